@@ -1,0 +1,176 @@
+"""Write a robot as URDF. Reading the text again gives an equal model, digit for digit.
+
+URDF wants a child link's origin on the joint that holds it, and every joint to point away from the root.
+A model read from URDF is like that; `rerooted` makes any other one so.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from linkwork.errors import Finding, ModelError
+from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
+from linkwork.model.inertia import NO_INERTIA, Inertia
+from linkwork.model.model import Model
+from linkwork.model.parts import Frame, Joint, Link
+from linkwork.model.pose import IDENTITY, Pose
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+
+_MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+
+
+def dump_urdf(model: Model, path: str | PathLike[str] | None = None) -> str:
+    """Write a robot as URDF.
+
+    Args:
+        model: the robot. Additional frames become bare links on fixed joints, marked so that linkwork
+            reads them as frames again.
+        path: the file to write; none if only the text is wanted.
+
+    Returns:
+        the text.
+
+    Raises:
+        ModelError: URDF cannot express the robot as it is; `rerooted` makes it fit.
+    """
+    from lxml import etree
+
+    _refuse_what_urdf_lacks(model)
+    robot = etree.Element("robot", name=model.name)
+    for link in model.links:
+        _write_link(robot, link)
+    for frame in model.frames:
+        _add(robot, "link", name=frame.name, linkwork="frame")
+    for joint in model.joints:
+        _write_joint(robot, joint)
+    for frame, name in zip(model.frames, _mount_names(model), strict=True):
+        _write_mount(robot, frame, name)
+    etree.indent(robot, space="  ")
+    text = '<?xml version="1.0" encoding="utf-8"?>\n' + etree.tostring(robot, encoding="unicode")
+    if path is not None:
+        Path(path).write_text(text + "\n", encoding="utf-8")
+    return text + "\n"
+
+
+def _refuse_what_urdf_lacks(model: Model) -> None:
+    seconds: set[str] = set()
+    findings: list[Finding] = []
+    for joint in model.joints:
+        if joint.joint_H_second != IDENTITY or joint.second in seconds | {model.default_base}:
+            text = f"URDF wants link {joint.second!r} to hang on this joint by its origin; "
+            text += "linkwork.rerooted(model) moves the origins of links so that they do"
+            findings.append(Finding("error", f"joint {joint.name!r}", text, joint.place))
+        seconds.add(joint.second)
+    if findings:
+        raise ModelError(findings)
+
+
+def _add(parent: Element, tag: str, **attributes: str | None) -> Element:
+    from lxml import etree
+
+    given = {name: value for name, value in attributes.items() if value is not None}
+    return etree.SubElement(parent, tag, given)
+
+
+def _text(*numbers: float) -> str:
+    """Numbers in the fewest digits that read back as the same floats."""
+    return " ".join(repr(number).removesuffix(".0") for number in numbers)
+
+
+def _finite(number: float) -> str | None:
+    return _text(number) if isfinite(number) else None
+
+
+def _write_origin(parent: Element, pose: Pose) -> None:
+    if pose != IDENTITY:
+        _add(parent, "origin", xyz=_text(*pose.xyz), rpy=_text(*pose.rpy))
+
+
+def _write_link(robot: Element, link: Link) -> None:
+    element = _add(robot, "link", name=link.name)
+    if link.inertia != NO_INERTIA:
+        _write_inertial(element, link.inertia)
+    for tag, shapes in (("visual", link.visuals), ("collision", link.collisions)):
+        for shape in shapes:
+            _write_shape(element, tag, shape)
+
+
+def _write_inertial(link: Element, inertia: Inertia) -> None:
+    element = _add(link, "inertial")
+    _write_origin(element, Pose(inertia.com))
+    _add(element, "mass", value=_text(inertia.mass))
+    moments = {name: _text(value) for name, value in zip(_MOMENTS, inertia.tensor, strict=True)}
+    _add(element, "inertia", **moments)
+
+
+def _write_shape(link: Element, tag: str, shape: Shape) -> None:
+    element = _add(link, tag, name=shape.name or None)
+    _write_origin(element, shape.link_H_shape)
+    geometry = _add(element, "geometry")
+    match shape.geometry:
+        case Box(size):
+            _add(geometry, "box", size=_text(*size))
+        case Cylinder(radius, length):
+            _add(geometry, "cylinder", radius=_text(radius), length=_text(length))
+        case Capsule(radius, length):
+            _add(geometry, "capsule", radius=_text(radius), length=_text(length))
+        case Sphere(radius):
+            _add(geometry, "sphere", radius=_text(radius))
+        case Mesh(filename, scale):
+            scaled = _text(*scale) if scale != (1.0, 1.0, 1.0) else None
+            _add(geometry, "mesh", filename=filename, scale=scaled)
+    if shape.material:
+        material = _add(element, "material", name=shape.material.name)
+        if shape.material.rgba:
+            _add(material, "color", rgba=_text(*shape.material.rgba))
+        if shape.material.texture:
+            _add(material, "texture", filename=shape.material.texture)
+
+
+def _write_joint(robot: Element, joint: Joint) -> None:
+    unbounded = joint.limits.lower == -joint.limits.upper and not isfinite(joint.limits.upper)
+    kind = "continuous" if joint.kind == "revolute" and unbounded else joint.kind
+    element = _add(robot, "joint", name=joint.name, type=kind)
+    _write_origin(element, joint.first_H_joint)
+    _add(element, "parent", link=joint.first)
+    _add(element, "child", link=joint.second)
+    if joint.motion.has_axis:
+        pitch = _text(joint.pitch) if joint.pitch else None
+        _add(element, "axis", xyz=_text(*joint.axis), pitch=pitch)
+    names = ("lower", "upper", "effort", "velocity")
+    limits = {name: _finite(getattr(joint.limits, name)) for name in names}
+    if any(limits.values()):
+        _add(element, "limit", **limits)
+    names = ("damping", "friction", "armature")
+    dynamics = {name: _text(value) for name in names if (value := getattr(joint, name))}
+    if dynamics:
+        _add(element, "dynamics", **dynamics)
+    if joint.mimic:
+        mimic = joint.mimic
+        numbers = {"multiplier": _text(mimic.multiplier), "offset": _text(mimic.offset)}
+        _add(element, "mimic", joint=mimic.joint, **numbers)
+
+
+def _mount_names(model: Model) -> list[str]:
+    """Names for the fixed joints of frames, which no other joint has."""
+    taken = set(model.joint_names)
+    names: list[str] = []
+    for frame in model.frames:
+        name = f"{frame.name}_mount"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def _write_mount(robot: Element, frame: Frame, name: str) -> None:
+    element = _add(robot, "joint", name=name, type="fixed")
+    _write_origin(element, frame.link_H_frame)
+    _add(element, "parent", link=frame.link)
+    _add(element, "child", link=frame.name)

@@ -1,0 +1,134 @@
+"""Load a robot from a file or a text."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from os import PathLike
+
+from linkwork.errors import Finding, LinkworkWarning, ParseError, list_findings
+from linkwork.io.meshes import MeshFinder
+from linkwork.io.source import read_source
+from linkwork.io.urdf import Reading, read_urdf
+from linkwork.model.check import RELATIVE_TOLERANCE, check, unphysical_links
+from linkwork.model.inertia import Inertia, six
+from linkwork.model.model import Model
+from linkwork.model.parts import Link
+from linkwork.spatial import inertia
+
+
+def load(
+    source: str | bytes | PathLike[str],
+    *,
+    strict: bool = False,
+    repair: bool = False,
+    mimic: bool = True,
+    package_dirs: Iterable[str | PathLike[str]] = (),
+) -> Model:
+    """Load a robot.
+
+    Args:
+        source: path of a URDF file, or its text.
+        strict: whether to refuse what is legal but doubtful, instead of warning.
+        repair: whether to replace inertias that no body can have by the nearest possible ones.
+        mimic: whether joints that mimic others depend on them; if not, they move freely.
+        package_dirs: folders in which the packages of `package://` names lie. Meshes are looked for
+            but never needed.
+
+    Returns:
+        the robot, links and joints in the order of the file.
+
+    Raises:
+        SourceError: the file cannot be read.
+        ParseError: it is no robot; the message lists all reasons, each with its line.
+
+    Warns:
+        LinkworkWarning: once per file, with everything that is doubtful.
+    """
+    reading = read(source, repair=repair, mimic=mimic, package_dirs=package_dirs)
+    doubts = [finding for finding in reading.findings if finding.severity == "warning"]
+    if reading.model is None or (strict and any(not is_repair(doubt) for doubt in doubts)):
+        raise ParseError([f for f in reading.findings if f.severity != "note"])
+    if doubts:
+        warnings.warn(LinkworkWarning(list_findings(doubts), doubts), stacklevel=2)
+    return reading.model
+
+
+def read(
+    source: str | bytes | PathLike[str],
+    *,
+    repair: bool = False,
+    mimic: bool = True,
+    package_dirs: Iterable[str | PathLike[str]] = (),
+) -> Reading:
+    """Read a robot and say everything about it, without raising for what is wrong with its content.
+
+    Args:
+        source, repair, mimic, package_dirs: as for `load`.
+
+    Returns:
+        the model, or None if there are errors; and all findings, errors first, then by line.
+
+    Raises:
+        SourceError: the file cannot be read.
+    """
+    text = None
+    try:
+        text = read_source(source)
+        reading = read_urdf(text, MeshFinder(text.path, package_dirs), mimic=mimic)
+    except ParseError as error:
+        return Reading(None, error.findings)
+    if reading.model is None:
+        return Reading(None, _sorted(reading.findings))
+    model, repairs = repaired(reading.model) if repair else (reading.model, [])
+    return Reading(model, _sorted([*reading.findings, *repairs, *check(model)]))
+
+
+def repaired(model: Model) -> tuple[Model, list[Finding]]:
+    """Replace inertias that no body can have by the nearest possible ones.
+
+    Mass and centre of mass stay; the tensor becomes the nearest whose second moments are not negative.
+
+    Returns:
+        the model, and one finding for each link that was changed.
+    """
+    bad = {link.name for link in unphysical_links(model)}
+    links = tuple(_repaired_link(link) if link.name in bad else link for link in model.links)
+    findings = [
+        Finding("warning", f"link {old.name!r}", _repair_text(old, new), old.place)
+        for old, new in zip(model.links, links, strict=True)
+        if old.name in bad
+    ]
+    return replace(model, links=links), findings
+
+
+REPAIRED = "unphysical inertia repaired"
+
+
+def is_repair(finding: Finding) -> bool:
+    """Whether a finding tells of something that `repair` has mended."""
+    return finding.text.startswith(REPAIRED)
+
+
+def _repaired_link(link: Link) -> Link:
+    old = link.inertia
+    _, _, tensor = inertia.nearest_physical(
+        old.mass, old.com, old.matrix(), tolerance=RELATIVE_TOLERANCE
+    )
+    return replace(link, inertia=Inertia(old.mass, old.com, six(tensor)))
+
+
+def _repair_text(old: Link, new: Link) -> str:
+    before, after = (
+        ", ".join(f"{moment:.6g}" for moment in inertia.principal_moments(link.inertia.matrix()))
+        for link in (old, new)
+    )
+    return f"{REPAIRED}: principal moments {before} became {after}"
+
+
+def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    order: Sequence[str] = ("error", "warning", "note")
+    return tuple(
+        sorted(findings, key=lambda f: (order.index(f.severity), f.place.line if f.place else 0))
+    )

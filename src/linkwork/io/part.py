@@ -1,0 +1,215 @@
+"""Elements of a robot file, read strictly: what is wrong is noted, and reading goes on.
+
+A `Part` is an element together with the link or joint it belongs to. Its readers return a harmless
+value after noting an error; since a file with errors never becomes a model, that value goes nowhere.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from linkwork.errors import Finding, Place, Severity, nearest
+from linkwork.io.xml import tag_of
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_XML_SPACE = re.compile(r"[ \t\r\n]+")
+_LONGEST_SHOWN = 60
+
+
+class Report:
+    """The findings about one file."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.n_errors = 0
+        self.findings: list[Finding] = []
+
+    def add(self, severity: Severity, element: Element, owner: str, text: str) -> None:
+        """Note something about an element of the file."""
+        self.extend([Finding(severity, owner, text, self.place(element))])
+
+    def extend(self, findings: Iterable[Finding]) -> None:
+        """Note what was found elsewhere."""
+        for finding in findings:
+            self.findings.append(finding)
+            self.n_errors += finding.severity == "error"
+
+    def place(self, element: Element) -> Place:
+        """Where an element starts."""
+        return Place(self.file, element.sourceline or 1)
+
+
+class Part:
+    """An element, whose it is, and the report it is read for."""
+
+    def __init__(self, element: Element, owner: str, report: Report) -> None:
+        self.element = element
+        self.owner = owner
+        self.report = report
+        self.tag = tag_of(element)
+        self._elements: dict[str, list[Element]] = {}
+        for child in element:
+            self._elements.setdefault(tag_of(child), []).append(child)
+
+    @property
+    def place(self) -> Place:
+        """Where the element starts."""
+        return self.report.place(self.element)
+
+    def error(self, text: str) -> None:
+        """Note something that makes the file unreadable."""
+        self.report.add("error", self.element, self.owner, text)
+
+    def warning(self, text: str) -> None:
+        """Note something doubtful."""
+        self.report.add("warning", self.element, self.owner, text)
+
+    def children(self, tag: str) -> Iterator[Part]:
+        """All direct children of this name."""
+        for element in self._elements.get(tag, ()):
+            yield Part(element, self.owner, self.report)
+
+    def child(self, tag: str) -> Part | None:
+        """The one direct child of this name, if there is one; more than one is an error."""
+        found = list(self.children(tag))
+        if len(found) > 1:
+            lines = ", ".join(str(part.element.sourceline) for part in found)
+            found[1].error(
+                f"<{self.tag}> has {len(found)} <{tag}>, on lines {lines}; one is wanted"
+            )
+        return found[0] if found else None
+
+    def needed_child(self, tag: str) -> Part | None:
+        """The one direct child of this name; it is an error if there is none."""
+        found = self.child(tag)
+        if found is None:
+            near = get_close_matches(tag, self._elements, n=1, cutoff=0.7)
+            hint = f"; is <{near[0]}> meant to be it?" if near else ""
+            self.error(f"<{self.tag}> has no <{tag}>{hint}")
+        return found
+
+    def text(self, attribute: str) -> str | None:
+        """An attribute as it stands, or nothing."""
+        return self.element.get(attribute)
+
+    def needed_text(self, attribute: str) -> str:
+        """An attribute that must be there and not be empty."""
+        value = self.text(attribute)
+        if value is None:
+            self._miss(attribute)
+        elif not value.strip():
+            self.error(f"<{self.tag}> has an empty {attribute!r}")
+        elif is_xacro(value):
+            self.error(xacro_text(f"{attribute}={shown(value)}"))
+        return value or ""
+
+    def number(self, attribute: str, default: float | None = None) -> float:
+        """An attribute that is one number; an error if it is missing and there is no default."""
+        return self.numbers(attribute, 1, None if default is None else (default,))[0]
+
+    def numbers(
+        self, attribute: str, count: int, default: Sequence[float] | None = None
+    ) -> tuple[float, ...]:
+        """An attribute that is a given count of numbers between blanks, tabs or line breaks."""
+        value = self.text(attribute)
+        if value is None:
+            if default is None:
+                self._miss(attribute)
+            return tuple(default or (0.0,) * count)
+        words = value.split() if value.isascii() else [w for w in _XML_SPACE.split(value) if w]
+        if is_xacro(value):
+            self.error(xacro_text(f"{attribute}={shown(value)}"))
+        elif len(words) != count:
+            plural = "s" if count > 1 else ""
+            self.error(
+                f"{self.tag} {attribute}: expected {count} number{plural}, got {len(words)}"
+                f" in {shown(value)}"
+            )
+        else:
+            numbers = [n for word in words if (n := self._number(attribute, word)) is not None]
+            if len(numbers) == count:
+                return tuple(numbers)
+        return tuple(default or (0.0,) * count)
+
+    def note_unknown(
+        self, children: Collection[str], attributes: Collection[str], *, strict: bool = False
+    ) -> None:
+        """Warn of children that are not known, and of attributes that look like misspelt ones.
+
+        Args:
+            children: the known ones; elements of a namespace are known to others and passed over.
+            attributes: the known ones.
+            strict: warn of every unknown attribute, not only of one close to a known one.
+        """
+        for tag, elements in self._elements.items():
+            if tag not in children and ":" not in tag:
+                for element in elements:
+                    self._unknown_child(element, tag, children)
+        for name in self.element.keys():
+            if name in attributes or ":" in name:
+                continue
+            if strict or _looks_misspelt(name, attributes):
+                hint = nearest(name.lower(), attributes)
+                self.warning(f"<{self.tag}> has an unknown attribute {name!r}; {hint}")
+        self._note_stray_text()
+
+    def _unknown_child(self, element: Element, tag: str, children: Collection[str]) -> None:
+        if tag in ("link", "joint"):
+            text = f"a <{tag}> stands inside <{self.tag}>; it must stand directly inside <robot>"
+            self.report.add("error", element, self.owner, text)
+            return
+        near = get_close_matches(tag.lower(), children, n=1, cutoff=0.7)
+        hint = f"; did you mean <{near[0]}>?" if near else ""
+        text = f"unknown element <{tag}> in <{self.tag}> is ignored{hint}"
+        self.report.add("warning", element, self.owner, text)
+
+    def _note_stray_text(self) -> None:
+        for text in (self.element.text, *(child.tail for child in self.element)):
+            if text and not text.isspace():
+                self.warning(f"text {shown(text.strip())} in <{self.tag}> is ignored")
+
+    def _miss(self, attribute: str) -> None:
+        near = get_close_matches(attribute, self.element.keys(), n=1, cutoff=0.6)
+        hint = f"; is {near[0]!r} meant to be it?" if near else ""
+        self.error(f"<{self.tag}> has no {attribute!r}{hint}")
+
+    def _number(self, attribute: str, word: str) -> float | None:
+        """A decimal number, the same in every locale; or nothing, with the error noted."""
+        if _DECIMAL.fullmatch(word):
+            number = float(word)
+            if math.isfinite(number):
+                return number
+            problem = "is too large"
+        elif word.lower().lstrip("+-") in ("nan", "inf", "infinity"):
+            problem = "is not finite"
+        else:
+            problem = "is not a decimal number"
+        self.error(f"{self.tag} {attribute}: {shown(word)} {problem}")
+        return None
+
+
+def _looks_misspelt(name: str, known: Collection[str]) -> bool:
+    similar = [other for other in known if abs(len(other) - len(name)) <= 2]
+    return bool(get_close_matches(name.lower(), similar, n=1, cutoff=0.6))
+
+
+def shown(value: str) -> str:
+    """A value for a message, in quotes and not too long."""
+    return repr(value if len(value) <= _LONGEST_SHOWN else value[: _LONGEST_SHOWN - 3] + "...")
+
+
+def is_xacro(value: str) -> bool:
+    """Whether a value holds an expression that xacro should have replaced."""
+    return "${" in value or "$(" in value
+
+
+def xacro_text(what: str) -> str:
+    """The message for what xacro should have replaced."""
+    return f"{what} looks like xacro; expand the file first, as in `xacro robot.xacro > robot.urdf`"

@@ -1,0 +1,102 @@
+"""From what a user hands over to text: a path, a text, or bytes. Nothing is executed or expanded.
+
+Bytes are decoded here, by the byte order mark or the encoding that the XML declaration names, so that
+what is searched for forbidden constructs is exactly what the parser sees.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+
+from linkwork.errors import Finding, ParseError, Place, SourceError
+
+LARGEST_FILE = 256 * 1024 * 1024  # bytes
+TEXT_NAME = "<text>"  # stands for the file name where there is none
+
+_BYTE_ORDER_MARKS = (
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\x00\x00\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+_CHARACTER_SETS = ("utf-8", "utf-16", "utf-32", "ascii", "iso8859", "cp", "koi8", "gb", "big5")
+_CHARACTER_SETS += ("euc", "shift_jis", "mac")
+_DECLARED = re.compile(rb"""<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text, and where it came from."""
+
+    name: str  # for messages
+    text: str
+    path: Path | None  # None if it came as a text
+
+
+def read_source(source: str | bytes | PathLike[str]) -> Source:
+    """Take a path, or a text that holds XML.
+
+    Args:
+        source: a path object; or a str, which is a text if it holds `<` or a line break or is empty,
+            and a path otherwise; or bytes, which are a text.
+
+    Raises:
+        SourceError: there is no such file, or it is no regular file, or it may not be read.
+        ParseError: the bytes are no text.
+    """
+    if isinstance(source, bytes):
+        return Source(TEXT_NAME, _decoded(source, TEXT_NAME), None)
+    if isinstance(source, str) and (not source.strip() or re.search(r"[<\n\r]", source)):
+        return Source(TEXT_NAME, source.removeprefix("\ufeff"), None)
+    if not isinstance(source, (str, PathLike)):
+        raise TypeError(f"expected a path or a text, got {type(source).__name__}")
+    path = Path(fspath(source))
+    return Source(str(path), _decoded(_bytes_of(path), str(path)), path)
+
+
+def text_error(name: str, text: str, line: int = 1) -> ParseError:
+    """Build the error for a text that cannot be read at all."""
+    return ParseError([Finding("error", "", text, Place(name, line))])
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        if not path.exists():
+            folder = "" if path.parent.is_dir() else f"; there is no folder {str(path.parent)!r}"
+            raise SourceError(f"no file {str(path)!r}{folder}")
+        if path.is_dir():
+            raise SourceError(f"{str(path)!r} is a folder, not a file")
+        if not path.is_file():  # a pipe or a device might never end
+            raise SourceError(f"{str(path)!r} is not a regular file")
+        if path.stat().st_size > LARGEST_FILE:
+            raise SourceError(f"{str(path)!r} is larger than {LARGEST_FILE >> 20} MiB")
+        return path.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
+        if isinstance(error, SourceError):
+            raise
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SourceError(f"cannot read {str(path)!r}: {reason}") from error
+
+
+def _decoded(data: bytes, name: str) -> str:
+    encoding = next((codec for mark, codec in _BYTE_ORDER_MARKS if data.startswith(mark)), None)
+    if encoding is None:
+        declared = _DECLARED.match(data.lstrip()[:400])
+        encoding = declared.group(1).decode("ascii") if declared else "utf-8"
+    try:
+        if not codecs.lookup(encoding).name.startswith(_CHARACTER_SETS):
+            raise LookupError  # Python also knows codecs that are no character sets
+        return data.decode(encoding)
+    except LookupError:
+        raise text_error(name, f"unknown encoding {encoding!r}") from None
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        text = f"byte 0x{data[error.start]:02x} is not valid {encoding}"
+        raise text_error(name, text, line) from None
+    except UnicodeError as error:  # such as UTF-16 that stops in the middle
+        raise text_error(name, f"cannot decode as {encoding}: {error}") from None

@@ -1,0 +1,222 @@
+"""URDF files. What a file says wrong is reported with its line, all of it at once; nothing is guessed.
+
+Order      links and joints keep the order of the file
+Joints     `first` is the parent, `second` the child, and the joint sits at the child's origin
+Passed over   transmissions, sensors, plugins, calibration, and what other programs add
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from linkwork.errors import Finding
+from linkwork.io.meshes import MeshFinder
+from linkwork.io.part import Part, Report, xacro_text
+from linkwork.io.source import Source
+from linkwork.io.urdf_joint import read_joint
+from linkwork.io.urdf_link import read_link, read_material
+from linkwork.io.xml import parse_xml, tag_of
+from linkwork.model.model import Model
+from linkwork.model.parts import Frame, Joint, Link
+from linkwork.model.structure import MOST_LISTED, cycles, joined, part_findings
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+
+# Elements that other programs put into robots. They say nothing about kinematics or dynamics.
+OTHERS_ROBOT = ("gazebo", "transmission", "sensor", "ros2_control", "mujoco", "simulated_robot")
+OTHERS_ROBOT += ("disable_collisions", "group", "group_state", "end_effector", "virtual_joint")
+OTHERS_ROBOT += ("passive_joint", "actuator", "plugin", "static", "self_collide", "frame")
+OTHER_FORMATS = {"mujoco": "an MJCF file", "sdf": "an SDF file", "WorkCell": "a RobWork workcell"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What came out of a file: a model unless there were errors, and all findings."""
+
+    model: Model | None
+    findings: tuple[Finding, ...]
+
+
+def read_urdf(source: Source, meshes: MeshFinder, *, mimic: bool = True) -> Reading:
+    """Read a URDF text.
+
+    Args:
+        source: the text.
+        meshes: where to look for meshes.
+        mimic: whether joints that mimic others depend on them, or are free.
+
+    Raises:
+        ParseError: the text is not XML.
+    """
+    root, warnings = parse_xml(source)
+    report = Report(source.name)
+    report.extend(warnings)
+    robot = Part(root, "", report)
+    if not _is_urdf(robot, source):
+        return Reading(None, tuple(report.findings))
+    _check_robot(robot)
+    parts = _read_parts(robot, meshes, mimic=mimic)
+    if report.n_errors:
+        return Reading(None, tuple(report.findings))
+    model = Model(name=_name(robot, source), links=parts.links, joints=parts.joints)
+    return Reading(_with_marked_frames(model, robot), tuple(report.findings))
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    links: tuple[Link, ...]
+    joints: tuple[Joint, ...]
+
+
+def _is_urdf(robot: Part, source: Source) -> bool:
+    """Whether it is worth reading on; if not, the one reason is noted."""
+    if robot.tag != "robot":
+        hint = f"; this is {OTHER_FORMATS[robot.tag]}" if robot.tag in OTHER_FORMATS else ""
+        robot.error(f"expected <robot> at the top, found <{robot.tag}>{hint}")
+        return False
+    for element in robot.element.iter() if "<xacro:" in source.text else ():
+        tag = tag_of(element)
+        if tag.startswith("xacro:"):
+            robot.report.add("error", element, "", xacro_text(f"<{tag}>"))
+            return False
+    return True
+
+
+def _check_robot(robot: Part) -> None:
+    robot.note_unknown(("link", "joint", "material", *OTHERS_ROBOT), ("name", "version"))
+    version = robot.text("version")
+    if version is not None and version.split(".")[0].strip() != "1":
+        robot.warning(f"version {version!r} of URDF is not known; read as version 1")
+    known = {"link", "joint", "material", *OTHERS_ROBOT}
+    for element in robot.element:
+        tag = tag_of(element)
+        if tag not in known and ":" not in tag and _holds_parts(element):
+            text = f"<{tag}> holds links or joints; they must stand directly inside <robot>"
+            robot.report.add("error", element, "", text)
+
+
+def _holds_parts(element: Element) -> bool:
+    return any(tag_of(inner) in ("link", "joint") for inner in element.iterdescendants())
+
+
+def _name(robot: Part, source: Source) -> str:
+    name = robot.text("name")
+    if name and name.strip():
+        return name
+    instead = source.path.stem if source.path else "robot"
+    robot.warning(f"<robot> has no name; it is called {instead!r}")
+    return instead
+
+
+def _read_parts(robot: Part, meshes: MeshFinder, *, mimic: bool) -> _Parts:
+    materials = {
+        look.name: look
+        for part in robot.children("material")
+        if (look := read_material(part, {})) and look.name
+    }
+    links = [read_link(part, materials, meshes) for part in _named(robot, "link")]
+    joints = [read_joint(part, mimic=mimic) for part in _named(robot, "joint")]
+    known = [joint for joint in joints if joint is not None]
+    n_links, n_joints = (sum(1 for _ in robot.children(tag)) for tag in ("link", "joint"))
+    if n_links == 0:
+        robot.error("the robot has no links")
+        return _Parts((), ())
+    known = _with_found_leaders(known, robot.report)
+    robot.report.extend(part_findings(links, known, ()))
+    if n_links == len(links) and n_joints == len(known):  # else the graph has unknown pieces
+        robot.report.extend(_graph_findings(links, known))
+    return _Parts(tuple(links), tuple(known))
+
+
+def _named(robot: Part, tag: str) -> Iterator[Part]:
+    """The links or joints, each with its name to report about it; those without one are errors."""
+    for part in robot.children(tag):
+        name = part.needed_text("name")
+        if name.strip():
+            yield Part(part.element, f"{tag} {name!r}", robot.report)
+
+
+def _with_found_leaders(joints: Sequence[Joint], report: Report) -> list[Joint]:
+    """Find leaders whose prefix was left out: `l_finger_2` that mimics `finger_1` means `l_finger_1`.
+
+    It happens where a part was written once and put into a robot twice. Only an exact and single
+    match is taken, and reported.
+    """
+    names = {joint.name for joint in joints}
+    found: list[Joint] = []
+    for joint in joints:
+        wanted = joint.mimic.joint if joint.mimic else None
+        if joint.mimic and wanted not in names:
+            matches = [prefix for prefix in _prefixes(joint.name) if f"{prefix}{wanted}" in names]
+            if len(matches) == 1:
+                leader = f"{matches[0]}{wanted}"
+                text = f"mimics joint {wanted!r}, which does not exist; read as {leader!r}"
+                report.extend([Finding("warning", f"joint {joint.name!r}", text, joint.place)])
+                joint = replace(joint, mimic=replace(joint.mimic, joint=leader))  # noqa: PLW2901
+        found.append(joint)
+    return found
+
+
+def _prefixes(name: str) -> list[str]:
+    return [name[: at + 1] for at, letter in enumerate(name) if letter in "_-./:"]
+
+
+def _graph_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
+    """Why the links do not form one tree from a root, in the terms of parents and children."""
+    names = {link.name for link in links}
+    joints = [joint for joint in joints if {joint.first, joint.second} <= names]
+    parents: dict[str, list[Joint]] = {}
+    for joint in joints:
+        parents.setdefault(joint.second, []).append(joint)
+    for child, several in parents.items():
+        if len(several) > 1:
+            listed = " and ".join(f"{joint.name!r} ({joint.place})" for joint in several)
+            text = f"is the child of {len(several)} joints: {listed}; {CLOSED_LOOP}"
+            yield Finding("error", f"link {child!r}", text, several[1].place)
+    parent_of = {child: several[0] for child, several in parents.items()}
+    for upward in cycles({child: joint.first for child, joint in parent_of.items()}):
+        cycle = upward[::-1]
+        text = f"cycle: {joined([*cycle, cycle[0]], ' -> ')}"
+        joint = parent_of[cycle[0]]
+        yield Finding("error", f"joint {joint.name!r}", text, joint.place)
+    roots = [link for link in links if link.name not in parents]
+    if len(roots) > 1:
+        listed = ", ".join(f"{link.name!r} ({link.place})" for link in roots[:MOST_LISTED])
+        more = f" and {len(roots) - MOST_LISTED} more" if len(roots) > MOST_LISTED else ""
+        text = f"{len(roots)} links are the child of no joint, but only one can be the root: "
+        yield Finding("error", "", text + listed + more, roots[1].place)
+
+
+CLOSED_LOOP = "a robot is a tree here, so leave one joint of a closed loop out"
+
+
+def _with_marked_frames(model: Model, robot: Part) -> Model:
+    """Turn bare links that linkwork wrote for additional frames back into frames."""
+    marked = {
+        part.text("name") for part in robot.children("link") if part.text("linkwork") == "frame"
+    }
+    if not marked:
+        return model
+    mounts = {
+        joint.second: joint
+        for joint in model.joints
+        if joint.second in marked and joint.kind == "fixed" and _is_bare_leaf(model, joint.second)
+    }
+    frames = [
+        Frame(name=name, link=mount.first, link_H_frame=mount.first_H_joint, place=mount.place)
+        for name, mount in mounts.items()
+    ]
+    return Model(
+        name=model.name,
+        links=tuple(link for link in model.links if link.name not in mounts),
+        joints=tuple(joint for joint in model.joints if joint.second not in mounts),
+        frames=tuple(frames),
+    )
+
+
+def _is_bare_leaf(model: Model, name: str) -> bool:
+    link = model.link(name)
+    return link == Link(name=name) and len(model.neighbors(name)) == 1

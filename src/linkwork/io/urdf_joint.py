@@ -1,0 +1,155 @@
+"""Joints of a URDF file: type, axis, limits, dynamics, mimic."""
+
+from __future__ import annotations
+
+import math
+from math import inf
+
+from linkwork.errors import ModelError, nearest
+from linkwork.io.part import Part
+from linkwork.io.urdf_link import read_origin
+from linkwork.model.kinds import KINDS
+from linkwork.model.parts import NO_LIMITS, Joint, Limits, Mimic, unit
+from linkwork.model.pose import Triple
+
+URDF_TYPES = ("continuous", "fixed", "floating", "planar", "prismatic", "revolute")
+# Types that URDF does not have, and the kinds they are read as. linkwork writes them too.
+EXTENSION_TYPES = {
+    "spherical": "spherical",
+    "ball": "spherical",
+    "helical": "helical",
+    "revolute_cos_sin": "revolute_cos_sin",
+}
+DEFAULT_AXIS: Triple = (1.0, 0.0, 0.0)
+UNIT_NOTICE = 1e-3  # an axis whose length is further from 1 deserves a word
+
+KNOWN = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic")
+OTHERS_JOINT = ("calibration", "safety_controller", "gazebo", "sensor", "hardwareInterface")
+
+
+def read_joint(part: Part, *, mimic: bool) -> Joint | None:
+    """Read a `<joint>`; nothing if it does not say which links it joins."""
+    part.note_unknown((*KNOWN, *OTHERS_JOINT), ("name", "type"))
+    errors = part.report.n_errors
+    name = part.text("name") or ""
+    kind = _read_type(part)
+    parent, child = _read_end(part, "parent"), _read_end(part, "child")
+    axis, pitch = _read_axis(part, kind)
+    facts = {
+        "first_H_joint": read_origin(part),
+        "axis": axis,
+        "pitch": pitch,
+        "limits": _read_limits(part, kind),
+        "mimic": _read_mimic(part) if mimic else None,
+        **_read_dynamics(part),
+    }
+    if parent and parent == child:
+        part.error(f"cycle: {parent} -> {child}")
+    if not (name and parent and child and parent != child):
+        return None
+    ends = {"name": name, "first": parent, "second": child, "place": part.place}
+    if part.report.n_errors == errors:
+        try:
+            return Joint(kind=kind, **ends, **facts)
+        except ModelError as error:
+            part.report.extend(error.findings)
+    return Joint(kind="fixed", **ends)  # stands in for it while the graph is checked
+
+
+def _read_type(part: Part) -> str:
+    kind = part.needed_text("type")
+    if kind == "continuous":
+        return "revolute"
+    if kind in URDF_TYPES:
+        return kind
+    if kind in EXTENSION_TYPES:
+        return EXTENSION_TYPES[kind]
+    if kind.strip():
+        known = (*URDF_TYPES, *EXTENSION_TYPES)
+        hint = nearest(kind.lower(), known)
+        part.error(f"unknown type {kind!r}; {hint}")
+    return "fixed"
+
+
+def _read_end(part: Part, tag: str) -> str:
+    end = part.needed_child(tag)
+    if end is None:
+        return ""
+    end.note_unknown((), ("link",), strict=True)
+    return end.needed_text("link")
+
+
+def _read_axis(part: Part, kind: str) -> tuple[Triple, float]:
+    """The axis, and the pitch of a helical joint; an axis that means nothing is not kept."""
+    axis = part.child("axis")
+    numbers: tuple[float, ...] = DEFAULT_AXIS
+    pitch = 0.0
+    if axis:
+        axis.note_unknown((), ("xyz", "pitch"), strict=True)
+        numbers = axis.numbers("xyz", 3, DEFAULT_AXIS)
+        if axis.text("xyz") is None:
+            axis.warning("<axis> has no 'xyz'; 1 0 0 is assumed")
+        pitch = axis.number("pitch", 0.0)
+    if not KINDS[kind].has_axis:
+        return (0.0, 0.0, 1.0), 0.0
+    try:
+        direction = unit(numbers)
+    except ModelError as error:
+        (axis or part).error(error.findings[0].text)
+        return DEFAULT_AXIS, pitch
+    length = math.dist(numbers, (0.0, 0.0, 0.0))
+    if axis and abs(length - 1) > UNIT_NOTICE:
+        axis.warning(f"axis {list(numbers)} has length {length:.6g}; it is scaled to length 1")
+    return direction, pitch
+
+
+def _read_limits(part: Part, kind: str) -> Limits:
+    limit = part.child("limit")
+    bounded = part.text("type") in ("revolute", "prismatic", "helical")
+    if limit is None:
+        if bounded:
+            part.warning("no <limit>; the joint is taken as unlimited")
+        return NO_LIMITS
+    limit.note_unknown((), ("lower", "upper", "effort", "velocity"))
+    values = {name: limit.number(name, inf) for name in ("effort", "velocity")}
+    lower, upper = limit.number("lower", 0.0), limit.number("upper", 0.0)
+    if KINDS[kind].nv != 1:
+        return NO_LIMITS
+    missing = [name for name in ("effort", "velocity") if limit.text(name) is None]
+    if missing:
+        limit.warning(f"<limit> has no {' and no '.join(map(repr, missing))}; taken as unlimited")
+    if not bounded:
+        return Limits(**values)
+    given = [name for name in ("lower", "upper") if limit.text(name) is not None]
+    if not given:
+        limit.warning("<limit> has no 'lower' and no 'upper'; taken as unlimited")
+        return Limits(**values)
+    if len(given) == 1:
+        other = "upper" if given == ["lower"] else "lower"
+        limit.warning(f"<limit> has no {other!r}; it is 0, the default of URDF")
+    if lower > upper:
+        limit.error(f"limit lower {lower:g} is above upper {upper:g}")
+        return NO_LIMITS
+    return Limits(lower=lower, upper=upper, **values)
+
+
+def _read_dynamics(part: Part) -> dict[str, float]:
+    dynamics = part.child("dynamics")
+    if dynamics is None:
+        return {}
+    names = ("damping", "friction", "armature")
+    dynamics.note_unknown((), names)
+    return {name: dynamics.number(name, 0.0) for name in names}
+
+
+def _read_mimic(part: Part) -> Mimic | None:
+    mimic = part.child("mimic")
+    if mimic is None:
+        return None
+    mimic.note_unknown((), ("joint", "multiplier", "offset"), strict=True)
+    leader = mimic.needed_text("joint")
+    multiplier, offset = mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
+    if part.text("type") == "fixed":
+        mimic.warning("a fixed joint cannot mimic another; <mimic> is ignored")
+        return None
+    return Mimic(joint=leader, multiplier=multiplier, offset=offset)

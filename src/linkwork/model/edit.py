@@ -1,0 +1,160 @@
+"""Changed copies of models. Nothing here changes the model it is given.
+
+A payload adds its own mass and no more; a frame adds nothing; names change nothing but names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from linkwork.arrays import Array
+from linkwork.errors import ModelError, name_not_found
+from linkwork.model.inertia import Inertia, combined, moved
+from linkwork.model.model import Model
+from linkwork.model.parts import Frame, Joint, Link
+from linkwork.model.pose import IDENTITY, Pose, as_pose, composed
+
+
+def with_frame(model: Model, name: str, link: str, link_H_frame: Pose | Array = IDENTITY) -> Model:
+    """Fix a further frame to a link, or to another frame.
+
+    Args:
+        model: the robot.
+        name: of the new frame.
+        link: what the frame is fixed to: a link, or a frame on one.
+        link_H_frame: pose of the new frame in it, as `Pose` or (4, 4) matrix.
+    """
+    host = model.frame(link)
+    pose = composed(host.link_H_frame, as_pose(link_H_frame))
+    return replace(
+        model, frames=(*model.frames, Frame(name=name, link=host.link, link_H_frame=pose))
+    )
+
+
+def with_inertia(model: Model, link: str, inertia: Inertia) -> Model:
+    """Give a link another inertia, in the link's own axes."""
+    return _with_link(model, replace(model.link(link), inertia=inertia))
+
+
+def with_payload(model: Model, frame: str, payload: Inertia) -> Model:
+    """Fix a load to a link: adds its inertia to the link's.
+
+    Args:
+        model: the robot.
+        frame: the link, or a frame on it, that carries the load.
+        payload: inertia of the load in the axes of `frame`.
+    """
+    host = model.frame(frame)
+    link = model.link(host.link)
+    load = moved(payload, host.link_H_frame)
+    return _with_link(model, replace(link, inertia=combined(link.inertia, load)))
+
+
+def attached(
+    model: Model,
+    other: Model,
+    *,
+    to: str,
+    joint: str,
+    kind: str = "fixed",
+    pose: Pose | Array = IDENTITY,
+    link: str | None = None,
+    prefix: str = "",
+) -> Model:
+    """Mount another robot on this one.
+
+    Args:
+        model, other: the robot that carries, and the one it gets, such as an arm and a gripper.
+        to: link or frame of `model` that carries `other`.
+        joint: name of the new joint between the two.
+        kind: of that joint; about z where it has an axis.
+        pose: of the joint in `to`.
+        link: link of `other` that sits on the joint; its default base if not given.
+        prefix: put before every name of `other`.
+
+    Raises:
+        ModelError: both robots use one name; a prefix helps.
+    """
+    other = renamed(other, prefix=prefix)
+    host = model.frame(to)
+    mount = other.default_base if link is None else prefix + link
+    other.link_index(mount)
+    bridge = Joint(
+        name=joint,
+        kind=kind,
+        first=host.link,
+        second=mount,
+        first_H_joint=composed(host.link_H_frame, as_pose(pose)),
+    )
+    try:
+        return replace(
+            model,
+            links=model.links + other.links,
+            joints=(*model.joints, bridge, *other.joints),
+            frames=model.frames + other.frames,
+        )
+    except ModelError as error:
+        raise _with_prefix_hint(error) from None
+
+
+def renamed(
+    model: Model,
+    *,
+    name: str | None = None,
+    links: Mapping[str, str] | None = None,
+    joints: Mapping[str, str] | None = None,
+    frames: Mapping[str, str] | None = None,
+    prefix: str = "",
+) -> Model:
+    """Give a robot or its parts other names.
+
+    Args:
+        model: the robot.
+        name: of the robot.
+        links, joints, frames: new names by old ones; what is not listed keeps its name.
+        prefix: put before every name of a link, joint or frame.
+    """
+    link = _renaming("link", links, model.link_names, prefix)
+    joint = _renaming("joint", joints, model.joint_names, prefix)
+    frame = _renaming("frame", frames, [frame.name for frame in model.frames], prefix)
+    return Model(
+        name=model.name if name is None else name,
+        links=tuple(replace(part, name=link[part.name]) for part in model.links),
+        joints=tuple(_renamed_joint(part, link, joint) for part in model.joints),
+        frames=tuple(
+            replace(part, name=frame[part.name], link=link[part.link]) for part in model.frames
+        ),
+    )
+
+
+def _with_link(model: Model, link: Link) -> Model:
+    links = tuple(link if link.name == other.name else other for other in model.links)
+    return replace(model, links=links)
+
+
+def _with_prefix_hint(error: ModelError) -> ModelError:
+    hint = "give the attached robot a prefix, such as prefix='left_'"
+    findings = [replace(finding, text=f"{finding.text}; {hint}") for finding in error.findings]
+    return ModelError(findings)
+
+
+def _renaming(
+    what: str, wanted: Mapping[str, str] | None, names: Iterable[str], prefix: str
+) -> dict[str, str]:
+    names, wanted = list(names), dict(wanted or {})
+    for name in wanted:
+        if name not in names:
+            raise name_not_found(what, name, names)
+    return {name: prefix + wanted.get(name, name) for name in names}
+
+
+def _renamed_joint(joint: Joint, link: Mapping[str, str], names: Mapping[str, str]) -> Joint:
+    mimic = joint.mimic and replace(joint.mimic, joint=names[joint.mimic.joint])
+    return replace(
+        joint,
+        name=names[joint.name],
+        first=link[joint.first],
+        second=link[joint.second],
+        mimic=mimic,
+    )

@@ -1,0 +1,111 @@
+"""Inertia of a link as data: ten numbers that print, compare and hash.
+
+Frame     the link's own: `com` and `tensor` are along the link's axes
+Point     `tensor` is about the centre of mass; the arrays of `linkwork.spatial.inertia` are about the
+          link's origin
+Units     kg, m, kg m^2
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from linkwork.arrays import Array
+from linkwork.errors import model_error
+from linkwork.model.pose import Pose, Triple, triple
+from linkwork.spatial import inertia as spatial_inertia
+
+Six: TypeAlias = tuple[float, float, float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Inertia:
+    """Mass, centre of mass and rotational inertia of a link."""
+
+    mass: float = 0.0
+    com: Triple = (0.0, 0.0, 0.0)
+    tensor: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # ixx, ixy, ixz, iyy, iyz, izz about the CoM
+
+    def __post_init__(self) -> None:
+        mass = float(self.mass)
+        if not math.isfinite(mass):
+            raise model_error(f"mass {mass} is not finite")
+        if mass < 0:
+            raise model_error(f"mass {mass:g} is negative")
+        tensor = tuple(float(value) for value in self.tensor)
+        if len(tensor) != 6:
+            raise model_error(f"tensor: expected 6 numbers, got {len(tensor)}")
+        if not all(map(math.isfinite, tensor)):
+            raise model_error(f"tensor: {tensor} is not finite")
+        object.__setattr__(self, "mass", mass)
+        object.__setattr__(self, "com", triple(self.com, "com"))
+        object.__setattr__(self, "tensor", tensor)
+
+    def matrix(self) -> Array:
+        """Tensor about the centre of mass as a (3, 3) matrix."""
+        xx, xy, xz, yy, yz, zz = self.tensor
+        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+    def parameters(self) -> Array:
+        """(10,) m, m c, and ixx, ixy, ixz, iyy, iyz, izz about the link's origin."""
+        return spatial_inertia.from_com(self.mass, self.com, self.matrix())
+
+
+NO_INERTIA = Inertia()
+
+
+def from_parameters(parameters: Array) -> Inertia:
+    """Inertia from its ten parameters about the origin; undoes `Inertia.parameters`."""
+    mass, com, tensor = spatial_inertia.to_com(parameters)
+    return Inertia(float(mass), tuple(com.tolist()), six(tensor))
+
+
+def six(tensor: Array) -> Six:
+    """The six numbers of a symmetric (3, 3) matrix, in the order xx, xy, xz, yy, yz, zz."""
+    xx, xy, xz, _, yy, yz, _, _, zz = tensor.ravel().tolist()
+    return (xx, xy, xz, yy, yz, zz)
+
+
+def moved(inertia: Inertia, a_H_b: Pose) -> Inertia:
+    """Inertia given in frame b, expressed in frame a."""
+    pose = a_H_b.matrix()
+    rotation = pose[:3, :3]
+    com = rotation @ np.array(inertia.com) + pose[:3, 3]
+    tensor = rotation @ inertia.matrix() @ rotation.T
+    return Inertia(inertia.mass, tuple(com.tolist()), six((tensor + tensor.T) / 2))
+
+
+def combined(first: Inertia, second: Inertia) -> Inertia:
+    """Inertia of two bodies that move as one, both given in one frame."""
+    return from_parameters(first.parameters() + second.parameters())
+
+
+def solid_box(mass: float, size: Triple, com: Triple = (0.0, 0.0, 0.0)) -> Inertia:
+    """Inertia of a homogeneous box with edges `size` along the axes [m]."""
+    x, y, z = (length * length for length in triple(size, "size"))
+    return Inertia(
+        mass, com, (mass * (y + z) / 12, 0.0, 0.0, mass * (x + z) / 12, 0.0, mass * (x + y) / 12)
+    )
+
+
+def solid_cylinder(
+    mass: float, radius: float, length: float, com: Triple = (0.0, 0.0, 0.0)
+) -> Inertia:
+    """Inertia of a homogeneous cylinder along z [m]."""
+    across = mass * (3 * radius**2 + length**2) / 12
+    return Inertia(mass, com, (across, 0.0, 0.0, across, 0.0, mass * radius**2 / 2))
+
+
+def solid_sphere(mass: float, radius: float, com: Triple = (0.0, 0.0, 0.0)) -> Inertia:
+    """Inertia of a homogeneous ball [m]."""
+    moment = 0.4 * mass * radius**2
+    return Inertia(mass, com, (moment, 0.0, 0.0, moment, 0.0, moment))
+
+
+def point_mass(mass: float, com: Triple = (0.0, 0.0, 0.0)) -> Inertia:
+    """Inertia of a mass concentrated in one point."""
+    return Inertia(mass, com)

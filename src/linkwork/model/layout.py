@@ -1,0 +1,150 @@
+"""Where each joint's coordinates stand in the vectors of a robot.
+
+    q  = [base position (3), base quaternion wxyz (4), s]    with a floating base, else s
+    nu = [base velocity (6), s_dot]                          with a floating base, else s_dot
+
+s holds the positions of the moving, independent joints in the order of the model, whatever the base.
+A dependent joint has no coordinate of its own; it follows another:  theta = multiplier * s_k + offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from linkwork.arrays import Array
+from linkwork.errors import LinkworkError, name_not_found
+from linkwork.model.model import Model
+from linkwork.model.parts import Joint
+
+BASE_NQ, BASE_NV = 7, 6
+BASE_REST = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """How a dependent joint moves: theta = multiplier * theta_leader + offset."""
+
+    leader: str  # an independent joint
+    multiplier: float
+    offset: float
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Slices of q and nu by the name of a joint."""
+
+    model: Model
+    floating: bool = True
+
+    @cached_property
+    def joint_names(self) -> tuple[str, ...]:
+        """The joints that have coordinates of their own, in the order of s."""
+        return tuple(joint.name for joint in self.model.joints if joint.nq)
+
+    @cached_property
+    def q(self) -> Mapping[str, slice]:
+        """Slice of q that holds a joint's position."""
+        sizes = [joint.nq for joint in self.model.joints]
+        return self._slices(sizes, BASE_NQ)
+
+    @cached_property
+    def nu(self) -> Mapping[str, slice]:
+        """Slice of nu that holds a joint's velocity."""
+        sizes = [joint.nv for joint in self.model.joints]
+        return self._slices(sizes, BASE_NV)
+
+    @property
+    def base_position(self) -> slice:
+        """Slice of q that holds the position of the base; empty without a floating base."""
+        return slice(0, 3 if self.floating else 0)
+
+    @property
+    def base_wxyz(self) -> slice:
+        """Slice of q that holds the quaternion of the base; empty without a floating base."""
+        return slice(3, 7) if self.floating else slice(0, 0)
+
+    @property
+    def base_velocity(self) -> slice:
+        """Slice of nu that holds the velocity of the base; empty without a floating base."""
+        return slice(0, BASE_NV if self.floating else 0)
+
+    @cached_property
+    def nq(self) -> int:
+        """Length of q."""
+        return self.floating * BASE_NQ + sum(joint.nq for joint in self.model.joints)
+
+    @cached_property
+    def nv(self) -> int:
+        """Length of nu."""
+        return self.floating * BASE_NV + sum(joint.nv for joint in self.model.joints)
+
+    @cached_property
+    def followers(self) -> Mapping[str, Follower]:
+        """The dependent joints, each with the independent joint it follows in the end."""
+        return resolved_followers(self.model.joints)
+
+    def rest(self) -> Array:
+        """(nq,) every joint at rest, the base at the origin of the world."""
+        own = [number for joint in self.model.joints if joint.nq for number in joint.motion.rest]
+        return np.array([*(BASE_REST if self.floating else ()), *own])
+
+    def theta(self, q: Array, joint: str) -> Array:
+        """(..., nq of the joint) position of any joint, fixed and dependent ones too."""
+        follower = self.followers.get(joint)
+        if follower:
+            return follower.multiplier * q[..., self.q[follower.leader]] + follower.offset
+        kind = self.model.joint(joint).motion
+        return q[..., self.q[joint]] if kind.nq else q[..., :0]
+
+    def _slices(self, sizes: Sequence[int], start: int) -> Mapping[str, slice]:
+        offset = start if self.floating else 0
+        slices: dict[str, slice] = {}
+        for joint, size in zip(self.model.joints, sizes, strict=True):
+            if size:
+                slices[joint.name] = slice(offset, offset + size)
+                offset += size
+        return _Slices(slices, self.model)
+
+
+class _Slices(dict[str, slice]):
+    """Slices by name, with an error that says why a joint has none."""
+
+    def __init__(self, slices: Mapping[str, slice], model: Model) -> None:
+        super().__init__(slices)
+        self._model = model
+
+    def __missing__(self, name: str) -> slice:
+        raise _no_coordinate(self._model, name, self)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (dict(self), self._model)
+
+
+def resolved_followers(joints: Sequence[Joint]) -> dict[str, Follower]:
+    """Follow chains of mimicking joints to their independent end, each joint once."""
+    by_name = {joint.name: joint for joint in joints}
+    found: dict[str, Follower] = {}
+    for joint in joints:
+        chain: list[Joint] = []
+        while joint.mimic and joint.name not in found:
+            chain.append(joint)
+            joint = by_name[joint.mimic.joint]  # noqa: PLW2901 - walks up the chain
+        for link in reversed(chain):
+            assert link.mimic
+            above = found.get(link.mimic.joint, Follower(link.mimic.joint, 1.0, 0.0))
+            k, c = link.mimic.multiplier, link.mimic.offset
+            found[link.name] = Follower(above.leader, k * above.multiplier, k * above.offset + c)
+    return {joint.name: found[joint.name] for joint in joints if joint.name in found}
+
+
+def _no_coordinate(model: Model, name: str, known: Mapping[str, slice]) -> LinkworkError:
+    if name in model.joint_names:
+        joint = model.joint(name)
+        why = f"mimics {joint.mimic.joint!r}" if joint.mimic else "is fixed"
+        error = name_not_found("coordinate of a joint", name, known)
+        return type(error)(f"joint {name!r} has no coordinate of its own: it {why}")
+    return name_not_found("joint", name, known)

@@ -1,0 +1,179 @@
+"""The parts of a robot: links, joints between them, frames on them. Facts only, frozen.
+
+A joint has two mounts and no direction:
+
+    first_H_second(theta) = first_H_joint @ M(theta) @ joint_H_second
+
+with M the motion of its kind. Which of its links is the parent is decided by whoever looks at the
+robot from some base, never here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import inf
+
+from linkwork.errors import Finding, ModelError, Place, model_error, nearest
+from linkwork.model.geometry import Shape
+from linkwork.model.inertia import NO_INERTIA, Inertia
+from linkwork.model.kinds import KINDS, JointKind
+from linkwork.model.pose import IDENTITY, Pose, Triple, triple
+
+UNIT_TOLERANCE = 1e-12  # how far the length of an axis may be from 1
+LONGER_THAN_ROUNDING = 1e-15  # an axis closer to unit length than this is left as it is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A rigid body, and the frame fixed to it."""
+
+    name: str
+    inertia: Inertia = NO_INERTIA
+    visuals: tuple[Shape, ...] = ()
+    collisions: tuple[Shape, ...] = ()
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_name("link", self.name, self.place)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """A further frame fixed to a link, such as a tool tip or a sensor."""
+
+    name: str
+    link: str
+    link_H_frame: Pose = IDENTITY
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_name("frame", self.name, self.place)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds of a joint with one coordinate; infinite where there is none."""
+
+    lower: float = -inf  # [rad] or [m]
+    upper: float = inf
+    velocity: float = inf  # largest speed, either way [rad/s] or [m/s]
+    effort: float = inf  # largest torque or force, either way [N m] or [N]
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper", "velocity", "effort"):
+            if math.isnan(getattr(self, name)):
+                raise model_error(f"limit {name} is not a number")
+        if self.lower > self.upper:
+            raise model_error(f"limit lower {self.lower:g} is above upper {self.upper:g}")
+
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mimic:
+    """Dependence of a joint on another: theta = multiplier * theta_other + offset."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.multiplier) and math.isfinite(self.offset)):
+            text = f"mimic: multiplier {self.multiplier} and offset {self.offset} must be finite"
+            raise model_error(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joint:
+    """An edge of the link graph. It joins two links and has no direction of its own.
+
+    Position and velocity are those of `second` relative to `first`. A joint that mimics another has
+    no coordinate of its own.
+    """
+
+    name: str
+    kind: str  # a name in linkwork.model.kinds.KINDS
+    first: str
+    second: str
+    axis: Triple = (0.0, 0.0, 1.0)  # unit vector in the joint frame
+    pitch: float = 0.0  # of a helical joint: advance along the axis per radian [m/rad]
+    first_H_joint: Pose = IDENTITY  # where the joint sits on `first`
+    joint_H_second: Pose = IDENTITY  # where `second` sits on the joint at rest
+    limits: Limits = NO_LIMITS
+    mimic: Mimic | None = None
+    damping: float = 0.0  # [N m s/rad] or [N s/m]
+    friction: float = 0.0  # Coulomb friction [N m] or [N]
+    armature: float = 0.0  # rotor inertia seen at the joint [kg m^2] or [kg]
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_name("joint", self.name, self.place)
+        object.__setattr__(self, "axis", triple(self.axis, "axis"))
+        problems = list(_problems(self))
+        if problems:
+            element = f"joint {self.name!r}"
+            raise ModelError([Finding("error", element, text, self.place) for text in problems])
+
+    @property
+    def motion(self) -> JointKind:
+        """The kind itself, which knows how the joint moves."""
+        return KINDS[self.kind]
+
+    @property
+    def nq(self) -> int:
+        """How many position coordinates the joint has of its own."""
+        return 0 if self.mimic else self.motion.nq
+
+    @property
+    def nv(self) -> int:
+        """How many velocity coordinates the joint has of its own."""
+        return 0 if self.mimic else self.motion.nv
+
+
+def unit(axis: Iterable[float]) -> Triple:
+    """An axis scaled to length 1; one that has it already stays bit for bit what it is."""
+    numbers = triple(axis, "axis")
+    largest = max(map(abs, numbers))
+    if largest == 0:
+        raise model_error("axis is zero, so it has no direction")
+    x, y, z = (number / largest for number in numbers)  # so that no square overflows or vanishes
+    length = math.sqrt(x * x + y * y + z * z)
+    if abs(length * largest - 1) <= LONGER_THAN_ROUNDING:
+        return numbers
+    return (x / length, y / length, z / length)
+
+
+def check_name(what: str, name: object, place: Place | None = None) -> None:
+    """Refuse what cannot be the name of a part."""
+    if not isinstance(name, str):
+        raise model_error(f"the name of a {what} must be a str, got {name!r}", place=place)
+    if not name.strip():
+        raise model_error(f"the name of a {what} must not be empty, got {name!r}", place=place)
+
+
+def _problems(joint: Joint) -> Iterable[str]:
+    """All that is wrong with a joint by itself."""
+    if joint.kind not in KINDS:
+        yield f"unknown kind {joint.kind!r}; {nearest(joint.kind, KINDS)}"
+        return
+    if joint.first == joint.second:
+        yield f"joins link {joint.first!r} to itself"
+    x, y, z = joint.axis
+    if abs(math.sqrt(x * x + y * y + z * z) - 1) > UNIT_TOLERANCE:
+        yield f"axis {joint.axis} is not of length 1"
+    if not math.isfinite(joint.pitch):
+        yield f"pitch {joint.pitch} is not finite"
+    if joint.pitch and joint.kind != "helical":
+        yield f"a {joint.kind} joint has no pitch, got {joint.pitch:g}"
+    for name in ("damping", "friction", "armature"):
+        if not math.isfinite(getattr(joint, name)):
+            yield f"{name} {getattr(joint, name)} is not finite"
+    if joint.mimic and joint.motion.nq != 1:
+        yield f"a {joint.kind} joint cannot mimic another; only joints with one coordinate can"
+    if joint.mimic and joint.mimic.joint == joint.name:
+        yield "mimics itself"
+    if joint.motion.nq != 1 and not joint.motion.nv == 1 and joint.limits != NO_LIMITS:
+        yield f"a {joint.kind} joint has no limits, got {joint.limits}"

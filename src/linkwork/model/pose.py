@@ -1,0 +1,108 @@
+"""Poses as data: six numbers that print, compare and hash.
+
+`a_H_b` is the pose of frame b in frame a. A `Pose` keeps the roll, pitch and yaw that files speak in,
+so that writing a model and reading it back loses no digit; `matrix` gives the (4, 4) that
+mathematics speaks in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from linkwork.arrays import Array
+from linkwork.errors import model_error
+from linkwork.spatial import se3, so3
+
+Triple: TypeAlias = tuple[float, float, float]
+
+ROUNDING_NOISE = 1e-15  # entries of a rotation this close to -1, 0 or 1 are meant to be that number
+NOT_A_ROTATION = 1e-6  # a matrix further than this from a rotation is a mistake, not rounding
+
+
+def triple(values: Iterable[float], what: str) -> Triple:
+    """Take three finite numbers, or say what is wrong with them."""
+    numbers = tuple(float(value) for value in values)
+    if len(numbers) != 3:
+        raise model_error(f"{what}: expected 3 numbers, got {len(numbers)}")
+    if not all(map(math.isfinite, numbers)):
+        raise model_error(f"{what}: {numbers} is not finite")
+    return (numbers[0], numbers[1], numbers[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Pose:
+    """Pose of a frame b in a frame a: where b's origin is, and how b's axes are turned."""
+
+    xyz: Triple = (0.0, 0.0, 0.0)  # position of b's origin, in a [m]
+    rpy: Triple = (0.0, 0.0, 0.0)  # roll, pitch, yaw: rotation Rz(yaw) Ry(pitch) Rx(roll) [rad]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "xyz", triple(self.xyz, "xyz"))
+        object.__setattr__(self, "rpy", triple(self.rpy, "rpy"))
+
+    def matrix(self) -> Array:
+        """Pose a_H_b as a (4, 4) matrix."""
+        return pose_matrices([self])[0]
+
+
+IDENTITY = Pose()
+
+
+def pose_matrices(poses: Iterable[Pose]) -> Array:
+    """Poses as an (n, 4, 4) array, made all at once."""
+    numbers = np.array([(*pose.xyz, *pose.rpy) for pose in poses]).reshape(-1, 6)
+    return se3.pose(snapped(so3.from_rpy(numbers[:, 3:])), numbers[:, :3])
+
+
+def snapped(rotation: Array) -> Array:
+    """Replace entries within rounding noise of -1, 0 and 1 by those numbers."""
+    whole = np.round(rotation)
+    return np.where(np.abs(rotation - whole) <= ROUNDING_NOISE, whole + 0.0, rotation)
+
+
+def as_pose(value: Pose | Array) -> Pose:
+    """Take a `Pose` or a (4, 4) matrix as a `Pose`."""
+    if isinstance(value, Pose):
+        return value
+    matrix = np.asarray(value, dtype=np.float64)
+    if matrix.shape != (4, 4):
+        raise model_error(f"pose: expected a Pose or a (4, 4) matrix, got shape {matrix.shape}")
+    _check_homogeneous(matrix)
+    return Pose(
+        xyz=tuple(se3.position_of(matrix).tolist()),
+        rpy=tuple(so3.to_rpy(snapped(se3.rotation_of(matrix))).tolist()),
+    )
+
+
+def _check_homogeneous(matrix: Array) -> None:
+    rotation = matrix[:3, :3]
+    if not np.isfinite(matrix).all():
+        problem = "has an entry that is not finite"
+    elif not np.array_equal(matrix[3], [0, 0, 0, 1]):
+        problem = f"has the last row {matrix[3].tolist()}, not [0, 0, 0, 1]"
+    elif np.abs(rotation @ rotation.T - np.eye(3)).max() > NOT_A_ROTATION:
+        problem = "has axes that are not orthonormal"
+    elif np.linalg.det(rotation) < 0:
+        problem = "has left-handed axes"
+    else:
+        return
+    raise model_error(f"pose: the matrix {problem}")
+
+
+def composed(a_H_b: Pose, b_H_c: Pose) -> Pose:
+    """Pose a_H_c; exact where one of the two is the identity."""
+    if b_H_c == IDENTITY:
+        return a_H_b
+    if a_H_b == IDENTITY:
+        return b_H_c
+    return as_pose(a_H_b.matrix() @ b_H_c.matrix())
+
+
+def inverted(a_H_b: Pose) -> Pose:
+    """Pose b_H_a; exact for the identity."""
+    return a_H_b if a_H_b == IDENTITY else as_pose(se3.inverse(a_H_b.matrix()))

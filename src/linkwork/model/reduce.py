@@ -1,0 +1,249 @@
+"""Simpler copies of models: joints locked, links lumped together, another root.
+
+What should stay, stays: total mass, centre of mass, and the motion of what still moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arrays import Array
+from linkwork.errors import LinkworkError, model_error, name_not_found
+from linkwork.model.geometry import Shape
+from linkwork.model.inertia import from_parameters, moved
+from linkwork.model.joint_motion import position
+from linkwork.model.layout import Follower, resolved_followers
+from linkwork.model.model import Model
+from linkwork.model.parts import Frame, Joint, Link
+from linkwork.model.pose import IDENTITY, Pose, as_pose, composed, inverted
+from linkwork.model.tree import tree_from
+from linkwork.spatial import se3
+
+
+def reduced(
+    model: Model, joints: Iterable[str], positions: Mapping[str, ArrayLike] | None = None
+) -> Model:
+    """Keep some joints moving and lock the others.
+
+    Locked joints become fixed ones; all links stay, with their names and inertias.
+
+    Args:
+        model: the robot.
+        joints: the joints that keep moving, in the order their coordinates shall have. Joints that
+            mimic one of them go on doing so and need not be named.
+        positions: where to lock joints, by name: a number, or (nq,) coordinates. Others are locked
+            at rest; a locked joint takes the joints that mimic it along.
+
+    Raises:
+        NameNotFoundError: no moving joint has such a name.
+        ModelError: a joint is named twice, or is both kept and given a position, or has no
+            coordinate of its own.
+    """
+    names, at = list(joints), dict(positions or {})
+    _check_kept(model, names, at)
+    kept = set(names)
+    followers = resolved_followers(model.joints)
+    kept |= {name for name, follower in followers.items() if follower.leader in kept}
+    rest = [
+        joint
+        if joint.name in kept or joint.kind == "fixed"
+        else _locked(joint, _lock_position(joint, at, followers.get(joint.name)))
+        for joint in model.joints
+        if joint.name not in names
+    ]
+    return replace(model, joints=(*(model.joint(name) for name in names), *rest))
+
+
+def lumped(model: Model) -> Model:
+    """Make one link of those that fixed joints hold together.
+
+    Each group becomes its link nearest to the default base, with the inertias and shapes of all; the
+    others stay as frames of their old names.
+    """
+    tree = tree_from(model)
+    pose_in_body = {
+        name: as_pose(pose) for name, pose in zip(model.frame_names, tree.body_H_frame, strict=True)
+    }
+    leader = {link: links[0] for links in tree.links for link in links}
+    bodies = {links[0]: body for body, links in enumerate(tree.links)}
+    return Model(
+        name=model.name,
+        links=tuple(
+            _lumped_link(model, tree.links[bodies[name]], tree.inertias[bodies[name]], pose_in_body)
+            for name in model.link_names
+            if name in bodies
+        ),
+        joints=tuple(
+            _remounted(joint, leader, pose_in_body)
+            for joint in model.joints
+            if joint.kind != "fixed"
+        ),
+        frames=tuple(
+            Frame(name=name, link=leader[model.frame(name).link], link_H_frame=pose_in_body[name])
+            for name in model.frame_names
+            if name not in bodies
+        ),
+    )
+
+
+def rerooted(model: Model, base: str | None = None) -> Model:
+    """The same robot with all joints pointing away from a base, and link origins on the joints.
+
+    This is the form that URDF can express. Names, motion and physics stay, and so does the meaning of
+    every coordinate; the frames of links whose origin was elsewhere move onto the joint that holds
+    the link.
+
+    Args:
+        model: the robot.
+        base: the link to start from; `model.default_base` if not given.
+
+    Raises:
+        ModelError: a joint with several velocity coordinates would have to be turned around.
+    """
+    base = model.default_base if base is None else base
+    holders = _holders(model, base)
+    # old_H_new of every link: where its frame has to go
+    moves = {base: IDENTITY} | {
+        link: inverted(joint.joint_H_second) if joint.second == link else joint.first_H_joint
+        for link, joint in holders.items()
+    }
+    back = {link: inverted(pose) for link, pose in moves.items()}
+    outer = {joint.name: link for link, joint in holders.items()}
+    return Model(
+        name=model.name,
+        links=tuple(_moved_link(link, back[link.name]) for link in model.links),
+        joints=tuple(_pointed(joint, outer[joint.name], back) for joint in model.joints),
+        frames=tuple(
+            replace(frame, link_H_frame=composed(back[frame.link], frame.link_H_frame))
+            for frame in model.frames
+        ),
+    )
+
+
+def _check_kept(model: Model, names: Sequence[str], at: Mapping[str, ArrayLike]) -> None:
+    moving = {joint.name for joint in model.joints if joint.nq}
+    for name in (*names, *at):
+        if name not in moving:
+            raise _not_movable(model, name, moving)
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise model_error("named twice", f"joint {name!r}")
+        if name in at:
+            raise model_error("cannot both move and be locked at a position", f"joint {name!r}")
+        seen.add(name)
+
+
+def _not_movable(model: Model, name: str, moving: set[str]) -> LinkworkError:
+    if name not in model.joint_names:
+        return name_not_found("moving joint", name, moving)
+    mimic = model.joint(name).mimic
+    why = f"mimics {mimic.joint!r} and follows it by itself" if mimic else "is fixed"
+    return model_error(why, f"joint {name!r}")
+
+
+def _lock_position(joint: Joint, at: Mapping[str, ArrayLike], follower: Follower | None) -> Array:
+    leader = follower.leader if follower else joint.name
+    given = np.asarray(at.get(leader, joint.motion.rest), dtype=np.float64)
+    theta = position(joint, given.reshape(1) if given.ndim == 0 else given)
+    if not np.isfinite(theta).all():
+        raise model_error(f"position {theta.tolist()} is not finite", f"joint {leader!r}")
+    if follower:
+        return follower.multiplier * theta + follower.offset
+    return joint.motion.normalized(theta)
+
+
+def _locked(joint: Joint, theta: Array) -> Joint:
+    """The joint as a fixed one, standing where it stood at `theta`."""
+    moved_side = joint.motion.motion(np.array(joint.axis), joint.pitch, theta)
+    return Joint(
+        name=joint.name,
+        kind="fixed",
+        first=joint.first,
+        second=joint.second,
+        first_H_joint=composed(joint.first_H_joint, as_pose(se3.pose(*moved_side))),
+        joint_H_second=joint.joint_H_second,
+        place=joint.place,
+    )
+
+
+def _lumped_link(
+    model: Model, members: Sequence[str], parameters: Array, pose_in_body: Mapping[str, Pose]
+) -> Link:
+    """One link with the inertia and shapes of all members, in the axes of the first."""
+    if len(members) == 1:
+        return model.link(members[0])
+    links = [_moved_link(model.link(name), pose_in_body[name]) for name in members]
+    return replace(
+        links[0],
+        inertia=from_parameters(parameters),
+        visuals=tuple(shape for link in links for shape in link.visuals),
+        collisions=tuple(shape for link in links for shape in link.collisions),
+    )
+
+
+def _remounted(joint: Joint, leader: Mapping[str, str], pose_in_body: Mapping[str, Pose]) -> Joint:
+    """The joint, mounted on the links that stand for the ones it was mounted on."""
+    return replace(
+        joint,
+        first=leader[joint.first],
+        second=leader[joint.second],
+        first_H_joint=composed(pose_in_body[joint.first], joint.first_H_joint),
+        joint_H_second=composed(joint.joint_H_second, inverted(pose_in_body[joint.second])),
+    )
+
+
+def _moved_link(link: Link, new_H_old: Pose) -> Link:
+    """The link with everything on it expressed in another frame."""
+    if new_H_old == IDENTITY:
+        return link
+
+    def shapes(old: Sequence[Shape]) -> tuple[Shape, ...]:
+        return tuple(
+            replace(shape, link_H_shape=composed(new_H_old, shape.link_H_shape)) for shape in old
+        )
+
+    return replace(
+        link,
+        inertia=moved(link.inertia, new_H_old),
+        visuals=shapes(link.visuals),
+        collisions=shapes(link.collisions),
+    )
+
+
+def _holders(model: Model, base: str) -> dict[str, Joint]:
+    """The joint that holds each link but the base, seen from the base."""
+    model.link_index(base)
+    holders: dict[str, Joint] = {}
+    waiting = [base]
+    while waiting:
+        here = waiting.pop()
+        for other, name in model.neighbors(here):
+            if other != base and other not in holders:
+                holders[other] = model.joint(name)
+                waiting.append(other)
+    return holders
+
+
+def _pointed(joint: Joint, outer: str, back: Mapping[str, Pose]) -> Joint:
+    """The joint from its inner to its outer link, on whose new frame it sits."""
+    if joint.second == outer:
+        mount = composed(back[joint.first], joint.first_H_joint)
+        return replace(joint, first_H_joint=mount, joint_H_second=IDENTITY)
+    if joint.motion.nv > 1:
+        text = f"a {joint.kind} joint cannot be turned around with the same coordinates"
+        raise model_error(text, f"joint {joint.name!r}", joint.place)
+    # M(theta) about the axis, backwards, is M(theta) about the opposite axis
+    x, y, z = joint.axis
+    return replace(
+        joint,
+        first=joint.second,
+        second=joint.first,
+        axis=(-x, -y, -z) if joint.motion.nv else joint.axis,
+        first_H_joint=composed(back[joint.second], inverted(joint.joint_H_second)),
+        joint_H_second=IDENTITY,
+    )

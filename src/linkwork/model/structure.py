@@ -1,0 +1,173 @@
+"""Does a set of parts make one robot? Everything that stands in the way, found at once.
+
+The links and joints must form a tree: every link reachable, no closed loop. Walks are iterative, so a
+chain of many thousand links is as welcome as a short one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from linkwork.errors import Finding, Suggestions
+from linkwork.model.parts import Frame, Joint, Link
+
+MOST_LISTED = 8  # a message names no more links than this
+
+
+def structure_findings(
+    links: Sequence[Link], joints: Sequence[Joint], frames: Sequence[Frame]
+) -> list[Finding]:
+    """All reasons why these parts are no robot; empty if they are one."""
+    return part_findings(links, joints, frames) or list(_graph_findings(links, joints))
+
+
+def part_findings(
+    links: Sequence[Link], joints: Sequence[Joint], frames: Sequence[Frame]
+) -> list[Finding]:
+    """Names used twice, names that mean nothing, joints that mimic in vain."""
+    return [
+        *([] if links else [Finding("error", "", "the robot has no links")]),
+        *_duplicates("link", links),
+        *_duplicates("joint", joints),
+        *_duplicates("frame", frames),
+        *_frame_findings(links, frames),
+        *_end_findings(links, joints),
+        *_mimic_findings(joints),
+    ]
+
+
+def cycles(next_of: Mapping[str, str]) -> Iterator[list[str]]:
+    """Each cycle among names of which each leads to at most one other, once, in linear time."""
+    settled: set[str] = set()
+    for start in next_of:
+        path: dict[str, None] = {}  # an ordered set
+        here = start
+        while here in next_of and here not in settled and here not in path:
+            path[here] = None
+            here = next_of[here]
+        if here in path:
+            names = list(path)
+            yield names[names.index(here) :]
+        settled.update(path)
+
+
+def joined(names: Sequence[str], arrow: str) -> str:
+    """Names with an arrow between them; the middle of a long list is left out."""
+    if len(names) > 2 * MOST_LISTED:
+        names = [*names[:MOST_LISTED], "...", *names[-MOST_LISTED:]]
+    return arrow.join(names)
+
+
+def _duplicates(what: str, parts: Iterable[Link | Joint | Frame]) -> Iterator[Finding]:
+    first: dict[str, Link | Joint | Frame] = {}
+    for part in parts:
+        known = first.setdefault(part.name, part)
+        if known is not part:
+            text = "this name is taken" + (f"; first used at {known.place}" if known.place else "")
+            yield Finding("error", f"{what} {part.name!r}", text, part.place)
+
+
+def _frame_findings(links: Sequence[Link], frames: Sequence[Frame]) -> Iterator[Finding]:
+    names = {link.name for link in links}
+    suggest = Suggestions(names)
+    for frame in frames:
+        element = f"frame {frame.name!r}"
+        if frame.name in names:
+            text = "a link has this name, and so has the link's frame"
+            yield Finding("error", element, text, frame.place)
+        if frame.link not in names:
+            text = f"no link named {frame.link!r}{suggest(frame.link)}"
+            yield Finding("error", element, text, frame.place)
+
+
+def _end_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
+    names = {link.name for link in links}
+    suggest = Suggestions(names)
+    for joint in joints:
+        for end in (joint.first, joint.second):
+            if end not in names:
+                text = f"no link named {end!r}{suggest(end)}"
+                yield Finding("error", f"joint {joint.name!r}", text, joint.place)
+
+
+def _mimic_findings(joints: Sequence[Joint]) -> Iterator[Finding]:
+    """Joints that mimic what does not exist, what cannot be mimicked, or each other in a cycle."""
+    by_name = {joint.name: joint for joint in joints}
+    suggest = Suggestions(joint.name for joint in joints if joint.motion.nq == 1)
+    for joint in joints:
+        if joint.mimic is None:
+            continue
+        leader = by_name.get(joint.mimic.joint)
+        if leader is None:
+            text = f"mimics joint {joint.mimic.joint!r}, which does not exist"
+            text += suggest(joint.mimic.joint)
+        elif leader.motion.nq != 1:
+            text = f"mimics the {leader.kind} joint {leader.name!r}, which has no single coordinate"
+        else:
+            continue
+        yield Finding("error", f"joint {joint.name!r}", text, joint.place)
+    leaders = {joint.name: joint.mimic.joint for joint in joints if joint.mimic}
+    for cycle in cycles(leaders):
+        joint = by_name[cycle[0]]
+        text = f"mimics itself in a cycle: {joined([*cycle, cycle[0]], ' -> ')}"
+        yield Finding("error", f"joint {joint.name!r}", text, joint.place)
+
+
+def _graph_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
+    """Closed loops, and links that no joint connects to the rest."""
+    neighbours: dict[str, list[tuple[str, Joint]]] = {link.name: [] for link in links}
+    for joint in joints:
+        neighbours[joint.first].append((joint.second, joint))
+        neighbours[joint.second].append((joint.first, joint))
+    pieces: list[list[str]] = []
+    via: dict[str, tuple[str | None, Joint | None]] = {}  # how each link was first reached
+    for link in links:
+        if link.name in via:
+            continue
+        piece, waiting = [], [link.name]
+        via[link.name] = (None, None)
+        while waiting:
+            here = waiting.pop()
+            piece.append(here)
+            for there, joint in neighbours[here]:
+                if there not in via:
+                    via[there] = (here, joint)
+                    waiting.append(there)
+        pieces.append(piece)
+    yield from _loop_findings(joints, via)
+    if len(pieces) > 1:
+        yield _pieces_finding(pieces)
+
+
+def _loop_findings(
+    joints: Sequence[Joint], via: dict[str, tuple[str | None, Joint | None]]
+) -> Iterator[Finding]:
+    used = {id(joint) for _, joint in via.values()}
+    closing = [joint for joint in joints if id(joint) not in used]
+    for joint in closing[:MOST_LISTED]:
+        a, b = _to_root(joint.first, via), _to_root(joint.second, via)
+        while len(a) > 1 and len(b) > 1 and a[-2] == b[-2]:  # drop what both share beyond the meet
+            a.pop()
+            b.pop()
+        loop = [*a, *reversed(b[:-1])]
+        text = f"closes a loop: {joined([*loop, loop[0]], ' - ')}; {LOOP_HINT}"
+        yield Finding("error", f"joint {joint.name!r}", text, joint.place)
+
+
+LOOP_HINT = "a robot is a tree here, so leave one joint of the loop out"
+
+
+def _to_root(link: str, via: dict[str, tuple[str | None, Joint | None]]) -> list[str]:
+    path, above = [link], via[link][0]
+    while above is not None:
+        path.append(above)
+        above = via[above][0]
+    return path
+
+
+def _pieces_finding(pieces: list[list[str]]) -> Finding:
+    names = [repr(piece[0]) for piece in pieces]
+    more = len(names) - MOST_LISTED
+    listed = ", ".join(names[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+    text = f"the links fall into {len(pieces)} pieces that no joint connects; they hold {listed}"
+    return Finding("error", "", text)

@@ -1,0 +1,188 @@
+"""A model seen from one base: what hangs on what, in an order that algorithms can follow.
+
+Links that fixed joints hold together are one *body*; its frame is the frame of its link nearest to the
+base. Body 0 holds the base. Every other body hangs on its parent by one moving joint:
+
+    parent_H_body(theta) = parent_H_joint @ M(theta) @ joint_H_body
+
+with M the motion of the joint's kind, or its inverse where the joint is read from `second` to `first`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from linkwork.arrays import Array
+from linkwork.model.model import Model
+from linkwork.model.parts import Joint
+from linkwork.model.pose import pose_matrices
+from linkwork.spatial import inertia, se3
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A model seen from one base. Bodies are numbered so that a parent comes before its children."""
+
+    model: Model
+    base: str  # the frame, of a link or additional, whose pose and velocity are those of the base
+    links: tuple[tuple[str, ...], ...]  # names of the links that make up each body
+    parents: tuple[int, ...]  # body each body hangs on; -1 for body 0
+    joints: tuple[Joint | None, ...]  # joint each body hangs by; None for body 0
+    backwards: tuple[bool, ...]  # whether that joint is read from `second` to `first`
+    parent_H_joint: Array = field(repr=False)  # (bodies, 4, 4)
+    joint_H_body: Array = field(repr=False)  # (bodies, 4, 4)
+    inertias: Array = field(repr=False)  # (bodies, 10) parameters about each body's origin
+    frame_bodies: tuple[int, ...] = field(repr=False)  # body of each of model.frame_names
+    body_H_frame: Array = field(repr=False)  # (frames, 4, 4)
+
+    def outward(self) -> Iterator[tuple[int, int, Joint]]:
+        """(body, parent, joint) for every body but the base's, each parent before its children."""
+        for body, (parent, joint) in enumerate(zip(self.parents, self.joints, strict=True)):
+            if joint is not None:
+                yield body, parent, joint
+
+    def inward(self) -> Iterator[tuple[int, int, Joint]]:
+        """(body, parent, joint) for every body but the base's, each child before its parent."""
+        return reversed(list(self.outward()))
+
+    def path(self, frame: str) -> tuple[int, ...]:
+        """Bodies from the base to the one that carries a frame, both included."""
+        body = self.frame_bodies[self.model.frame_index(frame)]
+        path = [body]
+        while (body := self.parents[body]) >= 0:
+            path.append(body)
+        return tuple(reversed(path))
+
+
+def tree_from(model: Model, base: str | None = None) -> Tree:
+    """See a model from a base.
+
+    Args:
+        model: the robot.
+        base: name of a link or of an additional frame; `model.default_base` if not given.
+
+    Raises:
+        NameNotFoundError: the model has no such frame.
+    """
+    base = model.default_base if base is None else base
+    walk = _Walk(model, base)
+    frames = [model.frame(name) for name in model.frame_names]
+    link_H_frame = pose_matrices([frame.link_H_frame for frame in frames])
+    places = [walk.places[frame.link] for frame in frames]
+    body_H_frame = np.array([pose for _, pose in places]) @ link_H_frame
+    return Tree(
+        model=model,
+        base=base,
+        links=tuple(map(tuple, walk.links)),
+        parents=tuple(walk.parents),
+        joints=tuple(walk.joints),
+        backwards=tuple(walk.backwards),
+        parent_H_joint=np.array(walk.parent_H_joint),
+        joint_H_body=np.array(walk.joint_H_body),
+        inertias=_body_inertias(model, walk),
+        frame_bodies=tuple(body for body, _ in places),
+        body_H_frame=body_H_frame,
+    )
+
+
+class _Walk:
+    """Visits every link once, depth first, neighbours in the order of the joints."""
+
+    def __init__(self, model: Model, base: str) -> None:
+        self.model = model
+        self._mounts = _mounts(model.joints)
+        self.links: list[list[str]] = []
+        self.parents: list[int] = []
+        self.joints: list[Joint | None] = []
+        self.backwards: list[bool] = []
+        self.parent_H_joint: list[Array] = []
+        self.joint_H_body: list[Array] = []
+        self.places: dict[str, tuple[int, Array]] = {}  # link: its body, body_H_link
+        frame = model.frame(base)
+        self._add_body(-1, None, backwards=False, near=np.eye(4), far=np.eye(4))
+        self._add_link(frame.link, 0, se3.inverse(frame.link_H_frame.matrix()))
+        waiting = [frame.link]
+        while waiting:
+            link = waiting.pop()
+            reached = [self._cross(joint, link) for joint in self._new_joints(link)]
+            waiting.extend(reversed(reached))
+        self._renumber_depth_first()
+
+    def _new_joints(self, link: str) -> list[str]:
+        return [joint for other, joint in self.model.neighbors(link) if other not in self.places]
+
+    def _cross(self, name: str, link: str) -> str:
+        """Go over a joint to the link beyond, which joins this body or starts one."""
+        index = self.model.joint_index(name)
+        joint = self.model.joints[index]
+        backwards = joint.second == link
+        near, far = self._mounts[backwards][index]
+        beyond = joint.first if backwards else joint.second
+        body, body_H_link = self.places[link]
+        if joint.kind == "fixed":
+            self._add_link(beyond, body, body_H_link @ near @ far)
+        else:
+            new = self._add_body(body, joint, backwards=backwards, near=body_H_link @ near, far=far)
+            self._add_link(beyond, new, np.eye(4))
+        return beyond
+
+    def _add_body(
+        self, parent: int, joint: Joint | None, *, backwards: bool, near: Array, far: Array
+    ) -> int:
+        self.links.append([])
+        self.parents.append(parent)
+        self.joints.append(joint)
+        self.backwards.append(backwards)
+        self.parent_H_joint.append(near)
+        self.joint_H_body.append(far)
+        return len(self.links) - 1
+
+    def _add_link(self, link: str, body: int, body_H_link: Array) -> None:
+        self.links[body].append(link)
+        self.places[link] = (body, body_H_link)
+
+    def _renumber_depth_first(self) -> None:
+        """Number the bodies in depth-first order: a branch stays together in memory."""
+        children: list[list[int]] = [[] for _ in self.parents]
+        for body, parent in enumerate(self.parents[1:], start=1):
+            children[parent].append(body)
+        order: list[int] = []
+        waiting = [0]
+        while waiting:
+            body = waiting.pop()
+            order.append(body)
+            waiting.extend(reversed(children[body]))
+        new = {old: number for number, old in enumerate(order)}
+        new[-1] = -1
+        self.links = [self.links[old] for old in order]
+        self.parents = [new[self.parents[old]] for old in order]
+        self.joints = [self.joints[old] for old in order]
+        self.backwards = [self.backwards[old] for old in order]
+        self.parent_H_joint = [self.parent_H_joint[old] for old in order]
+        self.joint_H_body = [self.joint_H_body[old] for old in order]
+        self.places = {link: (new[body], pose) for link, (body, pose) in self.places.items()}
+
+
+def _mounts(joints: Sequence[Joint]) -> tuple[list[tuple[Array, Array]], list[tuple[Array, Array]]]:
+    """(near, far) mounts of every joint, read forwards and read backwards."""
+    first_H_joint = pose_matrices([joint.first_H_joint for joint in joints])
+    joint_H_second = pose_matrices([joint.joint_H_second for joint in joints])
+    forwards = list(zip(first_H_joint, joint_H_second, strict=True))
+    inverses = zip(se3.inverse(joint_H_second), se3.inverse(first_H_joint), strict=True)
+    return forwards, list(inverses)
+
+
+def _body_inertias(model: Model, walk: _Walk) -> Array:
+    """(bodies, 10) the inertias of the links of each body, added up in the body's frame."""
+    tensors = np.array([link.inertia.matrix() for link in model.links])
+    coms = np.array([link.inertia.com for link in model.links])
+    masses = np.array([link.inertia.mass for link in model.links])
+    places = [walk.places[name] for name in model.link_names]
+    parameters = inertia.from_com(masses, coms, tensors)
+    moved = inertia.transform(np.array([pose for _, pose in places]), parameters)
+    total = np.zeros((len(walk.links), 10))
+    np.add.at(total, [body for body, _ in places], moved)
+    return total

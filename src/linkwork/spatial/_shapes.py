@@ -1,0 +1,55 @@
+"""Shape checks, constants and blocks that every spatial module needs.
+
+Constants take the dtype of the array they stand next to, so that float32 stays float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arrays import Array, as_array, join, stack
+from linkwork.errors import ShapeError
+
+
+def expect(name: str, value: ArrayLike, *tail: int) -> Array:
+    """Take `value` as an array and check its trailing axes; `name` is for the message."""
+    array = as_array(value)
+    if array.shape[-len(tail) :] != tail:
+        wanted = ", ".join(map(str, tail))
+        raise ShapeError(f"{name}: expected (..., {wanted}), got {array.shape}")
+    return array
+
+
+def eye(size: int, like: Array) -> Array:
+    """(size, size) identity matrix with the dtype of `like`."""
+    return np.eye(size, dtype=like.dtype)
+
+
+def zero(like: Array) -> Array:
+    """Zeros of the shape and dtype of `like`."""
+    return np.zeros_like(like)
+
+
+def per_vector(c: Array) -> Array:
+    """(...) to (..., 1): one number for each vector of a batch."""
+    return as_array(c)[..., None]
+
+
+def per_matrix(c: Array) -> Array:
+    """(...) to (..., 1, 1): one number for each matrix of a batch."""
+    return as_array(c)[..., None, None]
+
+
+def block(rows: Sequence[Sequence[Array]]) -> Array:
+    """Make one matrix (..., m, n) from rows of matrices, after broadcasting their batch axes."""
+    bands = [join(row) for row in rows]
+    return stack([band[..., i, :] for band in bands for i in range(band.shape[-2])], axis=-2)
+
+
+def split_pose(a_H_b: ArrayLike) -> tuple[Array, Array]:
+    """Rotation (..., 3, 3) and position (..., 3) of a pose (..., 4, 4)."""
+    pose = expect("a_H_b", a_H_b, 4, 4)
+    return pose[..., :3, :3], pose[..., :3, 3]
