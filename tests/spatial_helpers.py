@@ -6,16 +6,17 @@ series, so they share nothing with the closed forms that are under test.
 
 from __future__ import annotations
 
+import math
 import warnings
 from functools import wraps
 
 import mpmath as mp
 import numpy as np
-import pinocchio as pin  # noqa: F401  # pyright: ignore[reportMissingImports]
+import pinocchio as pin  # noqa: F401 - the tests import it from here
 
 with warnings.catch_warnings():  # its import crashes where SWIG's deprecation warnings are errors
     warnings.simplefilter("ignore")
-    import idyntree.bindings as idyn  # noqa: F401
+    import idyntree.bindings as idyn  # noqa: F401 - the same
 
 DIGITS = 60
 EPS = float(np.finfo(float).eps)
@@ -139,34 +140,39 @@ def number_only(operator):
 
 
 class Scalar:
-    """A number that knows only what a traced scalar knows: operators and a few named functions."""
+    """A number with a slope, that knows only what a traced scalar knows.
 
-    def __init__(self, value):
-        self.value = float(value)
+    The slope of a square root at zero is an error, in a branch that is not taken too.
+    """
+
+    def __init__(self, value, slope=0.0):
+        self.value, self.slope = float(value), float(slope)
 
     @number_only
     def __add__(self, other):
-        return Scalar(self.value + other.value)
+        return Scalar(self.value + other.value, self.slope + other.slope)
 
     @number_only
     def __sub__(self, other):
-        return Scalar(self.value - other.value)
+        return Scalar(self.value - other.value, self.slope - other.slope)
 
     @number_only
     def __rsub__(self, other):
-        return Scalar(other.value - self.value)
+        return other - self
 
     @number_only
     def __mul__(self, other):
-        return Scalar(self.value * other.value)
+        slope = self.value * other.slope + self.slope * other.value
+        return Scalar(self.value * other.value, slope)
 
     @number_only
     def __truediv__(self, other):
-        return Scalar(self.value / other.value)
+        quotient = self.value / other.value
+        return Scalar(quotient, (self.slope - quotient * other.slope) / other.value)
 
     @number_only
     def __rtruediv__(self, other):
-        return Scalar(other.value / self.value)
+        return other / self
 
     @number_only
     def __lt__(self, other):
@@ -181,25 +187,34 @@ class Scalar:
         return self.value == other.value
 
     __radd__, __rmul__ = __add__, __mul__
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __hash__ = None
 
     def __neg__(self):
-        return Scalar(-self.value)
+        return Scalar(-self.value, -self.slope)
 
     def __float__(self):
         return self.value
 
     def sin(self):
-        return Scalar(np.sin(self.value))
+        return Scalar(math.sin(self.value), math.cos(self.value) * self.slope)
 
     def cos(self):
-        return Scalar(np.cos(self.value))
+        return Scalar(math.cos(self.value), -math.sin(self.value) * self.slope)
 
     def sqrt(self):
-        return Scalar(np.sqrt(self.value))
+        root = math.sqrt(self.value)
+        return Scalar(root, 0.5 * self.slope / root)
 
-    def arctan2(self, other):
-        return Scalar(np.arctan2(self.value, float(other)))
+    @number_only
+    def arctan2(self, x):
+        slope = (x.value * self.slope - self.value * x.slope) / (self.value**2 + x.value**2)
+        return Scalar(math.atan2(self.value, x.value), slope)
+
+
+def slope_along(function, x, direction):
+    """Derivative of a function at `x` along a direction, exact to rounding."""
+    result = function(np.vectorize(Scalar, otypes=[object])(x, direction))
+    return np.vectorize(lambda y: y.slope if isinstance(y, Scalar) else 0.0, otypes=[float])(result)
 
 
 def as_scalars(array):

@@ -4,6 +4,8 @@ robot = linkwork.load("robot.urdf")
 print(linkwork.describe(robot))
 """
 
+from linkwork import robots as robots
+from linkwork.errors import ArgumentError as ArgumentError
 from linkwork.errors import Finding as Finding
 from linkwork.errors import LinkworkError as LinkworkError
 from linkwork.errors import LinkworkWarning as LinkworkWarning

@@ -4,6 +4,7 @@
     ├── FindingsError       ValueError         has several reasons, and holds them as `findings`
     │   ├── ParseError                         a text that is no robot
     │   └── ModelError                         facts that make no robot
+    ├── ArgumentError       TypeError          an argument of a type that means nothing here
     ├── SourceError         OSError            a file that cannot be read
     ├── ShapeError          ValueError         an array of the wrong shape
     └── NameNotFoundError   KeyError           a name the model does not have
@@ -74,6 +75,10 @@ class ParseError(FindingsError):
 
 class ModelError(FindingsError):
     """Facts that make no robot: a link joined to itself, two links of one name, a negative mass."""
+
+
+class ArgumentError(LinkworkError, TypeError):
+    """An argument of a type that means nothing here."""
 
 
 class SourceError(LinkworkError, OSError):

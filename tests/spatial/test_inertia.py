@@ -31,7 +31,8 @@ def symmetric(rng, *batch):
 
 
 def pin_inertia(params):
-    return pin.Inertia(*inertia.to_com(params))
+    mass, com, tensor = inertia.to_com(params)
+    return pin.Inertia(float(mass), com, tensor)
 
 
 def idyn_inertia(params):
@@ -329,15 +330,11 @@ def test_a_rotor_without_mass_is_repaired_too():
 @pytest.mark.parametrize(
     ("facts", "text"),
     [
-        ((-1.0, [0, 0, 0], np.eye(3)), "mass: expected no negative number, got -1.0"),
-        (([1, -2.5], [0, 0, 0], np.eye(3)), "mass: expected no negative number, got [1.0, -2.5]"),
-        ((np.nan, [0, 0, 0], np.eye(3)), "mass: expected finite numbers, got nan"),
-        ((1.0, [0, np.inf, 0], np.eye(3)), "com: expected finite numbers, got [0.0, inf, 0.0]"),
-        (
-            (1.0, [0, 0, 0], [[1, 0, 0], [0, np.nan, 0], [0, 0, 1]]),
-            "tensor: expected finite numbers, got "
-            "[[1.0, 0.0, 0.0], [0.0, nan, 0.0], [0.0, 0.0, 1.0]]",
-        ),
+        ((-1.0, [0, 0, 0], np.eye(3)), "mass: expected zero or more, got -1.0"),
+        (([1, -2.5], [0, 0, 0], np.eye(3)), "mass: expected zero or more, got -2.5"),
+        ((np.nan, [0, 0, 0], np.eye(3)), "mass: expected a finite number, got nan"),
+        ((1.0, [0, np.inf, 0], np.eye(3)), "com: expected a finite number, got inf"),
+        ((1.0, [0, 0, 0], np.full((3, 3), -np.inf)), "tensor: expected a finite number, got -inf"),
     ],
 )
 def test_what_no_projection_can_repair_is_refused(facts, text):

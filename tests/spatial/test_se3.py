@@ -21,6 +21,7 @@ from spatial_helpers import (
     random_poses,
     rotation_vectors,
     series,
+    slope_along,
     to_float,
     wedge6,
 )
@@ -205,6 +206,14 @@ def test_jacobians_are_the_derivatives_of_exp(angle):
         right = to_float((mp_pose_inverse(here) @ ahead - np.eye(4)) / h)
     assert abs(se3.left_jacobian(xi) @ d - se3.vee(left)).max() <= 1e-14
     assert abs(se3.right_jacobian(xi) @ d - se3.vee(right)).max() <= 1e-14
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-9, 0.03, 0.04, 0.5, 2.9, 3.1])
+def test_the_formulas_have_slopes_at_zero_as_well(angle):
+    xi, d = twists([angle])[1], np.array([0.3, -0.7, 0.2, 0.5, 0.1, -0.4])
+    rate = se3.inverse(se3.exp(xi)) @ slope_along(se3.exp, xi, d)
+    assert abs(se3.vee(rate) - se3.right_jacobian(xi) @ d).max() <= 1e-14
+    assert abs(slope_along(lambda x: se3.log(se3.exp(x)), xi, d) - d).max() <= 1e-13
 
 
 def test_the_rotation_block_is_the_jacobian_of_the_rotation():

@@ -24,6 +24,7 @@ from spatial_helpers import (
     random_rotations,
     rotation_vectors,
     series,
+    slope_along,
     to_float,
     wedge3,
 )
@@ -287,6 +288,15 @@ def test_jacobians_are_the_derivatives_of_exp(angle):
         right = to_float((here.T @ ahead - np.eye(3)) / h)
     assert abs(so3.left_jacobian(phi) @ d - so3.vee(left)).max() <= 1e-15 * 4
     assert abs(so3.right_jacobian(phi) @ d - so3.vee(right)).max() <= 1e-15 * 4
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-9, 0.03, 0.04, 0.5, 2.9, 3.1])
+def test_the_formulas_have_slopes_at_zero_as_well(angle):
+    """Differentiated as they stand, the formulas give the Jacobians: no branch has a corner."""
+    phi, d = angle * AXES[4], np.array([0.3, -0.7, 0.2])
+    rate = so3.exp(phi).T @ slope_along(so3.exp, phi, d)
+    assert abs(so3.vee(rate) - so3.right_jacobian(phi) @ d).max() <= 1e-14
+    assert abs(slope_along(lambda x: so3.log(so3.exp(x)), phi, d) - d).max() <= 1e-14
 
 
 # --- project

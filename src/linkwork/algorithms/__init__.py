@@ -1,0 +1,1 @@
+"""Algorithms: pure functions of a tree and arrays."""

@@ -37,9 +37,8 @@ def body_poses(tree: Tree, layout: Layout, q: ArrayLike) -> Array:
     if q.ndim == 0 or q.shape[-1] != layout.nq:
         raise ShapeError(f"q: expected (..., {layout.nq}), got {q.shape}")
     world_H = {0: _base_pose(layout, q)}
-    for body, parent, joint in tree.outward():
+    for body, parent, joint in tree.outward():  # world_H_body = world_H_parent parent_H_body
         moved = joint_motion(joint, layout.theta(q, joint.name), backwards=tree.backwards[body])
-        # world_H_body = world_H_parent @ parent_H_joint @ M(theta) @ joint_H_body
         near, far = tree.parent_H_joint[body], tree.joint_H_body[body]
         world_H[body] = world_H[parent] @ near @ moved @ far
     return stack([world_H[body] for body in range(len(tree.parents))], axis=-3)

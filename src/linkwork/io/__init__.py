@@ -1,0 +1,1 @@
+"""Robot files: read with line numbers, written without loss."""

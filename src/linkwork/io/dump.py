@@ -1,7 +1,7 @@
 """Write a robot as URDF. Reading the text again gives an equal model, digit for digit.
 
-URDF wants a child link's origin on the joint that holds it, and every joint to point away from the root.
-A model read from URDF is like that; `rerooted` makes any other one so.
+URDF wants a child link's origin on the joint that holds it, and every joint to point away from the
+root. A model read from URDF is like that; `rerooted` makes any other one so.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def dump_urdf(model: Model, path: str | PathLike[str] | None = None) -> str:
     """Write a robot as URDF.
 
     Args:
-        model: the robot. Additional frames become bare links on fixed joints, marked so that linkwork
-            reads them as frames again.
+        model: the robot. Additional frames become bare links on fixed joints, marked so that
+            linkwork reads them as frames again.
         path: the file to write; none if only the text is wanted.
 
     Returns:

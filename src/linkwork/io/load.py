@@ -88,7 +88,8 @@ def read(
 def repaired(model: Model) -> tuple[Model, list[Finding]]:
     """Replace inertias that no body can have by the nearest possible ones.
 
-    Mass and centre of mass stay; the tensor becomes the nearest whose second moments are not negative.
+    Mass and centre of mass stay; the tensor becomes the nearest one whose second moments are not
+    negative.
 
     Returns:
         the model, and one finding for each link that was changed.

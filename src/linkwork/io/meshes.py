@@ -1,13 +1,13 @@
 """Where the meshes of a robot lie on this machine. A model never needs them.
 
-    package://NAME/REST, model://NAME/REST    in the package folders, and in a folder NAME around the file
-    file:///PATH                              as it stands
-    REST                                      beside the file
+    package://NAME/REST, model://NAME/REST   in the package folders, and in NAME around the file
+    file:///PATH                             as it stands
+    REST                                     beside the file
 
-A mesh is found only inside an allowed root: the package it names, the folder of the robot's file or the
-package around that, and the package folders given by the caller or by ROS_PACKAGE_PATH, GAZEBO_MODEL_PATH,
-GZ_SIM_RESOURCE_PATH, AMENT_PREFIX_PATH and their like. Nothing is opened; it is only looked whether a file
-is there.
+A mesh is found only inside an allowed root: the package it names, the folder of the robot's file or
+the package around that, and the package folders given by the caller or by ROS_PACKAGE_PATH,
+GAZEBO_MODEL_PATH, GZ_SIM_RESOURCE_PATH, AMENT_PREFIX_PATH and their like. Nothing is opened; it is
+only looked whether a file is there.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _and_above(folder: str | None) -> list[str]:
 
 
 def _root_around(folder: str) -> str:
-    """The package that holds a folder; else its parent if it is one of several beside each other."""
+    """The package that holds a folder; else its parent if meshes usually lie beside such a one."""
     for above in _and_above(folder):
         if any(isfile(join(above, mark)) for mark in _MARKS):
             return above

@@ -1,7 +1,7 @@
 """Elements of a robot file, read strictly: what is wrong is noted, and reading goes on.
 
 A `Part` is an element together with the link or joint it belongs to. Its readers return a harmless
-value after noting an error; since a file with errors never becomes a model, that value goes nowhere.
+value after noting an error; a file with errors never becomes a model, so that value goes nowhere.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from linkwork.errors import Finding, Place, Severity, nearest
 from linkwork.io.xml import tag_of
+from linkwork.model.pose import Triple
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
@@ -114,6 +115,11 @@ class Part:
         """An attribute that is one number; an error if it is missing and there is no default."""
         return self.numbers(attribute, 1, None if default is None else (default,))[0]
 
+    def triple(self, attribute: str, default: Triple | None = None) -> Triple:
+        """An attribute that is three numbers."""
+        x, y, z = self.numbers(attribute, 3, default)
+        return (x, y, z)
+
     def numbers(
         self, attribute: str, count: int, default: Sequence[float] | None = None
     ) -> tuple[float, ...]:
@@ -152,7 +158,7 @@ class Part:
             if tag not in children and ":" not in tag:
                 for element in elements:
                     self._unknown_child(element, tag, children)
-        for name in self.element.keys():
+        for name in map(str, self.element.attrib):
             if name in attributes or ":" in name:
                 continue
             if strict or _looks_misspelt(name, attributes):

@@ -1,7 +1,7 @@
 """From what a user hands over to text: a path, a text, or bytes. Nothing is executed or expanded.
 
-Bytes are decoded here, by the byte order mark or the encoding that the XML declaration names, so that
-what is searched for forbidden constructs is exactly what the parser sees.
+Bytes are decoded here, by the byte order mark or the encoding that the XML declaration names, so
+that what is searched for forbidden constructs is exactly what the parser sees.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 
-from linkwork.errors import Finding, ParseError, Place, SourceError
+from linkwork.errors import ArgumentError, Finding, ParseError, Place, SourceError
 
 LARGEST_FILE = 256 * 1024 * 1024  # bytes
 TEXT_NAME = "<text>"  # stands for the file name where there is none
@@ -24,8 +24,10 @@ _BYTE_ORDER_MARKS = (
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
-_CHARACTER_SETS = ("utf-8", "utf-16", "utf-32", "ascii", "iso8859", "cp", "koi8", "gb", "big5")
-_CHARACTER_SETS += ("euc", "shift_jis", "mac")
+_CHARACTER_SETS = (
+    *("utf-8", "utf-16", "utf-32", "ascii", "iso8859", "cp", "koi8", "gb", "big5", "euc"),
+    *("shift_jis", "mac"),
+)
 _DECLARED = re.compile(rb"""<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
 
 
@@ -42,8 +44,8 @@ def read_source(source: str | bytes | PathLike[str]) -> Source:
     """Take a path, or a text that holds XML.
 
     Args:
-        source: a path object; or a str, which is a text if it holds `<` or a line break or is empty,
-            and a path otherwise; or bytes, which are a text.
+        source: a path object; or a str, which is a text if it holds `<` or a line break or is
+            empty, and a path otherwise; or bytes, which are a text.
 
     Raises:
         SourceError: there is no such file, or it is no regular file, or it may not be read.
@@ -54,7 +56,7 @@ def read_source(source: str | bytes | PathLike[str]) -> Source:
     if isinstance(source, str) and (not source.strip() or re.search(r"[<\n\r]", source)):
         return Source(TEXT_NAME, source.removeprefix("\ufeff"), None)
     if not isinstance(source, (str, PathLike)):
-        raise TypeError(f"expected a path or a text, got {type(source).__name__}")
+        raise ArgumentError(f"expected a path or a text, got {type(source).__name__}")
     path = Path(fspath(source))
     return Source(str(path), _decoded(_bytes_of(path), str(path)), path)
 
@@ -89,11 +91,13 @@ def _decoded(data: bytes, name: str) -> str:
         declared = _DECLARED.match(data.lstrip()[:400])
         encoding = declared.group(1).decode("ascii") if declared else "utf-8"
     try:
-        if not codecs.lookup(encoding).name.startswith(_CHARACTER_SETS):
-            raise LookupError  # Python also knows codecs that are no character sets
-        return data.decode(encoding)
+        known = codecs.lookup(encoding).name.startswith(_CHARACTER_SETS)
     except LookupError:
-        raise text_error(name, f"unknown encoding {encoding!r}") from None
+        known = False
+    if not known:  # Python also knows codecs that are no character sets
+        raise text_error(name, f"unknown encoding {encoding!r}")
+    try:
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         text = f"byte 0x{data[error.start]:02x} is not valid {encoding}"

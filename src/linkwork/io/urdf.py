@@ -1,4 +1,4 @@
-"""URDF files. What a file says wrong is reported with its line, all of it at once; nothing is guessed.
+"""URDF files. What is wrong in a file is reported with its line, all at once; nothing is guessed.
 
 Order      links and joints keep the order of the file
 Joints     `first` is the parent, `second` the child, and the joint sits at the child's origin
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 # Elements that other programs put into robots. They say nothing about kinematics or dynamics.
-OTHERS_ROBOT = ("gazebo", "transmission", "sensor", "ros2_control", "mujoco", "simulated_robot")
-OTHERS_ROBOT += ("disable_collisions", "group", "group_state", "end_effector", "virtual_joint")
-OTHERS_ROBOT += ("passive_joint", "actuator", "plugin", "static", "self_collide", "frame")
+OTHERS_ROBOT = (
+    *("gazebo", "transmission", "sensor", "ros2_control", "mujoco", "simulated_robot", "plugin"),
+    *("disable_collisions", "group", "group_state", "end_effector", "virtual_joint", "frame"),
+    *("passive_joint", "actuator", "static", "self_collide"),
+)
 OTHER_FORMATS = {"mujoco": "an MJCF file", "sdf": "an SDF file", "WorkCell": "a RobWork workcell"}
 
 
@@ -140,7 +142,7 @@ def _named(robot: Part, tag: str) -> Iterator[Part]:
 
 
 def _with_found_leaders(joints: Sequence[Joint], report: Report) -> list[Joint]:
-    """Find leaders whose prefix was left out: `l_finger_2` that mimics `finger_1` means `l_finger_1`.
+    """Find leaders named without their prefix: `l_thumb_2` that mimics `thumb_1` means `l_thumb_1`.
 
     It happens where a part was written once and put into a robot twice. Only an exact and single
     match is taken, and reported.
@@ -167,7 +169,6 @@ def _prefixes(name: str) -> list[str]:
 def _graph_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
     """Why the links do not form one tree from a root, in the terms of parents and children."""
     names = {link.name for link in links}
-    joints = [joint for joint in joints if {joint.first, joint.second} <= names]
     parents: dict[str, list[Joint]] = {}
     for joint in joints:
         parents.setdefault(joint.second, []).append(joint)
@@ -183,7 +184,8 @@ def _graph_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[
         joint = parent_of[cycle[0]]
         yield Finding("error", f"joint {joint.name!r}", text, joint.place)
     roots = [link for link in links if link.name not in parents]
-    if len(roots) > 1:
+    ends_known = all({joint.first, joint.second} <= names for joint in joints)
+    if len(roots) > 1 and ends_known:
         listed = ", ".join(f"{link.name!r} ({link.place})" for link in roots[:MOST_LISTED])
         more = f" and {len(roots) - MOST_LISTED} more" if len(roots) > MOST_LISTED else ""
         text = f"{len(roots)} links are the child of no joint, but only one can be the root: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from math import inf
 
 from linkwork.errors import ModelError, nearest
@@ -34,26 +35,34 @@ def read_joint(part: Part, *, mimic: bool) -> Joint | None:
     name = part.text("name") or ""
     kind = _read_type(part)
     parent, child = _read_end(part, "parent"), _read_end(part, "child")
+    origin = read_origin(part)
     axis, pitch = _read_axis(part, kind)
-    facts = {
-        "first_H_joint": read_origin(part),
-        "axis": axis,
-        "pitch": pitch,
-        "limits": _read_limits(part, kind),
-        "mimic": _read_mimic(part) if mimic else None,
-        **_read_dynamics(part),
-    }
+    limits = _read_limits(part, kind)
+    damping, friction, armature = _read_dynamics(part)
+    leader = _read_mimic(part) if mimic else None
     if parent and parent == child:
         part.error(f"cycle: {parent} -> {child}")
     if not (name and parent and child and parent != child):
         return None
-    ends = {"name": name, "first": parent, "second": child, "place": part.place}
-    if part.report.n_errors == errors:
-        try:
-            return Joint(kind=kind, **ends, **facts)
-        except ModelError as error:
-            part.report.extend(error.findings)
-    return Joint(kind="fixed", **ends)  # stands in for it while the graph is checked
+    stand_in = Joint(name=name, kind="fixed", first=parent, second=child, place=part.place)
+    if part.report.n_errors > errors:
+        return stand_in  # enough to check the graph
+    try:
+        return replace(
+            stand_in,
+            kind=kind,
+            first_H_joint=origin,
+            axis=axis,
+            pitch=pitch,
+            limits=limits,
+            damping=damping,
+            friction=friction,
+            armature=armature,
+            mimic=leader,
+        )
+    except ModelError as error:
+        part.report.extend(error.findings)
+        return stand_in
 
 
 def _read_type(part: Part) -> str:
@@ -82,11 +91,11 @@ def _read_end(part: Part, tag: str) -> str:
 def _read_axis(part: Part, kind: str) -> tuple[Triple, float]:
     """The axis, and the pitch of a helical joint; an axis that means nothing is not kept."""
     axis = part.child("axis")
-    numbers: tuple[float, ...] = DEFAULT_AXIS
+    numbers = DEFAULT_AXIS
     pitch = 0.0
     if axis:
         axis.note_unknown((), ("xyz", "pitch"), strict=True)
-        numbers = axis.numbers("xyz", 3, DEFAULT_AXIS)
+        numbers = axis.triple("xyz", DEFAULT_AXIS)
         if axis.text("xyz") is None:
             axis.warning("<axis> has no 'xyz'; 1 0 0 is assumed")
         pitch = axis.number("pitch", 0.0)
@@ -133,13 +142,14 @@ def _read_limits(part: Part, kind: str) -> Limits:
     return Limits(lower=lower, upper=upper, **values)
 
 
-def _read_dynamics(part: Part) -> dict[str, float]:
+def _read_dynamics(part: Part) -> tuple[float, ...]:
+    """Damping, friction and armature."""
     dynamics = part.child("dynamics")
     if dynamics is None:
-        return {}
+        return 0.0, 0.0, 0.0
     names = ("damping", "friction", "armature")
     dynamics.note_unknown((), names)
-    return {name: dynamics.number(name, 0.0) for name in names}
+    return tuple(dynamics.number(name, 0.0) for name in names)
 
 
 def _read_mimic(part: Part) -> Mimic | None:

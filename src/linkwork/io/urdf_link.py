@@ -24,8 +24,10 @@ from linkwork.model.pose import IDENTITY, Pose
 LARGEST_ANGLE = 1e6  # [rad]; beyond, sine and cosine of a written number mean nothing
 
 # Elements that other programs put into links. They say nothing about kinematics or dynamics.
-OTHERS_LINK = ("contact", "self_filter", "surface", "verbose", "gravity", "kinematic", "sensor")
-OTHERS_LINK += ("collision_checking", "self_collide", "selfCollide", "velocity_decay", "gazebo")
+OTHERS_LINK = (
+    *("contact", "self_filter", "surface", "verbose", "gravity", "kinematic", "sensor"),
+    *("collision_checking", "self_collide", "selfCollide", "velocity_decay", "gazebo"),
+)
 MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
@@ -51,16 +53,17 @@ def read_inertial(part: Part) -> Inertia:
     part.note_unknown(("origin", "mass", "inertia"), ())
     errors = part.report.n_errors
     mass_part, inertia_part = part.needed_child("mass"), part.needed_child("inertia")
-    mass, moments = 0.0, [0.0] * 6
+    mass, moments = 0.0, NO_INERTIA.tensor
     if mass_part:
         mass_part.note_unknown((), ("value",), strict=True)
         mass = mass_part.number("value")
     if inertia_part:
         inertia_part.note_unknown((), MOMENTS, strict=True)
-        moments = [inertia_part.number(name) for name in MOMENTS]
+        xx, xy, xz, yy, yz, zz = (inertia_part.number(name) for name in MOMENTS)
+        moments = (xx, xy, xz, yy, yz, zz)
     origin = read_origin(part)
     try:
-        about_com = Inertia(mass, (0.0, 0.0, 0.0), tuple(moments))
+        about_com = Inertia(mass, (0.0, 0.0, 0.0), moments)
     except ModelError as error:
         part.error(error.findings[0].text)
     else:
@@ -75,8 +78,7 @@ def read_origin(part: Part) -> Pose:
     if origin is None:
         return IDENTITY
     origin.note_unknown((), ("xyz", "rpy"), strict=True)
-    xyz = origin.numbers("xyz", 3, (0.0, 0.0, 0.0))
-    rpy = origin.numbers("rpy", 3, (0.0, 0.0, 0.0))
+    xyz, rpy = origin.triple("xyz", (0.0, 0.0, 0.0)), origin.triple("rpy", (0.0, 0.0, 0.0))
     if any(abs(angle) > LARGEST_ANGLE for angle in rpy):
         origin.error(f"origin rpy: an angle of more than {LARGEST_ANGLE:g} rad means nothing")
         return IDENTITY
@@ -141,10 +143,10 @@ def _length(part: Part, attribute: str) -> float:
 def _box(part: Part, meshes: MeshFinder) -> Box:
     del meshes
     part.note_unknown((), ("size",))
-    size = part.numbers("size", 3)
+    size = part.triple("size")
     if any(edge < 0 for edge in size):
         part.error(f"box size: {list(size)} has a negative edge")
-    return Box((size[0], size[1], size[2]))
+    return Box(size)
 
 
 def _cylinder(part: Part, meshes: MeshFinder) -> Cylinder:
@@ -168,9 +170,8 @@ def _sphere(part: Part, meshes: MeshFinder) -> Sphere:
 def _mesh(part: Part, meshes: MeshFinder) -> Mesh:
     part.note_unknown((), ("filename", "scale"))
     filename = part.needed_text("filename")
-    scale = part.numbers("scale", 3, (1.0, 1.0, 1.0))
     found = meshes.find(filename)
-    return Mesh(filename, (scale[0], scale[1], scale[2]), found.path, found.searched)
+    return Mesh(filename, part.triple("scale", (1.0, 1.0, 1.0)), found.path, found.searched)
 
 
 _GEOMETRIES = {

@@ -36,8 +36,6 @@ def parse_xml(source: Source) -> tuple[Element, list[Finding]]:
 def tag_of(element: Element) -> str:
     """Name of an element; one from a namespace keeps a colon."""
     tag = element.tag
-    if not isinstance(tag, str):
-        return "?"
     return f"{element.prefix or ''}:{tag.rpartition('}')[2]}" if tag[0] == "{" else tag
 
 

@@ -82,7 +82,7 @@ class ModelBuilder:
 
         Args:
             name: used by no other joint.
-            kind: fixed, revolute, revolute_cos_sin, prismatic, helical, planar, spherical, floating.
+            kind: one of linkwork.model.kinds.KINDS, such as revolute, prismatic or fixed.
             first, second: the two links; the joint's position is that of `second` seen by `first`.
             axis: in the joint frame, of any length but zero.
             pitch: of a helical joint, its advance per radian [m/rad].
@@ -138,8 +138,8 @@ class ModelBuilder:
         """The model of what was added so far. The builder can go on afterwards.
 
         Raises:
-            ModelError: there are no links, or some are not joined to the rest, or a joint mimics one
-                that was never added.
+            ModelError: there are no links, or some are not joined to the rest, or a joint mimics
+                one that was never added.
         """
         return Model(
             name=self.name,

@@ -26,8 +26,8 @@ def check(model: Model) -> list[Finding]:
     """Find what is doubtful about a robot.
 
     Returns:
-        findings of severity `warning` (probably a mistake) and `note` (worth knowing), each with the
-        element it concerns and, if the robot came from a file, its line there.
+        findings of severity `warning` (probably a mistake) and `note` (worth knowing), each with
+        the element it concerns and, if the robot came from a file, its line there.
     """
     return [
         *_inertia_findings(model),

@@ -50,7 +50,7 @@ def summary(model: Model) -> str:
         + (f", {dependent} dependent" if dependent else "")
         + ")",
         *([_count(len(model.frames), "additional frame")] if model.frames else []),
-        f"{layout.nv} degrees of freedom and 6 of the base",
+        f"{layout.nv} degree{'' if layout.nv == 1 else 's'} of freedom and 6 of the base",
         f"{model.total_mass:.6g} kg",
     ]
     return f"{model.name}: {', '.join(counts)}"

@@ -1,4 +1,4 @@
-"""Shapes of links: what a viewer draws and a collision checker tests. No dynamics depends on them."""
+"""Shapes of links: what a viewer draws and a collision checker tests. Dynamics needs none."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Sphere:
 
 @dataclass(frozen=True, slots=True)
 class Mesh:
-    """A surface in a file. `filename` is what the robot's file says; the rest is where it was found.
+    """A surface in a file. `filename` is what the robot's file says.
 
     Where a mesh lies on this machine is no property of the robot, so it does not count in `==`.
     """

@@ -1,8 +1,8 @@
 """Inertia of a link as data: ten numbers that print, compare and hash.
 
 Frame     the link's own: `com` and `tensor` are along the link's axes
-Point     `tensor` is about the centre of mass; the arrays of `linkwork.spatial.inertia` are about the
-          link's origin
+Point     `tensor` is about the centre of mass; the arrays of `linkwork.spatial.inertia` are about
+          the link's origin
 Units     kg, m, kg m^2
 """
 

@@ -8,8 +8,8 @@ With P and C the two links of a joint, C the one called `child`:
 
 and they belong together by  parent_H_child @ wedge(S nu) = d/dt parent_H_child.
 
-Positions are the joint's own (..., nq) coordinates; `Layout` says where they stand in q. A dependent
-joint is asked with the coordinate its `Mimic` gives, as if it were free.
+Positions are the joint's own (..., nq) coordinates; `Layout` says where they stand in q. A
+dependent joint is asked with the coordinate its `Mimic` gives, as if it were free.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     q  = [base position (3), base quaternion wxyz (4), s]    with a floating base, else s
     nu = [base velocity (6), s_dot]                          with a floating base, else s_dot
 
-s holds the positions of the moving, independent joints in the order of the model, whatever the base.
-A dependent joint has no coordinate of its own; it follows another:  theta = multiplier * s_k + offset.
+s holds the positions of the moving, independent joints in the order of the model, whatever the
+base. A dependent joint has no coordinate of its own: theta = multiplier * s_k + offset.
 """
 
 from __future__ import annotations

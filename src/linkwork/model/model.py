@@ -50,7 +50,7 @@ class Model:
 
     @cached_property
     def frame_names(self) -> tuple[str, ...]:
-        """Names of all frames: those of the links first, in their order, then the additional ones."""
+        """Names of all frames: those of the links in their order, then the additional ones."""
         return (*self.link_names, *(frame.name for frame in self.frames))
 
     @cached_property

@@ -175,5 +175,5 @@ def _problems(joint: Joint) -> Iterable[str]:
         yield f"a {joint.kind} joint cannot mimic another; only joints with one coordinate can"
     if joint.mimic and joint.mimic.joint == joint.name:
         yield "mimics itself"
-    if joint.motion.nq != 1 and not joint.motion.nv == 1 and joint.limits != NO_LIMITS:
+    if joint.motion.nv != 1 and joint.limits != NO_LIMITS:
         yield f"a {joint.kind} joint has no limits, got {joint.limits}"

@@ -1,7 +1,7 @@
 """Poses as data: six numbers that print, compare and hash.
 
-`a_H_b` is the pose of frame b in frame a. A `Pose` keeps the roll, pitch and yaw that files speak in,
-so that writing a model and reading it back loses no digit; `matrix` gives the (4, 4) that
+`a_H_b` is the pose of frame b in frame a. A `Pose` keeps the roll, pitch and yaw that files speak
+in, so that writing a model and reading it back loses no digit; `matrix` gives the (4, 4) that
 mathematics speaks in.
 """
 

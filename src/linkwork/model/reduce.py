@@ -61,8 +61,8 @@ def reduced(
 def lumped(model: Model) -> Model:
     """Make one link of those that fixed joints hold together.
 
-    Each group becomes its link nearest to the default base, with the inertias and shapes of all; the
-    others stay as frames of their old names.
+    Each group becomes its link nearest to the default base, with the inertias and shapes of all;
+    the others stay as frames of their old names.
     """
     tree = tree_from(model)
     pose_in_body = {
@@ -93,9 +93,9 @@ def lumped(model: Model) -> Model:
 def rerooted(model: Model, base: str | None = None) -> Model:
     """The same robot with all joints pointing away from a base, and link origins on the joints.
 
-    This is the form that URDF can express. Names, motion and physics stay, and so does the meaning of
-    every coordinate; the frames of links whose origin was elsewhere move onto the joint that holds
-    the link.
+    This is the form that URDF can express. Names, motion and physics stay, and so does the meaning
+    of every coordinate; the frames of links whose origin was elsewhere move onto the joint that
+    holds the link.
 
     Args:
         model: the robot.

@@ -1,7 +1,7 @@
 """Does a set of parts make one robot? Everything that stands in the way, found at once.
 
-The links and joints must form a tree: every link reachable, no closed loop. Walks are iterative, so a
-chain of many thousand links is as welcome as a short one.
+The links and joints must form a tree: every link reachable, no closed loop. Walks are iterative, so
+a chain of many thousand links is as welcome as a short one.
 """
 
 from __future__ import annotations

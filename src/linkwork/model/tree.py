@@ -1,11 +1,12 @@
 """A model seen from one base: what hangs on what, in an order that algorithms can follow.
 
-Links that fixed joints hold together are one *body*; its frame is the frame of its link nearest to the
+Links that fixed joints hold together are one *body*; its frame is that of its link nearest to the
 base. Body 0 holds the base. Every other body hangs on its parent by one moving joint:
 
     parent_H_body(theta) = parent_H_joint @ M(theta) @ joint_H_body
 
-with M the motion of the joint's kind, or its inverse where the joint is read from `second` to `first`.
+with M the motion of the joint's kind, or its inverse where the joint is read from `second` to
+`first`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from linkwork.spatial import inertia, se3
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A model seen from one base. Bodies are numbered so that a parent comes before its children."""
+    """A model seen from one base. Bodies are numbered so that parents come before children."""
 
     model: Model
     base: str  # the frame, of a link or additional, whose pose and velocity are those of the base

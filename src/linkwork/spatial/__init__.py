@@ -14,8 +14,9 @@ rpy          roll, pitch, yaw [rad] as in URDF: R = Rz(yaw) Ry(pitch) Rx(roll)
 Batch        any leading axes, broadcast as NumPy does; lists and numbers are welcome
 Units        SI, angles in radians
 
-Every function is pure: it returns a new array and never writes into its arguments. A wrong trailing
-shape raises `linkwork.errors.ShapeError`.
+Every function is pure: it never writes into its arguments. What is only a part of an argument, such
+as the rotation of a pose, comes back as a view of it. A wrong trailing shape raises
+`linkwork.errors.ShapeError`.
 """
 
 from linkwork.spatial import inertia as inertia

@@ -101,7 +101,7 @@ def transform(a_H_b: ArrayLike, params: ArrayLike) -> Array:
     turned = stack([dot(turned[..., i, :], R[..., j, :]) for i, j in UPPER])  # R I R^T
     first = matvec(R, first)
     moved = first + per_vector(mass) * p
-    # I_a = R I R^T + shift by p of the first moment before, and of the first moment after
+    # I_a = R I R^T + (p.h 1 - p h^T) + (g.p 1 - g p^T), with h = R m c and g = h + m p
     return join_vectors([per_vector(mass), moved, turned + _shift(p, first) + _shift(moved, p)])
 
 
@@ -161,7 +161,7 @@ def is_physical(params: ArrayLike, tolerance: float = TOLERANCE) -> Array:
     finite = np.asarray(np.isfinite(params).all(axis=-1))
     params = where(finite[..., None], params, zero(params))
     with np.errstate(over="ignore", invalid="ignore"):  # the centre of mass of almost no mass
-        mass, _, tensor = to_com(params)
+        _, _, tensor = to_com(params)
     finite = finite & np.isfinite(tensor).all(axis=(-2, -1))
     tensor = where(finite[..., None, None], tensor, zero(tensor))
     mass, first, at_origin = _parts(params)
@@ -192,11 +192,15 @@ def nearest_physical(
     """
     mass, com, tensor = as_array(mass), expect("com", com, 3), expect("tensor", tensor, 3, 3)
     for name, value in (("mass", mass), ("com", com), ("tensor", tensor)):
-        if not np.isfinite(value).all():
-            raise model_error(f"expected finite numbers, got {value.tolist()}", element=name)
-    if (mass < 0.0).any():
-        raise model_error(f"expected no negative number, got {mass.tolist()}", element="mass")
+        _refuse(name, "a finite number", value[~np.isfinite(value)])
+    _refuse("mass", "zero or more", mass[mass < 0.0])
     return mass, com, nearest_physical_tensor(tensor, tolerance=tolerance)
+
+
+def _refuse(name: str, wanted: str, bad: Array) -> None:
+    """Raise an error about the first of the bad numbers, if there is any."""
+    if bad.size:
+        raise model_error(f"expected {wanted}, got {float(bad.flat[0])}", element=name)
 
 
 def _parts(params: ArrayLike) -> tuple[Array, Array, Array]:

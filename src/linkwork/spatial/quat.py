@@ -3,8 +3,8 @@
 Order      w, x, y, z; the letters stand in the name of every quaternion
 Product    Hamilton's: a_q_c = a_q_b * b_q_c, as the rotation matrices multiply
 Sign       q and -q are one rotation; `log` and `from_rotation` choose the one with w >= 0
-Unit       functions do not normalise, so each is a polynomial of its arguments; `log` is the
-           exception, it has the same value for every multiple of a quaternion
+Unit       products, `rotate`, `to_rotation` and the rates are polynomials: they do not normalise;
+           `log` has the same value for every multiple of a quaternion
 Batch      any leading axes, broadcast as NumPy does
 """
 
@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import (
     Array,
     atan2,
-    cos,
     cross,
     dot,
     join,
@@ -25,7 +24,7 @@ from linkwork.arrays import (
     transpose,
     where,
 )
-from linkwork.spatial._series import double_atan, sinc
+from linkwork.spatial._series import cosine, double_atan, sinc
 from linkwork.spatial._shapes import expect, per_vector
 
 ATAN_BOUND = 1e-3  # below this square of tan(angle/2), `log` uses the power series
@@ -71,7 +70,7 @@ def exp(phi: ArrayLike) -> Array:
     """
     phi = expect("phi", phi, 3)
     t = 0.25 * dot(phi, phi)  # (angle/2)^2
-    return join([per_vector(cos(sqrt(t))), per_vector(0.5 * sinc(t)) * phi])
+    return join([per_vector(cosine(t)), per_vector(0.5 * sinc(t)) * phi])
 
 
 def log(wxyz: ArrayLike) -> Array:

@@ -1,0 +1,48 @@
+# Everything runs in a private .venv that make creates with pip; nothing else has to be prepared.
+PYTHON ?= python3
+ROBOT ?= arm
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test bench lint docs format clean
+
+demo: $(VENV)/.ready
+	$(BIN)/python tools/demo.py $(ROBOT)
+
+test: $(VENV)/.ready-test
+	$(BIN)/python -m pytest -n auto
+
+bench: $(VENV)/.ready-test
+	$(BIN)/python benchmarks/loading.py
+
+lint: $(VENV)/.ready-test $(VENV)/.ready-lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports --no-logo
+
+docs: $(VENV)/.ready-docs
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "the pages are in site/index.html"
+
+format: $(VENV)/.ready-lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) site build .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --upgrade "pip>=25.1"
+
+# The package itself, editable.
+$(VENV)/.ready: pyproject.toml | $(BIN)/python
+	$(PIP) --editable .
+	touch $@
+
+# One more dependency group each: test, lint, docs.
+$(VENV)/.ready-%: pyproject.toml $(VENV)/.ready
+	$(PIP) --group $*
+	touch $@

@@ -1,0 +1,225 @@
+"""Forward kinematics: closed forms, an independent product of matrices, batches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from linkwork import Layout, ModelBuilder, Pose, ShapeError, tree_from
+from linkwork.algorithms.kinematics import body_poses, frame_poses, joint_motion
+from models_for_tests import ALL_KINDS, BATCHES, assert_close, random_model, random_q
+from spatial_helpers import pin
+
+SEEDS = range(12)
+
+
+def planar_arm(a=0.7, b=0.4):
+    """Two links that turn about z, and a tool at the end of the second."""
+    builder = ModelBuilder("arm")
+    for link in ("base", "upper", "lower"):
+        builder.add_link(link)
+    builder.add_joint("shoulder", "revolute", "base", "upper")
+    builder.add_joint("elbow", "revolute", "upper", "lower", first_H_joint=Pose(xyz=(a, 0, 0)))
+    builder.add_frame("tool", "lower", Pose(xyz=(b, 0, 0)))
+    return builder.build()
+
+
+def moved_by(joint, theta):
+    """Motion of a joint as an exponential of Pinocchio, or by its quaternion."""
+    axis = np.array(joint.axis)
+    zero = np.zeros(3)
+    match joint.kind:
+        case "revolute":
+            return pin.exp6(np.concatenate([zero, axis * theta[0]]))
+        case "revolute_cos_sin":
+            return pin.exp6(np.concatenate([zero, axis * np.arctan2(theta[1], theta[0])]))
+        case "prismatic":
+            return pin.SE3(np.eye(3), axis * theta[0])
+        case "helical":
+            return pin.exp6(np.concatenate([axis * joint.pitch, axis]) * theta[0])
+        case "planar":
+            largest = int(np.argmax(np.abs(axis)))
+            across = np.cross(axis, np.eye(3)[(largest + 1) % 3])  # the second direction
+            second = across / np.linalg.norm(across)
+            first = np.cross(second, axis)
+            return pin.SE3(pin.exp3(axis * theta[2]), first * theta[0] + second * theta[1])
+        case "spherical":
+            return pin.SE3(pin.Quaternion(*theta.tolist()), zero)
+        case "floating":
+            return pin.SE3(pin.Quaternion(*theta[3:].tolist()), theta[:3])
+        case _:
+            return pin.SE3.Identity()
+
+
+def own_theta(model, joint, layout, q):
+    """Position of a joint, by walking up the chain of what it mimics."""
+    if joint.mimic:
+        leader = own_theta(model, model.joint(joint.mimic.joint), layout, q)
+        return joint.mimic.multiplier * leader + joint.mimic.offset
+    return q[layout.q[joint.name]] if joint.motion.nq else q[:0]
+
+
+def walked_poses(model, base, q, floating):
+    """World poses of all frames: recursion over the graph, one joint after another."""
+    layout = Layout(model, floating=floating)
+    world_H_base = pin.SE3.Identity()
+    if floating:
+        world_H_base = pin.SE3(pin.Quaternion(*q[3:7].tolist()), q[:3])
+    start = model.frame(base)
+    found = {start.link: world_H_base * pin.SE3(start.link_H_frame.matrix()).inverse()}
+    joints = list(model.joints)
+    while joints:
+        joint = joints.pop(0)
+        moved = moved_by(joint, own_theta(model, joint, layout, q))
+        first_H_second = pin.SE3(joint.first_H_joint.matrix()) * moved
+        first_H_second = first_H_second * pin.SE3(joint.joint_H_second.matrix())
+        if joint.first in found:
+            found[joint.second] = found[joint.first] * first_H_second
+        elif joint.second in found:
+            found[joint.first] = found[joint.second] * first_H_second.inverse()
+        else:
+            joints.append(joint)
+    frames = [model.frame(name) for name in model.frame_names]
+    return np.array(
+        [(found[f.link] * pin.SE3(f.link_H_frame.matrix())).homogeneous for f in frames]
+    )
+
+
+@pytest.mark.parametrize(("s1", "s2"), [(0, 0), (0.3, -1.1), (2.5, 3.1), (-100.0, 1e-9)])
+def test_planar_arm_reaches_where_trigonometry_says(s1, s2):
+    model = planar_arm(a=0.7, b=0.4)
+
+    poses = frame_poses(tree_from(model), Layout(model, floating=False), [s1, s2])
+    tool = poses[model.frame_index("tool")]
+
+    c, s = np.cos(s1 + s2), np.sin(s1 + s2)
+    x, y = 0.7 * np.cos(s1) + 0.4 * c, 0.7 * np.sin(s1) + 0.4 * s
+    assert_close(tool, [[c, -s, 0, x], [s, c, 0, y], [0, 0, 1, 0], [0, 0, 0, 1]], rtol=1e-15)
+
+
+def test_screw_advances_by_its_pitch_for_each_radian():
+    builder = ModelBuilder("press")
+    builder.add_link("frame")
+    builder.add_link("ram")
+    builder.add_joint("screw", "helical", "frame", "ram", pitch=0.01)
+    model = builder.build()
+
+    poses = frame_poses(tree_from(model), Layout(model, floating=False), [2 * np.pi * 5])
+
+    assert_close(poses[1][:3, 3], [0, 0, 0.1 * np.pi], rtol=1e-15)
+    assert_close(poses[1][:3, :3], np.eye(3), rtol=1e-14)
+
+
+def test_floating_base_stands_where_q_says():
+    model = planar_arm()
+    half = np.sqrt(0.5)
+    q = [1.0, 2.0, 3.0, half, 0.0, 0.0, half, 0.0, 0.0]  # a quarter turn about z
+
+    poses = frame_poses(tree_from(model), Layout(model), q)
+
+    assert_close(poses[0], [[0, -1, 0, 1], [1, 0, 0, 2], [0, 0, 1, 3], [0, 0, 0, 1]], rtol=1e-15)
+    assert_close(poses[-1][:3, 3], [1.0, 2.0 + 1.1, 3.0], rtol=1e-15)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("floating", [True, False])
+def test_random_robots_stand_where_a_walk_over_their_graph_says(seed, floating):
+    rng = np.random.default_rng(seed)
+    model = random_model(rng, 14)
+    layout = Layout(model, floating=floating)
+    base = str(rng.choice(model.frame_names))
+    q = random_q(layout, rng)
+
+    poses = frame_poses(tree_from(model, base), layout, q)
+
+    assert_close(poses, walked_poses(model, base, q, floating), rtol=1e-13)
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_robots_of_one_kind_of_joint_stand_where_a_walk_says(kind, rng):
+    """Long chains of one kind, where an error of that kind has nowhere to hide."""
+    model = random_model(rng, 9, kinds=[kind])
+    layout = Layout(model)
+    q = random_q(layout, rng)
+
+    poses = frame_poses(tree_from(model), layout, q)
+
+    assert_close(poses, walked_poses(model, model.default_base, q, floating=True), rtol=1e-13)
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("floating", [True, False])
+def test_batches_hold_what_single_calls_give(batch, floating, rng):
+    model = random_model(rng, 12)
+    layout, tree = Layout(model, floating=floating), tree_from(model)
+    q = random_q(layout, rng, batch)
+
+    poses = frame_poses(tree, layout, q)
+
+    assert poses.shape == (*batch, len(model.frame_names), 4, 4)
+    assert body_poses(tree, layout, q).shape == (*batch, len(tree.parents), 4, 4)
+    for at in np.ndindex(batch):
+        assert_close(poses[at], frame_poses(tree, layout, q[at]), rtol=1e-15)
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_robots_without_coordinates_keep_the_batch(batch, rng):
+    model = random_model(rng, 5, kinds=["fixed"])
+    layout = Layout(model, floating=False)
+
+    poses = frame_poses(tree_from(model), layout, np.zeros((*batch, 0)))
+
+    assert poses.shape == (*batch, len(model.frame_names), 4, 4)
+
+
+def test_results_are_new_arrays_and_q_is_left_alone(rng):
+    model = random_model(rng, 10)
+    layout, tree = Layout(model), tree_from(model)
+    q = random_q(layout, rng)
+    before = q.copy()
+
+    first = frame_poses(tree, layout, q)
+    first[:] = 0.0
+
+    assert np.array_equal(q, before)
+    assert np.abs(frame_poses(tree, layout, q)).max() >= 1.0
+
+
+def test_not_a_number_stays_on_the_branch_it_enters(rng):
+    """What hangs elsewhere is still known."""
+    model = planar_arm()
+    layout = Layout(model, floating=False)
+
+    poses = frame_poses(tree_from(model), layout, [0.5, np.nan])
+
+    assert np.isfinite(poses[model.frame_index("upper")]).all()
+    assert np.isnan(poses[model.frame_index("lower")]).any()
+
+
+@pytest.mark.parametrize(
+    ("q", "text"),
+    [
+        (0.0, "q: expected (..., 9), got ()"),
+        (np.zeros(8), "q: expected (..., 9), got (8,)"),
+        (np.zeros((9, 4)), "q: expected (..., 9), got (9, 4)"),
+    ],
+)
+def test_a_configuration_of_the_wrong_size_is_refused(q, text):
+    model = planar_arm()
+    for function in (frame_poses, body_poses):
+        with pytest.raises(ShapeError) as caught:
+            function(tree_from(model), Layout(model), q)
+        assert str(caught.value) == text
+
+
+def test_joint_motion_read_backwards_is_the_inverse(rng):
+    model = random_model(rng, 20, mimic=False)
+    layout = Layout(model)
+    q = random_q(layout, rng, (6,))
+    for joint in model.joints:
+        theta = layout.theta(q, joint.name)
+
+        forth = joint_motion(joint, theta, backwards=False)
+        back = joint_motion(joint, theta, backwards=True)
+
+        assert_close(forth @ back, np.broadcast_to(np.eye(4), (6, 4, 4)), rtol=1e-14)

@@ -1,0 +1,172 @@
+"""The commands, run as a user runs them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from linkwork import robots
+
+COMMAND = Path(sys.executable).with_name("linkwork")
+
+WARNS = """<robot name="r">
+<link name="a"/><link name="b"><inertial><mass value="1"/>
+<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="9"/></inertial></link>
+<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>"""
+BROKEN = """<robot name="r">
+<link name="a"/>
+<joint name="j" type="revolut"><parent link="a"/><child link="c"/></joint></robot>"""
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    words = [str(COMMAND), *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def test_info_prints_the_joints_and_links():
+    done = run("info", "arm")
+
+    assert done.returncode == 0
+    assert done.stderr == ""
+    first = done.stdout.splitlines()[0]
+    assert first.startswith(
+        "arm: 12 links, 11 joints (8 moving, 1 dependent), 8 degrees of freedom"
+    )
+    assert "right_finger_slide  prismatic = 1 left_finger_slide" in done.stdout
+
+
+def test_info_as_json_holds_every_part():
+    facts = json.loads(run("info", "humanoid", "--json").stdout)
+    model = robots.load("humanoid")
+
+    assert facts["total_mass"] == model.total_mass
+    assert [link["name"] for link in facts["links"]] == list(model.link_names)
+    assert [joint["name"] for joint in facts["joints"]] == list(model.joint_names)
+    assert facts["degrees_of_freedom"] == 31
+
+
+def test_json_has_null_where_a_limit_is_infinite():
+    facts = json.loads(run("info", "cartpole", "--json").stdout)
+    hinge = next(joint for joint in facts["joints"] if joint["name"] == "hinge")
+
+    assert hinge["limits"]["upper"] is None
+
+
+def test_tree_starts_from_the_link_that_is_asked_for():
+    lines = run("tree", robots.path("arm"), "--base", "wrist").stdout.splitlines()
+
+    assert lines[0] == "wrist  0.75 kg"
+    assert lines[1] == "├─ wrist_pitch (revolute y) ─ forearm  1.3 kg"
+
+
+def test_tree_as_json_nests_the_links():
+    facts = json.loads(run("tree", "pendulum", "--json").stdout)
+
+    assert facts["link"] == "base"
+    assert facts["joints"][0]["to"]["link"] == "rod"
+
+
+def test_output_to_a_pipe_has_no_colours():
+    for words in (("info", "arm"), ("tree", "arm"), ("check", "quadruped")):
+        assert "\x1b" not in run(*words).stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "code"),
+    [
+        (robots.path("arm").read_text(), (), 0),
+        (robots.path("arm").read_text(), ("--strict",), 0),
+        (WARNS, (), 0),
+        (WARNS, ("--strict",), 1),
+        (BROKEN, (), 2),
+        (BROKEN, ("--strict",), 2),
+    ],
+    ids=["clean", "clean strict", "doubtful", "doubtful strict", "broken", "broken strict"],
+)
+def test_check_tells_by_its_exit_code(text, options, code, tmp_path):
+    path = tmp_path / "robot.urdf"
+    path.write_text(text)
+
+    assert run("check", path, *options).returncode == code
+    assert run("check", path, *options, "--json").returncode == code
+
+
+def test_check_lists_every_error_with_its_line(tmp_path):
+    path = tmp_path / "robot.urdf"
+    path.write_text(BROKEN)
+
+    lines = run("check", path).stdout.splitlines()
+
+    assert lines == [
+        f"error: {path}:3: joint 'j': unknown type 'revolut'; did you mean 'revolute'?",
+        f"error: {path}:3: joint 'j': no link named 'c'; known: a",
+        f"{path}: 2 errors",
+    ]
+
+
+def test_check_as_json_gives_file_line_element_and_text(tmp_path):
+    path = tmp_path / "robot.urdf"
+    path.write_text(WARNS)
+
+    found = json.loads(run("check", path, "--json").stdout)
+
+    assert found == [
+        {
+            "severity": "warning",
+            "file": str(path),
+            "line": 2,
+            "element": "link 'b'",
+            "text": "unphysical inertia: principal moments 1, 1, 9; "
+            "the largest exceeds the sum of the others",
+        }
+    ]
+
+
+@pytest.mark.parametrize("command", ["info", "tree", "check"])
+def test_a_missing_file_is_one_line_and_exit_code_2(command):
+    done = run(command, "nowhere.urdf")
+
+    assert done.returncode == 2
+    assert done.stderr == "linkwork: error: no file 'nowhere.urdf'\n"
+
+
+def test_info_on_a_broken_file_lists_its_errors(tmp_path):
+    path = tmp_path / "robot.urdf"
+    path.write_text(BROKEN)
+
+    done = run("info", path)
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("linkwork: error: 2 errors\n")
+
+
+def test_an_unknown_base_is_an_error_with_the_nearest_name():
+    done = run("tree", "arm", "--base", "wrst")
+
+    assert done.returncode == 2
+    assert done.stderr == "linkwork: error: no link named 'wrst'; did you mean 'wrist'?\n"
+
+
+def test_robots_lists_the_bundled_ones():
+    lines = run("robots").stdout.splitlines()
+
+    assert [line.split(":")[0] for line in lines] == list(robots.names())
+
+
+def test_a_file_wins_over_a_bundled_robot_of_the_same_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("arm").write_text(WARNS)
+
+    assert run("info", "arm").stdout.startswith("r: 2 links")
+
+
+def test_names_with_brackets_are_printed_as_they_are(tmp_path):
+    path = tmp_path / "robot.urdf"
+    path.write_text('<robot name="[bold]r[/]"><link name="[red]a[/]"/></robot>')
+
+    done = run("info", path)
+
+    assert done.stdout.startswith("[bold]r[/]: 1 link")
+    assert "[red]a[/]" in done.stdout

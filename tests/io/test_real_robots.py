@@ -1,0 +1,108 @@
+"""All robots of two packages of real robots, against Pinocchio."""
+
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import linkwork as lw
+from linkwork.algorithms.kinematics import frame_poses
+from linkwork.io.load import read
+from linkwork.model.check import unphysical_links
+from linkwork.model.geometry import Mesh
+from real_robots import FILES, ROBOT_FILES, WITHOUT_LINKS, label, load_quietly
+
+every_robot = pytest.mark.parametrize("path", ROBOT_FILES, ids=label)
+
+
+def test_there_are_84_robots_in_85_files():
+    assert (len(FILES), len(ROBOT_FILES)) == (85, 84)
+
+
+def test_the_file_without_links_is_refused():
+    path = next(path for path in FILES if path.name == WITHOUT_LINKS)
+
+    with pytest.raises(lw.ParseError, match="the robot has no links"):
+        lw.load(path)
+
+
+@every_robot
+def test_mass_and_link_poses_are_those_of_pinocchio(path):
+    model = load_quietly(path, mimic=False)
+    peer = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
+    data = peer.createData()
+    layout, tree = lw.Layout(model), lw.tree_from(model)
+
+    assert model.total_mass == pytest.approx(pin.computeTotalMass(peer), rel=1e-12)
+    for seed in range(3):
+        pin.seed(seed)
+        bound = np.full(peer.nq, 3.0)
+        peer_q = pin.randomConfiguration(peer, -bound, bound)
+        pin.framesForwardKinematics(peer, data, peer_q)
+        poses = frame_poses(tree, layout, from_pinocchio(peer, layout, peer_q))
+        for index, name in enumerate(model.link_names):
+            expected = data.oMf[peer.getFrameId(name, pin.FrameType.BODY)].homogeneous
+            np.testing.assert_allclose(poses[index], expected, rtol=0, atol=1e-10)
+
+
+def from_pinocchio(peer, layout, peer_q):
+    """q of linkwork: quaternion wxyz, joints by name, one angle for a continuous joint."""
+    q = layout.rest()
+    q[:3], q[3], q[4:7] = peer_q[:3], peer_q[6], peer_q[3:6]
+    for name, where in layout.q.items():
+        joint = peer.joints[peer.getJointId(name)]
+        value = peer_q[joint.idx_q : joint.idx_q + joint.nq]
+        q[where] = np.arctan2(value[1], value[0]) if joint.nq == 2 else value
+    return q
+
+
+@every_robot
+@pytest.mark.parametrize("mimic", [True, False])
+def test_writing_and_reading_gives_an_equal_model(path, mimic):
+    model = load_quietly(path, mimic=mimic)
+
+    assert load_quietly(lw.dump_urdf(model)) == model
+
+
+@every_robot
+def test_every_link_and_joint_of_the_file_is_in_the_model(path):
+    text = path.read_bytes()
+    model = load_quietly(path)
+    peer = pin.buildModelFromUrdf(str(path))
+
+    bodies = [frame.name for frame in peer.frames if frame.type == pin.FrameType.BODY]
+    assert sorted(model.link_names) == sorted(bodies)
+    places = [text.find(b'name="' + name.encode() + b'"') for name in model.link_names]
+    assert -1 not in places
+
+
+def test_44_links_have_unphysical_inertias_and_repair_mends_them_all():
+    broken = [link for path in ROBOT_FILES for link in unphysical_links(load_quietly(path))]
+    mended = [
+        link for path in ROBOT_FILES for link in unphysical_links(load_quietly(path, repair=True))
+    ]
+
+    assert (len(broken), len(mended)) == (44, 0)
+
+
+def test_most_meshes_are_found_and_the_others_say_where_they_were_looked_for():
+    """Both packages ship the meshes that their files name, but for those of two robots."""
+    meshes = [
+        shape.geometry
+        for path in ROBOT_FILES
+        for link in load_quietly(path).links
+        for shape in (*link.visuals, *link.collisions)
+        if isinstance(shape.geometry, Mesh)
+    ]
+    found = [mesh for mesh in meshes if mesh.path is not None]
+
+    assert len(found) > 0.9 * len(meshes)
+    assert all(Path(mesh.path or "").is_file() for mesh in found)
+    assert all(mesh.searched for mesh in meshes)
+
+
+def test_a_file_is_the_same_robot_as_its_text():
+    path = ROBOT_FILES[0]
+
+    assert read(path).model == read(path.read_text()).model
