@@ -35,7 +35,7 @@ GOOD = """\
 
 
 def changed(*pairs: str, text: str = GOOD) -> str:
-    """The good file with pieces of it replaced: old, new, old, new, ...; each old stands there once."""
+    """The good file with pieces replaced: old, new, old, new, ...; each old stands there once."""
     for old, new in zip(pairs[::2], pairs[1::2], strict=True):
         assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the text"
         text = text.replace(old, new)

@@ -1,8 +1,8 @@
 """Random robots, random configurations, and a comparison that knows what is large.
 
-`random_model` makes trees that nobody tuned: every kind of joint, joints that point against the tree,
-two mounts each, axis-aligned and tilted, heavy and massless links, dependent joints and chains of
-them, additional frames. `random_q` draws configurations of any robot.
+`random_model` makes trees that nobody tuned: every kind of joint, joints that point against the
+tree, two mounts each, axis-aligned and tilted, heavy and massless links, dependent joints and
+chains of them, additional frames. `random_q` draws configurations of any robot.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def planar_arm(a=0.7, b=0.4):
     return builder.build()
 
 
-def moved_by(joint, theta):
+def moved_by(joint, theta):  # noqa: PLR0911 - one for each kind
     """Motion of a joint as an exponential of Pinocchio, or by its quaternion."""
     axis = np.array(joint.axis)
     zero = np.zeros(3)
@@ -85,7 +85,7 @@ def walked_poses(model, base, q, floating):
     )
 
 
-@pytest.mark.parametrize(("s1", "s2"), [(0, 0), (0.3, -1.1), (2.5, 3.1), (-100.0, 1e-9)])
+@pytest.mark.parametrize(("s1", "s2"), [(0, 0), (0.3, -1.1), (2.5, 3.1), (-100.0, 0.5)])
 def test_planar_arm_reaches_where_trigonometry_says(s1, s2):
     model = planar_arm(a=0.7, b=0.4)
 

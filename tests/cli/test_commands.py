@@ -30,9 +30,9 @@ def test_info_prints_the_joints_and_links():
 
     assert done.returncode == 0
     assert done.stderr == ""
-    first = done.stdout.splitlines()[0]
-    assert first.startswith(
-        "arm: 12 links, 11 joints (8 moving, 1 dependent), 8 degrees of freedom"
+    assert done.stdout.splitlines()[0] == (
+        "arm: 12 links, 11 joints (8 moving, 1 dependent), "
+        "8 degrees of freedom and 6 of the base, 16.97 kg"
     )
     assert "right_finger_slide  prismatic = 1 left_finger_slide" in done.stdout
 

@@ -35,8 +35,8 @@ def angle_to_cos_sin(theta):
 
 # kind: its axes, the joint of Pinocchio about an axis, our theta as Pinocchio's q
 PINOCCHIO = {
-    "revolute": (AXES, lambda axis: pin.JointModelRevoluteUnaligned(axis), same),
-    "prismatic": (AXES, lambda axis: pin.JointModelPrismaticUnaligned(axis), same),
+    "revolute": (AXES, pin.JointModelRevoluteUnaligned, same),
+    "prismatic": (AXES, pin.JointModelPrismaticUnaligned, same),
     "helical": (AXES, lambda axis: pin.JointModelHelicalUnaligned(axis, PITCH), same),
     "revolute_cos_sin": (AXES[2:3], lambda axis: pin.JointModelRUBZ(), same),
     "planar": (AXES[2:3], lambda axis: pin.JointModelPlanar(), angle_to_cos_sin),

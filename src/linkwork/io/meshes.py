@@ -73,7 +73,7 @@ class MeshFinder:
             searched[path] = None
             if isfile(path):
                 return FoundMesh(path, tuple(searched))
-        return FoundMesh(None, tuple(searched))
+        return FoundMesh(None, tuple(searched) or ("nowhere: no place is known for such a name",))
 
     def _candidates(self, filename: str) -> list[tuple[str, str]]:
         """(allowed root, path) for each place where a mesh may lie."""
@@ -83,7 +83,7 @@ class MeshFinder:
         if scheme == "file":
             path = unquote(urlsplit(filename).path)
             return [(root, path) for root, _ in self._beside()]
-        package, _, inside = rest.partition("/")
+        package, _, inside = rest.lstrip("/").partition("/")  # some write package:///NAME
         if scheme not in _PACKAGE_SCHEMES or package in ("", ".", "..") or os.sep in package:
             return []
         around = _and_above(self._folder)

@@ -1,0 +1,333 @@
+"""Files that are robots all the same: one case for each row of the list of bad inputs that loads.
+
+What is legal but doubtful loads with a warning that names file, line and element, and is an error
+under `strict=True`.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from io_helpers import GOOD, before_end, chained, changed, loaded, refused
+
+from linkwork import Layout, Limits, Model, Pose, check, tree_from
+from linkwork.algorithms.kinematics import frame_poses
+
+AXIS = '<axis xyz="0 1 0"/>'
+HINGE_ORIGIN = '<origin xyz="1 0 0" rpy="0 0 0"/>'
+LIMIT = '<limit lower="-1" upper="1" effort="5" velocity="2"/>'
+INERTIA = 'ixx="0.3" ixy="0" ixz="0" iyy="0.4" iyz="0" izz="0.5"'
+ON_AXIS = '<origin xyz="0 3 0"/>'  # the joint turns about y
+NO_INERTIAL = re.sub(r"    <inertial>.*</inertial>\n", "", GOOD, flags=re.DOTALL)
+SINGULAR = "forward dynamics is singular here"
+
+TOO_LONG = changed('ixx="0.3"', 'ixx="2"')
+INDEFINITE = changed('ixy="0"', 'ixy="2"')
+NEGATIVE = changed('ixx="0.3"', 'ixx="-1"')
+POINT_ON_AXIS = changed(
+    '<origin xyz="0 0 0.5"/>', ON_AXIS, INERTIA, re.sub(r'"[\d.]+"', '"0"', INERTIA)
+)
+
+# (row and what is doubtful, text, the only warning)
+WARNINGS = [
+    (
+        "06 no robot name",
+        changed(' name="lamp"', ""),
+        "<text>:1: <robot> has no name; it is called 'robot'",
+    ),
+    (
+        "20 axis of length 2",
+        changed(AXIS, '<axis xyz="0 0 2"/>'),
+        "<text>:17: joint 'hinge': axis [0.0, 0.0, 2.0] has length 2; it is scaled to length 1",
+    ),
+    (
+        "20 axis between two others",
+        changed(AXIS, '<axis xyz="0 1 1"/>'),
+        "<text>:17: joint 'hinge': axis [0.0, 1.0, 1.0] has length 1.41421; "
+        "it is scaled to length 1",
+    ),
+    (
+        "30 triangle inequality",
+        TOO_LONG,
+        "<text>:3: link 'arm': unphysical inertia: principal moments 0.4, 0.5, 2; "
+        "the largest exceeds the sum of the others",
+    ),
+    (
+        "31 inertia not positive",
+        INDEFINITE,
+        "<text>:3: link 'arm': unphysical inertia: principal moments -1.65062, 0.5, 2.35062; "
+        "none may be negative",
+    ),
+    (
+        "32 negative diagonal",
+        NEGATIVE,
+        "<text>:3: link 'arm': unphysical inertia: principal moments -1, 0.4, 0.5; "
+        "none may be negative",
+    ),
+    (
+        "34 inertia without mass",
+        changed('value="2"', 'value="0"'),
+        "<text>:3: link 'arm': has rotational inertia but no mass; kept as it is (a pure rotor)",
+    ),
+    (
+        "35 moving link without inertial",
+        NO_INERTIAL,
+        f"<text>:8: joint 'hinge': moves links without any mass; {SINGULAR}",
+    ),
+    (
+        "36 mass on the axis",
+        POINT_ON_AXIS,
+        "<text>:13: joint 'hinge': moves a mass that lies on its own axis and has no inertia "
+        f"about it; {SINGULAR}",
+    ),
+    (
+        "37 revolute without limit",
+        changed(f"    {LIMIT}\n", ""),
+        "<text>:13: joint 'hinge': no <limit>; the joint is taken as unlimited",
+    ),
+    (
+        "38 limit without effort and velocity",
+        changed(LIMIT, '<limit lower="-1" upper="1"/>'),
+        "<text>:18: joint 'hinge': <limit> has no 'effort' and no 'velocity'; taken as unlimited",
+    ),
+    (
+        "38 limit without velocity",
+        changed(LIMIT, '<limit lower="-1" upper="1" effort="5"/>'),
+        "<text>:18: joint 'hinge': <limit> has no 'velocity'; taken as unlimited",
+    ),
+    (
+        "71 version 2.0",
+        changed('"lamp"', '"lamp" version="2.0"'),
+        "<text>:1: version '2.0' of URDF is not known; read as version 1",
+    ),
+]
+warned = pytest.mark.parametrize(
+    ("text", "message"), [w[1:] for w in WARNINGS], ids=[w[0] for w in WARNINGS]
+)
+unphysical = pytest.mark.parametrize(
+    "text",
+    [TOO_LONG, INDEFINITE, NEGATIVE],
+    ids=["30 triangle inequality", "31 inertia not positive", "32 negative diagonal"],
+)
+
+
+def hinge_axis(text: str) -> tuple[float, float, float]:
+    return loaded(text)[0].joint("hinge").axis
+
+
+def arm_pose(model: Model, angle: float) -> np.ndarray:
+    layout = Layout(model, floating=False)
+    return frame_poses(tree_from(model), layout, [angle])[model.frame_index("arm")]
+
+
+@warned
+def test_row_loads_with_one_exact_warning(text, message):
+    model, said = loaded(text)
+
+    assert said == [message]
+    assert model.link_names == ("base", "arm")
+    assert model.joint_names == ("hinge",)
+
+
+@warned
+def test_row_is_refused_when_strict(text, message):
+    assert refused(text, strict=True) == [f"warning: {message}"]
+
+
+def test_row_06_takes_the_stem_of_the_file_for_a_name(tmp_path):
+    file = tmp_path / "desk_lamp.v2.urdf"
+    file.write_text(changed(' name="lamp"', ""), encoding="utf-8")
+
+    model, said = loaded(file)
+
+    assert model.name == "desk_lamp.v2"
+    assert said == [f"{file}:1: <robot> has no name; it is called 'desk_lamp.v2'"]
+
+
+def test_row_20_axis_is_scaled_to_length_one():
+    assert hinge_axis(changed(AXIS, '<axis xyz="0 0 2"/>')) == (0, 0, 1)
+    half = 0.5**0.5
+    assert hinge_axis(changed(AXIS, '<axis xyz="0 1 1"/>')) == pytest.approx((0, half, half), 1e-15)
+
+
+def test_row_20_axis_that_is_hardly_too_long_is_scaled_without_a_word():
+    model, said = loaded(changed(AXIS, '<axis xyz="0 0 1.0009"/>'))
+
+    assert model.joint("hinge").axis == (0, 0, 1)
+    assert said == []
+
+
+def test_row_23_axis_is_x_if_there_is_none():
+    model, said = loaded(changed(f"    {AXIS}\n", ""))
+
+    assert model.joint("hinge").axis == (1, 0, 0)
+    assert said == []
+
+
+@unphysical
+def test_rows_30_to_32_keep_the_numbers_of_the_file(text):
+    model, _ = loaded(text)
+
+    written = re.findall(r'i[xyz]{2}="([^"]+)"', text)
+    assert model.link("arm").inertia.tensor == tuple(map(float, written))
+
+
+@pytest.mark.parametrize(
+    ("text", "moments", "became", "tensor"),
+    [
+        (TOO_LONG, "0.4, 0.5, 2", "0.95, 1.05, 2", (2, 0, 0, 0.95, 0, 1.05)),
+        (NEGATIVE, "-1, 0.4, 0.5", "0, 0.95, 0.95", (0, 0, 0, 0.95, 0, 0.95)),
+    ],
+    ids=["30 triangle inequality", "32 negative diagonal"],
+)
+@pytest.mark.parametrize("strict", [False, True])
+def test_rows_30_and_32_are_repaired_on_demand_and_say_so(text, moments, became, tensor, strict):
+    """The second moments along the axes are cut off at zero; mass and centre stay."""
+    model, said = loaded(text, repair=True, strict=strict)
+
+    head = "<text>:3: link 'arm': unphysical inertia repaired: principal moments"
+    assert said == [f"{head} {moments} became {became}"]
+    inertia = model.link("arm").inertia
+    assert inertia.tensor == pytest.approx(tensor, abs=1e-12)
+    assert (inertia.mass, inertia.com) == (2, (0, 0, 0.5))
+
+
+def test_row_31_is_repaired_along_its_own_axes():
+    model, said = loaded(INDEFINITE, repair=True)
+
+    head = "<text>:3: link 'arm': unphysical inertia repaired: principal moments"
+    assert said == [f"{head} -1.65062, 0.5, 2.35062 became 0.1, 2.25062, 2.35062"]
+    old = np.array([[0.3, 2, 0], [2, 0.4, 0], [0, 0, 0.5]])
+    new = model.link("arm").inertia.matrix()
+    assert np.abs(old @ new - new @ old).max() < 1e-12  # the same principal axes
+
+
+@unphysical
+def test_rows_30_to_32_are_physical_after_repair(text):
+    model, _ = loaded(text, repair=True)
+
+    assert check(model) == []
+    moments = np.linalg.eigvalsh(model.link("arm").inertia.matrix())
+    assert moments[0] >= -1e-12
+    assert moments[2] <= moments[0] + moments[1] + 1e-12
+
+
+def test_repair_leaves_a_sound_robot_alone():
+    assert loaded(GOOD, repair=True, strict=True) == loaded(GOOD)
+
+
+def test_repair_does_not_excuse_other_doubts_when_strict():
+    text = changed(' name="lamp"', "", text=TOO_LONG)
+
+    assert refused(text, strict=True, repair=True) == [
+        "warning: <text>:1: <robot> has no name; it is called 'robot'",
+        "warning: <text>:3: link 'arm': unphysical inertia repaired: principal moments "
+        "0.4, 0.5, 2 became 0.95, 1.05, 2",
+    ]
+
+
+def test_row_34_keeps_the_inertia_of_a_rotor():
+    model, _ = loaded(changed('value="2"', 'value="0"'))
+
+    assert model.link("arm").inertia.mass == 0
+    assert model.link("arm").inertia.tensor == (0.3, 0, 0, 0.4, 0, 0.5)
+
+
+@pytest.mark.parametrize(
+    "text", [NO_INERTIAL, POINT_ON_AXIS], ids=["35 no inertial", "36 mass on the axis"]
+)
+def test_rows_35_and_36_have_kinematics(text):
+    model, _ = loaded(text)
+
+    pose = arm_pose(model, np.pi / 2)
+
+    quarter_turn_about_y = [[0, 0, 1, 1], [0, 1, 0, 0], [-1, 0, 0, 0], [0, 0, 0, 1]]
+    np.testing.assert_allclose(pose, quarter_turn_about_y, atol=1e-15)
+
+
+def test_rows_37_and_38_have_no_limits_where_none_is_given():
+    without, _ = loaded(changed(f"    {LIMIT}\n", ""))
+    with_bounds, _ = loaded(changed(LIMIT, '<limit lower="-1" upper="1"/>'))
+
+    assert without.joint("hinge").limits == Limits()
+    assert with_bounds.joint("hinge").limits == Limits(lower=-1, upper=1)
+
+
+def test_row_43_chain_of_mimics_is_resolved():
+    text = before_end(
+        chained("a", "arm", '<mimic joint="b_joint" multiplier="2" offset="1"/>'),
+        chained("b", "arm", '<mimic joint="hinge" multiplier="-3" offset="0.5"/>'),
+    )
+    model, said = loaded(text)
+
+    assert said == []
+    layout = Layout(model, floating=False)
+    assert layout.nq == 1
+    assert layout.theta(np.array([0.1]), "b_joint") == pytest.approx([-3 * 0.1 + 0.5])
+    assert layout.theta(np.array([0.1]), "a_joint") == pytest.approx([2 * (-3 * 0.1 + 0.5) + 1])
+
+
+def test_row_47_any_blanks_stand_between_numbers():
+    model, said = loaded(changed(HINGE_ORIGIN, '<origin xyz=" 1\t2\n  3" rpy="0  0   1 "/>'))
+
+    assert model.joint("hinge").first_H_joint == Pose((1, 2, 3), (0, 0, 1))
+    assert said == []
+
+
+@pytest.mark.parametrize("name", ["world", "universe"], ids=["50 world", "51 universe"])
+def test_rows_50_and_51_have_no_magic_in_names(name):
+    model, said = loaded(GOOD.replace('"base"', f'"{name}"'))
+
+    assert model.link_names == (name, "arm")
+    assert model.joint("hinge").first == name
+    assert said == []
+
+
+def test_row_52_joint_and_link_may_share_a_name():
+    model, said = loaded(GOOD.replace('"hinge"', '"arm"'))
+
+    assert model.link("arm").inertia.mass == 2
+    assert model.joint("arm").second == "arm"
+    assert said == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "nq", "nv"),
+    [("planar", 3, 3), ("floating", 7, 6), ("spherical", 4, 3), ("ball", 4, 3)],
+    ids=["53 planar", "54 floating", "55 spherical", "55 ball"],
+)
+def test_rows_53_to_55_have_their_degrees_of_freedom(kind, nq, nv):
+    model, said = loaded(changed('"revolute"', f'"{kind}"'))
+
+    assert (model.joint("hinge").nq, model.joint("hinge").nv) == (nq, nv)
+    assert said == []
+
+
+def test_row_57_names_are_not_only_ascii():
+    model, said = loaded(GOOD.replace('"arm"', '"Ärmchen 腕"'))
+
+    assert model.link_names == ("base", "Ärmchen 腕")
+    assert said == []
+
+
+@pytest.mark.parametrize("source", ["\ufeff" + GOOD, b"\xef\xbb\xbf" + GOOD.encode()])
+def test_row_58_byte_order_mark_is_skipped(source):
+    assert loaded(source) == loaded(GOOD)
+
+
+def test_row_59_comments_and_instructions_may_come_first():
+    head = '<?xml version="1.0"?>\n<?xml-stylesheet href="a.xsl"?>\n<!-- <!DOCTYPE x [ -->\n'
+
+    assert loaded(head + GOOD) == loaded(GOOD)
+
+
+def test_row_62_chain_of_5000_links_loads():
+    lines = [chained(f"link{n}", f"link{n - 1}" if n else "arm") for n in range(5000)]
+
+    model, said = loaded(before_end(*lines))
+
+    assert len(model.links) == 5002
+    assert tree_from(model).path("link4999")[-1] > 0
+    assert said == []

@@ -1,0 +1,192 @@
+"""What may be handed to `load`: paths, texts, bytes, and what becomes of everything else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from io_helpers import GOOD, changed, loaded, refusal
+
+from linkwork import LinkworkError, SourceError, load
+from linkwork.io import source
+
+posix = pytest.mark.skipif(os.name != "posix", reason="pipes and devices are files only here")
+
+
+def failure(path) -> str:
+    with pytest.raises(SourceError) as caught:
+        load(path)
+    assert isinstance(caught.value, OSError)
+    return str(caught.value)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "lamp.urdf"
+    path.write_text(GOOD, encoding="utf-8")
+    return path
+
+
+def test_path_text_and_bytes_give_the_same_model(file: Path):
+    models = [loaded(given)[0] for given in (file, str(file), GOOD, GOOD.encode())]
+
+    assert models == [models[0]] * 4
+
+
+def test_path_may_be_relative(file: Path, monkeypatch):
+    monkeypatch.chdir(file.parent)
+
+    assert refusal_line_of_broken("lamp.urdf", file) == "lamp.urdf:6"
+
+
+def refusal_line_of_broken(given: str, file: Path) -> str:
+    file.write_text(changed('value="2"', 'value="?"'), encoding="utf-8")
+    return refusal(given).partition(": ")[0]
+
+
+def test_any_object_with_a_path_is_a_path(file: Path):
+    class Where:
+        def __fspath__(self) -> str:
+            return str(file)
+
+    assert loaded(Where())[0].name == "lamp"
+
+
+def test_folder_is_refused(tmp_path: Path):
+    assert failure(tmp_path) == f"{str(tmp_path)!r} is a folder, not a file"
+
+
+def test_missing_file_is_named(tmp_path: Path):
+    path = tmp_path / "no.urdf"
+
+    assert failure(path) == f"no file {str(path)!r}"
+
+
+def test_missing_folder_is_named_too(tmp_path: Path):
+    path = tmp_path / "no" / "no.urdf"
+
+    assert failure(path) == f"no file {str(path)!r}; there is no folder {str(path.parent)!r}"
+
+
+def test_unreadable_file_says_why(file: Path, monkeypatch):
+    def denied(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(file))
+
+    monkeypatch.setattr(Path, "read_bytes", denied)
+    monkeypatch.setattr(Path, "open", denied)
+
+    assert failure(file) == f"cannot read {str(file)!r}: Permission denied"
+
+
+@posix
+def test_pipe_is_refused_and_not_waited_for(tmp_path: Path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+
+    assert failure(path) == f"{str(path)!r} is not a regular file"
+
+
+@posix
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
+def test_device_is_refused(device: str):
+    assert failure(device) == f"{device!r} is not a regular file"
+
+
+@posix
+def test_links_on_disk_that_lead_nowhere_are_missing_files(tmp_path: Path):
+    loop, dangling = tmp_path / "loop", tmp_path / "dangling"
+    loop.symlink_to(loop)
+    dangling.symlink_to(tmp_path / "nothing")
+
+    assert failure(loop) == f"no file {str(loop)!r}"
+    assert failure(dangling) == f"no file {str(dangling)!r}"
+
+
+def test_link_on_disk_to_a_file_is_followed(file: Path):
+    link = file.with_name("link.urdf")
+    try:
+        link.symlink_to(file)
+    except OSError:
+        pytest.skip("no symbolic links here")
+
+    assert loaded(link) == loaded(file)
+
+
+def test_file_that_is_too_large_is_refused(file: Path, monkeypatch):
+    monkeypatch.setattr(source, "LARGEST_FILE", 1 << 20)
+    file.write_bytes(b" " * ((1 << 20) + 1))
+
+    assert failure(file) == f"{str(file)!r} is larger than 1 MiB"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc exists on Linux only")
+def test_file_whose_size_is_not_known_is_read_no_further_than_the_limit(monkeypatch):
+    """Files of /proc say they are empty; some of them hardly end."""
+    path = "/proc/self/maps"
+    monkeypatch.setattr(source, "LARGEST_FILE", 100)
+    assert len(Path(path).read_bytes()) > 100
+
+    assert failure(path).startswith(f"{path!r} is larger than ")
+
+
+def test_empty_path_object_is_the_current_folder():
+    assert failure(Path()) == "'.' is a folder, not a file"
+
+
+def test_empty_file_is_an_empty_document(file: Path):
+    file.write_bytes(b"")
+
+    assert refusal(file) == f"{file}:1: empty document"
+
+
+def test_path_with_a_nul_is_a_missing_file():
+    for path in ("la\0mp.urdf", Path("la\0mp.urdf")):
+        assert "'la\\x00mp.urdf'" in failure(path)
+
+
+def test_path_that_is_too_long_cannot_be_read():
+    assert failure("a" * 5000).startswith(("cannot read 'aaa", "no file 'aaa"))
+
+
+def test_name_of_a_file_may_hold_what_texts_hold_if_it_is_a_path_object(tmp_path: Path):
+    path = tmp_path / "a<b>.urdf"
+    try:
+        path.write_text(GOOD, encoding="utf-8")
+    except OSError:
+        pytest.skip("no such file names here")
+
+    assert loaded(path)[0].name == "lamp"
+    assert refusal(str(path)).startswith("<text>:1: not well-formed XML")
+
+
+def test_unexpanded_xacro_file_is_refused(tmp_path: Path):
+    path = tmp_path / "lamp.xacro"
+    path.write_text(
+        changed("<robot ", '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" ').replace(
+            "</robot>", '<xacro:include filename="arm.xacro"/></robot>'
+        ),
+        encoding="utf-8",
+    )
+
+    assert refusal(path) == (
+        f"{path}:20: <xacro:include> looks like xacro; expand the file first, as in "
+        "`xacro robot.xacro > robot.urdf`"
+    )
+
+
+def test_expanded_xacro_file_is_a_robot(tmp_path: Path):
+    path = tmp_path / "lamp.xacro"
+    path.write_text(GOOD, encoding="utf-8")
+
+    assert loaded(path) == loaded(GOOD)
+
+
+@pytest.mark.parametrize("given", [None, 3, ["lamp.urdf"], bytearray(b"<robot/>"), object()])
+def test_anything_else_is_a_type_error_that_names_the_type(given):
+    expected = f"expected a path or a text, got {type(given).__name__}"
+    with pytest.raises(TypeError) as caught:
+        load(given)
+    assert str(caught.value) == expected
+    assert isinstance(caught.value, LinkworkError)

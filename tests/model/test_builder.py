@@ -1,0 +1,333 @@
+"""Making a model part by part: what is refused, in which words, and that it harms nothing."""
+
+from __future__ import annotations
+
+from math import inf, nan
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linkwork import (
+    Frame,
+    Limits,
+    Link,
+    Mimic,
+    Model,
+    ModelBuilder,
+    ModelError,
+    NameNotFoundError,
+)
+from linkwork.model.inertia import solid_sphere
+from linkwork.model.parts import unit
+from models_for_tests import ALL_KINDS
+
+MIRRORED = np.diag([1.0, 1.0, -1.0, 1.0])
+STRETCHED = np.diag([1.0, 1.0 + 2e-6, 1.0, 1.0])
+ROWS = np.eye(4) + np.array([[0.0], [0.0], [0.0], [1.0]]) * [0.0, 0.0, 0.0, 1.0]
+HOLED = np.full((4, 4), nan)
+
+
+def started():
+    """Two links joined by a joint, and a third one alone."""
+    builder = ModelBuilder("robot")
+    for link in ("torso", "upper_arm", "lower_arm"):
+        builder.add_link(link)
+    builder.add_joint("shoulder", "revolute", "torso", "upper_arm")
+    return builder
+
+
+def refusal(call, error=ModelError):
+    with pytest.raises(error) as caught:
+        call()
+    return str(caught.value)
+
+
+def elbow(kind="revolute", first="upper_arm", second="lower_arm", **facts):
+    return refusal(lambda: started().add_joint("elbow", kind, first, second, **facts))
+
+
+@pytest.mark.parametrize(
+    ("add", "text"),
+    [
+        (lambda b: b.add_link("torso"), "link 'torso': this name is taken by a link"),
+        (lambda b: b.add_link("tool"), "link 'tool': this name is taken by a frame"),
+        (lambda b: b.add_frame("tool", "torso"), "frame 'tool': this name is taken by a frame"),
+        (lambda b: b.add_frame("torso", "torso"), "frame 'torso': this name is taken by a link"),
+        (
+            lambda b: b.add_joint("shoulder", "revolute", "torso", "lower_arm"),
+            "joint 'shoulder': this name is taken",
+        ),
+    ],
+)
+def test_taken_names_are_refused(add, text):
+    builder = started()
+    builder.add_frame("tool", "upper_arm")
+
+    assert refusal(lambda: add(builder)) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("", "the name of a {} must not be empty, got ''"),
+        (" \t", "the name of a {} must not be empty, got ' \\t'"),
+        (7, "the name of a {} must be a str, got 7"),
+        (None, "the name of a {} must be a str, got None"),
+    ],
+)
+def test_names_that_are_none_are_refused(name, text):
+    calls = {
+        "model": lambda: ModelBuilder(name),
+        "link": lambda: started().add_link(name),
+        "joint": lambda: started().add_joint(name, "revolute", "upper_arm", "lower_arm"),
+        "frame": lambda: started().add_frame(name, "torso"),
+    }
+    for what, call in calls.items():
+        assert refusal(call) == text.format(what)
+
+
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda b, link: b.add_joint("elbow", "revolute", link, "lower_arm"),
+        lambda b, link: b.add_joint("elbow", "revolute", "lower_arm", link),
+        lambda b, link: b.add_frame("tool", link),
+    ],
+)
+def test_unknown_links_are_refused_with_the_nearest_name(add):
+    texts = {
+        "uper_arm": "no link named 'uper_arm'; did you mean 'upper_arm' or 'lower_arm'?",
+        "wing": "no link named 'wing'; known: lower_arm, torso, upper_arm",
+    }
+    for link, text in texts.items():
+        assert refusal(lambda link=link: add(started(), link), NameNotFoundError) == text
+
+
+def test_many_known_names_are_not_all_listed():
+    builder = ModelBuilder("m")
+    for number in range(20):
+        builder.add_link(f"link{number:02}")
+    text = refusal(lambda: builder.add_frame("f", "zzz"), NameNotFoundError)
+
+    known = ", ".join(f"link{number:02}" for number in range(12))
+    assert text == f"no link named 'zzz'; known: {known} and 8 more"
+
+
+def test_a_joint_that_would_close_a_loop_is_refused():
+    builder = started()
+    builder.add_joint("elbow", "revolute", "upper_arm", "lower_arm")
+
+    text = refusal(lambda: builder.add_joint("rope", "prismatic", "lower_arm", "torso"))
+
+    loop = "links 'lower_arm' and 'torso' are connected already, so this joint would close a loop"
+    assert text == f"joint 'rope': {loop}"
+
+
+@pytest.mark.parametrize(
+    ("facts", "text"),
+    [
+        ({"axis": (0, 0, 0)}, "axis is zero, so it has no direction"),
+        ({"axis": (1, 0)}, "axis: expected 3 numbers, got 2"),
+        ({"axis": (1, 0, 0, 0)}, "axis: expected 3 numbers, got 4"),
+        ({"axis": (1, nan, 0)}, "axis: (1.0, nan, 0.0) is not finite"),
+        ({"axis": (inf, 0, 0)}, "axis: (inf, 0.0, 0.0) is not finite"),
+        ({"lower": 2, "upper": 1}, "limit lower 2 is above upper 1"),
+        ({"lower": nan}, "limit lower is not a number"),
+        ({"effort": nan}, "limit effort is not a number"),
+        ({"velocity": nan}, "limit velocity is not a number"),
+        ({"damping": nan}, "damping nan is not finite"),
+        ({"friction": inf}, "friction inf is not finite"),
+        ({"armature": -inf}, "armature -inf is not finite"),
+        ({"kind": "helical", "pitch": nan}, "pitch nan is not finite"),
+        ({"pitch": 0.1}, "a revolute joint has no pitch, got 0.1"),
+        ({"kind": "fixed", "pitch": -2.0}, "a fixed joint has no pitch, got -2"),
+        ({"kind": "revolut"}, "unknown kind 'revolut'; did you mean 'revolute'?"),
+        ({"kind": "Fixed"}, "unknown kind 'Fixed'; did you mean 'fixed'?"),
+        (
+            {"kind": "screw"},
+            f"unknown kind 'screw'; known: {', '.join(sorted(ALL_KINDS))}",
+        ),
+        ({"first": "lower_arm"}, "joins link 'lower_arm' to itself"),
+        ({"mimic": Mimic(joint="elbow")}, "mimics itself"),
+        (
+            {"kind": "spherical", "mimic": Mimic(joint="shoulder")},
+            "a spherical joint cannot mimic another; only joints with one coordinate can",
+        ),
+        (
+            {"kind": "planar", "upper": 1.0},
+            f"a planar joint has no limits, got {Limits(upper=1.0)}",
+        ),
+        (
+            {"first_H_joint": np.eye(3)},
+            "pose: expected a Pose or a (4, 4) matrix, got shape (3, 3)",
+        ),
+        ({"first_H_joint": HOLED}, "pose: the matrix has an entry that is not finite"),
+        ({"joint_H_second": MIRRORED}, "pose: the matrix has left-handed axes"),
+        ({"joint_H_second": STRETCHED}, "pose: the matrix has axes that are not orthonormal"),
+        (
+            {"joint_H_second": ROWS},
+            "pose: the matrix has the last row [0.0, 0.0, 0.0, 2.0], not [0, 0, 0, 1]",
+        ),
+    ],
+)
+def test_joints_that_make_no_sense_are_refused(facts, text):
+    assert elbow(**facts).removeprefix("joint 'elbow': ") == text
+
+
+def test_a_refused_joint_is_named():
+    """In a robot of fifty joints, `axis is zero` alone helps nobody."""
+    wrong = [
+        {"axis": (0, 0, 0)},
+        {"axis": (1, 0)},
+        {"lower": 2, "upper": 1},
+        {"lower": nan},
+        {"first_H_joint": np.eye(3)},
+        {"joint_H_second": MIRRORED},
+        {"damping": nan},
+    ]
+    unnamed = [list(facts) for facts in wrong if not elbow(**facts).startswith("joint 'elbow': ")]
+    assert unnamed == []
+
+
+def test_a_refused_frame_is_named():
+    text = refusal(lambda: started().add_frame("tool", "torso", MIRRORED))
+    assert text == "frame 'tool': pose: the matrix has left-handed axes"
+
+
+def test_all_that_is_wrong_with_a_joint_is_said_at_once():
+    assert elbow(damping=nan, armature=inf, pitch=1.0) == (
+        "3 errors\n"
+        "  joint 'elbow': a revolute joint has no pitch, got 1\n"
+        "  joint 'elbow': damping nan is not finite\n"
+        "  joint 'elbow': armature inf is not finite"
+    )
+
+
+def test_a_model_needs_a_link():
+    assert refusal(ModelBuilder("void").build) == "the robot has no links"
+
+
+def test_pieces_that_nothing_connects_are_refused():
+    text = "the links fall into 2 pieces that no joint connects; they hold 'torso', 'lower_arm'"
+    assert refusal(started().build) == text
+
+
+def test_many_pieces_are_not_all_listed():
+    builder = ModelBuilder("dust")
+    for number in range(11):
+        builder.add_link(f"d{number}")
+    held = ", ".join(f"'d{number}'" for number in range(8))
+    text = f"the links fall into 11 pieces that no joint connects; they hold {held} and 3 more"
+    assert refusal(builder.build) == text
+
+
+def mimicking(kind="revolute", **leaders):
+    """A star of joints, each mimicking the joint it is given."""
+    builder = ModelBuilder("hand")
+    builder.add_link("palm")
+    for name, leader in leaders.items():
+        builder.add_link(f"{name}_link")
+        mimic = Mimic(joint=leader) if leader else None
+        builder.add_joint(name, "revolute" if mimic else kind, "palm", f"{name}_link", mimic=mimic)
+    return builder
+
+
+def test_joints_that_mimic_each_other_in_a_cycle_are_refused():
+    builder = mimicking(a="b", b="c", c="b", d=None)
+    assert refusal(builder.build) == "joint 'b': mimics itself in a cycle: b -> c -> b"
+
+
+def test_joints_that_mimic_what_does_not_exist_are_refused_with_the_nearest_name():
+    text = refusal(mimicking(finger=None, thumb="fingr").build)
+    assert (
+        text == "joint 'thumb': mimics joint 'fingr', which does not exist; did you mean 'finger'?"
+    )
+
+
+def test_a_joint_is_not_advised_to_mimic_itself():
+    text = refusal(mimicking(finger=None, thumb="thum").build)
+    assert text == "joint 'thumb': mimics joint 'thum', which does not exist; known: finger"
+
+
+@pytest.mark.parametrize("kind", ["fixed", "revolute_cos_sin", "planar", "spherical", "floating"])
+def test_joints_without_a_single_coordinate_cannot_be_mimicked(kind):
+    text = refusal(mimicking(kind, ball=None, toe="ball").build)
+    assert text == f"joint 'toe': mimics the {kind} joint 'ball', which has no single coordinate"
+
+
+@pytest.mark.parametrize("kind", ["revolute", "prismatic", "helical"])
+def test_joints_with_a_single_coordinate_can_be_mimicked_before_they_are_added(kind):
+    builder = ModelBuilder("m")
+    for link in "abc":
+        builder.add_link(link)
+    builder.add_joint("follower", "prismatic", "a", "b", mimic=Mimic(joint="leader"))
+    builder.add_joint("leader", kind, "b", "c")
+
+    assert builder.build().joint("follower").nq == 0
+
+
+def test_a_refused_part_leaves_no_trace():
+    builder = started()
+    before = [len(builder._links), len(builder._joints), len(builder._frames)]
+
+    elbow_ends = ("upper_arm", "lower_arm")
+    refusal(lambda: builder.add_joint("elbow", "revolute", *elbow_ends, axis=(0, 0, 0)))
+    refusal(lambda: builder.add_joint("loop", "revolute", "upper_arm", "torso"))
+    refusal(lambda: builder.add_joint("shoulder", "revolute", *elbow_ends))
+    refusal(lambda: builder.add_frame("tool", "torso", MIRRORED))
+
+    assert [len(builder._links), len(builder._joints), len(builder._frames)] == before
+    builder.add_joint("elbow", "revolute", *elbow_ends)
+    builder.add_frame("tool", "torso")
+    assert builder.build().joint_names == ("shoulder", "elbow")
+
+
+def test_a_builder_can_go_on_after_build():
+    builder = started()
+    builder.add_joint("elbow", "revolute", "upper_arm", "lower_arm")
+    small = builder.build()
+
+    builder.add_link("hand")
+    builder.add_joint("wrist", "revolute", "lower_arm", "hand")
+    large = builder.build()
+
+    assert small.link_names == ("torso", "upper_arm", "lower_arm")
+    assert large.link_names == (*small.link_names, "hand")
+    assert large.joint_names == ("shoulder", "elbow", "wrist")
+    assert builder.build() == large
+
+
+def test_adding_gives_back_the_part():
+    builder = ModelBuilder("m")
+    a, b = builder.add_link("a"), builder.add_link("b", inertia=solid_sphere(1.0, 0.1))
+    joint = builder.add_joint("j", "revolute", "a", "b", axis=[0, 3, 4], lower=-1, upper=1)
+    frame = builder.add_frame("f", "b", np.eye(4))
+
+    model = builder.build()
+
+    assert (model.links, model.joints, model.frames) == ((a, b), (joint,), (frame,))
+    assert joint.axis == (0.0, 0.6, 0.8)
+    assert frame == Frame(name="f", link="b")
+    assert joint.limits == Limits(lower=-1, upper=1)
+
+
+def test_a_single_link_is_a_model():
+    builder = ModelBuilder("brick")
+    builder.add_link("brick")
+
+    assert builder.build() == Model(name="brick", links=(Link(name="brick"),))
+
+
+@settings(deadline=None)
+@given(st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 3))
+def test_an_axis_of_any_length_but_zero_becomes_one_of_length_one(axis):
+    if not any(axis):
+        assert refusal(lambda: unit(axis)) == "axis is zero, so it has no direction"
+        return
+    found = unit(axis)
+
+    assert abs(np.linalg.norm(found) - 1) <= 4e-16
+    assert unit(found) == found
+    assert all(a * b >= 0 for a, b in zip(axis, found, strict=True))
