@@ -54,6 +54,8 @@ def chained(name: str, parent: str, extra: str = "", kind: str = "continuous") -
     return f'<link name="{name}">{body}{joint}<child link="{name}"/>{extra}</joint>'
 
 
+BASE = '<link name="base"/>'
+
 MASS = (
     '<inertial><mass value="1"/>'
     '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork import Inertia, Layout, Mimic, Model, ModelBuilder, Pose
 from linkwork.model.kinds import KINDS
@@ -135,7 +136,7 @@ def random_axis(rng: np.random.Generator) -> tuple[float, ...]:
 def random_pose(rng: np.random.Generator) -> Pose:
     """A pose: the identity, shifted only, turned by right angles, or anything."""
     xyz = tuple(rng.normal(size=3).tolist())
-    match rng.integers(5):
+    match int(rng.integers(5)):
         case 0:
             return Pose()
         case 1:
@@ -156,7 +157,9 @@ def random_inertia(rng: np.random.Generator) -> Inertia:
     return Inertia(mass, tuple((0.3 * rng.normal(size=3)).tolist()), tuple(six.tolist()))
 
 
-def assert_close(actual, expected, rtol: float = 1e-12, *, scale: float | None = None) -> None:
+def assert_close(
+    actual: ArrayLike, expected: ArrayLike, rtol: float = 1e-12, *, scale: float | None = None
+) -> None:
     """Equal in shape, and in value up to `rtol` times the largest entry of `expected`.
 
     `scale` takes the place of the largest entry where `expected` is zero or nearly so. What is not

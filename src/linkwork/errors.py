@@ -7,6 +7,8 @@
     ├── ArgumentError       TypeError          an argument of a type that means nothing here
     ├── SourceError         OSError            a file that cannot be read
     ├── ShapeError          ValueError         an array of the wrong shape
+    ├── ValueRangeError     ValueError         a number that means nothing here
+    ├── SingularJointError  ArithmeticError    a joint whose motion nothing resists
     └── NameNotFoundError   KeyError           a name the model does not have
 
     LinkworkWarning         UserWarning        the one category of every warning
@@ -17,15 +19,18 @@ valid name. What concerns a file starts with `file:line:`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Literal
 
 Severity = Literal["error", "warning", "note"]
 
 MOST_NAMES = 12  # a message lists no more known names than this
-LONGEST_NAME = 100  # longer names are not compared with others
+MOST_LISTED = 8  # a message names no more parts of a robot than this
+MOST_COMPARED = 300  # a name is compared with no more others than this
+LONGEST_NAME = 60  # longer names are not compared with others
 MOST_FINDINGS = 20  # a message lists no more findings than this
 
 
@@ -50,7 +55,7 @@ class Finding:
     place: Place | None = None
 
     def __str__(self) -> str:
-        parts = [str(self.place) if self.place else "", self.element, self.text]
+        parts = [str(self.place or ""), clipped(self.element, 200), clipped(self.text, 600)]
         return ": ".join(part for part in parts if part)
 
 
@@ -89,6 +94,14 @@ class ShapeError(LinkworkError, ValueError):
     """An array whose shape does not fit."""
 
 
+class ValueRangeError(LinkworkError, ValueError):
+    """A number that means nothing here, such as a quaternion that is far from unit length."""
+
+
+class SingularJointError(LinkworkError, ArithmeticError):
+    """A joint whose motion nothing resists, so that forces give it no finite acceleration."""
+
+
 class NameNotFoundError(LinkworkError, KeyError):
     """A name the model does not have."""
 
@@ -109,25 +122,52 @@ def model_error(text: str, element: str = "", place: Place | None = None) -> Mod
     return ModelError([Finding("error", element, text, place)])
 
 
+@contextmanager
+def concerning(element: str) -> Generator[None, None, None]:
+    """Say whom it concerns, in errors about facts that do not say it themselves."""
+    try:
+        yield
+    except ModelError as error:
+        named = [replace(f, element=f.element or element) for f in error.findings]
+        raise ModelError(named) from None
+
+
 def name_not_found(kind: str, name: object, known: Iterable[str]) -> NameNotFoundError:
     """Build the error for a name the model does not have."""
-    return NameNotFoundError(f"no {kind} named {name!r}; {nearest(name, known)}")
+    return NameNotFoundError(f"no {kind} named {shown(name)}; {nearest(name, known)}")
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
     """Say which of the known names is meant, or what names there are."""
     names = sorted(known)
-    text = str(name)
-    near: list[str] = []
-    if len(text) <= LONGEST_NAME:  # comparing long texts takes the square of their length
-        candidates = [other for other in names if len(other) <= LONGEST_NAME]
-        near = get_close_matches(text, candidates, n=2, cutoff=0.7)
+    near = get_close_matches(str(name), _comparable(str(name), names), n=2, cutoff=0.7)
     if near:
         return f"did you mean {' or '.join(map(repr, near))}?"
     if not names:
         return "there is none"
     more = len(names) - MOST_NAMES
-    return f"known: {', '.join(names[:MOST_NAMES])}" + (f" and {more} more" if more > 0 else "")
+    listed = ", ".join(clipped(other) for other in names[:MOST_NAMES])
+    return f"known: {listed}" + (f" and {more} more" if more > 0 else "")
+
+
+def _comparable(name: str, names: Sequence[str]) -> list[str]:
+    """The names worth comparing with one: comparing takes long for many names, or long ones."""
+    if len(name) > LONGEST_NAME:
+        return []
+    found = [other for other in names if len(other) <= LONGEST_NAME]
+    if len(found) > MOST_COMPARED:  # look at those that begin or end alike
+        found = [other for other in found if other[:2] == name[:2] or other[-2:] == name[-2:]]
+    return found[:MOST_COMPARED]
+
+
+def shown(value: object) -> str:
+    """A value for a message: in quotes if it is a text, and not too long."""
+    return repr(clipped(value)) if isinstance(value, str) else clipped(repr(value))
+
+
+def clipped(text: str, longest: int = 60) -> str:
+    """A text, or its start if it is long."""
+    return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
 class Suggestions:
@@ -137,10 +177,12 @@ class Suggestions:
         self._known = tuple(known)
         self._left = MOST_FINDINGS
 
-    def __call__(self, name: str) -> str:
+    def __call__(self, name: str, *, besides: str | None = None) -> str:
         """The text to append to a message, with its separator; empty once enough was said."""
         self._left -= 1
-        return f"; {nearest(name, self._known)}" if self._left >= 0 else ""
+        if self._left < 0:
+            return ""
+        return f"; {nearest(name, [known for known in self._known if known != besides])}"
 
 
 def list_findings(findings: Sequence[Finding], most: int = MOST_FINDINGS) -> str:

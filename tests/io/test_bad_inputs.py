@@ -14,6 +14,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from io_helpers import GOOD, MASS, before_end, chained, changed, loaded, refusal, refused
 
 AXIS = '<axis xyz="0 1 0"/>'
@@ -90,8 +91,10 @@ ERRORS = [
     (
         "15 two parents",
         before_end(chained("b", "base"), CLOSING),
-        "<text>:21: link 'arm': is the child of 2 joints: 'hinge' (<text>:13) and 'closing' "
-        f"(<text>:21); {TREE}",
+        (
+            "<text>:21: link 'arm': is the child of 2 joints: 'hinge' (<text>:13) and 'closing' "
+            f"(<text>:21); {TREE}"
+        ),
     ),
     (
         "16 two roots",
@@ -166,8 +169,8 @@ ERRORS = [
     ),
     (
         "41 mimic of an unknown joint",
-        changed(LIMIT, f'{LIMIT}<mimic joint="knee"/>'),
-        "<text>:13: joint 'hinge': mimics joint 'knee', which does not exist; known: hinge",
+        before_end(chained("a", "arm", '<mimic joint="knee"/>')),
+        "<text>:20: joint 'a_joint': mimics joint 'knee', which does not exist; known: hinge",
     ),
     (
         "42 mimic of itself",
@@ -202,8 +205,10 @@ ERRORS = [
     (
         "56 unexpanded xacro",
         changed(VALUE, 'value="${m}"'),
-        "<text>:6: link 'arm': value='${m}' looks like xacro; expand the file first, as in "
-        "`xacro robot.xacro > robot.urdf`",
+        (
+            "<text>:6: link 'arm': value='${m}' looks like xacro; expand the file first, as in "
+            "`xacro robot.xacro > robot.urdf`"
+        ),
     ),
     (
         "63 deep nesting",

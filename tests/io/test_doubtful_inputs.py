@@ -10,8 +10,8 @@ import re
 
 import numpy as np
 import pytest
-from io_helpers import GOOD, before_end, chained, changed, loaded, refused
 
+from io_helpers import GOOD, before_end, chained, changed, loaded, refused
 from linkwork import Layout, Limits, Model, Pose, check, tree_from
 from linkwork.algorithms.kinematics import frame_poses
 
@@ -45,26 +45,34 @@ WARNINGS = [
     (
         "20 axis between two others",
         changed(AXIS, '<axis xyz="0 1 1"/>'),
-        "<text>:17: joint 'hinge': axis [0.0, 1.0, 1.0] has length 1.41421; "
-        "it is scaled to length 1",
+        (
+            "<text>:17: joint 'hinge': axis [0.0, 1.0, 1.0] has length 1.41421; "
+            "it is scaled to length 1"
+        ),
     ),
     (
         "30 triangle inequality",
         TOO_LONG,
-        "<text>:3: link 'arm': unphysical inertia: principal moments 0.4, 0.5, 2; "
-        "the largest exceeds the sum of the others",
+        (
+            "<text>:3: link 'arm': unphysical inertia: principal moments 0.4, 0.5, 2; "
+            "the largest exceeds the sum of the others"
+        ),
     ),
     (
         "31 inertia not positive",
         INDEFINITE,
-        "<text>:3: link 'arm': unphysical inertia: principal moments -1.65062, 0.5, 2.35062; "
-        "none may be negative",
+        (
+            "<text>:3: link 'arm': unphysical inertia: principal moments -1.65062, 0.5, 2.35062; "
+            "none may be negative"
+        ),
     ),
     (
         "32 negative diagonal",
         NEGATIVE,
-        "<text>:3: link 'arm': unphysical inertia: principal moments -1, 0.4, 0.5; "
-        "none may be negative",
+        (
+            "<text>:3: link 'arm': unphysical inertia: principal moments -1, 0.4, 0.5; "
+            "none may be negative"
+        ),
     ),
     (
         "34 inertia without mass",
@@ -79,8 +87,10 @@ WARNINGS = [
     (
         "36 mass on the axis",
         POINT_ON_AXIS,
-        "<text>:13: joint 'hinge': moves a mass that lies on its own axis and has no inertia "
-        f"about it; {SINGULAR}",
+        (
+            "<text>:13: joint 'hinge': moves a mass that lies on its own axis and has no inertia "
+            f"about it; {SINGULAR}"
+        ),
     ),
     (
         "37 revolute without limit",
@@ -223,8 +233,10 @@ def test_repair_does_not_excuse_other_doubts_when_strict():
 
     assert refused(text, strict=True, repair=True) == [
         "warning: <text>:1: <robot> has no name; it is called 'robot'",
-        "warning: <text>:3: link 'arm': unphysical inertia repaired: principal moments "
-        "0.4, 0.5, 2 became 0.95, 1.05, 2",
+        (
+            "warning: <text>:3: link 'arm': unphysical inertia repaired: principal moments "
+            "0.4, 0.5, 2 became 0.95, 1.05, 2"
+        ),
     ]
 
 

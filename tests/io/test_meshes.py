@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from io_helpers import changed, loaded, notes
 
+from io_helpers import changed, loaded, notes
 from linkwork.io.meshes import MeshFinder
 from linkwork.model.geometry import Mesh
 
@@ -54,7 +54,7 @@ def written(folder: Path, filename: str) -> Path:
 def test_row_64_mesh_outside_the_folder_of_the_file_is_refused(tmp_path: Path):
     name = "../" * 20 + "etc/passwd"
     file = written(tmp_path, name)
-    outside = os.path.abspath(os.sep + "etc/passwd")
+    outside = Path(os.sep, "etc", "passwd").resolve()
 
     mesh = mesh_of(file)
 
@@ -208,7 +208,7 @@ def test_odd_mesh_name_is_kept_and_reported_as_not_found(package: Path, name: st
     assert mesh.filename == name
     assert mesh.path is None
     (note,) = notes(file)
-    assert note.startswith(f"{file}:3: link 'arm': mesh {name!r} not found")
+    assert note.startswith(f"{file}:3: link 'arm': mesh {name!r} not found"[:500])
 
 
 def test_mesh_of_a_text_is_looked_for_in_no_folder():

@@ -7,12 +7,11 @@ like a slip is a warning. A link is never lost without an error.
 from __future__ import annotations
 
 import pytest
-from io_helpers import GOOD, before_end, chained, changed, loaded, refusal, refused
 
+from io_helpers import BASE, GOOD, before_end, chained, changed, loaded, refusal, refused
 from linkwork import Limits, Pose
 
 LIMIT = '<limit lower="-1" upper="1" effort="5" velocity="2"/>'
-BASE = '<link name="base"/>'
 XACRO = "looks like xacro; expand the file first, as in `xacro robot.xacro > robot.urdf`"
 DIRECTLY = "it must stand directly inside <robot>"
 
@@ -82,8 +81,10 @@ ERRORS = [
         (
             f"two of {element.split()[0]}",
             twice(f"<{element}/>"),
-            f"<text>:19: joint 'hinge': <joint> has 2 <{element.split()[0]}>, "
-            f"on lines {line}, 19; one is wanted",
+            (
+                f"<text>:19: joint 'hinge': <joint> has 2 <{element.split()[0]}>, "
+                f"on lines {line}, 19; one is wanted"
+            ),
         )
         for line, element in (
             (14, 'origin xyz="0 0 0"'),
@@ -126,10 +127,14 @@ WARNINGS = [
         "inertal",
         changed("<inertial>", "<inertal>", "</inertial>", "</inertal>"),
         [
-            "<text>:4: link 'arm': unknown element <inertal> in <link> is ignored; "
-            "did you mean <inertial>?",
-            "<text>:13: joint 'hinge': moves links without any mass; "
-            "forward dynamics is singular here",
+            (
+                "<text>:4: link 'arm': unknown element <inertal> in <link> is ignored; "
+                "did you mean <inertial>?"
+            ),
+            (
+                "<text>:13: joint 'hinge': moves links without any mass; "
+                "forward dynamics is singular here"
+            ),
         ],
     ),
     (
@@ -141,8 +146,10 @@ WARNINGS = [
         "limit lowr",
         changed(" lower=", " lowr="),
         [
-            "<text>:18: joint 'hinge': <limit> has an unknown attribute 'lowr'; "
-            "did you mean 'lower'?",
+            (
+                "<text>:18: joint 'hinge': <limit> has an unknown attribute 'lowr'; "
+                "did you mean 'lower'?"
+            ),
             "<text>:18: joint 'hinge': <limit> has no 'lower'; it is 0, the default of URDF",
         ],
     ),
@@ -150,8 +157,10 @@ WARNINGS = [
         "dampning",
         changed("  </joint>", '    <dynamics dampning="1"/>\n  </joint>'),
         [
-            "<text>:19: joint 'hinge': <dynamics> has an unknown attribute 'dampning'; "
-            "did you mean 'damping'?"
+            (
+                "<text>:19: joint 'hinge': <dynamics> has an unknown attribute 'dampning'; "
+                "did you mean 'damping'?"
+            )
         ],
     ),
     (
@@ -233,8 +242,10 @@ def test_mass_as_text_of_its_element_is_refused_and_the_text_shown():
 def test_mass_in_capitals_is_refused_and_pointed_at():
     assert refused(changed("<mass ", "<Mass ")) == [
         "error: <text>:4: link 'arm': <inertial> has no <mass>; is <Mass> meant to be it?",
-        "warning: <text>:6: link 'arm': unknown element <Mass> in <inertial> is ignored; "
-        "did you mean <mass>?",
+        (
+            "warning: <text>:6: link 'arm': unknown element <Mass> in <inertial> is ignored; "
+            "did you mean <mass>?"
+        ),
     ]
 
 
@@ -242,7 +253,7 @@ def test_mass_in_capitals_is_refused_and_pointed_at():
     "lines",
     [
         ['<parts><link name="x"/></parts>'],
-        ["<parts><more>", '<joint name="x"/>', "</more></parts>"],
+        ['<parts><more><joint name="x"/>', "</more></parts>"],
         ['<robot name="inner"><link name="x"/></robot>'],
         ['<p:parts xmlns:p="urn:p"><link name="x"/></p:parts>'],
         ['<link xmlns="urn:p" name="x"/>'],

@@ -81,7 +81,7 @@ def test_child_H_parent_from_one_side_undoes_the_other(kind, child, rng):
         here = joint_motion.child_H_parent(joint, theta, child=child)
         there = joint_motion.child_H_parent(joint, theta, child=other(child))
 
-        assert_close(here @ there, np.eye(4), rtol=2e-15 * (1 + np.abs(here).max()))
+        assert_close(here @ there, np.eye(4), rtol=1e-14 * (1 + np.abs(here).max()))
 
 
 @each_kind
@@ -189,9 +189,9 @@ def test_batches_hold_what_single_calls_give(kind, child, batch, rng):
     assert (H.shape, S.shape, J.shape) == ((*batch, 4, 4), (*batch, 6, nv), (*batch, nq, nv))
     for at in np.ndindex(batch):
         single = joint_motion.child_H_parent(joint, theta[at], child=child)
-        assert_close(H[at], single, rtol=1e-15)
-        assert_close(S[at], joint_motion.motion_subspace(joint, theta[at], child=child), rtol=1e-15)
-        assert_close(J[at], joint_motion.position_jacobian(joint, theta[at]), rtol=1e-15)
+        assert_close(H[at], single, rtol=4e-15)
+        assert_close(S[at], joint_motion.motion_subspace(joint, theta[at], child=child), rtol=4e-15)
+        assert_close(J[at], joint_motion.position_jacobian(joint, theta[at]), rtol=4e-15)
 
 
 @each_kind
@@ -244,7 +244,7 @@ def test_plane_basis_completes_a_right_handed_frame(axis):
     basis = plane_basis(np.array(axis))
     frame = np.column_stack([basis, axis])
 
-    assert_close(frame.T @ frame, np.eye(3), rtol=1e-15)
+    assert_close(frame.T @ frame, np.eye(3), rtol=4e-15)
     assert np.linalg.det(frame) > 0
 
 

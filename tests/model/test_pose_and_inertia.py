@@ -47,7 +47,7 @@ def test_matrices_at_gimbal_lock_survive_being_a_pose(off, sign, rng):
 def test_pose_has_the_meaning_of_a_urdf_origin(rng):
     for xyz, rpy in rng.uniform(-4, 4, size=(50, 2, 3)):
         expected = pin.SE3(pin.rpy.rpyToMatrix(*rpy), xyz).homogeneous
-        assert_close(Pose(xyz=xyz, rpy=rpy).matrix(), expected, rtol=1e-15, scale=4.0)
+        assert_close(Pose(xyz=xyz, rpy=rpy).matrix(), expected, rtol=4e-15, scale=4.0)
 
 
 @pytest.mark.parametrize("rpy", list(np.ndindex(5, 5, 5)))
@@ -125,8 +125,8 @@ def test_composing_with_the_identity_keeps_every_digit(rng):
 )
 def test_solids_have_the_inertia_of_the_textbook(ours, theirs, moments):
     assert (ours.mass, ours.com) == (3.0, COM)
-    assert_close(ours.matrix(), np.diag(moments), rtol=1e-15)
-    assert_close(ours.matrix(), theirs.inertia, rtol=1e-15)
+    assert_close(ours.matrix(), np.diag(moments), rtol=4e-15)
+    assert_close(ours.matrix(), theirs.inertia, rtol=4e-15)
 
 
 def test_parameters_stand_in_the_order_of_idyntree(rng):
@@ -146,7 +146,7 @@ def test_parameters_lead_back_to_the_inertia(rng):
     for inertia in [random_inertia(rng) for _ in range(50)]:
         back = from_parameters(inertia.parameters())
         assert back.mass == inertia.mass
-        assert_close(back.com, inertia.com, rtol=1e-15)
+        assert_close(back.com, inertia.com, rtol=4e-15)
         assert_close(back.tensor, inertia.tensor, rtol=1e-14)
 
 
@@ -178,4 +178,4 @@ def test_combining_inertias_is_what_pinocchio_does(rng):
 
         assert_close(found.matrix(), expected.inertia, rtol=1e-13)
         assert_close(found.com, expected.lever, rtol=1e-13)
-        assert_close(found.mass, expected.mass, rtol=1e-15)
+        assert_close(found.mass, expected.mass, rtol=4e-15)

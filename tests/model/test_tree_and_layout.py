@@ -106,6 +106,15 @@ def chain_up(tree, body):
 
 
 @each_seed
+def test_siblings_stand_in_the_order_of_the_joints(seed):
+    model = random_model(np.random.default_rng(seed), 20, kinds=["revolute", "planar"])
+    tree = tree_from(model)
+    for parent in range(len(tree.parents)):
+        siblings = [joint.name for _, above, joint in tree.outward() if above == parent]
+        assert siblings == sorted(siblings, key=model.joint_index)
+
+
+@each_seed
 def test_path_leads_from_the_base_to_the_frame(seed):
     model = random_model(np.random.default_rng(seed), 14)
     tree = tree_from(model, "frame0")

@@ -24,7 +24,7 @@ def load(
     strict: bool = False,
     repair: bool = False,
     mimic: bool = True,
-    package_dirs: Iterable[str | PathLike[str]] = (),
+    package_dirs: Iterable[str | PathLike[str]] | str | PathLike[str] | None = (),
 ) -> Model:
     """Load a robot.
 
@@ -60,7 +60,7 @@ def read(
     *,
     repair: bool = False,
     mimic: bool = True,
-    package_dirs: Iterable[str | PathLike[str]] = (),
+    package_dirs: Iterable[str | PathLike[str]] | str | PathLike[str] | None = (),
 ) -> Reading:
     """Read a robot and say everything about it, without raising for what is wrong with its content.
 

@@ -17,7 +17,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
 from os.path import abspath, basename, dirname, isfile, join, normpath
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
+
+from linkwork.errors import ArgumentError
 
 _FOLDERS = ("ROS_PACKAGE_PATH", "GAZEBO_MODEL_PATH", "GZ_SIM_RESOURCE_PATH")
 _PREFIXES = ("AMENT_PREFIX_PATH", "COLCON_PREFIX_PATH", "CMAKE_PREFIX_PATH")
@@ -41,7 +43,7 @@ class MeshFinder:
     def __init__(
         self,
         file: str | PathLike[str] | None,
-        package_dirs: Iterable[str | PathLike[str]] = (),
+        package_dirs: Iterable[str | PathLike[str]] | str | PathLike[str] | None = (),
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         """Look around a file.
@@ -52,7 +54,9 @@ class MeshFinder:
             environment: where ROS and Gazebo leave their search paths.
         """
         self._folder = None if file is None else dirname(abspath(fspath(file)))
-        given = [abspath(fspath(folder)) for folder in package_dirs]
+        if package_dirs is None or isinstance(package_dirs, (str, PathLike)):
+            package_dirs = () if package_dirs is None else (package_dirs,)
+        given = [_folder(folder) for folder in package_dirs]
         self._package_dirs = tuple(dict.fromkeys([*given, *_environment_folders(environment)]))
         self._own_root = self._folder and _root_around(self._folder)
         self._known: dict[str, FoundMesh] = {}
@@ -81,7 +85,7 @@ class MeshFinder:
         if not mark:
             return [(root, join(folder, filename)) for root, folder in self._beside()]
         if scheme == "file":
-            path = unquote(urlsplit(filename).path)
+            path = "/" + unquote(rest.partition("/")[2])  # what stands before is a host
             return [(root, path) for root, _ in self._beside()]
         package, _, inside = rest.lstrip("/").partition("/")  # some write package:///NAME
         if scheme not in _PACKAGE_SCHEMES or package in ("", ".", "..") or os.sep in package:
@@ -97,6 +101,13 @@ class MeshFinder:
         """(allowed root, folder) that a relative name may start from."""
         own = [(self._own_root, self._folder)] if self._own_root and self._folder else []
         return [*own, *((folder, folder) for folder in self._package_dirs)]
+
+
+def _folder(given: object) -> str:
+    path = fspath(given) if isinstance(given, (str, PathLike)) else None
+    if not isinstance(path, str):
+        raise ArgumentError(f"package_dirs: expected paths, got {given!r}")
+    return abspath(path)
 
 
 def _inside(path: str, root: str) -> bool:

@@ -6,29 +6,29 @@ value after noting an error; a file with errors never becomes a model, so that v
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from linkwork.errors import Finding, Place, Severity, nearest
+from linkwork.errors import MOST_LISTED, Finding, Place, Severity, nearest, shown
 from linkwork.io.xml import tag_of
 from linkwork.model.pose import Triple
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _XML_SPACE = re.compile(r"[ \t\r\n]+")
-_LONGEST_SHOWN = 60
+LARGEST = 1e60  # products of a few such numbers are still finite, and no robot has any
 
 
 class Report:
     """The findings about one file."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, lines: Mapping[Element, int]) -> None:
         self.file = file
+        self._lines = lines
         self.n_errors = 0
         self.findings: list[Finding] = []
 
@@ -44,7 +44,7 @@ class Report:
 
     def place(self, element: Element) -> Place:
         """Where an element starts."""
-        return Place(self.file, element.sourceline or 1)
+        return Place(self.file, self._lines.get(element, element.sourceline or 1))
 
 
 class Part:
@@ -55,6 +55,7 @@ class Part:
         self.owner = owner
         self.report = report
         self.tag = tag_of(element)
+        self._known_attributes: Collection[str] = ()
         self._elements: dict[str, list[Element]] = {}
         for child in element:
             self._elements.setdefault(tag_of(child), []).append(child)
@@ -72,6 +73,15 @@ class Part:
         """Note something doubtful."""
         self.report.add("warning", self.element, self.owner, text)
 
+    @property
+    def child_tags(self) -> Collection[str]:
+        """Names of the direct children."""
+        return self._elements.keys()
+
+    def note(self, text: str) -> None:
+        """Note something worth knowing."""
+        self.report.add("note", self.element, self.owner, text)
+
     def children(self, tag: str) -> Iterator[Part]:
         """All direct children of this name."""
         for element in self._elements.get(tag, ()):
@@ -81,10 +91,10 @@ class Part:
         """The one direct child of this name, if there is one; more than one is an error."""
         found = list(self.children(tag))
         if len(found) > 1:
-            lines = ", ".join(str(part.element.sourceline) for part in found)
-            found[1].error(
-                f"<{self.tag}> has {len(found)} <{tag}>, on lines {lines}; one is wanted"
-            )
+            lines = ", ".join(str(part.place.line) for part in found[:MOST_LISTED])
+            more = ", ..." if len(found) > MOST_LISTED else ""
+            text = f"<{self.tag}> has {len(found)} <{tag}>, on lines {lines}{more}; one is wanted"
+            found[1].error(text)
         return found[0] if found else None
 
     def needed_child(self, tag: str) -> Part | None:
@@ -115,13 +125,20 @@ class Part:
         """An attribute that is one number; an error if it is missing and there is no default."""
         return self.numbers(attribute, 1, None if default is None else (default,))[0]
 
-    def triple(self, attribute: str, default: Triple | None = None) -> Triple:
+    def triple(
+        self, attribute: str, default: Triple | None = None, *, largest: float = LARGEST
+    ) -> Triple:
         """An attribute that is three numbers."""
-        x, y, z = self.numbers(attribute, 3, default)
+        x, y, z = self.numbers(attribute, 3, default, largest=largest)
         return (x, y, z)
 
     def numbers(
-        self, attribute: str, count: int, default: Sequence[float] | None = None
+        self,
+        attribute: str,
+        count: int,
+        default: Sequence[float] | None = None,
+        *,
+        largest: float = LARGEST,
     ) -> tuple[float, ...]:
         """An attribute that is a given count of numbers between blanks, tabs or line breaks."""
         value = self.text(attribute)
@@ -139,9 +156,10 @@ class Part:
                 f" in {shown(value)}"
             )
         else:
-            numbers = [n for word in words if (n := self._number(attribute, word)) is not None]
-            if len(numbers) == count:
-                return tuple(numbers)
+            numbers = [self._number(attribute, word, largest) for word in words]
+            found = tuple(number for number in numbers if number is not None)
+            if len(found) == count:
+                return found
         return tuple(default or (0.0,) * count)
 
     def note_unknown(
@@ -154,8 +172,9 @@ class Part:
             attributes: the known ones.
             strict: warn of every unknown attribute, not only of one close to a known one.
         """
+        self._known_attributes = attributes
         for tag, elements in self._elements.items():
-            if tag not in children and ":" not in tag:
+            if tag not in children:
                 for element in elements:
                     self._unknown_child(element, tag, children)
         for name in map(str, self.element.attrib):
@@ -167,9 +186,15 @@ class Part:
         self._note_stray_text()
 
     def _unknown_child(self, element: Element, tag: str, children: Collection[str]) -> None:
-        if tag in ("link", "joint"):
-            text = f"a <{tag}> stands inside <{self.tag}>; it must stand directly inside <robot>"
-            self.report.add("error", element, self.owner, text)
+        lost = lost_part(element)
+        if lost is not None:
+            around = tag if lost is not element else self.tag
+            where = "in a namespace" if ":" in tag_of(lost) else f"inside <{around}>"
+            name = tag_of(lost).lstrip(":")
+            text = f"a <{name}> stands {where}; it must stand directly inside <robot>"
+            self.report.add("error", lost, self.owner, text)
+            return
+        if ":" in tag:
             return
         near = get_close_matches(tag.lower(), children, n=1, cutoff=0.7)
         hint = f"; did you mean <{near[0]}>?" if near else ""
@@ -177,20 +202,25 @@ class Part:
         self.report.add("warning", element, self.owner, text)
 
     def _note_stray_text(self) -> None:
-        for text in (self.element.text, *(child.tail for child in self.element)):
+        texts = [(self.element, self.element.text), *((e, e.tail) for e in self.element)]
+        for before, text in texts:
             if text and not text.isspace():
-                self.warning(f"text {shown(text.strip())} in <{self.tag}> is ignored")
+                said = f"text {shown(text.strip())} in <{self.tag}> is ignored"
+                self.report.add("warning", before, self.owner, said)
 
     def _miss(self, attribute: str) -> None:
-        near = get_close_matches(attribute, self.element.keys(), n=1, cutoff=0.6)
+        others = [
+            name for name in map(str, self.element.attrib) if name not in self._known_attributes
+        ]
+        near = get_close_matches(attribute, others, n=1, cutoff=0.6)
         hint = f"; is {near[0]!r} meant to be it?" if near else ""
         self.error(f"<{self.tag}> has no {attribute!r}{hint}")
 
-    def _number(self, attribute: str, word: str) -> float | None:
+    def _number(self, attribute: str, word: str, largest: float) -> float | None:
         """A decimal number, the same in every locale; or nothing, with the error noted."""
         if _DECIMAL.fullmatch(word):
             number = float(word)
-            if math.isfinite(number):
+            if abs(number) <= largest:
                 return number
             problem = "is too large"
         elif word.lower().lstrip("+-") in ("nan", "inf", "infinity"):
@@ -206,9 +236,14 @@ def _looks_misspelt(name: str, known: Collection[str]) -> bool:
     return bool(get_close_matches(name.lower(), similar, n=1, cutoff=0.6))
 
 
-def shown(value: str) -> str:
-    """A value for a message, in quotes and not too long."""
-    return repr(value if len(value) <= _LONGEST_SHOWN else value[: _LONGEST_SHOWN - 3] + "...")
+def lost_part(element: Element) -> Element | None:
+    """A link or joint in an element that is not read, which would be lost without a word."""
+    if tag_of(element) in ("link", "joint", ":link", ":joint"):
+        return element
+    for inner in element.iterdescendants():
+        if tag_of(inner) in ("link", "joint") and inner.get("name") is not None:
+            return inner
+    return None
 
 
 def is_xacro(value: str) -> bool:

@@ -28,7 +28,7 @@ _CHARACTER_SETS = (
     *("utf-8", "utf-16", "utf-32", "ascii", "iso8859", "cp", "koi8", "gb", "big5", "euc"),
     *("shift_jis", "mac"),
 )
-_DECLARED = re.compile(rb"""<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
+_DECLARED = re.compile(rb"""<\?xml[^>]{0,400}?\sencoding\s*=\s*["']([A-Za-z0-9._-]{1,400})["']""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,19 @@ def read_source(source: str | bytes | PathLike[str]) -> Source:
     if isinstance(source, bytes):
         return Source(TEXT_NAME, _decoded(source, TEXT_NAME), None)
     if isinstance(source, str) and (not source.strip() or re.search(r"[<\n\r]", source)):
-        return Source(TEXT_NAME, source.removeprefix("\ufeff"), None)
+        return Source(TEXT_NAME, _plain(source), None)
     if not isinstance(source, (str, PathLike)):
         raise ArgumentError(f"expected a path or a text, got {type(source).__name__}")
-    path = Path(fspath(source))
+    name = fspath(source)
+    if not isinstance(name, str):
+        raise ArgumentError(f"expected a path or a text, got a path of {type(name).__name__}")
+    path = Path(name)
     return Source(str(path), _decoded(_bytes_of(path), str(path)), path)
+
+
+def _plain(text: str) -> str:
+    """The text without byte order marks at its start, every line ended as XML ends it."""
+    return text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def text_error(name: str, text: str, line: int = 1) -> ParseError:
@@ -75,20 +83,22 @@ def _bytes_of(path: Path) -> bytes:
             raise SourceError(f"{str(path)!r} is a folder, not a file")
         if not path.is_file():  # a pipe or a device might never end
             raise SourceError(f"{str(path)!r} is not a regular file")
-        if path.stat().st_size > LARGEST_FILE:
+        with path.open("rb") as file:  # some files do not know their size beforehand
+            data = file.read(LARGEST_FILE + 1)
+        if len(data) > LARGEST_FILE:
             raise SourceError(f"{str(path)!r} is larger than {LARGEST_FILE >> 20} MiB")
-        return path.read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
         if isinstance(error, SourceError):
             raise
         reason = getattr(error, "strerror", None) or str(error)
         raise SourceError(f"cannot read {str(path)!r}: {reason}") from error
+    return data
 
 
 def _decoded(data: bytes, name: str) -> str:
     encoding = next((codec for mark, codec in _BYTE_ORDER_MARKS if data.startswith(mark)), None)
     if encoding is None:
-        declared = _DECLARED.match(data.lstrip()[:400])
+        declared = _DECLARED.match(data.lstrip()[:1000])
         encoding = declared.group(1).decode("ascii") if declared else "utf-8"
     try:
         known = codecs.lookup(encoding).name.startswith(_CHARACTER_SETS)
@@ -97,7 +107,7 @@ def _decoded(data: bytes, name: str) -> str:
     if not known:  # Python also knows codecs that are no character sets
         raise text_error(name, f"unknown encoding {encoding!r}")
     try:
-        return data.decode(encoding)
+        return _plain(data.decode(encoding))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         text = f"byte 0x{data[error.start]:02x} is not valid {encoding}"

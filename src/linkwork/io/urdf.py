@@ -9,21 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from linkwork.errors import Finding
+from linkwork.errors import LONGEST_NAME, MOST_LISTED, Finding, shown
 from linkwork.io.meshes import MeshFinder
-from linkwork.io.part import Part, Report, xacro_text
+from linkwork.io.part import Part, Report, is_xacro, xacro_text
 from linkwork.io.source import Source
 from linkwork.io.urdf_joint import read_joint
 from linkwork.io.urdf_link import read_link, read_material
-from linkwork.io.xml import parse_xml, tag_of
+from linkwork.io.xml import namespace_of, parse_xml, tag_of
+from linkwork.model.geometry import Material
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
-from linkwork.model.structure import MOST_LISTED, cycles, joined, part_findings
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+from linkwork.model.structure import cycles, joined, part_findings
 
 # Elements that other programs put into robots. They say nothing about kinematics or dynamics.
 OTHERS_ROBOT = (
@@ -53,17 +50,18 @@ def read_urdf(source: Source, meshes: MeshFinder, *, mimic: bool = True) -> Read
     Raises:
         ParseError: the text is not XML.
     """
-    root, warnings = parse_xml(source)
-    report = Report(source.name)
-    report.extend(warnings)
-    robot = Part(root, "", report)
+    document = parse_xml(source)
+    report = Report(source.name, document.lines)
+    report.extend(document.findings)
+    robot = Part(document.root, "", report)
     if not _is_urdf(robot, source):
         return Reading(None, tuple(report.findings))
+    name = _name(robot, source)
     _check_robot(robot)
     parts = _read_parts(robot, meshes, mimic=mimic)
     if report.n_errors:
         return Reading(None, tuple(report.findings))
-    model = Model(name=_name(robot, source), links=parts.links, joints=parts.joints)
+    model = Model(name=name, links=parts.links, joints=parts.joints)
     return Reading(_with_marked_frames(model, robot), tuple(report.findings))
 
 
@@ -77,11 +75,13 @@ def _is_urdf(robot: Part, source: Source) -> bool:
     """Whether it is worth reading on; if not, the one reason is noted."""
     if robot.tag != "robot":
         hint = f"; this is {OTHER_FORMATS[robot.tag]}" if robot.tag in OTHER_FORMATS else ""
-        robot.error(f"expected <robot> at the top, found <{robot.tag}>{hint}")
+        namespace = namespace_of(robot.element)
+        hint = f" in the namespace {shown(namespace)}" if namespace else hint
+        robot.error(f"expected <robot> at the top, found <{robot.tag.lstrip(':')}>{hint}")
         return False
-    for element in robot.element.iter() if "<xacro:" in source.text else ():
+    for element in robot.element.iter() if "xacro" in source.text else ():
         tag = tag_of(element)
-        if tag.startswith("xacro:"):
+        if tag.startswith("xacro:") or namespace_of(element).endswith("/wiki/xacro"):
             robot.report.add("error", element, "", xacro_text(f"<{tag}>"))
             return False
     return True
@@ -92,20 +92,12 @@ def _check_robot(robot: Part) -> None:
     version = robot.text("version")
     if version is not None and version.split(".")[0].strip() != "1":
         robot.warning(f"version {version!r} of URDF is not known; read as version 1")
-    known = {"link", "joint", "material", *OTHERS_ROBOT}
-    for element in robot.element:
-        tag = tag_of(element)
-        if tag not in known and ":" not in tag and _holds_parts(element):
-            text = f"<{tag}> holds links or joints; they must stand directly inside <robot>"
-            robot.report.add("error", element, "", text)
-
-
-def _holds_parts(element: Element) -> bool:
-    return any(tag_of(inner) in ("link", "joint") for inner in element.iterdescendants())
 
 
 def _name(robot: Part, source: Source) -> str:
     name = robot.text("name")
+    if name and is_xacro(name):
+        robot.error(xacro_text(f"name={shown(name)}"))
     if name and name.strip():
         return name
     instead = source.path.stem if source.path else "robot"
@@ -114,11 +106,7 @@ def _name(robot: Part, source: Source) -> str:
 
 
 def _read_parts(robot: Part, meshes: MeshFinder, *, mimic: bool) -> _Parts:
-    materials = {
-        look.name: look
-        for part in robot.children("material")
-        if (look := read_material(part, {})) and look.name
-    }
+    materials = _read_materials(robot)
     links = [read_link(part, materials, meshes) for part in _named(robot, "link")]
     joints = [read_joint(part, mimic=mimic) for part in _named(robot, "joint")]
     known = [joint for joint in joints if joint is not None]
@@ -127,10 +115,29 @@ def _read_parts(robot: Part, meshes: MeshFinder, *, mimic: bool) -> _Parts:
         robot.error("the robot has no links")
         return _Parts((), ())
     known = _with_found_leaders(known, robot.report)
-    robot.report.extend(part_findings(links, known, ()))
+    unread = {part.text("name") or "" for part in robot.children("joint")}
+    unread -= {joint.name for joint in known}
+    robot.report.extend(part_findings(links, known, (), unread))
     if n_links == len(links) and n_joints == len(known):  # else the graph has unknown pieces
         robot.report.extend(_graph_findings(links, known))
     return _Parts(tuple(links), tuple(known))
+
+
+def _read_materials(robot: Part) -> dict[str, Material]:
+    """Materials by name: those of the robot, then those that visuals define on the way."""
+    found: dict[str, Material] = {}
+    for part in robot.children("material"):
+        look = read_material(part, {})
+        if look.name and found.setdefault(look.name, look) != look:
+            part.warning(f"material {shown(look.name)} is defined twice; the first one is used")
+    for link in robot.children("link"):
+        for visual in link.children("visual"):
+            for part in visual.children("material"):
+                aside = Report(robot.report.file, {})  # what is wrong is noted with the visual
+                look = read_material(Part(part.element, "", aside), {})
+                if look.name and (look.rgba or look.texture) and not aside.n_errors:
+                    found.setdefault(look.name, look)
+    return found
 
 
 def _named(robot: Part, tag: str) -> Iterator[Part]:
@@ -138,7 +145,7 @@ def _named(robot: Part, tag: str) -> Iterator[Part]:
     for part in robot.children(tag):
         name = part.needed_text("name")
         if name.strip():
-            yield Part(part.element, f"{tag} {name!r}", robot.report)
+            yield Part(part.element, f"{tag} {shown(name)}", robot.report)
 
 
 def _with_found_leaders(joints: Sequence[Joint], report: Report) -> list[Joint]:
@@ -163,6 +170,9 @@ def _with_found_leaders(joints: Sequence[Joint], report: Report) -> list[Joint]:
 
 
 def _prefixes(name: str) -> list[str]:
+    """What may stand before the name of a part: everything up to a separator."""
+    if len(name) > LONGEST_NAME:
+        return []
     return [name[: at + 1] for at, letter in enumerate(name) if letter in "_-./:"]
 
 
@@ -174,7 +184,10 @@ def _graph_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[
         parents.setdefault(joint.second, []).append(joint)
     for child, several in parents.items():
         if len(several) > 1:
-            listed = " and ".join(f"{joint.name!r} ({joint.place})" for joint in several)
+            listed = " and ".join(
+                f"{shown(joint.name)} ({joint.place})" for joint in several[:MOST_LISTED]
+            )
+            listed += " and more" if len(several) > MOST_LISTED else ""
             text = f"is the child of {len(several)} joints: {listed}; {CLOSED_LOOP}"
             yield Finding("error", f"link {child!r}", text, several[1].place)
     parent_of = {child: several[0] for child, several in parents.items()}
@@ -185,8 +198,8 @@ def _graph_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[
         yield Finding("error", f"joint {joint.name!r}", text, joint.place)
     roots = [link for link in links if link.name not in parents]
     ends_known = all({joint.first, joint.second} <= names for joint in joints)
-    if len(roots) > 1 and ends_known:
-        listed = ", ".join(f"{link.name!r} ({link.place})" for link in roots[:MOST_LISTED])
+    if len(roots) > 1 and ends_known and len(names) == len(links):
+        listed = ", ".join(f"{shown(link.name)} ({link.place})" for link in roots[:MOST_LISTED])
         more = f" and {len(roots) - MOST_LISTED} more" if len(roots) > MOST_LISTED else ""
         text = f"{len(roots)} links are the child of no joint, but only one can be the root: "
         yield Finding("error", "", text + listed + more, roots[1].place)

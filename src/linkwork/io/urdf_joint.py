@@ -6,9 +6,9 @@ import math
 from dataclasses import replace
 from math import inf
 
-from linkwork.errors import ModelError, nearest
-from linkwork.io.part import Part
-from linkwork.io.urdf_link import read_origin
+from linkwork.errors import ModelError, nearest, shown
+from linkwork.io.part import Part, is_xacro
+from linkwork.io.urdf_link import FINITE, read_origin
 from linkwork.model.kinds import KINDS
 from linkwork.model.parts import NO_LIMITS, Joint, Limits, Mimic, unit
 from linkwork.model.pose import Triple
@@ -44,9 +44,9 @@ def read_joint(part: Part, *, mimic: bool) -> Joint | None:
         part.error(f"cycle: {parent} -> {child}")
     if not (name and parent and child and parent != child):
         return None
-    stand_in = Joint(name=name, kind="fixed", first=parent, second=child, place=part.place)
+    stand_in = Joint(name=name, kind="revolute", first=parent, second=child, place=part.place)
     if part.report.n_errors > errors:
-        return stand_in  # enough to check the graph
+        return stand_in  # enough to check the graph, and who mimics whom
     try:
         return replace(
             stand_in,
@@ -73,10 +73,10 @@ def _read_type(part: Part) -> str:
         return kind
     if kind in EXTENSION_TYPES:
         return EXTENSION_TYPES[kind]
-    if kind.strip():
+    if kind.strip() and not is_xacro(kind):
         known = (*URDF_TYPES, *EXTENSION_TYPES)
         hint = nearest(kind.lower(), known)
-        part.error(f"unknown type {kind!r}; {hint}")
+        part.error(f"unknown type {shown(kind)}; {hint}")
     return "fixed"
 
 
@@ -95,7 +95,7 @@ def _read_axis(part: Part, kind: str) -> tuple[Triple, float]:
     pitch = 0.0
     if axis:
         axis.note_unknown((), ("xyz", "pitch"), strict=True)
-        numbers = axis.triple("xyz", DEFAULT_AXIS)
+        numbers = axis.triple("xyz", DEFAULT_AXIS, largest=FINITE)
         if axis.text("xyz") is None:
             axis.warning("<axis> has no 'xyz'; 1 0 0 is assumed")
         pitch = axis.number("pitch", 0.0)
@@ -106,7 +106,7 @@ def _read_axis(part: Part, kind: str) -> tuple[Triple, float]:
     except ModelError as error:
         (axis or part).error(error.findings[0].text)
         return DEFAULT_AXIS, pitch
-    length = math.dist(numbers, (0.0, 0.0, 0.0))
+    length = math.hypot(*numbers)
     if axis and abs(length - 1) > UNIT_NOTICE:
         axis.warning(f"axis {list(numbers)} has length {length:.6g}; it is scaled to length 1")
     return direction, pitch

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 
-from linkwork.errors import ModelError
+from linkwork.errors import ModelError, shown
 from linkwork.io.meshes import MeshFinder
 from linkwork.io.part import Part
 from linkwork.model.geometry import (
@@ -21,6 +22,7 @@ from linkwork.model.inertia import NO_INERTIA, Inertia, moved
 from linkwork.model.parts import Link
 from linkwork.model.pose import IDENTITY, Pose
 
+FINITE = sys.float_info.max
 LARGEST_ANGLE = 1e6  # [rad]; beyond, sine and cosine of a written number mean nothing
 
 # Elements that other programs put into links. They say nothing about kinematics or dynamics.
@@ -78,7 +80,8 @@ def read_origin(part: Part) -> Pose:
     if origin is None:
         return IDENTITY
     origin.note_unknown((), ("xyz", "rpy"), strict=True)
-    xyz, rpy = origin.triple("xyz", (0.0, 0.0, 0.0)), origin.triple("rpy", (0.0, 0.0, 0.0))
+    xyz = origin.triple("xyz", (0.0, 0.0, 0.0))
+    rpy = origin.triple("rpy", (0.0, 0.0, 0.0), largest=FINITE)
     if any(abs(angle) > LARGEST_ANGLE for angle in rpy):
         origin.error(f"origin rpy: an angle of more than {LARGEST_ANGLE:g} rad means nothing")
         return IDENTITY
@@ -102,6 +105,9 @@ def read_geometry(part: Part, meshes: MeshFinder) -> Geometry | None:
     """Read a `<geometry>`: exactly one shape."""
     part.note_unknown(tuple(_GEOMETRIES), ("name",))
     found = [child for tag in _GEOMETRIES for child in part.children(tag)]
+    if not found and any(":" in tag for tag in part.child_tags):
+        part.warning("<geometry> holds a shape of another program, which is ignored")
+        return None
     if len(found) != 1:
         part.error(
             f"<geometry> holds {len(found)} shapes; one of {', '.join(_GEOMETRIES)} is wanted"
@@ -116,6 +122,8 @@ def read_material(part: Part, known: Mapping[str, Material]) -> Material:
     name = part.text("name") or ""
     color, texture = part.child("color"), part.child("texture")
     if color is None and texture is None:
+        if name not in known:
+            part.note(f"material {shown(name)} is defined nowhere")
         return known.get(name, Material(name))
     rgba = color.numbers("rgba", 4) if color else None
     if color and rgba and not all(0 <= number <= 1 for number in rgba):

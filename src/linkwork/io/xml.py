@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import Finding, ParseError, Place
 from linkwork.io.source import Source, text_error
 
 if TYPE_CHECKING:
-    from lxml.etree import XMLSyntaxError
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 _UNDEFINED_PREFIX = "NS_ERR_UNDEFINED_NAMESPACE"
+_START = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<[^/!?]|\n", re.DOTALL)
 
 
-def parse_xml(source: Source) -> tuple[Element, list[Finding]]:
-    """Parse a text.
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A parsed text: its top element, the line on which each element starts, and warnings."""
 
-    Returns:
-        its top element, without comments and processing instructions, and warnings about the text.
+    root: Element
+    lines: dict[Element, int]
+    findings: list[Finding]
+
+
+def parse_xml(source: Source) -> Document:
+    """Parse a text; comments and processing instructions are left out.
 
     Raises:
         ParseError: the text is empty, not well formed, or declares entities.
@@ -30,13 +37,41 @@ def parse_xml(source: Source) -> tuple[Element, list[Finding]]:
     if nul >= 0:
         raise text_error(source.name, "NUL byte", source.text.count("\n", 0, nul) + 1)
     _refuse_declarations(source)
-    return _parse(source)
+    root, findings = _parse(source)
+    if _declares(root):  # what the scan above did not see
+        raise text_error(source.name, _DECLARES)
+    return Document(root, _lines(root, source.text), findings)
 
 
 def tag_of(element: Element) -> str:
     """Name of an element; one from a namespace keeps a colon."""
     tag = element.tag
     return f"{element.prefix or ''}:{tag.rpartition('}')[2]}" if tag[0] == "{" else tag
+
+
+def namespace_of(element: Element) -> str:
+    """The namespace of an element; empty if it has none."""
+    return element.tag[1:].partition("}")[0] if element.tag[0] == "{" else ""
+
+
+def _lines(root: Element, text: str) -> dict[Element, int]:
+    """The line on which the tag of each element starts; lxml knows where it ends."""
+    elements = iter(root.iter())
+    lines: dict[Element, int] = {}
+    line = 1
+    for found in _START.finditer(text):
+        token = found.group()
+        if token == "\n":
+            line += 1
+        elif token[1] in "!?":
+            line += token.count("\n")
+        else:
+            element = next(elements, None)
+            if element is None:
+                break
+            lines[element] = line
+            line += token.count("\n")  # a tag whose name stands on the next line
+    return lines
 
 
 def _parse(source: Source) -> tuple[Element, list[Finding]]:
@@ -64,21 +99,27 @@ def _parse(source: Source) -> tuple[Element, list[Finding]]:
     try:
         return etree.fromstring(data, strict), []
     except etree.XMLSyntaxError as error:
-        if any(entry.type_name != _UNDEFINED_PREFIX for entry in strict.error_log):
-            raise _syntax_error(source, error) from None
+        entries = [e for e in strict.error_log if e.type_name != _UNDEFINED_PREFIX]
+        if entries or not len(strict.error_log):
+            raise _syntax_error(source, entries[0] if entries else error) from None
         text = "a namespace prefix is used but never declared"
         finding = Finding("warning", "", text, Place(source.name, error.lineno or 1))
         return etree.fromstring(data, parser(recover=True)), [finding]
 
 
-def _syntax_error(source: Source, error: XMLSyntaxError) -> ParseError:
-    line, column = error.position
-    reason = re.sub(r", line \d+, column \d+$", "", error.msg or "unknown reason").strip()
+def _syntax_error(source: Source, error: Any) -> ParseError:
+    """The error for what lxml has against a text: an exception, or an entry of its log."""
+    message, line = str(getattr(error, "message", error)), getattr(error, "line", 1) or 1
+    column = getattr(error, "column", 0)
+    reason = re.sub(r", line \d+, column \d+.*$", "", message, flags=re.DOTALL).strip()
     if "xcessive depth" in reason:
-        return text_error(source.name, "elements are nested too deep", line or 1)
+        return text_error(source.name, "elements are nested too deep", line)
     if source.text.lstrip()[:1] != "<":
         reason = f"the text starts with {source.text.lstrip()[:20]!r}"
-    return text_error(source.name, f"not well-formed XML (column {column}): {reason}", line or 1)
+    return text_error(source.name, f"not well-formed XML (column {column}): {reason}", line)
+
+
+_DECLARES = "a DOCTYPE that declares entities is refused"
 
 
 def _refuse_declarations(source: Source) -> None:
@@ -94,10 +135,23 @@ def _refuse_declarations(source: Source) -> None:
             break
     if text[at : at + 9].upper() != "<!DOCTYPE":
         return
-    declaration = text[at : _after(text, ">", at)]
-    if "[" in declaration:
-        line = text.count("\n", 0, at) + 1
-        raise text_error(source.name, "a DOCTYPE that declares entities is refused", line)
+    quote = ""
+    for letter in text[at:]:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter == "[":
+            raise text_error(source.name, _DECLARES, text.count("\n", 0, at) + 1)
+        elif letter == ">":
+            return
+
+
+def _declares(root: Element) -> bool:
+    dtd: Any = root.getroottree().docinfo.internalDTD
+    if dtd is None:
+        return False
+    return any(True for _ in dtd.iterentities()) or any(True for _ in dtd.iterelements())
 
 
 def _space_end(text: str, start: int) -> int:

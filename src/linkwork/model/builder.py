@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from math import inf
 
 from linkwork.arrays import Array
-from linkwork.errors import model_error, name_not_found
+from linkwork.errors import concerning, model_error, name_not_found
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
@@ -96,24 +96,24 @@ class ModelBuilder:
             NameNotFoundError: there is no such link.
             ModelError: the name is taken, the joint makes no sense, or it would close a loop.
         """
-        for link in (first, second):
-            if link not in self._links:
-                raise name_not_found("link", link, self._links)
-        joint = Joint(
-            name=name,
-            kind=kind,
-            first=first,
-            second=second,
-            axis=unit(axis),
-            pitch=pitch,
-            first_H_joint=as_pose(first_H_joint),
-            joint_H_second=as_pose(joint_H_second),
-            limits=Limits(lower=lower, upper=upper, velocity=velocity, effort=effort),
-            mimic=mimic,
-            damping=damping,
-            friction=friction,
-            armature=armature,
-        )
+        check_name("joint", name)
+        self._need_links(first, second)
+        with concerning(f"joint {name!r}"):
+            joint = Joint(
+                name=name,
+                kind=kind,
+                first=first,
+                second=second,
+                axis=unit(axis),
+                pitch=pitch,
+                first_H_joint=as_pose(first_H_joint, "first_H_joint"),
+                joint_H_second=as_pose(joint_H_second, "joint_H_second"),
+                limits=Limits(lower=lower, upper=upper, velocity=velocity, effort=effort),
+                mimic=mimic,
+                damping=damping,
+                friction=friction,
+                armature=armature,
+            )
         if name in self._joints:
             raise model_error("this name is taken", f"joint {name!r}")
         self._connect(joint)
@@ -127,9 +127,10 @@ class ModelBuilder:
             NameNotFoundError: there is no such link.
             ModelError: the name is empty or taken by a link or another frame.
         """
-        if link not in self._links:
-            raise name_not_found("link", link, self._links)
-        frame = Frame(name=name, link=link, link_H_frame=as_pose(link_H_frame))
+        check_name("frame", name)
+        self._need_links(link)
+        with concerning(f"frame {name!r}"):
+            frame = Frame(name=name, link=link, link_H_frame=as_pose(link_H_frame))
         self._refuse_taken_frame_name("frame", name)
         self._frames[name] = frame
         return frame
@@ -147,6 +148,11 @@ class ModelBuilder:
             joints=tuple(self._joints.values()),
             frames=tuple(self._frames.values()),
         )
+
+    def _need_links(self, *names: str) -> None:
+        for name in names:
+            if not isinstance(name, str) or name not in self._links:
+                raise name_not_found("link", name, self._links)
 
     def _refuse_taken_frame_name(self, what: str, name: str) -> None:
         for owner, names in (("link", self._links), ("frame", self._frames)):

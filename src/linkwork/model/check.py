@@ -6,12 +6,13 @@ computed with, but is probably a mistake: inertias no body can have, joints that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from linkwork.errors import Finding
 from linkwork.model.geometry import Mesh
+from linkwork.model.layout import resolved_followers
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Link
 from linkwork.model.tree import Tree, tree_from
@@ -67,29 +68,43 @@ def _why_unphysical(link: Link) -> str:
 def _singular_joint_findings(tree: Tree) -> Iterator[Finding]:
     """Joints with nothing behind them that resists being moved."""
     carries: set[int] = set()  # bodies with something heavy further out
+    reasons: dict[str, str] = {}  # by name of the joint
+    leaves: list[tuple[int, Joint]] = []
     for body, parent, joint in tree.inward():
         heavy = bool(tree.inertias[body].any())
         if heavy or body in carries:
             carries.add(parent)
-        if joint.mimic or body in carries:
+        if body in carries or joint.armature > 0:
             continue
         if not heavy:
-            text = "moves links without any mass; forward dynamics is singular here"
-            yield Finding("warning", f"joint {joint.name!r}", text, joint.place)
-        elif _is_free_of_inertia(tree, body, joint):
-            text = "moves a mass that lies on its own axis and has no inertia about it"
-            text += "; forward dynamics is singular here"
+            reasons[joint.name] = "moves links without any mass"
+        else:
+            leaves.append((body, joint))
+    for _, joint in _free_of_inertia(tree, leaves):
+        reasons[joint.name] = "moves a mass that lies on its own axis and has no inertia about it"
+    followers = resolved_followers(tree.model.joints)
+    helped = {f.leader for name, f in followers.items() if f.multiplier and name not in reasons}
+    for joint in tree.model.joints:
+        if joint.name in reasons and joint.name not in followers and joint.name not in helped:
+            text = f"{reasons[joint.name]}; forward dynamics is singular here"
             yield Finding("warning", f"joint {joint.name!r}", text, joint.place)
 
 
-def _is_free_of_inertia(tree: Tree, body: int, joint: Joint) -> bool:
-    """Whether some motion of the joint costs no energy when only this body moves."""
-    seen_by_joint = inertia.transform(tree.joint_H_body[body], tree.inertias[body])
-    subspace = joint.motion.subspace(np.array(joint.axis), joint.pitch)
-    block = subspace.T @ inertia.matrix(seen_by_joint) @ subspace
-    moments = np.linalg.eigvalsh(block)
-    scale = np.abs(seen_by_joint).max()
-    return bool(moments[0] <= 1e-14 * scale)
+def _free_of_inertia(
+    tree: Tree, leaves: Sequence[tuple[int, Joint]]
+) -> Iterator[tuple[int, Joint]]:
+    """Outermost bodies that some motion of their joint moves without any energy."""
+    if not leaves:
+        return
+    bodies = [body for body, _ in leaves]
+    params = inertia.transform(tree.joint_H_body[bodies], tree.inertias[bodies])
+    matrices, scales = inertia.matrix(params), np.abs(params).max(axis=1)
+    for leaf, matrix, scale in zip(leaves, matrices, scales, strict=True):
+        subspace = leaf[1].motion.subspace(np.array(leaf[1].axis), leaf[1].pitch)
+        block = subspace.T @ matrix @ subspace
+        least = block[0, 0] if len(block) == 1 else np.linalg.eigvalsh(block)[0]
+        if least <= 1e-14 * scale:
+            yield leaf
 
 
 def _joint_findings(joint: Joint) -> Iterator[Finding]:
@@ -105,7 +120,7 @@ def _joint_findings(joint: Joint) -> Iterator[Finding]:
         if value < 0:
             yield Finding("warning", element, f"{name} {value:g} is negative", joint.place)
     limits = joint.limits
-    if joint.nq == 1 and not limits.lower <= 0 <= limits.upper:
+    if joint.nv == 1 and not limits.lower <= 0 <= limits.upper:
         text = f"rest position 0 is outside the limits {limits.lower:g} to {limits.upper:g}"
         yield Finding("note", element, text, joint.place)
 

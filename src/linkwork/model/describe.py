@@ -154,7 +154,9 @@ def _link_text(model: Model, link: str) -> str:
 
 
 def _motion_text(joint: Joint) -> str:
-    axis = f" {_axis_text(joint)}" if joint.motion.has_axis else ""
+    axis = _axis_text(joint) if joint.motion.has_axis else ""
+    axis = f" ({axis})" if "," in axis else f" {axis}".rstrip()
+    axis += f", {joint.pitch:.4g} m/rad" if joint.pitch else ""
     mimic = f", mimics {joint.mimic.joint}" if joint.mimic else ""
     return f"{joint.kind}{axis}{mimic}"
 
@@ -188,8 +190,10 @@ def _joint_row(joint: Joint, layout: Layout) -> tuple[str, ...]:
 
 def _mimic_text(joint: Joint) -> str:
     assert joint.mimic
-    offset = f" + {joint.mimic.offset:g}" if joint.mimic.offset else ""
-    return f"{joint.mimic.multiplier:g} {joint.mimic.joint}{offset}"
+    offset = joint.mimic.offset
+    sign = "-" if offset < 0 else "+"
+    shift = f" {sign} {abs(offset):g}" if offset else ""
+    return f"{joint.mimic.multiplier:g} {joint.mimic.joint}{shift}"
 
 
 def _span(at: slice) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from linkwork.arrays import Array
-from linkwork.errors import ModelError, name_not_found
+from linkwork.errors import Finding, ModelError, model_error, name_not_found
 from linkwork.model.inertia import Inertia, combined, moved
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
@@ -76,10 +76,12 @@ def attached(
     Raises:
         ModelError: both robots use one name; a prefix helps.
     """
+    if link is not None:
+        other.link_index(link)
     other = renamed(other, prefix=prefix)
     host = model.frame(to)
+    _refuse_shared_names(model, other)
     mount = other.default_base if link is None else prefix + link
-    other.link_index(mount)
     bridge = Joint(
         name=joint,
         kind=kind,
@@ -87,15 +89,12 @@ def attached(
         second=mount,
         first_H_joint=composed(host.link_H_frame, as_pose(pose)),
     )
-    try:
-        return replace(
-            model,
-            links=model.links + other.links,
-            joints=(*model.joints, bridge, *other.joints),
-            frames=model.frames + other.frames,
-        )
-    except ModelError as error:
-        raise _with_prefix_hint(error) from None
+    return replace(
+        model,
+        links=model.links + other.links,
+        joints=(*model.joints, bridge, *other.joints),
+        frames=model.frames + other.frames,
+    )
 
 
 def renamed(
@@ -133,20 +132,33 @@ def _with_link(model: Model, link: Link) -> Model:
     return replace(model, links=links)
 
 
-def _with_prefix_hint(error: ModelError) -> ModelError:
-    hint = "give the attached robot a prefix, such as prefix='left_'"
-    findings = [replace(finding, text=f"{finding.text}; {hint}") for finding in error.findings]
-    return ModelError(findings)
+def _refuse_shared_names(model: Model, other: Model) -> None:
+    text = "this name is taken; give the attached robot a prefix, such as prefix='left_'"
+    frames = set(model.frame_names)
+    pairs = [
+        *(("link", link.name, frames) for link in other.links),
+        *(("joint", joint.name, set(model.joint_names)) for joint in other.joints),
+        *(("frame", frame.name, frames) for frame in other.frames),
+    ]
+    shared = [f"{what} {name!r}" for what, name, taken in pairs if name in taken]
+    if shared:
+        raise ModelError([Finding("error", element, text) for element in shared])
 
 
 def _renaming(
     what: str, wanted: Mapping[str, str] | None, names: Iterable[str], prefix: str
 ) -> dict[str, str]:
-    names, wanted = list(names), dict(wanted or {})
+    wanted = dict(wanted or {})
+    found = {name: prefix + wanted.get(name, name) for name in names}
     for name in wanted:
-        if name not in names:
-            raise name_not_found(what, name, names)
-    return {name: prefix + wanted.get(name, name) for name in names}
+        if name not in found:
+            raise name_not_found(what, name, found)
+    seen: set[str] = set()
+    for new in found.values():
+        if new in seen:
+            raise model_error("this name is taken", f"{what} {new!r}")
+        seen.add(new)
+    return found
 
 
 def _renamed_joint(joint: Joint, link: Mapping[str, str], names: Mapping[str, str]) -> Joint:

@@ -16,7 +16,7 @@ import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.errors import model_error
-from linkwork.model.pose import Pose, Triple, triple
+from linkwork.model.pose import Pose, Triple, floats, triple
 from linkwork.spatial import inertia as spatial_inertia
 
 Six: TypeAlias = tuple[float, float, float, float, float, float]
@@ -31,12 +31,12 @@ class Inertia:
     tensor: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # ixx, ixy, ixz, iyy, iyz, izz about the CoM
 
     def __post_init__(self) -> None:
-        mass = float(self.mass)
+        (mass,) = floats((self.mass,), "mass")
         if not math.isfinite(mass):
             raise model_error(f"mass {mass} is not finite")
         if mass < 0:
             raise model_error(f"mass {mass:g} is negative")
-        tensor = tuple(float(value) for value in self.tensor)
+        tensor = floats(self.tensor, "tensor")
         if len(tensor) != 6:
             raise model_error(f"tensor: expected 6 numbers, got {len(tensor)}")
         if not all(map(math.isfinite, tensor)):
@@ -80,13 +80,26 @@ def moved(inertia: Inertia, a_H_b: Pose) -> Inertia:
 
 
 def combined(first: Inertia, second: Inertia) -> Inertia:
-    """Inertia of two bodies that move as one, both given in one frame."""
-    return from_parameters(first.parameters() + second.parameters())
+    """Inertia of two bodies that move as one, both given in one frame.
+
+    Added about the common centre of mass, so that no digits are lost far from the origin.
+    """
+    mass = first.mass + second.mass
+    tensor = first.matrix() + second.matrix()
+    if first.mass == 0 or second.mass == 0:
+        heavy = first if first.mass else second
+        return Inertia(mass, heavy.com, six(tensor))
+    a, b = np.array(first.com), np.array(second.com)
+    com = (first.mass * a + second.mass * b) / mass
+    apart = b - a
+    shift = first.mass * second.mass / mass
+    tensor = tensor + shift * (apart @ apart * np.eye(3) - np.outer(apart, apart))
+    return Inertia(mass, tuple(com.tolist()), six(tensor))
 
 
 def solid_box(mass: float, size: Triple, com: Triple = (0.0, 0.0, 0.0)) -> Inertia:
     """Inertia of a homogeneous box with edges `size` along the axes [m]."""
-    x, y, z = (length * length for length in triple(size, "size"))
+    x, y, z = (_square(length, "size") for length in triple(size, "size"))
     return Inertia(
         mass, com, (mass * (y + z) / 12, 0.0, 0.0, mass * (x + z) / 12, 0.0, mass * (x + y) / 12)
     )
@@ -96,16 +109,23 @@ def solid_cylinder(
     mass: float, radius: float, length: float, com: Triple = (0.0, 0.0, 0.0)
 ) -> Inertia:
     """Inertia of a homogeneous cylinder along z [m]."""
-    across = mass * (3 * radius**2 + length**2) / 12
-    return Inertia(mass, com, (across, 0.0, 0.0, across, 0.0, mass * radius**2 / 2))
+    r, h = _square(radius, "radius"), _square(length, "length")
+    across = mass * (3 * r + h) / 12
+    return Inertia(mass, com, (across, 0.0, 0.0, across, 0.0, mass * r / 2))
 
 
 def solid_sphere(mass: float, radius: float, com: Triple = (0.0, 0.0, 0.0)) -> Inertia:
     """Inertia of a homogeneous ball [m]."""
-    moment = 0.4 * mass * radius**2
+    moment = 0.4 * mass * _square(radius, "radius")
     return Inertia(mass, com, (moment, 0.0, 0.0, moment, 0.0, moment))
 
 
 def point_mass(mass: float, com: Triple = (0.0, 0.0, 0.0)) -> Inertia:
     """Inertia of a mass concentrated in one point."""
     return Inertia(mass, com)
+
+
+def _square(length: float, what: str) -> float:
+    if length < 0:
+        raise model_error(f"{what}: {length:g} is negative")
+    return length * length

@@ -19,7 +19,7 @@ from linkwork.errors import Finding, ModelError, Place, model_error, nearest
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.kinds import KINDS, JointKind
-from linkwork.model.pose import IDENTITY, Pose, Triple, triple
+from linkwork.model.pose import IDENTITY, Pose, Triple, floats, triple
 
 UNIT_TOLERANCE = 1e-12  # how far the length of an axis may be from 1
 LONGER_THAN_ROUNDING = 1e-15  # an axis closer to unit length than this is left as it is
@@ -37,6 +37,11 @@ class Link:
 
     def __post_init__(self) -> None:
         check_name("link", self.name, self.place)
+        if not isinstance(self.inertia, Inertia):
+            text = f"inertia: expected an Inertia, got {self.inertia!r}"
+            raise model_error(text, f"link {self.name!r}", self.place)
+        object.__setattr__(self, "visuals", tuple(self.visuals))
+        object.__setattr__(self, "collisions", tuple(self.collisions))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +68,10 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper", "velocity", "effort"):
-            if math.isnan(getattr(self, name)):
+            (value,) = floats((getattr(self, name),), f"limit {name}")
+            if math.isnan(value):
                 raise model_error(f"limit {name} is not a number")
+            object.__setattr__(self, name, value)
         if self.lower > self.upper:
             raise model_error(f"limit lower {self.lower:g} is above upper {self.upper:g}")
 
@@ -111,7 +118,14 @@ class Joint:
 
     def __post_init__(self) -> None:
         check_name("joint", self.name, self.place)
+        for what in (self.kind, self.first, self.second):
+            if not isinstance(what, str):
+                text = f"expected names, got {what!r}"
+                raise model_error(text, f"joint {self.name!r}", self.place)
         object.__setattr__(self, "axis", triple(self.axis, "axis"))
+        for name in ("pitch", "damping", "friction", "armature"):
+            (value,) = floats((getattr(self, name),), name)
+            object.__setattr__(self, name, value)
         problems = list(_problems(self))
         if problems:
             element = f"joint {self.name!r}"

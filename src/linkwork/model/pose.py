@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
 from linkwork.errors import model_error
@@ -26,12 +27,31 @@ NOT_A_ROTATION = 1e-6  # a matrix further than this from a rotation is a mistake
 
 def triple(values: Iterable[float], what: str) -> Triple:
     """Take three finite numbers, or say what is wrong with them."""
-    numbers = tuple(float(value) for value in values)
+    numbers = floats(values, what)
     if len(numbers) != 3:
         raise model_error(f"{what}: expected 3 numbers, got {len(numbers)}")
     if not all(map(math.isfinite, numbers)):
         raise model_error(f"{what}: {numbers} is not finite")
     return (numbers[0], numbers[1], numbers[2])
+
+
+def floats(values: Iterable[float], what: str) -> tuple[float, ...]:
+    """Take numbers as floats, or say that they are none."""
+    try:
+        numbers = tuple(values)
+        if not any(isinstance(number, (str, bytes)) for number in numbers):
+            return tuple(map(float, numbers))
+    except (TypeError, ValueError):
+        pass
+    raise model_error(f"{what}: expected numbers, got {values!r}")
+
+
+def as_floats(values: ArrayLike, what: str) -> Array:
+    """Take numbers as an array of floats, or say that they are none."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise model_error(f"{what}: expected numbers, got {values!r}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +85,21 @@ def snapped(rotation: Array) -> Array:
     return np.where(np.abs(rotation - whole) <= ROUNDING_NOISE, whole + 0.0, rotation)
 
 
-def as_pose(value: Pose | Array) -> Pose:
+def as_pose(value: Pose | Array, what: str = "pose") -> Pose:
     """Take a `Pose` or a (4, 4) matrix as a `Pose`."""
     if isinstance(value, Pose):
         return value
-    matrix = np.asarray(value, dtype=np.float64)
+    matrix = as_floats(value, what)
     if matrix.shape != (4, 4):
-        raise model_error(f"pose: expected a Pose or a (4, 4) matrix, got shape {matrix.shape}")
-    _check_homogeneous(matrix)
+        raise model_error(f"{what}: expected a Pose or a (4, 4) matrix, got shape {matrix.shape}")
+    _check_homogeneous(matrix, what)
     return Pose(
         xyz=tuple(se3.position_of(matrix).tolist()),
         rpy=tuple(so3.to_rpy(snapped(se3.rotation_of(matrix))).tolist()),
     )
 
 
-def _check_homogeneous(matrix: Array) -> None:
+def _check_homogeneous(matrix: Array, what: str) -> None:
     rotation = matrix[:3, :3]
     if not np.isfinite(matrix).all():
         problem = "has an entry that is not finite"
@@ -91,7 +111,7 @@ def _check_homogeneous(matrix: Array) -> None:
         problem = "has left-handed axes"
     else:
         return
-    raise model_error(f"pose: the matrix {problem}")
+    raise model_error(f"{what}: the matrix {problem}")
 
 
 def composed(a_H_b: Pose, b_H_c: Pose) -> Pose:

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce as fold
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
-from linkwork.errors import LinkworkError, model_error, name_not_found
+from linkwork.errors import ArgumentError, LinkworkError, ShapeError, model_error, name_not_found
 from linkwork.model.geometry import Shape
-from linkwork.model.inertia import from_parameters, moved
+from linkwork.model.inertia import combined, moved
 from linkwork.model.joint_motion import position
 from linkwork.model.layout import Follower, resolved_followers
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
-from linkwork.model.pose import IDENTITY, Pose, as_pose, composed, inverted
+from linkwork.model.pose import IDENTITY, Pose, as_floats, as_pose, composed, inverted
 from linkwork.model.tree import tree_from
 from linkwork.spatial import se3
 
@@ -43,17 +44,20 @@ def reduced(
         ModelError: a joint is named twice, or is both kept and given a position, or has no
             coordinate of its own.
     """
+    if isinstance(joints, str):
+        raise ArgumentError(f"joints: expected a list of names, got the text {joints!r}")
     names, at = list(joints), dict(positions or {})
     _check_kept(model, names, at)
     kept = set(names)
     followers = resolved_followers(model.joints)
     kept |= {name for name, follower in followers.items() if follower.leader in kept}
+    listed = set(names)
     rest = [
         joint
         if joint.name in kept or joint.kind == "fixed"
         else _locked(joint, _lock_position(joint, at, followers.get(joint.name)))
         for joint in model.joints
-        if joint.name not in names
+        if joint.name not in listed
     ]
     return replace(model, joints=(*(model.joint(name) for name in names), *rest))
 
@@ -66,14 +70,18 @@ def lumped(model: Model) -> Model:
     """
     tree = tree_from(model)
     pose_in_body = {
-        name: as_pose(pose) for name, pose in zip(model.frame_names, tree.body_H_frame, strict=True)
+        name: as_pose(pose)
+        for name, pose in zip(model.link_names, tree.body_H_frame, strict=False)  # links come first
+    }
+    pose_in_body |= {
+        frame.name: composed(pose_in_body[frame.link], frame.link_H_frame) for frame in model.frames
     }
     leader = {link: links[0] for links in tree.links for link in links}
     bodies = {links[0]: body for body, links in enumerate(tree.links)}
     return Model(
         name=model.name,
         links=tuple(
-            _lumped_link(model, tree.links[bodies[name]], tree.inertias[bodies[name]], pose_in_body)
+            _lumped_link(model, tree.links[bodies[name]], pose_in_body)
             for name in model.link_names
             if name in bodies
         ),
@@ -148,13 +156,21 @@ def _not_movable(model: Model, name: str, moving: set[str]) -> LinkworkError:
 
 def _lock_position(joint: Joint, at: Mapping[str, ArrayLike], follower: Follower | None) -> Array:
     leader = follower.leader if follower else joint.name
-    given = np.asarray(at.get(leader, joint.motion.rest), dtype=np.float64)
+    given = as_floats(at.get(leader, joint.motion.rest), f"joint {leader!r}: position")
     theta = position(joint, given.reshape(1) if given.ndim == 0 else given)
+    if theta.ndim > 1:
+        wanted = f"({joint.motion.nq},)"
+        raise ShapeError(f"joint {leader!r}: position: expected {wanted}, got {theta.shape}")
     if not np.isfinite(theta).all():
         raise model_error(f"position {theta.tolist()} is not finite", f"joint {leader!r}")
     if follower:
         return follower.multiplier * theta + follower.offset
-    return joint.motion.normalized(theta)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        normalized = joint.motion.normalized(theta)
+    if not np.isfinite(normalized).all():
+        text = f"position {theta.tolist()} has length 0, so it is no rotation"
+        raise model_error(text, f"joint {leader!r}")
+    return normalized
 
 
 def _locked(joint: Joint, theta: Array) -> Joint:
@@ -171,16 +187,14 @@ def _locked(joint: Joint, theta: Array) -> Joint:
     )
 
 
-def _lumped_link(
-    model: Model, members: Sequence[str], parameters: Array, pose_in_body: Mapping[str, Pose]
-) -> Link:
+def _lumped_link(model: Model, members: Sequence[str], pose_in_body: Mapping[str, Pose]) -> Link:
     """One link with the inertia and shapes of all members, in the axes of the first."""
     if len(members) == 1:
         return model.link(members[0])
     links = [_moved_link(model.link(name), pose_in_body[name]) for name in members]
     return replace(
         links[0],
-        inertia=from_parameters(parameters),
+        inertia=fold(combined, (link.inertia for link in links)),
         visuals=tuple(shape for link in links for shape in link.visuals),
         collisions=tuple(shape for link in links for shape in link.collisions),
     )

@@ -6,12 +6,10 @@ a chain of many thousand links is as welcome as a short one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from linkwork.errors import Finding, Suggestions
+from linkwork.errors import MOST_LISTED, Finding, Suggestions, shown
 from linkwork.model.parts import Frame, Joint, Link
-
-MOST_LISTED = 8  # a message names no more links than this
 
 
 def structure_findings(
@@ -22,9 +20,17 @@ def structure_findings(
 
 
 def part_findings(
-    links: Sequence[Link], joints: Sequence[Joint], frames: Sequence[Frame]
+    links: Sequence[Link],
+    joints: Sequence[Joint],
+    frames: Sequence[Frame],
+    unread_joints: Collection[str] = (),
 ) -> list[Finding]:
-    """Names used twice, names that mean nothing, joints that mimic in vain."""
+    """Names used twice, names that mean nothing, joints that mimic in vain.
+
+    Args:
+        links, joints, frames: the parts.
+        unread_joints: names of joints that are there but could not be read.
+    """
     return [
         *([] if links else [Finding("error", "", "the robot has no links")]),
         *_duplicates("link", links),
@@ -32,7 +38,7 @@ def part_findings(
         *_duplicates("frame", frames),
         *_frame_findings(links, frames),
         *_end_findings(links, joints),
-        *_mimic_findings(joints),
+        *_mimic_findings(joints, unread_joints),
     ]
 
 
@@ -61,8 +67,10 @@ def joined(names: Sequence[str], arrow: str) -> str:
 def _duplicates(what: str, parts: Iterable[Link | Joint | Frame]) -> Iterator[Finding]:
     first: dict[str, Link | Joint | Frame] = {}
     for part in parts:
-        known = first.setdefault(part.name, part)
-        if known is not part:
+        known = first.get(part.name)
+        if known is None:
+            first[part.name] = part
+        else:
             text = "this name is taken" + (f"; first used at {known.place}" if known.place else "")
             yield Finding("error", f"{what} {part.name!r}", text, part.place)
 
@@ -76,7 +84,7 @@ def _frame_findings(links: Sequence[Link], frames: Sequence[Frame]) -> Iterator[
             text = "a link has this name, and so has the link's frame"
             yield Finding("error", element, text, frame.place)
         if frame.link not in names:
-            text = f"no link named {frame.link!r}{suggest(frame.link)}"
+            text = f"no link named {shown(frame.link)}{suggest(frame.link)}"
             yield Finding("error", element, text, frame.place)
 
 
@@ -86,21 +94,21 @@ def _end_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Fi
     for joint in joints:
         for end in (joint.first, joint.second):
             if end not in names:
-                text = f"no link named {end!r}{suggest(end)}"
+                text = f"no link named {shown(end)}{suggest(end)}"
                 yield Finding("error", f"joint {joint.name!r}", text, joint.place)
 
 
-def _mimic_findings(joints: Sequence[Joint]) -> Iterator[Finding]:
+def _mimic_findings(joints: Sequence[Joint], unread_joints: Collection[str]) -> Iterator[Finding]:
     """Joints that mimic what does not exist, what cannot be mimicked, or each other in a cycle."""
     by_name = {joint.name: joint for joint in joints}
     suggest = Suggestions(joint.name for joint in joints if joint.motion.nq == 1)
     for joint in joints:
-        if joint.mimic is None:
+        if joint.mimic is None or joint.mimic.joint in unread_joints:
             continue
         leader = by_name.get(joint.mimic.joint)
         if leader is None:
-            text = f"mimics joint {joint.mimic.joint!r}, which does not exist"
-            text += suggest(joint.mimic.joint)
+            text = f"mimics joint {shown(joint.mimic.joint)}, which does not exist"
+            text += suggest(joint.mimic.joint, besides=joint.name)
         elif leader.motion.nq != 1:
             text = f"mimics the {leader.kind} joint {leader.name!r}, which has no single coordinate"
         else:

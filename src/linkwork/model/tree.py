@@ -39,6 +39,10 @@ class Tree:
     frame_bodies: tuple[int, ...] = field(repr=False)  # body of each of model.frame_names
     body_H_frame: Array = field(repr=False)  # (frames, 4, 4)
 
+    def __post_init__(self) -> None:
+        for array in (self.parent_H_joint, self.joint_H_body, self.inertias, self.body_H_frame):
+            array.flags.writeable = False
+
     def outward(self) -> Iterator[tuple[int, int, Joint]]:
         """(body, parent, joint) for every body but the base's, each parent before its children."""
         for body, (parent, joint) in enumerate(zip(self.parents, self.joints, strict=True)):

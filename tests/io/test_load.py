@@ -1,0 +1,127 @@
+"""How `load` speaks: one warning per file at the caller's line, one error with all reasons."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import warnings
+from pathlib import Path
+
+import pytest
+
+from io_helpers import GOOD, before_end, changed, loaded, refused
+from linkwork import Finding, LinkworkWarning, ParseError, check, dump_urdf, load
+from linkwork.errors import Place
+from linkwork.io.load import read
+
+TWO_DOUBTS = changed(' name="lamp"', "", ' effort="5"', "")
+TWO_ERRORS = changed('value="2"', 'value="?"', '"0 1 0"', '"0 0 0"')
+UNNAMED = "<text>:1: <robot> has no name; it is called 'robot'"
+NO_EFFORT = "<text>:18: joint 'hinge': <limit> has no 'effort'; taken as unlimited"
+
+
+def test_warning_points_at_the_line_of_the_caller():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        here = inspect.currentframe()
+        assert here is not None
+        line = here.f_lineno + 1
+        load(TWO_DOUBTS)
+
+    (warning,) = caught
+    assert (warning.filename, warning.lineno) == (__file__, line)
+
+
+def test_warning_lists_everything_doubtful_once():
+    with pytest.warns(LinkworkWarning) as caught:
+        load(TWO_DOUBTS)
+
+    (warning,) = caught
+    assert str(warning.message) == f"2 warnings\n  {UNNAMED}\n  {NO_EFFORT}"
+
+
+def test_warning_about_one_thing_has_no_headline():
+    with pytest.warns(LinkworkWarning) as caught:
+        load(changed(' name="lamp"', ""))
+
+    assert str(caught[0].message) == UNNAMED
+    assert caught[0].message.findings == (  # pyright: ignore
+        Finding("warning", "", "<robot> has no name; it is called 'robot'", Place("<text>", 1)),
+    )
+
+
+def test_error_lists_every_reason():
+    with pytest.raises(ParseError) as caught:
+        load(TWO_ERRORS)
+
+    assert str(caught.value) == (
+        "2 errors\n"
+        "  <text>:6: link 'arm': mass value: '?' is not a decimal number\n"
+        "  <text>:17: joint 'hinge': axis is zero, so it has no direction"
+    )
+
+
+def test_error_lists_no_more_than_twenty_reasons_and_holds_all():
+    with pytest.raises(ParseError) as caught:
+        load(before_end(*["<link/>"] * 30))
+
+    lines = str(caught.value).splitlines()
+    assert (lines[0], len(lines), lines[-1]) == ("30 errors", 22, "  ... and 10 more")
+    assert len(caught.value.findings) == 30
+
+
+def test_error_is_a_value_error_and_survives_pickling():
+    with pytest.raises(ValueError, match="2 errors") as caught:
+        load(TWO_ERRORS)
+
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert type(copy) is ParseError
+    assert copy.findings == caught.value.findings  # pyright: ignore
+    assert str(copy) == str(caught.value)
+
+
+def test_warning_survives_pickling():
+    warning = LinkworkWarning("text", [Finding("warning", "", "text")])
+
+    copy = pickle.loads(pickle.dumps(warning))
+
+    assert (str(copy), copy.findings) == ("text", warning.findings)
+
+
+def test_strict_refuses_for_doubts_alone_and_lists_them():
+    assert refused(TWO_DOUBTS, strict=True) == [f"warning: {UNNAMED}", f"warning: {NO_EFFORT}"]
+
+
+def test_read_raises_and_warns_for_no_content():
+    for text in ("", "<", "<robot/>", TWO_ERRORS, TWO_DOUBTS, "<!DOCTYPE a [ ]><a/>"):
+        reading = read(text)
+        assert reading.findings
+        assert (reading.model is None) == (reading.findings[0].severity == "error")
+
+
+def test_note_is_neither_warned_of_nor_refused_when_strict():
+    text = changed('lower="-1"', 'lower="0.5"')
+    model, said = loaded(text, strict=True)
+
+    assert said == []
+    assert [str(finding) for finding in check(model)] == [
+        "<text>:13: joint 'hinge': rest position 0 is outside the limits 0.5 to 1"
+    ]
+
+
+def test_load_changes_no_warning_filter_and_no_working_folder(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    filters = list(warnings.filters)
+
+    load(GOOD)
+
+    assert (list(warnings.filters), Path.cwd()) == (filters, tmp_path)
+
+
+def test_written_robot_is_read_back_without_a_word(tmp_path: Path):
+    model, _ = loaded(GOOD)
+    file = tmp_path / "lamp.urdf"
+
+    dump_urdf(model, file)
+
+    assert loaded(file) == (model, [])

@@ -1,0 +1,187 @@
+"""Numbers are decimal, finite, the same everywhere; no other way of writing them is guessed at."""
+
+from __future__ import annotations
+
+import html
+import warnings
+
+import pytest
+
+from io_helpers import before_end, chained, changed, loaded, refusal
+from linkwork import LinkworkWarning, Model, ParseError, load
+
+INERTIA = 'ixx="0.3" ixy="0" ixz="0" iyy="0.4" iyz="0" izz="0.5"'
+HUGE_INERTIA = " ".join(f'{name}="1e308"' for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+COM = '<origin xyz="0 0 0.5"/>'
+HINGE_ORIGIN = '<origin xyz="1 0 0" rpy="0 0 0"/>'
+
+
+def with_mass(value: str) -> str:
+    return changed('<mass value="2"/>', f'<mass value="{value}"/>')
+
+
+@pytest.mark.parametrize(
+    ("written", "number"),
+    [
+        (".5", 0.5),
+        ("5.", 5.0),
+        ("+1", 1.0),
+        ("1e3", 1000.0),
+        ("1E+3", 1000.0),
+        ("+.5e-3", 0.0005),
+        ("007", 7.0),
+        (" 1 ", 1.0),
+        ("0.1", 0.1),
+        ("1e-300", 1e-300),
+        ("0." + "1" * 1000, 0.1111111111111111),
+        ("4.9e-324", 5e-324),
+        ("&#49;&#46;5", 1.5),
+    ],
+    ids=lambda value: value[:12] if isinstance(value, str) else None,
+)
+def test_decimal_number_is_read_to_the_nearest_float(written, number):
+    assert loaded(with_mass(written))[0].link("arm").inertia.mass == number
+
+
+@pytest.mark.parametrize("written", ["0", "-0", "0e99", "1e-400"])
+def test_mass_that_is_or_becomes_zero_is_doubtful(written):
+    model, said = loaded(with_mass(written))
+
+    assert model.link("arm").inertia.mass == 0
+    assert said == [
+        "<text>:3: link 'arm': has rotational inertia but no mass; kept as it is (a pure rotor)"
+    ]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "\uff11",
+        "٣",
+        "²",
+        "∞",
+        "0x10",
+        "0b1",
+        "1_0",
+        "1f",
+        "1d3",
+        "1,5",
+        "--1",
+        "+-1",
+        ".",
+        "+",
+        "e5",
+        "1e",
+        "1e+",
+        "1e5.5",
+        "1.2.3",
+        "1;",
+        "1/2",
+        "True",
+        "None",
+        "1j",
+    ],
+)
+def test_anything_else_is_no_decimal_number(written):
+    expected = f"<text>:6: link 'arm': mass value: {written!r} is not a decimal number"
+    assert refusal(with_mass(written)) == expected
+
+
+@pytest.mark.parametrize("written", ["nan", "NaN", "-nan", "inf", "-inf", "+Infinity", "INF"])
+def test_what_is_not_finite_is_refused(written):
+    expected = f"<text>:6: link 'arm': mass value: {written!r} is not finite"
+    assert refusal(with_mass(written)) == expected
+
+
+@pytest.mark.parametrize("written", ["1e999", "-1e999", "1" * 400])
+def test_number_beyond_all_floats_is_too_large(written):
+    shown = written if len(written) < 60 else "1" * 57 + "..."
+    expected = f"<text>:6: link 'arm': mass value: {shown!r} is too large"
+    assert refusal(with_mass(written)) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "count"), [("", 0), ("  ", 0), ("1 e3", 2), ("1 2", 2), ("1&#10;2&#9;3", 3)]
+)
+def test_other_than_one_number_is_counted(written, count):
+    seen = html.unescape(written)
+    expected = f"<text>:6: link 'arm': mass value: expected 1 number, got {count} in {seen!r}"
+    assert refusal(with_mass(written)) == expected
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\u2009", "\u3000", "\u0085"])
+def test_blanks_beyond_ascii_are_not_between_numbers(blank):
+    text = changed(HINGE_ORIGIN, f'<origin xyz="1{blank}0 0 0"/>')
+
+    expected = f"origin xyz: {f'1{blank}0'!r} is not a decimal number"
+    assert refusal(text) == f"<text>:14: joint 'hinge': {expected}"
+
+
+@pytest.mark.parametrize("name", ["lower", "upper", "effort", "velocity"])
+def test_limit_that_is_no_number_is_refused(name):
+    old = {"lower": "-1", "upper": "1", "effort": "5", "velocity": "2"}[name]
+    text = changed(f'{name}="{old}"', f'{name}="none"')
+
+    expected = f"<text>:18: joint 'hinge': limit {name}: 'none' is not a decimal number"
+    assert refusal(text) == expected
+
+
+@pytest.mark.parametrize("axis", ["5e-324 0 0", "1e308 0 0", "1e-200 0 0"])
+def test_axis_of_any_length_but_zero_has_a_direction(axis):
+    model, (said,) = loaded(changed('"0 1 0"', f'"{axis}"'))
+
+    assert model.joint("hinge").axis == (1, 0, 0)
+    assert said.endswith("; it is scaled to length 1")
+
+
+def test_axis_that_vanishes_in_reading_is_refused():
+    expected = "<text>:17: joint 'hinge': axis is zero, so it has no direction"
+    assert refusal(changed('"0 1 0"', '"1e-400 0 0"')) == expected
+
+
+def far(name: str, parent: str, kind: str = "fixed") -> str:
+    return chained(name, parent, '<origin xyz="1e308 1e308 1e308" rpy="1 1 1"/>', kind)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        changed(INERTIA, HUGE_INERTIA, COM, '<origin rpy="1 2 3"/>'),
+        changed(INERTIA, HUGE_INERTIA.replace('iyy="', 'iyy="-')),
+        changed(COM, '<origin xyz="1e200 0 0"/>'),
+        changed(COM, '<origin xyz="1e308 1e308 1e308"/>', 'value="2"', 'value="1e308"'),
+        before_end(far("a", "arm"), far("b", "a"), far("c", "b")),
+        before_end(far("a", "arm", "revolute"), far("b", "a", "prismatic")),
+        changed('"revolute"', '"helical"', "<axis ", '<axis pitch="1e308" '),
+        before_end(
+            chained("a", "arm", '<mimic joint="hinge" multiplier="1e308"/>'),
+            chained("b", "arm", '<mimic joint="a_joint" multiplier="1e308" offset="-1e308"/>'),
+        ),
+        before_end(*(chained(x, "arm").replace('"1"', '"1e308"') for x in "abc")),
+        changed('value="2"', 'value="1e-320"', INERTIA, INERTIA.replace("0.", "1e-32")),
+    ],
+    ids=[
+        "turned inertia",
+        "negative inertia",
+        "far centre",
+        "far heavy centre",
+        "far fixed links",
+        "far moving links",
+        "pitch",
+        "mimic",
+        "masses",
+        "tiny",
+    ],
+)
+@pytest.mark.parametrize("repair", [False, True])
+def test_extreme_numbers_are_loaded_or_refused_and_nothing_else(text, repair):
+    """No overflow warning, no failure of linear algebra; what loads can be printed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", LinkworkWarning)
+        try:
+            model = load(text, repair=repair)
+        except ParseError:
+            return
+        assert isinstance(model, Model)
+        assert repr(model).startswith("<Model 'lamp'")
