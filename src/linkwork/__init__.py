@@ -13,9 +13,11 @@ from linkwork.errors import ModelError as ModelError
 from linkwork.errors import NameNotFoundError as NameNotFoundError
 from linkwork.errors import ParseError as ParseError
 from linkwork.errors import ShapeError as ShapeError
+from linkwork.errors import SingularJointError as SingularJointError
 from linkwork.errors import SourceError as SourceError
 from linkwork.io.dump import dump_urdf as dump_urdf
 from linkwork.io.load import load as load
+from linkwork.kindyn import KinDyn as KinDyn
 from linkwork.model.builder import ModelBuilder as ModelBuilder
 from linkwork.model.check import check as check
 from linkwork.model.describe import describe as describe

@@ -1,0 +1,15 @@
+"""The C extension. It is optional: without a compiler, calls are slower and all else is the same."""
+
+import numpy
+from setuptools import Extension, setup
+
+setup(
+    ext_modules=[
+        Extension(
+            "linkwork.kernel._call",
+            ["src/linkwork/kernel/_call.c"],
+            include_dirs=[numpy.get_include()],
+            optional=True,
+        )
+    ]
+)

@@ -1,0 +1,185 @@
+"""Dynamics as functions of q, nu and forces, in any representation of the base's velocity.
+
+    M nu_dot + h = tau + sum J^T f
+
+Each function takes the numbers of q, nu, ... one by one, and returns rows of numbers. A wrench on a
+frame is dual to the frame's velocity in the representation in force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from linkwork.algorithms.aba import accelerations, solve_symmetric
+from linkwork.algorithms.base import Base, Representation, base_of
+from linkwork.algorithms.blocks import (
+    ZERO,
+    Scalar,
+    Vec,
+    add,
+    apply,
+    apply_t,
+    cross,
+    full,
+    minus,
+    sub,
+    wedge,
+)
+from linkwork.algorithms.crba import inertias, moved
+from linkwork.algorithms.frames import body_pose
+from linkwork.algorithms.motion import JointPose
+from linkwork.algorithms.rnea import body_wrench, gather, motions, poses
+from linkwork.algorithms.skeleton import Skeleton
+
+Wrenches = Mapping[int, Sequence[Scalar]]  # by index of the frame, six numbers each
+
+
+def inverse_dynamics(
+    skeleton: Skeleton,
+    q: Sequence[Scalar],
+    nu: Sequence[Scalar] | None,
+    nu_dot: Sequence[Scalar] | None,
+    *,
+    gravity: Vec,
+    velocity: Representation,
+    wrenches: Wrenches | None = None,
+) -> list[Scalar]:
+    """Tau = M nu_dot + h - sum J^T f. None for nu or nu_dot stands for zero."""
+    layout = skeleton.layout
+    base = base_of(layout, q, velocity)
+    joints = poses(skeleton, q)
+    _, w = base.twist(nu)
+    a, u = base.acceleration(nu, nu_dot, gravity)
+    moving = motions(skeleton, joints, nu, nu_dot, (w, u, a))
+    acting = {k: body_wrench(body, moving[k]) for k, body in enumerate(skeleton.bodies)}
+    for k, (force, moment) in _on_bodies(skeleton, base, joints, wrenches or {}, velocity).items():
+        acting[k] = sub(acting[k][0], force), sub(acting[k][1], moment)
+    forces = gather(skeleton, joints, acting)
+    outer = base.wrench_out(forces.base_force, forces.base_moment)
+    start = [*outer[0], *outer[1]] if layout.floating else []
+    return start + [forces.joint.get(k, 0.0) for k in range(len(start), layout.nv)]
+
+
+def mass_matrix(
+    skeleton: Skeleton, q: Sequence[Scalar], *, velocity: Representation
+) -> list[list[Scalar]]:
+    """M, rows and columns as nu."""
+    layout = skeleton.layout
+    base = base_of(layout, q, velocity)
+    parts = inertias(skeleton, poses(skeleton, q))
+    M: list[list[Scalar]] = [[0.0] * layout.nv for _ in range(layout.nv)]
+    for (i, j), value in parts.joint.items():
+        M[i][j] = M[j][i] = value
+    if not layout.floating:
+        return M
+    whole = moved(parts.base, *base.expressed_at)
+    h, tensor = wedge(whole.first), full(whole.tensor)
+    for i in range(3):
+        M[i][i] = whole.mass
+        for j in range(3):
+            M[3 + i][j] = M[j][3 + i] = h[i][j]
+            M[3 + i][3 + j] = tensor[i][j]
+    for place, momentum in parts.momenta.items():
+        force, moment = base.wrench_out(*momentum)
+        for i, value in enumerate((*force, *moment)):
+            M[i][place] = M[place][i] = value
+    return M
+
+
+def forward_dynamics(
+    skeleton: Skeleton,
+    q: Sequence[Scalar],
+    nu: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    *,
+    gravity: Vec,
+    velocity: Representation,
+    wrenches: Wrenches | None = None,
+) -> list[Scalar]:
+    """nu_dot = M^-1 (tau + sum J^T f - h).
+
+    Raises:
+        SingularJointError: nothing resists the motion of a joint.
+    """
+    if skeleton.layout.followers:
+        return _solved_densely(
+            skeleton, q, nu, tau, gravity=gravity, velocity=velocity, wrenches=wrenches
+        )
+    layout = skeleton.layout
+    base = base_of(layout, q, velocity)
+    joints = poses(skeleton, q)
+    _, w = base.twist(nu)
+    moving = motions(skeleton, joints, nu, None, (w, ZERO, apply_t(base.R, sub(ZERO, gravity))))
+    acting = {k: body_wrench(body, moving[k]) for k, body in enumerate(skeleton.bodies)}
+    for k, (force, moment) in _on_bodies(skeleton, base, joints, wrenches or {}, velocity).items():
+        acting[k] = sub(acting[k][0], force), sub(acting[k][1], moment)
+    bias = gather(skeleton, joints, acting)
+    first = 6 if layout.floating else 0
+    left = [minus(tau[k], bias.joint.get(k, 0.0)) if k >= first else 0.0 for k in range(layout.nv)]
+    push = None
+    if layout.floating:
+        force, moment = base.wrench_in(tau)
+        push = sub(force, bias.base_force), sub(moment, bias.base_moment)
+    (a, u), found = accelerations(skeleton, joints, left, push)
+    start: list[Scalar] = []
+    if layout.floating:
+        linear, angular = base.derivative(nu, a, u)
+        start = [*linear, *angular]
+    return start + [found[k] for k in range(first, layout.nv)]
+
+
+def _solved_densely(
+    skeleton: Skeleton,
+    q: Sequence[Scalar],
+    nu: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    *,
+    gravity: Vec,
+    velocity: Representation,
+    wrenches: Wrenches | None,
+) -> list[Scalar]:
+    """With dependent joints there is no recursion: M is built and factored, zeros left out."""
+    M = mass_matrix(skeleton, q, velocity=velocity)
+    h = inverse_dynamics(
+        skeleton, q, nu, None, gravity=gravity, velocity=velocity, wrenches=wrenches
+    )
+    right = [minus(t, b) for t, b in zip(tau, h, strict=True)]
+    order = list(reversed(range(len(right))))  # leaves first: no entry becomes filled
+    permuted = [[M[i][j] for j in order] for i in order]
+    x = solve_symmetric(permuted, [right[i] for i in order], _owners(skeleton, order))
+    return list(reversed(x))
+
+
+def _owners(skeleton: Skeleton, order: Sequence[int]) -> list[str]:
+    names = {
+        k: f"joint {name!r}" for name, at in skeleton.layout.nu.items() for k in range(at.stop)[at]
+    }
+    return [names.get(k, "the base") for k in order]
+
+
+def _on_bodies(
+    skeleton: Skeleton,
+    base: Base,
+    joints: Mapping[int, JointPose],
+    wrenches: Wrenches,
+    velocity: Representation,
+) -> dict[int, tuple[Vec, Vec]]:
+    """Wrenches on frames as wrenches on their bodies, in the bodies' axes about their origins."""
+    found: dict[int, tuple[Vec, Vec]] = {}
+    for index, numbers in wrenches.items():
+        body, R, p = skeleton.frames[index]
+        force: Vec = (numbers[0], numbers[1], numbers[2])
+        moment: Vec = (numbers[3], numbers[4], numbers[5])
+        if velocity == "body":
+            force, moment = apply(R, force), apply(R, moment)
+            moment = add(moment, cross(p, force))
+        else:
+            world_R, world_o = body_pose(skeleton, base, joints, body)
+            force, moment = apply_t(world_R, force), apply_t(world_R, moment)
+            if velocity == "mixed":
+                moment = add(moment, cross(p, force))
+            else:
+                moment = sub(moment, cross(apply_t(world_R, world_o), force))
+        known = found.get(body, (ZERO, ZERO))
+        found[body] = add(known[0], force), add(known[1], moment)
+    return found

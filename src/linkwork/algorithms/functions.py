@@ -1,0 +1,204 @@
+"""From the name of a quantity to a kernel that computes it.
+
+A `Spec` is a name, or a name and a frame. Several specs make one fused kernel, whose inputs are the
+union of what each needs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms.quantities import QUANTITIES, Quantity, Setting
+from linkwork.arrays import Array
+from linkwork.errors import ArgumentError, SingularJointError, ValueRangeError, name_not_found
+from linkwork.expr.program import Port, Program, trace
+from linkwork.kernel.kernel import Kernel, Signature, Unit
+from linkwork.model.layout import Layout
+
+ORDER = ("q", "nu", "nu_dot", "tau", "gravity")
+_SOURCES = ("algorithms", "expr", "model", "spatial", "kernel")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A quantity, and the frame it is of."""
+
+    name: str
+    frame: str | tuple[str, ...] | None = None
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """The frames it is of."""
+        return (self.frame,) if isinstance(self.frame, str) else self.frame or ()
+
+    def shape(self, nv: int) -> tuple[int, ...]:
+        """Shape of one row of the result."""
+        own = self.quantity.shape(nv)
+        return (len(self.frames), *own) if isinstance(self.frame, tuple) else own
+
+    @property
+    def quantity(self) -> Quantity:
+        """What is to be computed."""
+        return QUANTITIES[self.name]
+
+
+def spec_of(request: object, frame_names: Sequence[str]) -> Spec:
+    """Take `"mass_matrix"` or `("jacobian", "l_sole")` as a spec, or say what is wrong with it."""
+    parts: list[Any] = list(request) if isinstance(request, (tuple, list)) else [request]
+    name, *rest = parts
+    if name not in QUANTITIES:
+        raise name_not_found("quantity", name, QUANTITIES)
+    if QUANTITIES[name].of_frame != (len(rest) == 1):
+        wanted = f"({name!r}, frame)" if QUANTITIES[name].of_frame else repr(name)
+        raise ArgumentError(f"expected {wanted}, got {request!r}")
+    frame = tuple(rest[0]) if rest and isinstance(rest[0], (list, tuple)) else (rest or [None])[0]
+    spec = Spec(name, frame)
+    for wanted in spec.frames:
+        if wanted not in frame_names:
+            raise name_not_found("frame", wanted, frame_names)
+    return spec
+
+
+def build_kernel(
+    setting: Callable[[], Setting],
+    layout: Layout,
+    specs: Sequence[Spec],
+    *,
+    key: str,
+    dtype: Any,
+    wrench_frames: Sequence[str] = (),
+    with_gravity: bool = False,
+    check: bool = False,
+) -> Kernel:
+    """The kernel of some quantities.
+
+    Args:
+        setting: makes what the quantities are computed for; called when the program is traced.
+        layout: what the entries of q and nu mean.
+        specs: what to compute.
+        key: names the robot and the options, for the cache.
+        dtype: float64 or float32.
+        wrench_frames: frames on which a wrench is given, each an input of its own.
+        with_gravity: whether gravity is an input.
+        check: whether to refuse input that is not finite.
+    """
+    needed = {name for spec in specs for name in spec.quantity.inputs}
+    needed |= {"gravity"} if with_gravity else set()
+    sizes = {"q": layout.nq, "nu": layout.nv, "nu_dot": layout.nv, "tau": layout.nv, "gravity": 3}
+    inputs = [Port(name, (sizes[name],)) for name in ORDER if name in needed]
+    inputs += [Port(f"wrench on {frame}", (6,)) for frame in wrench_frames]
+    outputs = [Port(spec.name, spec.shape(layout.nv)) for spec in specs]
+    units = _units(layout, inputs)
+    names = layout.model.frame_names
+    parameters = [
+        f"wrench{names.index(port.name[10:])}" if port.name.startswith("wrench on ") else port.name
+        for port in inputs
+    ]
+
+    def program() -> Program:
+        at = setting()
+
+        def function(*arrays: Array) -> tuple[Any, ...]:
+            rows = dict(zip(parameters, (tuple(array) for array in arrays), strict=True))
+            return tuple(
+                _computed(at, spec, rows, port, names)
+                for spec, port in zip(specs, outputs, strict=True)
+            )
+
+        return trace(function, inputs, [port.name for port in outputs])
+
+    text = "|".join((key, repr(tuple(specs)), repr(inputs), _source_digest()))
+    singular = any(spec.name == "forward_dynamics" for spec in specs)
+    return Kernel(
+        Signature(" + ".join(spec.name for spec in specs), tuple(inputs), tuple(outputs), units),
+        program,
+        key=hashlib.sha256(text.encode()).hexdigest(),
+        dtype=dtype,
+        check_input=_finite_check(layout) if check else None,
+        check_result=_refuse_infinite if singular else None,
+    )
+
+
+def _computed(
+    at: Setting, spec: Spec, rows: dict[str, Any], port: Port, names: Sequence[str]
+) -> Array:
+    frame: tuple[Any, ...] = ()
+    if isinstance(spec.frame, tuple):
+        frame = ([names.index(name) for name in spec.frame],)
+    elif spec.frame is not None:
+        frame = (names.index(spec.frame),)
+    return np.array(spec.quantity.compute(at, rows, *frame), dtype=object).reshape(port.shape)
+
+
+def _units(layout: Layout, inputs: Iterable[Port]) -> tuple[Unit, ...]:
+    """The quaternions and (cos, sin) pairs in q."""
+    where = [port.name for port in inputs]
+    if "q" not in where:
+        return ()
+    q = where.index("q")
+    found = [Unit(q, 3, 4, "the base quaternion")] if layout.floating else []
+    for name, at in layout.q.items():
+        kind = layout.model.joint(name).kind
+        owner = f"the {'quaternion' if kind != 'revolute_cos_sin' else '(cos, sin)'} of {name!r}"
+        if kind in ("spherical", "revolute_cos_sin"):
+            found.append(Unit(q, at.start, at.stop - at.start, owner))
+        elif kind == "floating":
+            found.append(Unit(q, at.start + 3, 4, owner))
+    return tuple(found)
+
+
+def _refuse_infinite(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    """Finite input must not give an infinite acceleration without a word."""
+    bad = np.zeros(len(outputs[0]), dtype=bool)
+    for array in outputs:
+        bad |= ~np.isfinite(array).all(axis=1)
+    if bad.any():
+        for array in inputs:
+            bad &= np.isfinite(array).all(axis=1)
+    if bad.any():
+        rows = np.flatnonzero(bad)
+        text = "forward dynamics is singular: some motion of a joint is resisted by nothing"
+        raise SingularJointError(
+            f"{text} (in row {rows[0]} of {len(bad)})" if len(bad) > 1 else text
+        )
+    del kernel
+
+
+def _finite_check(layout: Layout) -> Callable[[Sequence[Port], Sequence[Array]], None]:
+    """Refuses numbers that are not finite, and says which joint they are of."""
+
+    def owner(port: Port, place: int) -> str:
+        slices = layout.q if port.name == "q" else layout.nu
+        if port.name not in ("q", "nu", "nu_dot", "tau"):
+            return f"entry {place}"
+        names = [name for name, at in slices.items() if at.start <= place < at.stop]
+        return f"joint {names[0]!r}" if names else "the base"
+
+    def check(ports: Sequence[Port], rows: Sequence[Array]) -> None:
+        for port, array in zip(ports, rows, strict=True):
+            bad = np.argwhere(~np.isfinite(array))
+            if len(bad):
+                row, place = bad[0]
+                where = f" (row {row})" if len(array) > 1 else ""
+                value = array[row, place]
+                raise ValueRangeError(f"{port.name}: {owner(port, place)} is {value}{where}")
+
+    return check
+
+
+@cache
+def _source_digest() -> str:
+    """Changes whenever the code that makes programs changes."""
+    folder = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for name in _SOURCES:
+        for path in sorted((folder / name).glob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()

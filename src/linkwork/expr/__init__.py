@@ -1,0 +1,1 @@
+"""Scalar expression graphs: traced, simplified, counted, run, printed. Knows nothing of robots."""

@@ -1,0 +1,328 @@
+"""Programs as LLVM IR: a loop over rows, W rows at a time, one lane each.
+
+    void NAME(ptr inputs, ptr outputs, ptr strides, i64 rows)
+
+inputs, outputs   pointers to the first row of each
+strides           numbers from one row of an input to the next; 0 where all rows share one
+rows              a multiple of W; rows of outputs lie one after the other
+
+Lanes are rows, so the body is the same for any W. Numbers are loaded and stored in W x W blocks
+that are transposed in registers. There is nothing left for optimisation passes to do: the program
+has no redundancy. Operations may be fused and reordered, but NaN stays NaN.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from linkwork.expr.emit_sincos import sincos_function
+from linkwork.expr.node import Op
+from linkwork.expr.program import Port, Program
+
+FLAGS = "reassoc nsz arcp contract"
+_BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
+_COMPARE = {Op.LESS: "olt", Op.LESS_EQUAL: "ole"}  # ordered: false for NaN
+_LIBM = {Op.ATAN2: ("atan2", 2), Op.EXP: ("exp", 1), Op.LOG: ("log", 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """How many rows go side by side, and in which type."""
+
+    width: int = 1
+    scalar: str = "double"  # or "float"
+
+    @property
+    def vector(self) -> str:
+        """The LLVM type of one value for all lanes."""
+        return self.scalar if self.width == 1 else f"<{self.width} x {self.scalar}>"
+
+    @property
+    def suffix(self) -> str:
+        """What LLVM appends to the names of its functions for this type."""
+        bits = "f64" if self.scalar == "double" else "f32"
+        return bits if self.width == 1 else f"v{self.width}{bits}"
+
+    def constant(self, value: float) -> str:
+        """A number in all lanes."""
+        text = number(value, self.scalar)
+        if self.width == 1:
+            return text
+        return "<" + ", ".join([f"{self.scalar} {text}"] * self.width) + ">"
+
+
+def number(value: float, scalar: str) -> str:
+    """A number as LLVM writes it: the bits of a double, rounded to the type."""
+    if scalar == "float":
+        try:
+            value = struct.unpack("f", struct.pack("f", value))[0]
+        except OverflowError:  # too large for the type
+            value = math.copysign(math.inf, value)
+    return "0x" + struct.pack(">d", value).hex().upper()
+
+
+def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
+    """LLVM IR text of a module with one public function and what it calls."""
+    writer = _Writer(program, lanes)
+    body = writer.body()
+    parts = [
+        f"define void @{name}(ptr noalias %in, ptr noalias %out, ptr noalias %stride, i64 %rows) {{",
+        *body,
+        "}",
+    ]
+    if writer.uses_sincos:
+        parts.append(sincos_function(lanes.vector, lanes.scalar, lanes.suffix, lanes.constant))
+    parts += [
+        f"declare {lanes.vector} @llvm.sqrt.{lanes.suffix}({lanes.vector})",
+        *(f"declare {lanes.scalar} @{text}" for text in sorted(writer.libm)),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+@dataclass
+class _Writer:
+    program: Program
+    lanes: Lanes
+    uses_sincos: bool = False
+    libm: set[str] = field(default_factory=set)
+    _count: int = 0
+
+    def body(self) -> Iterator[str]:
+        """The function: pointers once, then a loop over blocks of rows."""
+        lines = ["entry:"]
+        lines += self._pointers()
+        lines += [
+            "  %some = icmp sgt i64 %rows, 0",
+            "  br i1 %some, label %loop, label %end",
+            "loop:",
+            "  %row = phi i64 [ 0, %entry ], [ %next, %loop ]",
+        ]
+        lines += self._straight_line()
+        lines += [
+            f"  %next = add i64 %row, {self.lanes.width}",
+            "  %more = icmp slt i64 %next, %rows",
+            "  br i1 %more, label %loop, label %end",
+            "end:",
+            "  ret void",
+        ]
+        return iter(lines)
+
+    def _pointers(self) -> Iterator[str]:
+        for kind, ports in (("in", self.program.inputs), ("out", self.program.outputs)):
+            for number_, _ in enumerate(ports):
+                yield f"  %{kind}{number_}.at = getelementptr ptr, ptr %{kind}, i64 {number_}"
+                yield f"  %{kind}{number_} = load ptr, ptr %{kind}{number_}.at"
+        for number_, _ in enumerate(self.program.inputs):
+            yield f"  %stride{number_}.at = getelementptr i64, ptr %stride, i64 {number_}"
+            yield f"  %stride{number_} = load i64, ptr %stride{number_}.at"
+
+    def _straight_line(self) -> Iterator[str]:
+        program = self.program
+        names: list[str] = [""] * len(program.steps)
+        yield from self._row_pointers("in", program.inputs)
+        yield from self._row_pointers("out", program.outputs)
+        yield from self._loads(names)
+        waiting = self._store_blocks()
+        at = 0
+        for step, (op, *args) in enumerate(program.steps):
+            if op is Op.CONST:
+                names[step] = self.lanes.constant(args[0])
+            elif op is not Op.INPUT:
+                yield from self._step(step, op, args, names)
+            while at < len(waiting) and waiting[at][0] <= step:
+                yield from self._store(*waiting[at][1:], names)
+                at += 1
+
+    def _row_pointers(self, kind: str, ports: Sequence[Port]) -> Iterator[str]:
+        """Where the rows of each lane start."""
+        for port, shape in enumerate(ports):
+            for lane in range(self.lanes.width):
+                here = f"%{kind}{port}.{lane}"
+                yield f"  {here}.row = add i64 %row, {lane}"
+                by = f"%stride{port}" if kind == "in" else str(shape.size)
+                yield f"  {here}.offset = mul i64 {here}.row, {by}"
+                scalar = self.lanes.scalar
+                yield f"  {here} = getelementptr {scalar}, ptr %{kind}{port}, i64 {here}.offset"
+
+    def _loads(self, names: list[str]) -> Iterator[str]:
+        """Load the inputs that are used, block by block."""
+        steps = {
+            args[0]: step for step, (op, *args) in enumerate(self.program.steps) if op is Op.INPUT
+        }
+        offset = 0
+        for port, shape in enumerate(self.program.inputs):
+            used = {k - offset: s for k, s in steps.items() if offset <= k < offset + shape.size}
+            for start in _block_starts(shape.size, self.lanes.width):
+                inside = range(start, min(start + self.lanes.width, shape.size))
+                if any(k in used for k in inside):
+                    yield from self._load_block(port, start, len(inside), used, names)
+            offset += shape.size
+
+    def _load_block(
+        self, port: int, start: int, count: int, used: dict[int, int], names: list[str]
+    ) -> Iterator[str]:
+        width, scalar, vector = self.lanes.width, self.lanes.scalar, self.lanes.vector
+        if width == 1:
+            value = self._new()
+            yield from self._load(value, scalar, f"%in{port}.0", start)
+            names[used[start]] = value
+        elif count == width:
+            rows = [self._new() for _ in range(width)]
+            for lane, row in enumerate(rows):
+                yield from self._load(row, vector, f"%in{port}.{lane}", start)
+            columns, lines = self._transposed(rows)
+            yield from lines
+            for k, column in enumerate(columns):
+                if start + k in used:
+                    names[used[start + k]] = column
+        else:  # fewer numbers in a row than lanes
+            for k in range(start, start + count):
+                if k in used:
+                    value = "undef"
+                    for lane in range(width):
+                        part, joined = self._new(), self._new()
+                        yield from self._load(part, scalar, f"%in{port}.{lane}", k)
+                        yield f"  {joined} = insertelement {vector} {value}, {scalar} {part}, i32 {lane}"
+                        value = joined
+                    names[used[k]] = value
+
+    def _load(self, value: str, kind: str, pointer: str, start: int) -> Iterator[str]:
+        at = self._new()
+        yield f"  {at} = getelementptr {self.lanes.scalar}, ptr {pointer}, i64 {start}"
+        yield f"  {value} = load {kind}, ptr {at}, align {self._align}"
+
+    @property
+    def _align(self) -> int:
+        return 8 if self.lanes.scalar == "double" else 4
+
+    def _store_blocks(self) -> list[tuple[int, int, int, list[int]]]:
+        """(step after which it can be stored, output, place, steps) for each block, in that order."""
+        blocks: list[tuple[int, int, int, list[int]]] = []
+        offset = 0
+        for port, shape in enumerate(self.program.outputs):
+            for start in _block_starts(shape.size, self.lanes.width):
+                end = min(start + self.lanes.width, shape.size)
+                steps = list(self.program.results[offset + start : offset + end])
+                blocks.append((max(steps), port, start, steps))
+            offset += shape.size
+        return sorted(blocks)
+
+    def _store(self, port: int, start: int, steps: list[int], names: list[str]) -> Iterator[str]:
+        width, scalar, vector = self.lanes.width, self.lanes.scalar, self.lanes.vector
+        values = [names[step] for step in steps]
+        if width == 1:
+            yield from self._store_at(values[0], scalar, f"%out{port}.0", start)
+        elif len(values) == width:
+            rows, lines = self._transposed(values)
+            yield from lines
+            for lane, row in enumerate(rows):
+                yield from self._store_at(row, vector, f"%out{port}.{lane}", start)
+        else:
+            for k, value in enumerate(values):
+                for lane in range(width):
+                    part = self._new()
+                    yield f"  {part} = extractelement {vector} {value}, i32 {lane}"
+                    yield from self._store_at(part, scalar, f"%out{port}.{lane}", start + k)
+
+    def _store_at(self, value: str, kind: str, pointer: str, start: int) -> Iterator[str]:
+        at = self._new()
+        yield f"  {at} = getelementptr {self.lanes.scalar}, ptr {pointer}, i64 {start}"
+        yield f"  store {kind} {value}, ptr {at}, align {self._align}"
+
+    def _transposed(self, rows: list[str]) -> tuple[list[str], list[str]]:
+        """Swap rows and columns of a W x W block of registers."""
+        width, vector = self.lanes.width, self.lanes.vector
+        lines: list[str] = []
+        block = 1
+        while block < width:
+            low = [lane if not lane & block else width + lane - block for lane in range(width)]
+            high = [lane + block if not lane & block else width + lane for lane in range(width)]
+            new = list(rows)
+            for k in range(width):
+                if not k & block:
+                    for target, mask in ((k, low), (k + block, high)):
+                        new[target] = self._new()
+                        picks = ", ".join(f"i32 {lane}" for lane in mask)
+                        lines.append(
+                            f"  {new[target]} = shufflevector {vector} {rows[k]}, "
+                            f"{vector} {rows[k + block]}, <{width} x i32> <{picks}>"
+                        )
+            rows = new
+            block *= 2
+        return rows, lines
+
+    def _step(self, step: int, op: Op, args: list[int], names: list[str]) -> Iterator[str]:
+        vector = self.lanes.vector
+        values = [names[arg] for arg in args]
+        name = names[step] or f"%v{step}"
+        names[step] = name
+        if op in _BINARY:
+            yield f"  {name} = {_BINARY[op]} {FLAGS} {vector} {values[0]}, {values[1]}"
+        elif op is Op.NEG:
+            yield f"  {name} = fneg {FLAGS} {vector} {values[0]}"
+        elif op is Op.SQRT:
+            yield f"  {name} = call {vector} @llvm.sqrt.{self.lanes.suffix}({vector} {values[0]})"
+        elif op in (Op.SIN, Op.COS):
+            yield from self._sincos(args[0], values[0], name, index=int(op is Op.COS))
+        elif op in _COMPARE:
+            yield f"  {name}.is = fcmp {_COMPARE[op]} {vector} {values[0]}, {values[1]}"
+            yield f"  {name} = uitofp {self._bool} {name}.is to {vector}"
+        elif op is Op.SELECT:
+            zero = self.lanes.constant(0.0)
+            yield f"  {name}.is = fcmp une {vector} {values[0]}, {zero}"
+            choice = f"{vector} {values[1]}, {vector} {values[2]}"
+            yield f"  {name} = select {self._bool} {name}.is, {choice}"
+        else:
+            yield from self._library(op, values, name)
+
+    @property
+    def _bool(self) -> str:
+        return "i1" if self.lanes.width == 1 else f"<{self.lanes.width} x i1>"
+
+    def _sincos(self, arg: int, value: str, name: str, index: int) -> Iterator[str]:
+        """Sine and cosine of one angle come from one call."""
+        vector, pair = self.lanes.vector, f"{{ {self.lanes.vector}, {self.lanes.vector} }}"
+        if not self.uses_sincos:
+            self.uses_sincos = True
+            self._pairs: dict[int, str] = {}
+        if arg not in self._pairs:
+            self._pairs[arg] = self._new()
+            yield f"  {self._pairs[arg]} = call fastcc {pair} @sincos({vector} {value})"
+        yield f"  {name} = extractvalue {pair} {self._pairs[arg]}, {index}"
+
+    def _library(self, op: Op, values: list[str], name: str) -> Iterator[str]:
+        """A function of the C library, lane by lane."""
+        function, count = _LIBM[op]
+        scalar, vector, width = self.lanes.scalar, self.lanes.vector, self.lanes.width
+        function += "" if scalar == "double" else "f"
+        self.libm.add(f"{function}({', '.join([scalar] * count)})")
+        joined = "undef"
+        for lane in range(width):
+            parts: list[str] = []
+            for value in values:
+                part = value
+                if width > 1:
+                    part = self._new()
+                    yield f"  {part} = extractelement {vector} {value}, i32 {lane}"
+                parts.append(f"{scalar} {part}")
+            result = name if width == 1 else self._new()
+            yield f"  {result} = call {scalar} @{function}({', '.join(parts)})"
+            if width > 1:
+                target = name if lane == width - 1 else self._new()
+                yield f"  {target} = insertelement {vector} {joined}, {scalar} {result}, i32 {lane}"
+                joined = target
+
+    def _new(self) -> str:
+        self._count += 1
+        return f"%t{self._count}"
+
+
+def _block_starts(size: int, width: int) -> list[int]:
+    """Starts of blocks of `width` that cover `size` numbers; the last may overlap the one before."""
+    if size <= width:
+        return [0] if size else []
+    starts = list(range(0, size - width + 1, width))
+    return starts if starts[-1] + width == size else [*starts, size - width]

@@ -1,0 +1,187 @@
+"""Programs: the linear list of instructions behind some outputs.
+
+A program is what a traced function leaves. It can be run (on NumPy arrays, mpmath numbers, or any
+other numbers), counted, verified, and printed as LLVM IR or C. Instructions are numbered; each uses
+only results of earlier ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from linkwork.arrays import Array
+from linkwork.expr.node import ARGUMENTS, ARITHMETIC, Expr, Graph, Op
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A named input or output, and the shape of one row of it."""
+
+    name: str
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many numbers one row has."""
+        return prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function of arrays as straight-line code on scalars."""
+
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    steps: tuple[tuple[Any, ...], ...]  # (op, arguments): numbers of steps, or what the op wants
+    results: tuple[int, ...]  # the step that gives each number of the outputs, one after the other
+
+    @cached_property
+    def n_ops(self) -> int:
+        """How many additions, subtractions, multiplications, divisions and negations there are."""
+        return sum(step[0] in ARITHMETIC for step in self.steps)
+
+    @cached_property
+    def digest(self) -> str:
+        """A name for the content, the same for equal programs."""
+        data = hashlib.sha256(repr((self.inputs, self.outputs, self.results)).encode())
+        for op, *args in self.steps:
+            if op is Op.CONST:
+                data.update(struct.pack("<bd", op, args[0]))
+            else:
+                data.update(struct.pack(f"<b{len(args)}i", op, *args))
+        return data.hexdigest()
+
+    def run(self, *inputs: Sequence[Any], functions: dict[Op, Callable[..., Any]]) -> list[Any]:
+        """Run on the numbers of each input, flattened; gives the numbers of all outputs in order.
+
+        Args:
+            inputs: for each input, its numbers; anything that `functions` can take.
+            functions: what to do for each operation.
+        """
+        flat = [number for numbers in inputs for number in numbers]
+        values: list[Any] = []
+        for op, *args in self.steps:
+            if op is Op.CONST:
+                values.append(args[0])
+            elif op is Op.INPUT:
+                values.append(flat[args[0]])
+            else:
+                values.append(functions[op](*[values[arg] for arg in args]))
+        return [values[step] for step in self.results]
+
+    def verify(self) -> None:
+        """Check that the program is well formed; an error here is a mistake of ours."""
+        assert len(self.results) == sum(port.size for port in self.outputs)
+        n_inputs = sum(port.size for port in self.inputs)
+        for number, (op, *args) in enumerate(self.steps):
+            assert isinstance(op, Op)
+            assert len(args) == ARGUMENTS[op]
+            if op is Op.INPUT:
+                assert 0 <= args[0] < n_inputs
+            elif op is not Op.CONST:
+                assert all(0 <= arg < number for arg in args)
+        assert all(0 <= step < len(self.steps) for step in self.results)
+
+
+NUMPY_FUNCTIONS: dict[Op, Callable[..., Any]] = {
+    Op.ADD: lambda a, b: a + b,
+    Op.SUB: lambda a, b: a - b,
+    Op.MUL: lambda a, b: a * b,
+    Op.DIV: lambda a, b: a / b,
+    Op.NEG: lambda a: -a,
+    Op.SQRT: np.sqrt,
+    Op.SIN: np.sin,
+    Op.COS: np.cos,
+    Op.ATAN2: np.arctan2,
+    Op.LESS: lambda a, b: (a < b) * 1.0,
+    Op.SELECT: lambda c, a, b: np.where(c != 0, a, b),
+    Op.EXP: np.exp,
+    Op.LOG: np.log,
+    Op.LESS_EQUAL: lambda a, b: (a <= b) * 1.0,
+}
+
+
+def trace(
+    function: Callable[..., Any], inputs: Iterable[Port], output_names: Sequence[str]
+) -> Program:
+    """Run a function on arrays of expressions and keep what it did.
+
+    Args:
+        function: takes one array for each input and returns an array, or a tuple of arrays.
+        inputs: names and shapes of its arguments.
+        output_names: one for each array it returns.
+    """
+    ports = tuple(inputs)
+    graph = Graph()
+    returned = function(*(_input_array(graph, port) for port in ports))
+    arrays = returned if isinstance(returned, tuple) else (returned,)
+    flat = [graph.lifted(value) for array in arrays for value in np.asarray(array, object).flat]
+    outputs = tuple(
+        Port(name, tuple(np.shape(array))) for name, array in zip(output_names, arrays, strict=True)
+    )
+    return program_of(ports, outputs, flat, graph)
+
+
+def replayed(program: Program, graph: Graph, inputs: Sequence[Expr]) -> list[Expr]:
+    """The node of each step of a program, made again in a graph.
+
+    Args:
+        program: what to repeat.
+        graph: where the nodes go; its rules are applied once more.
+        inputs: the nodes to put for the numbers of all inputs, one after the other.
+    """
+    nodes: list[Expr] = []
+    for op, *args in program.steps:
+        if op is Op.CONST:
+            nodes.append(graph.constant(args[0]))
+        elif op is Op.INPUT:
+            nodes.append(inputs[args[0]])
+        else:
+            nodes.append(graph.apply(op, *[nodes[arg] for arg in args]))
+    return nodes
+
+
+def _input_array(graph: Graph, port: Port) -> Array:
+    array = np.empty(port.size, dtype=object)
+    for number in range(port.size):
+        array[number] = graph.input()
+    return array.reshape(port.shape)
+
+
+def program_of(
+    inputs: tuple[Port, ...], outputs: tuple[Port, ...], results: Sequence[Expr], graph: Graph
+) -> Program:
+    """The program of some nodes: what they need, renumbered without gaps.
+
+    Args:
+        inputs: names and shapes; their numbers are the inputs of the graph, in order.
+        outputs: names and shapes.
+        results: the node of each number of the outputs, one after the other.
+        graph: what the nodes belong to.
+    """
+    needed = bytearray(len(graph.nodes))
+    for node in results:
+        needed[node.index] = 1
+    for node in reversed(graph.nodes):
+        if needed[node.index] and node.op not in (Op.CONST, Op.INPUT):
+            for arg in node.args:
+                needed[arg.index] = 1
+    number: dict[int, int] = {}
+    steps: list[tuple[Any, ...]] = []
+    for node in graph.nodes:
+        if not needed[node.index]:
+            continue
+        number[node.index] = len(steps)
+        if node.op in (Op.CONST, Op.INPUT):
+            steps.append((node.op, *node.args))
+        else:
+            steps.append((node.op, *(number[arg.index] for arg in node.args)))
+    return Program(inputs, outputs, tuple(steps), tuple(number[node.index] for node in results))

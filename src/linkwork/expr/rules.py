@@ -1,0 +1,179 @@
+"""Algebra applied while expressions are made. The rule stands in the comment.
+
+Only rules that hold for every finite number and make the program no longer. A structural zero wins
+over what it multiplies: 0 x = 0.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+
+from linkwork.expr.node import Expr, Graph, Op
+
+
+def simplified(graph: Graph, op: Op, args: tuple[Expr, ...]) -> Expr:
+    """The node of an operation after the rules."""
+    if all(arg.op is Op.CONST for arg in args):
+        folded = _folded(op, *(arg.args[0] for arg in args))
+        if folded is not None:
+            return graph.constant(folded)
+    rule = _RULES.get(op)
+    return rule(graph, *args) if rule else graph.make(op, *args)
+
+
+def _folded(op: Op, *values: float) -> float | None:
+    """The value of an operation on constants, where it is a finite number."""
+    try:
+        value = _VALUES[op](*values)
+    except (ArithmeticError, ValueError):
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _has_all_digits(value: float) -> bool:
+    """Whether a constant is neither too large nor too small to be exact to rounding."""
+    return sys.float_info.min <= abs(value) <= sys.float_info.max
+
+
+def _is(node: Expr, value: float) -> bool:
+    return node.op is Op.CONST and node.args[0] == value
+
+
+def _negated(node: Expr) -> Expr | None:
+    """X of -x, or -c of a negative constant."""
+    if node.op is Op.NEG:
+        return node.args[0]
+    if node.op is Op.CONST and node.args[0] < 0:
+        return node.graph.constant(-node.args[0])
+    return None
+
+
+def _add(graph: Graph, a: Expr, b: Expr) -> Expr:
+    if _is(a, 0.0):  # 0 + b = b
+        return b
+    if _is(b, 0.0):  # a + 0 = a
+        return a
+    minus_b = _negated(b)
+    if minus_b is not None:  # a + (-b) = a - b
+        return _sub(graph, a, minus_b)
+    minus_a = _negated(a)
+    if minus_a is not None:  # (-a) + b = b - a
+        return _sub(graph, b, minus_a)
+    if a.index > b.index:  # a + b = b + a
+        a, b = b, a
+    return graph.make(Op.ADD, a, b)
+
+
+def _sub(graph: Graph, a: Expr, b: Expr) -> Expr:
+    if a is b:  # a - a = 0
+        return graph.constant(0.0)
+    if _is(b, 0.0):  # a - 0 = a
+        return a
+    if _is(a, 0.0):  # 0 - b = -b
+        return _neg(graph, b)
+    minus_b = _negated(b)
+    if minus_b is not None:  # a - (-b) = a + b
+        return _add(graph, a, minus_b)
+    if a.op is Op.NEG:  # (-a) - b = -(a + b)
+        return _neg(graph, _add(graph, a.args[0], b))
+    mirrored = graph.known(Op.SUB, b, a)
+    if mirrored is not None:  # a - b = -(b - a), if that is known already
+        return graph.make(Op.NEG, mirrored)
+    return graph.make(Op.SUB, a, b)
+
+
+def _mul(graph: Graph, a: Expr, b: Expr) -> Expr:
+    if a.op is not Op.CONST and b.op is Op.CONST:
+        a, b = b, a
+    if a.op is Op.CONST:
+        value = a.args[0]
+        if value == 0.0:  # 0 b = 0
+            return a
+        if value == 1.0:  # 1 b = b
+            return b
+        if value < 0:  # (-c) b = -(c b)
+            return _neg(graph, _mul(graph, graph.constant(-value), b))
+        if b.op is Op.MUL and b.args[0].op is Op.CONST:  # c (d b) = (c d) b
+            product = value * b.args[0].args[0]
+            if _has_all_digits(product):
+                return _mul(graph, graph.constant(product), b.args[1])
+    if a.op is Op.NEG:  # (-a) b = -(a b)
+        return _neg(graph, _mul(graph, a.args[0], b))
+    if b.op is Op.NEG:  # a (-b) = -(a b)
+        return _neg(graph, _mul(graph, a, b.args[0]))
+    if a.op is not Op.CONST and a.index > b.index:  # a b = b a
+        a, b = b, a
+    return graph.make(Op.MUL, a, b)
+
+
+def _div(graph: Graph, a: Expr, b: Expr) -> Expr:
+    if _is(a, 0.0):  # 0 / b = 0
+        return a
+    if b.op is Op.CONST and b.args[0] != 0.0:  # a / c = (1 / c) a
+        inverse = 1.0 / b.args[0]
+        if _has_all_digits(inverse):
+            return _mul(graph, graph.constant(inverse), a)
+    if a.op is Op.NEG:  # (-a) / b = -(a / b)
+        return _neg(graph, _div(graph, a.args[0], b))
+    if b.op is Op.NEG:  # a / (-b) = -(a / b)
+        return _neg(graph, _div(graph, a, b.args[0]))
+    return graph.make(Op.DIV, a, b)
+
+
+def _neg(graph: Graph, a: Expr) -> Expr:
+    if a.op is Op.CONST:
+        return graph.constant(-a.args[0])
+    if a.op is Op.NEG:  # -(-a) = a
+        return a.args[0]
+    if a.op is Op.SUB:  # -(a - b) = b - a, if that is known already
+        mirrored = graph.known(Op.SUB, a.args[1], a.args[0])
+        if mirrored is not None:
+            return mirrored
+    return graph.make(Op.NEG, a)
+
+
+def _sin(graph: Graph, a: Expr) -> Expr:
+    if a.op is Op.NEG:  # sin(-a) = -sin(a)
+        return _neg(graph, graph.make(Op.SIN, a.args[0]))
+    return graph.make(Op.SIN, a)
+
+
+def _cos(graph: Graph, a: Expr) -> Expr:
+    return graph.make(Op.COS, a.args[0] if a.op is Op.NEG else a)  # cos(-a) = cos(a)
+
+
+def _select(graph: Graph, condition: Expr, yes: Expr, no: Expr) -> Expr:
+    if condition.op is Op.CONST:
+        return yes if condition.args[0] else no
+    return yes if yes is no else graph.make(Op.SELECT, condition, yes, no)
+
+
+_RULES: dict[Op, Callable[..., Expr]] = {
+    Op.ADD: _add,
+    Op.SUB: _sub,
+    Op.MUL: _mul,
+    Op.DIV: _div,
+    Op.NEG: _neg,
+    Op.SIN: _sin,
+    Op.COS: _cos,
+    Op.SELECT: _select,
+}
+
+_VALUES: dict[Op, Callable[..., float]] = {
+    Op.ADD: lambda a, b: a + b,
+    Op.SUB: lambda a, b: a - b,
+    Op.MUL: lambda a, b: a * b,
+    Op.DIV: lambda a, b: a / b,
+    Op.NEG: lambda a: -a,
+    Op.SQRT: math.sqrt,
+    Op.SIN: math.sin,
+    Op.COS: math.cos,
+    Op.ATAN2: math.atan2,
+    Op.LESS: lambda a, b: float(a < b),
+    Op.SELECT: lambda c, a, b: a if c else b,
+    Op.EXP: math.exp,
+    Op.LOG: math.log,
+    Op.LESS_EQUAL: lambda a, b: float(a <= b),
+}

@@ -1,0 +1,390 @@
+/* Calls compiled functions on NumPy arrays with as little ado as possible.
+ *
+ * A Call knows the sizes of its inputs and the shapes of its outputs. Called with arrays that fit as they
+ * are (float, C-contiguous, one row each, or the same number of rows each), it runs the compiled code at
+ * once. Everything else, keyword arguments too, goes to the `slow` callable, which is Python.
+ *
+ * The compiled code has the signature  void f(inputs, outputs, strides, rows)  of expr/emit_llvm.py.
+ */
+#define PY_SSIZE_T_CLEAN
+#define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
+#include <Python.h>
+#include <numpy/arrayobject.h>
+#include <math.h>
+#include <stddef.h>
+
+#define MOST_PORTS 32
+#define MOST_AXES 4
+#define MOST_UNITS 64
+
+typedef void (*function_t)(void *const *, void *const *, const npy_int64 *, npy_int64);
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    function_t one;          /* a row at a time */
+    function_t many;         /* `width` rows at a time; may be NULL */
+    npy_intp width;
+    int n_in, n_out, type, n_units;
+    npy_intp in_size[MOST_PORTS];
+    npy_intp out_size[MOST_PORTS];
+    int out_axes[MOST_PORTS];
+    npy_intp out_shape[MOST_PORTS][MOST_AXES];
+    struct { int input; npy_intp offset, count; } units[MOST_UNITS]; /* numbers of norm 1 */
+    int finite;              /* whether outputs that are not finite go to `slow`, which says why */
+    npy_intp most_rows;      /* more rows than this go to `slow`, which shares them out */
+    PyObject *slow;          /* what to call when arrays do not fit as they are */
+    PyObject *keep;          /* keeps the compiled code alive */
+    PyObject *dict;
+} Call;
+
+static size_t item_size(const Call *self) { return self->type == NPY_DOUBLE ? 8 : 4; }
+
+/* Whether the quaternions and (cos, sin) pairs of a row have norm 1, to rounding. */
+static int row_is_unit(const Call *self, void *const *in)
+{
+    for (int k = 0; k < self->n_units; k++) {
+        double sum = 0.0;
+        npy_intp start = self->units[k].offset, end = start + self->units[k].count;
+        if (self->type == NPY_DOUBLE) {
+            const double *row = (const double *)in[self->units[k].input];
+            for (npy_intp i = start; i < end; i++) sum += row[i] * row[i];
+            if (fabs(sum - 1.0) > 1e-14) return 0;  /* NaN passes: NaN in, NaN out */
+        } else {
+            const float *row = (const float *)in[self->units[k].input];
+            for (npy_intp i = start; i < end; i++) sum += (double)row[i] * row[i];
+            if (fabs(sum - 1.0) > 1e-6) return 0;
+        }
+    }
+    return 1;
+}
+
+static int rows_are_unit(const Call *self, void *const *in, const npy_int64 *stride, npy_intp rows)
+{
+    void *at[MOST_PORTS];
+    if (self->n_units == 0) return 1;
+    for (npy_intp row = 0; row < rows; row++) {
+        for (int k = 0; k < self->n_in; k++)
+            at[k] = (char *)in[k] + (size_t)(row * stride[k]) * item_size(self);
+        if (!row_is_unit(self, at)) return 0;
+    }
+    return 1;
+}
+
+/* Run without the GIL. Faster functions may be taken over meanwhile; the old ones stay until done. */
+static void run(const Call *self, void *const *in, void *const *out, const npy_int64 *stride,
+                npy_intp rows)
+{
+    function_t one = self->one, many = self->many;
+    npy_intp whole = many ? rows - rows % self->width : 0;
+    PyObject *keep = self->keep;
+    Py_XINCREF(keep);
+    Py_BEGIN_ALLOW_THREADS
+    if (whole) many(in, out, stride, whole);
+    if (rows > whole) {
+        void *in_rest[MOST_PORTS], *out_rest[MOST_PORTS];
+        size_t item = item_size(self);
+        for (int k = 0; k < self->n_in; k++)
+            in_rest[k] = (char *)in[k] + (size_t)(whole * stride[k]) * item;
+        for (int k = 0; k < self->n_out; k++)
+            out_rest[k] = (char *)out[k] + (size_t)(whole * self->out_size[k]) * item;
+        one(in_rest, out_rest, stride, rows - whole);
+    }
+    Py_END_ALLOW_THREADS
+    Py_XDECREF(keep);
+}
+
+static int all_finite(const Call *self, void *const *out, npy_intp rows)
+{
+    for (int k = 0; k < self->n_out; k++) {
+        npy_intp count = rows * self->out_size[k];
+        for (npy_intp i = 0; i < count; i++) {
+            double value = self->type == NPY_DOUBLE ? ((double *)out[k])[i] : ((float *)out[k])[i];
+            if (!isfinite(value)) return 0;
+        }
+    }
+    return 1;
+}
+
+/* New output arrays, batched if rows >= 0; a single one comes without a tuple. */
+static PyObject *new_outputs(const Call *self, npy_intp rows, void **out)
+{
+    PyObject *tuple = self->n_out == 1 ? NULL : PyTuple_New(self->n_out);
+    if (self->n_out != 1 && !tuple) return NULL;
+    for (int k = 0; k < self->n_out; k++) {
+        npy_intp shape[MOST_AXES + 1];
+        int axes = 0;
+        if (rows >= 0) shape[axes++] = rows;
+        for (int i = 0; i < self->out_axes[k]; i++) shape[axes++] = self->out_shape[k][i];
+        PyObject *array = PyArray_SimpleNew(axes, shape, self->type);
+        if (!array) {
+            Py_XDECREF(tuple);
+            return NULL;
+        }
+        out[k] = PyArray_DATA((PyArrayObject *)array);
+        if (self->n_out == 1) return array;
+        PyTuple_SET_ITEM(tuple, k, array);
+    }
+    return tuple;
+}
+
+static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t nargsf,
+                             PyObject *names)
+{
+    Call *self = (Call *)callable;
+    Py_ssize_t count = PyVectorcall_NARGS(nargsf);
+    void *in[MOST_PORTS], *out[MOST_PORTS];
+    npy_int64 stride[MOST_PORTS];
+    npy_intp rows = -2;  /* -1: a single row without a batch axis */
+    if (!self->one || names || count != self->n_in) goto slow;
+    for (int k = 0; k < self->n_in; k++) {
+        if (!PyArray_CheckExact(args[k])) goto slow;
+        PyArrayObject *array = (PyArrayObject *)args[k];
+        int axes = PyArray_NDIM(array);
+        if (PyArray_TYPE(array) != self->type || !PyArray_ISCARRAY_RO(array)) goto slow;
+        if (axes < 1 || axes > 2 || PyArray_DIM(array, axes - 1) != self->in_size[k]) goto slow;
+        npy_intp here = axes == 1 ? -1 : PyArray_DIM(array, 0);
+        if (rows == -2) rows = here;
+        if (here != rows) goto slow;
+        in[k] = PyArray_DATA(array);
+        stride[k] = self->in_size[k];
+    }
+    if (rows == -2 || rows > self->most_rows) goto slow;
+    if (!rows_are_unit(self, in, stride, rows < 0 ? 1 : rows)) goto slow;
+    PyObject *result = new_outputs(self, rows, out);
+    if (!result) return NULL;
+    if (rows < 0) {
+        self->one(in, out, stride, 1);
+    } else {
+        run(self, in, out, stride, rows);
+    }
+    if (self->finite && !all_finite(self, out, rows < 0 ? 1 : rows)) {
+        Py_DECREF(result);
+        goto slow;
+    }
+    return result;
+slow:
+    if (!self->slow) {
+        PyErr_SetString(PyExc_RuntimeError, "the call has no slow path");
+        return NULL;
+    }
+    return PyObject_Vectorcall(self->slow, args, nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET, names);
+}
+
+/* rows(inputs, strides, outputs, start, stop): run on a range of rows of arrays that were checked. */
+static PyObject *call_rows(PyObject *callable, PyObject *args)
+{
+    Call *self = (Call *)callable;
+    PyObject *inputs, *strides, *outputs;
+    Py_ssize_t start, stop;
+    void *in[MOST_PORTS], *out[MOST_PORTS];
+    npy_int64 stride[MOST_PORTS];
+    size_t item = item_size(self);
+    if (!PyArg_ParseTuple(args, "O!O!O!nn", &PyTuple_Type, &inputs, &PyTuple_Type, &strides,
+                          &PyTuple_Type, &outputs, &start, &stop))
+        return NULL;
+    if (!self->one || PyTuple_GET_SIZE(inputs) != self->n_in
+        || PyTuple_GET_SIZE(strides) != self->n_in || PyTuple_GET_SIZE(outputs) != self->n_out
+        || start < 0 || stop < start) {
+        PyErr_SetString(PyExc_ValueError, "rows: arguments that do not fit the function");
+        return NULL;
+    }
+    for (int k = 0; k < self->n_in; k++) {
+        PyObject *array = PyTuple_GET_ITEM(inputs, k);
+        stride[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(strides, k));
+        if (stride[k] == -1 && PyErr_Occurred()) return NULL;
+        if (!PyArray_Check(array) || PyArray_TYPE((PyArrayObject *)array) != self->type
+            || !PyArray_ISCARRAY_RO((PyArrayObject *)array)
+            || (stride[k] != 0 && stride[k] != self->in_size[k])
+            || PyArray_SIZE((PyArrayObject *)array) < (stride[k] ? stop : 1) * self->in_size[k]) {
+            PyErr_SetString(PyExc_ValueError, "rows: an input that does not fit the function");
+            return NULL;
+        }
+        in[k] = (char *)PyArray_DATA((PyArrayObject *)array) + (size_t)(start * stride[k]) * item;
+    }
+    for (int k = 0; k < self->n_out; k++) {
+        PyObject *array = PyTuple_GET_ITEM(outputs, k);
+        if (!PyArray_Check(array) || PyArray_TYPE((PyArrayObject *)array) != self->type
+            || !PyArray_ISCARRAY((PyArrayObject *)array)
+            || PyArray_SIZE((PyArrayObject *)array) < stop * self->out_size[k]) {
+            PyErr_SetString(PyExc_ValueError, "rows: an output that does not fit the function");
+            return NULL;
+        }
+        out[k] = (char *)PyArray_DATA((PyArrayObject *)array)
+                 + (size_t)(start * self->out_size[k]) * item;
+    }
+    run(self, in, out, stride, stop - start);
+    Py_RETURN_NONE;
+}
+
+/* use(one, many, width, keep): take these functions from now on. */
+static PyObject *call_use(PyObject *callable, PyObject *args)
+{
+    Call *self = (Call *)callable;
+    unsigned long long one, many;
+    Py_ssize_t width;
+    PyObject *keep;
+    if (!PyArg_ParseTuple(args, "KKnO", &one, &many, &width, &keep)) return NULL;
+    if (width < 1) {
+        PyErr_SetString(PyExc_ValueError, "use: the width must be at least 1");
+        return NULL;
+    }
+    Py_INCREF(keep);
+    PyObject *old = self->keep;
+    self->one = (function_t)(uintptr_t)one;
+    self->many = (function_t)(uintptr_t)many;
+    self->width = width;
+    self->keep = keep;
+    Py_XDECREF(old);
+    Py_RETURN_NONE;
+}
+
+static int parse_shapes(Call *self, PyObject *shapes)
+{
+    for (int k = 0; k < self->n_out; k++) {
+        PyObject *shape = PyTuple_GET_ITEM(shapes, k);
+        if (!PyTuple_Check(shape) || PyTuple_GET_SIZE(shape) > MOST_AXES) return -1;
+        self->out_axes[k] = (int)PyTuple_GET_SIZE(shape);
+        self->out_size[k] = 1;
+        for (int i = 0; i < self->out_axes[k]; i++) {
+            self->out_shape[k][i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+            if (self->out_shape[k][i] < 0) return -1;
+            self->out_size[k] *= self->out_shape[k][i];
+        }
+    }
+    return 0;
+}
+
+static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+    Call *self = (Call *)object;
+    static char *names[] = {"in_sizes", "out_shapes", "units", "single_precision", "finite",
+                            "most_rows", "slow", NULL};
+    PyObject *sizes, *shapes, *units, *slow;
+    int single, finite;
+    Py_ssize_t most_rows;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!ppnO", names, &PyTuple_Type, &sizes,
+                                     &PyTuple_Type, &shapes, &PyTuple_Type, &units, &single,
+                                     &finite, &most_rows, &slow))
+        return -1;
+    if (PyTuple_GET_SIZE(sizes) > MOST_PORTS || PyTuple_GET_SIZE(shapes) > MOST_PORTS
+        || PyTuple_GET_SIZE(shapes) < 1) {
+        PyErr_Format(PyExc_ValueError, "at most %d inputs and outputs, at least one output",
+                     MOST_PORTS);
+        return -1;
+    }
+    self->n_in = (int)PyTuple_GET_SIZE(sizes);
+    self->n_out = (int)PyTuple_GET_SIZE(shapes);
+    for (int k = 0; k < self->n_in; k++) {
+        self->in_size[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(sizes, k));
+        if (self->in_size[k] < 0) return -1;
+    }
+    if (parse_shapes(self, shapes) < 0) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "out_shapes: not understood");
+        return -1;
+    }
+    self->n_units = (int)PyTuple_GET_SIZE(units);
+    self->most_rows = most_rows;
+    if (self->n_units > MOST_UNITS) {  /* too many to look at here: Python looks at all of them */
+        self->n_units = 0;
+        self->most_rows = -2;
+    }
+    for (int k = 0; k < self->n_units; k++) {
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(units, k), "inn", &self->units[k].input,
+                              &self->units[k].offset, &self->units[k].count))
+            return -1;
+        if (self->units[k].input < 0 || self->units[k].input >= self->n_in
+            || self->units[k].offset < 0 || self->units[k].count < 1
+            || self->units[k].offset + self->units[k].count > self->in_size[self->units[k].input]) {
+            PyErr_SetString(PyExc_ValueError, "units: outside of the inputs");
+            return -1;
+        }
+    }
+    self->finite = finite;
+    self->type = single ? NPY_FLOAT : NPY_DOUBLE;
+    self->width = 1;
+    self->vectorcall = call_vector;
+    Py_INCREF(slow);
+    Py_XSETREF(self->slow, slow);
+    return 0;
+}
+
+static int call_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Call *self = (Call *)object;
+    Py_VISIT(self->slow);
+    Py_VISIT(self->keep);
+    Py_VISIT(self->dict);
+    return 0;
+}
+
+static int call_clear(PyObject *object)
+{
+    Call *self = (Call *)object;
+    self->one = self->many = NULL;
+    Py_CLEAR(self->slow);
+    Py_CLEAR(self->keep);
+    Py_CLEAR(self->dict);
+    return 0;
+}
+
+static void call_dealloc(PyObject *object)
+{
+    PyObject_GC_UnTrack(object);
+    call_clear(object);
+    Py_TYPE(object)->tp_free(object);
+}
+
+static PyObject *call_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    Call *self = (Call *)type->tp_alloc(type, 0);
+    (void)args;
+    (void)kwargs;
+    if (self) self->vectorcall = call_vector;
+    return (PyObject *)self;
+}
+
+static PyMethodDef call_methods[] = {
+    {"rows", call_rows, METH_VARARGS,
+     "rows(inputs, strides, outputs, start, stop): run on a range of rows, without the GIL."},
+    {"use", call_use, METH_VARARGS,
+     "use(one, many, width, keep): call the functions at these addresses from now on."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyTypeObject CallType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "linkwork.kernel._call.Call",
+    .tp_doc = "Calls a compiled function on NumPy arrays.",
+    .tp_basicsize = sizeof(Call),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC
+                | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_vectorcall_offset = offsetof(Call, vectorcall),
+    .tp_dictoffset = offsetof(Call, dict),
+    .tp_call = PyVectorcall_Call,
+    .tp_new = call_new,
+    .tp_init = call_init,
+    .tp_dealloc = call_dealloc,
+    .tp_traverse = call_traverse,
+    .tp_clear = call_clear,
+    .tp_methods = call_methods,
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_call", "Calls compiled functions on NumPy arrays.", -1, NULL,
+};
+
+PyMODINIT_FUNC PyInit__call(void)
+{
+    import_array();
+    if (PyType_Ready(&CallType) < 0) return NULL;
+    PyObject *self = PyModule_Create(&module);
+    if (!self) return NULL;
+    Py_INCREF(&CallType);
+    if (PyModule_AddObject(self, "Call", (PyObject *)&CallType) < 0) {
+        Py_DECREF(&CallType);
+        Py_DECREF(self);
+        return NULL;
+    }
+    return self;
+}

@@ -1,0 +1,75 @@
+"""`Call` without a compiler: what the C extension does, through ctypes, microseconds slower."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+from linkwork.arrays import Array
+
+_SIGNATURE = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64
+)
+
+
+class Call:
+    """Calls a compiled function on NumPy arrays."""
+
+    def __init__(  # noqa: PLR0917 - as the C extension
+        self,
+        in_sizes: tuple[int, ...],
+        out_shapes: tuple[tuple[int, ...], ...],
+        units: tuple[tuple[int, int, int], ...],
+        single_precision: bool,
+        finite: bool,
+        most_rows: int,
+        slow: Callable[..., Any],
+    ) -> None:
+        del out_shapes, units, finite, most_rows
+        self._in_sizes = in_sizes
+        self._item = 4 if single_precision else 8
+        self._slow = slow
+        self._one: Any = None
+        self._many: Any = None
+        self._width = 1
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the compiled function."""
+        return self._slow(*args, **kwargs)
+
+    def use(self, one: int, many: int, width: int, keep: object) -> None:
+        """Call the functions at these addresses from now on."""
+        self._keep = keep
+        self._one = _SIGNATURE(one)
+        self._many = _SIGNATURE(many) if many else None
+        self._width = width
+
+    def rows(
+        self,
+        inputs: tuple[Array, ...],
+        strides: tuple[int, ...],
+        outputs: tuple[Array, ...],
+        start: int,
+        stop: int,
+    ) -> None:
+        """Run on a range of rows, without the GIL."""
+        keep, one, many = self._keep, self._one, self._many
+        middle = stop - (stop - start) % self._width if many else start
+        for function, first, last in ((many, start, middle), (one, middle, stop)):
+            if last > first:
+                ins = [
+                    array.ctypes.data + first * stride * self._item
+                    for array, stride in zip(inputs, strides, strict=True)
+                ]
+                outs = [
+                    array.ctypes.data + first * (array.size // max(len(array), 1)) * self._item
+                    for array in outputs
+                ]
+                function(
+                    (ctypes.c_void_p * len(ins))(*ins),
+                    (ctypes.c_void_p * len(outs))(*outs),
+                    (ctypes.c_int64 * len(strides))(*strides),
+                    last - first,
+                )
+        del keep

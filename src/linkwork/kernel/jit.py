@@ -1,0 +1,80 @@
+"""LLVM IR to machine code, and machine code to functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+FAST, QUICK = 1, 0  # levels of code generation: runs fast, or is made quickly
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What code is made for."""
+
+    cpu: str
+    features: str
+    triple: str
+    llvm: str
+    lanes: int  # doubles in a vector register
+
+    @property
+    def name(self) -> str:
+        """A text that differs where code might."""
+        return "|".join((self.cpu, self.features, self.triple, self.llvm))
+
+
+@cache
+def this_machine() -> Machine:
+    """The machine we are on."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features()
+    lanes = 8 if features.get("avx512f") else 4 if features.get("avx2") else 2
+    version = ".".join(map(str, llvm.llvm_version_info))
+    triple = llvm.get_process_triple()
+    return Machine(llvm.get_host_cpu_name(), features.flatten(), triple, version, lanes)
+
+
+def compiled(ir: str, level: int = FAST) -> bytes:
+    """Machine code of a module, as an object file."""
+    import llvmlite.binding as llvm
+
+    machine = this_machine()
+    module = llvm.parse_assembly(ir)
+    module.verify()
+    return _target_machine(machine, level).emit_object(module)
+
+
+class Code:
+    """Machine code in memory; it stays as long as this object."""
+
+    def __init__(self, data: bytes) -> None:
+        import llvmlite.binding as llvm
+
+        empty = llvm.parse_assembly("")
+        empty.triple = this_machine().triple
+        self._engine: Any = llvm.create_mcjit_compiler(empty, _target_machine(this_machine(), FAST))
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+        self._engine.finalize_object()
+
+    def address(self, name: str) -> int:
+        """Where a function starts."""
+        return self._engine.get_function_address(name)
+
+
+def _target_machine(machine: Machine, level: int) -> Any:
+    import llvmlite.binding as llvm
+
+    target = llvm.Target.from_triple(machine.triple)
+    return target.create_target_machine(
+        cpu=machine.cpu,
+        features=machine.features,
+        opt=level,
+        reloc="pic",
+        codemodel="small",
+        jit=True,
+    )

@@ -1,0 +1,348 @@
+"""The robot as a whole: against sums over its links, derivatives, the mass matrix, and Pinocchio.
+
+Derivatives are taken by complex steps, without a difference of nearby numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.algorithms import centroidal, dynamics, frames, kinematics
+from linkwork.algorithms.base import REPRESENTATIONS
+from linkwork.algorithms.skeleton import skeleton_of
+from linkwork.expr.program import NUMPY_FUNCTIONS, Port, trace
+from linkwork.model.joint_motion import position_jacobian
+from models_for_tests import MOVING_KINDS, assert_close, random_model, random_q
+from real_robots import ROBOT_FILES, label, load_quietly
+from spatial_helpers import pin
+
+STEP = 1e-100
+SEEDS = range(8)
+GRAVITY = (0.3, -0.2, -9.7)
+REAL = [
+    ("talos_data/talos_reduced", True),
+    ("anymal_b_simple_description/anymal", True),
+    ("iCubGenova04/model", True),
+    ("tiago_description/tiago", True),
+    ("tiago_description/tiago", False),
+    ("panda_description/panda", False),
+]
+every_representation = pytest.mark.parametrize("velocity", REPRESENTATIONS)
+floating_or_not = pytest.mark.parametrize("floating", [True, False])
+
+
+class Case:
+    """A robot seen from some base, somewhere and moving."""
+
+    def __init__(self, model, rng, *, floating, base=None):
+        self.model = model
+        self.layout = lw.Layout(model, floating=floating)
+        self.tree = lw.tree_from(model, base)
+        self.skeleton = skeleton_of(self.tree, self.layout)
+        self.q = random_q(self.layout, rng)
+        self.nu = rng.normal(size=self.layout.nv)
+
+    def at(self, function, **options):
+        """What a function of the configuration gives."""
+        return np.array(function(self.skeleton, list(self.q), **options), dtype=float)
+
+    def moving(self, function, **options):
+        """What a function of the configuration and the velocity gives."""
+        found = function(self.skeleton, list(self.q), list(self.nu), **options)
+        return np.array(found, dtype=float)
+
+
+def random_case(seed, *, floating, **options):
+    rng = np.random.default_rng(seed)
+    model = random_model(rng, 14, **options)
+    return Case(model, rng, floating=floating, base=str(rng.choice(model.frame_names)))
+
+
+def wedge(v):
+    return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
+
+
+def base_pose(case):
+    """Rotation and position of the base."""
+    if not case.layout.floating:
+        return np.eye(3), np.zeros(3)
+    return pin.Quaternion(*case.q[3:7].tolist()).toRotationMatrix(), case.q[:3]
+
+
+def base_X(case, velocity):
+    """(6, 6) that takes the base's numbers to its velocity in its own axes."""
+    R, o = base_pose(case)
+    X = np.zeros((6, 6))
+    X[:3, :3] = X[3:, 3:] = np.eye(3) if velocity == "body" else R.T
+    if velocity == "inertial":
+        X[:3, 3:] = -R.T @ wedge(o)
+    return X
+
+
+def rate_of_q(case, velocity):
+    """q_dot: each joint by its position Jacobian, the base by what its six numbers mean."""
+    layout, q, nu = case.layout, case.q, case.nu
+    q_dot = np.zeros(layout.nq)
+    for name in layout.joint_names:
+        rates = position_jacobian(layout.model.joint(name), q[layout.q[name]])
+        q_dot[layout.q[name]] = rates @ nu[layout.nu[name]]
+    if layout.floating:
+        twist = base_X(case, velocity) @ nu[:6]
+        q_dot[:3] = base_pose(case)[0] @ twist[:3]
+        w, x, y, z = q[3:7] / 2
+        q_dot[3:7] = np.array([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]]) @ twist[3:]
+    return q_dot
+
+
+def links_in_the_world(case, velocity):
+    """Mass, CoM, its velocity, world tensor and angular velocity of each link."""
+    poses = kinematics.frame_poses(case.tree, case.layout, case.q)
+    for link in case.model.links:
+        frame = case.model.frame_index(link.name)
+        R, o = poses[frame, :3, :3], poses[frame, :3, 3]
+        v, w = np.split(case.moving(frames.frame_velocity, frame=frame, velocity=velocity), 2)
+        if velocity == "body":
+            v, w = R @ v, R @ w
+        if velocity == "inertial":
+            v = v + np.cross(w, o)
+        arm = R @ np.array(link.inertia.com)
+        tensor = R @ link.inertia.matrix() @ R.T
+        yield link.inertia.mass, o + arm, v + np.cross(w, arm), tensor, w
+
+
+def summed(case, velocity):
+    """Mass, CoM, its velocity, angular momentum about it and kinetic energy, link by link."""
+    links = list(links_in_the_world(case, velocity))
+    mass = sum(m for m, *_ in links)
+    com = sum(m * c for m, c, *_ in links) / mass
+    com_dot = sum(m * v for m, _, v, *_ in links) / mass
+    angular = sum(np.cross(c - com, m * v) + inertia @ w for m, c, v, inertia, w in links)
+    energy = sum(m * v @ v + w @ inertia @ w for m, _, v, inertia, w in links) / 2
+    return mass, com, com_dot, angular, energy
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@floating_or_not
+@every_representation
+def test_a_robot_is_the_sum_of_its_links(seed, floating, velocity):
+    case = random_case(seed, floating=floating)
+    mass, com, com_dot, angular, energy = summed(case, velocity)
+    back = base_pose(case)[0].T if velocity == "body" else np.eye(3)
+
+    assert_close(centroidal.total_mass(case.skeleton), mass, rtol=1e-14)
+    assert_close(case.at(centroidal.com), com, rtol=1e-13)
+    assert_close(case.moving(centroidal.com_velocity, velocity=velocity), com_dot, rtol=1e-13)
+    assert_close(
+        case.moving(centroidal.centroidal_momentum, velocity=velocity),
+        np.concatenate([back @ com_dot * mass, back @ angular]),
+        rtol=1e-13,
+    )
+    assert_close(case.moving(centroidal.kinetic_energy, velocity=velocity), energy, rtol=1e-13)
+    assert_close(
+        case.at(centroidal.potential_energy, gravity=GRAVITY), -mass * com @ GRAVITY, rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@floating_or_not
+@every_representation
+def test_matrices_take_nu_to_what_they_are_named_for(seed, floating, velocity):
+    case = random_case(seed, floating=floating)
+
+    J = case.at(centroidal.com_jacobian, velocity=velocity)
+    A = case.at(centroidal.centroidal_momentum_matrix, velocity=velocity)
+
+    assert_close(J @ case.nu, case.moving(centroidal.com_velocity, velocity=velocity), 1e-13)
+    momentum = case.moving(centroidal.centroidal_momentum, velocity=velocity)
+    assert_close(A @ case.nu, momentum, rtol=1e-13)
+    back = base_pose(case)[0].T if velocity == "body" else np.eye(3)
+    assert_close(A[:3], centroidal.total_mass(case.skeleton) * back @ J, rtol=1e-13)
+
+
+@pytest.mark.parametrize("kind", MOVING_KINDS)
+@floating_or_not
+@every_representation
+def test_matrices_of_chains_of_one_kind_give_sums_over_links(kind, floating, velocity):
+    """Where an error of that kind has nowhere to hide."""
+    case = random_case(3, floating=floating, kinds=[kind])
+    mass, com, com_dot, angular, _ = summed(case, velocity)
+    back = base_pose(case)[0].T if velocity == "body" else np.eye(3)
+
+    J = case.at(centroidal.com_jacobian, velocity=velocity)
+    A = case.at(centroidal.centroidal_momentum_matrix, velocity=velocity)
+
+    assert_close(case.at(centroidal.com), com, rtol=1e-13)
+    assert_close(J @ case.nu, com_dot, rtol=1e-13)
+    expected = np.concatenate([back @ com_dot * mass, back @ angular])
+    assert_close(A @ case.nu, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@floating_or_not
+@every_representation
+def test_com_velocity_is_the_derivative_of_the_com(seed, floating, velocity):
+    case = random_case(seed, floating=floating)
+    q = case.q + 1j * STEP * rate_of_q(case, velocity)
+
+    expected = np.array(centroidal.com(case.skeleton, list(q)), dtype=complex).imag / STEP
+
+    assert_close(case.moving(centroidal.com_velocity, velocity=velocity), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@floating_or_not
+@every_representation
+def test_kinetic_energy_and_momentum_are_those_of_the_mass_matrix(seed, floating, velocity):
+    case = random_case(seed, floating=floating)
+    M = case.at(dynamics.mass_matrix, velocity=velocity)
+
+    energy = case.moving(centroidal.kinetic_energy, velocity=velocity)
+
+    assert_close(energy, case.nu @ M @ case.nu / 2, rtol=1e-12)
+    if floating:
+        momentum = case.moving(centroidal.momentum, velocity=velocity)
+        assert_close(momentum, (M @ case.nu)[:6], rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@floating_or_not
+def test_momentum_changes_its_numbers_as_a_wrench_does(seed, floating):
+    case = random_case(seed, floating=floating)
+    in_body = case.nu.copy()
+    momentum = case.moving(centroidal.momentum, velocity="body")
+    for velocity in ("mixed", "inertial"):
+        X = base_X(case, velocity)
+        if floating:
+            case.nu = in_body.copy()
+            case.nu[:6] = np.linalg.solve(X, in_body[:6])
+
+        found = case.moving(centroidal.momentum, velocity=velocity)
+
+        assert_close(found, X.T @ momentum, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@floating_or_not
+@every_representation
+def test_momentum_about_the_base_and_about_the_com_are_one(seed, floating, velocity):
+    case = random_case(seed, floating=floating)
+    R, o = base_pose(case)
+    point = o if velocity != "inertial" else np.zeros(3)
+    arm = case.at(centroidal.com) - point
+    if velocity == "body":
+        arm = R.T @ arm
+
+    about_com = case.moving(centroidal.centroidal_momentum, velocity=velocity)
+    about_point = case.moving(centroidal.momentum, velocity=velocity)
+
+    moved = about_com[3:] + np.cross(arm, about_com[:3])
+    assert_close(about_point, np.concatenate([about_com[:3], moved]), rtol=1e-12)
+
+
+@floating_or_not
+@every_representation
+def test_power_of_gravity_is_what_potential_energy_loses(floating, velocity, rng):
+    case = random_case(5, floating=floating)
+    q = case.q + 1j * STEP * rate_of_q(case, velocity)
+    energy = centroidal.potential_energy(case.skeleton, list(q), gravity=GRAVITY)
+    options = {"gravity": GRAVITY, "velocity": velocity}
+
+    force = dynamics.inverse_dynamics(case.skeleton, list(case.q), None, None, **options)
+
+    assert_close(np.array(force, dtype=float) @ case.nu, energy.imag / STEP, rtol=1e-12)
+
+
+@floating_or_not
+@every_representation
+def test_batches_and_traced_programs_give_what_single_calls_give(floating, velocity, rng):
+    case = random_case(11, floating=floating)
+    skeleton = case.skeleton
+
+    def function(q, nu):
+        q, nu = tuple(q), tuple(nu)
+        J = centroidal.com_jacobian(skeleton, q, velocity=velocity)
+        A = centroidal.centroidal_momentum_matrix(skeleton, q, velocity=velocity)
+        return [
+            *centroidal.com(skeleton, q),
+            *centroidal.com_velocity(skeleton, q, nu, velocity=velocity),
+            *centroidal.momentum(skeleton, q, nu, velocity=velocity),
+            *centroidal.centroidal_momentum(skeleton, q, nu, velocity=velocity),
+            centroidal.kinetic_energy(skeleton, q, nu, velocity=velocity),
+            centroidal.potential_energy(skeleton, q, gravity=GRAVITY),
+            *(x for row in J + A for x in row),
+        ]
+
+    q, nu = random_q(case.layout, rng, (5,)), rng.normal(size=(5, case.layout.nv))
+    program = trace(
+        lambda q, nu: np.array(function(q, nu), dtype=object),
+        [Port("q", (case.layout.nq,)), Port("nu", (case.layout.nv,))],
+        ["all"],
+    )
+    program.verify()
+    single = np.array([function(*row) for row in zip(q, nu, strict=True)], dtype=float)
+
+    for found in (function(q.T, nu.T), program.run(q.T, nu.T, functions=NUMPY_FUNCTIONS)):
+        whole = np.stack(np.broadcast_arrays(*found), axis=-1)
+        assert_close(np.broadcast_to(whole, single.shape), single, rtol=1e-13)
+
+
+def test_a_robot_without_mass_has_no_com_but_has_energies():
+    builder = lw.ModelBuilder("ghost")
+    builder.add_link("base")
+    builder.add_link("tip")
+    builder.add_joint("hinge", "revolute", "base", "tip")
+    case = Case(builder.build(), np.random.default_rng(0), floating=True)
+
+    for function in (centroidal.com_jacobian, centroidal.centroidal_momentum_matrix):
+        with pytest.raises(lw.ModelError) as caught:
+            case.at(function, velocity="mixed")
+        assert str(caught.value) == "the robot: has no mass, and so no centre of mass"
+    with pytest.raises(lw.ModelError):
+        case.at(centroidal.com)
+
+    assert case.at(centroidal.potential_energy, gravity=GRAVITY) == 0.0
+    assert case.moving(centroidal.kinetic_energy, velocity="mixed") == 0.0
+    assert not case.moving(centroidal.momentum, velocity="inertial").any()
+
+
+@pytest.mark.parametrize(("name", "floating"), REAL)
+@every_representation
+def test_real_robots_are_as_a_whole_what_pinocchio_says(name, floating, velocity):
+    path = next(path for path in ROBOT_FILES if label(path) == name)
+    case = Case(load_quietly(path, mimic=False), np.random.default_rng(7), floating=floating)
+    layout, q = case.layout, case.q
+    # with a fixed base, Pinocchio leaves the base's mass out of account: its base floats, at rest
+    there = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
+    there.gravity.linear = np.array(GRAVITY)
+    data, q_pin, T = there.createData(), pin.neutral(there), np.zeros((there.nv, layout.nv))
+    if floating:
+        q_pin[:3], q_pin[3:6], q_pin[6] = q[:3], q[4:7], q[3]
+        T[:6, :6] = base_X(case, velocity)
+    for joint in layout.joint_names:
+        other = there.joints[there.getJointId(joint)]
+        angle = q[layout.q[joint]][0]
+        both = [angle] if other.nq == 1 else [np.cos(angle), np.sin(angle)]
+        q_pin[other.idx_q : other.idx_q + other.nq] = both
+        T[other.idx_v, layout.nu[joint].start] = 1.0
+    v_pin = T @ case.nu
+    pin.ccrba(there, data, q_pin, v_pin)
+    pin.jacobianCenterOfMass(there, data, q_pin)
+    pin.centerOfMass(there, data, q_pin, v_pin)
+    back = base_pose(case)[0].T if velocity == "body" else np.eye(3)
+    turn = np.kron(np.eye(2), back)
+    options = {"velocity": velocity}
+
+    A = case.at(centroidal.centroidal_momentum_matrix, **options)
+    assert_close(centroidal.total_mass(case.skeleton), data.mass[0], rtol=1e-13)
+    assert_close(case.at(centroidal.com), data.com[0], rtol=1e-12)
+    assert_close(case.moving(centroidal.com_velocity, **options), data.vcom[0], rtol=1e-12)
+    assert_close(case.at(centroidal.com_jacobian, **options), data.Jcom @ T, rtol=1e-12)
+    assert_close(A, turn @ data.Ag @ T, rtol=1e-12)
+    momentum = case.moving(centroidal.centroidal_momentum, **options)
+    assert_close(momentum, turn @ data.hg.vector, rtol=1e-12)
+    kinetic = pin.computeKineticEnergy(there, data, q_pin, v_pin)
+    assert_close(case.moving(centroidal.kinetic_energy, **options), kinetic, rtol=1e-12)
+    potential = pin.computePotentialEnergy(there, data, q_pin)
+    assert_close(case.at(centroidal.potential_energy, gravity=GRAVITY), potential, rtol=1e-12)
