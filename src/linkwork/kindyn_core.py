@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,11 +20,11 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms.base import REPRESENTATIONS, Representation
 from linkwork.algorithms.configurations import random_configurations
-from linkwork.algorithms.functions import Spec, build_kernel, spec_of
+from linkwork.algorithms.functions import MOST_UNROLLED, Spec, build_kernel, spec_of
 from linkwork.algorithms.quantities import Setting
 from linkwork.algorithms.skeleton import skeleton_of
 from linkwork.arrays import Array
-from linkwork.errors import ArgumentError, nearest
+from linkwork.errors import ArgumentError, LinkworkWarning, nearest
 from linkwork.kernel.kernel import Kernel
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
@@ -78,6 +79,10 @@ class KinDynCore:
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "gravity", tuple(gravity.tolist()))
         object.__setattr__(self, "dtype", np.dtype(self.dtype).type)
+        moving = sum(joint.kind != "fixed" for joint in self.model.joints)
+        if moving > MOST_UNROLLED:
+            text = f"{self.model.name}: {moving} moving joints are too many to compile"
+            warnings.warn(LinkworkWarning(f"{text}; NumPy computes instead"), stacklevel=3)
 
     def __reduce__(self) -> tuple[Any, ...]:
         options = (self.base, self.floating, self.velocity, self.gravity, self.dtype, self.check)

@@ -7,7 +7,7 @@ union of what each needs.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,10 +19,12 @@ from linkwork.algorithms.quantities import QUANTITIES, Quantity, Setting
 from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, SingularJointError, ValueRangeError, name_not_found
 from linkwork.expr.program import Port, Program, trace
-from linkwork.kernel.kernel import Kernel, Signature, Unit
+from linkwork.kernel.arguments import Signature, Unit
+from linkwork.kernel.kernel import Kernel
 from linkwork.model.layout import Layout
 
 ORDER = ("q", "nu", "nu_dot", "tau", "gravity")
+MOST_UNROLLED = 256  # robots with more moving joints are computed with NumPy
 _SOURCES = ("algorithms", "expr", "model", "spatial", "kernel")
 
 
@@ -102,18 +104,20 @@ def build_kernel(
         for port in inputs
     ]
 
-    def program() -> Program:
+    def compute(*columns: Sequence[Any]) -> tuple[Array, ...]:
         at = setting()
+        rows = dict(zip(parameters, columns, strict=True))
+        return tuple(
+            _computed(at, spec, rows, port, names)
+            for spec, port in zip(specs, outputs, strict=True)
+        )
 
-        def function(*arrays: Array) -> tuple[Any, ...]:
-            rows = dict(zip(parameters, (tuple(array) for array in arrays), strict=True))
-            return tuple(
-                _computed(at, spec, rows, port, names)
-                for spec, port in zip(specs, outputs, strict=True)
-            )
+    def program() -> Program:
+        return trace(
+            lambda *arrays: compute(*map(tuple, arrays)), inputs, [port.name for port in outputs]
+        )
 
-        return trace(function, inputs, [port.name for port in outputs])
-
+    n_moving = sum(joint.kind != "fixed" for joint in layout.model.joints)
     text = "|".join((key, repr(tuple(specs)), repr(inputs), _source_digest()))
     singular = any(spec.name == "forward_dynamics" for spec in specs)
     return Kernel(
@@ -121,9 +125,17 @@ def build_kernel(
         program,
         key=hashlib.sha256(text.encode()).hexdigest(),
         dtype=dtype,
+        plain=_flat(compute) if n_moving > MOST_UNROLLED else None,
         check_input=_finite_check(layout) if check else None,
         check_result=_refuse_infinite if singular else None,
     )
+
+
+def _flat(compute: Callable[..., tuple[Array, ...]]) -> Callable[..., Sequence[Any]]:
+    def plain(*columns: Sequence[Any]) -> list[Any]:
+        return [array.reshape(-1) for array in compute(*columns)]
+
+    return plain
 
 
 def _computed(
@@ -134,7 +146,17 @@ def _computed(
         frame = ([names.index(name) for name in spec.frame],)
     elif spec.frame is not None:
         frame = (names.index(spec.frame),)
-    return np.array(spec.quantity.compute(at, rows, *frame), dtype=object).reshape(port.shape)
+    found = np.empty(port.size, dtype=object)
+    found[:] = list(_flattened(spec.quantity.compute(at, rows, *frame)))
+    return found.reshape(port.shape)
+
+
+def _flattened(nested: Any) -> Iterator[Any]:
+    if isinstance(nested, (list, tuple)):
+        for part in nested:
+            yield from _flattened(part)
+    else:
+        yield nested
 
 
 def _units(layout: Layout, inputs: Iterable[Port]) -> tuple[Unit, ...]:

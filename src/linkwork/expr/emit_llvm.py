@@ -68,8 +68,9 @@ def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
     """LLVM IR text of a module with one public function and what it calls."""
     writer = _Writer(program, lanes)
     body = writer.body()
+    takes = ", ".join(f"ptr noalias %{what}" for what in ("in", "out", "stride"))
     parts = [
-        f"define void @{name}(ptr noalias %in, ptr noalias %out, ptr noalias %stride, i64 %rows) {{",
+        f"define void @{name}({takes}, i64 %rows) {{",
         *body,
         "}",
     ]
@@ -185,7 +186,8 @@ class _Writer:
                     for lane in range(width):
                         part, joined = self._new(), self._new()
                         yield from self._load(part, scalar, f"%in{port}.{lane}", k)
-                        yield f"  {joined} = insertelement {vector} {value}, {scalar} {part}, i32 {lane}"
+                        here = f"{scalar} {part}, i32 {lane}"
+                        yield f"  {joined} = insertelement {vector} {value}, {here}"
                         value = joined
                     names[used[k]] = value
 
@@ -199,7 +201,7 @@ class _Writer:
         return 8 if self.lanes.scalar == "double" else 4
 
     def _store_blocks(self) -> list[tuple[int, int, int, list[int]]]:
-        """(step after which it can be stored, output, place, steps) for each block, in that order."""
+        """(step after which it can be stored, output, place, steps) of each block, in that order"""
         blocks: list[tuple[int, int, int, list[int]]] = []
         offset = 0
         for port, shape in enumerate(self.program.outputs):
@@ -321,7 +323,7 @@ class _Writer:
 
 
 def _block_starts(size: int, width: int) -> list[int]:
-    """Starts of blocks of `width` that cover `size` numbers; the last may overlap the one before."""
+    """Starts of blocks of `width` that cover `size` numbers; the last may overlap its neighbour."""
     if size <= width:
         return [0] if size else []
     starts = list(range(0, size - width + 1, width))

@@ -5,13 +5,15 @@ are applied as nodes are made. A node is numbered after its arguments, so the nu
 order of evaluation.
 
 NumPy arrays of dtype object hold `Expr` entries: its operators and functions such as `np.sin` call
-the methods here.
+the methods here. A truth is the number 1 or 0, and `==` still asks whether two nodes are one.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import Any, NoReturn
+
+from linkwork.errors import ArgumentError
 
 
 class Op(IntEnum):
@@ -37,7 +39,7 @@ class Op(IntEnum):
 
 ARITHMETIC = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG)  # what operation counts count
 UNARY = (Op.NEG, Op.SQRT, Op.SIN, Op.COS, Op.EXP, Op.LOG)
-ARGUMENTS = {op: 3 if op is Op.SELECT else 1 if op in (*UNARY, Op.CONST, Op.INPUT) else 2 for op in Op}
+ARGUMENTS = dict.fromkeys(Op, 2) | dict.fromkeys((*UNARY, Op.CONST, Op.INPUT), 1) | {Op.SELECT: 3}
 
 
 class Expr:
@@ -181,12 +183,8 @@ class Expr:
         raise ArgumentError(f"{text}; use linkwork.arrays.where(condition, yes, no)")
 
     def __float__(self) -> NoReturn:
-        text = (
-            "a traced value is no number yet: use NumPy's functions in place of math's, and build"
-        )
-        raise ArgumentError(
-            f"{text} arrays with np.stack in place of writing into arrays of floats"
-        )
+        text = "a traced value is no number yet; use NumPy's functions in place of math's"
+        raise ArgumentError(f"{text}, and np.stack in place of writing into an array of floats")
 
     __int__ = __index__ = __float__
 

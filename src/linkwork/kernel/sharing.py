@@ -1,0 +1,61 @@
+"""Large batches, shared out over threads chunk by chunk."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+
+def share_out(work: Callable[[int, int], None], n: int, chunk: int, threads: int) -> None:
+    """Call `work(start, stop)` for all chunks of n rows, on several threads.
+
+    The calling thread takes part, so that an interrupt lands there, between two chunks; the others
+    then stop as well.
+    """
+    turns = _Turns(n, chunk)
+    others = [threading.Thread(target=turns.work, args=(work,)) for _ in range(threads - 1)]
+    for thread in others:
+        thread.start()
+    try:
+        turns.work(work)
+    finally:
+        turns.stop()
+        for thread in others:
+            thread.join()
+
+
+def thread_count(threads: int | None) -> int:
+    """How many threads to use: as asked for, else LINKWORK_THREADS, else one for each core."""
+    if threads is None:
+        given = os.environ.get("LINKWORK_THREADS", "")
+        if given.isdigit():
+            threads = int(given)
+        elif hasattr(os, "sched_getaffinity"):
+            threads = len(os.sched_getaffinity(0))
+        else:
+            threads = os.cpu_count() or 1
+    return max(1, threads)
+
+
+class _Turns:
+    """Chunks, each given to one thread."""
+
+    def __init__(self, n: int, chunk: int) -> None:
+        self._n, self._chunk = n, chunk
+        self._starts = iter(range(0, n, chunk))
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    def work(self, work: Callable[[int, int], None]) -> None:
+        """Take chunks until there are none."""
+        while True:
+            with self._lock:
+                start = None if self._stopped else next(self._starts, None)
+            if start is None:
+                return
+            work(start, min(start + self._chunk, self._n))
+
+    def stop(self) -> None:
+        """Give out nothing more."""
+        self._stopped = True
