@@ -5,13 +5,13 @@ Zeros     what does not depend on an input has the constant 0 as derivative
 Forward   each step carries its derivatives by the numbers it depends on; one pass
 Reverse   each number of the outputs is followed back to the inputs; one pass for each
 
-Steps are made by the graph of the program, so the rules of algebra apply to derivatives too. Reverse
-is used where there are fewer numbers to differentiate than numbers to differentiate by.
+The rules of algebra apply to derivatives as they are made. Reverse is used where there are fewer
+numbers to differentiate than numbers to differentiate by.
 
 Where a function has a corner, its derivative is that of one side:
 
     a < b, a <= b     0 everywhere
-    select(c, a, b)   the derivative of what is selected, whatever the other does: it may be NaN
+    select(c, a, b)   the derivative of what is selected, even where that of the other is NaN
     sqrt(a)           a' / (2 sqrt(a)); at a = 0 this is 0 where a' is 0, and infinite elsewhere. So
                       the length of a vector has the derivative 0 at the zero vector
     atan2(y, x)       undefined at the origin, where it is NaN
@@ -19,7 +19,9 @@ Where a function has a corner, its derivative is that of one side:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from linkwork.errors import ShapeError, name_not_found
@@ -46,11 +48,11 @@ def jacobian(program: Program, wrt: str | Sequence[str], *, mode: Mode | None = 
     columns = [_numbers_of(program, name) for name in names]
     graph = Graph()
     inputs = [graph.input() for port in program.inputs for _ in range(port.size)]
-    nodes = replayed(program, graph, inputs)
-    active = {k for column in columns for k in column}
+    active = frozenset(k for column in columns for k in column)
+    at = _Replay(program, graph, replayed(program, graph, inputs), active)
     if mode is None:
-        mode = "reverse" if len(program.results) < len(active) else "forward"
-    rows = (_reverse if mode == "reverse" else _forward)(program, graph, nodes, active)
+        mode = "reverse" if len(set(program.results)) < len(active) else "forward"
+    rows = _reverse(at) if mode == "reverse" else _forward(at)
     zero = graph.constant(0.0)
     by_name = {port.name: port for port in program.inputs}
     outputs: list[Port] = []
@@ -91,156 +93,141 @@ def _numbers_of(program: Program, name: str) -> range:
     raise name_not_found("input", name, [port.name for port in program.inputs])
 
 
-# Forward.
+@dataclass(frozen=True)
+class _Replay:
+    """A program made again in a graph, and the numbers of its inputs to differentiate by."""
+
+    program: Program
+    graph: Graph
+    nodes: Sequence[Expr]  # of each step
+    active: frozenset[int]
+
+    @cached_property
+    def depends(self) -> list[bool]:
+        """Which steps depend on the numbers to differentiate by."""
+        found: list[bool] = []
+        for op, *args in self.program.steps:
+            if op is Op.INPUT:
+                found.append(args[0] in self.active)
+            else:
+                found.append(op is not Op.CONST and any(found[arg] for arg in args))
+        return found
+
+    @cached_property
+    def optional(self) -> list[bool]:
+        """Which steps a select may drop."""
+        found = [False] * len(self.program.steps)
+        for step in reversed(range(len(found))):
+            op, *args = self.program.steps[step]
+            if op is Op.SELECT or (found[step] and op not in (Op.CONST, Op.INPUT)):
+                for arg in args:
+                    found[arg] = True
+        return found
 
 
-def _forward(program: Program, graph: Graph, nodes: Sequence[Expr], active: set[int]) -> list[_Row]:
-    one = graph.constant(1.0)
+def _forward(at: _Replay) -> list[_Row]:
+    """Carry the derivatives of each step along."""
     rows: list[_Row] = []
-    for step, (op, *args) in enumerate(program.steps):
+    for step, (op, *args) in enumerate(at.program.steps):
         if op is Op.INPUT:
-            rows.append({args[0]: one} if args[0] in active else {})
-        elif op is Op.CONST:
-            rows.append({})
+            rows.append({args[0]: at.graph.constant(1.0)} if args[0] in at.active else {})
+        elif at.depends[step]:
+            nodes, known = [at.nodes[arg] for arg in args], [rows[arg] for arg in args]
+            rows.append(_forward_step(op, nodes, at.nodes[step], known))
         else:
-            at, known = [nodes[arg] for arg in args], [rows[arg] for arg in args]
-            rows.append(_forward_step(graph, op, at, nodes[step], known))
-    return [rows[step] for step in program.results]
+            rows.append({})
+    return [rows[step] for step in at.program.results]
 
 
-def _forward_step(
-    graph: Graph, op: Op, at: Sequence[Expr], value: Expr, rows: Sequence[_Row]
-) -> _Row:
-    zero = graph.constant(0.0)
+def _forward_step(op: Op, args: Sequence[Expr], value: Expr, rows: Sequence[_Row]) -> _Row:
     if op is Op.SELECT:
-        yes, no = rows[1:]
-        return {k: at[0].select(yes.get(k, zero), no.get(k, zero)) for k in _union((yes, no))}
+        _, yes, no = rows
+        keys = dict.fromkeys((*yes, *no))
+        return {k: args[0].select(yes.get(k, 0.0), no.get(k, 0.0)) for k in keys}
     total: _Row = {}
-    for slope, row in zip(_slopes(graph, op, at, value), rows, strict=True):
+    for slope, row in zip(_slopes(op, args, value), rows, strict=True):
         for k, entry in row.items():
-            term = _guarded_product(entry, slope) if op is Op.SQRT else entry * slope
+            term = _masked(entry, slope) if op is Op.SQRT else entry * slope
             total[k] = total[k] + term if k in total else term
-    return total
+    return {k: entry for k, entry in total.items() if not _is_zero(entry)}
 
 
-def _union(rows: Iterable[_Row]) -> list[int]:
-    """All keys, each once, in a fixed order."""
-    return list(dict.fromkeys(k for row in rows for k in row))
+def _reverse(at: _Replay) -> list[_Row]:
+    """Follow each number of the outputs back; outputs that are one step have one row."""
+    found = {result: _reverse_row(at, result) for result in dict.fromkeys(at.program.results)}
+    return [found[result] for result in at.program.results]
 
 
-# Reverse.
-
-
-def _reverse(program: Program, graph: Graph, nodes: Sequence[Expr], active: set[int]) -> list[_Row]:
-    reached = _reached(program, active)
-    hidden = _hidden(program)
-    found: dict[int, _Row] = {}  # outputs that are one step have one row
-    for result in program.results:
-        if result not in found:
-            found[result] = _reverse_row(program, graph, nodes, result, reached, hidden)
-    return [found[result] for result in program.results]
-
-
-def _reverse_row(
-    program: Program,
-    graph: Graph,
-    nodes: Sequence[Expr],
-    result: int,
-    reached: Sequence[bool],
-    hidden: Sequence[bool],
-) -> _Row:
-    """Follow one number back: `adjoint` holds its derivatives by the steps still to be followed."""
-    adjoint = {result: graph.constant(1.0)}
+def _reverse_row(at: _Replay, result: int) -> _Row:
+    adjoint = {result: at.graph.constant(1.0)}  # derivatives by the steps still to be followed
     row: _Row = {}
     for step in range(result, -1, -1):
         entry = adjoint.pop(step, None)
-        if entry is None or not reached[step]:
+        if entry is None or not at.depends[step]:
             continue
-        op, *args = program.steps[step]
+        op, *args = at.program.steps[step]
         if op is Op.INPUT:
             row[args[0]] = entry
             continue
-        at = [nodes[arg] for arg in args]
-        terms = _reverse_terms(graph, op, at, nodes[step], entry, hidden=hidden[step])
-        for arg, term in zip(args, terms, strict=True):
-            if term is not None and reached[arg]:
+        for arg, term in zip(args, _reverse_terms(at, step, entry), strict=True):
+            if not _is_zero(term):
                 adjoint[arg] = adjoint[arg] + term if arg in adjoint else term
     return row
 
 
-def _reverse_terms(
-    graph: Graph, op: Op, at: Sequence[Expr], value: Expr, entry: Expr, *, hidden: bool
-) -> list[Expr | None]:
-    """What a step passes on to each of its arguments; None for nothing."""
+def _reverse_terms(at: _Replay, step: int, entry: Expr) -> list[Expr]:
+    """What a step passes on to each of its arguments."""
+    op, *numbers = at.program.steps[step]
+    args = [at.nodes[number] for number in numbers]
     if op is Op.SELECT:
-        return [None, at[0].select(entry, 0.0), at[0].select(0.0, entry)]
-    if op in (Op.LESS, Op.LESS_EQUAL):
-        return [None, None]
+        zero = at.graph.constant(0.0)
+        return [zero, args[0].select(entry, zero), args[0].select(zero, entry)]
     # A step that is not selected has the adjoint 0, and passes on 0 even if its slope is NaN.
-    guarded = op is Op.SQRT or hidden
-    return [
-        _guarded_product(entry, slope) if guarded and slope.op is not Op.CONST else entry * slope
-        for slope in _slopes(graph, op, at, value)
-    ]
+    guarded = op is Op.SQRT or at.optional[step]
+    slopes = _slopes(op, args, at.nodes[step])
+    return [_masked(entry, slope) if guarded else entry * slope for slope in slopes]
 
 
-def _reached(program: Program, active: set[int]) -> list[bool]:
-    """Which steps depend on the numbers to differentiate by."""
-    reached: list[bool] = []
-    for op, *args in program.steps:
-        if op is Op.INPUT:
-            reached.append(args[0] in active)
-        else:
-            reached.append(op is not Op.CONST and any(reached[arg] for arg in args))
-    return reached
-
-
-def _hidden(program: Program) -> list[bool]:
-    """Which steps a select may drop."""
-    hidden = [False] * len(program.steps)
-    for step in reversed(range(len(program.steps))):
-        op, *args = program.steps[step]
-        if op not in (Op.CONST, Op.INPUT) and (hidden[step] or op is Op.SELECT):
-            for arg in args:
-                hidden[arg] = True
-    return hidden
-
-
-# Both.
-
-
-def _guarded_product(entry: Expr, slope: Expr) -> Expr:
+def _masked(entry: Expr, slope: Expr | float) -> Expr:
     """The product of a derivative and a slope, where 0 times infinity or NaN is 0."""
+    if not isinstance(slope, Expr) or slope.op is Op.CONST:
+        return entry * slope
     return entry.select(entry * slope, 0.0)
 
 
-def _slopes(graph: Graph, op: Op, at: Sequence[Expr], value: Expr) -> tuple[Expr, ...]:
-    """The derivatives of a step by each of its arguments; `at` are these, `value` is the step."""
-    one = graph.constant(1.0)
-    a, b = at[0], at[-1]
-    match op:
-        case Op.ADD:
-            return one, one
-        case Op.SUB:
-            return one, -one
-        case Op.NEG:
-            return (-one,)
-        case Op.MUL:
-            return b, a
-        case Op.DIV:
-            return one / b, -(value / b)
-        case Op.SQRT:
-            return (0.5 / value,)
-        case Op.SIN:
-            return (a.cos(),)
-        case Op.COS:
-            return (-a.sin(),)
-        case Op.EXP:
-            return (value,)
-        case Op.LOG:
-            return (one / a,)
-        case Op.ATAN2:  # of (a, b): the angle of the point (b, a)
-            square = a * a + b * b
-            return b / square, -(a / square)
-        case _:  # comparisons
-            return tuple(graph.constant(0.0) for _ in at)
+def _is_zero(node: Expr) -> bool:
+    return node.op is Op.CONST and node.args[0] == 0.0
+
+
+def _slopes(op: Op, args: Sequence[Expr], value: Expr) -> tuple[Expr | float, ...]:
+    """The derivatives of a step, whose result is `value`, by each of its arguments."""
+    return _SLOPES[op](args[0], args[-1], value)
+
+
+def _atan2_slopes(y: Expr, x: Expr, value: Expr) -> tuple[Expr | float, ...]:
+    del value
+    square = x * x + y * y
+    return x / square, -(y / square)
+
+
+def _div_slopes(a: Expr, b: Expr, value: Expr) -> tuple[Expr | float, ...]:
+    del a
+    inverse = 1.0 / b
+    return inverse, -(value * inverse)
+
+
+_SLOPES: dict[Op, Callable[[Expr, Expr, Expr], tuple[Expr | float, ...]]] = {
+    Op.ADD: lambda a, b, value: (1.0, 1.0),
+    Op.SUB: lambda a, b, value: (1.0, -1.0),
+    Op.MUL: lambda a, b, value: (b, a),
+    Op.DIV: _div_slopes,
+    Op.NEG: lambda a, b, value: (-1.0,),
+    Op.SQRT: lambda a, b, value: (0.5 / value,),
+    Op.SIN: lambda a, b, value: (a.cos(),),
+    Op.COS: lambda a, b, value: (-a.sin(),),
+    Op.ATAN2: _atan2_slopes,
+    Op.LESS: lambda a, b, value: (0.0, 0.0),
+    Op.EXP: lambda a, b, value: (value,),
+    Op.LOG: lambda a, b, value: (1.0 / a,),
+    Op.LESS_EQUAL: lambda a, b, value: (0.0, 0.0),
+}

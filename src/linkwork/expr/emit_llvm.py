@@ -201,7 +201,7 @@ class _Writer:
         return 8 if self.lanes.scalar == "double" else 4
 
     def _store_blocks(self) -> list[tuple[int, int, int, list[int]]]:
-        """(step after which it can be stored, output, place, steps) of each block, in that order"""
+        """(step after which it can be stored, output, place, steps) of each block, in order."""
         blocks: list[tuple[int, int, int, list[int]]] = []
         offset = 0
         for port, shape in enumerate(self.program.outputs):
