@@ -134,6 +134,12 @@ class Expr:
         nodes = [self.graph.lifted(value) for value in (yes, no)]
         return self.graph.apply(Op.SELECT, self, *nodes)
 
+    def like(self, value: Any) -> Expr:
+        """A number as an expression beside this one."""
+        return self.graph.lifted(value)
+
+    # Functions: NumPy's, which calls them.
+
     def sin(self) -> Expr:
         """Sine; `np.sin` calls it."""
         return self.graph.apply(Op.SIN, self)

@@ -31,6 +31,7 @@ typedef struct {
     int out_axes[MOST_PORTS];
     npy_intp out_shape[MOST_PORTS][MOST_AXES];
     struct { int input; npy_intp offset, count; } units[MOST_UNITS]; /* numbers of norm 1 */
+    int units_known;         /* 0 if there are too many units to look at here */
     int finite;              /* whether outputs that are not finite go to `slow`, which says why */
     npy_intp most_rows;      /* more rows than this go to `slow`, which shares them out */
     PyObject *slow;          /* what to call when arrays do not fit as they are */
@@ -171,6 +172,32 @@ slow:
     return PyObject_Vectorcall(self->slow, args, nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET, names);
 }
 
+/* Pointers and strides of inputs with at least this many rows; -1 with an error if they do not fit. */
+static int read_inputs(const Call *self, PyObject *inputs, PyObject *strides, Py_ssize_t rows,
+                       void **in, npy_int64 *stride)
+{
+    if (PyTuple_GET_SIZE(inputs) != self->n_in || PyTuple_GET_SIZE(strides) != self->n_in
+        || rows < 0) {
+        PyErr_SetString(PyExc_ValueError, "rows: arguments that do not fit the function");
+        return -1;
+    }
+    for (int k = 0; k < self->n_in; k++) {
+        PyObject *array = PyTuple_GET_ITEM(inputs, k);
+        stride[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(strides, k));
+        if (stride[k] == -1 && PyErr_Occurred()) return -1;
+        if (!PyArray_Check(array) || PyArray_TYPE((PyArrayObject *)array) != self->type
+            || !PyArray_ISCARRAY_RO((PyArrayObject *)array)
+            || (stride[k] != 0 && stride[k] != self->in_size[k])
+            || (self->in_size[k] > 0 && (stride[k] ? rows : 1)
+                > PyArray_SIZE((PyArrayObject *)array) / self->in_size[k])) {
+            PyErr_SetString(PyExc_ValueError, "rows: an input that does not fit the function");
+            return -1;
+        }
+        in[k] = PyArray_DATA((PyArrayObject *)array);
+    }
+    return 0;
+}
+
 /* rows(inputs, strides, outputs, start, stop): run on a range of rows of arrays that were checked. */
 static PyObject *call_rows(PyObject *callable, PyObject *args)
 {
@@ -183,30 +210,18 @@ static PyObject *call_rows(PyObject *callable, PyObject *args)
     if (!PyArg_ParseTuple(args, "O!O!O!nn", &PyTuple_Type, &inputs, &PyTuple_Type, &strides,
                           &PyTuple_Type, &outputs, &start, &stop))
         return NULL;
-    if (!self->one || PyTuple_GET_SIZE(inputs) != self->n_in
-        || PyTuple_GET_SIZE(strides) != self->n_in || PyTuple_GET_SIZE(outputs) != self->n_out
-        || start < 0 || stop < start) {
+    if (!self->one || PyTuple_GET_SIZE(outputs) != self->n_out || start < 0 || stop < start) {
         PyErr_SetString(PyExc_ValueError, "rows: arguments that do not fit the function");
         return NULL;
     }
-    for (int k = 0; k < self->n_in; k++) {
-        PyObject *array = PyTuple_GET_ITEM(inputs, k);
-        stride[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(strides, k));
-        if (stride[k] == -1 && PyErr_Occurred()) return NULL;
-        if (!PyArray_Check(array) || PyArray_TYPE((PyArrayObject *)array) != self->type
-            || !PyArray_ISCARRAY_RO((PyArrayObject *)array)
-            || (stride[k] != 0 && stride[k] != self->in_size[k])
-            || PyArray_SIZE((PyArrayObject *)array) < (stride[k] ? stop : 1) * self->in_size[k]) {
-            PyErr_SetString(PyExc_ValueError, "rows: an input that does not fit the function");
-            return NULL;
-        }
-        in[k] = (char *)PyArray_DATA((PyArrayObject *)array) + (size_t)(start * stride[k]) * item;
-    }
+    if (read_inputs(self, inputs, strides, stop, in, stride) < 0) return NULL;
+    for (int k = 0; k < self->n_in; k++) in[k] = (char *)in[k] + (size_t)(start * stride[k]) * item;
     for (int k = 0; k < self->n_out; k++) {
         PyObject *array = PyTuple_GET_ITEM(outputs, k);
         if (!PyArray_Check(array) || PyArray_TYPE((PyArrayObject *)array) != self->type
             || !PyArray_ISCARRAY((PyArrayObject *)array)
-            || PyArray_SIZE((PyArrayObject *)array) < stop * self->out_size[k]) {
+            || (self->out_size[k] > 0
+                && stop > PyArray_SIZE((PyArrayObject *)array) / self->out_size[k])) {
             PyErr_SetString(PyExc_ValueError, "rows: an output that does not fit the function");
             return NULL;
         }
@@ -215,6 +230,21 @@ static PyObject *call_rows(PyObject *callable, PyObject *args)
     }
     run(self, in, out, stride, stop - start);
     Py_RETURN_NONE;
+}
+
+/* is_unit(inputs, strides, rows): whether what must have norm 1 has it, in arrays that were checked. */
+static PyObject *call_is_unit(PyObject *callable, PyObject *args)
+{
+    Call *self = (Call *)callable;
+    PyObject *inputs, *strides;
+    Py_ssize_t rows;
+    void *in[MOST_PORTS];
+    npy_int64 stride[MOST_PORTS];
+    if (!PyArg_ParseTuple(args, "O!O!n", &PyTuple_Type, &inputs, &PyTuple_Type, &strides, &rows))
+        return NULL;
+    if (!self->units_known) Py_RETURN_FALSE;
+    if (read_inputs(self, inputs, strides, rows, in, stride) < 0) return NULL;
+    return PyBool_FromLong(rows_are_unit(self, in, stride, rows));
 }
 
 /* use(one, many, width, keep): take these functions from now on. */
@@ -285,7 +315,8 @@ static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
     }
     self->n_units = (int)PyTuple_GET_SIZE(units);
     self->most_rows = most_rows;
-    if (self->n_units > MOST_UNITS) {  /* too many to look at here: Python looks at all of them */
+    self->units_known = self->n_units <= MOST_UNITS;
+    if (!self->units_known) {  /* too many to look at here: Python looks at all of them */
         self->n_units = 0;
         self->most_rows = -2;
     }
@@ -347,6 +378,8 @@ static PyObject *call_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 static PyMethodDef call_methods[] = {
     {"rows", call_rows, METH_VARARGS,
      "rows(inputs, strides, outputs, start, stop): run on a range of rows, without the GIL."},
+    {"is_unit", call_is_unit, METH_VARARGS,
+     "is_unit(inputs, strides, rows): whether what must have norm 1 has it."},
     {"use", call_use, METH_VARARGS,
      "use(one, many, width, keep): call the functions at these addresses from now on."},
     {NULL, NULL, 0, NULL},

@@ -73,7 +73,7 @@ def as_rows(
         _rows(array, own, batch, port)
         for array, own, port in zip(arrays, batches, ports, strict=True)
     ]
-    return _normalized(signature, rows, dtype), batch
+    return tuple(rows), batch
 
 
 def outputs_for(
@@ -126,7 +126,7 @@ def _rows(array: Array, own: tuple[int, ...], batch: tuple[int, ...], port: Port
     return array.reshape(int(np.prod(batch)), port.size)
 
 
-def _normalized(
+def normalized(
     signature: Signature, rows: Sequence[Array], dtype: np.dtype[Any]
 ) -> tuple[Array, ...]:
     """Scale what must have norm 1 and nearly has; refuse what has not."""

@@ -18,7 +18,7 @@ from linkwork.arrays import Array
 from linkwork.expr.emit_llvm import Lanes, emit_llvm
 from linkwork.expr.program import Port, Program
 from linkwork.kernel import cache
-from linkwork.kernel.arguments import Signature, as_rows, in_order, outputs_for
+from linkwork.kernel.arguments import Signature, as_rows, in_order, normalized, outputs_for
 from linkwork.kernel.background import background
 from linkwork.kernel.jit import FAST, QUICK, Code, compiled, this_machine
 from linkwork.kernel.sharing import share_out, thread_count
@@ -110,14 +110,16 @@ class Kernel(Call):
     def _call(self, *args: Any, out: Any = None, threads: int | None = None, **named: Any) -> Any:
         signature = self.signature
         rows, batch = as_rows(signature, in_order(signature, args, named), self.dtype)
+        n = int(np.prod(batch))
+        strides = tuple(array.shape[1] if array.shape[0] != 1 or n == 1 else 0 for array in rows)
+        if not self.is_unit(rows, strides, n):
+            rows = normalized(signature, rows, self.dtype)
         if self._check_input:
             self._check_input(signature.inputs, rows)
         outputs, given = outputs_for(signature, batch, out, rows, self.dtype)
         if self._level < FAST and self._plain is None:
             self._prepare(QUICK)
-        n = int(np.prod(batch))
         flat = tuple(array.reshape(n, -1) for array in outputs)
-        strides = tuple(array.shape[1] if array.shape[0] != 1 or n == 1 else 0 for array in rows)
         if n:
             self._run(rows, strides, flat, n, threads)
         if self._check_result:
