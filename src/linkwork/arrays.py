@@ -132,6 +132,8 @@ class ObjectArray(np.ndarray[Any, np.dtype[Any]]):
                 result = _reduced(function, *raw, **options)
             else:
                 result = getattr(np.frompyfunc(function, ufunc.nin, 1), method)(*raw)
+        except ArgumentError:
+            raise
         except TypeError as error:
             raise _not_traced("numpy", ufunc.__name__, error) from error
         if out is None:
@@ -167,13 +169,12 @@ def _truths(value: Any) -> Any:
 
 
 def _not_traced(module: str, name: str, error: TypeError) -> ArgumentError:
-    if isinstance(error, ArgumentError) and module == "numpy" and name in _FUNCTIONS:
-        return error
-    return ArgumentError(f"{module}.{name} cannot be traced: it does not take traced values")
+    why = error if isinstance(error, ArgumentError) else "it takes numbers only"
+    return ArgumentError(f"{module}.{name} cannot be traced: {why}")
 
 
 def _reduced(
-    function: Callable[..., Any], array: Array, axis: Any = 0, keepdims: bool = False, **_: Any
+    function: Callable[..., Any], array: Array, axis: Any = 0, keepdims: Any = False, **_: Any
 ) -> Any:
     """Join the entries along some axes, one after the other."""
     axes = range(array.ndim) if axis is None else np.atleast_1d(axis) % max(array.ndim, 1)
@@ -183,7 +184,7 @@ def _reduced(
     return np.expand_dims(total, tuple(axes)) if keepdims else total
 
 
-def _norm(x: Any, ord: Any = None, axis: int | None = None, keepdims: bool = False) -> Array:  # noqa: A002
+def _norm(x: Any, ord: Any = None, axis: int | None = None, keepdims: bool = False) -> Array:
     """Length of vectors, as `np.linalg.norm`."""
     x = as_array(x)
     if ord not in (None, 2) or (ord == 2 and axis is None and x.ndim != 1):
@@ -249,7 +250,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "maximum": _larger,
     "minimum": _smaller,
     "clip": lambda a, low, high: _smaller(_larger(a, low), high),
-    "sign": lambda a: _chosen(a < 0.0, -1.0, _chosen(0.0 < a, 1.0, a)),
+    "sign": lambda a: _chosen(a < 0.0, -1.0, _chosen(a > 0.0, 1.0, a)),
     "fabs": abs,
     "float_power": lambda a, b: a**b,
     "conjugate": lambda a: a,

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from linkwork.expr.emit_sincos import sincos_function
 from linkwork.expr.node import Op
+from linkwork.expr.pieces import Piece, pieces_of
 from linkwork.expr.program import Port, Program
 
 FLAGS = "reassoc nsz arcp contract"
@@ -67,13 +68,18 @@ def number(value: float, scalar: str) -> str:
 def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
     """LLVM IR text of a module with one public function and what it calls."""
     writer = _Writer(program, lanes)
-    body = writer.body()
     takes = ", ".join(f"ptr noalias %{what}" for what in ("in", "out", "stride"))
-    parts = [
-        f"define void @{name}({takes}, i64 %rows) {{",
-        *body,
-        "}",
-    ]
+    pieces = pieces_of(program)
+    parts = [f"define void @{name}({takes}, i64 %rows) {{", *writer.body(pieces), "}"]
+    if len(pieces) > 1:
+        for number_, piece in enumerate(pieces):
+            parts += [
+                f"define internal void @piece{number_}({takes}, ptr %scratch, i64 %row) noinline {{",
+                *writer.pointers(),
+                *writer.straight_line(piece),
+                "  ret void",
+                "}",
+            ]
     if writer.uses_sincos:
         parts.append(sincos_function(lanes.vector, lanes.scalar, lanes.suffix, lanes.constant))
     parts += [
@@ -91,17 +97,22 @@ class _Writer:
     libm: set[str] = field(default_factory=set)
     _count: int = 0
 
-    def body(self) -> Iterator[str]:
+    def body(self, pieces: Sequence[Piece]) -> Iterator[str]:
         """The function: pointers once, then a loop over blocks of rows."""
-        lines = ["entry:"]
-        lines += self._pointers()
+        lines = ["entry:", *self.pointers()]
+        n_slots = max(piece.n_slots for piece in pieces)
         lines += [
+            f"  %scratch = alloca {self.lanes.vector}, i64 {max(n_slots, 1)}, align 64",
             "  %some = icmp sgt i64 %rows, 0",
             "  br i1 %some, label %loop, label %end",
             "loop:",
             "  %row = phi i64 [ 0, %entry ], [ %next, %loop ]",
         ]
-        lines += self._straight_line()
+        if len(pieces) == 1:
+            lines += self.straight_line(pieces[0])
+        else:
+            given = "ptr %in, ptr %out, ptr %stride, ptr %scratch, i64 %row"
+            lines += [f"  call void @piece{k}({given})" for k in range(len(pieces))]
         lines += [
             f"  %next = add i64 %row, {self.lanes.width}",
             "  %more = icmp slt i64 %next, %rows",
@@ -111,7 +122,8 @@ class _Writer:
         ]
         return iter(lines)
 
-    def _pointers(self) -> Iterator[str]:
+    def pointers(self) -> Iterator[str]:
+        """Where inputs and outputs start, and how far apart the rows of inputs are."""
         for kind, ports in (("in", self.program.inputs), ("out", self.program.outputs)):
             for number_, _ in enumerate(ports):
                 yield f"  %{kind}{number_}.at = getelementptr ptr, ptr %{kind}, i64 {number_}"
@@ -120,22 +132,36 @@ class _Writer:
             yield f"  %stride{number_}.at = getelementptr i64, ptr %stride, i64 {number_}"
             yield f"  %stride{number_} = load i64, ptr %stride{number_}.at"
 
-    def _straight_line(self) -> Iterator[str]:
+    def straight_line(self, piece: Piece) -> Iterator[str]:
+        """The steps of a piece: what they need is loaded before, what others need stored after."""
         program = self.program
-        names: list[str] = [""] * len(program.steps)
+        self._pairs: dict[int, str] = {}
+        names = [
+            self.lanes.constant(step[1]) if step[0] is Op.CONST else "" for step in program.steps
+        ]
         yield from self._row_pointers("in", program.inputs)
         yield from self._row_pointers("out", program.outputs)
-        yield from self._loads(names)
-        waiting = self._store_blocks()
+        yield from self._loads(names, piece.inputs)
+        for step, slot in piece.fetched.items():
+            names[step] = self._new()
+            yield from self._scratch(slot)
+            yield f"  {names[step]} = load {self.lanes.vector}, ptr %t{self._count}"
+        blocks = [b for b in self._store_blocks() if piece.start <= b[0] < piece.stop]
         at = 0
-        for step, (op, *args) in enumerate(program.steps):
-            if op is Op.CONST:
-                names[step] = self.lanes.constant(args[0])
-            elif op is not Op.INPUT:
+        for step in range(piece.start, piece.stop):
+            op, *args = program.steps[step]
+            if op not in (Op.CONST, Op.INPUT):
                 yield from self._step(step, op, args, names)
-            while at < len(waiting) and waiting[at][0] <= step:
-                yield from self._store(*waiting[at][1:], names)
+                if step in piece.kept:
+                    yield from self._scratch(piece.kept[step])
+                    yield f"  store {self.lanes.vector} {names[step]}, ptr %t{self._count}"
+            while at < len(blocks) and blocks[at][0] <= step:
+                yield from self._store(*blocks[at][1:], names)
                 at += 1
+
+    def _scratch(self, slot: int) -> Iterator[str]:
+        at = self._new()
+        yield f"  {at} = getelementptr {self.lanes.vector}, ptr %scratch, i64 {slot}"
 
     def _row_pointers(self, kind: str, ports: Sequence[Port]) -> Iterator[str]:
         """Where the rows of each lane start."""
@@ -148,11 +174,9 @@ class _Writer:
                 scalar = self.lanes.scalar
                 yield f"  {here} = getelementptr {scalar}, ptr %{kind}{port}, i64 {here}.offset"
 
-    def _loads(self, names: list[str]) -> Iterator[str]:
-        """Load the inputs that are used, block by block."""
-        steps = {
-            args[0]: step for step, (op, *args) in enumerate(self.program.steps) if op is Op.INPUT
-        }
+    def _loads(self, names: list[str], needed: Collection[int]) -> Iterator[str]:
+        """Load the inputs that are needed, block by block."""
+        steps = {self.program.steps[step][1]: step for step in needed}
         offset = 0
         for port, shape in enumerate(self.program.inputs):
             used = {k - offset: s for k, s in steps.items() if offset <= k < offset + shape.size}
@@ -287,9 +311,7 @@ class _Writer:
     def _sincos(self, arg: int, value: str, name: str, index: int) -> Iterator[str]:
         """Sine and cosine of one angle come from one call."""
         vector, pair = self.lanes.vector, f"{{ {self.lanes.vector}, {self.lanes.vector} }}"
-        if not self.uses_sincos:
-            self.uses_sincos = True
-            self._pairs: dict[int, str] = {}
+        self.uses_sincos = True
         if arg not in self._pairs:
             self._pairs[arg] = self._new()
             yield f"  {self._pairs[arg]} = call fastcc {pair} @sincos({vector} {value})"

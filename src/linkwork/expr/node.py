@@ -185,8 +185,11 @@ class Expr:
         return self._binary(Op.ATAN2, self, other)
 
     def __bool__(self) -> bool:
-        text = "the truth of a traced value is not known yet, so if, and, or, max cannot use it"
-        raise ArgumentError(f"{text}; use linkwork.arrays.where(condition, yes, no)")
+        text = (
+            "the truth of a traced value is not known yet, so if, and, or, max cannot use it; use"
+        )
+        more = "compare arrays made by np.array after linkwork.arrays.as_array"
+        raise ArgumentError(f"{text} linkwork.arrays.where(condition, yes, no), and {more}")
 
     def __float__(self) -> NoReturn:
         text = "a traced value is no number yet; use NumPy's functions in place of math's"

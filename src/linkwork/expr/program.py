@@ -110,19 +110,23 @@ NUMPY_FUNCTIONS: dict[Op, Callable[..., Any]] = {
 
 
 def trace(
-    function: Callable[..., Any], inputs: Iterable[Port], output_names: Sequence[str]
+    function: Callable[..., Any], inputs: Iterable[Port], output_names: Sequence[str] | str
 ) -> Program:
     """Run a function on arrays of expressions and keep what it did.
 
     Args:
         function: takes one array for each input and returns an array, or a tuple of arrays.
         inputs: names and shapes of its arguments.
-        output_names: one for each array it returns.
+        output_names: one for each array it returns; or one text for all, numbered if it returns a
+            tuple.
     """
     ports = tuple(inputs)
     graph = Graph()
     returned = function(*(_input_array(graph, port) for port in ports))
     arrays = returned if isinstance(returned, tuple) else (returned,)
+    if isinstance(output_names, str):
+        numbered = [f"{output_names}[{k}]" for k, _ in enumerate(arrays)]
+        output_names = numbered if isinstance(returned, tuple) else [output_names]
     flat = [graph.lifted(value) for array in arrays for value in np.asarray(array, object).flat]
     outputs = tuple(
         Port(name, tuple(np.shape(array))) for name, array in zip(output_names, arrays, strict=True)

@@ -1,0 +1,218 @@
+"""`compile_function`: a user's own function of arrays, compiled as the functions of a robot are.
+
+    @linkwork.compile(x=(3,), A=(3, 3))
+    def f(x, A):
+        return A @ x
+
+    f(x, A)          # (..., 3)
+    f.jacobian("x")  # the function with d f / d x, (..., 3, 3)
+
+Trace   the function is run once, when it is decorated, on arrays of expressions; what it did to
+        them is compiled. It sees one row, without batch axes
+May     operators, indexing, `@`, NumPy's functions of arrays, sin, cos, tan, sqrt, exp, log,
+        arctan2 and their like, maximum, clip, `linkwork.spatial`, other compiled functions
+May not branch on a value (`linkwork.arrays.where` chooses), or use functions that need to know
+        numbers, such as `np.linalg.inv` or `np.sort`
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwork.arrays import Array, ObjectArray, as_array
+from linkwork.errors import ArgumentError, ShapeError, name_not_found, shown
+from linkwork.expr.diff import jacobian
+from linkwork.expr.node import Expr
+from linkwork.expr.program import Port, Program, replayed, trace
+from linkwork.kernel.arguments import Signature, in_order
+from linkwork.kernel.kernel import Kernel
+
+_OPTIONS = ("out", "threads")  # what every call may be given beside its inputs
+_MOST_AXES = 4  # of one row of an output
+
+
+class CompiledFunction(Kernel):
+    """A compiled function of arrays, with its derivatives.
+
+    Called inside another function that is being traced, it becomes part of that.
+    """
+
+    def __init__(self, name: str, program: Program, dtype: type[np.floating[Any]]) -> None:
+        for port in program.outputs:
+            if len(port.shape) > _MOST_AXES:
+                text = f"{port.name}: a result has at most {_MOST_AXES} axes, got {port.shape}"
+                raise ShapeError(text)
+        vectors = all(len(port.shape) == 1 for port in program.inputs)
+        super().__init__(
+            Signature(name, program.inputs, program.outputs),
+            lambda: program,
+            dtype=dtype,
+            # A check of the input keeps calls off the short way, which takes inputs for vectors.
+            check_input=None if vectors else _accept,
+        )
+        self._jacobians: dict[tuple[str, ...], CompiledFunction] = {}
+
+    def jacobian(self, *wrt: str) -> CompiledFunction:
+        """The function that gives the derivatives by an input, or by several.
+
+        Args:
+            wrt: names of inputs.
+
+        Returns:
+            A function with the same inputs. It gives d f / d input as an array of shape
+            (..., *output.shape, *input.shape); for several outputs or inputs a tuple of them, with
+            the inputs one after the other for each output. It has a `jacobian` of its own.
+        """
+        if not wrt:
+            names = ", ".join(port.name for port in self.signature.inputs)
+            raise ArgumentError(f"jacobian: which input to differentiate by? known: {names}")
+        if wrt not in self._jacobians:
+            program = jacobian(self.program, wrt)
+            name = f"d {self.signature.name} / d {', '.join(wrt)}"
+            self._jacobians[wrt] = CompiledFunction(name, program, self.dtype.type)
+        return self._jacobians[wrt]
+
+    def __reduce__(self) -> str:
+        return getattr(self, "__qualname__", "")  # by name, as functions
+
+    def _call(self, *args: Any, out: Any = None, threads: int | None = None, **named: Any) -> Any:
+        if any(_is_traced(value) for value in (*args, *named.values())):
+            return self._traced_call(in_order(self.signature, args, named))
+        return super()._call(*args, out=out, threads=threads, **named)
+
+    def _traced_call(self, values: Sequence[Any]) -> Any:
+        """Repeat the program on expressions, row by row of a batch."""
+        ports, arrays = self.signature.inputs, [as_array(value) for value in values]
+        for array, port in zip(arrays, ports, strict=True):
+            if array.shape[array.ndim - len(port.shape) :] != port.shape:
+                wanted = ", ".join(["...", *map(str, port.shape)])
+                raise ShapeError(f"{port.name}: expected ({wanted}), got {array.shape}")
+        batches = [a.shape[: a.ndim - len(p.shape)] for a, p in zip(arrays, ports, strict=True)]
+        batch = np.broadcast_shapes(*batches)
+        full = [np.broadcast_to(a, batch + p.shape) for a, p in zip(arrays, ports, strict=True)]
+        graph = next(e.graph for a in arrays for e in a.flat if isinstance(e, Expr))
+        rows: list[list[Expr]] = []
+        for index in np.ndindex(batch):
+            inputs = [graph.lifted(entry) for array in full for entry in array[index].flat]
+            nodes = replayed(self.program, graph, inputs)
+            rows.append([nodes[step] for step in self.program.results])
+        return self._unflattened(rows, batch)
+
+    def _unflattened(self, rows: list[list[Expr]], batch: tuple[int, ...]) -> Any:
+        results: list[Array] = []
+        start = 0
+        for port in self.signature.outputs:
+            numbers = [row[start : start + port.size] for row in rows]
+            array = np.array(numbers, dtype=object).reshape(batch + port.shape)
+            results.append(array.view(ObjectArray))
+            start += port.size
+        return tuple(results) if len(results) > 1 else results[0]
+
+
+def compile_function(
+    *, dtype: Any = np.float64, **shapes: int | tuple[int, ...]
+) -> Callable[[Callable[..., Any]], CompiledFunction]:
+    """Decorate a function of arrays: it is traced at once, and compiled when it is first called.
+
+    Args:
+        dtype: numpy.float64 or numpy.float32.
+        shapes: for each argument its shape without batch axes; () for a number. An argument that
+            is not named keeps its default.
+
+    Returns:
+        What makes a function a `CompiledFunction`. Each argument of that may have any leading batch
+        axes, broadcast as NumPy does; `out` and `threads` are as in every `Kernel`. If the function
+        returns a tuple, it gives a tuple.
+    """
+    if dtype not in (np.float64, np.float32):
+        raise ArgumentError(f"dtype: expected float64 or float32, got {shown(dtype)}")
+    known = {name: _shape(name, shape) for name, shape in shapes.items()}
+
+    def decorate(function: Callable[..., Any]) -> CompiledFunction:
+        name = getattr(function, "__name__", type(function).__name__)
+        inputs = _inputs(name, function, known)
+        program = _traced(name, function, inputs)
+        compiled = CompiledFunction(name, program, np.dtype(dtype).type)
+        for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
+            setattr(compiled, attribute, getattr(function, attribute, None))
+        return compiled
+
+    return decorate
+
+
+def _accept(ports: Sequence[Port], rows: Sequence[Array]) -> None:
+    """Take every input."""
+    del ports, rows
+
+
+def _is_traced(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_traced, value))
+    return isinstance(value, Expr) or getattr(value, "dtype", None) == np.dtype(object)
+
+
+def _shape(name: str, shape: Any) -> tuple[int, ...]:
+    if name in _OPTIONS:
+        raise ArgumentError(f"{name!r} is an option of every call, and cannot name an input")
+    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    for size in sizes:
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
+            raise ArgumentError(f"{name}: expected a shape such as (3,), got {shown(shape)}")
+    return tuple(int(size) for size in sizes)
+
+
+def _inputs(
+    name: str, function: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]]
+) -> list[Port]:
+    """The arguments of a function that have a shape, in the order of the function."""
+    if not callable(function):
+        raise ArgumentError(f"compile decorates a function, got {type(function).__name__}")
+    parameters = inspect.signature(function).parameters
+    for given in shapes:
+        if given not in parameters:
+            raise ArgumentError(str(name_not_found(f"argument of {name}", given, parameters)))
+    inputs: list[Port] = []
+    for parameter in parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise ArgumentError(f"{name}: *{parameter.name} has no shape; name each argument")
+        if parameter.name in shapes:
+            inputs.append(Port(parameter.name, shapes[parameter.name]))
+        elif parameter.default is parameter.empty:
+            text = f"{name}: argument {parameter.name!r} has no shape"
+            raise ArgumentError(f"{text}; write compile({parameter.name}=(3,), ...)")
+    return inputs
+
+
+def _traced(name: str, function: Callable[..., Any], inputs: Sequence[Port]) -> Program:
+    """Run a function on expressions and keep what it did."""
+
+    def run(*arrays: Array) -> Any:
+        bound = inspect.signature(function).bind_partial()
+        for port, array in zip(inputs, arrays, strict=True):
+            bound.arguments[port.name] = array.view(ObjectArray)
+        bound.apply_defaults()
+        returned = function(*bound.args, **bound.kwargs)
+        if not isinstance(returned, tuple):
+            return _result(name, returned)
+        if not returned:
+            raise ArgumentError(f"{name} returns an empty tuple")
+        return tuple(_result(f"{name}[{k}]", part) for k, part in enumerate(returned))
+
+    return trace(run, inputs, name)
+
+
+def _result(name: str, value: Any) -> Array:
+    """What a function returned, if it is an array of expressions and numbers."""
+    try:
+        array = np.asarray(value, dtype=object)
+    except ValueError:
+        raise ShapeError(f"{name}: the rows of what is returned do not fit each other") from None
+    for entry in array.flat:
+        if not isinstance(entry, (Expr, int, float, np.integer, np.floating, np.bool_)):
+            text = f"{name}: expected an array of numbers to be returned"
+            raise ArgumentError(f"{text}, got {type(entry).__name__}")
+    return array
