@@ -13,8 +13,9 @@ demo: $(VENV)/.ready
 test: $(VENV)/.ready-test
 	$(BIN)/python -m pytest -n auto
 
-bench: $(VENV)/.ready-test
+bench: $(VENV)/.ready-test $(VENV)/.ready-bench
 	$(BIN)/python benchmarks/loading.py
+	$(BIN)/python benchmarks/run.py --write-readme
 
 lint: $(VENV)/.ready-test $(VENV)/.ready-lint
 	$(BIN)/ruff check .

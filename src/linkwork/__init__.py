@@ -1,8 +1,10 @@
 """Kinematics and dynamics of robots.
 
-robot = linkwork.load("robot.urdf")
-print(linkwork.describe(robot))
+kd = linkwork.KinDyn(linkwork.load("robot.urdf"))
+M = kd.mass_matrix(kd.neutral())
 """
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from linkwork import robots as robots
 from linkwork.errors import ArgumentError as ArgumentError
@@ -17,7 +19,6 @@ from linkwork.errors import SingularJointError as SingularJointError
 from linkwork.errors import SourceError as SourceError
 from linkwork.io.dump import dump_urdf as dump_urdf
 from linkwork.io.load import load as load
-from linkwork.kindyn import KinDyn as KinDyn
 from linkwork.model.builder import ModelBuilder as ModelBuilder
 from linkwork.model.check import check as check
 from linkwork.model.describe import describe as describe
@@ -41,3 +42,31 @@ from linkwork.model.reduce import rerooted as rerooted
 from linkwork.model.tree import Tree as Tree
 from linkwork.model.tree import tree_from as tree_from
 from linkwork.version import __version__ as __version__
+
+if _TYPE_CHECKING:
+    from linkwork.compiled import compile_function
+    from linkwork.kindyn import KinDyn as KinDyn
+
+    compile = compile_function
+
+# imported when first used: name, module, name there
+_LATER = {
+    "KinDyn": ("linkwork.kindyn", "KinDyn"),
+    "compile": ("linkwork.compiled", "compile_function"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        text = f"module 'linkwork' has no attribute {name!r}"
+        raise AttributeError(text)
+    from importlib import import_module
+
+    module, own_name = _LATER[name]
+    found = getattr(import_module(module), own_name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

@@ -27,7 +27,7 @@ def as_array(value: ArrayLike) -> Array:
     """Take a number, list or array as a floating-point array; arrays of floats stay as they are."""
     array = np.asarray(value)
     if array.dtype == object:
-        return array.view(ObjectArray)
+        return _unwrapped(array).view(ObjectArray)
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
@@ -52,7 +52,7 @@ def matrix(rows: Sequence[Sequence[Any]]) -> Array:
 
 def where(condition: Any, yes: Any, no: Any) -> Array:
     """Choose entry by entry; a condition may be traced, and then each of the other two may too."""
-    parts = [np.asarray(part) for part in (condition, yes, no)]
+    parts = [_unwrapped(np.asarray(part)) for part in (condition, yes, no)]
     if any(part.dtype == object for part in parts):
         return _objects(np.frompyfunc(_chosen, 3, 1)(*parts))
     return np.where(condition, yes, no)
@@ -123,7 +123,7 @@ class ObjectArray(np.ndarray[Any, np.dtype[Any]]):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         out = options.pop("out", None)
-        raw = [np.asarray(item) if isinstance(item, ObjectArray) else item for item in inputs]
+        raw = [_unwrapped(np.asarray(x)) if isinstance(x, np.ndarray) else x for x in inputs]
         function = _FUNCTIONS.get(ufunc.__name__)
         try:
             if function is None:
@@ -132,9 +132,9 @@ class ObjectArray(np.ndarray[Any, np.dtype[Any]]):
                 result = _reduced(function, *raw, **options)
             else:
                 result = getattr(np.frompyfunc(function, ufunc.nin, 1), method)(*raw)
-        except ArgumentError:
-            raise
         except TypeError as error:
+            if function and isinstance(error, ArgumentError):
+                raise
             raise _not_traced("numpy", ufunc.__name__, error) from error
         if out is None:
             return _truths(result) if ufunc.__name__ in _COMPARISONS else _objects(result)
@@ -147,17 +147,25 @@ class ObjectArray(np.ndarray[Any, np.dtype[Any]]):
             return replaced(*args, **kwargs)
         try:
             result = super().__array_function__(func, types, args, kwargs)
-        except TypeError as error:
+        except (TypeError, AttributeError) as error:
             raise _not_traced(func.__module__, func.__name__, error) from error
         if isinstance(result, (tuple, list)):
             return type(result)(_objects(part) for part in result)
         return _objects(result)
 
 
+def _unwrapped(array: Array) -> Array:
+    """An array with objects where `np.array` has put arrays of one object."""
+    if array.dtype != object or not any(isinstance(entry, np.ndarray) for entry in array.flat):
+        return array
+    bare = [entry.item() if isinstance(entry, np.ndarray) else entry for entry in array.flat]
+    return np.array([*bare, None], dtype=object)[:-1].reshape(array.shape)
+
+
 def _objects(value: Any) -> Any:
     """Objects, alone or in an array, as an array of objects; all else as it is."""
     if isinstance(value, np.ndarray):
-        return value.view(ObjectArray) if value.dtype == object else value
+        return _unwrapped(value).view(ObjectArray) if value.dtype == object else value
     return np.asarray(value, object).view(ObjectArray) if hasattr(value, "select") else value
 
 
@@ -168,7 +176,7 @@ def _truths(value: Any) -> Any:
     return _objects(array) if unknown else array.astype(bool)[()]
 
 
-def _not_traced(module: str, name: str, error: TypeError) -> ArgumentError:
+def _not_traced(module: str, name: str, error: Exception) -> ArgumentError:
     why = error if isinstance(error, ArgumentError) else "it takes numbers only"
     return ArgumentError(f"{module}.{name} cannot be traced: {why}")
 
@@ -206,7 +214,8 @@ def _not(a: Any) -> Any:
 
 
 def _equal(a: Any, b: Any) -> Any:
-    return (a <= b) & (b <= a)
+    traced = hasattr(a, "select") or hasattr(b, "select")
+    return (a <= b) & (b <= a) if traced else a == b
 
 
 def _larger(a: Any, b: Any) -> Any:
@@ -253,7 +262,6 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sign": lambda a: _chosen(a < 0.0, -1.0, _chosen(a > 0.0, 1.0, a)),
     "fabs": abs,
     "float_power": lambda a, b: a**b,
-    "conjugate": lambda a: a,
     "deg2rad": lambda a: a * (np.pi / 180.0),
     "radians": lambda a: a * (np.pi / 180.0),
     "rad2deg": lambda a: a * (180.0 / np.pi),

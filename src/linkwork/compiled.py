@@ -208,7 +208,7 @@ def _traced(name: str, function: Callable[..., Any], inputs: Sequence[Port]) -> 
 def _result(name: str, value: Any) -> Array:
     """What a function returned, if it is an array of expressions and numbers."""
     try:
-        array = np.asarray(value, dtype=object)
+        array = as_array(np.asarray(value, dtype=object))
     except ValueError:
         raise ShapeError(f"{name}: the rows of what is returned do not fit each other") from None
     for entry in array.flat:

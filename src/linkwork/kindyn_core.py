@@ -171,10 +171,10 @@ class KinDynCore:
         gravity: ArrayLike | None = None,
     ) -> Array:
         """Call the kernel of a quantity and its frame; this is where most calls pass."""
-        if wrenches is None and gravity is None and out is None:
+        if wrenches is None and gravity is None:
             kernel = self._kernels.get(what)
             if kernel is not None:
-                return kernel(*arguments)
+                return kernel(*arguments) if out is None else kernel(*arguments, out=out)
         frames = tuple(wrenches or ())
         kernel = self._kernel((Spec(*what),), frames, with_gravity=gravity is not None)
         if not frames and gravity is None:

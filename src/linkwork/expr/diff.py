@@ -116,10 +116,18 @@ class _Replay:
     @cached_property
     def optional(self) -> list[bool]:
         """Which steps a select may drop."""
+        return self._behind(Op.SELECT)
+
+    @cached_property
+    def rooted(self) -> list[bool]:
+        """Which steps a square root uses."""
+        return self._behind(Op.SQRT)
+
+    def _behind(self, user: Op) -> list[bool]:
         found = [False] * len(self.program.steps)
         for step in reversed(range(len(found))):
             op, *args = self.program.steps[step]
-            if op is Op.SELECT or (found[step] and op not in (Op.CONST, Op.INPUT)):
+            if op is user or (found[step] and op not in (Op.CONST, Op.INPUT)):
                 for arg in args:
                     found[arg] = True
         return found
@@ -182,10 +190,16 @@ def _reverse_terms(at: _Replay, step: int, entry: Expr) -> list[Expr]:
     if op is Op.SELECT:
         zero = at.graph.constant(0.0)
         return [zero, args[0].select(entry, zero), args[0].select(zero, entry)]
-    # A step that is not selected has the adjoint 0, and passes on 0 even if its slope is NaN.
-    guarded = op is Op.SQRT or at.optional[step]
-    slopes = _slopes(op, args, at.nodes[step])
-    return [_masked(entry, slope) if guarded else entry * slope for slope in slopes]
+    terms: list[Expr] = []
+    for slope in _slopes(op, args, at.nodes[step]):
+        # A step that is not selected has the adjoint 0, and passes on 0 even if its slope is NaN.
+        guarded = op is Op.SQRT or at.optional[step]
+        term = _masked(entry, slope) if guarded else entry * slope
+        # The adjoint is infinite under a root of 0, and where the slope is 0 it passes on 0.
+        if at.rooted[step] and isinstance(slope, Expr):
+            term = slope.select(term, 0.0)
+        terms.append(term)
+    return terms
 
 
 def _masked(entry: Expr, slope: Expr | float) -> Expr:

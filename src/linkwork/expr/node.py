@@ -180,6 +180,10 @@ class Expr:
         """Natural logarithm; `np.log` calls it."""
         return self.graph.apply(Op.LOG, self)
 
+    def conjugate(self) -> Expr:
+        """Itself; `np.vdot` calls it."""
+        return self
+
     def arctan2(self, other: Any) -> Expr:
         """Angle of the point (other, self); `np.arctan2` calls it."""
         return self._binary(Op.ATAN2, self, other)
@@ -275,7 +279,9 @@ class Graph:
             return None
 
     def lifted(self, value: Any) -> Expr:
-        """A node of this graph, or a number as one."""
+        """A node of this graph, or a number as one; either may stand in an array of no axes."""
+        if getattr(value, "shape", None) == ():
+            value = value.item()
         node = value if isinstance(value, Expr) else self.lift(value)
         if node is None:
             raise ArgumentError(f"expected a number, got {type(value).__name__}")

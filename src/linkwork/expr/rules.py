@@ -1,8 +1,8 @@
 """Algebra applied while expressions are made. The rule stands in the comment.
 
 Only rules that hold for every finite number and make the program no longer, signs aside; results
-may differ by rounding. A structural zero wins over what it multiplies and over what divides it: 0 x
-= 0, 0 / x = 0. Constants are joined only while the result keeps all its digits.
+may differ by rounding. A structural zero wins over what it multiplies and over what divides it:
+0 x = 0 and 0 / x = 0. Constants are joined only while the result keeps all its digits.
 """
 
 from __future__ import annotations

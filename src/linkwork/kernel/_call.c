@@ -129,6 +129,27 @@ static PyObject *new_outputs(const Call *self, npy_intp rows, void **out)
     return tuple;
 }
 
+/* Whether an array given as `out` can be written to as it is; if not, Python says what is wrong. */
+static int fits_as_output(const Call *self, PyObject *given, npy_intp rows, void *const *in)
+{
+    if (!PyArray_CheckExact(given)) return 0;
+    PyArrayObject *array = (PyArrayObject *)given;
+    int batch = rows >= 0;
+    if (PyArray_TYPE(array) != self->type || !PyArray_ISCARRAY(array)
+        || PyArray_NDIM(array) != self->out_axes[0] + batch)
+        return 0;
+    if (batch && PyArray_DIM(array, 0) != rows) return 0;
+    for (int i = 0; i < self->out_axes[0]; i++)
+        if (PyArray_DIM(array, i + batch) != self->out_shape[0][i]) return 0;
+    const char *start = PyArray_BYTES(array), *end = start + PyArray_NBYTES(array);
+    for (int k = 0; k < self->n_in; k++) {
+        const char *first = in[k];
+        size_t bytes = (size_t)((batch ? rows : 1) * self->in_size[k]) * item_size(self);
+        if (first < end && start < first + bytes) return 0;
+    }
+    return 1;
+}
+
 static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t nargsf,
                              PyObject *names)
 {
@@ -137,7 +158,14 @@ static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t n
     void *in[MOST_PORTS], *out[MOST_PORTS];
     npy_int64 stride[MOST_PORTS];
     npy_intp rows = -2;  /* -1: a single row without a batch axis */
-    if (!self->one || names || count != self->n_in) goto slow;
+    PyObject *given = NULL;  /* the array to write to, if there is one */
+    if (!self->one || count != self->n_in) goto slow;
+    if (names) {
+        if (PyTuple_GET_SIZE(names) != 1 || self->n_out != 1 || self->finite
+            || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out") != 0)
+            goto slow;
+        given = args[count] == Py_None ? NULL : args[count];
+    }
     for (int k = 0; k < self->n_in; k++) {
         if (!PyArray_CheckExact(args[k])) goto slow;
         PyArrayObject *array = (PyArrayObject *)args[k];
@@ -152,8 +180,16 @@ static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t n
     }
     if (rows == -2 || rows > self->most_rows) goto slow;
     if (!rows_are_unit(self, in, stride, rows < 0 ? 1 : rows)) goto slow;
-    PyObject *result = new_outputs(self, rows, out);
-    if (!result) return NULL;
+    PyObject *result;
+    if (given) {
+        if (!fits_as_output(self, given, rows, in)) goto slow;
+        out[0] = PyArray_DATA((PyArrayObject *)given);
+        result = given;
+        Py_INCREF(result);
+    } else {
+        result = new_outputs(self, rows, out);
+        if (!result) return NULL;
+    }
     if (rows < 0) {
         self->one(in, out, stride, 1);
     } else {

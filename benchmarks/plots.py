@@ -1,0 +1,153 @@
+"""The figures: all libraries side by side, and cost as work grows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from functions import TITLES
+
+COLOURS = {
+    "linkwork": "#0b6e4f",
+    "linkwork, batch": "#6cc4a1",
+    "pin": "#c8553d",
+    "idyntree": "#e0a030",
+    "mujoco": "#4a6fa5",
+    "adam numpy": "#8d7fbd",
+    "adam casadi": "#b99ac9",
+    "adam jax": "#a0758a",
+    "adam torch": "#777777",
+}
+MARKERS = {"linkwork": "o", "linkwork, batch": "D", "pin": "s"}
+BATCH = "linkwork, batch"
+_JOINTS = {
+    "title": "Chains of joints on a floating base, one thread",
+    "axis": "joints",
+    "rotation": 0,
+    "lines": {
+        "pin": ("pin", "pin"),
+        "one": ("linkwork, one call", "linkwork"),
+        "batch": ("linkwork, per row of a batch", BATCH),
+    },
+}
+_ROWS = {
+    "title": "Batches of talos_reduced, one thread",
+    "axis": "rows of a batch",
+    "rotation": 45,
+    "lines": {
+        "pin": ("pin, one call per row", "pin"),
+        "fresh": ("linkwork, fresh output", "linkwork"),
+        "batch": ("linkwork, out= reused", BATCH),
+    },
+}
+
+
+def draw(sections: dict[str, Any], folder: Path) -> list[Path]:
+    """Draw what there are results for into a folder. Nothing without matplotlib."""
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        return []
+    mpl.use("Agg")
+    mpl.rcParams.update({"font.size": 9, "axes.titlesize": 10, "figure.dpi": 150})
+    drawn: list[Path] = []
+    if "peers" in sections:
+        drawn.append(_speed(sections["peers"]["data"], folder / "speed.png"))
+    if "growth" in sections:
+        data = sections["growth"]["data"]
+        joints = [row for row in data if row["grows"] == "joints"]
+        rows = [row for row in data if row["grows"] == "rows"]
+        drawn.append(_growth(joints, _JOINTS, folder / "growth_joints.png"))
+        drawn.append(_growth(rows, _ROWS, folder / "growth_batch.png"))
+    return drawn
+
+
+def _speed(data: list[dict[str, Any]], path: Path) -> Path:
+    """A panel for each function; in it, robots from left to right and a bar for each library."""
+    import matplotlib.pyplot as plt
+
+    functions = [name for name in TITLES if any(row["function"] == name for row in data)]
+    robots = list(dict.fromkeys(row["robot"] for row in data))
+    names = [name for name in COLOURS if any(row["library"] == name for row in data)]
+    least = min(row["seconds"] for row in data) * 1e6
+    figure, panels = plt.subplots(2, 3, figsize=(11, 6.4), sharex=True, sharey=True)
+    for panel, function in zip(panels.flat, functions, strict=True):
+        for place, name in enumerate(names):
+            here = {
+                row["robot"]: row["seconds"] * 1e6
+                for row in data
+                if row["function"] == function and row["library"] == name
+            }
+            shift = (place - (len(names) - 1) / 2) * 0.82 / len(names)
+            at = [robots.index(robot) + shift for robot in here]
+            panel.bar(at, list(here.values()), width=0.78 / len(names), color=COLOURS[name])
+        panel.set_title(TITLES[function])
+        panel.set_xticks(range(len(robots)), [robot.replace("_", "\n") for robot in robots])
+        panel.tick_params(axis="x", length=0)
+        _log_scale(panel)
+    panels[0, 0].set_ylim(bottom=least / 2)
+    for panel in panels[:, 0]:
+        panel.set_ylabel("microseconds")
+    handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[name]) for name in names]
+    labels = [f"{name} of 4,096" if name == BATCH else name for name in names]
+    figure.suptitle("Time of one evaluation from Python, one thread (lower is better)", fontsize=11)
+    figure.legend(
+        handles,
+        labels,
+        loc="upper center",
+        ncols=len(names),
+        frameon=False,
+        bbox_to_anchor=(0.5, 0.96),
+    )
+    figure.tight_layout(rect=(0, 0, 1, 0.95))
+    return _saved(figure, path)
+
+
+def _growth(data: list[dict[str, Any]], what: dict[str, Any], path: Path) -> Path:
+    """A panel for each function, a line for each way."""
+    import matplotlib.pyplot as plt
+
+    functions = list(dict.fromkeys(row["function"] for row in data))
+    figure, panels = plt.subplots(1, len(functions), figsize=(11, 3.9), sharey=True)
+    for panel, function in zip(panels, functions, strict=True):
+        rows = [row for row in data if row["function"] == function]
+        ticks = [row["n"] for row in rows]
+        for key, (label, name) in what["lines"].items():
+            style = {"color": COLOURS[name], "marker": MARKERS[name], "markersize": 4}
+            panel.plot(ticks, [row[key] * 1e6 for row in rows], label=label, **style)
+        panel.set_xscale("log", base=2)
+        panel.set_xticks(ticks, [f"{n:,}" for n in ticks], rotation=what["rotation"])
+        panel.set_xlabel(what["axis"])
+        panel.set_title(TITLES[function])
+        _log_scale(panel)
+        panel.minorticks_off()
+    panels[0].set_ylabel("microseconds per evaluation")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.suptitle(what["title"], fontsize=11)
+    figure.legend(
+        handles,
+        labels,
+        loc="upper center",
+        ncols=len(labels),
+        frameon=False,
+        bbox_to_anchor=(0.5, 0.95),
+    )
+    figure.tight_layout(rect=(0, 0, 1, 0.93))
+    return _saved(figure, path)
+
+
+def _log_scale(panel: Any) -> None:
+    """Powers of ten as plain numbers."""
+    panel.set_yscale("log")
+    panel.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+    panel.grid(axis="y", which="major", color="#dddddd", linewidth=0.7)
+    panel.set_axisbelow(True)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def _saved(figure: Any, path: Path) -> Path:
+    import matplotlib.pyplot as plt
+
+    figure.savefig(path)
+    plt.close(figure)
+    return path

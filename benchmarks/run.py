@@ -1,0 +1,157 @@
+"""How fast linkwork is: against its peers, as work grows, and from a cold start.
+
+python benchmarks/run.py [section ...] [--quick] [--write-readme] [--strict]
+
+Everything is measured in one process on one thread unless said, candidates in turn, and the least
+time of several repeats counts. Results are printed, kept in benchmarks/results.json, and drawn to
+docs/images; with --quick, both go to benchmarks/quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from against_pin import batch, single
+from libraries import libraries
+from peak import operations, peak
+from peers import all_peers, version_of
+from plots import draw
+from report import Section, markdown
+from scaling import float32, growth, threads
+from startup import startup
+from timing import QUICK, Patience
+
+import linkwork as lw
+
+HERE = Path(__file__).parent
+README = HERE / "README.md"
+START, END = "<!-- results: start -->", "<!-- results: end -->"
+
+
+def sections(quick: bool) -> dict[str, Callable[[], Section]]:
+    """Every section by name."""
+    patience = QUICK if quick else Patience()
+    sizes = {"most_joints": 16, "most_rows": 4096} if quick else {}
+    return {
+        "operations": operations,
+        "single": lambda: single(patience),
+        "batch": lambda: batch(patience),
+        "threads": lambda: threads(patience),
+        "float32": lambda: float32(patience),
+        "startup": lambda: startup(2 if quick else 5),
+        "peak": lambda: peak(patience),
+        "growth": lambda: growth(patience, **sizes),
+        "peers": lambda: libraries(patience),
+    }
+
+
+def about(quick: bool) -> dict[str, Any]:
+    """What was measured on what."""
+    packages = {kind.package: version_of(kind.package) for kind in all_peers()}
+    packages |= {name: version_of(name) for name in ("numpy", "llvmlite", "casadi", "jax", "torch")}
+    return {
+        "processor": _processor(),
+        "processors": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+        "system": platform.platform(),
+        "Python": platform.python_version(),
+        "linkwork": lw.__version__,
+        "packages": {name: found for name, found in packages.items() if found},
+        "quick": quick,
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(
+            line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")
+        )
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def described(facts: dict[str, Any]) -> str:
+    """The same in words."""
+    packages = ", ".join(f"{name} {found}" for name, found in facts["packages"].items())
+    lines = [
+        f"{facts['processor']}, {facts['processors']} processors; {facts['system']}.",
+        f"linkwork {facts['linkwork']}, Python {facts['Python']}, {packages}.",
+    ]
+    if facts["quick"]:
+        lines.append("Measured with --quick: the figures are not meaningful.")
+    return "\n".join(lines)
+
+
+def known(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
+    """Earlier results of other sections, if they were made with the same things."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found["sections"] if found.get("about") == facts else {}
+
+
+def write_readme(results: dict[str, Any]) -> None:
+    """Put the tables between the marks in the README."""
+    parts = [described(results["about"]), ""]
+    parts += [markdown(section, 3) for section in results["sections"].values()]
+    text = README.read_text(encoding="utf-8")
+    before, rest = text.split(START)
+    after = rest.split(END)[1]
+    body = "\n".join(parts).rstrip()
+    README.write_text(f"{before}{START}\n\n{body}\n\n{END}{after}", encoding="utf-8")
+
+
+def arguments(names: list[str]) -> argparse.Namespace:
+    """What the user asked for."""
+    parser = argparse.ArgumentParser(description="measure linkwork and its peers")
+    parser.add_argument("sections", nargs="*", metavar="section", help=f"of: {', '.join(names)}")
+    parser.add_argument("--quick", action="store_true", help="short measurements, to try it out")
+    parser.add_argument("--write-readme", action="store_true", help="put the tables in README.md")
+    parser.add_argument("--strict", action="store_true", help="fail if a figure is not as wanted")
+    given = parser.parse_args()
+    unknown = [name for name in given.sections if name not in names]
+    if unknown:
+        parser.error(f"no section named {unknown[0]!r}; known: {', '.join(names)}")
+    return given
+
+
+def main() -> None:
+    given = arguments(list(sections(quick=True)))
+    available, facts = sections(given.quick), about(given.quick)
+    os.environ["LINKWORK_THREADS"] = "1"  # where a call does not say otherwise
+    folder, images = HERE, HERE.parent / "docs" / "images"
+    if given.quick:
+        folder = images = HERE / "quick"
+    images.mkdir(parents=True, exist_ok=True)
+    kept = folder / "results.json"
+    print(described(facts), "\n", flush=True)
+    done = known(kept, facts)
+    for name in given.sections or available:
+        start = time.perf_counter()
+        done[name] = available[name]().as_dict()
+        print(markdown(done[name]), flush=True)
+        print(f"({name} took {time.perf_counter() - start:.0f} s)\n", flush=True)
+        results = {"about": facts, "sections": {key: done[key] for key in available if key in done}}
+        kept.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    for path in draw(results["sections"], images):
+        print(f"drew {path}")
+    if given.write_readme and not given.quick:
+        write_readme(results)
+        print(f"wrote {README}")
+    checks = [check for name in given.sections or available for check in done[name]["checks"]]
+    print(f"{sum(check['passed'] for check in checks)} of {len(checks)} figures are as wanted.")
+    if given.strict and not all(check["passed"] for check in checks):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""What it takes until the first result: import, compile, start from the cache."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from report import Section
+
+from robots import TALOS
+
+_HERE = Path(__file__).parent
+_FUNCTIONS = ("inverse_dynamics", "mass_matrix", "forward_dynamics")
+
+_IMPORT = """
+import json, time
+start = time.perf_counter()
+import numpy
+middle = time.perf_counter()
+import linkwork
+print(json.dumps({"numpy": middle - start, "all": time.perf_counter() - start}))
+"""
+
+_FIRST_CALL = """
+import json, sys, time
+import numpy as np
+from robots import TALOS, model_of
+import linkwork as lw
+kd = lw.KinDyn(model_of(TALOS))
+q, nu = kd.neutral(), np.ones(kd.nv)
+name, warm = sys.argv[1], sys.argv[2] == "warm"
+given = (q,) if name == "mass_matrix" else (q, nu, nu)
+start = time.perf_counter()
+getattr(kd, name)(*given)
+elapsed = time.perf_counter() - start
+if warm:
+    kd.warmup()
+print(json.dumps({"first": elapsed}))
+"""
+
+_COMPILE = """
+import json, sys, time
+from robots import TALOS, kindyn_of
+from linkwork.expr.emit_llvm import Lanes, emit_llvm
+from linkwork.kernel.jit import compiled, this_machine
+kernel, times = kindyn_of(TALOS).function(sys.argv[1]), {}
+lanes = this_machine().lanes
+start = time.perf_counter()
+program = kernel.program
+times["trace"] = time.perf_counter() - start
+for name, width in (("one", 1), ("many", lanes)):
+    start = time.perf_counter()
+    compiled(emit_llvm(program, "f", Lanes(width)))
+    times[name] = time.perf_counter() - start
+print(json.dumps(times))
+"""
+
+
+def startup(repeats: int) -> Section:
+    """All of it on talos_reduced."""
+    section = Section(f"Start, {TALOS.name}")
+    table = section.table("Seconds", "what", "linkwork", "at most", "")
+
+    def add(what: str, seconds: float, wanted: float | None = None) -> None:
+        verdict = "" if wanted is None else section.check(what, seconds, wanted, at_most=True)
+        table.add(what, f"{seconds:.3f}", "" if wanted is None else f"{wanted:g}", verdict)
+        section.data.append({"what": what, "seconds": seconds})
+
+    imports = [_run(_IMPORT, cache="off") for _ in range(repeats)]
+    add("import numpy, part of the next", min(found["numpy"] for found in imports))
+    add("import linkwork", min(found["all"] for found in imports), 0.25)
+    for name in _FUNCTIONS:
+        cold, warm = _first_calls(name, repeats)
+        add(f"first {name}, empty cache", cold, 0.25 if name == "inverse_dynamics" else None)
+        add(f"first {name}, from the cache", warm, 0.03)
+    for name in _FUNCTIONS:
+        found = [_run(_COMPILE, name, cache="off") for _ in range(repeats)]
+        times = {key: min(run[key] for run in found) for key in found[0]}
+        add(f"trace {name}", times["trace"])
+        add(f"compile {name}, one row at a time", times["one"])
+        add(f"compile {name}, several rows at a time", times["many"])
+        add(f"compile {name}, both", times["one"] + times["many"], 1.5)
+    section.notes.append(
+        "First call: from the call to its result, in a fresh process that has loaded the robot and"
+        " computed nothing; tracing and quick compilation are in it. Least of several processes."
+    )
+    return section
+
+
+def _first_calls(name: str, repeats: int) -> tuple[float, float]:
+    """Least time of the first call with an empty cache, and with one that is filled."""
+    cold: list[float] = []
+    warm: list[float] = []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as folder:
+            cold.append(_run(_FIRST_CALL, name, "warm", cache=folder)["first"])
+            warm += [_run(_FIRST_CALL, name, "cold", cache=folder)["first"] for _ in range(2)]
+    return min(cold), min(warm)
+
+
+def _run(program: str, *args: str, cache: str) -> dict[str, Any]:
+    """Run a program in a process of its own; it prints what it measured as JSON."""
+    paths = [str(_HERE), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {
+        "LINKWORK_CACHE": cache,
+        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+        "PYTHONWARNINGS": "ignore",
+    }
+    command = [sys.executable, "-c", program, *args]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return json.loads(done.stdout.splitlines()[-1])
