@@ -55,6 +55,7 @@ class CompiledFunction(Kernel):
             check_input=None if vectors else _accept,
         )
         self._jacobians: dict[tuple[str, ...], CompiledFunction] = {}
+        self._origin: tuple[Any, ...] = ()  # what it is the jacobian of, and by which inputs
 
     def jacobian(self, *wrt: str) -> CompiledFunction:
         """The function that gives the derivatives by an input, or by several.
@@ -73,14 +74,21 @@ class CompiledFunction(Kernel):
         if wrt not in self._jacobians:
             program = jacobian(self.program, wrt)
             name = f"d {self.signature.name} / d {', '.join(wrt)}"
-            self._jacobians[wrt] = CompiledFunction(name, program, self.dtype.type)
+            made = CompiledFunction(name, program, self.dtype.type)
+            made._origin = (self, *wrt)
+            self._jacobians.setdefault(wrt, made)
         return self._jacobians[wrt]
 
-    def __reduce__(self) -> str:
-        return getattr(self, "__qualname__", "")  # by name, as functions
+    def __reduce__(self) -> Any:
+        """By name, as functions are; a jacobian by the function that it comes from."""
+        if self._origin:
+            return CompiledFunction.jacobian, self._origin
+        return getattr(self, "__qualname__", self.signature.name)
 
     def _call(self, *args: Any, out: Any = None, threads: int | None = None, **named: Any) -> Any:
         if any(_is_traced(value) for value in (*args, *named.values())):
+            if out is not None:
+                raise ArgumentError("out: there is nothing to write yet while a function is traced")
             return self._traced_call(in_order(self.signature, args, named))
         return super()._call(*args, out=out, threads=threads, **named)
 
@@ -152,7 +160,9 @@ def _accept(ports: Sequence[Port], rows: Sequence[Array]) -> None:
 def _is_traced(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_is_traced, value))
-    return isinstance(value, Expr) or getattr(value, "dtype", None) == np.dtype(object)
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return any(map(_is_traced, value.flat))
+    return isinstance(value, Expr)
 
 
 def _shape(name: str, shape: Any) -> tuple[int, ...]:

@@ -73,8 +73,9 @@ def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
     parts = [f"define void @{name}({takes}, i64 %rows) {{", *writer.body(pieces), "}"]
     if len(pieces) > 1:
         for number_, piece in enumerate(pieces):
+            given = f"{takes}, ptr %scratch, i64 %row"
             parts += [
-                f"define internal void @piece{number_}({takes}, ptr %scratch, i64 %row) noinline {{",
+                f"define internal void @piece{number_}({given}) noinline {{",
                 *writer.pointers(),
                 *writer.straight_line(piece),
                 "  ret void",

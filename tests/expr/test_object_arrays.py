@@ -1,0 +1,197 @@
+"""NumPy's functions on arrays of expressions: they work as on numbers, or say that they cannot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from expr.expr_helpers import program_for
+from linkwork.arrays import ObjectArray, as_array, where
+from linkwork.errors import ArgumentError
+from linkwork.expr.program import NUMPY_FUNCTIONS
+
+X = np.array([-1.25, 0.0, 0.5, 2.0])
+M = np.array([[0.3, -1.0, 0.5], [2.0, 0.0, 1.5], [-0.5, 0.25, 1.0]])
+
+
+def traced(function, *at):
+    """What a function gives when it is traced, and then run."""
+    arrays = [np.asarray(x, float) for x in at]
+    program = program_for(lambda *a: function(*map(as_array, a)), *(a.shape for a in arrays))
+    with np.errstate(all="ignore"):
+        numbers = program.run(*(a.ravel() for a in arrays), functions=NUMPY_FUNCTIONS)
+    return np.array(numbers, float).reshape(program.outputs[0].shape)
+
+
+FUNCTIONS = {
+    "operators": lambda x: (x + 1.0) * x - x / 4.0 + (-x) - (+x),
+    "powers": lambda x: x**2 + x**3 + np.square(x) + np.power(x, 3),
+    "root of a number too": lambda x: np.sqrt(np.stack([x[2], 4.0, x[3]])),
+    "sin cos tan": lambda x: np.sin(x) + np.cos(x) + np.tan(x),
+    "exp": np.exp,
+    "log": lambda x: np.log(x + 3.0),
+    "arctan": lambda x: np.arctan(x) + np.arcsin(x / 4) + np.arccos(x / 4),
+    "arctan2": lambda x: np.arctan2(x, 2.0) + np.arctan2(2.0, x) + np.arctan2(x, x[::-1]),
+    "hypot": lambda x: np.hypot(x, 2.0) + np.hypot(3.0, x),
+    "abs": lambda x: abs(x) + np.abs(x) + np.fabs(x),
+    "sign": np.sign,
+    "degrees": lambda x: np.deg2rad(x) + np.rad2deg(x) + np.radians(x) + np.degrees(x),
+    "maximum": lambda x: np.maximum(x, 0.1) + np.minimum(x, x[::-1]),
+    "clip": lambda x: np.clip(x, -0.5, 1.0) + x.clip(-1, 1) + np.clip(x, 0, None),
+    "max": lambda x: np.max(x) + x.min() + np.stack([x, -x]).max(axis=0),
+    "max keepdims": lambda x: x.reshape(2, 2).max(axis=1, keepdims=True),
+    "max of all": lambda x: x.reshape(2, 2).max(axis=None),
+    "sum": lambda x: x.sum() + np.sum(x[:2]) + x.mean() + np.prod(x + 1.0),
+    "cumsum": np.cumsum,
+    "norm": np.linalg.norm,
+    "norms": lambda x: np.linalg.norm(x.reshape(2, 2), axis=1, keepdims=True),
+    "norm of a matrix": lambda x: np.linalg.norm(x.reshape(2, 2)),
+    "where": lambda x: np.where(x < 0.1, x * 2, 7.0) + where(x > 0.1, 1, x),
+    "where with a scalar": lambda x: where(x[0] < 0.0, x, -x),
+    "where with booleans": lambda x: where([True, False, True, False], x, 0.0),
+    "where for one": lambda x: where(x[1] <= 0.0, 3.0, x[2]),
+    "comparisons": lambda x: sum(
+        where(c, 1.0, 0.0) * k
+        for k, c in enumerate((x < 0, x <= 0, x > 0, x >= 0, x == 0, x != 0, x == 0.5, x < x[::-1]))
+    ),
+    "truths": lambda x: where((x < 0) & (x > -2) | ~(x <= 1), x, 0.0),
+    "logical": lambda x: where(np.logical_and(x < 0, x > -2) | np.logical_not(x <= 1), x, 0.0),
+    "any all": lambda x: where((x > 1.5).any(), x, 0.0) + where(np.all(x > 1.5), x, 1.0),
+    "indices": lambda x: np.stack([x[0], x[-1], *x[1:3], *(y for y in x)]) + x[..., None][0],
+    "join": lambda x: np.concatenate([x, x[:1] * 2]) + np.hstack([x[0], x]),
+    "array": lambda x: np.array([x[0] * 2.0, 1.0, x[1]]),
+    "compare an array": lambda x: where(as_array(np.array([x[0], x[2]])) < 0, 1.0, 2.0),
+    "block": lambda x: np.block([[x], [x * 2]]),
+    "outer": lambda x: np.outer(x, x) + np.diag(x) + np.eye(4) * np.trace(np.outer(x, x)),
+    "dot": lambda x: np.dot(x, x) + x.dot(x) + np.inner(x, x) + x @ x + np.vdot(x, x),
+    "methods of a number": lambda x: x[0].reshape(1).sum() + x[1].T + x[2].max(),
+    "einsum": lambda x: np.einsum("i,j->ij", x, x),
+    "zeros_like": lambda x: np.zeros_like(x) + x[0],
+    "in place": lambda x: np.add(x, 1.0, out=np.zeros_like(x)),
+    "swapped": lambda x: np.swapaxes(np.stack([x, x + 1]), 0, 1) + np.roll(x, 1)[:, None],
+    "numpy on the left": lambda x: np.arange(4.0) * x + np.float64(2.0) - x + 2 / (x + 9),
+    "half powers": lambda x: (x + 2.0) ** 0.5 + np.float_power(x + 2.0, 1.5),
+    "sqrt of a scalar": lambda x: np.sqrt(x[3]) + np.maximum(x[0], x[1]),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_gives_the_same_as_on_numbers(name):
+    function = FUNCTIONS[name]
+
+    np.testing.assert_allclose(traced(function, X), function(X), rtol=1e-14, atol=1e-15)
+
+
+MATRICES = {
+    "product": lambda m, x: m @ x[:3] + x[:3] @ m + np.matmul(m, m)[0],
+    "transpose": lambda m, x: m.T - np.transpose(m) * 2.0,
+    "cross": lambda m, x: np.cross(m[0], m[1]),
+    "trace": lambda m, x: np.trace(m) + m.trace() + m.diagonal().sum(),
+    "with numbers": lambda m, x: np.eye(3) @ m @ np.arange(9.0).reshape(3, 3),
+    "slices": lambda m, x: m[1:, ::2] * m[:2, 1:],
+    "kron": lambda m, x: np.kron(m, m),
+    "tensordot": lambda m, x: np.tensordot(m, m, axes=1),
+}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_a_function_of_matrices_gives_the_same_as_on_numbers(name):
+    function = MATRICES[name]
+
+    np.testing.assert_allclose(traced(function, M, X), function(M, X), rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("x", [np.nan, -np.inf, np.inf])
+def test_nan_passes_through_maximum_and_clip(x):
+    at = np.array([x, 1.0, x])
+    for function in (
+        lambda a: np.maximum(a, 0.5),
+        lambda a: np.maximum(0.5, a),
+        lambda a: np.minimum(a[::-1], a),
+        lambda a: np.clip(a, -1.0, 1.0),
+        lambda a: a.max(),
+        abs,
+        np.sign,
+        lambda a: where(a == 1 * a, 1.0, 0.0),
+        lambda a: where(a != 1 * a, 1.0, 0.0),
+    ):
+        np.testing.assert_array_equal(traced(function, at), function(at))
+
+
+REFUSED = {
+    "numpy.linalg.inv": np.linalg.inv,
+    "numpy.linalg.svd": np.linalg.svd,
+    "numpy.sort": np.sort,
+    "numpy.tanh": np.tanh,
+    "numpy.isnan": np.isnan,
+    "numpy.floor": np.floor,
+    "numpy.floor_divide": lambda m: m // 2.0,
+    "numpy.linalg.norm": lambda m: np.linalg.norm(m, ord=1),
+    "numpy.linalg.norm ": lambda m: np.linalg.norm(m, ord=2),
+    "numpy.interp": lambda m: np.interp(m[0], [0.0, 1.0], [0.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_function_that_needs_numbers_is_named(name):
+    with pytest.raises(ArgumentError, match=rf"^{name.strip()} cannot be traced"):
+        traced(REFUSED[name], M)
+
+
+def branch(x):
+    return x * 2.0 if x[0] > 0 else x
+
+
+def loop(x):
+    while x[1] < 1.0:
+        x = x + 1.0
+    return x
+
+
+def branch_on_all(x):
+    return x if x > 0 else -x
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        branch,
+        loop,
+        branch_on_all,
+        lambda x: max(x[0], x[1]),
+        lambda x: sorted(x)[0],
+        lambda x: x[0] > 0 and x[1],
+        lambda x: np.array([x[0]]) < 0.0,
+    ],
+)
+def test_a_branch_on_a_traced_value_names_where(function):
+    with pytest.raises(TypeError, match=r"use linkwork\.arrays\.where\(condition, yes, no\)"):
+        traced(function, X)
+
+
+def test_writing_into_an_array_of_floats_says_what_to_do():
+    def fill(x):
+        y = np.zeros(2)
+        y[0] = x[0]
+        return y
+
+    with pytest.raises(ArgumentError, match=r"np\.stack in place of writing into an array"):
+        traced(fill, X)
+
+
+def test_arrays_of_objects_that_know_their_numbers_compare_to_booleans():
+    array = as_array(np.array([1, 2.5, 3], dtype=object))
+
+    assert isinstance(array, ObjectArray)
+    assert (array > 2).dtype == bool
+    np.testing.assert_array_equal(array[array > 2], [2.5, 3])
+    assert bool(array[0] == 1)
+    np.testing.assert_array_equal(where(array > 2, array, 0.0).astype(float), [0.0, 2.5, 3.0])
+
+
+def test_arrays_of_numbers_stay_what_they_are():
+    x = np.arange(3.0)
+
+    assert as_array(x) is x
+    assert type(where(x > 1, x, 0.0)) is np.ndarray
+    assert where(x.astype(np.float32) > 1, x.astype(np.float32), np.float32(0)).dtype == np.float32
