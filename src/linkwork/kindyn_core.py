@@ -24,10 +24,11 @@ from linkwork.algorithms.functions import MOST_UNROLLED, Spec, build_kernel, spe
 from linkwork.algorithms.quantities import Setting
 from linkwork.algorithms.skeleton import skeleton_of
 from linkwork.arrays import Array
-from linkwork.errors import ArgumentError, LinkworkWarning, nearest
+from linkwork.errors import ArgumentError, LinkworkWarning, nearest, shown
 from linkwork.kernel.kernel import Kernel
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
+from linkwork.model.pose import as_floats
 from linkwork.model.tree import Tree, tree_from
 
 if TYPE_CHECKING:
@@ -66,15 +67,17 @@ class KinDynCore:
     _lock: Any = field(default_factory=threading.RLock, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.model, Model):
+            raise ArgumentError(f"model: expected a Model, got {shown(self.model)}")
         if self.velocity not in REPRESENTATIONS:
             hint = nearest(self.velocity, REPRESENTATIONS)
             raise ArgumentError(f"unknown velocity representation {self.velocity!r}; {hint}")
         base = self.model.default_base if self.base is None else self.base
         self.model.frame_index(base)
-        gravity = np.asarray(self.gravity, dtype=np.float64)
+        gravity = as_floats(self.gravity, "gravity")
         if gravity.shape != (3,) or not np.isfinite(gravity).all():
             raise ArgumentError(f"gravity: expected three finite numbers, got {self.gravity!r}")
-        if np.dtype(self.dtype).name not in ("float64", "float32"):
+        if not _is_float(self.dtype):
             raise ArgumentError(f"dtype: expected float64 or float32, got {self.dtype!r}")
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "gravity", tuple(gravity.tolist()))
@@ -217,3 +220,10 @@ class KinDynCore:
         options = (self.base, self.floating, self.velocity, self.gravity)
         text = repr((inertias, model.joints, model.frames, options))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _is_float(dtype: Any) -> bool:
+    try:
+        return np.dtype(dtype).name in ("float64", "float32")
+    except TypeError:
+        return False

@@ -238,7 +238,7 @@ def solve_symmetric(
         for k in range(j):
             pivot = minus(pivot, times(scaled[k], L[j][k]))
         pivots.append(pivot)
-        inverse.append(_reciprocal(pivot, owners[j]))
+        inverse.append(_reciprocal(pivot, owners[j], _largest_fact(matrix)))
         for i in range(j + 1, n):
             value = matrix[i][j]
             for k in range(j):
@@ -268,8 +268,16 @@ def _inverse(block: Sequence[Sequence[Scalar]], joint: str) -> tuple[tuple[Scala
     return tuple(tuple(columns[max(i, j)][min(i, j)] for j in range(n)) for i in range(n))
 
 
-def _reciprocal(pivot: Scalar, owner: str) -> Scalar:
-    if isinstance(pivot, float) and pivot <= 0.0:
+SINGULAR = 1e-14  # a pivot this small beside the largest entry is what rounding leaves of 0
+
+
+def _largest_fact(matrix: Sequence[Sequence[Scalar]]) -> float:
+    facts = [abs(x) for row in matrix for x in row if isinstance(x, float)]
+    return max(facts, default=0.0)
+
+
+def _reciprocal(pivot: Scalar, owner: str, scale: float = 0.0) -> Scalar:
+    if isinstance(pivot, float) and pivot <= SINGULAR * scale:
         raise SingularJointError(f"{owner}: nothing resists its motion, so it has no acceleration")
     return 1.0 / pivot
 

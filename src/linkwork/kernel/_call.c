@@ -205,7 +205,10 @@ slow:
         PyErr_SetString(PyExc_RuntimeError, "the call has no slow path");
         return NULL;
     }
-    return PyObject_Vectorcall(self->slow, args, nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET, names);
+    if (Py_EnterRecursiveCall(" in a compiled function")) return NULL;
+    PyObject *answer = PyObject_Vectorcall(self->slow, args, (size_t)count, names);
+    Py_LeaveRecursiveCall();
+    return answer;
 }
 
 /* Pointers and strides of inputs with at least this many rows; -1 with an error if they do not fit. */
@@ -217,10 +220,12 @@ static int read_inputs(const Call *self, PyObject *inputs, PyObject *strides, Py
         PyErr_SetString(PyExc_ValueError, "rows: arguments that do not fit the function");
         return -1;
     }
-    for (int k = 0; k < self->n_in; k++) {
-        PyObject *array = PyTuple_GET_ITEM(inputs, k);
+    for (int k = 0; k < self->n_in; k++) {  /* first, since this may run Python */
         stride[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(strides, k));
         if (stride[k] == -1 && PyErr_Occurred()) return -1;
+    }
+    for (int k = 0; k < self->n_in; k++) {
+        PyObject *array = PyTuple_GET_ITEM(inputs, k);
         if (!PyArray_Check(array) || PyArray_TYPE((PyArrayObject *)array) != self->type
             || !PyArray_ISCARRAY_RO((PyArrayObject *)array)
             || (stride[k] != 0 && stride[k] != self->in_size[k])
@@ -327,6 +332,10 @@ static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
     static char *names[] = {"in_sizes", "out_shapes", "units", "single_precision", "finite",
                             "most_rows", "slow", NULL};
     PyObject *sizes, *shapes, *units, *slow;
+    if (self->slow) {
+        PyErr_SetString(PyExc_RuntimeError, "a call is made once");
+        return -1;
+    }
     int single, finite;
     Py_ssize_t most_rows;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!ppnO", names, &PyTuple_Type, &sizes,
@@ -343,7 +352,10 @@ static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
     self->n_out = (int)PyTuple_GET_SIZE(shapes);
     for (int k = 0; k < self->n_in; k++) {
         self->in_size[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(sizes, k));
-        if (self->in_size[k] < 0) return -1;
+        if (self->in_size[k] < 0) {
+            if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "in_sizes: a negative size");
+            return -1;
+        }
     }
     if (parse_shapes(self, shapes) < 0) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "out_shapes: not understood");

@@ -82,8 +82,15 @@ def outputs_for(
     out: Any,
     rows: Sequence[Array],
     dtype: np.dtype[Any],
+    *,
+    aside: bool = False,
 ) -> tuple[list[Array], list[Array]]:
-    """Arrays to write to, and the ones to return; they differ where `out` cannot be written to."""
+    """Arrays to write to, and the ones to return; they differ where `out` cannot be written to.
+
+    Args:
+        signature, batch, out, rows, dtype: what is called, and with what.
+        aside: whether to write to other arrays than `out` in any case.
+    """
     ports = signature.outputs
     shapes = [(*batch, *port.shape) for port in ports]
     if out is None:
@@ -97,7 +104,11 @@ def outputs_for(
         _check_out(array, shape, port, dtype)
         direct = array.flags.c_contiguous and array.flags.aligned
         overlaps = any(np.may_share_memory(array, other) for other in rows)
-        targets.append(array if direct and not overlaps else np.empty(shape, dtype))
+        good = direct and not overlaps and not aside
+        targets.append(array if good else np.empty(shape, dtype))
+    for k, array in enumerate(given):
+        if any(np.may_share_memory(array, other) for other in given[:k]):
+            raise ValueRangeError("out: two of the arrays share their memory")
     return targets, given
 
 
@@ -106,7 +117,8 @@ def _array(value: Any, port: Port, dtype: np.dtype[Any]) -> Array:
     try:
         given = np.asarray(value)
         if given.dtype.kind in "fiub":  # complex numbers, texts and objects are no positions
-            array = np.ascontiguousarray(given, dtype=dtype).reshape(given.shape)
+            with np.errstate(over="ignore"):  # too large for the type is infinite
+                array = np.require(given, dtype, ["C", "A"]).reshape(given.shape)
     except (TypeError, ValueError):
         pass
     if array is None:

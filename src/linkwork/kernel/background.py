@@ -38,8 +38,10 @@ class Background:
                 return
             self._jobs.put(job)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="linkwork", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._work, name="linkwork", daemon=True)
+                with contextlib.suppress(RuntimeError):  # no thread to be had: no fast code
+                    thread.start()
+                    self._thread = thread
 
     def compiled(self, ir: str) -> bytes:
         """Compile in the process beside; here, if there can be none."""
@@ -50,7 +52,7 @@ class Background:
             assert process.stdout
             worker.write_job(process.stdin, FAST, machine.cpu, machine.features, machine.triple, ir)
             return worker.read_answer(process.stdout)
-        except (OSError, EOFError, RuntimeError):
+        except Exception:
             if self._closed:
                 raise
             return compiled(ir, FAST)
@@ -59,13 +61,17 @@ class Background:
         """Drop what is not done; after this, nothing of ours runs any more."""
         self._closed = True
         self._jobs.put(None)
-        if self._process is not None:
-            self._process.kill()
+        process = self._process
+        if process is not None:
+            process.kill()
         if self._thread is not None:
             self._thread.join()
 
     def _started(self) -> subprocess.Popen[bytes]:
+        if self._closed:
+            raise OSError
         if self._process is None or self._process.poll() is not None:
+            self._drop_process()
             self._process = subprocess.Popen(
                 [sys.executable, "-I", str(Path(worker.__file__))],
                 stdin=subprocess.PIPE,
@@ -78,10 +84,15 @@ class Background:
         while (job := self._jobs.get()) is not None and not self._closed:
             with contextlib.suppress(Exception):
                 job()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
+            del job  # it holds a kernel
+        self._drop_process()
+
+    def _drop_process(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
                 if pipe:
                     with contextlib.suppress(OSError):
                         pipe.close()
@@ -92,9 +103,7 @@ _state: dict[str, Any] = {}
 
 def background() -> Background:
     """The one of this process."""
-    if "background" not in _state:
-        _state["background"] = Background()
-    return _state["background"]
+    return _state.setdefault("background", Background())
 
 
 def _forget() -> None:

@@ -38,15 +38,19 @@ def fetch(key: str) -> bytes | None:
     if folder is None:
         return None
     try:
-        with (folder / f"{key}.o").open("rb") as file:
-            if not _is_ours(os.fstat(file.fileno())) or not _is_ours(folder.stat()):
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(folder / f"{key}.o", flags), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or not _is_ours(status):
+                return None
+            if not _is_ours(folder.stat()):
                 return None
             data = file.read()
     except OSError:
         return None
     head = len(_MAGIC) + _DIGEST_SIZE
     digest, content = data[len(_MAGIC) : head], data[head:]
-    whole = data.startswith(_MAGIC) and hashlib.sha256(content).digest() == digest
+    whole = data.startswith(_MAGIC) and _digest(key, content) == digest
     return content if whole else None
 
 
@@ -60,11 +64,16 @@ def keep(key: str, content: bytes) -> None:
         handle, name = tempfile.mkstemp(dir=folder, prefix=".new-")
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(_MAGIC + hashlib.sha256(content).digest() + content)
+                file.write(_MAGIC + _digest(key, content) + content)
             Path(name).replace(folder / f"{key}.o")
         except OSError:
             with contextlib.suppress(OSError):
                 Path(name).unlink()
+
+
+def _digest(key: str, content: bytes) -> bytes:
+    """Fits one content under one key only."""
+    return hashlib.sha256(key.encode() + b"\n" + content).digest()
 
 
 def _is_ours(status: os.stat_result) -> bool:

@@ -30,9 +30,7 @@ class Call:
         self._in_sizes = in_sizes
         self._item = 4 if single_precision else 8
         self._slow = slow
-        self._one: Any = None
-        self._many: Any = None
-        self._width = 1
+        self._code: Any = None  # (one, many, width, keep), always taken as a whole
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the compiled function."""
@@ -40,10 +38,7 @@ class Call:
 
     def use(self, one: int, many: int, width: int, keep: object) -> None:
         """Call the functions at these addresses from now on."""
-        self._keep = keep
-        self._one = _SIGNATURE(one)
-        self._many = _SIGNATURE(many) if many else None
-        self._width = width
+        self._code = (_SIGNATURE(one), _SIGNATURE(many) if many else None, width, keep)
 
     def is_unit(self, inputs: tuple[Array, ...], strides: tuple[int, ...], rows: int) -> bool:
         """Whether what must have norm 1 has it: left to the caller to find out."""
@@ -59,8 +54,8 @@ class Call:
         stop: int,
     ) -> None:
         """Run on a range of rows, without the GIL."""
-        keep, one, many = self._keep, self._one, self._many
-        middle = stop - (stop - start) % self._width if many else start
+        one, many, width, keep = self._code
+        middle = stop - (stop - start) % width if many else start
         for function, first, last in ((many, start, middle), (one, middle, stop)):
             if last > first:
                 ins = [

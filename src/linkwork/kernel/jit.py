@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+LOCK = threading.RLock()  # held while code is made or loaded, and over a fork
 FAST, QUICK = 1, 0  # levels of code generation: runs fast, or is made quickly
 
 
@@ -43,10 +46,11 @@ def compiled(ir: str, level: int = FAST) -> bytes:
     """Machine code of a module, as an object file."""
     import llvmlite.binding as llvm
 
-    machine = this_machine()
-    module = llvm.parse_assembly(ir)
-    module.verify()
-    return _target_machine(machine, level).emit_object(module)
+    with LOCK:
+        machine = this_machine()
+        module = llvm.parse_assembly(ir)
+        module.verify()
+        return _target_machine(machine, level).emit_object(module)
 
 
 class Code:
@@ -77,4 +81,10 @@ def _target_machine(machine: Machine, level: int) -> Any:
         reloc="pic",
         codemodel="small",
         jit=True,
+    )
+
+
+if hasattr(os, "register_at_fork"):  # a lock that a thread of the parent holds would stay held
+    os.register_at_fork(
+        before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release
     )

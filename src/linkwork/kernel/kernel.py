@@ -8,7 +8,6 @@ Threads  large batches are shared out over threads, without the GIL, chunk by ch
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from linkwork.expr.program import Port, Program
 from linkwork.kernel import cache
 from linkwork.kernel.arguments import Signature, as_rows, in_order, normalized, outputs_for
 from linkwork.kernel.background import background
-from linkwork.kernel.jit import FAST, QUICK, Code, compiled, this_machine
+from linkwork.kernel.jit import FAST, LOCK, QUICK, Code, compiled, this_machine
 from linkwork.kernel.sharing import share_out, thread_count
 from linkwork.version import __version__
 
@@ -84,7 +83,6 @@ class Kernel(Call):
         self._check_input = check_input
         self._check_result = check_result
         self._program: Program | None = None
-        self._lock = threading.Lock()
         self._level = -1  # of the code in use; -1 for none
         self._wide = False  # whether there is code for several rows at a time
 
@@ -116,10 +114,14 @@ class Kernel(Call):
             rows = normalized(signature, rows, self.dtype)
         if self._check_input:
             self._check_input(signature.inputs, rows)
-        outputs, given = outputs_for(signature, batch, out, rows, self.dtype)
+        aside = self._check_result is not None  # nothing is written to `out` before it is good
+        outputs, given = outputs_for(signature, batch, out, rows, self.dtype, aside=aside)
         if self._level < FAST and self._plain is None:
             self._prepare(QUICK)
-        flat = tuple(array.reshape(n, -1) for array in outputs)
+        flat = tuple(
+            array.reshape(n, port.size)
+            for array, port in zip(outputs, signature.outputs, strict=True)
+        )
         if n:
             self._run(rows, strides, flat, n, threads)
         if self._check_result:
@@ -134,7 +136,7 @@ class Kernel(Call):
 
     def _prepare(self, level: int) -> None:
         """Have code of at least this level in use, from the cache or made now."""
-        with self._lock:
+        with LOCK:
             if self._level >= level and (level == QUICK or self._wide):
                 return
             if self._from_cache():
@@ -149,11 +151,11 @@ class Kernel(Call):
     def _compile_later(self) -> None:
         """Compile for speed beside the calls; each piece is taken over when it is ready."""
         one = self._compile(1, background().compiled)
-        with self._lock:
+        with LOCK:
             if self._level < FAST:
                 self._take(Code(one), None, FAST)
         many = self._compile(self._width, background().compiled)
-        with self._lock:
+        with LOCK:
             if not self._wide:
                 self._take(Code(one), Code(many), FAST)
 

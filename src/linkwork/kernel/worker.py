@@ -58,12 +58,13 @@ def main() -> None:
     while True:
         try:
             level, *lengths = JOB.unpack(_exactly(jobs, JOB.size))
-            cpu, features, triple, ir = (_exactly(jobs, n).decode() for n in lengths)
+            parts = [_exactly(jobs, length) for length in lengths]
         except EOFError:
             return
         try:
+            cpu, features, triple, ir = (part.decode() for part in parts)
             good, content = 1, _compile(level, cpu, features, triple, ir)
-        except RuntimeError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
             good, content = 0, str(error).encode()
         answers.write(ANSWER.pack(good, len(content)) + content)
         answers.flush()
