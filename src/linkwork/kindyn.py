@@ -10,6 +10,7 @@ out     an array to write to, instead of a new one
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -285,5 +286,7 @@ class KinDyn(KinDynCore):
         Returns:
             (..., frames, 4, 4) world_H_frame.
         """
-        names = self.model.frame_names if frames is None else tuple(frames)
+        names: Any = self.model.frame_names if frames is None else frames
+        if isinstance(names, list):
+            names = tuple(map(str, names)) if all(isinstance(n, str) for n in names) else names
         return self._call(("transforms", names), (q,), out)

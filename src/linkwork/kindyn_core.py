@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from linkwork.algorithms.base import REPRESENTATIONS, Representation
 from linkwork.algorithms.configurations import random_configurations
 from linkwork.algorithms.functions import MOST_UNROLLED, Spec, build_kernel, spec_of
-from linkwork.algorithms.quantities import Setting
+from linkwork.algorithms.quantities import QUANTITIES, Setting
 from linkwork.algorithms.skeleton import skeleton_of
 from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkWarning, nearest, shown
@@ -175,13 +175,16 @@ class KinDynCore:
     ) -> Array:
         """Call the kernel of a quantity and its frame; this is where most calls pass."""
         if wrenches is None and gravity is None:
-            kernel = self._kernels.get(what)
+            kernel = self._kernels.get(what) if _is_hashable(what) else None
             if kernel is not None:
                 return kernel(*arguments) if out is None else kernel(*arguments, out=out)
+        if wrenches is not None and not isinstance(wrenches, Mapping):
+            raise ArgumentError(f"wrenches: expected arrays by frame, got {shown(wrenches)}")
+        spec = spec_of(what if what[0] not in WHOLE else what[0], self.model.frame_names)
         frames = tuple(wrenches or ())
-        kernel = self._kernel((Spec(*what),), frames, with_gravity=gravity is not None)
+        kernel = self._kernel((spec,), frames, with_gravity=gravity is not None)
         if not frames and gravity is None:
-            self._kernels[what] = kernel
+            self._kernels[spec.name, spec.frame] = kernel
         more = () if gravity is None else (gravity,)
         return kernel(*arguments, *more, *(wrenches or {}).values(), out=out)
 
@@ -220,6 +223,13 @@ class KinDynCore:
         options = (self.base, self.floating, self.velocity, self.gravity)
         text = repr((inertias, model.joints, model.frames, options))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+WHOLE = frozenset(name for name, what in QUANTITIES.items() if not what.of_frame)  # of no frame
+
+
+def _is_hashable(what: tuple[str, Any]) -> bool:
+    return what[1] is None or isinstance(what[1], (str, tuple))
 
 
 def _is_float(dtype: Any) -> bool:

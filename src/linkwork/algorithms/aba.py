@@ -161,7 +161,8 @@ def _give(
     along = joint_force(pose, *push)
     rest = tuple(minus(torques[place], x) for place, x in zip(body.nu, along, strict=True))
     assert body.mount is not None
-    return _Give(U, _inverse(block, body.mount.joint.name), rest)
+    facts = _largest_fact([inertia.A, *inertia.B, inertia.D])
+    return _Give(U, _inverse(block, body.mount.joint.name, facts), rest)
 
 
 def _without_joint(inertia: Articulated, pose: JointPose, give: _Give) -> Articulated:
@@ -255,12 +256,14 @@ def solve_symmetric(
     return x
 
 
-def _inverse(block: Sequence[Sequence[Scalar]], joint: str) -> tuple[tuple[Scalar, ...], ...]:
+def _inverse(
+    block: Sequence[Sequence[Scalar]], joint: str, scale: float
+) -> tuple[tuple[Scalar, ...], ...]:
     """Inverse of the inertia that a joint moves against, a small symmetric matrix."""
     n = len(block)
     owner = f"joint {joint!r}"
     if n == 1:
-        return ((_reciprocal(block[0][0], owner),),)
+        return ((_reciprocal(block[0][0], owner, scale),),)
     columns = [
         solve_symmetric(block, [1.0 if i == k else 0.0 for i in range(n)], [owner] * n)
         for k in range(n)

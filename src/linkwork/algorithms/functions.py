@@ -24,6 +24,7 @@ from linkwork.kernel.kernel import Kernel
 from linkwork.model.layout import Layout
 
 ORDER = ("q", "nu", "nu_dot", "tau", "gravity")
+OF_FRAMES = ("transforms",)  # quantities of several frames
 MOST_UNROLLED = 256  # robots with more moving joints are computed with NumPy
 _SOURCES = ("algorithms", "expr", "model", "spatial", "kernel")
 
@@ -54,18 +55,23 @@ class Spec:
 def spec_of(request: object, frame_names: Sequence[str]) -> Spec:
     """Take `"mass_matrix"` or `("jacobian", "l_sole")` as a spec, or say what is wrong with it."""
     parts: list[Any] = list(request) if isinstance(request, (tuple, list)) else [request]
-    name, *rest = parts
-    if name not in QUANTITIES:
+    name = parts[0] if parts else None
+    if not isinstance(name, str) or name not in QUANTITIES:
         raise name_not_found("quantity", name, QUANTITIES)
-    if QUANTITIES[name].of_frame != (len(rest) == 1):
-        wanted = f"({name!r}, frame)" if QUANTITIES[name].of_frame else repr(name)
+    several = name in OF_FRAMES
+    if len(parts) != 1 + QUANTITIES[name].of_frame:
+        wanted = f"({name!r}, {'frames' if several else 'frame'})"
+        wanted = wanted if QUANTITIES[name].of_frame else repr(name)
         raise ArgumentError(f"expected {wanted}, got {request!r}")
-    frame = tuple(rest[0]) if rest and isinstance(rest[0], (list, tuple)) else (rest or [None])[0]
-    spec = Spec(name, frame)
-    for wanted in spec.frames:
-        if wanted not in frame_names:
+    if len(parts) == 1:
+        return Spec(name)
+    if several and not isinstance(parts[1], (list, tuple)):
+        raise ArgumentError(f"frames: expected a list of names, got {parts[1]!r}")
+    frames: list[Any] = list(parts[1]) if several else [parts[1]]
+    for wanted in frames:
+        if not isinstance(wanted, str) or wanted not in frame_names:
             raise name_not_found("frame", wanted, frame_names)
-    return spec
+    return Spec(name, tuple(frames) if several else frames[0])
 
 
 def build_kernel(

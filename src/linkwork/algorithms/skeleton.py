@@ -96,10 +96,12 @@ def skeleton_of(tree: Tree, layout: Layout) -> Skeleton:
         backwards = tree.backwards[body] and joint.motion.nv > 1
         mounts.append(_mount(layout, joint, near, axis, sign, backwards=backwards))
     params = inertia.transform(se3.inverse(np.array(moves)), tree.inertias)
-    params = _regrouped(params, tree.parents, mounts, nears)
+    regrouped = _regrouped(params, tree.parents, mounts, nears)
     bodies = [
-        Body(parent, mount, *_inertia_facts(numbers))
-        for parent, mount, numbers in zip(tree.parents, mounts, params, strict=True)
+        Body(parent, mount, *_inertia_facts(numbers, before))
+        for parent, mount, numbers, before in zip(
+            tree.parents, mounts, regrouped, params, strict=True
+        )
     ]
     frames = [
         (body, *_pose_facts(se3.inverse(moves[body]) @ pose))
@@ -190,13 +192,17 @@ def _still(params: Array, mount: Mount) -> Array:
     return share
 
 
-def _inertia_facts(params: Array) -> tuple[float, Vec, Sym]:
-    """Mass, first moment and tensor, with rounding noise beside the largest entry made 0."""
-    return float(params[0]), _vec(_without_noise(params[1:4])), _sym(_without_noise(params[4:]))
+def _inertia_facts(params: Array, before: Array) -> tuple[float, Vec, Sym]:
+    """Mass, first moment and tensor; what is rounding noise beside the numbers before is 0."""
+    first, tensor = params[1:4], params[4:]
+    noise = ROUNDING_NOISE * np.abs(before[4:]).max()
+    tensor = np.where(np.abs(tensor) <= noise, 0.0, tensor)
+    return float(params[0]), _vec(_without_noise(first, before[1:4])), _sym(tensor)
 
 
-def _without_noise(numbers: Array) -> Array:
-    return np.where(np.abs(numbers) <= ROUNDING_NOISE * np.abs(numbers).max(), 0.0, numbers)
+def _without_noise(numbers: Array, beside: Array | None = None) -> Array:
+    largest = np.abs(numbers if beside is None else beside).max()
+    return np.where(np.abs(numbers) <= ROUNDING_NOISE * largest, 0.0, numbers)
 
 
 def _pose_facts(pose: Array) -> tuple[Mat, Vec]:

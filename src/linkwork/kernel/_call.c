@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#define MOST_PORTS 32
+#define MOST_PORTS 128
 #define MOST_AXES 4
 #define MOST_UNITS 64
 
@@ -319,8 +319,9 @@ static int parse_shapes(Call *self, PyObject *shapes)
         self->out_size[k] = 1;
         for (int i = 0; i < self->out_axes[k]; i++) {
             self->out_shape[k][i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
-            if (self->out_shape[k][i] < 0) return -1;
+            if (self->out_shape[k][i] < 0 || self->out_shape[k][i] > NPY_MAX_INT) return -1;
             self->out_size[k] *= self->out_shape[k][i];
+            if (self->out_size[k] > NPY_MAX_INT) return -1;
         }
     }
     return 0;
@@ -352,8 +353,8 @@ static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
     self->n_out = (int)PyTuple_GET_SIZE(shapes);
     for (int k = 0; k < self->n_in; k++) {
         self->in_size[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(sizes, k));
-        if (self->in_size[k] < 0) {
-            if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "in_sizes: a negative size");
+        if (self->in_size[k] < 0 || self->in_size[k] > NPY_MAX_INT) {
+            if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "in_sizes: not a size");
             return -1;
         }
     }
@@ -369,12 +370,18 @@ static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
         self->most_rows = -2;
     }
     for (int k = 0; k < self->n_units; k++) {
+        if (!PyTuple_Check(PyTuple_GET_ITEM(units, k))) {
+            PyErr_SetString(PyExc_TypeError, "units: expected tuples");
+            return -1;
+        }
         if (!PyArg_ParseTuple(PyTuple_GET_ITEM(units, k), "inn", &self->units[k].input,
                               &self->units[k].offset, &self->units[k].count))
             return -1;
         if (self->units[k].input < 0 || self->units[k].input >= self->n_in
             || self->units[k].offset < 0 || self->units[k].count < 1
-            || self->units[k].offset + self->units[k].count > self->in_size[self->units[k].input]) {
+            || self->units[k].count > self->in_size[self->units[k].input]
+            || self->units[k].offset
+                > self->in_size[self->units[k].input] - self->units[k].count) {
             PyErr_SetString(PyExc_ValueError, "units: outside of the inputs");
             return -1;
         }

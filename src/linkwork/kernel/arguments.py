@@ -107,7 +107,7 @@ def outputs_for(
         good = direct and not overlaps and not aside
         targets.append(array if good else np.empty(shape, dtype))
     for k, array in enumerate(given):
-        if any(np.may_share_memory(array, other) for other in given[:k]):
+        if any(_share(array, other) for other in given[:k]):
             raise ValueRangeError("out: two of the arrays share their memory")
     return targets, given
 
@@ -161,6 +161,14 @@ def normalized(
             copy[:, where] = part / norm[:, None]
             found[unit.input] = copy
     return tuple(found)
+
+
+def _share(a: Array, b: Array) -> bool:
+    """Whether two arrays have memory in common; in doubt, they have."""
+    try:
+        return bool(np.shares_memory(a, b, max_work=10_000))  # pyright: ignore
+    except np.exceptions.TooHardError:
+        return True
 
 
 def _check_out(array: Any, shape: tuple[int, ...], port: Port, dtype: np.dtype[Any]) -> None:

@@ -67,6 +67,16 @@ class Background:
         if self._thread is not None:
             self._thread.join()
 
+    def disown(self) -> None:
+        """Let go of a process that belongs to another, without waiting for it."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.returncode = 0
+            for pipe in (process.stdin, process.stdout):
+                if pipe:
+                    with contextlib.suppress(OSError):
+                        pipe.close()
+
     def _started(self) -> subprocess.Popen[bytes]:
         if self._closed:
             raise OSError
@@ -108,7 +118,9 @@ def background() -> Background:
 
 def _forget() -> None:
     """In a forked child: the thread and the process belong to the parent."""
-    _state.clear()
+    found = _state.pop("background", None)
+    if found is not None:
+        found.disown()
 
 
 @atexit.register

@@ -8,6 +8,7 @@ Threads  large batches are shared out over threads, without the GIL, chunk by ch
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,7 @@ class Kernel(Call):
         self._check_input = check_input
         self._check_result = check_result
         self._program: Program | None = None
+        self._process = 0  # that makes the fast code
         self._level = -1  # of the code in use; -1 for none
         self._wide = False  # whether there is code for several rows at a time
 
@@ -118,6 +120,9 @@ class Kernel(Call):
         outputs, given = outputs_for(signature, batch, out, rows, self.dtype, aside=aside)
         if self._level < FAST and self._plain is None:
             self._prepare(QUICK)
+            if self._process != os.getpid():  # a forked child starts its own background
+                self._process = os.getpid()
+                background().submit(self._compile_later)
         flat = tuple(
             array.reshape(n, port.size)
             for array, port in zip(outputs, signature.outputs, strict=True)
@@ -146,6 +151,7 @@ class Kernel(Call):
                 return
             code = Code(compiled(emit_llvm(self.program, "f", Lanes(1, self._scalar)), QUICK))
             self._take(code, None, QUICK)
+            self._process = os.getpid()
             background().submit(self._compile_later)
 
     def _compile_later(self) -> None:

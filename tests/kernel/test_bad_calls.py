@@ -1,0 +1,297 @@
+"""Calls with arguments of the wrong number, type, shape or name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from kernel_helpers import floater, motion, one_link, pendulum, with_frames
+from linkwork.algorithms.quantities import QUANTITIES
+
+# R1: sizes.
+
+
+@pytest.mark.parametrize("size", [0, 1, 8, 10, 17])
+def test_a_q_of_the_wrong_size_is_refused_with_both_sizes(kd, size):
+    with pytest.raises(lw.ShapeError) as caught:
+        kd.mass_matrix(np.zeros(size))
+    assert str(caught.value) == f"q: expected (..., 9), got ({size},)"
+    assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize("size", [7, 9])
+def test_a_velocity_or_force_of_the_wrong_size_is_refused_by_its_name(kd, size):
+    q, nu, _ = motion(kd)
+    with pytest.raises(lw.ShapeError, match=rf"nu: expected \(\.\.\., 8\), got \({size},\)"):
+        kd.bias_force(q, np.zeros(size))
+    with pytest.raises(lw.ShapeError, match=rf"tau: expected \(\.\.\., 8\), got \({size},\)"):
+        kd.forward_dynamics(q, nu, np.zeros(size))
+    with pytest.raises(lw.ShapeError, match=rf"nu_dot: expected \(\.\.\., 8\), got \({size},\)"):
+        kd.inverse_dynamics(q, nu, np.zeros(size))
+
+
+def test_a_number_is_no_row_not_even_of_a_robot_with_one_joint(kd):
+    for robot, size in ((kd, 9), (pendulum(), 1)):
+        with pytest.raises(lw.ShapeError) as caught:
+            robot.mass_matrix(0.5)
+        assert str(caught.value) == f"q: expected (..., {size}), got ()"
+
+
+def test_batch_axes_that_do_not_fit_each_other_are_refused_with_each(kd):
+    q, nu, _ = motion(kd, 3)
+    with pytest.raises(lw.ShapeError) as caught:
+        kd.bias_force(q, nu[:2])
+    assert str(caught.value) == "batch axes do not fit each other: q (3,), nu (2,)"
+
+
+# R12: a row or a column.
+
+
+def test_one_row_of_two_axes_is_a_batch_of_one(kd):
+    q, nu, _ = motion(kd)
+    assert kd.mass_matrix(q[None]).shape == (1, 8, 8)
+    assert kd.bias_force(q, nu[None]).shape == (1, 8)
+    np.testing.assert_allclose(kd.mass_matrix(q[None])[0], kd.mass_matrix(q), atol=1e-13)
+
+
+def test_a_column_is_refused(kd):
+    with pytest.raises(lw.ShapeError) as caught:
+        kd.mass_matrix(kd.neutral()[:, None])
+    assert str(caught.value) == "q: expected (..., 9), got (9, 1)"
+
+
+def test_a_column_of_a_robot_with_one_joint_is_a_batch():
+    arm = pendulum()
+    assert arm.mass_matrix(np.zeros((4, 1))).shape == (4, 1, 1)
+
+
+# R7, R8: frames.
+
+
+def test_an_unknown_frame_is_a_key_error_with_the_nearest_names(kd):
+    q, nu, nu_dot = motion(kd)
+    said = "no frame named 'uper_rod'; did you mean 'upper_rod' or 'lower_rod'?"
+    for call in (
+        lambda: kd.transform("uper_rod", q),
+        lambda: kd.jacobian("uper_rod", q),
+        lambda: kd.jacobian_dot("uper_rod", q, nu),
+        lambda: kd.bias_acceleration("uper_rod", q, nu),
+        lambda: kd.frame_velocity("uper_rod", q, nu),
+        lambda: kd.frame_acceleration("uper_rod", q, nu, nu_dot),
+        lambda: kd.transforms(q, frames=["tip", "uper_rod"]),
+        lambda: kd.inverse_dynamics(q, nu, nu_dot, wrenches={"uper_rod": np.zeros(6)}),
+        lambda: kd.function(("jacobian", "uper_rod")),
+        lambda: kd.warmup(("jacobian", "uper_rod")),
+        lambda: kd.replace(base="uper_rod"),
+    ):
+        with pytest.raises(lw.NameNotFoundError) as caught:
+            call()
+        assert isinstance(caught.value, KeyError)
+        assert str(caught.value) == said
+
+
+@pytest.mark.parametrize("frame", [None, 0, 3, -1, 999, 1.5, b"tip", ["tip"], ("tip",), {}, object])
+def test_a_frame_that_is_no_name_is_refused_with_an_error_of_ours(frame):
+    kd = floater()
+    with pytest.raises(lw.LinkworkError):
+        kd.jacobian(frame, kd.neutral())
+
+
+@pytest.mark.parametrize("frames", [5, "tip", [5], [["tip"]], [None]])
+def test_frames_that_are_no_list_of_names_are_refused_with_an_error_of_ours(frames):
+    kd = floater()
+    with pytest.raises(lw.LinkworkError):
+        kd.transforms(kd.neutral(), frames=frames)
+
+
+def test_no_frames_give_no_transforms(kd):
+    assert kd.transforms(kd.neutral(), frames=[]).shape == (0, 4, 4)
+
+
+# R13: wrenches.
+
+
+@pytest.mark.parametrize("wrench", [np.zeros(5), np.zeros(7), np.zeros((6, 1)), 0.0])
+def test_a_wrench_of_the_wrong_size_is_refused_by_its_frame(kd, wrench):
+    q, nu, tau = motion(kd)
+    with pytest.raises(lw.ShapeError) as caught:
+        kd.inverse_dynamics(q, nu, tau, wrenches={"tip": wrench})
+    assert str(caught.value) == f"wrench on tip: expected (..., 6), got {np.shape(wrench)}"
+
+
+@pytest.mark.parametrize(
+    "wrenches", [[np.zeros(6)], np.zeros(6), "tip", 5, {5: np.zeros(6)}, {"tip": None}, ["tip"]]
+)
+def test_wrenches_that_are_no_mapping_of_frames_are_refused_with_an_error_of_ours(kd, wrenches):
+    q, nu, tau = motion(kd)
+    for call in (kd.inverse_dynamics, kd.forward_dynamics):
+        with pytest.raises(lw.LinkworkError):
+            call(q, nu, tau, wrenches=wrenches)
+
+
+def test_wrenches_on_many_frames_at_once_work():
+    kd = lw.KinDyn(with_frames(40))
+    q, nu, nu_dot = motion(kd)
+    wrench = np.arange(6.0)
+    expected = kd.inverse_dynamics(q, nu, nu_dot)
+    for number in range(40):
+        expected = expected - kd.jacobian(f"frame{number}", q).T @ wrench
+    found = kd.inverse_dynamics(
+        q, nu, nu_dot, wrenches={f"frame{number}": wrench for number in range(40)}
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_a_fused_function_may_have_many_outputs(kd):
+    q = kd.random(seed=1)
+    found = kd.function(*[("transform", "tip")] * 20, *["mass_matrix"] * 20)(q)
+    assert len(found) == 40
+    np.testing.assert_allclose(found[0], kd.transform("tip", q), atol=1e-13)
+    np.testing.assert_allclose(found[39], kd.mass_matrix(q), atol=1e-13)
+
+
+# Number and names of arguments.
+
+
+def test_a_kernel_says_which_arguments_are_missing_or_too_many(kd):
+    kernel = kd.function("bias_force")
+    q, nu, _ = motion(kd)
+    for args, named, said in (
+        ((), {}, "bias_force takes q, nu; q, nu missing"),
+        ((q,), {}, "bias_force takes q, nu; nu missing"),
+        ((q, nu, nu), {}, "bias_force takes 2 arguments (q, nu), got 3"),
+        ((q, nu), {"v": nu}, "bias_force: argument 'v' is unknown; known: q, nu"),
+        ((q, nu), {"nu": nu}, "bias_force: argument 'nu' is given twice"),
+    ):
+        with pytest.raises(lw.ArgumentError) as caught:
+            kernel(*args, **named)
+        assert str(caught.value) == said
+        assert isinstance(caught.value, TypeError)
+    np.testing.assert_array_equal(kernel(nu=nu, q=q), kernel(q, nu))
+
+
+def test_a_method_takes_what_python_lets_it(kd):
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'q'"):
+        kd.mass_matrix()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'foo'"):
+        kd.mass_matrix(kd.neutral(), foo=1)
+
+
+@pytest.mark.parametrize("request_", ["mass_matrx", None, 5, (), [], {}, (["x"],), ("jacobian",)])
+def test_a_function_that_does_not_exist_is_refused_with_an_error_of_ours(kd, request_):
+    with pytest.raises(lw.LinkworkError):
+        kd.function(request_)
+
+
+@pytest.mark.parametrize("frame", [None, 3, ["base", "tip"], ("base", "tip"), {}])
+def test_a_quantity_of_one_frame_is_refused_for_anything_but_a_name(kd, frame):
+    with pytest.raises(lw.LinkworkError):
+        kd.function(("jacobian", frame))
+
+
+def test_a_quantity_of_several_frames_is_refused_for_one_name(kd):
+    """A text is a sequence as well, of letters."""
+    with pytest.raises(lw.LinkworkError):
+        kd.function(("transforms", "tip"))
+
+
+def test_a_name_nearly_right_is_told(kd):
+    with pytest.raises(lw.NameNotFoundError, match="no quantity named 'mass_matrx'; did you mean"):
+        kd.function("mass_matrx")
+
+
+@pytest.mark.parametrize("threads", ["2", 1.5, [], 2j])
+def test_a_number_of_threads_that_is_none_is_refused_with_an_error_of_ours(kd, threads):
+    with pytest.raises(lw.LinkworkError):
+        kd.function("com")(kd.random(5000, seed=1), threads=threads)
+
+
+@pytest.mark.parametrize("threads", [-5, 0, 1, 2, 7])
+def test_any_number_of_threads_gives_the_same(kd, threads):
+    q = kd.random(5000, seed=1)
+    kernel = kd.function("com")
+    np.testing.assert_allclose(kernel(q, threads=threads), kernel(q, threads=1), atol=1e-13)
+
+
+@pytest.mark.parametrize("given", ["²", "many", "-1", "", "1.5", "3"])
+def test_the_environment_cannot_break_a_call_by_its_number_of_threads(kd, given, monkeypatch):
+    monkeypatch.setenv("LINKWORK_THREADS", given)
+    assert kd.com(kd.random(5000, seed=1)).shape == (5000, 3)
+
+
+# Options.
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"gravity": "down"},
+        {"gravity": (1j, 0, 0)},
+        {"gravity": 9.81},
+        {"gravity": (0, 0)},
+        {"gravity": (0, 0, np.nan)},
+        {"gravity": None},
+        {"dtype": "double precision"},
+        {"dtype": int},
+        {"dtype": np.float16},
+        {"velocity": "bdy"},
+        {"velocity": ["body"]},
+        {"base": "bse"},
+        {"base": 5},
+    ],
+)
+def test_options_that_mean_nothing_are_refused_with_an_error_of_ours(kd, options):
+    with pytest.raises(lw.LinkworkError):
+        lw.KinDyn(kd.model, **options)
+    with pytest.raises(lw.LinkworkError):
+        kd.replace(**options)
+
+
+@pytest.mark.parametrize("model", [None, 5, "robot.urdf", object()])
+def test_what_is_no_model_is_refused_with_an_error_of_ours(model):
+    with pytest.raises(lw.LinkworkError):
+        lw.KinDyn(model)
+
+
+# R18, R23: nothing at all.
+
+
+@pytest.mark.parametrize("batch", [(0,), (3, 0), (0, 3), (1, 0, 2)])
+def test_an_empty_batch_gives_an_empty_result(batch):
+    kd = floater()  # the first call is special, so it is an empty one
+    q, nu, tau = motion(kd, batch)
+    for _ in range(2):
+        assert kd.mass_matrix(q).shape == (*batch, 8, 8)
+        assert kd.com(q).shape == (*batch, 3)
+        assert kd.kinetic_energy(q, nu).shape == batch
+        assert kd.forward_dynamics(q, nu, tau).shape == (*batch, 8)
+        assert kd.forward_dynamics(q, kd.neutral()[:8], tau).shape == (*batch, 8)
+        out = np.empty((*batch, 8))
+        assert kd.bias_force(q, nu, out=out) is out
+        kd.warmup()
+
+
+def test_an_empty_batch_is_checked_for_its_size(kd):
+    with pytest.raises(lw.ShapeError):
+        kd.mass_matrix(np.zeros((0, 8)))
+    with pytest.raises(lw.ShapeError):
+        kd.mass_matrix([])
+
+
+@pytest.mark.parametrize("floating", [False, True])
+@pytest.mark.parametrize("batch", [(), (3,), (3000,), (2, 0)])
+def test_a_robot_without_joints_has_every_quantity(floating, batch):
+    kd = lw.KinDyn(one_link(), floating=floating)
+    assert (kd.nq, kd.nv) == ((7, 6) if floating else (0, 0))
+    q, nu, tau = motion(kd, batch)
+    by_name = {"q": q, "nu": nu, "nu_dot": tau, "tau": tau, "gravity": np.ones(3)}
+    for name, quantity in QUANTITIES.items():
+        if name == "transforms":  # of several frames
+            kernel, shape = kd.function((name, ["body"])), (1, 4, 4)
+        else:
+            kernel = kd.function((name, "body") if quantity.of_frame else name)
+            shape = quantity.shape(kd.nv)
+        found = kernel(*(by_name[port.name] for port in kernel.signature.inputs))
+        assert found.shape == (*batch, *shape), name
+        assert np.isfinite(found).all(), name

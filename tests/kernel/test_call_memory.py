@@ -1,0 +1,235 @@
+"""The C type `Call`: nothing leaks, nothing is kept, threads do not matter."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import tracemalloc
+import weakref
+
+import numpy as np
+import pytest
+
+from kernel_helpers import floater, motion, one_link, output_of, pendulum, wait_for_background
+from linkwork import KinDyn
+
+_call = pytest.importorskip("linkwork.kernel._call")
+Call = _call.Call
+
+GIVEN = {
+    "in_sizes": (2,),
+    "out_shapes": ((2, 2),),
+    "units": (),
+    "single_precision": False,
+    "finite": False,
+    "most_rows": 100,
+    "slow": lambda *args, **named: ("slow", args, named),
+}
+
+
+def make(**changes: object) -> object:
+    return Call(**{**GIVEN, **changes})
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    """mass_matrix of a robot with two joints: (2,) to (2, 2)."""
+    kernel = floater(floating=False).function("mass_matrix")
+    kernel.warmup()
+    return kernel
+
+
+def test_a_subclass_may_have_attributes_and_be_referred_to_weakly():
+    class Own(Call):
+        pass
+
+    own = Own(*GIVEN.values())
+    own.name = "mine"
+    assert (own.name, own()) == ("mine", ("slow", (), {}))
+    dead = weakref.ref(own)
+    del own
+    assert dead() is None
+
+
+def test_a_kernel_dies_with_its_robot(kernel):
+    kd = pendulum()
+    kd.warmup("com", "mass_matrix")
+    dead = [weakref.ref(kd.function(name)) for name in ("com", "mass_matrix")]
+    assert all(ref() for ref in dead)
+    del kd
+    gc.collect()
+    assert not any(ref() for ref in dead)
+
+
+def test_a_call_in_a_circle_is_collected():
+    class Own(Call):
+        pass
+
+    for turn in range(3):
+        own = Own.__new__(Own)
+        Call.__init__(own, **{**GIVEN, "slow": own if turn == 0 else (lambda own=own: own)})
+        if turn == 2:
+            own.use(0, 0, 1, (own,))
+        dead = weakref.ref(own)
+        del own
+        gc.collect()
+        assert dead() is None
+
+
+def test_calls_leave_no_reference_behind(kernel):
+    q, batch = np.zeros(2), np.zeros((5, 2))
+    wrong, keep, strides = np.zeros(3), (batch,), (2,)
+    out = np.zeros((5, 2, 2))
+    watched = (q, batch, wrong, kernel, keep, strides, out, None)
+    for _ in range(10):
+        kernel(q)
+    before = [sys.getrefcount(one) for one in watched[:-1]]
+    for _ in range(500):
+        kernel(q)
+        kernel(batch)
+        kernel.rows(keep, strides, (out,), 0, 5)
+        for bad in (lambda: kernel(wrong), lambda: kernel.rows(keep, strides, (q,), 0, 1), kernel):
+            with pytest.raises((ValueError, TypeError)):
+                bad()
+    del bad
+    after = [sys.getrefcount(one) for one in watched[:-1]]
+    assert after == before
+
+
+@pytest.mark.parametrize("what", ["row", "batch", "list", "wrong", "out", "made and dropped"])
+def test_many_calls_do_not_grow(kernel, what):
+    fused = floater().function("forward_dynamics", "com")
+    fused.warmup()
+    q, nu, tau = motion(floater(), 3)
+    out = (np.zeros((3, 8)), np.zeros((3, 3)))
+
+    def wrong() -> None:
+        with pytest.raises(ValueError, match="expected"):
+            fused(q[:, 1:], nu, tau)
+
+    call, count = {
+        "row": (lambda: fused(q[0], nu[0], tau[0]), 100_000),
+        "batch": (lambda: fused(q, nu, tau), 50_000),
+        "list": (lambda: kernel([0.0, 1.0]), 5_000),
+        "wrong": (wrong, 2_000),
+        "out": (lambda: fused(q, nu, tau, out=out), 2_000),
+        "made and dropped": (make, 20_000),
+    }[what]
+    for _ in range(200):
+        call()
+    wait_for_background()
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(count // 10 if what in ("row", "batch") else count):
+            call()
+        gc.collect()
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    for _ in range(count if what in ("row", "batch") else 0):
+        call()
+    assert grown < 20_000
+
+
+def test_robots_that_come_and_go_do_not_fill_the_memory(tmp_path):
+    grown = output_of(
+        """
+        import gc, resource
+        def turn():
+            kd = floater()
+            kd.warmup("mass_matrix")
+            kd.mass_matrix(kd.neutral())
+        def size():
+            gc.collect()
+            with open("/proc/self/statm") as file:
+                return int(file.read().split()[1]) * resource.getpagesize()
+        for _ in range(20): turn()
+        before = size()
+        for _ in range(60): turn()
+        print(size() - before)
+        """,
+        cache=tmp_path,
+    )
+    assert int(grown) < 30e6
+
+
+def test_many_threads_may_call_one_kernel(kernel):
+    q = np.linspace(-1, 1, 4000).reshape(2000, 2)
+    expected, wrong = kernel(q), []
+
+    def work(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        for _ in range(300):
+            start = int(rng.integers(1990))
+            stop = start + int(rng.integers(1, 10))
+            found = (kernel(q[start:stop]), kernel(q[start]))
+            if not np.allclose(found[0], expected[start:stop], rtol=1e-12):
+                wrong.append(start)
+            if not np.allclose(found[1], expected[start], rtol=1e-12):
+                wrong.append(start)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_kernel_of_nothing_works():
+    kernel = KinDyn(one_link(), floating=False).function("com")
+    kernel.warmup()
+    kernel(np.zeros(0))
+    out = np.zeros((3, 3))
+    kernel.rows((np.zeros((3, 0)),), (0,), (out,), 0, 3)
+    np.testing.assert_allclose(out, [kernel(np.zeros(0))] * 3)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="maps memory as Linux does")
+def test_nothing_is_read_or_written_outside_of_the_arrays():
+    """They begin or end at memory that may not be touched; one number too many ends the process."""
+    done = output_of(
+        """
+        import ctypes
+        libc, page = ctypes.CDLL(None), 4096
+        libc.mmap.restype = ctypes.c_void_p
+        whole = ctypes.c_int
+        libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [whole] * 3 + [ctypes.c_long]
+        libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        def guarded(shape, dtype, front):
+            count = int(np.prod(shape))
+            size = count * np.dtype(dtype).itemsize
+            pages = -(-size // page) + 1
+            at = libc.mmap(None, (pages + 1) * page, 3, 0x22, -1, 0)
+            libc.mprotect(at, page, 0)
+            libc.mprotect(at + pages * page, page, 0)
+            start = at + page if front else at + pages * page - size
+            room = (ctypes.c_char * max(size, 1)).from_address(start)
+            return np.frombuffer(room, dtype, count).reshape(shape)
+        def check(kd, request):
+            kernel = kd.function(request)
+            for _ in range(2):
+                for n in range(1, 18):
+                    by_name = dict(zip(("q", "nu", "tau"), motion(kd, n)))
+                    for front in (False, True):
+                        inputs = []
+                        for port in kernel.signature.inputs:
+                            inputs.append(guarded((n, *port.shape), kd.dtype, front))
+                            inputs[-1][...] = by_name[port.name]
+                        shape = kernel.signature.outputs[0].shape
+                        out = guarded((n, *shape), kd.dtype, front)
+                        kernel(*inputs, out=out)
+                        np.testing.assert_allclose(out, kernel(*inputs), rtol=1e-3, atol=1e-3)
+                kernel.warmup()
+        for dtype in (np.float64, np.float32):
+            for kd in (floater(dtype=dtype), pendulum(dtype=dtype)):
+                for request in ("mass_matrix", "forward_dynamics", "com", "kinetic_energy",
+                                ("transforms", list(kd.model.frame_names))):
+                    check(kd, request)
+        print("done")
+        """
+    )
+    assert done == "done"

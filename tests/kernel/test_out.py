@@ -1,0 +1,181 @@
+"""`out=`: where results are written to. On an error, nothing is."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from kernel_helpers import hinge, motion
+
+OTHER = ">" if sys.byteorder == "little" else "<"
+BATCHES = [(), (1,), (7,), (2, 3), (3000,)]
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_the_result_is_written_to_out_and_out_is_returned(kd, batch):
+    q, nu, _ = motion(kd, batch)
+    out = np.full((*batch, 8, 8), 7.0)
+    assert kd.mass_matrix(q, out=out) is out
+    np.testing.assert_allclose(out, kd.mass_matrix(q), atol=1e-13)
+    energy = np.full(batch, 7.0)
+    assert kd.kinetic_energy(q, nu, out=energy) is energy
+    np.testing.assert_allclose(energy, kd.kinetic_energy(q, nu), rtol=1e-13)
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("kind", ["Fortran", "every second", "backwards", "unaligned", "subclass"])
+def test_out_may_lie_in_memory_as_it_likes(kd, batch, kind):
+    class Other(np.ndarray):
+        pass
+
+    q, _, _ = motion(kd, batch)
+    shape = (*batch, 8, 8)
+    room = np.zeros((2 * int(np.prod(shape)) + 1) * 8, dtype=np.uint8)
+    out = {
+        "Fortran": np.zeros(shape, order="F"),
+        "every second": np.zeros((*batch, 8, 16))[..., ::2],
+        "backwards": np.zeros(shape)[..., ::-1],
+        "unaligned": room[1 : 1 + 8 * int(np.prod(shape))].view(float).reshape(shape),
+        "subclass": np.zeros(shape).view(Other),
+    }[kind]
+    assert kd.mass_matrix(q, out=out) is out
+    np.testing.assert_allclose(np.asarray(out), kd.mass_matrix(q), atol=1e-13)
+
+
+def test_what_lies_beside_out_is_left_alone(kd):
+    q = kd.random(5, seed=0)
+    room = np.full((9, 12, 12), 7.0)
+    kd.mass_matrix(q, out=room[2:7, 2:10, 2:10])
+    np.testing.assert_allclose(room[2:7, 2:10, 2:10], kd.mass_matrix(q), atol=1e-13)
+    room[2:7, 2:10, 2:10] = 7.0
+    np.testing.assert_array_equal(room, 7.0)
+    lines = np.full((9, 8), 7.0)
+    nu = np.ones((5, 8))
+    kd.bias_force(q, nu, out=lines[2:7])
+    np.testing.assert_array_equal(lines[:2], 7.0)
+    np.testing.assert_array_equal(lines[7:], 7.0)
+
+
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        (np.zeros((8, 8), "f4"), "out: expected float64 for mass_matrix, got float32"),
+        (np.zeros((8, 8), "i8"), "out: expected float64 for mass_matrix, got int64"),
+        (np.zeros((8, 8), complex), "out: expected float64 for mass_matrix, got complex128"),
+        (np.zeros((8, 8), object), "out: expected float64 for mass_matrix, got object"),
+        (np.zeros((8, 8), OTHER + "f8"), f"out: expected float64 for mass_matrix, got {OTHER}f8"),
+        (np.zeros((8, 7)), "out: expected (8, 8) for mass_matrix, got (8, 7)"),
+        (np.zeros(64), "out: expected (8, 8) for mass_matrix, got (64,)"),
+        (np.zeros((1, 8, 8)), "out: expected (8, 8) for mass_matrix, got (1, 8, 8)"),
+        (np.zeros(()), "out: expected (8, 8) for mass_matrix, got ()"),
+        (False, "out: expected an array for mass_matrix, got bool"),
+        (bytearray(512), "out: expected an array for mass_matrix, got bytearray"),
+        ((), "out: expected 1 arrays, got 0"),
+        ((np.zeros((8, 8)), np.zeros((8, 8))), "out: expected 1 arrays, got 2"),
+    ],
+)
+def test_an_out_that_does_not_fit_is_refused(kd, out, said):
+    before = out.copy() if isinstance(out, np.ndarray) else None
+    with pytest.raises(lw.LinkworkError) as caught:
+        kd.mass_matrix(kd.neutral(), out=out)
+    assert str(caught.value) == said
+    if before is not None:
+        np.testing.assert_array_equal(out, before)
+
+
+def test_an_out_that_is_read_only_is_refused_and_kept(kd):
+    out = np.full((8, 8), 7.0)
+    out.flags.writeable = False
+    with pytest.raises(lw.LinkworkError) as caught:
+        kd.mass_matrix(kd.neutral(), out=out)
+    assert str(caught.value) == "out: the array for mass_matrix is read-only"
+    np.testing.assert_array_equal(out, 7.0)
+
+
+def test_a_fused_function_writes_nothing_if_one_of_its_outs_does_not_fit(kd):
+    q, nu, _ = motion(kd)
+    fused = kd.function("mass_matrix", "bias_force")
+    first = np.full((8, 8), 7.0)
+    for second in (np.zeros(7), np.zeros(8, "f4"), None, 5):
+        with pytest.raises(lw.LinkworkError):
+            fused(q, nu, out=(first, second))
+        np.testing.assert_array_equal(first, 7.0)
+    with pytest.raises(lw.LinkworkError):
+        fused(q, nu, out=first)
+
+
+def test_bad_arguments_leave_out_as_it_is(kd):
+    q, nu, tau = motion(kd, 3)
+    out = np.full((3, 8), 7.0)
+    bad = q.copy()
+    bad[2, 3:7] *= 2
+    for arguments in ((q[:, :8], nu, tau), (q, nu[:2], tau), (bad, nu, tau), (q, nu, None)):
+        with pytest.raises(lw.LinkworkError):
+            kd.forward_dynamics(*arguments, out=out)
+        np.testing.assert_array_equal(out, 7.0)
+
+
+@pytest.mark.parametrize("n", [1, 3, 3000])
+def test_a_singular_robot_leaves_out_as_it_is(n):
+    """Some rows may be good before one is found that is not."""
+    kd = lw.KinDyn(hinge(lw.Inertia()), floating=False)
+    q, nu, tau = motion(kd, n)
+    out = np.full((n, 1), 7.0)
+    with pytest.raises(lw.SingularJointError):
+        kd.forward_dynamics(q, nu, tau, out=out)
+    np.testing.assert_array_equal(out, 7.0)
+
+
+@pytest.mark.parametrize("n", [1, 3, 3000])
+def test_an_overflow_leaves_out_as_it_is_or_is_no_error(kd, n):
+    q, nu, tau = motion(kd, n)
+    nu[n // 2] = 1e300
+    out = np.full((n, 8), 7.0)
+    try:
+        kd.forward_dynamics(q, nu, tau, out=out)
+    except lw.LinkworkError:
+        np.testing.assert_array_equal(out, 7.0)
+
+
+@pytest.mark.parametrize("n", [1, 9, 3000])
+def test_out_may_be_an_input(kd, n):
+    q, nu, tau = motion(kd, n)
+    expected = kd.forward_dynamics(q, nu, tau)
+    for place in (1, 2):
+        given = [q.copy(), nu.copy(), tau.copy()]
+        found = kd.forward_dynamics(*given, out=given[place])
+        np.testing.assert_array_equal(found, given[place])
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("shift", [1, 3, 8, 20])
+def test_out_may_overlap_an_input(kd, shift):
+    q, nu, tau = motion(kd, 6)
+    expected = kd.forward_dynamics(q, nu, tau)
+    room = np.zeros(6 * 8 + shift)
+    given, out = room[: 6 * 8].reshape(6, 8), room[shift:].reshape(6, 8)
+    given[...] = tau
+    np.testing.assert_allclose(kd.forward_dynamics(q, nu, given, out=out), expected, rtol=1e-11)
+
+
+def test_outs_that_overlap_each_other_are_refused(kd):
+    """Only one of the two results could be there afterwards."""
+    q, nu, _ = motion(kd)
+    fused = kd.function("bias_force", "gravity_force")
+    room = np.full(12, 7.0)
+    for first, second in ((room[:8], room[:8]), (room[:8], room[4:])):
+        with pytest.raises(ValueError, match="out"):
+            fused(q, nu, out=(first, second))
+        np.testing.assert_array_equal(room, 7.0)
+
+
+def test_outs_that_only_lie_in_the_same_memory_are_fine(kd):
+    q, nu, _ = motion(kd, 5)
+    room = np.zeros((5, 2, 8))
+    found = kd.function("bias_force", "gravity_force")(q, nu, out=(room[:, 0], room[:, 1]))
+    np.testing.assert_allclose(room[:, 0], kd.bias_force(q, nu), atol=1e-12)
+    np.testing.assert_allclose(room[:, 1], kd.gravity_force(q), atol=1e-12)
+    assert found[0].base is room

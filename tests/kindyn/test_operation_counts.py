@@ -1,0 +1,81 @@
+"""How much work each robot takes: operations are counted, so nobody has to measure time.
+
+Marks are the counts of a prototype in block form (+, -, *, /, negation). What stands here now may
+grow by one per cent at most; whoever saves work lowers the number.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import linkwork as lw
+from real_robots import ROBOT_FILES, label, load_quietly
+
+UR5 = "ur_description/ur5_robot"
+ANYMAL = "anymal_b_simple_description/anymal"
+TALOS = "talos_data/talos_reduced"
+
+MARKS = [
+    ("inverse_dynamics", "mixed", UR5, 795),
+    ("inverse_dynamics", "mixed", ANYMAL, 2455),
+    ("inverse_dynamics", "mixed", TALOS, 6075),
+    ("forward_dynamics", "mixed", UR5, 2028),
+    ("forward_dynamics", "mixed", ANYMAL, 4827),
+    ("forward_dynamics", "mixed", TALOS, 12433),
+    ("mass_matrix", "body", UR5, 408),
+    ("mass_matrix", "body", ANYMAL, 1085),
+    ("mass_matrix", "body", TALOS, 3943),
+]
+PRESENT = {  # in the default, mixed representation: ur5, anymal, talos
+    "inverse_dynamics": (530, 1614, 3784),
+    "forward_dynamics": (1194, 3666, 9179),
+    "mass_matrix": (522, 1155, 4286),
+    "bias_force": (474, 1498, 3663),
+    "coriolis_force": (458, 1463, 3633),
+    "gravity_force": (121, 306, 719),
+    "com": (67, 138, 302),
+    "com_velocity": (126, 282, 652),
+    "com_jacobian": (160, 402, 1085),
+    "momentum": (322, 980, 2243),
+    "centroidal_momentum": (357, 1088, 2515),
+    "centroidal_momentum_matrix": (547, 1302, 3179),
+    "kinetic_energy": (253, 794, 1881),
+    "potential_energy": (46, 117, 281),
+}
+PRESENT_IN_BODY = {"mass_matrix": (276, 715, 3246)}
+
+
+def count(quantity, velocity, name):
+    path = next(path for path in ROBOT_FILES if label(path) == name)
+    kd = lw.KinDyn(load_quietly(path, mimic=False), velocity=velocity)
+    return kd.function(quantity).program.n_ops
+
+
+@pytest.mark.parametrize(("quantity", "velocity", "name", "mark"), MARKS)
+def test_no_more_operations_than_the_prototype(quantity, velocity, name, mark):
+    assert count(quantity, velocity, name) <= mark
+
+
+@pytest.mark.parametrize("quantity", PRESENT)
+def test_operations_do_not_grow(quantity):
+    found = [count(quantity, "mixed", name) for name in (UR5, ANYMAL, TALOS)]
+    assert all(n <= 1.01 * m for n, m in zip(found, PRESENT[quantity], strict=True)), found
+
+
+@pytest.mark.parametrize("quantity", PRESENT_IN_BODY)
+def test_operations_in_the_body_representation_do_not_grow(quantity):
+    found = [count(quantity, "body", name) for name in (UR5, ANYMAL, TALOS)]
+    assert all(n <= 1.01 * m for n, m in zip(found, PRESENT_IN_BODY[quantity], strict=True)), found
+
+
+def test_a_fused_function_does_common_work_once():
+    """All three walk the same chain of poses."""
+    path = next(path for path in ROBOT_FILES if label(path) == TALOS)
+    kd = lw.KinDyn(load_quietly(path, mimic=False))
+    parts = [(what, "left_sole_link") for what in ("transform", "jacobian", "velocity")]
+    alone = sum(kd.function(part).program.n_ops for part in parts)
+
+    assert kd.function(*parts).program.n_ops < 0.8 * alone
+    whole = ("mass_matrix", "bias_force", "inverse_dynamics")
+    alone = sum(kd.function(part).program.n_ops for part in whole)
+    assert kd.function(*whole).program.n_ops < 0.95 * alone
