@@ -122,7 +122,7 @@ class Kernel(Call):
             self._prepare(QUICK)
             if self._process != os.getpid():  # a forked child starts its own background
                 self._process = os.getpid()
-                background().submit(self._compile_later)
+                self._submit()
         flat = tuple(
             array.reshape(n, port.size)
             for array, port in zip(outputs, signature.outputs, strict=True)
@@ -152,15 +152,19 @@ class Kernel(Call):
             code = Code(compiled(emit_llvm(self.program, "f", Lanes(1, self._scalar)), QUICK))
             self._take(code, None, QUICK)
             self._process = os.getpid()
-            background().submit(self._compile_later)
+            self._submit()
 
-    def _compile_later(self) -> None:
+    def _submit(self) -> None:
+        own = background()
+        own.submit(lambda: self._compile_later(own.compiled))
+
+    def _compile_later(self, compiler: Callable[[str], bytes]) -> None:
         """Compile for speed beside the calls; each piece is taken over when it is ready."""
-        one = self._compile(1, background().compiled)
+        one = self._compile(1, compiler)
         with LOCK:
             if self._level < FAST:
                 self._take(Code(one), None, FAST)
-        many = self._compile(self._width, background().compiled)
+        many = self._compile(self._width, compiler)
         with LOCK:
             if not self._wide:
                 self._take(Code(one), Code(many), FAST)
