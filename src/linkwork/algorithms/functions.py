@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.algorithms import dynamics
 from linkwork.algorithms.quantities import QUANTITIES, Quantity, Setting
 from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, SingularJointError, ValueRangeError, name_not_found
@@ -133,7 +134,7 @@ def build_kernel(
         dtype=dtype,
         plain=_flat(compute) if n_moving > MOST_UNROLLED else None,
         check_input=_finite_check(layout) if check else None,
-        check_result=_refuse_infinite if singular else None,
+        check_result=_singular_check(setting, layout) if singular else None,
     )
 
 
@@ -182,21 +183,34 @@ def _units(layout: Layout, inputs: Iterable[Port]) -> tuple[Unit, ...]:
     return tuple(found)
 
 
-def _refuse_infinite(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-    """Finite input must not give an infinite acceleration without a word."""
-    bad = np.zeros(len(outputs[0]), dtype=bool)
-    for array in outputs:
-        bad |= ~np.isfinite(array).all(axis=1)
-    if bad.any():
-        for array in inputs:
-            bad &= np.isfinite(array).all(axis=1)
-    if bad.any():
-        rows = np.flatnonzero(bad)
-        text = "forward dynamics is singular: some motion of a joint is resisted by nothing"
-        raise SingularJointError(
-            f"{text} (in row {rows[0]} of {len(bad)})" if len(bad) > 1 else text
-        )
-    del kernel
+def _singular_check(
+    setting: Callable[[], Setting], layout: Layout
+) -> Callable[[Kernel, Sequence[Array], Sequence[Array]], None]:
+    """Refuses infinite accelerations that finite input gave, and names the joint."""
+
+    def check(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        del kernel
+        bad = ~np.all([np.isfinite(array).all(axis=1) for array in outputs], axis=0)
+        if bad.any():
+            for array in inputs:
+                bad = bad & np.isfinite(array).all(axis=1)
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            q = inputs[0][row if len(inputs[0]) > 1 else 0]
+            where = f" (in row {row} of {len(bad)})" if len(bad) > 1 else ""
+            text = "nothing resists its motion here, so it has no acceleration"
+            raise SingularJointError(f"{_freest(setting(), layout, q)}: {text}{where}")
+
+    return check
+
+
+def _freest(at: Setting, layout: Layout, q: Array) -> str:
+    """The coordinate that moves most in the motion which the mass matrix resists least."""
+    rows = dynamics.mass_matrix(at.skeleton, tuple(map(float, q)), velocity=at.velocity)
+    _, motions = np.linalg.eigh(np.array(rows, dtype=np.float64))
+    place = int(np.argmax(np.abs(motions[:, 0])))
+    names = [name for name, where in layout.nu.items() if where.start <= place < where.stop]
+    return f"joint {names[0]!r}" if names else "the base"
 
 
 def _finite_check(layout: Layout) -> Callable[[Sequence[Port], Sequence[Array]], None]:
