@@ -1,4 +1,4 @@
-"""The C extension. It is optional: without a compiler, calls are slower and all else is the same."""
+"""The C extension. It is optional: without a compiler, calls are slower, and no more than that."""
 
 import numpy
 from setuptools import Extension, setup
