@@ -24,8 +24,7 @@ class KinDyn(KinDynCore):
     Args:
         model: the robot.
         base: the link or frame whose pose and velocity are those of the base; the model's default
-        if
-            not given.
+            if not given.
         floating: whether the base moves freely; if not, it is fixed to the world's origin.
         velocity: how velocities of the base and of frames are written: mixed, body or inertial.
         gravity: acceleration of free fall in the world [m/s^2].
@@ -131,7 +130,7 @@ class KinDyn(KinDynCore):
         gravity: ArrayLike | None = None,
         out: Array | None = None,
     ) -> Array:
-        """H = C nu + g: the forces at nu_dot = 0.
+        """Bias forces h = C nu + g: the forces at nu_dot = 0.
 
         Args:
             q, nu: rows, or batches of rows.

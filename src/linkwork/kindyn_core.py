@@ -44,16 +44,7 @@ Function: TypeAlias = str | tuple[str, str]
 class KinDynCore:
     """One robot and how it is seen. Stateless, thread-safe, picklable.
 
-    Args:
-        model: the robot.
-        base: the link or frame whose pose and velocity are those of the base; the model's default
-        if not
-            given.
-        floating: whether the base moves freely; if not, it is fixed to the world's origin.
-        velocity: how the velocity of the base and of frames is written: "mixed", "body" or
-        "inertial". gravity: acceleration of free fall in the world [m/s^2]. dtype: numpy.float64 or
-        numpy.float32. check: whether to look for NaN and infinity in what is given, and name the
-        joint.
+    The options are those of `KinDyn`, which documents them.
     """
 
     model: Model
