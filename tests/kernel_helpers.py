@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -33,8 +34,9 @@ expected = kd.forward_dynamics(q, nu, tau)
 
 def start_python(code: str, *, cache: object = "off", **environment: str) -> subprocess.Popen[str]:
     """Start a process that runs some code, with warnings as errors."""
-    here = str(Path(__file__).parent)
-    setting = {**os.environ, "LINKWORK_CACHE": str(cache), "PYTHONPATH": here, **environment}
+    folders = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    path = os.pathsep.join(folders)
+    setting = {**os.environ, "LINKWORK_CACHE": str(cache), "PYTHONPATH": path, **environment}
     # Python 3.12 warns of any fork of a process that has threads
     options = ["-W", "error", "-W", "ignore::DeprecationWarning"]
     return subprocess.Popen(
@@ -54,10 +56,18 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
         try:
             out, err = process.communicate(timeout=LONGEST)
         except subprocess.TimeoutExpired:
-            process.kill()
+            end_group(process)  # its children have the pipes too
             out, err = process.communicate()
             err += "\nit hangs"
     return process.returncode, out, err
+
+
+def end_group(process: subprocess.Popen[str]) -> None:
+    """End a process and what it forked."""
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
 
 
 def run_python(code: str, *, cache: object = "off", **environment: str) -> tuple[int, str, str]:

@@ -1,8 +1,8 @@
 /* Calls compiled functions on NumPy arrays with as little ado as possible.
  *
- * A Call knows the sizes of its inputs and the shapes of its outputs. Called with arrays that fit as they
- * are (float, C-contiguous, one row each, or the same number of rows each), it runs the compiled code at
- * once. Everything else, keyword arguments too, goes to the `slow` callable, which is Python.
+ * A Call knows the shapes of its inputs and outputs. Called with arrays that fit as they are (float,
+ * C-contiguous, one row each, or the same number of rows each), it runs the compiled code at once.
+ * Everything else, keyword arguments too, goes to the `slow` callable, which is Python.
  *
  * The compiled code has the signature  void f(inputs, outputs, strides, rows)  of expr/emit_llvm.py.
  */
@@ -14,10 +14,15 @@
 #include <stddef.h>
 
 #define MOST_PORTS 128
-#define MOST_AXES 4
+#define MOST_AXES 6
 #define MOST_UNITS 64
 
 typedef void (*function_t)(void *const *, void *const *, const npy_int64 *, npy_int64);
+
+typedef struct {             /* an input or output: a row of it, without batch axes */
+    int axes;
+    npy_intp size, shape[MOST_AXES];
+} Port;
 
 typedef struct {
     PyObject_HEAD
@@ -26,12 +31,10 @@ typedef struct {
     function_t many;         /* `width` rows at a time; may be NULL */
     npy_intp width;
     int n_in, n_out, type, n_units;
-    npy_intp in_size[MOST_PORTS];
-    npy_intp out_size[MOST_PORTS];
-    int out_axes[MOST_PORTS];
-    npy_intp out_shape[MOST_PORTS][MOST_AXES];
+    Port ins[MOST_PORTS], outs[MOST_PORTS];
     struct { int input; npy_intp offset, count; } units[MOST_UNITS]; /* numbers of norm 1 */
     int units_known;         /* 0 if there are too many units to look at here */
+    int axes_known;          /* 0 if a port has too many axes to look at here */
     int finite;              /* whether outputs that are not finite go to `slow`, which says why */
     npy_intp most_rows;      /* more rows than this go to `slow`, which shares them out */
     PyObject *slow;          /* what to call when arrays do not fit as they are */
@@ -88,7 +91,7 @@ static void run(const Call *self, void *const *in, void *const *out, const npy_i
         for (int k = 0; k < self->n_in; k++)
             in_rest[k] = (char *)in[k] + (size_t)(whole * stride[k]) * item;
         for (int k = 0; k < self->n_out; k++)
-            out_rest[k] = (char *)out[k] + (size_t)(whole * self->out_size[k]) * item;
+            out_rest[k] = (char *)out[k] + (size_t)(whole * self->outs[k].size) * item;
         one(in_rest, out_rest, stride, rows - whole);
     }
     Py_END_ALLOW_THREADS
@@ -98,7 +101,7 @@ static void run(const Call *self, void *const *in, void *const *out, const npy_i
 static int all_finite(const Call *self, void *const *out, npy_intp rows)
 {
     for (int k = 0; k < self->n_out; k++) {
-        npy_intp count = rows * self->out_size[k];
+        npy_intp count = rows * self->outs[k].size;
         for (npy_intp i = 0; i < count; i++) {
             double value = self->type == NPY_DOUBLE ? ((double *)out[k])[i] : ((float *)out[k])[i];
             if (!isfinite(value)) return 0;
@@ -116,7 +119,7 @@ static PyObject *new_outputs(const Call *self, npy_intp rows, void **out)
         npy_intp shape[MOST_AXES + 1];
         int axes = 0;
         if (rows >= 0) shape[axes++] = rows;
-        for (int i = 0; i < self->out_axes[k]; i++) shape[axes++] = self->out_shape[k][i];
+        for (int i = 0; i < self->outs[k].axes; i++) shape[axes++] = self->outs[k].shape[i];
         PyObject *array = PyArray_SimpleNew(axes, shape, self->type);
         if (!array) {
             Py_XDECREF(tuple);
@@ -129,22 +132,29 @@ static PyObject *new_outputs(const Call *self, npy_intp rows, void **out)
     return tuple;
 }
 
+/* Whether an array is a row, or rows, of a port, and can be read as it is. */
+static int fits(const Call *self, const Port *port, PyArrayObject *array, int batch)
+{
+    if (PyArray_TYPE(array) != self->type || !PyArray_ISCARRAY_RO(array)
+        || PyArray_NDIM(array) != port->axes + batch)
+        return 0;
+    for (int i = 0; i < port->axes; i++)
+        if (PyArray_DIM(array, i + batch) != port->shape[i]) return 0;
+    return 1;
+}
+
 /* Whether an array given as `out` can be written to as it is; if not, Python says what is wrong. */
 static int fits_as_output(const Call *self, PyObject *given, npy_intp rows, void *const *in)
 {
     if (!PyArray_CheckExact(given)) return 0;
     PyArrayObject *array = (PyArrayObject *)given;
     int batch = rows >= 0;
-    if (PyArray_TYPE(array) != self->type || !PyArray_ISCARRAY(array)
-        || PyArray_NDIM(array) != self->out_axes[0] + batch)
-        return 0;
+    if (!fits(self, &self->outs[0], array, batch) || !PyArray_ISWRITEABLE(array)) return 0;
     if (batch && PyArray_DIM(array, 0) != rows) return 0;
-    for (int i = 0; i < self->out_axes[0]; i++)
-        if (PyArray_DIM(array, i + batch) != self->out_shape[0][i]) return 0;
     const char *start = PyArray_BYTES(array), *end = start + PyArray_NBYTES(array);
     for (int k = 0; k < self->n_in; k++) {
         const char *first = in[k];
-        size_t bytes = (size_t)((batch ? rows : 1) * self->in_size[k]) * item_size(self);
+        size_t bytes = (size_t)((batch ? rows : 1) * self->ins[k].size) * item_size(self);
         if (first < end && start < first + bytes) return 0;
     }
     return 1;
@@ -159,7 +169,7 @@ static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t n
     npy_int64 stride[MOST_PORTS];
     npy_intp rows = -2;  /* -1: a single row without a batch axis */
     PyObject *given = NULL;  /* the array to write to, if there is one */
-    if (!self->one || count != self->n_in) goto slow;
+    if (!self->one || !self->axes_known || count != self->n_in) goto slow;
     if (names) {
         if (PyTuple_GET_SIZE(names) != 1 || self->n_out != 1 || self->finite
             || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out") != 0)
@@ -169,14 +179,13 @@ static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t n
     for (int k = 0; k < self->n_in; k++) {
         if (!PyArray_CheckExact(args[k])) goto slow;
         PyArrayObject *array = (PyArrayObject *)args[k];
-        int axes = PyArray_NDIM(array);
-        if (PyArray_TYPE(array) != self->type || !PyArray_ISCARRAY_RO(array)) goto slow;
-        if (axes < 1 || axes > 2 || PyArray_DIM(array, axes - 1) != self->in_size[k]) goto slow;
-        npy_intp here = axes == 1 ? -1 : PyArray_DIM(array, 0);
+        int batch = PyArray_NDIM(array) > self->ins[k].axes;
+        if (!fits(self, &self->ins[k], array, batch)) goto slow;
+        npy_intp here = batch ? PyArray_DIM(array, 0) : -1;
         if (rows == -2) rows = here;
         if (here != rows) goto slow;
         in[k] = PyArray_DATA(array);
-        stride[k] = self->in_size[k];
+        stride[k] = self->ins[k].size;
     }
     if (rows == -2 || rows > self->most_rows) goto slow;
     if (!rows_are_unit(self, in, stride, rows < 0 ? 1 : rows)) goto slow;
@@ -206,7 +215,10 @@ slow:
         return NULL;
     }
     if (Py_EnterRecursiveCall(" in a compiled function")) return NULL;
-    PyObject *answer = PyObject_Vectorcall(self->slow, args, (size_t)count, names);
+    PyObject *call = self->slow;  /* it may drop us */
+    Py_INCREF(call);
+    PyObject *answer = PyObject_Vectorcall(call, args, (size_t)count, names);
+    Py_DECREF(call);
     Py_LeaveRecursiveCall();
     return answer;
 }
@@ -228,9 +240,9 @@ static int read_inputs(const Call *self, PyObject *inputs, PyObject *strides, Py
         PyObject *array = PyTuple_GET_ITEM(inputs, k);
         if (!PyArray_Check(array) || PyArray_TYPE((PyArrayObject *)array) != self->type
             || !PyArray_ISCARRAY_RO((PyArrayObject *)array)
-            || (stride[k] != 0 && stride[k] != self->in_size[k])
-            || (self->in_size[k] > 0 && (stride[k] ? rows : 1)
-                > PyArray_SIZE((PyArrayObject *)array) / self->in_size[k])) {
+            || (stride[k] != 0 && stride[k] != self->ins[k].size)
+            || (self->ins[k].size > 0 && (stride[k] ? rows : 1)
+                > PyArray_SIZE((PyArrayObject *)array) / self->ins[k].size)) {
             PyErr_SetString(PyExc_ValueError, "rows: an input that does not fit the function");
             return -1;
         }
@@ -239,7 +251,7 @@ static int read_inputs(const Call *self, PyObject *inputs, PyObject *strides, Py
     return 0;
 }
 
-/* rows(inputs, strides, outputs, start, stop): run on a range of rows of arrays that were checked. */
+/* _rows(inputs, strides, outputs, start, stop): run on a range of rows of arrays that were checked. */
 static PyObject *call_rows(PyObject *callable, PyObject *args)
 {
     Call *self = (Call *)callable;
@@ -261,19 +273,19 @@ static PyObject *call_rows(PyObject *callable, PyObject *args)
         PyObject *array = PyTuple_GET_ITEM(outputs, k);
         if (!PyArray_Check(array) || PyArray_TYPE((PyArrayObject *)array) != self->type
             || !PyArray_ISCARRAY((PyArrayObject *)array)
-            || (self->out_size[k] > 0
-                && stop > PyArray_SIZE((PyArrayObject *)array) / self->out_size[k])) {
+            || (self->outs[k].size > 0
+                && stop > PyArray_SIZE((PyArrayObject *)array) / self->outs[k].size)) {
             PyErr_SetString(PyExc_ValueError, "rows: an output that does not fit the function");
             return NULL;
         }
         out[k] = (char *)PyArray_DATA((PyArrayObject *)array)
-                 + (size_t)(start * self->out_size[k]) * item;
+                 + (size_t)(start * self->outs[k].size) * item;
     }
     run(self, in, out, stride, stop - start);
     Py_RETURN_NONE;
 }
 
-/* is_unit(inputs, strides, rows): whether what must have norm 1 has it, in arrays that were checked. */
+/* _is_unit(inputs, strides, rows): whether what must have norm 1 has it, in arrays that were checked. */
 static PyObject *call_is_unit(PyObject *callable, PyObject *args)
 {
     Call *self = (Call *)callable;
@@ -288,7 +300,7 @@ static PyObject *call_is_unit(PyObject *callable, PyObject *args)
     return PyBool_FromLong(rows_are_unit(self, in, stride, rows));
 }
 
-/* use(one, many, width, keep): take these functions from now on. */
+/* _use(one, many, width, keep): take these functions from now on. */
 static PyObject *call_use(PyObject *callable, PyObject *args)
 {
     Call *self = (Call *)callable;
@@ -310,18 +322,22 @@ static PyObject *call_use(PyObject *callable, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static int parse_shapes(Call *self, PyObject *shapes)
+/* Sizes and shapes of ports; -1 if they are none. */
+static int parse_shapes(Call *self, PyObject *shapes, Port *ports)
 {
-    for (int k = 0; k < self->n_out; k++) {
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(shapes); k++) {
         PyObject *shape = PyTuple_GET_ITEM(shapes, k);
-        if (!PyTuple_Check(shape) || PyTuple_GET_SIZE(shape) > MOST_AXES) return -1;
-        self->out_axes[k] = (int)PyTuple_GET_SIZE(shape);
-        self->out_size[k] = 1;
-        for (int i = 0; i < self->out_axes[k]; i++) {
-            self->out_shape[k][i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
-            if (self->out_shape[k][i] < 0 || self->out_shape[k][i] > NPY_MAX_INT) return -1;
-            self->out_size[k] *= self->out_shape[k][i];
-            if (self->out_size[k] > NPY_MAX_INT) return -1;
+        if (!PyTuple_Check(shape)) return -1;
+        Py_ssize_t axes = PyTuple_GET_SIZE(shape);
+        if (axes > MOST_AXES) self->axes_known = 0;
+        ports[k].axes = axes > MOST_AXES ? 0 : (int)axes;
+        ports[k].size = 1;
+        for (Py_ssize_t i = 0; i < axes; i++) {
+            npy_intp length = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+            if (length < 0 || length > NPY_MAX_INT) return -1;
+            if (axes <= MOST_AXES) ports[k].shape[i] = length;
+            ports[k].size *= length;
+            if (ports[k].size > NPY_MAX_INT) return -1;
         }
     }
     return 0;
@@ -330,36 +346,30 @@ static int parse_shapes(Call *self, PyObject *shapes)
 static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
 {
     Call *self = (Call *)object;
-    static char *names[] = {"in_sizes", "out_shapes", "units", "single_precision", "finite",
+    static char *names[] = {"in_shapes", "out_shapes", "units", "single_precision", "finite",
                             "most_rows", "slow", NULL};
-    PyObject *sizes, *shapes, *units, *slow;
+    PyObject *inputs, *outputs, *units, *slow;
     if (self->slow) {
         PyErr_SetString(PyExc_RuntimeError, "a call is made once");
         return -1;
     }
     int single, finite;
     Py_ssize_t most_rows;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!ppnO", names, &PyTuple_Type, &sizes,
-                                     &PyTuple_Type, &shapes, &PyTuple_Type, &units, &single,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!ppnO", names, &PyTuple_Type, &inputs,
+                                     &PyTuple_Type, &outputs, &PyTuple_Type, &units, &single,
                                      &finite, &most_rows, &slow))
         return -1;
-    if (PyTuple_GET_SIZE(sizes) > MOST_PORTS || PyTuple_GET_SIZE(shapes) > MOST_PORTS
-        || PyTuple_GET_SIZE(shapes) < 1) {
+    if (PyTuple_GET_SIZE(inputs) > MOST_PORTS || PyTuple_GET_SIZE(outputs) > MOST_PORTS
+        || PyTuple_GET_SIZE(outputs) < 1) {
         PyErr_Format(PyExc_ValueError, "at most %d inputs and outputs, at least one output",
                      MOST_PORTS);
         return -1;
     }
-    self->n_in = (int)PyTuple_GET_SIZE(sizes);
-    self->n_out = (int)PyTuple_GET_SIZE(shapes);
-    for (int k = 0; k < self->n_in; k++) {
-        self->in_size[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(sizes, k));
-        if (self->in_size[k] < 0 || self->in_size[k] > NPY_MAX_INT) {
-            if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "in_sizes: not a size");
-            return -1;
-        }
-    }
-    if (parse_shapes(self, shapes) < 0) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "out_shapes: not understood");
+    self->n_in = (int)PyTuple_GET_SIZE(inputs);
+    self->n_out = (int)PyTuple_GET_SIZE(outputs);
+    self->axes_known = 1;
+    if (parse_shapes(self, inputs, self->ins) < 0 || parse_shapes(self, outputs, self->outs) < 0) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a shape is not understood");
         return -1;
     }
     self->n_units = (int)PyTuple_GET_SIZE(units);
@@ -379,9 +389,9 @@ static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
             return -1;
         if (self->units[k].input < 0 || self->units[k].input >= self->n_in
             || self->units[k].offset < 0 || self->units[k].count < 1
-            || self->units[k].count > self->in_size[self->units[k].input]
+            || self->units[k].count > self->ins[self->units[k].input].size
             || self->units[k].offset
-                > self->in_size[self->units[k].input] - self->units[k].count) {
+                > self->ins[self->units[k].input].size - self->units[k].count) {
             PyErr_SetString(PyExc_ValueError, "units: outside of the inputs");
             return -1;
         }
@@ -431,12 +441,12 @@ static PyObject *call_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 }
 
 static PyMethodDef call_methods[] = {
-    {"rows", call_rows, METH_VARARGS,
-     "rows(inputs, strides, outputs, start, stop): run on a range of rows, without the GIL."},
-    {"is_unit", call_is_unit, METH_VARARGS,
-     "is_unit(inputs, strides, rows): whether what must have norm 1 has it."},
-    {"use", call_use, METH_VARARGS,
-     "use(one, many, width, keep): call the functions at these addresses from now on."},
+    {"_rows", call_rows, METH_VARARGS,
+     "_rows(inputs, strides, outputs, start, stop): run on a range of rows, without the GIL."},
+    {"_is_unit", call_is_unit, METH_VARARGS,
+     "_is_unit(inputs, strides, rows): whether what must have norm 1 has it."},
+    {"_use", call_use, METH_VARARGS,
+     "_use(one, many, width, keep): call the functions at these addresses from now on."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -6,7 +6,7 @@ from linkwork.arrays import Array
 class Call:
     def __init__(
         self,
-        in_sizes: tuple[int, ...],
+        in_shapes: tuple[tuple[int, ...], ...],
         out_shapes: tuple[tuple[int, ...], ...],
         units: tuple[tuple[int, int, int], ...],
         single_precision: bool,
@@ -15,9 +15,9 @@ class Call:
         slow: Callable[..., Any],
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-    def use(self, one: int, many: int, width: int, keep: object) -> None: ...
-    def is_unit(self, inputs: tuple[Array, ...], strides: tuple[int, ...], rows: int) -> bool: ...
-    def rows(
+    def _use(self, one: int, many: int, width: int, keep: object) -> None: ...
+    def _is_unit(self, inputs: tuple[Array, ...], strides: tuple[int, ...], rows: int) -> bool: ...
+    def _rows(
         self,
         inputs: tuple[Array, ...],
         strides: tuple[int, ...],

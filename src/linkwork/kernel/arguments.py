@@ -123,11 +123,20 @@ def _array(value: Any, port: Port, dtype: np.dtype[Any]) -> Array:
         pass
     if array is None:
         raise ArgumentError(f"{port.name}: expected numbers, got {type(value).__name__}")
+    if _is_masked(value):
+        raise ArgumentError(f"{port.name}: masked elements have no value; use filled() to give one")
     own = array.shape[array.ndim - len(port.shape) :] if array.ndim >= len(port.shape) else None
     if own != port.shape:
         wanted = ", ".join(["...", *map(str, port.shape)])
         raise ShapeError(f"{port.name}: expected ({wanted}), got {array.shape}")
     return array
+
+
+def _is_masked(value: Any) -> bool:
+    """Whether any element of an array, or of arrays in sequences, is masked."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_masked, value))
+    return isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)
 
 
 def _rows(array: Array, own: tuple[int, ...], batch: tuple[int, ...], port: Port) -> Array:
@@ -180,3 +189,5 @@ def _check_out(array: Any, shape: tuple[int, ...], port: Port, dtype: np.dtype[A
         raise ArgumentError(f"out: expected {dtype} for {port.name}, got {array.dtype}")
     if not array.flags.writeable:
         raise ArgumentError(f"out: the array for {port.name} is read-only")
+    if _is_masked(array):
+        raise ArgumentError(f"out: the array for {port.name} has masked elements")

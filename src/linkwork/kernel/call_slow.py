@@ -18,7 +18,7 @@ class Call:
 
     def __init__(  # noqa: PLR0917 - as the C extension
         self,
-        in_sizes: tuple[int, ...],
+        in_shapes: tuple[tuple[int, ...], ...],
         out_shapes: tuple[tuple[int, ...], ...],
         units: tuple[tuple[int, int, int], ...],
         single_precision: bool,
@@ -26,26 +26,25 @@ class Call:
         most_rows: int,
         slow: Callable[..., Any],
     ) -> None:
-        del out_shapes, units, finite, most_rows
-        self._in_sizes = in_sizes
+        del in_shapes, out_shapes, units, finite, most_rows
         self._item = 4 if single_precision else 8
         self._slow = slow
-        self._code: Any = None  # (one, many, width, keep), always taken as a whole
+        self._functions: Any = None  # (one, many, width, keep), always taken as a whole
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the compiled function."""
         return self._slow(*args, **kwargs)
 
-    def use(self, one: int, many: int, width: int, keep: object) -> None:
+    def _use(self, one: int, many: int, width: int, keep: object) -> None:
         """Call the functions at these addresses from now on."""
-        self._code = (_SIGNATURE(one), _SIGNATURE(many) if many else None, width, keep)
+        self._functions = (_SIGNATURE(one), _SIGNATURE(many) if many else None, width, keep)
 
-    def is_unit(self, inputs: tuple[Array, ...], strides: tuple[int, ...], rows: int) -> bool:
+    def _is_unit(self, inputs: tuple[Array, ...], strides: tuple[int, ...], rows: int) -> bool:
         """Whether what must have norm 1 has it: left to the caller to find out."""
         del inputs, strides, rows
         return False
 
-    def rows(
+    def _rows(
         self,
         inputs: tuple[Array, ...],
         strides: tuple[int, ...],
@@ -54,7 +53,7 @@ class Call:
         stop: int,
     ) -> None:
         """Run on a range of rows, without the GIL."""
-        one, many, width, keep = self._code
+        one, many, width, keep = self._functions
         middle = stop - (stop - start) % width if many else start
         for function, first, last in ((many, start, middle), (one, middle, stop)):
             if last > first:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from dataclasses import dataclass
 from functools import cache
@@ -84,7 +85,27 @@ def _target_machine(machine: Machine, level: int) -> Any:
     )
 
 
-if hasattr(os, "register_at_fork"):  # a lock that a thread of the parent holds would stay held
-    os.register_at_fork(
-        before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release
-    )
+_held: list[Any] = []  # of llvmlite, while a fork goes on
+
+
+def _hold() -> None:
+    """Before a fork: a lock that another thread holds would stay held in the child for ever.
+
+    Code that is dropped takes the lock of llvmlite without ours.
+    """
+    LOCK.acquire()
+    ffi: Any = sys.modules.get("llvmlite.binding.ffi")
+    lock = getattr(getattr(ffi, "lib", None), "_lock", None)
+    if lock is not None:
+        lock.__enter__()
+        _held.append(lock)
+
+
+def _let_go() -> None:
+    while _held:
+        _held.pop().__exit__(None, None, None)
+    LOCK.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_let_go)

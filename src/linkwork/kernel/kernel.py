@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import os
+import weakref
 from collections.abc import Callable, Sequence
+from functools import cache as once
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwork.arrays import Array
+from linkwork.expr import emit_llvm as printer
 from linkwork.expr.emit_llvm import Lanes, emit_llvm
 from linkwork.expr.program import Port, Program
 from linkwork.kernel import cache
 from linkwork.kernel.arguments import Signature, as_rows, in_order, normalized, outputs_for
-from linkwork.kernel.background import background
+from linkwork.kernel.background import Background, background
 from linkwork.kernel.jit import FAST, LOCK, QUICK, Code, compiled, this_machine
 from linkwork.kernel.sharing import share_out, thread_count
 from linkwork.version import __version__
@@ -68,7 +72,7 @@ class Kernel(Call):
             check_result: looks at outputs that are not finite, and raises if that is no good.
         """
         super().__init__(
-            tuple(port.size for port in signature.inputs),
+            tuple(port.shape for port in signature.inputs),
             tuple(port.shape for port in signature.outputs),
             tuple((unit.input, unit.offset, unit.count) for unit in signature.units),
             dtype == np.float32,
@@ -84,9 +88,10 @@ class Kernel(Call):
         self._check_input = check_input
         self._check_result = check_result
         self._program: Program | None = None
-        self._process = 0  # that makes the fast code
+        self._process = 0  # whose background makes the fast code
+        self._code: tuple[Code | None, Code | None] = None, None  # for one row, and for several
         self._level = -1  # of the code in use; -1 for none
-        self._wide = False  # whether there is code for several rows at a time
+        self._wide = False  # whether there is code for several rows at a time, and so all
 
     def __repr__(self) -> str:
         takes = ", ".join(f"{port.name} {port.shape}" for port in self.signature.inputs)
@@ -112,17 +117,14 @@ class Kernel(Call):
         rows, batch = as_rows(signature, in_order(signature, args, named), self.dtype)
         n = int(np.prod(batch))
         strides = tuple(array.shape[1] if array.shape[0] != 1 or n == 1 else 0 for array in rows)
-        if not self.is_unit(rows, strides, n):
+        if not self._is_unit(rows, strides, n):
             rows = normalized(signature, rows, self.dtype)
         if self._check_input:
             self._check_input(signature.inputs, rows)
         aside = self._check_result is not None  # nothing is written to `out` before it is good
         outputs, given = outputs_for(signature, batch, out, rows, self.dtype, aside=aside)
-        if self._level < FAST and self._plain is None:
+        if not self._wide and self._plain is None:
             self._prepare(QUICK)
-            if self._process != os.getpid():  # a forked child starts its own background
-                self._process = os.getpid()
-                self._submit()
         flat = tuple(
             array.reshape(n, port.size)
             for array, port in zip(outputs, signature.outputs, strict=True)
@@ -141,37 +143,59 @@ class Kernel(Call):
 
     def _prepare(self, level: int) -> None:
         """Have code of at least this level in use, from the cache or made now."""
+        if self._is_ready(level):
+            return
         with LOCK:
-            if self._level >= level and (level == QUICK or self._wide):
-                return
-            if self._from_cache():
+            if self._is_ready(level) or self._from_cache():
                 return
             if level == FAST:
                 self._compile_fast()
                 return
-            code = Code(compiled(emit_llvm(self.program, "f", Lanes(1, self._scalar)), QUICK))
-            self._take(code, None, QUICK)
-            self._process = os.getpid()
+            one, _ = self._code
+            if one is None:
+                ir = emit_llvm(self.program, "f", Lanes(1, self._scalar))
+                self._take(Code(compiled(ir, QUICK)), None, QUICK)
+            else:  # we are in a forked child, which took it out of use
+                self._take(one, None, self._level)
             self._submit()
+            self._process = os.getpid()
+
+    def _is_ready(self, level: int) -> bool:
+        """Whether there is such code; while it is not the best, whether that is on its way."""
+        return self._wide or (level == QUICK and self._process == os.getpid())
 
     def _submit(self) -> None:
-        own = background()
-        own.submit(lambda: self._compile_later(own.compiled))
+        own, reference = background(), weakref.ref(self)
 
-    def _compile_later(self, compiler: Callable[[str], bytes]) -> None:
+        def job() -> None:
+            kernel = reference()
+            if kernel is not None:  # else nobody needs it any more
+                kernel._compile_later(own)
+
+        own.submit(job)
+
+    def _compile_later(self, own: Background) -> None:
         """Compile for speed beside the calls; each piece is taken over when it is ready."""
-        one = self._compile(1, compiler)
-        with LOCK:
-            if self._level < FAST:
-                self._take(Code(one), None, FAST)
-        many = self._compile(self._width, compiler)
-        with LOCK:
-            if not self._wide:
-                self._take(Code(one), Code(many), FAST)
+        if self._level < FAST:
+            one = self._compile(1, own.compiled)
+            with LOCK:
+                own.check_open()
+                if self._level < FAST:
+                    self._take(Code(one), None, FAST)
+        if not self._wide:
+            many = self._compile(self._width, own.compiled)
+            with LOCK:
+                own.check_open()
+                if not self._wide:
+                    self._take(self._code[0], Code(many), FAST)
 
     def _compile_fast(self) -> None:
-        one, many = self._compile(1, compiled), self._compile(self._width, compiled)
-        self._take(Code(one), Code(many), FAST)
+        one = self._code[0] if self._level == FAST else Code(self._compile(1, compiled))
+        self._take(one, Code(self._compile(self._width, compiled)), FAST)
+
+    def _start_anew(self) -> None:
+        """In a forked child: the next call comes by `_prepare`, for nobody makes fast code here."""
+        self._use(0, 0, 1, self._code)
 
     def _compile(self, width: int, compiler: Callable[[str], bytes]) -> bytes:
         data = compiler(emit_llvm(self.program, "f", Lanes(width, self._scalar)))
@@ -185,10 +209,16 @@ class Kernel(Call):
         self._take(Code(one), Code(many), FAST)
         return True
 
-    def _take(self, one: Code, many: Code | None, level: int) -> None:
+    def _take(self, one: Code | None, many: Code | None, level: int) -> None:
+        assert one
+        self._code = one, many
         many_address = many.address("f") if many else 0
-        self.use(one.address("f"), many_address, self._width if many else 1, (one, many))
+        self._use(one.address("f"), many_address, self._width if many else 1, self._code)
         self._level, self._wide = level, many is not None
+        if self._wide:
+            _unfinished.discard(self)
+        else:
+            _unfinished.add(self)
 
     @property
     def _scalar(self) -> str:
@@ -200,7 +230,7 @@ class Kernel(Call):
         return lanes if self.dtype == np.float64 else 2 * lanes
 
     def _cache_key(self, width: int) -> str:
-        content = self._key or self.program.digest
+        content = self._key or f"{self.program.digest}|{_printer_digest()}"
         text = "|".join((__version__, this_machine().name, self._scalar, str(width), content))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -216,7 +246,7 @@ class Kernel(Call):
     ) -> None:
         width = sum(port.size for port in (*self.signature.inputs, *self.signature.outputs))
         chunk = max(64, CHUNK_BYTES // (max(width, 1) * self.dtype.itemsize) // 64 * 64)
-        run = self.rows if self._plain is None else self._plain_rows
+        run = self._rows if self._plain is None else self._plain_rows
         workers = thread_count(threads) if n > max(chunk, SHARED_ROWS // 2) else 1
         share_out(lambda start, stop: run(rows, strides, outputs, start, stop), n, chunk, workers)
 
@@ -228,7 +258,7 @@ class Kernel(Call):
         start: int,
         stop: int,
     ) -> None:
-        """What `rows` does, with NumPy."""
+        """What `_rows` does, with NumPy."""
         assert self._plain
         columns = [
             tuple((array[start:stop] if stride else array).T)
@@ -243,3 +273,24 @@ class Kernel(Call):
 def _copied(target: Array, array: Array) -> Array:
     target[...] = array
     return target
+
+
+@once
+def _printer_digest() -> str:
+    """A name for what makes code from a program; it differs where that was changed."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(printer.__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+_unfinished: weakref.WeakSet[Kernel] = weakref.WeakSet()  # changed while LOCK is held
+
+
+def _start_anew() -> None:
+    for kernel in list(_unfinished):
+        kernel._start_anew()  # pyright: ignore[reportPrivateUsage]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)

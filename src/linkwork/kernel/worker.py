@@ -16,10 +16,16 @@ from typing import IO
 JOB, ANSWER = struct.Struct("<B4I"), struct.Struct("<BI")
 
 
+class CompileError(RuntimeError):
+    """What the process says that could not compile."""
+
+
 def write_job(pipe: IO[bytes], level: int, *texts: str) -> None:
     """Send a job: cpu, features, triple and IR."""
     parts = [text.encode() for text in texts]
-    pipe.write(JOB.pack(level, *map(len, parts)) + b"".join(parts))
+    left = memoryview(JOB.pack(level, *map(len, parts)) + b"".join(parts))
+    while left:  # a pipe without a buffer takes what it can
+        left = left[pipe.write(left) :]
     pipe.flush()
 
 
@@ -28,15 +34,18 @@ def read_answer(pipe: IO[bytes]) -> bytes:
     good, length = ANSWER.unpack(_exactly(pipe, ANSWER.size))
     content = _exactly(pipe, length)
     if not good:
-        raise RuntimeError(content.decode())
+        raise CompileError(content.decode())
     return content
 
 
 def _exactly(pipe: IO[bytes], count: int) -> bytes:
-    data = pipe.read(count)
-    if len(data) < count:
-        raise EOFError
-    return data
+    data = bytearray()
+    while len(data) < count:  # a pipe without a buffer gives what it has
+        part = pipe.read(count - len(data))
+        if not part:
+            raise EOFError
+        data += part
+    return bytes(data)
 
 
 def _compile(level: int, cpu: str, features: str, triple: str, ir: str) -> bytes:
