@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import update_wrapper
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,6 @@ from linkwork.kernel.arguments import Signature, in_order
 from linkwork.kernel.kernel import Kernel
 
 _OPTIONS = ("out", "threads")  # what every call may be given beside its inputs
-_MOST_AXES = 4  # of one row of an output
 
 
 class CompiledFunction(Kernel):
@@ -42,18 +42,9 @@ class CompiledFunction(Kernel):
     """
 
     def __init__(self, name: str, program: Program, dtype: type[np.floating[Any]]) -> None:
-        for port in program.outputs:
-            if len(port.shape) > _MOST_AXES:
-                text = f"{port.name}: a result has at most {_MOST_AXES} axes, got {port.shape}"
-                raise ShapeError(text)
-        vectors = all(len(port.shape) == 1 for port in program.inputs)
-        super().__init__(
-            Signature(name, program.inputs, program.outputs),
-            lambda: program,
-            dtype=dtype,
-            # A check of the input keeps calls off the short way, which takes inputs for vectors.
-            check_input=None if vectors else _accept,
-        )
+        signature = Signature(name, program.inputs, program.outputs)
+        super().__init__(signature, lambda: program, dtype=dtype)
+        self.__name__ = self.__qualname__ = name
         self._jacobians: dict[tuple[str, ...], CompiledFunction] = {}
         self._origin: tuple[Any, ...] = ()  # what it is the jacobian of, and by which inputs
 
@@ -75,6 +66,7 @@ class CompiledFunction(Kernel):
             program = jacobian(self.program, wrt)
             name = f"d {self.signature.name} / d {', '.join(wrt)}"
             made = CompiledFunction(name, program, self.dtype.type)
+            made.__doc__ = f"Derivatives of {self.__name__} by {', '.join(wrt)}."
             made._origin = (self, *wrt)
             self._jacobians.setdefault(wrt, made)
         return self._jacobians[wrt]
@@ -83,7 +75,7 @@ class CompiledFunction(Kernel):
         """By name, as functions are; a jacobian by the function that it comes from."""
         if self._origin:
             return CompiledFunction.jacobian, self._origin
-        return getattr(self, "__qualname__", self.signature.name)
+        return self.__qualname__
 
     def _call(self, *args: Any, out: Any = None, threads: int | None = None, **named: Any) -> Any:
         if any(_is_traced(value) for value in (*args, *named.values())):
@@ -145,16 +137,10 @@ def compile_function(
         inputs = _inputs(name, function, known)
         program = _traced(name, function, inputs)
         compiled = CompiledFunction(name, program, np.dtype(dtype).type)
-        for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
-            setattr(compiled, attribute, getattr(function, attribute, None))
+        update_wrapper(compiled, function, updated=())  # its own attributes stay
         return compiled
 
     return decorate
-
-
-def _accept(ports: Sequence[Port], rows: Sequence[Array]) -> None:
-    """Take every input."""
-    del ports, rows
 
 
 def _is_traced(value: Any) -> bool:
