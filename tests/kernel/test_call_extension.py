@@ -11,7 +11,7 @@ _call = pytest.importorskip("linkwork.kernel._call")
 Call = _call.Call
 
 GIVEN = {
-    "in_sizes": (2,),
+    "in_shapes": ((2,),),
     "out_shapes": ((2, 2),),
     "units": (),
     "single_precision": False,
@@ -36,19 +36,19 @@ def kernel():
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
-        ({"in_sizes": (-1,)}, ValueError),
-        ({"in_sizes": (1.5,)}, TypeError),
-        ({"in_sizes": ("a",)}, TypeError),
-        ({"in_sizes": (None,)}, TypeError),
-        ({"in_sizes": (2**70,)}, OverflowError),
-        ({"in_sizes": [2]}, TypeError),
-        ({"in_sizes": None}, TypeError),
+        ({"in_shapes": ((-1,),)}, ValueError),
+        ({"in_shapes": ((1.5,),)}, TypeError),
+        ({"in_shapes": (("a",),)}, TypeError),
+        ({"in_shapes": ((None,),)}, TypeError),
+        ({"in_shapes": ((2**70,),)}, OverflowError),
+        ({"in_shapes": (2,)}, ValueError),
+        ({"in_shapes": [(2,)]}, TypeError),
+        ({"in_shapes": None}, TypeError),
         ({"out_shapes": ()}, ValueError),
         ({"out_shapes": (2,)}, ValueError),
         ({"out_shapes": ([2],)}, ValueError),
         ({"out_shapes": ((-1,),)}, ValueError),
         ({"out_shapes": ((2**70,),)}, OverflowError),
-        ({"out_shapes": ((1,) * 5,)}, ValueError),
         ({"out_shapes": ((2**62, 4),)}, (ValueError, OverflowError)),
         ({"out_shapes": (("a",),)}, TypeError),
         ({"units": (1,)}, (TypeError, ValueError)),
@@ -102,7 +102,7 @@ def test_a_call_that_was_never_initialised_says_so():
     with pytest.raises(RuntimeError, match="the call has no slow path"):
         call(np.zeros(2))
     with pytest.raises(ValueError, match="rows: arguments that do not fit the function"):
-        call.rows((), (), (), 0, 0)
+        call._rows((), (), (), 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -110,15 +110,15 @@ def test_a_call_that_was_never_initialised_says_so():
 )
 def test_use_refuses_what_are_no_addresses(args):
     with pytest.raises((TypeError, ValueError, OverflowError)):
-        make().use(*args)
+        make()._use(*args)
 
 
 def test_no_address_is_no_code():
     call = make()
-    call.use(0, 0, 1, None)
+    call._use(0, 0, 1, None)
     assert call(np.zeros(2))[0] == "slow"
     with pytest.raises(ValueError, match="rows: arguments that do not fit the function"):
-        call.rows((np.zeros(2),), (2,), (np.zeros(4),), 0, 1)
+        call._rows((np.zeros(2),), (2,), (np.zeros(4),), 0, 1)
 
 
 TWO, FOUR = np.zeros((5, 2)), np.zeros((5, 2, 2))
@@ -173,7 +173,7 @@ READ_ONLY.flags.writeable = False
 def test_rows_refuses_arrays_and_ranges_that_do_not_fit(kernel, args):
     before = FOUR.copy()
     with pytest.raises((TypeError, ValueError, OverflowError)):
-        kernel.rows(*args)
+        kernel._rows(*args)
     np.testing.assert_array_equal(FOUR, before)
 
 
@@ -183,40 +183,40 @@ def test_rows_writes_its_range_and_nothing_else(kernel):
     for start in range(13):
         for stop in range(start, 14):
             out = np.full((13, 2, 2), 7.0)
-            kernel.rows((q,), (2,), (out,), start, stop)
+            kernel._rows((q,), (2,), (out,), start, stop)
             np.testing.assert_allclose(out[start:stop], expected[start:stop], rtol=1e-13)
             np.testing.assert_array_equal(out[:start], 7.0)
             np.testing.assert_array_equal(out[stop:], 7.0)
-            kernel.rows((q[:1],), (0,), (out,), start, stop)
+            kernel._rows((q[:1],), (0,), (out,), start, stop)
             np.testing.assert_allclose(out[start:stop] - expected[0], 0.0, atol=1e-13)
 
 
 HOSTILE = {
     "initialised again with other sizes": """
         for _ in range(100):
-            again((1,), ((1,),), (), False, False, 10, lambda *args: "slow")
+            again(((1,),), ((1,),), (), False, False, 10, lambda *args: "slow")
             attempt(lambda: kernel(np.zeros(1)))
         """,
     "initialised again with less to keep": """
-        again((2,), ((1,),), (), False, False, 10, lambda *args: "slow")
+        again(((2,),), ((1,),), (), False, False, 10, lambda *args: "slow")
         for _ in range(100):
             attempt(lambda: kernel(np.zeros(2)))
         """,
     "initialised again and failing half-way": """
         for bad in (("x",), ((1,), "x")):
-            again((1,), bad, (), False, False, 10, print)
+            again(((1,),), bad, (), False, False, 10, print)
             ones = (np.zeros(1),) * len(bad)
             for _ in range(100):
-                attempt(lambda: kernel.rows((np.zeros(1),), (1,), ones, 0, 1))
+                attempt(lambda: kernel._rows((np.zeros(1),), (1,), ones, 0, 1))
         """,
     "initialised again for float32": """
-        again((2,), ((2, 2),), (), True, False, 10, lambda *args: "slow")
+        again(((2,),), ((2, 2),), (), True, False, 10, lambda *args: "slow")
         for _ in range(100):
             attempt(lambda: kernel(np.zeros(2, "f4")))
         """,
     "slow is itself": """
         call = Call.__new__(Call)
-        Call.__init__(call, (1,), ((1,),), (), False, False, 10, call)
+        Call.__init__(call, ((1,),), ((1,),), (), False, False, 10, call)
         attempt(call)
         """,
     "slow deletes itself": """
@@ -227,14 +227,14 @@ HOSTILE = {
             holder.clear()
             gc.collect()
             return "gone"
-        holder = [Own((1,), ((1,),), (), False, False, 10, slow)]
+        holder = [Own(((1,),), ((1,),), (), False, False, 10, slow)]
         assert holder[0]() == "gone"
         """,
     "a stride that raises": """
         class Odd:
             def __index__(self):
                 raise KeyError("odd")
-        attempt(lambda: kernel.rows((np.zeros(2),), (Odd(),), (np.zeros(4),), 0, 1))
+        attempt(lambda: kernel._rows((np.zeros(2),), (Odd(),), (np.zeros(4),), 0, 1))
         """,
     "a stride that shrinks the array it is of": """
         array, out = np.zeros((100_000, 2)), np.zeros((100_000, 2, 2))
@@ -242,14 +242,14 @@ HOSTILE = {
             def __index__(self):
                 array.resize((1, 2), refcheck=False)
                 return 2
-        attempt(lambda: kernel.rows((array,), (Odd(),), (out,), 0, 100_000))
+        attempt(lambda: kernel._rows((array,), (Odd(),), (out,), 0, 100_000))
         """,
     "a stride that brings other sizes": """
         class Odd:
             def __index__(self):
-                again((2,), ((1,),) * 30, (), False, False, 10, print)
+                again(((2,),), ((1,),) * 30, (), False, False, 10, print)
                 return 2
-        attempt(lambda: kernel.rows((np.zeros((3, 2)),), (Odd(),), (np.zeros(4),), 0, 1))
+        attempt(lambda: kernel._rows((np.zeros((3, 2)),), (Odd(),), (np.zeros(4),), 0, 1))
         """,
     "a stride that frees another array": """
         fused = floater(floating=False).function("bias_force")
@@ -261,7 +261,7 @@ HOSTILE = {
                 return 2
         inputs = (holder[0], np.zeros((100_000, 2)))
         out = np.zeros((100_000, 2))
-        attempt(lambda: fused.rows(inputs, (2, Odd()), (out,), 0, 100_000))
+        attempt(lambda: fused._rows(inputs, (2, Odd()), (out,), 0, 100_000))
         """,
 }
 

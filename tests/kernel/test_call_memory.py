@@ -18,7 +18,7 @@ _call = pytest.importorskip("linkwork.kernel._call")
 Call = _call.Call
 
 GIVEN = {
-    "in_sizes": (2,),
+    "in_shapes": ((2,),),
     "out_shapes": ((2, 2),),
     "units": (),
     "single_precision": False,
@@ -70,7 +70,7 @@ def test_a_call_in_a_circle_is_collected():
         own = Own.__new__(Own)
         Call.__init__(own, **{**GIVEN, "slow": own if turn == 0 else (lambda own=own: own)})
         if turn == 2:
-            own.use(0, 0, 1, (own,))
+            own._use(0, 0, 1, (own,))
         dead = weakref.ref(own)
         del own
         gc.collect()
@@ -88,8 +88,8 @@ def test_calls_leave_no_reference_behind(kernel):
     for _ in range(500):
         kernel(q)
         kernel(batch)
-        kernel.rows(keep, strides, (out,), 0, 5)
-        for bad in (lambda: kernel(wrong), lambda: kernel.rows(keep, strides, (q,), 0, 1), kernel):
+        kernel._rows(keep, strides, (out,), 0, 5)
+        for bad in (lambda: kernel(wrong), lambda: kernel._rows(keep, strides, (q,), 0, 1), kernel):
             with pytest.raises((ValueError, TypeError)):
                 bad()
     del bad
@@ -184,7 +184,7 @@ def test_a_kernel_of_nothing_works():
     kernel.warmup()
     kernel(np.zeros(0))
     out = np.zeros((3, 3))
-    kernel.rows((np.zeros((3, 0)),), (0,), (out,), 0, 3)
+    kernel._rows((np.zeros((3, 0)),), (0,), (out,), 0, 3)
     np.testing.assert_allclose(out, [kernel(np.zeros(0))] * 3)
 
 

@@ -1,0 +1,187 @@
+"""`linkwork.kernel.call_slow`: the same as the C extension, where that could not be built."""
+
+from __future__ import annotations
+
+import inspect
+import json
+
+import numpy as np
+
+from kernel_helpers import output_of
+from linkwork.kernel import _call, call_slow
+
+WITHOUT = """
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name == "linkwork.kernel._call":
+            raise ImportError("no compiler")
+for name in [name for name in sys.modules if name.startswith(("linkwork", "kernel_helpers"))]:
+    del sys.modules[name]
+sys.meta_path.insert(0, Blocked())
+import linkwork as lw
+from kernel_helpers import *
+from linkwork.kernel.call_slow import Call
+from linkwork.kernel.kernel import Kernel
+assert issubclass(Kernel, Call)
+"""
+
+RESULTS = """
+import json
+def results():
+    found = []
+    for dtype in (np.float64, np.float32):
+        kd = floater(dtype=dtype)
+        for turn in range(2):
+            for n in ((), 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, (2, 3), (0,), 2500):
+                q, nu, tau = motion(kd, n, seed=4)
+                found.append(kd.forward_dynamics(q, nu, tau))
+                found.append(kd.mass_matrix(q))
+                found.append(kd.kinetic_energy(q, nu))
+                found.append(kd.transforms(q))
+                found.append(kd.inverse_dynamics(q, nu[..., :1, :] if n else nu, kd.neutral()[:8]))
+                found.append(kd.bias_force(q.reshape(-1, 9)[:1] if q.size else q, nu))
+                found.extend(kd.function("com", "gravity_force")(q))
+                found.append(kd.jacobian("tip", np.asfortranarray(q)))
+                found.append(kd.com(q.tolist() if q.size else q))
+            kd.warmup()
+    one = lw.KinDyn(one_link(), floating=False)
+    found.append(one.mass_matrix(np.zeros((5, 0))))
+    found.append(one.com(np.zeros(0)))
+    return [[list(array.shape), str(array.dtype), array.ravel()[:40].tolist(), float(array.sum())]
+            for array in found]
+print(json.dumps(results()))
+"""
+
+
+def test_the_stand_in_gives_the_results_of_the_extension():
+    with_it, without = json.loads(output_of(RESULTS)), json.loads(output_of(WITHOUT + RESULTS))
+    assert len(with_it) == len(without) > 500
+    for number, (one, other) in enumerate(zip(with_it, without, strict=True)):
+        assert one[:2] == other[:2], number
+        tolerance = 1e-11 if one[1] == "float64" else 1e-2
+        np.testing.assert_allclose(other[2], one[2], rtol=tolerance, atol=tolerance)
+        scale = max(1.0, abs(one[3]))
+        assert abs(one[3] - other[3]) <= 1e3 * tolerance * scale
+
+
+def test_the_stand_in_refuses_what_the_extension_refuses():
+    done = output_of(
+        WITHOUT
+        + """
+kd = floater()
+q, nu, tau = motion(kd, 3)
+bad = q.copy(); bad[1, 3:7] *= 2
+out = np.full((3, 8), 7.0)
+for call in (
+    lambda: kd.mass_matrix(q[:, :8]),
+    lambda: kd.mass_matrix(bad),
+    lambda: kd.mass_matrix(None),
+    lambda: kd.function("com")(q, q),
+    lambda: kd.function("com")(x=q),
+    lambda: kd.bias_force(q, nu, out=out[:2]),
+    lambda: kd.forward_dynamics(q, nu[:2], tau),
+    lambda: lw.KinDyn(hinge(lw.Inertia()), floating=False).forward_dynamics([0], [0], [1]),
+    lambda: kd.replace(check=True).com(q * np.nan),
+):
+    try:
+        call()
+        print("accepted")
+    except lw.LinkworkError:
+        pass
+assert (out == 7).all()
+q[0, 7] = np.nan
+assert np.isnan(kd.forward_dynamics(q, nu, tau)[0]).any()
+assert np.isfinite(kd.forward_dynamics(q, nu, tau)[1:]).all()
+print("done")
+"""
+    )
+    assert done == "done"
+
+
+def test_the_stand_in_may_be_used_by_threads_while_faster_code_takes_over():
+    done = output_of(
+        WITHOUT
+        + """
+from linkwork.kernel.jit import Code, compiled
+sys.setswitchinterval(1e-6)
+kd = floater()
+kernel = kd.function("forward_dynamics")
+inputs = [motion(kd, n, seed=3) for n in ((), 3, 5, 61)]
+expected = [kernel(*args) for args in inputs]
+stop, wrong = threading.Event(), []
+def work(place):
+    while not stop.is_set():
+        found = kernel(*inputs[place])
+        if not np.allclose(found, expected[place], rtol=1e-9, atol=1e-9):
+            wrong.append(place)
+threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+for thread in threads: thread.start()
+kernel.warmup()
+one = kernel._compile(1, lambda ir: compiled(ir, 1))
+many = kernel._compile(kernel._width, lambda ir: compiled(ir, 1))
+for turn in range(60):
+    kernel._take(Code(one), Code(many) if turn % 2 else None, 1)
+    time.sleep(0.002)
+stop.set()
+for thread in threads: thread.join()
+assert not wrong
+print("done")
+"""
+    )
+    assert done == "done"
+
+
+class Watched(call_slow.Call):
+    """Lets somebody else in after each attribute that `use` sets."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        between = self.__dict__.get("between")
+        if between:
+            between()
+
+
+def test_the_stand_in_takes_new_code_over_at_once():
+    """A call in another thread sees all of the old code or all of the new, whenever it comes."""
+    calls: list[tuple[str, int]] = []
+
+    def function(name: str):
+        return call_slow._SIGNATURE(lambda ins, outs, strides, rows: calls.append((name, rows)))
+
+    functions = {name: function(name) for name in ("old one", "new one", "new many")}
+
+    def address(name: str) -> int:
+        return call_slow.ctypes.cast(functions[name], call_slow.ctypes.c_void_p).value or 0
+
+    call = Watched(((1,),), ((1,),), (), False, False, 100, print)
+    call._use(address("old one"), 0, 1, "old")
+    rows, result = np.zeros((6, 1)), np.zeros((6, 1))
+    seen: list[list[tuple[str, int]]] = []
+
+    def between() -> None:
+        calls.clear()
+        call._rows((rows,), (1,), (result,), 0, 6)
+        seen.append(list(calls))
+
+    call.__dict__["between"] = between
+    call._use(address("new one"), address("new many"), 4, "new")
+    between()
+    assert seen[-1] == [("new many", 4), ("new one", 2)]
+    for one in seen:
+        assert one in ([("old one", 6)], seen[-1])
+
+
+def test_extension_and_stand_in_have_the_same_methods():
+    def own(kind: type) -> set[str]:
+        return {name for name in vars(kind) if not name.startswith("__")}
+
+    assert own(_call.Call) == own(call_slow.Call) == {"_rows", "_is_unit", "_use"}
+    assert list(inspect.signature(call_slow.Call).parameters) == [
+        "in_shapes",
+        "out_shapes",
+        "units",
+        "single_precision",
+        "finite",
+        "most_rows",
+        "slow",
+    ]
