@@ -20,7 +20,6 @@ from models_for_tests import random_model, random_q
 
 STEP = 1e-100
 GRAVITY = np.array([0.0, 0.0, -9.80665])
-OF_FRAMES = {"frame_velocity": "velocity", "frame_acceleration": "acceleration"}
 
 
 def run_program(program, *arguments, functions=NUMPY_FUNCTIONS):
@@ -46,14 +45,16 @@ class Interpreted:
         self.kd = kd
 
     def __getattr__(self, name):
-        if name == "velocity" or name not in {*QUANTITIES, *OF_FRAMES}:
+        if name not in QUANTITIES:
             return getattr(self.kd, name)
-        name = OF_FRAMES.get(name, name)
 
         def quantity(*arguments, wrenches=None, gravity=None):
             frame = None
             if QUANTITIES[name].of_frame:
                 frame, *arguments = arguments
+            elif QUANTITIES[name].frames:
+                count = len(QUANTITIES[name].frames)
+                frame, arguments = arguments[:count], arguments[count:]
             given = wrenches or {}
             kernel = self.kd._kernel(
                 (Spec(name, frame),), tuple(given), with_gravity=gravity is not None
@@ -77,7 +78,7 @@ class Case:
         chosen = {names[-1], names[0], str(rng.choice(names)), self.kd.base}
         self.frames = sorted(chosen)
         self.wrenches = {frame: 4 * rng.normal(size=6) for frame in self.frames}
-        self.q_dot = rate_of_q(layout, self.q, self.nu, self.kd.velocity)
+        self.q_dot = rate_of_q(layout, self.q, self.nu, self.kd.representation)
 
     def derivative(self, function):
         """Of function(q, nu) along the motion of the robot."""

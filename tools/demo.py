@@ -103,7 +103,7 @@ def show_physics(console: Console, kd: lw.KinDyn) -> bool:
         "kinetic energy = nu M nu / 2": (kd.kinetic_energy(q, nu), nu @ M @ nu / 2),
         "Jacobian times nu = velocity": (
             kd.jacobian(frame, q) @ nu,
-            kd.frame_velocity(frame, q, nu),
+            kd.velocity(frame, q, nu),
         ),
     }
     try:

@@ -9,6 +9,7 @@
     ├── ShapeError          ValueError         an array of the wrong shape
     ├── ValueRangeError     ValueError         a number that means nothing here
     ├── SingularJointError  ArithmeticError    a joint whose motion nothing resists
+    ├── FrozenError         AttributeError     an object that does not change
     └── NameNotFoundError   KeyError           a name the model does not have
 
     LinkworkWarning         UserWarning        the one category of every warning
@@ -23,7 +24,7 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Literal
+from typing import Any, Literal
 
 Severity = Literal["error", "warning", "note"]
 
@@ -99,7 +100,16 @@ class ValueRangeError(LinkworkError, ValueError):
 
 
 class SingularJointError(LinkworkError, ArithmeticError):
-    """A joint whose motion nothing resists, so that forces give it no finite acceleration."""
+    """A joint whose motion nothing resists, so that forces give it no finite acceleration.
+
+    `mask` tells of a batch which of its rows, in C order, are singular; None of a single call.
+    """
+
+    mask: Any = None
+
+
+class FrozenError(LinkworkError, AttributeError):
+    """An object that does not change was to be changed."""
 
 
 class NameNotFoundError(LinkworkError, KeyError):

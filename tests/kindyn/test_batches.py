@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from real_robots import ROBOT_FILES, label, load_quietly
 
 BATCHES = [(), (1,), (7,), (3, 5), (0,), (2, 0, 3), (4097,)]
 METHODS = {name: QUANTITIES[name].inputs for name in QUANTITIES if name != "transforms"}
-NAMES = {"velocity": "frame_velocity", "acceleration": "frame_acceleration"}
+FRAMES = ("frame1", "link2", "frame0", "link5")
 SHAPES = {
     "mass_matrix": lambda nv: (nv, nv),
     "inverse_dynamics": lambda nv: (nv,),
@@ -38,16 +39,20 @@ def kd():
 
 def arguments(kd, name, batch=(), seed=0):
     rng = np.random.default_rng(seed)
-    rows = {what: rng.normal(size=(*batch, kd.nv)) for what in ("nu", "nu_dot", "tau")}
-    rows["q"] = random_q(kd.layout, rng, batch)
+    rows = {what: rng.normal(size=(*batch, kd.nv)) for what in ("nu", "nu_dot", "tau", "step")}
+    rows["q"], rows["q_end"] = random_q(kd.layout, rng, batch), random_q(kd.layout, rng, batch)
+    rows["any_q"] = 2 * rows["q"]
     return [rows[what] for what in METHODS[name]]
 
 
-def method(kd, name, frame="frame1"):
-    found = getattr(kd, NAMES.get(name, name))
-    if not QUANTITIES[name].of_frame:
-        return found
-    return lambda *arguments, **options: found(frame, *arguments, **options)
+def method(kd, name, all_frames=FRAMES):
+    frames = all_frames[: len(QUANTITIES[name].frames)]
+    if name == "relative_jacobian_at" and not isinstance(kd, Interpreted):
+        options = dict(zip(("origin", "axes"), frames[2:], strict=True))
+        return partial(kd.relative_jacobian, *frames[:2], **options)
+    if name == "external_force" and not isinstance(kd, Interpreted):
+        return partial(kd.external_force, wrenches={})
+    return partial(getattr(kd, name), *frames)
 
 
 def close(found, expected, rtol=1e-13):
@@ -64,7 +69,7 @@ def test_compiled_code_gives_what_the_program_says(name, kd):
     expected = method(Interpreted(kd), name)(*rows)
 
     quick = method(kd, name)(*rows)
-    kd.function((name, "frame1") if QUANTITIES[name].of_frame else name).warmup()
+    kd.function((name, *FRAMES[: len(QUANTITIES[name].frames)])).warmup()
     fast = method(kd, name)(*rows)
     single = np.array([method(kd, name)(*row) for row in zip(*rows, strict=True)])
 
@@ -250,12 +255,12 @@ def test_float32_stays_within_its_bound(name, velocity):
     rows = arguments(double, name, (9,))
     rough = [row.astype(np.float32) for row in rows]
 
-    found = method(single, name, frame)(*rough)
+    found = method(single, name, (frame,))(*rough)
 
     assert found.dtype == np.float32
-    exact = method(double, name, frame)(*(row.astype(np.float64) for row in rough))
+    exact = method(double, name, (frame,))(*(row.astype(np.float64) for row in rough))
     close(found.astype(float), exact, rtol=FLOAT32_BOUND)
-    assert np.array_equal(method(single, name, frame)(*rows), found)
+    assert np.array_equal(method(single, name, (frame,))(*rows), found)
 
 
 def test_fused_functions_give_what_single_ones_give(kd):

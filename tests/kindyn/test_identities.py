@@ -149,7 +149,7 @@ def test_mass_matrix_is_the_sum_of_what_each_link_weighs(case):
     body = Interpreted(kd.kd.replace(velocity="body"))
     T = np.eye(kd.nv)
     if kd.floating:
-        T[:6, :6] = base_X(q, kd.velocity)
+        T[:6, :6] = base_X(q, kd.representation)
     expected = np.zeros((kd.nv, kd.nv))
     for link in case.model.links:
         J = body.jacobian(link.name, q) @ T
@@ -163,12 +163,12 @@ def test_mass_matrix_is_the_sum_of_what_each_link_weighs(case):
 def test_jacobian_times_nu_is_the_velocity_of_the_frame(case):
     kd, q, nu = case.kd, case.q, case.nu
     for frame in case.frames:
-        velocity = kd.frame_velocity(frame, q, nu)
+        velocity = kd.velocity(frame, q, nu)
         scale = max(1.0, largest(velocity))
         assert_close(kd.jacobian(frame, q) @ nu, velocity, rtol=1e-13, scale=scale)
     if kd.floating:
-        assert_close(kd.frame_velocity(kd.base, q, nu), nu[:6], rtol=1e-13)
-        assert_close(kd.frame_acceleration(kd.base, q, nu, case.nu_dot), case.nu_dot[:6], 1e-12)
+        assert_close(kd.velocity(kd.base, q, nu), nu[:6], rtol=1e-13)
+        assert_close(kd.acceleration(kd.base, q, nu, case.nu_dot), case.nu_dot[:6], 1e-12)
 
 
 @on_many_robots
@@ -177,14 +177,14 @@ def test_jacobian_dot_and_accelerations_are_derivatives_along_the_motion(case):
     kd, q, nu, nu_dot = case.kd, case.q, case.nu, case.nu_dot
     for frame in case.frames:
         J_dot = case.derivative(lambda q, nu, frame=frame: kd.jacobian(frame, q))
-        V_dot = case.derivative(lambda q, nu, frame=frame: kd.frame_velocity(frame, q, nu))
+        V_dot = case.derivative(lambda q, nu, frame=frame: kd.velocity(frame, q, nu))
         J = kd.jacobian(frame, q)
         bias = kd.bias_acceleration(frame, q, nu)
         scale = max(1.0, largest(V_dot, J_dot))
 
         assert_close(kd.jacobian_dot(frame, q, nu), J_dot, rtol=1e-12, scale=scale)
         assert_close(bias, J_dot @ nu, rtol=1e-12, scale=scale)
-        assert_close(kd.frame_acceleration(frame, q, nu, nu_dot), V_dot, rtol=1e-12, scale=scale)
+        assert_close(kd.acceleration(frame, q, nu, nu_dot), V_dot, rtol=1e-12, scale=scale)
         assert_close(J @ nu_dot + bias, V_dot, rtol=1e-12, scale=scale)
 
 
@@ -201,7 +201,7 @@ def test_energy_changes_by_the_power_of_torques_and_wrenches(case):
 
     tau = kd.inverse_dynamics(q, nu, case.nu_dot)
     pushed = kd.inverse_dynamics(q, nu, case.nu_dot, wrenches=case.wrenches)
-    power = sum(f @ kd.frame_velocity(frame, q, nu) for frame, f in case.wrenches.items())
+    power = sum(f @ kd.velocity(frame, q, nu) for frame, f in case.wrenches.items())
 
     scale = largest(nu) * largest(tau)
     assert_close(nu @ tau, change, rtol=1e-12, scale=scale)
@@ -262,7 +262,7 @@ def test_momentum_is_linear_in_nu_and_moves_with_the_centre_of_mass(case):
     about_com, momentum = kd.centroidal_momentum(q, nu), kd.momentum(q, nu)
     com_rate = (kd.com(q + 1j * STEP * case.q_dot)).imag / STEP
     in_world = np.eye(3)
-    if kd.floating and kd.velocity == "body":
+    if kd.floating and kd.representation == "body":
         in_world = kd.transform(kd.base, q)[:3, :3]
 
     assert_close(A @ nu, about_com, rtol=1e-13)

@@ -51,8 +51,8 @@ def test_another_base_gives_the_same_torques_energies_and_centre_of_mass(seed, v
         there = Interpreted(kd.kd.replace(base=base))
         H = kd.transform(base, q)
         Q = np.concatenate([H[:3, 3], wxyz_of(H[:3, :3]), q[7:]])
-        V = np.concatenate([kd.frame_velocity(base, q, nu), nu[6:]])
-        A = np.concatenate([kd.frame_acceleration(base, q, nu, nu_dot), nu_dot[6:]])
+        V = np.concatenate([kd.velocity(base, q, nu), nu[6:]])
+        A = np.concatenate([kd.acceleration(base, q, nu, nu_dot), nu_dot[6:]])
         T = np.eye(kd.nv)
         T[:6] = kd.jacobian(base, q)
         on_old_base = {kd.base: tau[:6]}
@@ -79,7 +79,9 @@ def same_state_elsewhere(case, model):
     Returns its quantities, q, nu, nu_dot, and where each entry of its nu stands in the case's.
     """
     kd = case.kd
-    there = Interpreted(lw.KinDyn(model, base=kd.base, floating=kd.floating, velocity=kd.velocity))
+    there = Interpreted(
+        lw.KinDyn(model, base=kd.base, floating=kd.floating, velocity=kd.representation)
+    )
     q_at, nu_at = list(range(7 * kd.floating)), list(range(6 * kd.floating))
     for name in there.layout.joint_names:
         q_at += range(kd.nq)[kd.layout.q[name]]
@@ -237,7 +239,7 @@ def test_energies_and_momenta_are_sums_over_links(seed, floating):
     first, momentum = np.zeros(3), np.zeros(6)
     for link in case.model.links:
         inertia = link.inertia
-        H, V = kd.transform(link.name, q), kd.frame_velocity(link.name, q, nu)
+        H, V = kd.transform(link.name, q), kd.velocity(link.name, q, nu)
         v, w = V[:3] + np.cross(V[3:], inertia.com), V[3:]
         c = H[:3, :3] @ inertia.com + H[:3, 3]
         kinetic += (inertia.mass * v @ v + w @ inertia.matrix() @ w) / 2
@@ -269,7 +271,7 @@ def test_two_robots_on_a_floating_joint_have_the_energies_of_both():
     kd, q, nu = case.kd, case.q, case.nu
     first, second = (Interpreted(lw.KinDyn(m, velocity="body")) for m in (one, two))
     base_of_two = f"b_{two.default_base}"
-    H, V = kd.transform(base_of_two, q), kd.frame_velocity(base_of_two, q, nu)
+    H, V = kd.transform(base_of_two, q), kd.velocity(base_of_two, q, nu)
     at, v_at = kd.layout.q["between"], kd.layout.nu["between"]
     q2 = np.concatenate([H[:3, 3], wxyz_of(H[:3, :3]), q[at.stop :]])
     nu2 = np.concatenate([V, nu[v_at.stop :]])

@@ -95,8 +95,8 @@ class AtPinocchio:
         self.q = pin.neutral(self.model)
         if here.kd.floating:
             self.q[:3], self.q[3:6], self.q[6] = q[:3], q[4:7], q[3]
-            self.T[:6, :6] = base_X(q, here.kd.velocity)
-            self.T_dot_nu[:6] = base_X_dot_nu(q, nu, here.kd.velocity)
+            self.T[:6, :6] = base_X(q, here.kd.representation)
+            self.T_dot_nu[:6] = base_X_dot_nu(q, nu, here.kd.representation)
         for joint in layout.joint_names:
             there = self.model.joints[self.model.getJointId(joint)]
             (angle,) = q[layout.q[joint]]
@@ -128,11 +128,11 @@ class AtPinocchio:
             com = whole
             potential -= still.mass * GRAVITY @ still.lever
         R, o = np.eye(3), np.zeros(3)
-        if self.kd.floating and self.kd.velocity != "inertial":
+        if self.kd.floating and self.kd.representation != "inertial":
             o = q[:3]
         about = momentum.copy()
         about[3:] += np.cross(com - o, momentum[:3])
-        if self.kd.floating and self.kd.velocity == "body":
+        if self.kd.floating and self.kd.representation == "body":
             R = pin.Quaternion(q[6], *q[3:6]).toRotationMatrix()
         turn = np.kron(np.eye(2), R.T)
         return {
@@ -217,7 +217,7 @@ class AtIDynTree:
     def __init__(self, loader, here):
         self.here, self.kd = here, idyn.KinDynComputations()
         assert self.kd.loadRobotModel(loader.model())
-        self.kd.setFrameVelocityRepresentation(IDYN_REPRESENTATION[here.kd.velocity])
+        self.kd.setFrameVelocityRepresentation(IDYN_REPRESENTATION[here.kd.representation])
         layout, model = here.kd.layout, self.kd.model()
         self.model = model
         self.order = list(range(6)) + [

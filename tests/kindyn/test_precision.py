@@ -105,7 +105,7 @@ def sum_over_links(kd, q):
     """M = sum J^T I J with the links' own inertias, by another road than the composite one."""
     body = Interpreted(kd.replace(velocity="body"))
     T = np.eye(kd.nv)
-    T[:6, :6] = base_X(q, kd.velocity)
+    T[:6, :6] = base_X(q, kd.representation)
     M = np.zeros((kd.nv, kd.nv))
     for link in kd.model.links:
         J = body.jacobian(link.name, q) @ T

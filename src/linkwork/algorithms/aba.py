@@ -45,6 +45,7 @@ from linkwork.algorithms.blocks import (
     transpose,
     wedge,
 )
+from linkwork.algorithms.joint_dynamics import NO_DRIVES, Drives
 from linkwork.algorithms.motion import JointPose, joint_force
 from linkwork.algorithms.skeleton import Body, Skeleton
 from linkwork.errors import SingularJointError
@@ -78,6 +79,7 @@ def accelerations(
     joints: dict[int, JointPose],
     torques: Sequence[Scalar],
     base_wrench: tuple[Vec, Vec] | None,
+    drives: Drives = NO_DRIVES,
 ) -> tuple[tuple[Vec, Vec], dict[int, Scalar]]:
     """Solve M nu_dot = torques.
 
@@ -86,6 +88,7 @@ def accelerations(
         joints: where its joints are.
         torques: tau - h by place in nu.
         base_wrench: force and moment on a floating base, in its axes; None if the base is fixed.
+        drives: of the joints; their armatures resist too.
 
     Returns:
         acceleration of the base's origin and its angular acceleration, in the base's axes, and the
@@ -99,9 +102,10 @@ def accelerations(
     gives: dict[int, _Give] = {}
     for number in reversed(joints):
         body, pose = skeleton.bodies[number], joints[number]
-        give = _give(body, pose, inertia[number], push[number], torques)
+        rotors = [drives[place].armature if place in drives else 0.0 for place in body.nu]
+        give = _give(body, pose, inertia[number], push[number], torques, rotors=rotors)
         gives[number] = give
-        left = _without_joint(inertia[number], pose, give)
+        left = _without_joint(inertia[number], pose, give, is_free=not any(rotors))
         force, moment = push[number]
         for (F, N), share in zip(give.U, _times(give.inverse, give.rest), strict=True):
             force, moment = add(force, scale(share, F)), add(moment, scale(share, N))
@@ -155,9 +159,13 @@ def _give(
     inertia: Articulated,
     push: tuple[Vec, Vec],
     torques: Sequence[Scalar],
+    *,
+    rotors: Sequence[float],
 ) -> _Give:
     U = tuple(inertia.wrench(*column) for column in pose.columns)
     block = [[joint_force(pose, *wrench)[row] for wrench in U] for row in range(len(U))]
+    for k, rotor in enumerate(rotors):
+        block[k][k] = plus(block[k][k], rotor)
     along = joint_force(pose, *push)
     rest = tuple(minus(torques[place], x) for place, x in zip(body.nu, along, strict=True))
     assert body.mount is not None
@@ -165,8 +173,10 @@ def _give(
     return _Give(U, _inverse(block, body.mount.joint.name, facts), rest)
 
 
-def _without_joint(inertia: Articulated, pose: JointPose, give: _Give) -> Articulated:
-    """I - U (S^T U)^-1 U^T. Along the joint nothing is left, which is made exact."""
+def _without_joint(
+    inertia: Articulated, pose: JointPose, give: _Give, *, is_free: bool
+) -> Articulated:
+    """I - U (S^T U)^-1 U^T. Along a joint without rotor nothing is left, which is made exact."""
     shares = [_combined(row, give.U) for row in give.inverse]  # (S^T U)^-1 U^T, row by row
     lost_A, lost_B, lost_D = _no_entries(6), _no_entries(9), _no_entries(6)
     for (F, N), (G, K) in zip(give.U, shares, strict=True):
@@ -176,7 +186,7 @@ def _without_joint(inertia: Articulated, pose: JointPose, give: _Give) -> Articu
         for i in range(3):
             for j in range(3):
                 lost_B[3 * i + j] = plus(lost_B[3 * i + j], times(F[i], K[j]))
-    gone_lin, gone_ang = _axes_gone(pose)
+    gone_lin, gone_ang = _axes_gone(pose) if is_free else ([], [])
     A = [minus(x, y) for x, y in zip(inertia.A, lost_A, strict=True)]
     D = [minus(x, y) for x, y in zip(inertia.D, lost_D, strict=True)]
     B = [[minus(inertia.B[i][j], lost_B[3 * i + j]) for j in range(3)] for i in range(3)]

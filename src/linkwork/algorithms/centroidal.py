@@ -35,6 +35,7 @@ from linkwork.algorithms.blocks import (
 )
 from linkwork.algorithms.crba import Composite, composites, moved
 from linkwork.algorithms.frames import Matrix, Numbers, Twist, base_part, velocities
+from linkwork.algorithms.joint_dynamics import NO_DRIVES, Drives
 from linkwork.algorithms.motion import JointPose, joint_velocity
 from linkwork.algorithms.rnea import gather, poses
 from linkwork.algorithms.skeleton import ALIGNED_KINDS, Body, Skeleton
@@ -53,7 +54,7 @@ def com(skeleton: Skeleton, q: Numbers) -> list[Scalar]:
         ModelError: the robot has no mass.
     """
     base = base_of(skeleton.layout, q, "mixed")
-    c = _Moments(skeleton, poses(skeleton, q), _per_mass(skeleton)).first[0]
+    c = _Moments(skeleton, poses(skeleton, q), per_mass(skeleton)).first[0]
     return [*add(base.o, apply(base.R, c))]
 
 
@@ -67,7 +68,7 @@ def com_velocity(
     """
     base = base_of(skeleton.layout, q, velocity)
     joints = poses(skeleton, q)
-    moments = _Moments(skeleton, joints, _per_mass(skeleton))
+    moments = _Moments(skeleton, joints, per_mass(skeleton))
     c, c_dot = moments.first[0], moments.rate(joints, nu)  # as seen from the base
     v, w = base_part(skeleton, nu)
     if velocity == "body":
@@ -86,7 +87,7 @@ def com_jacobian(skeleton: Skeleton, q: Numbers, *, velocity: Representation) ->
     """
     base = base_of(skeleton.layout, q, velocity)
     joints = poses(skeleton, q)
-    moments = _Moments(skeleton, joints, _per_mass(skeleton))
+    moments = _Moments(skeleton, joints, per_mass(skeleton))
     found: dict[int, Vec] = {}
     if skeleton.layout.floating:
         found = dict(enumerate(_com_columns_of_base(base.R, base.o, moments.first[0], velocity)))
@@ -125,7 +126,7 @@ def centroidal_momentum(
     base = base_of(skeleton.layout, q, velocity)
     joints = poses(skeleton, q)
     linear, angular = _at_base(skeleton, joints, nu, base.twist(nu))
-    c = _Moments(skeleton, joints, _per_mass(skeleton)).first[0]
+    c = _Moments(skeleton, joints, per_mass(skeleton)).first[0]
     angular = sub(angular, cross(c, linear))
     if velocity == "body":
         return [*linear, *angular]
@@ -145,7 +146,7 @@ def centroidal_momentum_matrix(
     carried = composites(skeleton, joints)
     axes = _rotations(skeleton, joints, IDENTITY if velocity == "body" else base.R)
     whole = moved(carried[0], axes[0], ZERO)
-    c = scale(_per_mass(skeleton), whole.first)  # from the base's origin
+    c = scale(per_mass(skeleton), whole.first)  # from the base's origin
     found: dict[int, Twist] = {}
     if skeleton.layout.floating:
         lever = add(base.o, c) if velocity == "inertial" else c
@@ -168,7 +169,12 @@ def centroidal_momentum_matrix(
 
 
 def kinetic_energy(
-    skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
+    skeleton: Skeleton,
+    q: Numbers,
+    nu: Numbers,
+    *,
+    velocity: Representation,
+    drives: Drives = NO_DRIVES,
 ) -> Scalar:
     """Kinetic energy [J]: half of nu M nu."""
     base = base_of(skeleton.layout, q, velocity)
@@ -177,6 +183,8 @@ def kinetic_energy(
     for number, (v, w) in moving.items():
         linear, angular = _own(skeleton.bodies[number]).momentum(v, w)
         twice = plus(twice, plus(dot(v, linear), dot(w, angular)))
+    for place, drive in drives.items():
+        twice = plus(twice, times(drive.armature, times(nu[place], nu[place])))
     return times(0.5, twice)
 
 
@@ -254,7 +262,12 @@ def _own(body: Body) -> Composite:
     return Composite(body.mass, body.first_moment, body.tensor)
 
 
-def _per_mass(skeleton: Skeleton) -> float:
+def per_mass(skeleton: Skeleton) -> float:
+    """One over the mass of the robot.
+
+    Raises:
+        ModelError: the robot has no mass.
+    """
     mass = total_mass(skeleton)
     if mass == 0.0:
         raise model_error("has no mass, and so no centre of mass", "the robot")
@@ -302,12 +315,12 @@ def _momentum_columns_of_base(whole: Composite, c: Vec, lever: Vec) -> list[Twis
     """
     pushed = [(scale(whole.mass, axis), ZERO) for axis in IDENTITY]
     first = whole.first if lever is c else scale(whole.mass, lever)
-    tensor = full(_about_com(whole.tensor, whole.first, c))
+    tensor = full(about_com(whole.tensor, whole.first, c))
     turned = zip(IDENTITY, tensor, strict=True)
     return pushed + [(cross(axis, first), row) for axis, row in turned]
 
 
-def _about_com(tensor: Sym, first: Vec, c: Vec) -> Sym:
+def about_com(tensor: Sym, first: Vec, c: Vec) -> Sym:
     """I - m (c.c 1 - c c^T), with first = m c."""
     x, y, z = (times(a, b) for a, b in zip(first, c, strict=True))
     xx, xy, xz, yy, yz, zz = tensor

@@ -9,6 +9,7 @@ frame is dual to the frame's velocity in the representation in force.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from linkwork.algorithms.aba import accelerations, solve_symmetric
 from linkwork.algorithms.base import Base, Representation, base_of
@@ -22,11 +23,13 @@ from linkwork.algorithms.blocks import (
     cross,
     full,
     minus,
+    plus,
     sub,
     wedge,
 )
 from linkwork.algorithms.crba import inertias, moved
 from linkwork.algorithms.frames import body_pose
+from linkwork.algorithms.joint_dynamics import NO_DRIVES, Drives, with_drives
 from linkwork.algorithms.motion import JointPose
 from linkwork.algorithms.rnea import body_wrench, gather, motions, poses
 from linkwork.algorithms.skeleton import Skeleton
@@ -43,6 +46,7 @@ def inverse_dynamics(
     gravity: Vec,
     velocity: Representation,
     wrenches: Wrenches | None = None,
+    drives: Drives = NO_DRIVES,
 ) -> list[Scalar]:
     """Tau = M nu_dot + h - sum J^T f. None for nu or nu_dot stands for zero."""
     layout = skeleton.layout
@@ -52,16 +56,37 @@ def inverse_dynamics(
     a, u = base.acceleration(nu, nu_dot, gravity)
     moving = motions(skeleton, joints, nu, nu_dot, (w, u, a))
     acting = {k: body_wrench(body, moving[k]) for k, body in enumerate(skeleton.bodies)}
-    for k, (force, moment) in _on_bodies(skeleton, base, joints, wrenches or {}, velocity).items():
-        acting[k] = sub(acting[k][0], force), sub(acting[k][1], moment)
+    outer = on_bodies(skeleton, base, joints, wrenches or {}, velocity)
+    acting = _less_wrenches(skeleton, acting, outer)
     forces = gather(skeleton, joints, acting)
-    outer = base.wrench_out(forces.base_force, forces.base_moment)
-    start = [*outer[0], *outer[1]] if layout.floating else []
-    return start + [forces.joint.get(k, 0.0) for k in range(len(start), layout.nv)]
+    force, moment = base.wrench_out(forces.base_force, forces.base_moment)
+    start = [*force, *moment] if layout.floating else []
+    found = start + [forces.joint.get(k, 0.0) for k in range(len(start), layout.nv)]
+    return with_drives(found, drives, nu, nu_dot)
+
+
+def external_force(
+    skeleton: Skeleton, q: Sequence[Scalar], *, velocity: Representation, wrenches: Wrenches
+) -> list[Scalar]:
+    """Sum of J^T f: what wrenches on frames do along nu."""
+    layout = skeleton.layout
+    base = base_of(layout, q, velocity)
+    joints = poses(skeleton, q)
+    nothing = dict.fromkeys(range(len(skeleton.bodies)), (ZERO, ZERO))
+    outer = on_bodies(skeleton, base, joints, wrenches, velocity)
+    forces = gather(skeleton, joints, _less_wrenches(skeleton, nothing, outer))
+    force, moment = base.wrench_out(forces.base_force, forces.base_moment)
+    start = [*force, *moment] if layout.floating else []
+    rest = [forces.joint.get(k, 0.0) for k in range(len(start), layout.nv)]
+    return [minus(0.0, value) for value in start + rest]
 
 
 def mass_matrix(
-    skeleton: Skeleton, q: Sequence[Scalar], *, velocity: Representation
+    skeleton: Skeleton,
+    q: Sequence[Scalar],
+    *,
+    velocity: Representation,
+    drives: Drives = NO_DRIVES,
 ) -> list[list[Scalar]]:
     """M, rows and columns as nu."""
     layout = skeleton.layout
@@ -70,6 +95,8 @@ def mass_matrix(
     M: list[list[Scalar]] = [[0.0] * layout.nv for _ in range(layout.nv)]
     for (i, j), value in parts.joint.items():
         M[i][j] = M[j][i] = value
+    for place, drive in drives.items():
+        M[place][place] = plus(M[place][place], drive.armature)
     if not layout.floating:
         return M
     whole = moved(parts.base, *base.expressed_at)
@@ -95,6 +122,7 @@ def forward_dynamics(
     gravity: Vec,
     velocity: Representation,
     wrenches: Wrenches | None = None,
+    drives: Drives = NO_DRIVES,
 ) -> list[Scalar]:
     """nu_dot = M^-1 (tau + sum J^T f - h).
 
@@ -102,25 +130,26 @@ def forward_dynamics(
         SingularJointError: nothing resists the motion of a joint.
     """
     if skeleton.layout.followers:
-        return _solved_densely(
-            skeleton, q, nu, tau, gravity=gravity, velocity=velocity, wrenches=wrenches
-        )
+        options: dict[str, Any] = {"gravity": gravity, "wrenches": wrenches, "drives": drives}
+        return _solved_densely(skeleton, q, nu, tau, velocity=velocity, **options)
     layout = skeleton.layout
     base = base_of(layout, q, velocity)
     joints = poses(skeleton, q)
     _, w = base.twist(nu)
     moving = motions(skeleton, joints, nu, None, (w, ZERO, apply_t(base.R, sub(ZERO, gravity))))
     acting = {k: body_wrench(body, moving[k]) for k, body in enumerate(skeleton.bodies)}
-    for k, (force, moment) in _on_bodies(skeleton, base, joints, wrenches or {}, velocity).items():
-        acting[k] = sub(acting[k][0], force), sub(acting[k][1], moment)
+    outer = on_bodies(skeleton, base, joints, wrenches or {}, velocity)
+    acting = _less_wrenches(skeleton, acting, outer)
     bias = gather(skeleton, joints, acting)
     first = 6 if layout.floating else 0
-    left = [minus(tau[k], bias.joint.get(k, 0.0)) if k >= first else 0.0 for k in range(layout.nv)]
+    joint_bias = [bias.joint.get(k, 0.0) for k in range(layout.nv)]
+    joint_bias = with_drives(joint_bias, drives, nu, None)
+    left = [minus(tau[k], joint_bias[k]) if k >= first else 0.0 for k in range(layout.nv)]
     push = None
     if layout.floating:
         force, moment = base.wrench_in(tau)
         push = sub(force, bias.base_force), sub(moment, bias.base_moment)
-    (a, u), found = accelerations(skeleton, joints, left, push)
+    (a, u), found = accelerations(skeleton, joints, left, push, drives)
     start: list[Scalar] = []
     if layout.floating:
         linear, angular = base.derivative(nu, a, u)
@@ -137,12 +166,12 @@ def _solved_densely(
     gravity: Vec,
     velocity: Representation,
     wrenches: Wrenches | None,
+    drives: Drives,
 ) -> list[Scalar]:
     """With dependent joints there is no recursion: M is built and factored, zeros left out."""
-    M = mass_matrix(skeleton, q, velocity=velocity)
-    h = inverse_dynamics(
-        skeleton, q, nu, None, gravity=gravity, velocity=velocity, wrenches=wrenches
-    )
+    M = mass_matrix(skeleton, q, velocity=velocity, drives=drives)
+    options: dict[str, Any] = {"gravity": gravity, "wrenches": wrenches, "drives": drives}
+    h = inverse_dynamics(skeleton, q, nu, None, velocity=velocity, **options)
     right = [minus(t, b) for t, b in zip(tau, h, strict=True)]
     order = list(reversed(range(len(right))))  # leaves first: no entry becomes filled
     permuted = [[M[i][j] for j in order] for i in order]
@@ -157,14 +186,14 @@ def _owners(skeleton: Skeleton, order: Sequence[int]) -> list[str]:
     return [names.get(k, "the base") for k in order]
 
 
-def _on_bodies(
+def on_bodies(
     skeleton: Skeleton,
     base: Base,
     joints: Mapping[int, JointPose],
     wrenches: Wrenches,
     velocity: Representation,
 ) -> dict[int, tuple[Vec, Vec]]:
-    """Wrenches on frames as wrenches on their bodies, in the bodies' axes about their origins."""
+    """Wrenches on frames, by frame, in the axes of the frames' bodies about the bodies' origins."""
     found: dict[int, tuple[Vec, Vec]] = {}
     for index, numbers in wrenches.items():
         body, R, p = skeleton.frames[index]
@@ -180,6 +209,18 @@ def _on_bodies(
                 moment = add(moment, cross(p, force))
             else:
                 moment = sub(moment, cross(apply_t(world_R, world_o), force))
-        known = found.get(body, (ZERO, ZERO))
-        found[body] = add(known[0], force), add(known[1], moment)
+        found[index] = force, moment
     return found
+
+
+def _less_wrenches(
+    skeleton: Skeleton,
+    acting: dict[int, tuple[Vec, Vec]],
+    outer: Mapping[int, tuple[Vec, Vec]],
+) -> dict[int, tuple[Vec, Vec]]:
+    """Wrenches that bodies need, less those that act on their frames from outside."""
+    left = dict(acting)
+    for index, (force, moment) in outer.items():
+        body = skeleton.frames[index][0]
+        left[body] = sub(left[body][0], force), sub(left[body][1], moment)
+    return left

@@ -54,12 +54,12 @@ def frame_pose(skeleton: Skeleton, q: Numbers, frame: int) -> Matrix:
     base = base_of(skeleton.layout, q, "mixed")
     joints = path_poses(skeleton, q, body)
     if not body:
-        return _matrix(matmul(base.R, turn), add(base.o, apply(base.R, p)))
+        return homogeneous(matmul(base.R, turn), add(base.o, apply(base.R, p)))
     last = joints[body]
     axes, o = body_pose(skeleton, base, joints, skeleton.bodies[body].parent)
     # the last two offsets together, in the axes of the parent
     o = add(o, apply(axes, add(last.p, apply(last.E, p))))
-    return _matrix(matmul(matmul(axes, last.E), turn), o)
+    return homogeneous(matmul(matmul(axes, last.E), turn), o)
 
 
 def frame_poses(skeleton: Skeleton, q: Numbers, frames: Iterable[int]) -> list[Matrix]:
@@ -75,7 +75,7 @@ def frame_poses(skeleton: Skeleton, q: Numbers, frames: Iterable[int]) -> list[M
                 pose = joint_pose(_mount(skeleton, number), q)
                 bodies[number] = matmul(axes, pose.E), add(o, apply(axes, pose.p))
         axes, o = bodies[body]
-        found.append(_matrix(matmul(axes, turn), add(o, apply(axes, p))))
+        found.append(homogeneous(matmul(axes, turn), add(o, apply(axes, p))))
     return found
 
 
@@ -146,9 +146,10 @@ def path_to(skeleton: Skeleton, body: int) -> list[int]:
     return path[::-1]
 
 
-def path_poses(skeleton: Skeleton, q: Numbers, body: int) -> dict[int, JointPose]:
-    """Pose in its parent of each body from the base, left out, to a body."""
-    return {number: joint_pose(_mount(skeleton, number), q) for number in path_to(skeleton, body)}
+def path_poses(skeleton: Skeleton, q: Numbers, body: int, *, skip: int = 0) -> dict[int, JointPose]:
+    """Pose in its parent of each body from the base, left out, to a body; the first few skipped."""
+    path = path_to(skeleton, body)[skip:]
+    return {number: joint_pose(_mount(skeleton, number), q) for number in path}
 
 
 def base_part(skeleton: Skeleton, numbers: Numbers | None) -> Twist:
@@ -222,7 +223,8 @@ def twist_cross(a: Twist, b: Twist) -> Twist:
     return add(cross(a[1], b[0]), cross(a[0], b[1])), cross(a[1], b[1])
 
 
-def _matrix(R: Mat, o: Vec) -> Matrix:
+def homogeneous(R: Mat, o: Vec) -> Matrix:
+    """(4, 4) of a rotation and a position."""
     rows = [[*row, x] for row, x in zip(R, o, strict=True)]
     return [*rows, [0.0, 0.0, 0.0, 1.0]]
 

@@ -7,32 +7,39 @@ union of what each needs.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from linkwork.algorithms import dynamics
 from linkwork.algorithms.quantities import QUANTITIES, Quantity, Setting
 from linkwork.arrays import Array
-from linkwork.errors import ArgumentError, SingularJointError, ValueRangeError, name_not_found
+from linkwork.errors import (
+    ArgumentError,
+    LinkworkError,
+    SingularJointError,
+    ValueRangeError,
+    name_not_found,
+)
 from linkwork.expr.program import Port, Program, trace
 from linkwork.kernel.arguments import Signature, Unit
 from linkwork.kernel.kernel import Kernel
 from linkwork.model.layout import Layout
 
-ORDER = ("q", "nu", "nu_dot", "tau", "gravity")
-OF_FRAMES = ("transforms",)  # quantities of several frames
+ORDER = ("q", "any_q", "q_end", "step", "nu", "nu_dot", "tau", "gravity")
+CONFIGURATIONS = ("q", "any_q", "q_end")
+SHOWN = {"any_q": "q"}  # inputs that go by another name in messages
 MOST_UNROLLED = 256  # robots with more moving joints are computed with NumPy
 _SOURCES = ("algorithms", "expr", "model", "spatial", "kernel")
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A quantity, and the frame it is of."""
+    """A quantity, and the frames it is of."""
 
     name: str
     frame: str | tuple[str, ...] | None = None
@@ -42,10 +49,10 @@ class Spec:
         """The frames it is of."""
         return (self.frame,) if isinstance(self.frame, str) else self.frame or ()
 
-    def shape(self, nv: int) -> tuple[int, ...]:
+    def shape(self, layout: Layout) -> tuple[int, ...]:
         """Shape of one row of the result."""
-        own = self.quantity.shape(nv)
-        return (len(self.frames), *own) if isinstance(self.frame, tuple) else own
+        own = self.quantity.shape(layout)
+        return (len(self.frames), *own) if self.quantity.of_many else own
 
     @property
     def quantity(self) -> Quantity:
@@ -59,20 +66,19 @@ def spec_of(request: object, frame_names: Sequence[str]) -> Spec:
     name = parts[0] if parts else None
     if not isinstance(name, str) or name not in QUANTITIES:
         raise name_not_found("quantity", name, QUANTITIES)
-    several = name in OF_FRAMES
-    if len(parts) != 1 + QUANTITIES[name].of_frame:
-        wanted = f"({name!r}, {'frames' if several else 'frame'})"
-        wanted = wanted if QUANTITIES[name].of_frame else repr(name)
+    quantity = QUANTITIES[name]
+    if len(parts) != 1 + len(quantity.frames):
+        wanted = f"({', '.join([repr(name), *quantity.frames])})" if quantity.frames else repr(name)
         raise ArgumentError(f"expected {wanted}, got {request!r}")
     if len(parts) == 1:
         return Spec(name)
-    if several and not isinstance(parts[1], (list, tuple)):
+    if quantity.of_many and not isinstance(parts[1], (list, tuple)):
         raise ArgumentError(f"frames: expected a list of names, got {parts[1]!r}")
-    frames: list[Any] = list(parts[1]) if several else [parts[1]]
+    frames: list[Any] = list(parts[1]) if quantity.of_many else parts[1:]
     for wanted in frames:
         if not isinstance(wanted, str) or wanted not in frame_names:
             raise name_not_found("frame", wanted, frame_names)
-    return Spec(name, tuple(frames) if several else frames[0])
+    return Spec(name, frames[0] if quantity.frames == ("frame",) else tuple(frames))
 
 
 def build_kernel(
@@ -100,22 +106,21 @@ def build_kernel(
     """
     needed = {name for spec in specs for name in spec.quantity.inputs}
     needed |= {"gravity"} if with_gravity else set()
-    sizes = {"q": layout.nq, "nu": layout.nv, "nu_dot": layout.nv, "tau": layout.nv, "gravity": 3}
-    inputs = [Port(name, (sizes[name],)) for name in ORDER if name in needed]
+    sizes = dict.fromkeys(ORDER, layout.nv) | dict.fromkeys(CONFIGURATIONS, layout.nq)
+    sizes["gravity"] = 3
+    inputs = [Port(SHOWN.get(name, name), (sizes[name],)) for name in ORDER if name in needed]
     inputs += [Port(f"wrench on {frame}", (6,)) for frame in wrench_frames]
-    outputs = [Port(spec.name, spec.shape(layout.nv)) for spec in specs]
-    units = _units(layout, inputs)
-    names = layout.model.frame_names
-    parameters = [
-        f"wrench{names.index(port.name[10:])}" if port.name.startswith("wrench on ") else port.name
-        for port in inputs
-    ]
+    outputs = [Port(spec.name, spec.shape(layout)) for spec in specs]
+    places = {name: place for place, name in enumerate(layout.model.frame_names)}
+    parameters = [name for name in ORDER if name in needed]
+    units = _units(layout, parameters)
+    parameters += [f"wrench{places[frame]}" for frame in wrench_frames]
 
     def compute(*columns: Sequence[Any]) -> tuple[Array, ...]:
         at = setting()
         rows = dict(zip(parameters, columns, strict=True))
         return tuple(
-            _computed(at, spec, rows, port, names)
+            _computed(at, spec, rows, port, places)
             for spec, port in zip(specs, outputs, strict=True)
         )
 
@@ -126,7 +131,7 @@ def build_kernel(
 
     n_moving = sum(joint.kind != "fixed" for joint in layout.model.joints)
     text = "|".join((key, repr(tuple(specs)), repr(inputs), _source_digest()))
-    singular = any(spec.name == "forward_dynamics" for spec in specs)
+    checks = [_CHECKS[spec.name] for spec in specs if spec.name in _CHECKS]
     return Kernel(
         Signature(" + ".join(spec.name for spec in specs), tuple(inputs), tuple(outputs), units),
         program,
@@ -134,7 +139,7 @@ def build_kernel(
         dtype=dtype,
         plain=_flat(compute) if n_moving > MOST_UNROLLED else None,
         check_input=_finite_check(layout) if check else None,
-        check_result=_singular_check(setting, layout) if singular else None,
+        check_result=_result_check(checks[0], setting, layout) if checks else None,
     )
 
 
@@ -146,15 +151,11 @@ def _flat(compute: Callable[..., tuple[Array, ...]]) -> Callable[..., Sequence[A
 
 
 def _computed(
-    at: Setting, spec: Spec, rows: dict[str, Any], port: Port, names: Sequence[str]
+    at: Setting, spec: Spec, rows: dict[str, Any], port: Port, places: Mapping[str, int]
 ) -> Array:
-    frame: tuple[Any, ...] = ()
-    if isinstance(spec.frame, tuple):
-        frame = ([names.index(name) for name in spec.frame],)
-    elif spec.frame is not None:
-        frame = (names.index(spec.frame),)
+    frames = [places[name] for name in spec.frames]
     found = np.empty(port.size, dtype=object)
-    found[:] = list(_flattened(spec.quantity.compute(at, rows, *frame)))
+    found[:] = list(_flattened(spec.quantity.compute(at, rows, *frames)))
     return found.reshape(port.shape)
 
 
@@ -166,27 +167,29 @@ def _flattened(nested: Any) -> Iterator[Any]:
         yield nested
 
 
-def _units(layout: Layout, inputs: Iterable[Port]) -> tuple[Unit, ...]:
-    """The quaternions and (cos, sin) pairs in q."""
-    where = [port.name for port in inputs]
-    if "q" not in where:
-        return ()
-    q = where.index("q")
-    found = [Unit(q, 3, 4, "the base quaternion")] if layout.floating else []
-    for name, at in layout.q.items():
-        kind = layout.model.joint(name).kind
-        owner = f"the {'quaternion' if kind != 'revolute_cos_sin' else '(cos, sin)'} of {name!r}"
-        if kind in ("spherical", "revolute_cos_sin"):
-            found.append(Unit(q, at.start, at.stop - at.start, owner))
-        elif kind == "floating":
-            found.append(Unit(q, at.start + 3, 4, owner))
+def _units(layout: Layout, inputs: Sequence[str]) -> tuple[Unit, ...]:
+    """The quaternions and (cos, sin) pairs in the configurations among the inputs."""
+    found: list[Unit] = []
+    for k in (k for k, name in enumerate(inputs) if name in ("q", "q_end")):
+        found += [Unit(k, 3, 4, "the base quaternion")] if layout.floating else []
+        for name, at in layout.q.items():
+            kind = layout.model.joint(name).kind
+            shape = "quaternion" if kind != "revolute_cos_sin" else "(cos, sin)"
+            owner = f"the {shape} of {name!r}"
+            if kind in ("spherical", "revolute_cos_sin"):
+                found.append(Unit(k, at.start, at.stop - at.start, owner))
+            elif kind == "floating":
+                found.append(Unit(k, at.start + 3, 4, owner))
     return tuple(found)
 
 
-def _singular_check(
-    setting: Callable[[], Setting], layout: Layout
+_Blame: TypeAlias = Callable[[Setting, Layout, Array], LinkworkError]
+
+
+def _result_check(
+    blame: _Blame, setting: Callable[[], Setting], layout: Layout
 ) -> Callable[[Kernel, Sequence[Array], Sequence[Array]], None]:
-    """Refuses infinite accelerations that finite input gave, and names the joint."""
+    """Refuses infinite numbers that finite input gave, and says what is to blame."""
 
     def check(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         del kernel
@@ -196,17 +199,50 @@ def _singular_check(
                 bad = bad & np.isfinite(array).all(axis=1)
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
-            q = inputs[0][row if len(inputs[0]) > 1 else 0]
+            error = blame(setting(), layout, inputs[0][row if len(inputs[0]) > 1 else 0])
             where = f" (in row {row} of {len(bad)})" if len(bad) > 1 else ""
-            text = "nothing resists its motion here, so it has no acceleration"
-            raise SingularJointError(f"{_freest(setting(), layout, q)}: {text}{where}")
+            error = type(error)(f"{error}{where}")
+            if isinstance(error, SingularJointError):
+                error.mask = bad if len(bad) > 1 else None
+            raise error
 
     return check
 
 
+def _singular_joint(at: Setting, layout: Layout, q: Array) -> LinkworkError:
+    text = "nothing resists its motion here, so it has no acceleration"
+    return SingularJointError(f"{_freest(at, layout, q)}: {text}")
+
+
+def _singular_whole(at: Setting, layout: Layout, q: Array) -> LinkworkError:
+    del at, layout, q
+    text = "its masses lie on a line, so its average velocity is not defined"
+    return SingularJointError(f"the robot as one body: {text}")
+
+
+def _no_direction(at: Setting, layout: Layout, q: Array) -> LinkworkError:
+    del at
+    for unit in _units(layout, ("q",)):
+        if not q[unit.offset : unit.offset + unit.count].any():
+            return ValueRangeError(f"q: {unit.owner} is zero, so it has no direction")
+    return ValueRangeError("q: numbers too large to normalize")
+
+
+_CHECKS: dict[str, _Blame] = {
+    "forward_dynamics": _singular_joint,
+    "average_velocity": _singular_whole,
+    "average_velocity_jacobian": _singular_whole,
+    "centroidal_average_velocity": _singular_whole,
+    "centroidal_average_velocity_jacobian": _singular_whole,
+    "normalize": _no_direction,
+}
+
+
 def _freest(at: Setting, layout: Layout, q: Array) -> str:
     """The coordinate that moves most in the motion which the mass matrix resists least."""
-    rows = dynamics.mass_matrix(at.skeleton, tuple(map(float, q)), velocity=at.velocity)
+    rows = dynamics.mass_matrix(
+        at.skeleton, tuple(map(float, q)), velocity=at.velocity, drives=at.drives
+    )
     _, motions = np.linalg.eigh(np.array(rows, dtype=np.float64))
     place = int(np.argmax(np.abs(motions[:, 0])))
     names = [name for name, where in layout.nu.items() if where.start <= place < where.stop]
@@ -217,8 +253,8 @@ def _finite_check(layout: Layout) -> Callable[[Sequence[Port], Sequence[Array]],
     """Refuses numbers that are not finite, and says which joint they are of."""
 
     def owner(port: Port, place: int) -> str:
-        slices = layout.q if port.name == "q" else layout.nu
-        if port.name not in ("q", "nu", "nu_dot", "tau"):
+        slices = layout.q if port.name in CONFIGURATIONS else layout.nu
+        if port.name not in ORDER or port.name == "gravity":
             return f"entry {place}"
         names = [name for name, at in slices.items() if at.start <= place < at.stop]
         return f"joint {names[0]!r}" if names else "the base"

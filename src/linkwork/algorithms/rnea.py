@@ -72,7 +72,7 @@ def motions(
     base: tuple[Vec, Vec, Vec],
 ) -> dict[int, BodyMotion]:
     """Motion of every body, from the base's (w, u, a), outward."""
-    found = {0: _motion(*base)}
+    found = {0: body_motion(*base)}
     for number, pose in joints.items():
         body = skeleton.bodies[number]
         parent = found[body.parent]
@@ -87,7 +87,7 @@ def motions(
         carried = apply_t(pose.E, add(parent.a, apply(parent.W, pose.p)))
         coriolis = cross(add(w_J, add(w_parent, w_parent)), v_J)
         a = add(add(carried, coriolis), v_Jdot)
-        found[number] = _motion(w, u, a)
+        found[number] = body_motion(w, u, a)
     return found
 
 
@@ -144,7 +144,7 @@ def gather(
     return Forces(*wrenches[0], joint)
 
 
-def _motion(w: Vec, u: Vec, a: Vec) -> BodyMotion:
+def body_motion(w: Vec, u: Vec, a: Vec) -> BodyMotion:
     """W = [u] + [w]^2, beside what it is made of."""
     x, y, z = w
     xx, yy, zz = times(x, x), times(y, y), times(z, z)

@@ -10,21 +10,20 @@ from __future__ import annotations
 import hashlib
 import threading
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms.base import REPRESENTATIONS, Representation
-from linkwork.algorithms.configurations import random_configurations
 from linkwork.algorithms.functions import MOST_UNROLLED, Spec, build_kernel, spec_of
+from linkwork.algorithms.joint_dynamics import drives_of
 from linkwork.algorithms.quantities import QUANTITIES, Setting
 from linkwork.algorithms.skeleton import skeleton_of
 from linkwork.arrays import Array
-from linkwork.errors import ArgumentError, LinkworkWarning, nearest, shown
+from linkwork.errors import ArgumentError, FrozenError, LinkworkWarning, nearest, shown
 from linkwork.kernel.kernel import Kernel
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
@@ -37,10 +36,9 @@ if TYPE_CHECKING:
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
 """Acceleration of free fall in the world [m/s^2]."""
 
-Function: TypeAlias = str | tuple[str, str]
+Function: TypeAlias = str | tuple[Any, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class KinDynCore:
     """One robot and how it is seen. Stateless, thread-safe, picklable.
 
@@ -48,43 +46,90 @@ class KinDynCore:
     """
 
     model: Model
-    base: str | None = None
-    floating: bool = True
-    velocity: Representation = "mixed"
-    gravity: tuple[float, float, float] = STANDARD_GRAVITY
-    dtype: type[Any] = np.float64
-    check: bool = False
-    _kernels: dict[Any, Kernel] = field(default_factory=dict, init=False, repr=False)
-    _lock: Any = field(default_factory=threading.RLock, init=False, repr=False)
+    base: str
+    floating: bool
+    representation: Representation
+    gravity: tuple[float, float, float]
+    dtype: type[Any]
+    check: bool
+    joint_dynamics: bool
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.model, Model):
-            raise ArgumentError(f"model: expected a Model, got {shown(self.model)}")
-        if self.velocity not in REPRESENTATIONS:
-            hint = nearest(self.velocity, REPRESENTATIONS)
-            raise ArgumentError(f"unknown velocity representation {self.velocity!r}; {hint}")
-        base = self.model.default_base if self.base is None else self.base
-        self.model.frame_index(base)
-        gravity = as_floats(self.gravity, "gravity")
-        if gravity.shape != (3,) or not np.isfinite(gravity).all():
-            raise ArgumentError(f"gravity: expected three finite numbers, got {self.gravity!r}")
-        if not _is_float(self.dtype):
-            raise ArgumentError(f"dtype: expected float64 or float32, got {self.dtype!r}")
-        object.__setattr__(self, "base", base)
-        object.__setattr__(self, "gravity", tuple(gravity.tolist()))
-        object.__setattr__(self, "dtype", np.dtype(self.dtype).type)
-        moving = sum(joint.kind != "fixed" for joint in self.model.joints)
+    def __init__(
+        self,
+        model: Model,
+        base: str | None = None,
+        *,
+        floating: bool = True,
+        velocity: Representation = "mixed",
+        gravity: ArrayLike = STANDARD_GRAVITY,
+        dtype: Any = np.float64,
+        check: bool = False,
+        joint_dynamics: bool = False,
+    ) -> None:
+        if not isinstance(model, Model):
+            raise ArgumentError(f"model: expected a Model, got {shown(model)}")
+        if velocity not in REPRESENTATIONS:
+            hint = nearest(velocity, REPRESENTATIONS)
+            raise ArgumentError(f"unknown velocity representation {velocity!r}; {hint}")
+        base = model.default_base if base is None else base
+        model.frame_index(base)
+        fall = as_floats(gravity, "gravity")
+        if fall.shape != (3,) or not np.isfinite(fall).all():
+            raise ArgumentError(f"gravity: expected three finite numbers, got {gravity!r}")
+        if not _is_float(dtype):
+            raise ArgumentError(f"dtype: expected float64 or float32, got {dtype!r}")
+        self.__dict__.update(
+            model=model,
+            base=base,
+            floating=bool(floating),
+            representation=velocity,
+            gravity=tuple(fall.tolist()),
+            dtype=np.dtype(dtype).type,
+            check=bool(check),
+            joint_dynamics=bool(joint_dynamics),
+            _kernels={},
+            _lock=threading.RLock(),
+        )
+        moving = sum(joint.kind != "fixed" for joint in model.joints)
         if moving > MOST_UNROLLED:
-            text = f"{self.model.name}: {moving} moving joints are too many to compile"
+            text = f"{model.name}: {moving} moving joints are too many to compile"
             warnings.warn(LinkworkWarning(f"{text}; NumPy computes instead"), stacklevel=3)
 
+    _kernels: dict[Any, Kernel]
+    _lock: Any
+
+    def __setattr__(self, name: str, value: object) -> None:
+        text = f"{name}: a KinDyn does not change; `kd.replace(...)` gives another one"
+        raise FrozenError(text)
+
+    def __delattr__(self, name: str) -> None:
+        self.__setattr__(name, None)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What `KinDyn(model, **options)` takes to make this one again."""
+        return {
+            "base": self.base,
+            "floating": self.floating,
+            "velocity": self.representation,
+            "gravity": self.gravity,
+            "dtype": self.dtype,
+            "check": self.check,
+            "joint_dynamics": self.joint_dynamics,
+        }
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        told = told.replace(repr(self.dtype), self.dtype.__name__)
+        return f"{type(self).__name__}({self.model.name!r}, {told})"
+
     def __reduce__(self) -> tuple[Any, ...]:
-        options = (self.base, self.floating, self.velocity, self.gravity, self.dtype, self.check)
-        return type(self), (self.model, *options)
+        return partial(type(self), **self.options), (self.model,)
 
     def replace(self, **changes: Any) -> Self:
         """Another one, with some options changed."""
-        return replace(self, **changes)
+        given: dict[str, Any] = {"model": self.model, **self.options, **changes}
+        return type(self)(**given)
 
     @cached_property
     def layout(self) -> Layout:
@@ -116,30 +161,16 @@ class KinDynCore:
         """Mass of the robot [kg]."""
         return self.model.total_mass
 
-    def neutral(self) -> Array:
-        """(nq,) every joint at rest, the base at the origin of the world."""
-        return self.layout.rest().astype(self.dtype)
-
-    def random(self, n: int | tuple[int, ...] = (), *, seed: int | None = None) -> Array:
-        """Random configurations: joints within their limits, or within [-pi, pi] and [-1, 1].
-
-        Args:
-            n: number of them, or a batch shape.
-            seed: for the same ones again.
-
-        Returns:
-            (*n, nq); the base within one metre of the world's origin, turned at random.
-        """
-        batch = (n,) if isinstance(n, int) else tuple(n)
-        q = random_configurations(self.layout, batch, np.random.default_rng(seed))
-        return q.astype(self.dtype)
-
-    def function(self, *requests: Function) -> Kernel:
+    def function(
+        self, *requests: Function, wrenches: Sequence[str] = (), gravity: bool = False
+    ) -> Kernel:
         """The compiled function of one or several quantities.
 
         Args:
             requests: names such as "mass_matrix", or ("jacobian", frame). Several make one fused
                 function, which shares all common work and returns a tuple.
+            wrenches: frames on which wrenches act; each becomes one more input.
+            gravity: whether gravity is one more input.
 
         Returns:
             a `Kernel`: call it with the inputs its repr lists; `program.n_ops` counts its
@@ -148,7 +179,9 @@ class KinDynCore:
         if not requests:
             raise ArgumentError("name at least one quantity")
         specs = tuple(spec_of(request, self.model.frame_names) for request in requests)
-        return self._kernel(specs)
+        if isinstance(wrenches, str):
+            raise ArgumentError(f"wrenches: expected a list of frames, got {wrenches!r}")
+        return self._kernel(specs, tuple(wrenches), with_gravity=gravity)
 
     def warmup(self, *requests: Function) -> None:
         """Compile functions now, or wait for it; all that were asked for if none is named."""
@@ -171,7 +204,7 @@ class KinDynCore:
                 return kernel(*arguments) if out is None else kernel(*arguments, out=out)
         if wrenches is not None and not isinstance(wrenches, Mapping):
             raise ArgumentError(f"wrenches: expected arrays by frame, got {shown(wrenches)}")
-        spec = spec_of(what if what[0] not in WHOLE else what[0], self.model.frame_names)
+        spec = spec_of(_request(what), self.model.frame_names)
         frames = tuple(wrenches or ())
         kernel = self._kernel((spec,), frames, with_gravity=gravity is not None)
         if not frames and gravity is None:
@@ -200,7 +233,9 @@ class KinDynCore:
             return self._kernels[key]
 
     def _setting(self) -> Setting:
-        return Setting(self._skeleton, self.velocity, self.gravity)
+        base_link = self.model.frame(self.base).link
+        drives = drives_of(self.layout) if self.joint_dynamics else {}
+        return Setting(self._skeleton, self.representation, self.gravity, base_link, drives)
 
     @cached_property
     def _skeleton(self) -> Any:
@@ -211,12 +246,18 @@ class KinDynCore:
         """Names the robot and the options, so that compiled code can be found again."""
         model = self.model
         inertias = [(link.name, link.inertia) for link in model.links]
-        options = (self.base, self.floating, self.velocity, self.gravity)
-        text = repr((inertias, model.joints, model.frames, options))
+        options = (self.base, self.floating, self.representation, self.gravity)
+        text = repr((inertias, model.joints, model.frames, options, self.joint_dynamics))
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-WHOLE = frozenset(name for name, what in QUANTITIES.items() if not what.of_frame)  # of no frame
+def _request(what: tuple[str, Any]) -> Any:
+    """A quantity and its frames as `function` takes them."""
+    name, frames = what
+    count = len(QUANTITIES[name].frames)
+    if not count:
+        return name
+    return (name, *frames) if count > 1 else what
 
 
 def _is_hashable(what: tuple[str, Any]) -> bool:

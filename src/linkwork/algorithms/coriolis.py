@@ -1,0 +1,214 @@
+"""The Coriolis matrix C:  C nu are the forces at nu_dot = 0 without gravity, and Mdot = C + C^T.
+
+A body of mass m, first moment h and second moments P (the tensor is  trace(P) 1 - P), moving with
+(v, w), has besides its inertia the matrix
+
+    B = [0  -[f]]        f = m v + w x h, its linear momentum
+        [0    D ]        D = -[w] P - [h] [v]
+
+which gives the forces B V of its motion, and  B + B^T  is the rate of its inertia. Both are summed
+inward as in the mass matrix. A unit along joint i, whose axes move by S', gives
+
+    F1 = I S' + B S        C_ji = S_j . F1
+    F2 = I S,  n3 = f x S_v + D^T S_w (a couple)       C_ij = S'_j . F2 + S_j . n3
+
+for every joint j between i and the base. The base is one more joint, whose S and S' depend on the
+representation of its velocity.
+
+Echeandia, Wensing (2021), in block form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linkwork.algorithms.base import Base, Representation, base_of
+from linkwork.algorithms.blocks import (
+    IDENTITY,
+    ZERO,
+    Mat,
+    Sym,
+    Vec,
+    add,
+    apply,
+    apply_t,
+    cross,
+    dot,
+    full,
+    mat_add,
+    matmul,
+    minus,
+    neg,
+    plus,
+    scale,
+    sub,
+    times,
+    transpose,
+    wedge,
+)
+from linkwork.algorithms.crba import Composite, composites
+from linkwork.algorithms.frames import Matrix, Numbers, Twist, path_to, twist_cross, velocities
+from linkwork.algorithms.motion import JointPose, joint_velocity
+from linkwork.algorithms.rnea import poses
+from linkwork.algorithms.skeleton import Body, Skeleton
+
+
+@dataclass(frozen=True, slots=True)
+class _Flow:
+    """B of a body and all it carries."""
+
+    f: Vec
+    D: Mat
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """One coordinate of a joint: what it moves, and how that turns with the robot."""
+
+    place: int
+    S: Twist
+    S_dot: Twist
+
+
+def coriolis_matrix(
+    skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
+) -> Matrix:
+    """(nv, nv) C; rows and columns as nu."""
+    base = base_of(skeleton.layout, q, velocity)
+    joints = poses(skeleton, q)
+    start = base.twist(nu)
+    moving = velocities(skeleton, joints, nu, start)
+    inertias, flows = composites(skeleton, joints), _flows(skeleton, joints, moving)
+    columns = {0: _base_columns(base, start)}
+    for number, pose in joints.items():
+        columns[number] = _joint_columns(skeleton.bodies[number], pose, moving[number], nu)
+    C: Matrix = [[0.0] * skeleton.layout.nv for _ in range(skeleton.layout.nv)]
+    for number, own in columns.items():
+        path = [*reversed(path_to(skeleton, number)), 0]
+        for column in own:
+            acting = _acting(column, inertias[number], flows[number])
+            for at in path:
+                for other in columns[at]:
+                    _enter(C, column.place, other, acting, is_own=at == number)
+                if at:
+                    acting = acting.inward(joints[at])
+    return C
+
+
+def mass_matrix_dot(
+    skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
+) -> Matrix:
+    """(nv, nv) time derivative of the mass matrix."""
+    C = coriolis_matrix(skeleton, q, nu, velocity=velocity)
+    rows = range(len(C))
+    upper = {(i, j): plus(C[i][j], C[j][i]) for i in rows for j in rows if i <= j}
+    return [[upper[min(i, j), max(i, j)] for j in rows] for i in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _Acting:
+    """What one coordinate does to the body that stands for all beyond it."""
+
+    F1: Twist
+    F2: Twist
+    n3: Vec  # a couple
+
+    def inward(self, pose: JointPose) -> _Acting:
+        """The same, acting on the parent."""
+        return _Acting(_inward(pose, *self.F1), _inward(pose, *self.F2), apply(pose.E, self.n3))
+
+
+def _acting(column: _Column, inertia: Composite, flow: _Flow) -> _Acting:
+    v, w = column.S
+    force, moment = inertia.momentum(*column.S_dot)
+    F1 = sub(force, cross(flow.f, w)), add(moment, apply(flow.D, w))
+    return _Acting(F1, inertia.momentum(v, w), add(cross(flow.f, v), apply_t(flow.D, w)))
+
+
+def _enter(C: Matrix, i: int, other: _Column, acting: _Acting, *, is_own: bool) -> None:
+    """Add the two entries of a coordinate and another one, nearer to the base."""
+    j, (v, w), (v_dot, w_dot) = other.place, other.S, other.S_dot
+    (force, moment), (f2, n2) = acting.F1, acting.F2
+    C[j][i] = plus(C[j][i], plus(dot(v, force), dot(w, moment)))
+    if not is_own:
+        value = plus(plus(dot(v_dot, f2), dot(w_dot, n2)), dot(w, acting.n3))
+        C[i][j] = plus(C[i][j], value)
+
+
+def _flows(
+    skeleton: Skeleton, joints: dict[int, JointPose], moving: dict[int, Twist]
+) -> dict[int, _Flow]:
+    """B of every body with all it carries."""
+    found = {k: _flow(body, *moving[k]) for k, body in enumerate(skeleton.bodies)}
+    for number in reversed(joints):
+        pose, own, parent = joints[number], found[number], skeleton.bodies[number].parent
+        f = apply(pose.E, own.f)
+        # seen from the parent: E D E^T - [p] [f]
+        D = _without_product(pose.turned(own.D), pose.p, f)
+        found[parent] = _Flow(add(found[parent].f, f), mat_add(found[parent].D, D))
+    return found
+
+
+def _flow(body: Body, v: Vec, w: Vec) -> _Flow:
+    h = body.first_moment
+    f = add(scale(body.mass, v), cross(w, h))
+    turning = matmul(wedge(neg(w)), full(_second_moments(body.tensor)))
+    return _Flow(f, _without_product(turning, h, v))
+
+
+def _without_product(m: Mat, a: Vec, b: Vec) -> Mat:
+    """M - [a] [b], with [a] [b] = b a^T - (a . b) 1."""
+    along = dot(a, b)
+    rows = [[minus(m[i][j], times(b[i], a[j])) for j in range(3)] for i in range(3)]
+    for i in range(3):
+        rows[i][i] = plus(rows[i][i], along)
+    x, y, z = ((row[0], row[1], row[2]) for row in rows)
+    return (x, y, z)
+
+
+def _second_moments(tensor: Sym) -> Sym:
+    """P = trace(I) / 2 - I, of facts."""
+    xx, xy, xz, yy, yz, zz = tensor
+    half = (xx + yy + zz) / 2
+    return (half - xx, -xy, -xz, half - yy, -yz, half - zz)
+
+
+def _joint_columns(body: Body, pose: JointPose, twist: Twist, nu: Numbers) -> list[_Column]:
+    """Coordinates of a joint; its S is fixed to the body, or backwards to the parent."""
+    v, w = twist
+    if body.is_backwards:
+        v_J, w_J = joint_velocity(pose, body.nu, nu)
+        v, w = sub(v, v_J), sub(w, w_J)
+    pairs = zip(body.nu, pose.columns, strict=True)
+    return [_Column(place, S, twist_cross((v, w), S)) for place, S in pairs]
+
+
+def _base_columns(base: Base, twist: Twist) -> list[_Column]:
+    """Coordinates of the base in its own axes: S and its rate, by representation."""
+    if not base.floating:
+        return []
+    v, w = twist
+    axes = IDENTITY if base.velocity == "body" else transpose(base.R)
+    columns = [(axes[0][k], axes[1][k], axes[2][k]) for k in range(3)]
+    if base.velocity == "inertial":  # fixed in the world
+        arm = apply_t(base.R, base.o)
+        pushed: Sequence[Twist] = [(axis, ZERO) for axis in columns]
+        turned: Sequence[Twist] = [(cross(axis, arm), axis) for axis in columns]
+        rates = [(ZERO, ZERO)] * 6
+    elif base.velocity == "mixed":  # fixed in the world but for the point they turn about
+        pushed = [(axis, ZERO) for axis in columns]
+        turned = [(ZERO, axis) for axis in columns]
+        rates = [(ZERO, ZERO)] * 3 + [(cross(v, axis), ZERO) for axis in columns]
+    else:
+        pushed = [(axis, ZERO) for axis in columns]
+        turned = [(ZERO, axis) for axis in columns]
+        rates = [twist_cross((v, w), S) for S in (*pushed, *turned)]
+    both = zip((*pushed, *turned), rates, strict=True)
+    return [_Column(place, S, rate) for place, (S, rate) in enumerate(both)]
+
+
+def _inward(pose: JointPose, force: Vec, moment: Vec) -> tuple[Vec, Vec]:
+    """A wrench on a body as one on its parent."""
+    force = apply(pose.E, force)
+    return force, add(apply(pose.E, moment), cross(pose.p, force))

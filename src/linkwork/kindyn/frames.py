@@ -1,0 +1,163 @@
+"""Frames of a robot: where they are, how they move, and their Jacobians."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arrays import Array
+from linkwork.expr.node import Op
+from linkwork.kindyn.core import KinDynCore
+
+
+class FrameMethods(KinDynCore):
+    """Quantities of frames, in the representation of the `KinDyn`."""
+
+    def transform(self, frame: str, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """Pose of a frame in the world, world_H_frame.
+
+        Returns:
+            (..., 4, 4)
+        """
+        return self._call(("transform", frame), (q,), out)
+
+    def transforms(
+        self, q: ArrayLike, *, frames: Sequence[str] | None = None, out: Array | None = None
+    ) -> Array:
+        """Poses of several frames in the world.
+
+        Args:
+            q: (..., nq) configuration.
+            frames: their names; all of `model.frame_names` if not given.
+            out: array to write to.
+
+        Returns:
+            (..., frames, 4, 4) world_H_frame.
+        """
+        names: Any = self.model.frame_names if frames is None else frames
+        if isinstance(names, list):
+            names = tuple(map(str, names)) if all(isinstance(n, str) for n in names) else names
+        return self._call(("transforms", names), (q,), out)
+
+    def relative_transform(
+        self, reference: str, frame: str, q: ArrayLike, *, out: Array | None = None
+    ) -> Array:
+        """Pose of a frame in another one, reference_H_frame.
+
+        Returns:
+            (..., 4, 4)
+        """
+        return self._call(("relative_transform", (reference, frame)), (q,), out)
+
+    def velocity(
+        self, frame: str, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None
+    ) -> Array:
+        """Velocity of a frame, in this KinDyn's representation.
+
+        Returns:
+            (..., 6) [linear; angular].
+        """
+        return self._call(("velocity", frame), (q, nu), out)
+
+    def acceleration(
+        self,
+        frame: str,
+        q: ArrayLike,
+        nu: ArrayLike,
+        nu_dot: ArrayLike,
+        *,
+        out: Array | None = None,
+    ) -> Array:
+        """Time derivative of the velocity of a frame, in the same representation.
+
+        Returns:
+            (..., 6) [linear; angular].
+        """
+        return self._call(("acceleration", frame), (q, nu, nu_dot), out)
+
+    def bias_acceleration(
+        self, frame: str, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None
+    ) -> Array:
+        """Acceleration of a frame at nu_dot = 0, Jdot nu.
+
+        Returns:
+            (..., 6).
+        """
+        return self._call(("bias_acceleration", frame), (q, nu), out)
+
+    def jacobian(self, frame: str, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """Jacobian J of a frame: its velocity is `J @ nu`.
+
+        Returns:
+            (..., 6, nv), rows [linear; angular], columns as nu.
+        """
+        return self._call(("jacobian", frame), (q,), out)
+
+    def jacobian_dot(
+        self, frame: str, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None
+    ) -> Array:
+        """Time derivative of the Jacobian of a frame.
+
+        Returns:
+            (..., 6, nv).
+        """
+        return self._call(("jacobian_dot", frame), (q, nu), out)
+
+    def relative_jacobian(
+        self,
+        reference: str,
+        frame: str,
+        q: ArrayLike,
+        *,
+        origin: str | None = None,
+        axes: str | None = None,
+        out: Array | None = None,
+    ) -> Array:
+        """Jacobian of a frame relative to another: its velocity seen from there is `J @ s_dot`.
+
+        Args:
+            reference: the frame from which the motion is seen.
+            frame: the frame that moves.
+            q: (..., nq) configuration.
+            origin: frame at whose origin the velocity is taken. If not given, `reference` in the
+                inertial representation, else `frame`.
+            axes: frame in whose axes it is written. If not given, `frame` in the body
+                representation, else `reference`.
+            out: array to write to.
+
+        Returns:
+            (..., 6, n), rows [linear; angular], columns as s_dot.
+        """
+        if origin is None and axes is None:
+            return self._call(("relative_jacobian", (reference, frame)), (q,), out)
+        inertial, body = self.representation == "inertial", self.representation == "body"
+        origin = origin or (reference if inertial else frame)
+        axes = axes or (frame if body else reference)
+        return self._call(("relative_jacobian_at", (reference, frame, origin, axes)), (q,), out)
+
+    def jacobian_sparsity(self, frame: str) -> Array:
+        """Where the Jacobian of a frame may be other than zero, whatever the configuration.
+
+        Returns:
+            (6, nv) of bool.
+        """
+        return self._pattern(("jacobian", frame))
+
+    def relative_jacobian_sparsity(self, reference: str, frame: str) -> Array:
+        """Where the relative Jacobian of a frame may be other than zero.
+
+        Returns:
+            (6, n) of bool.
+        """
+        return self._pattern(("relative_jacobian", reference, frame))
+
+    def _pattern(self, request: tuple[Any, ...]) -> Array:
+        program = self.function(request).program
+        zero = (Op.CONST, 0.0)
+        return np.reshape(
+            [tuple(program.steps[step]) != zero for step in program.results],
+            program.outputs[0].shape,
+        )
