@@ -77,8 +77,8 @@ def test_an_unknown_frame_is_a_key_error_with_the_nearest_names(kd):
         lambda: kd.jacobian("uper_rod", q),
         lambda: kd.jacobian_dot("uper_rod", q, nu),
         lambda: kd.bias_acceleration("uper_rod", q, nu),
-        lambda: kd.frame_velocity("uper_rod", q, nu),
-        lambda: kd.frame_acceleration("uper_rod", q, nu, nu_dot),
+        lambda: kd.velocity("uper_rod", q, nu),
+        lambda: kd.acceleration("uper_rod", q, nu, nu_dot),
         lambda: kd.transforms(q, frames=["tip", "uper_rod"]),
         lambda: kd.inverse_dynamics(q, nu, nu_dot, wrenches={"uper_rod": np.zeros(6)}),
         lambda: kd.function(("jacobian", "uper_rod")),
@@ -285,13 +285,13 @@ def test_a_robot_without_joints_has_every_quantity(floating, batch):
     kd = lw.KinDyn(one_link(), floating=floating)
     assert (kd.nq, kd.nv) == ((7, 6) if floating else (0, 0))
     q, nu, tau = motion(kd, batch)
-    by_name = {"q": q, "nu": nu, "nu_dot": tau, "tau": tau, "gravity": np.ones(3)}
+    by_name = {"q": q, "q_end": q, "nu": nu, "step": nu, "nu_dot": tau, "tau": tau}
     for name, quantity in QUANTITIES.items():
         if name == "transforms":  # of several frames
             kernel, shape = kd.function((name, ["body"])), (1, 4, 4)
         else:
-            kernel = kd.function((name, "body") if quantity.of_frame else name)
-            shape = quantity.shape(kd.nv)
+            kernel = kd.function((name, *["body" for _ in quantity.frames]))
+            shape = quantity.shape(kd.layout)
         found = kernel(*(by_name[port.name] for port in kernel.signature.inputs))
         assert found.shape == (*batch, *shape), name
         assert np.isfinite(found).all(), name

@@ -93,20 +93,20 @@ class _View:
     def pose(self, frame: int) -> tuple[Mat, Vec]:
         """Rotation and position of a frame."""
         _, turn, p = self._skeleton.frames[frame]
-        R, o = IDENTITY, ZERO
+        axes, o = IDENTITY, ZERO
         for pose in self._joints[frame].values():
-            o = add(o, apply(R, pose.p))
-            R = matmul(R, pose.E)
-        return matmul(R, turn), add(o, apply(R, p))
+            o = add(o, apply(axes, pose.p))
+            axes = matmul(axes, pose.E)
+        return matmul(axes, turn), add(o, apply(axes, p))
 
     def columns(self, frame: int) -> dict[int, tuple[Body, list[Twist]]]:
         """Motion of each joint on the way to a frame, at the origin of the shared body."""
-        R, o = IDENTITY, ZERO
+        axes, o = IDENTITY, ZERO
         found: dict[int, tuple[Body, list[Twist]]] = {}
         for number, pose in self._joints[frame].items():
-            o = add(o, apply(R, pose.p))
-            R = matmul(R, pose.E)
-            turned = [(apply(R, v), apply(R, w)) for v, w in pose.columns]
+            o = add(o, apply(axes, pose.p))
+            axes = matmul(axes, pose.E)
+            turned = [(apply(axes, v), apply(axes, w)) for v, w in pose.columns]
             at_origin = [(add(v, cross(o, w)), w) for v, w in turned]
             found[number] = self._skeleton.bodies[number], at_origin
         return found
