@@ -145,7 +145,7 @@ def test_a_copy_gives_the_same(how, used):
         "pickle": lambda kd: pickle.loads(pickle.dumps(kd)),
         "replace": lambda kd: kd.replace(),
     }[how](kd)
-    for name in ("base", "floating", "velocity", "gravity", "dtype", "check"):
+    for name in ("base", "floating", "representation", "gravity", "dtype", "check"):
         assert getattr(other, name) == getattr(kd, name)
     np.testing.assert_allclose(
         other.forward_dynamics(*inputs), kd.forward_dynamics(*inputs), rtol=1e-12
