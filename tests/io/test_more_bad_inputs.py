@@ -48,11 +48,6 @@ ERRORS = [
         "<text>:1: expected <robot> at the top, found <ROBOT>",
     ),
     (
-        "MJCF",
-        '<mujoco model="lamp"/>',
-        "<text>:1: expected <robot> at the top, found <mujoco>; this is an MJCF file",
-    ),
-    (
         "SDF",
         '<sdf version="1.6"/>',
         "<text>:1: expected <robot> at the top, found <sdf>; this is an SDF file",

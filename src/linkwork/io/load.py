@@ -9,6 +9,7 @@ from os import PathLike
 
 from linkwork.errors import Finding, LinkworkWarning, ParseError, list_findings
 from linkwork.io.meshes import MeshFinder
+from linkwork.io.mjcf import is_mjcf, read_mjcf
 from linkwork.io.source import read_source
 from linkwork.io.urdf import Reading, read_urdf
 from linkwork.model.check import RELATIVE_TOLERANCE, check, unphysical_links
@@ -29,10 +30,11 @@ def load(
     """Load a robot.
 
     Args:
-        source: path of a URDF file, or its text.
+        source: path of a URDF or MJCF file, or its text. MJCF needs the package `mujoco`.
         strict: whether to refuse what is legal but doubtful, instead of warning.
         repair: whether to replace inertias that no body can have by the nearest possible ones.
-        mimic: whether joints that mimic others depend on them; if not, they move freely.
+        mimic: whether joints that mimic others depend on them; if not, they move freely. In MJCF
+            these are linear joint equalities.
         package_dirs: folders in which the packages of `package://` names lie. Meshes are looked for
             but never needed.
 
@@ -76,7 +78,10 @@ def read(
     text = None
     try:
         text = read_source(source)
-        reading = read_urdf(text, MeshFinder(text.path, package_dirs), mimic=mimic)
+        if is_mjcf(text):
+            reading = read_mjcf(text, mimic=mimic)
+        else:
+            reading = read_urdf(text, MeshFinder(text.path, package_dirs), mimic=mimic)
     except ParseError as error:
         return Reading(None, error.findings)
     if reading.model is None:

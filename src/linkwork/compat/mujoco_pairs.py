@@ -1,0 +1,132 @@
+"""Which joint of linkwork is which of MuJoCo's, by name, and where both keep their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from linkwork.errors import Finding, ModelError, nearest, shown
+from linkwork.io.mjcf_model import kind_of
+from linkwork.io.mjcf_names import Names, names_of
+from linkwork.io.mjcf_package import MjModel
+from linkwork.model.kinds import KINDS
+from linkwork.model.layout import Layout
+from linkwork.model.parts import Joint
+from linkwork.model.pose import IDENTITY
+
+BASE = "base"  # stands for the kind of a pair that is the floating base and a free joint
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A joint of MuJoCo, and where linkwork keeps its coordinates.
+
+    A dependent joint has those of its leader: theta = multiplier * theta_leader + offset.
+    """
+
+    kind: str  # of the joint in linkwork, or BASE
+    q: slice
+    nu: slice
+    qpos: slice
+    qvel: slice
+    rest: float = 0.0  # qpos0 of a joint with one coordinate
+    multiplier: float = 1.0
+    offset: float = 0.0
+    own: bool = True  # False for a dependent joint
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it has six degrees of freedom, whose velocity is written in two ways."""
+        return self.kind in (BASE, "floating")
+
+
+def paired(layout: Layout, base: str, mj: MjModel) -> tuple[Pair, ...]:
+    """Match all moving joints.
+
+    Args:
+        layout: the robot's coordinates.
+        base: the frame whose motion is that of the base, if it floats.
+        mj: a `mujoco.MjModel`.
+
+    Returns:
+        one pair for each joint of MuJoCo, in MuJoCo's order.
+
+    Raises:
+        ModelError: a joint has no counterpart, or one that moves in another way.
+    """
+    names = names_of(mj)
+    base_joint, findings = _base_joint(layout, base, mj, names)
+    if findings:
+        raise ModelError(findings)
+    moving = {joint.name: joint for joint in layout.model.joints if joint.kind != "fixed"}
+    known = [name for joint, name in enumerate(names.joints) if joint != base_joint]
+    findings = [
+        *(f for j in range(mj.njnt) if j != base_joint for f in _mismatch(mj, names, j, moving)),
+        *(_only_here(name, known) for name in moving if name not in known),
+    ]
+    if findings:
+        raise ModelError(findings)
+    return tuple(
+        _base_pair(mj, joint) if joint == base_joint else _pair(layout, mj, joint, name)
+        for joint, name in enumerate(names.joints)
+    )
+
+
+def _base_joint(
+    layout: Layout, base: str, mj: MjModel, names: Names
+) -> tuple[int | None, list[Finding]]:
+    """The free joint that is the floating base, or why there is none."""
+    if not layout.floating:
+        return None, []
+    if base not in names.bodies:
+        text = f"the base is no body of MuJoCo; {nearest(base, names.bodies)}"
+        return None, [Finding("error", f"link {base!r}", text)]
+    body = names.bodies.index(base)
+    joint = int(mj.body_jntadr[body])
+    if joint < 0 or kind_of(mj, joint) != "floating":
+        text = "the base floats here but has no free joint in MuJoCo; take floating=False"
+        return None, [Finding("error", f"link {base!r}", text)]
+    return joint, []
+
+
+def _mismatch(mj: MjModel, names: Names, joint: int, moving: dict[str, Joint]) -> Iterator[Finding]:
+    name, kind = names.joints[joint], kind_of(mj, joint)
+    here = moving.get(name)
+    element = f"joint {name!r}"
+    if here is None and kind == "floating":
+        body = names.bodies[int(mj.jnt_bodyid[joint])]
+        text = f"moves {shown(body)} freely in MuJoCo, but that is not the floating base here"
+        yield Finding("error", element, text)
+    elif here is None:
+        text = f"moves in MuJoCo, but no joint of this name does here; {nearest(name, moving)}"
+        yield Finding("error", element, text)
+    elif here.kind != kind:
+        yield Finding("error", element, f"is {here.kind} here, but {kind} in MuJoCo")
+    elif kind == "floating" and (here.first_H_joint, here.joint_H_second) != (IDENTITY, IDENTITY):
+        yield Finding("error", element, "has mounts here, but a free joint of MuJoCo has none")
+
+
+def _only_here(name: str, known: list[str]) -> Finding:
+    text = f"moves here, but MuJoCo has no such joint; {nearest(name, known)}"
+    return Finding("error", f"joint {name!r}", text)
+
+
+def _base_pair(mj: MjModel, joint: int) -> Pair:
+    return Pair(BASE, slice(0, 7), slice(0, 6), *_places(mj, joint, 7, 6))
+
+
+def _pair(layout: Layout, mj: MjModel, joint: int, name: str) -> Pair:
+    kind = kind_of(mj, joint)
+    nq, nv = KINDS[kind].nq, KINDS[kind].nv
+    rest = float(mj.qpos0[mj.jnt_qposadr[joint]]) if nq == 1 else 0.0
+    places = _places(mj, joint, nq, nv)
+    follower = layout.followers.get(name)
+    if follower is None:
+        return Pair(kind, layout.q[name], layout.nu[name], *places, rest)
+    at = (layout.q[follower.leader], layout.nu[follower.leader])
+    return Pair(kind, *at, *places, rest, follower.multiplier, follower.offset, own=False)
+
+
+def _places(mj: MjModel, joint: int, nq: int, nv: int) -> tuple[slice, slice]:
+    position, velocity = int(mj.jnt_qposadr[joint]), int(mj.jnt_dofadr[joint])
+    return slice(position, position + nq), slice(velocity, velocity + nv)

@@ -1,0 +1,99 @@
+"""MJCF files, by way of MuJoCo: it compiles them, and what comes out is read.
+
+Defaults, classes, includes, angles, inertias from geoms and the checks of all that are MuJoCo's
+work; what it finds wrong is told in its own words. The package `mujoco` is needed for this alone
+and imported here only.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+from linkwork.errors import Finding, ModelError, ParseError, Place
+from linkwork.io.mjcf_model import read_mjmodel
+from linkwork.io.mjcf_package import MjModel, import_mujoco
+from linkwork.io.source import Source, text_error
+from linkwork.io.urdf import Reading
+
+UNNAMED = "MuJoCo Model"  # what MuJoCo calls a model whose file does not name it
+
+_PROLOG = re.compile(r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*>)*", re.DOTALL)
+_LINE = re.compile(r"[Ll]ine(?: number=|:? )(\d+)")
+_one_at_a_time = threading.Lock()  # MuJoCo's warning handler is one for the process
+
+
+def is_mjcf(source: Source) -> bool:
+    """Whether the first element of a text is `<mujoco>`."""
+    prolog = _PROLOG.match(source.text)
+    start = prolog.end() if prolog else 0
+    return re.match(r"<mujoco[\s/>]", source.text[start : start + 8] + ">") is not None
+
+
+def read_mjcf(source: Source, *, mimic: bool = True) -> Reading:
+    """Read an MJCF text, or the file it came from.
+
+    Args:
+        source: the text; if it has a path, the file is read from there, with all that it includes.
+        mimic: whether linear joint equalities make joints depend on others.
+
+    Raises:
+        ParseError: MuJoCo refuses the file.
+        MissingPackageError: MuJoCo is not installed.
+    """
+    mujoco = import_mujoco()
+    with collected_warnings(mujoco) as said:
+        mj = _compiled(mujoco, source)
+    doubts = [Finding("warning", "", text, Place(source.name, _line(text))) for text in said]
+    name = _name(mj, source)
+    folder = str(source.path.parent) if source.path else None
+    try:
+        reading = read_mjmodel(mj, mimic=mimic, name=name, folder=folder)
+    except ModelError as error:
+        places = [
+            Finding(f.severity, f.element, f.text, f.place or Place(source.name, 1))
+            for f in error.findings
+        ]
+        return Reading(None, (*places, *doubts))
+    return Reading(reading.model, (*doubts, *reading.findings))
+
+
+def _compiled(mujoco: Any, source: Source) -> MjModel:
+    try:
+        if source.path is not None:
+            return mujoco.MjModel.from_xml_path(str(source.path))
+        return mujoco.MjModel.from_xml_string(source.text)
+    except (ValueError, mujoco.FatalError, mujoco.UnexpectedError) as error:
+        raise _refused(source, str(error)) from None
+
+
+def _refused(source: Source, message: str) -> ParseError:
+    """MuJoCo's words on one line, and the line of the file that they name."""
+    words = " ".join(message.split())
+    return text_error(source.name, f"MuJoCo: {words}", _line(words))
+
+
+def _line(message: str) -> int:
+    found = _LINE.search(message)
+    return max(1, int(found.group(1))) if found else 1
+
+
+def _name(mj: MjModel, source: Source) -> str | None:
+    given = mj.names.split(b"\0", 1)[0].decode(errors="replace")
+    return source.path.stem if source.path and given in ("", UNNAMED) else None
+
+
+@contextmanager
+def collected_warnings(mujoco: Any) -> Generator[list[str], None, None]:
+    """Collect what MuJoCo warns of, which it would else write into a file where it stands."""
+    said: list[str] = []
+    with _one_at_a_time:
+        before = mujoco.get_mju_user_warning()
+        mujoco.set_mju_user_warning(lambda text: said.append(" ".join(str(text).split())))
+        try:
+            yield said
+        finally:
+            mujoco.set_mju_user_warning(before)

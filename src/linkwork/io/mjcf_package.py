@@ -1,0 +1,41 @@
+"""The package `mujoco`, which is optional: imported on first use, missed with good advice."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, TypeAlias
+
+from linkwork.errors import ArgumentError, LinkworkError, shown
+
+MjModel: TypeAlias = Any  # mujoco.MjModel; the package has no type stubs
+
+
+class MissingPackageError(LinkworkError, ImportError):
+    """A package that is needed for what was asked, but not installed."""
+
+
+def import_mujoco() -> Any:
+    """The package `mujoco`, or an error that says how to get it."""
+    try:
+        return import_module("mujoco")
+    except ImportError as error:
+        text = 'MJCF is read by the package mujoco: pip install "linkwork[mujoco]"'
+        raise MissingPackageError(f"{text} ({error})") from error
+
+
+def need_mjmodel(value: object) -> None:
+    """Refuse what is no compiled model of MuJoCo."""
+    if not isinstance(value, import_mujoco().MjModel):
+        raise ArgumentError(f"mj_model: expected a mujoco.MjModel, got {shown(value)}")
+
+
+def name_in_enum(enum: str, value: int) -> str:
+    """What MuJoCo calls a value of one of its enumerations, such as `mjJNT_HINGE` of `mjtJoint`."""
+    return getattr(import_mujoco(), enum)(int(value)).name
+
+
+def given_name(mj: MjModel, kind: str, number: int) -> str:
+    """The name that the file gives a part, such as a `body` or `joint`; or an empty text."""
+    mujoco = import_mujoco()
+    name = mujoco.mj_id2name(mj, mujoco.mju_str2Type(kind), number)
+    return name if name and name.strip() else ""

@@ -1,0 +1,159 @@
+"""What a MuJoCo model holds besides a tree of rigid bodies: some of it is read, the rest is named.
+
+A joint equality with the polynomial a0 + a1 x makes the first joint depend on the second; MuJoCo
+measures both from qpos0, as linkwork does, so nothing has to be converted. All else that would
+change the motion is left out, and said. Contacts, actuators and sensors are no part of a model here
+and pass without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from linkwork.arrays import Array
+from linkwork.errors import MOST_LISTED, Finding
+from linkwork.io.mjcf_names import Names
+from linkwork.io.mjcf_package import MjModel, given_name, name_in_enum
+from linkwork.model.parts import Mimic
+
+
+def equality_mimics(mj: MjModel, names: Names) -> tuple[dict[int, Mimic], list[Finding]]:
+    """The joints that depend on others, by number; and the joint equalities that say less."""
+    found: dict[int, Mimic] = {}
+    leader: dict[int, int] = {}
+    unclear: list[Finding] = []
+    for equality in range(mj.neq):
+        if _kind(mj, equality) != "joint" or not mj.eq_active0[equality]:
+            continue
+        one, other = int(mj.eq_obj1id[equality]), int(mj.eq_obj2id[equality])
+        a0, a1, *more = mj.eq_data[equality][:5].tolist()
+        why = ""
+        if other < 0:
+            why = "it holds a joint still"
+        elif any(more):
+            why = "its polynomial is not linear"
+        elif one in found:
+            why = f"joint {names.joints[one]!r} depends on another already"
+        elif _leads_to(leader, other, one):
+            why = "it closes a cycle"
+        if why:
+            element = f"equality of joint {names.joints[one]!r}"
+            unclear.append(Finding("warning", element, f"left out: {why}"))
+        else:
+            found[one] = Mimic(joint=names.joints[other], multiplier=a1, offset=a0)
+            leader[one] = other
+    return found, unclear
+
+
+def left_out(mj: MjModel, names: Names, base: int | None) -> list[Finding]:
+    """One finding for each kind of thing that changes the motion but has no place in a model."""
+    found = [
+        *_left_out_of_equalities(mj),
+        *_left_out_of_joints(mj, names, base),
+        *_left_out_of_parts(mj, names),
+    ]
+    notes = _notes(mj, names, base)
+    return [
+        *(Finding("warning", "", f"left out: {text}") for text in found),
+        *(Finding("note", "", text) for text in notes),
+    ]
+
+
+def _kind(mj: MjModel, equality: int) -> str:
+    return name_in_enum("mjtEq", mj.eq_type[equality]).removeprefix("mjEQ_").lower()
+
+
+def _left_out_of_equalities(mj: MjModel) -> Iterator[str]:
+    kinds: dict[str, list[str]] = {}
+    for equality in range(mj.neq):
+        kind = _kind(mj, equality)
+        if kind != "joint" and mj.eq_active0[equality]:
+            name = given_name(mj, "equality", equality) or f"number {equality}"
+            kinds.setdefault(kind, []).append(name)
+    for kind, several in kinds.items():
+        yield f"equality of the kind {kind}: {_listed(several)}"
+
+
+def _left_out_of_joints(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
+    """Springs of joints, what is not linear, and what the floating base has no joint to hold."""
+    springs = _some(mj, "jnt_stiffness", "jnt_stiffnesspoly", count=mj.njnt)
+    if springs.any():
+        yield f"stiffness of joints: {_listed(names.joints, springs)}"
+    curved = _joints_of(mj, _some(mj, "dof_dampingpoly", count=mj.nv))
+    if curved.any():
+        yield f"damping that is not linear, of joints: {_listed(names.joints, curved)}"
+    for field in ("damping", "frictionloss", "armature"):
+        values = getattr(mj, f"dof_{field}")
+        first = mj.jnt_dofadr[mj.dof_jntid] if mj.nv else np.zeros(0, dtype=int)
+        uneven = _joints_of(mj, values != values[first])
+        if uneven.any():
+            yield f"{field} that differs between axes of joints: {_listed(names.joints, uneven)}"
+        if base is not None and values[:6].any():
+            yield f"{field} of the free joint of {names.bodies[base]!r}, the floating base"
+
+
+def _left_out_of_parts(mj: MjModel, names: Names) -> Iterator[str]:
+    fields = ("stiffness", "stiffnesspoly", "damping", "dampingpoly", "frictionloss", "armature")
+    tendons = _some(mj, *(f"tendon_{field}" for field in fields), count=mj.ntendon)
+    if tendons.any():
+        listed = _listed(_given_or_numbers(mj, "tendon", mj.ntendon), tendons)
+        yield f"tendons with stiffness, damping, friction or armature: {listed}"
+    fields = ("actuator_armature", "actuator_damping", "actuator_dampingpoly")
+    count = len(mj.actuator_trntype)
+    actuators = _some(mj, *fields, count=count)
+    if actuators.any():
+        listed = _listed(_given_or_numbers(mj, "actuator", count), actuators)
+        yield f"armature or damping of actuators: {listed}"
+    if mj.body_gravcomp.any():
+        yield f"gravity compensation of bodies: {_listed(names.bodies, mj.body_gravcomp != 0)}"
+    if mj.opt.density or mj.opt.viscosity:
+        yield "forces of the surrounding fluid"
+    if getattr(mj, "nflex", 0):
+        yield f"{mj.nflex} deformable parts (flex)"
+    if getattr(mj, "nplugin", 0):
+        yield f"{mj.nplugin} plugins"
+
+
+def _notes(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
+    mocap = mj.body_mocapid >= 0
+    if mocap.any():
+        yield f"mocap bodies stay where the file puts them: {_listed(names.bodies, mocap)}"
+    if base is not None and (mj.site_bodyid == 0).any():
+        sites = _listed(names.sites, mj.site_bodyid == 0)
+        yield f"sites fixed to the world, which is no link here, are left out: {sites}"
+
+
+def _leads_to(leader: Mapping[int, int], start: int, end: int) -> bool:
+    while start != end and start in leader:
+        start = leader[start]
+    return start == end
+
+
+def _some(mj: MjModel, *fields: str, count: int) -> Array:
+    """(count,) whether any of these fields is not zero; older MuJoCo lacks some of them."""
+    values = [np.asarray(getattr(mj, field)) for field in fields if hasattr(mj, field)]
+    flat = [value.reshape(count, value.size // max(count, 1)) for value in values]
+    return np.asarray(np.concatenate([np.zeros((count, 1)), *flat], axis=1).any(axis=1))
+
+
+def _joints_of(mj: MjModel, dofs: Array) -> Array:
+    """(njnt,) whether any dof of a joint is among these."""
+    found = np.zeros(mj.njnt, dtype=bool)
+    found[mj.dof_jntid[dofs]] = True
+    return found
+
+
+def _given_or_numbers(mj: MjModel, kind: str, count: int) -> list[str]:
+    return [given_name(mj, kind, number) or f"number {number}" for number in range(count)]
+
+
+def _listed(names: Sequence[str], chosen: Iterable[bool] | None = None) -> str:
+    which = (
+        list(names)
+        if chosen is None
+        else [name for name, here in zip(names, chosen, strict=True) if here]
+    )
+    more = len(which) - MOST_LISTED
+    return ", ".join(which[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,257 @@
+"""The maps themselves: there and back, batches, dependent joints, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from models_for_tests import BATCHES, assert_close, random_q
+
+mujoco = pytest.importorskip("mujoco")
+
+from linkwork.compat.mujoco import (  # noqa: E402 - needs mujoco
+    Conventions,
+    kindyn_from_mjmodel,
+    model_from_mjmodel,
+)
+
+BALL = '<geom size=".1" mass="1"/>'
+ROBOT = f"""<mujoco><worldbody><body name="trunk"><freejoint name="root"/>{BALL}
+<body name="leg"><joint name="hip" ref="40"/><joint name="roll" axis="1 0 0"/>{BALL}
+<body name="foot"><joint name="ankle" type="ball"/>{BALL}
+<body name="toe"><joint name="push" type="slide" ref="-.3"/>{BALL}</body></body></body></body>
+</worldbody></mujoco>"""
+TWO_FREE = f"""<mujoco><worldbody><body name="a"><freejoint name="fa"/>{BALL}<body name="c">
+<joint name="j"/>{BALL}</body></body><body name="b"><freejoint name="fb"/>{BALL}</body>
+</worldbody></mujoco>"""
+COUPLED = f"""<mujoco><worldbody><body name="a"><joint name="one"/>{BALL}<body name="b">
+<joint name="two"/>{BALL}</body></body></worldbody><equality><joint joint1="two" joint2="one"
+polycoef=".1 -3 0 0 0"/></equality></mujoco>"""
+REPRESENTATIONS = ["mixed", "body", "inertial"]
+
+
+def compiled(text):
+    return mujoco.MjModel.from_xml_string(text)
+
+
+def state_of(kd, rng, batch):
+    """q, nu, nu_dot, tau, M, h, J, pose: any numbers of the right shape."""
+    n = kd.nv
+    q = random_q(kd.layout, rng, batch)
+    rows = rng.normal(size=(4, *batch, n))
+    return q, *rows, rng.normal(size=(*batch, n, n)), rng.normal(size=(*batch, 6, n))
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("velocity", REPRESENTATIONS)
+@pytest.mark.parametrize("text", [ROBOT, TWO_FREE], ids=["one base", "two free bodies"])
+def test_every_map_there_and_back(text, velocity, batch):
+    mj = compiled(text)
+    kd = kindyn_from_mjmodel(mj, velocity=velocity)
+    to = Conventions(kd, mj)
+    rng = np.random.default_rng(3)
+    q, nu, nu_dot, tau, h, M, J = state_of(kd, rng, batch)
+    pose = lw.Pose(xyz=(1, 2, 3), rpy=(0.1, 0.2, 0.3)).matrix()
+
+    qpos, qvel, qacc = to.qpos(q), to.qvel(q, nu), to.qacc(q, nu, nu_dot)
+    full_m, bias = to.full_m(q, M), to.qfrc_bias(q, nu, h, M)
+
+    assert (qpos.shape, qvel.shape) == ((*batch, mj.nq), (*batch, mj.nv))
+    assert_close(to.q(qpos), q, 1e-14)
+    assert_close(to.nu(qpos, qvel), nu, 1e-14)
+    assert_close(to.nu_dot(qpos, qvel, qacc), nu_dot, 1e-14, scale=10.0)
+    assert_close(to.tau(qpos, to.qfrc(q, tau)), tau, 1e-14, scale=10.0)
+    assert_close(to.mass_matrix(qpos, full_m), M, 1e-14, scale=10.0)
+    assert_close(to.bias_force(qpos, qvel, bias, full_m), h, 1e-14, scale=100.0)
+    assert_close(to.jacobian(qpos, *to.jac(q, J, pose), pose), J, 1e-14, scale=10.0)
+
+
+@pytest.mark.parametrize("velocity", REPRESENTATIONS)
+def test_a_batch_is_its_rows(velocity):
+    mj = compiled(ROBOT)
+    kd = kindyn_from_mjmodel(mj, velocity=velocity)
+    to = Conventions(kd, mj)
+    q, nu, nu_dot, *_ = state_of(kd, np.random.default_rng(1), (4,))
+
+    rows = [to.qacc(*row) for row in zip(q, nu, nu_dot, strict=True)]
+
+    assert_close(to.qacc(q, nu, nu_dot), rows, 1e-15)
+    assert to.qvel(q[0], nu).shape == (4, mj.nv)  # one place, many velocities
+
+
+@pytest.mark.parametrize("velocity", REPRESENTATIONS)
+def test_power_and_energy_are_the_same_in_both(velocity):
+    mj = compiled(ROBOT)
+    kd = kindyn_from_mjmodel(mj, velocity=velocity)
+    to = Conventions(kd, mj)
+    q, nu, _, tau, _, M, _ = state_of(kd, np.random.default_rng(2), ())
+
+    qvel = to.qvel(q, nu)
+
+    assert_close(qvel @ to.qfrc(q, tau), nu @ tau, 1e-13)
+    assert_close(qvel @ to.full_m(q, M) @ qvel, nu @ M @ nu, 1e-13)
+
+
+def test_mujoco_moves_a_free_body_as_its_velocity_says():
+    """[velocity in the world; turning in the body's axes], by MuJoCo's own integrator."""
+    mj = compiled(ROBOT)
+    kd = kindyn_from_mjmodel(mj)
+    to = Conventions(kd, mj)
+    q, nu, *_ = state_of(kd, np.random.default_rng(4), ())
+    qpos, step = to.qpos(q), 1e-7
+
+    moved = qpos.copy()
+    mujoco.mj_integratePos(mj, moved, to.qvel(q, nu), step)
+    rate = (to.q(moved) - q) / step
+
+    assert_close(rate[:3], nu[:3], 1e-6)
+    assert_close(rate[7:9], nu[6:8], 1e-6)
+
+
+def test_rest_positions_of_mujoco_are_zero_here():
+    mj = compiled(ROBOT)
+    kd = kindyn_from_mjmodel(mj)
+
+    assert_close(Conventions(kd, mj).q(mj.qpos0), kd.neutral(), 1e-15)
+
+
+def test_joints_are_matched_by_name_whatever_their_order():
+    mj = compiled(ROBOT)
+    model = model_from_mjmodel(mj)
+    turned = replace(model, joints=model.joints[::-1])
+    q = random_q(lw.Layout(turned), np.random.default_rng(6))
+
+    there = Conventions(turned, mj).qpos(q)
+
+    layout = lw.Layout(turned)
+    assert there[7] == q[layout.q["hip"]][0] + mj.qpos0[7]
+    assert there[8] == q[layout.q["roll"]][0]
+    assert_close(Conventions(turned, mj).q(there), q, 1e-15)
+
+
+def test_dependent_joints_follow_there_and_are_not_looked_at_back():
+    mj = compiled(COUPLED)
+    to = Conventions(kindyn_from_mjmodel(mj), mj)
+    q, nu, tau = [0.5], [2.0], [7.0]
+
+    assert to.qpos(q).tolist() == pytest.approx([0.5, -1.4])
+    assert to.qvel(q, nu).tolist() == [2.0, -6.0]
+    assert to.q([0.5, 99.0]).tolist() == [0.5]
+    assert to.nu([0.5, 99.0], [2.0, 99.0]).tolist() == [2.0]
+    assert to.qfrc(q, tau).tolist() == [7.0, 0.0]
+    assert to.tau([0.5, 0.0], [1.0, 2.0]).tolist() == [-5.0]
+    assert to.mass_matrix([0.5, 0.0], np.eye(2)).tolist() == [[10.0]]
+
+
+@pytest.mark.parametrize("name", ["full_m", "qfrc_bias", "jac"])
+def test_what_mujoco_knows_of_dependent_joints_cannot_be_made_up(name):
+    mj = compiled(COUPLED)
+    to = Conventions(kindyn_from_mjmodel(mj), mj)
+    arguments = {
+        "full_m": ([0.0], [[1.0]]),
+        "qfrc_bias": ([0.0], [0.0], [0.0], [[1.0]]),
+        "jac": ([0.0], np.zeros((6, 1))),
+    }
+    with pytest.raises(lw.ModelError, match=r"dependent joints.*read the model with mimic=False"):
+        getattr(to, name)(*arguments[name])
+
+
+def test_gravity_and_base_are_taken_over():
+    text = ROBOT.replace("<worldbody>", '<option gravity="1 2 3"/><worldbody>', 1)
+    assert kindyn_from_mjmodel(compiled(text)).gravity == (1, 2, 3)
+    off = text.replace('3"/>', '3"><flag gravity="disable"/></option>', 1)
+    assert kindyn_from_mjmodel(compiled(off)).gravity == (0, 0, 0)
+    assert kindyn_from_mjmodel(compiled(ROBOT)).floating
+    assert not kindyn_from_mjmodel(compiled(TWO_FREE)).floating
+    assert kindyn_from_mjmodel(compiled(TWO_FREE), velocity="body").representation == "body"
+
+
+def test_reading_a_model_warns_once_at_the_line_of_the_caller():
+    mj = compiled(COUPLED.replace('"one"', '"one" stiffness="1"', 1))
+    for read in (model_from_mjmodel, kindyn_from_mjmodel):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            read(mj)
+        (warning,) = caught
+        assert (warning.filename, warning.category) == (__file__, lw.LinkworkWarning)
+        assert str(warning.message) == "left out: stiffness of joints: one"
+
+
+def test_the_maps_are_frozen_and_survive_pickling():
+    mj = compiled(ROBOT)
+    to = Conventions(model_from_mjmodel(mj), mj)
+
+    assert pickle.loads(pickle.dumps(to)) == to
+    with pytest.raises(FrozenInstanceError):
+        to.nq = 3  # pyright: ignore
+
+
+def test_arguments_of_other_types_are_refused():
+    mj = compiled(ROBOT)
+    with pytest.raises(lw.ArgumentError, match=r"mj_model: expected a mujoco\.MjModel, got 'x'"):
+        model_from_mjmodel("x")
+    with pytest.raises(lw.ArgumentError, match="robot: expected a KinDyn or a Model, got 3"):
+        Conventions(3, mj)  # pyright: ignore
+
+
+def test_arrays_of_other_shapes_are_refused():
+    mj = compiled(ROBOT)
+    to = Conventions(model_from_mjmodel(mj), mj)
+    with pytest.raises(lw.ShapeError, match=r"q: expected \(\.\.\., 14\), got \(3,\)"):
+        to.qpos([1, 2, 3])
+    with pytest.raises(lw.ShapeError, match=r"full_m: expected \(\.\.\., 12, 12\), got \(12,\)"):
+        to.mass_matrix(mj.qpos0, np.zeros(12))
+
+
+def test_pose_of_the_frame_is_needed_where_it_matters():
+    mj = compiled(ROBOT)
+    to = Conventions(kindyn_from_mjmodel(mj, velocity="body"), mj)
+    with pytest.raises(lw.ArgumentError, match="world_H_frame: needed, as velocities are body"):
+        to.jac(to.q(mj.qpos0), np.zeros((6, mj.nv)))
+
+
+def refusal(robot, mj):
+    with pytest.raises(lw.ModelError) as caught:
+        Conventions(robot, mj)
+    return str(caught.value)
+
+
+def test_robots_that_do_not_match_are_refused():
+    mj, model = compiled(ROBOT), model_from_mjmodel(compiled(ROBOT))
+    fixed = compiled(ROBOT.replace('<freejoint name="root"/>', ""))
+    other = compiled(ROBOT.replace('"hip"', '"hips"'))
+    slide = compiled(ROBOT.replace('"roll"', '"roll" type="slide"'))
+
+    assert refusal(lw.KinDyn(model), fixed) == (
+        "link 'trunk': the base floats here but has no free joint in MuJoCo; take floating=False"
+    )
+    assert refusal(lw.KinDyn(model, floating=False), mj) == (
+        "joint 'root': moves 'trunk' freely in MuJoCo, but that is not the floating base here"
+    )
+    assert refusal(lw.KinDyn(model, base="toe"), mj) == (
+        "link 'toe': the base floats here but has no free joint in MuJoCo; take floating=False"
+    )
+    assert refusal(model, other) == (
+        "2 errors\n  joint 'hips': moves in MuJoCo, but no joint of this name does here; did you "
+        "mean 'hip'?\n  joint 'hip': moves here, but MuJoCo has no such joint; did you mean 'hips'?"
+    )
+    assert refusal(model, slide) == "joint 'roll': is revolute here, but prismatic in MuJoCo"
+    renamed = lw.renamed(model, links={"trunk": "torso"})
+    assert refusal(renamed, mj).startswith("link 'torso': the base is no body of MuJoCo; known:")
+
+
+def test_floating_joint_with_a_mount_is_refused():
+    mj = compiled(TWO_FREE)
+    model = model_from_mjmodel(mj)
+    joints = [
+        replace(joint, first_H_joint=lw.Pose(xyz=(1, 0, 0))) if joint.name == "fb" else joint
+        for joint in model.joints
+    ]
+    assert refusal(replace(model, joints=tuple(joints)), mj) == (
+        "joint 'fb': has mounts here, but a free joint of MuJoCo has none"
+    )

@@ -1,0 +1,88 @@
+"""MJCF that cannot be read: refused in MuJoCo's words, with the file and the line it names."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import linkwork as lw
+from io_helpers import refusal
+from linkwork import SourceError
+from linkwork.io.mjcf_package import MissingPackageError
+
+mujoco = pytest.importorskip("mujoco")
+
+BALL = '<geom size=".1" mass="1"/>'
+ARM = f'<body name="arm"><joint name="hinge"/>{BALL}</body>'
+
+
+def mjcf(body: str, more: str = "") -> str:
+    return f"<mujoco><worldbody>{body}</worldbody>{more}</mujoco>"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("<mujoco/>", "<text>:1: the world has no bodies"),
+        (mjcf("<geom size='1'/>"), "<text>:1: the world has no bodies"),
+        (
+            "<mujoco>\n<worldbody><body></worldbody></mujoco>",
+            "<text>:2: MuJoCo: XML parse error 14: Error=XML_ERROR_MISMATCHED_ELEMENT",
+        ),
+        (
+            "<mujoco>\n<worldbody>\n<body><joint/></body></worldbody></mujoco>",
+            "<text>:3: MuJoCo: Error: mass and inertia of moving bodies must be larger than",
+        ),
+        (
+            mjcf(f"<body>\n{BALL}<joint/><body>{BALL}<freejoint/></body></body>"),
+            "<text>:2: MuJoCo: Error: free joint can only be used on top level",
+        ),
+        (
+            "<mujoco>\n<worldbody><bodi/></worldbody></mujoco>",
+            "<text>:2: MuJoCo: XML Error: Schema violation: unrecognized element",
+        ),
+        (
+            mjcf(ARM, '<asset><mesh file="no.stl"/></asset>'),
+            "<text>:1: MuJoCo: Error: Error opening file 'no.stl'",
+        ),
+        (
+            mjcf('<include file="no.xml"/>'),
+            "<text>:1: MuJoCo: XML Error: Error opening file 'no.xml'",
+        ),
+        ("<mujoco>" * 5000, "<text>:1: MuJoCo: XML parse error 18"),
+        ("<mujoco", "<text>:1: MuJoCo: XML parse error"),
+    ],
+)
+def test_file_that_makes_no_robot_is_refused_in_mujocos_words(text: str, reason: str):
+    assert refusal(text).startswith(reason)
+
+
+def test_refusal_names_the_file(tmp_path: Path):
+    file = tmp_path / "bad.xml"
+    file.write_text("<mujoco>\n\n<worldbody><bodi/></worldbody></mujoco>")
+
+    assert refusal(file).startswith(f"{file}:3: MuJoCo: XML Error: Schema violation")
+
+
+def test_missing_file_is_missing_whatever_its_kind(tmp_path: Path):
+    with pytest.raises(SourceError, match=r"no file '.*robot\.mjcf'"):
+        lw.load(tmp_path / "robot.mjcf")
+
+
+def test_without_the_package_the_error_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+
+    with pytest.raises(MissingPackageError) as caught:
+        lw.load(mjcf(ARM))
+
+    assert isinstance(caught.value, (lw.LinkworkError, ImportError))
+    text = 'MJCF is read by the package mujoco: pip install "linkwork[mujoco]"'
+    assert str(caught.value).startswith(text)
+
+
+def test_urdf_is_read_without_the_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+
+    assert lw.robots.load("arm").joints
