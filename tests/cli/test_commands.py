@@ -170,3 +170,27 @@ def test_names_with_brackets_are_printed_as_they_are(tmp_path):
 
     assert done.stdout.startswith("[bold]r[/]: 1 link")
     assert "[red]a[/]" in done.stdout
+
+
+def test_conventions_prints_a_card():
+    done = run("conventions", "pinocchio")
+
+    assert done.returncode == 0
+    assert done.stdout.startswith("Conventions of pinocchio\n")
+    assert "quaternion         x y z w\n" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_conventions_lists_the_cards():
+    lines = run("conventions").stdout.splitlines()
+
+    names = [line.split()[0] for line in lines[3:]]
+    assert names[:3] == ["linkwork", "pinocchio", "idyntree"]
+
+
+def test_an_unknown_card_is_an_error_with_the_nearest_name():
+    done = run("conventions", "mujocco")
+
+    assert done.returncode == 2
+    text = "no convention card named 'mujocco'; did you mean 'mujoco'?"
+    assert done.stderr == f"linkwork: error: {text}\n"

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from linkwork.cli.commands import check, info, robots, tree
+from linkwork.cli.conventions import conventions
 from linkwork.errors import LinkworkError
 
 app = typer.Typer(
@@ -20,7 +21,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (info, tree, check, robots):
+for command in (info, tree, check, robots, conventions):
     app.command()(command)
 
 

@@ -1,0 +1,235 @@
+"""Which joint stands where in Pinocchio's vectors, from the model alone.
+
+Order       depth first from the base, the joints of each link in alphabetical order, as Pinocchio's
+            URDF reader visits them; fixed joints are crossed and get no place
+Dependent   joints have no place either; branches with their leaders come before those with them,
+            because Pinocchio wants it so
+Angles      a revolute joint without bounds is (cos, sin) there, unless another joint follows it
+
+Nothing here imports Pinocchio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import isinf
+from typing import Any, Literal, TypeAlias
+
+from linkwork.errors import ModelError, ValueRangeError, model_error, name_not_found
+from linkwork.kindyn import KinDyn
+from linkwork.model.model import Model
+from linkwork.model.parts import Joint
+
+Form: TypeAlias = Literal["same", "angle_cos_sin", "cos_sin_angle", "planar", "quaternion", "free"]
+
+BASE = ""  # stands for the joint of a floating base, which is no joint of the model
+NQ_THERE: Mapping[str, int] = {"planar": 4, "spherical": 4, "floating": 7}  # others: 1 or 2
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the coordinates of one joint stand, here and there."""
+
+    joint: str  # or BASE
+    form: Form  # how its position is written there
+    q: slice
+    nu: slice
+    q_there: slice
+    v_there: slice
+    backwards: bool  # whether the joint, of several coordinates, is read from second to first
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A joint, crossed from the link nearer to the base to the one beyond."""
+
+    joint: Joint
+    near: str
+    beyond: str
+
+
+def crossings(model: Model, base: str) -> tuple[Crossing, ...]:
+    """Every joint, in the order in which Pinocchio would read them.
+
+    Raises:
+        ModelError: a joint depends on one that depth first cannot come before it.
+    """
+    start = model.frame(base).link
+    before = _branches_before(model, start)
+    found: list[Crossing] = []
+    crossed: set[str] = set()
+    waiting = _branches(model, start, crossed, before)
+    while waiting:
+        here = waiting.pop()
+        found.append(here)
+        crossed.add(here.joint.name)
+        waiting.extend(_branches(model, here.beyond, crossed, before))
+    return tuple(found)
+
+
+def joint_order(model: Model, base: str) -> tuple[str, ...]:
+    """Moving joints, dependent ones too, in the order in which Pinocchio would number them."""
+    joints = [crossing.joint for crossing in crossings(model, base)]
+    return tuple(joint.name for joint in joints if joint.kind != "fixed")
+
+
+def expected_places(kd: KinDyn) -> tuple[Place, ...]:
+    """Places in the model that Pinocchio reads from the same URDF, or `to_pinocchio` builds."""
+    leaders = {follower.leader for follower in kd.layout.followers.values()}
+    names = [name for name in joint_order(kd.model, str(kd.base)) if kd.model.joint(name).nq]
+    sizes = [(name, nq_there(kd.model.joint(name), leaders)) for name in names]
+    return tuple(_places(kd, sizes))
+
+
+def given_places(kd: KinDyn, pin_model: Any) -> tuple[Place, ...]:
+    """Places in a Pinocchio model, joint by joint of the same name.
+
+    Raises:
+        NameNotFoundError: a joint of one is no moving, independent joint of the other.
+        ValueRangeError: one has a floating base and the other has not, or a joint is of another
+            kind.
+    """
+    joints = [(str(name), pin_model.joints[i]) for i, name in enumerate(pin_model.names) if i]
+    moving = [(name, joint) for name, joint in joints if joint.nv]
+    floats = bool(moving) and is_free_flyer(pin_model) and moving[0][0] not in kd.model.joint_names
+    if floats != kd.floating:
+        words = ("floats", "is fixed") if floats else ("is fixed", "floats")
+        text = f"the base of the Pinocchio model {words[0]}, but the base of the KinDyn {words[1]}"
+        raise ValueRangeError(text)
+    for name, _ in moving[floats:]:
+        if name not in kd.layout.joint_names:
+            raise _not_moving_here(kd, name)
+    there = [name for name, _ in moving]
+    for name in kd.layout.joint_names:
+        if name not in there:
+            raise name_not_found("moving joint of the Pinocchio model", name, there)
+    return tuple(_places(kd, [(name, joint.nq) for name, joint in moving[floats:]]))
+
+
+def is_free_flyer(pin_model: Any) -> bool:
+    """Whether the first joint of a Pinocchio model lets the base float."""
+    joints = pin_model.joints
+    return len(joints) > 1 and joints[1].shortname() == "JointModelFreeFlyer"
+
+
+def nq_there(joint: Joint, leaders: set[str]) -> int:
+    """How many position coordinates Pinocchio gives a joint."""
+    return NQ_THERE.get(joint.kind, 2 if is_cos_sin_there(joint, leaders) else 1)
+
+
+def is_cos_sin_there(joint: Joint, leaders: set[str]) -> bool:
+    """Whether Pinocchio writes the angle of a joint as (cos, sin)."""
+    if joint.kind != "revolute":
+        return joint.kind == "revolute_cos_sin"
+    unbounded = isinf(joint.limits.lower) and isinf(joint.limits.upper)
+    return unbounded and joint.name not in leaders and not joint.mimic
+
+
+def _branches(
+    model: Model, link: str, crossed: set[str], before: Mapping[str, set[str]]
+) -> list[Crossing]:
+    """The joints that lead on from a link, the one to be crossed first at the end."""
+    left = {joint: other for other, joint in model.neighbors(link) if joint not in crossed}
+    order: list[Crossing] = []
+    while left:
+        ready = [name for name in left if not before.get(name, set()) & left.keys()]
+        if not ready:
+            raise _no_order(model, min(left))
+        name = min(ready)
+        order.append(Crossing(model.joint(name), link, left.pop(name)))
+    return order[::-1]
+
+
+def _branches_before(model: Model, start: str) -> dict[str, set[str]]:
+    """For each joint at which a branch begins, those of the same link that must come before it.
+
+    Where the ways to a dependent joint and to its leader part, the leader's branch comes first.
+    """
+    before: dict[str, set[str]] = {}
+    dependent = {joint.name: joint.mimic.joint for joint in model.joints if joint.mimic}
+    ways = _ways(model, start) if dependent else {}
+    for name, leader in dependent.items():
+        parted = [(a, b) for a, b in zip(ways[leader], ways[name], strict=False) if a != b]
+        if parted:
+            first, then = parted[0]
+            before.setdefault(then, set()).add(first)
+        elif len(ways[name]) < len(ways[leader]):
+            raise _no_order(model, name)
+    return before
+
+
+def _ways(model: Model, start: str) -> dict[str, tuple[str, ...]]:
+    """The joints from the base to each joint, itself included."""
+    ways: dict[str, tuple[str, ...]] = {}
+    waiting: list[tuple[str, tuple[str, ...]]] = [(start, ())]
+    while waiting:
+        link, way = waiting.pop()
+        for other, joint in model.neighbors(link):
+            if joint not in ways:
+                ways[joint] = (*way, joint)
+                waiting.append((other, ways[joint]))
+    return ways
+
+
+def _no_order(model: Model, name: str) -> ModelError:
+    text = "no order of the joints has every leader before the joints that mimic it, as Pinocchio"
+    mimic = model.joint(name).mimic
+    if mimic:
+        text = f"mimics {mimic.joint!r}, which lies beyond it, but comes before it in Pinocchio"
+        return model_error(text, f"joint {name!r}")
+    return model_error(f"{text} wants it", f"joint {name!r}")
+
+
+def _places(kd: KinDyn, sizes: list[tuple[str, int]]) -> Iterator[Place]:
+    """Places one after the other, from the number of position coordinates of each joint."""
+    layout, start_q, start_v = kd.layout, 0, 0
+    if kd.floating:
+        yield Place(BASE, "free", slice(7), slice(6), slice(7), slice(6), backwards=False)
+        start_q, start_v = 7, 6
+    read_backwards = {
+        joint.name
+        for joint, backwards in zip(kd.tree.joints, kd.tree.backwards, strict=True)
+        if joint and backwards and joint.nv > 1
+    }
+    for name, nq in sizes:
+        joint = kd.model.joint(name)
+        yield Place(
+            name,
+            _form(joint, nq),
+            layout.q[name],
+            layout.nu[name],
+            slice(start_q, start_q + nq),
+            slice(start_v, start_v + joint.nv),
+            backwards=name in read_backwards,
+        )
+        start_q, start_v = start_q + nq, start_v + joint.nv
+
+
+def _form(joint: Joint, nq: int) -> Form:
+    match joint.kind, nq:
+        case "planar", 4:
+            return "planar"
+        case "spherical", 4:
+            return "quaternion"
+        case "floating", 7:
+            return "free"
+        case "revolute", 2:
+            return "angle_cos_sin"
+        case "revolute_cos_sin", 1:
+            return "cos_sin_angle"
+        case ("revolute" | "prismatic" | "helical", 1) | ("revolute_cos_sin", 2):
+            return "same"
+        case _:
+            text = f"joint {joint.name!r} is {joint.kind} here, but has {nq} position coordinates"
+            raise ValueRangeError(f"{text} in the Pinocchio model")
+
+
+def _not_moving_here(kd: KinDyn, name: str) -> Exception:
+    if name not in kd.model.joint_names:
+        return name_not_found("joint", name, kd.model.joint_names)
+    mimic = kd.model.joint(name).mimic
+    if not mimic:
+        return ValueRangeError(f"joint {name!r} is fixed here, but moves in the Pinocchio model")
+    text = f"joint {name!r} mimics {mimic.joint!r} here, but moves freely in the Pinocchio model"
+    return ValueRangeError(f"{text}; load with mimic=False here or with mimic=True there")

@@ -1,0 +1,176 @@
+"""Convention cards: complete, printed as they are, and true where the package is at hand."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.compat.cards import LABELS, all_cards, card, page
+from linkwork.spatial import quat
+from spatial_helpers import idyn, pin
+
+PAGE = Path(lw.__file__).parents[2] / "docs" / "convention_cards.md"
+QUARTER_TURN = np.array([np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)])  # about z by a quarter, w x y z
+FREE_BODY = """<mujoco><worldbody><body name="b"><freejoint/>
+<inertial pos=".1 .2 .3" mass="2" fullinertia="3 4 5 .1 .2 .3"/></body></worldbody></mujoco>"""
+BODY = """<inertial><mass value="1"/>
+<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>"""
+URDF = f"""<robot name="r"><link name="a"/><link name="b">{BODY}</link><link name="c">{BODY}</link>
+<link name="d">{BODY}</link>
+<joint name="z" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint>
+<joint name="y" type="fixed"><parent link="b"/><child link="c"/><origin xyz="1 0 0"/></joint>
+<joint name="x" type="continuous"><parent link="a"/><child link="d"/><axis xyz="0 0 1"/>
+<mimic joint="z"/></joint></robot>"""
+
+
+def test_the_page_is_written_from_the_cards():
+    assert PAGE.read_text() == page()
+
+
+def test_every_field_has_a_label_and_every_card_says_something():
+    for one in all_cards():
+        names = [field.name for field in fields(one)]
+        assert names == ["name", *LABELS]
+        assert all(getattr(one, name).strip() for name in names)
+        assert not any("|" in getattr(one, name) for name in names)  # would break the page
+
+
+def test_a_card_is_found_by_name_and_a_wrong_name_has_a_hint():
+    assert card("Pinocchio").name == "pinocchio"
+    text = "no convention card named 'pinochio'; did you mean 'pinocchio'?"
+    with pytest.raises(lw.NameNotFoundError, match=text):
+        card("pinochio")
+
+
+class TestPinocchio:
+    """The card of pinocchio; order, continuous and mimic joints are in test_pinocchio_*.py."""
+
+    model = pin.buildModelFromXML(URDF, pin.JointModelFreeFlyer())
+
+    def test_quaternions_end_with_w_and_velocities_are_body(self):
+        q, v = pin.neutral(self.model), np.zeros(self.model.nv)
+        assert q[:7].tolist() == [0, 0, 0, 0, 0, 0, 1]
+        q[3:7] = np.roll(QUARTER_TURN, -1)
+        v[0] = 1.0
+        data = self.model.createData()
+        pin.forwardKinematics(self.model, data, q, v)
+        velocity = pin.getVelocity(self.model, data, 1, pin.LOCAL_WORLD_ALIGNED)
+        assert np.allclose(velocity.vector, [0, 1, 0, 0, 0, 0])
+
+    def test_gravity_order_and_counts(self):
+        assert self.model.gravity.vector.tolist() == [0, 0, -9.81, 0, 0, 0]
+        assert list(self.model.names)[2:] == ["x", "z"]  # by the alphabet; mimic is ignored
+        assert (self.model.nq, self.model.nv) == (7 + 4, 6 + 2)
+        assert self.model.existFrame("c", pin.BODY)
+
+    def test_parameters_have_iyy_before_ixz(self):
+        tensor = np.array([[10, 1, 2], [1, 11, 3], [2, 3, 12.0]])
+        parameters = pin.Inertia(1.0, np.zeros(3), tensor).toDynamicParameters()
+        assert parameters[4:].tolist() == [10, 1, 11, 2, 3, 12]
+
+    def test_an_external_force_is_in_the_frame_of_its_joint(self):
+        q, v = pin.neutral(self.model), np.zeros(self.model.nv)
+        q[:7] = [1, 2, 3, *np.roll(QUARTER_TURN, -1)]
+        data = self.model.createData()
+        forces = [pin.Force.Zero() for _ in range(self.model.njoints)]
+        forces[1] = pin.Force(np.arange(1.0, 7.0))
+        with_force = pin.rnea(self.model, data, q, v, v, forces).copy()
+        without = pin.rnea(self.model, data, q, v, v).copy()
+        assert np.allclose((without - with_force)[:6], np.arange(1.0, 7.0))
+
+
+class TestIDynTree:
+    def test_quaternions_begin_with_w(self):
+        rotation = idyn.Rotation.RotZ(np.pi / 2)
+        assert np.allclose(rotation.asQuaternion().toNumPy(), QUARTER_TURN)
+
+    def test_parameters_are_in_linkworks_order(self):
+        mine = lw.Inertia(2.0, (0.1, 0.2, 0.3), (10, 1, 2, 11, 3, 12))
+        tensor = idyn.RotationalInertia()
+        for place, number in np.ndenumerate(mine.matrix()):
+            tensor.setVal(*place, float(number))
+        theirs = idyn.SpatialInertia()
+        theirs.fromRotationalInertiaWrtCenterOfMass(2.0, idyn.Position(0.1, 0.2, 0.3), tensor)
+        assert np.allclose(theirs.asVector().toNumPy(), mine.parameters())
+
+    def test_velocities_are_mixed_by_default(self):
+        assert idyn.KinDynComputations().getFrameVelocityRepresentation() == (
+            idyn.MIXED_REPRESENTATION
+        )
+
+    def test_links_stay_and_mimic_joints_are_free(self):
+        loader = idyn.ModelLoader()
+        assert loader.loadModelFromString(URDF)
+        model = loader.model()
+        names = [model.getLinkName(i) for i in range(model.getNrOfLinks())]
+        assert {"b", "c", "d"} <= set(names)
+        assert model.getNrOfDOFs() == 2
+        assert model.getNrOfPosCoords() == 2
+
+
+class TestMuJoCo:
+    model = mujoco.MjModel.from_xml_string(FREE_BODY)
+
+    def test_quaternions_begin_with_w_and_gravity_is_981(self):
+        assert self.model.qpos0.tolist() == [0, 0, 0, 1, 0, 0, 0]
+        assert self.model.opt.gravity.tolist() == [0, 0, -9.81]
+
+    def test_free_joints_move_in_the_world_and_turn_in_the_body(self):
+        data = mujoco.MjData(self.model)
+        data.qpos[3:] = quat.from_rotation(np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0.0]]))
+        mujoco.mj_forward(self.model, data)
+        jacp, jacr = np.zeros((2, 3, 6))
+        mujoco.mj_jacBody(self.model, data, jacp, jacr, 1)
+        assert np.allclose(jacp[:, :3], np.eye(3))
+        assert np.allclose(jacr[:, 3:], data.xmat[1].reshape(3, 3))
+
+    def test_object_velocities_begin_with_the_angular_part(self):
+        data = mujoco.MjData(self.model)
+        data.qvel[:] = [1, 2, 3, 0, 0, 0]
+        mujoco.mj_forward(self.model, data)
+        velocity = np.zeros(6)
+        mujoco.mj_objectVelocity(self.model, data, mujoco.mjtObj.mjOBJ_XBODY, 1, velocity, 0)
+        assert np.allclose(velocity, [0, 0, 0, 1, 2, 3])
+
+    def test_inertia_is_principal_about_the_centre_of_mass(self):
+        tensor = np.array([[3, 0.1, 0.2], [0.1, 4, 0.3], [0.2, 0.3, 5]])
+        turn = quat.to_rotation(self.model.body_iquat[1])
+        assert np.allclose(turn @ np.diag(self.model.body_inertia[1]) @ turn.T, tensor)
+        assert np.allclose(self.model.body_ipos[1], [0.1, 0.2, 0.3])
+
+    def test_applied_wrenches_are_force_then_torque_at_the_centre_of_mass(self):
+        data = mujoco.MjData(self.model)
+        data.xfrc_applied[1] = [1, 2, 3, 4, 5, 6]
+        mujoco.mj_forward(self.model, data)
+        moment = np.cross([0.1, 0.2, 0.3], [1, 2, 3]) + np.array([4, 5, 6])
+        total = np.zeros(6)
+        mujoco.mj_applyFT(
+            self.model, data, [1.0, 2, 3], [4.0, 5, 6], data.xipos[1].copy(), 1, total
+        )
+        assert np.allclose(total, [1, 2, 3, *moment])
+        weight = data.qfrc_bias
+        acceleration = np.linalg.solve(full_mass_matrix(self.model, data), total - weight)
+        assert np.allclose(data.qacc, acceleration)
+
+    def test_fixed_joints_of_urdf_files_are_merged_and_mimic_joints_stay(self):
+        model = mujoco.MjModel.from_xml_string(URDF)
+        names = [model.body(i).name for i in range(model.nbody)]
+        assert "c" not in names
+        assert model.nq == model.nv == 2
+
+
+def full_mass_matrix(model, data):
+    M = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, M)
+    return M
+
+
+def test_the_cards_of_these_three_name_what_was_checked():
+    assert card("pinocchio").quaternion == "x y z w"
+    assert card("mujoco").quaternion == card("idyntree").quaternion[:7] == "w x y z"
+    assert card("linkwork").regressor == card("idyntree").regressor

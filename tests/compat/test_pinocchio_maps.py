@@ -1,0 +1,227 @@
+"""q, v, a, tau, J, M and h to Pinocchio and back, and what cannot be mapped."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from kindyn_helpers import Interpreted
+from linkwork.compat.pinocchio import Conventions, to_pinocchio
+from models_for_tests import ALL_KINDS, BATCHES, assert_close, random_model, random_q
+from pinocchio_helpers import Both, frame_index
+from spatial_helpers import pin
+
+VELOCITIES = ("mixed", "body", "inertial")
+STATES = [(True, velocity) for velocity in VELOCITIES] + [(False, "mixed")]
+
+
+def some_robot(seed, **options):
+    """Every kind of joint, some against the tree; the base is a link or a frame."""
+    model = random_model(np.random.default_rng(seed), 10, mimic=False)
+    base = [None, model.link_names[-1], model.frames[0].name][seed % 3]
+    return lw.KinDyn(model, base=base, **options)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("floating", "velocity"), STATES)
+def test_there_and_back_is_where_it_started(seed, floating, velocity):
+    kd = some_robot(seed, floating=floating, velocity=velocity)
+    both = Both(kd, to_pinocchio(kd), seed=seed)
+    maps, q, q_there, nu, v = both.maps, both.q, both.q_there, both.nu, both.v
+    M, h, tau = both.here()
+    J = np.random.default_rng(0).normal(size=(5, kd.nv))
+
+    def assert_back(found, expected):
+        assert_close(found, expected, rtol=1e-14, scale=max(np.abs(expected).max(), 1.0))
+
+    assert_back(maps.q_from_pinocchio(q_there), q)
+    assert_back(maps.v_from_pinocchio(q_there, v), nu)
+    assert_back(maps.a_from_pinocchio(q_there, v, both.a), both.nu_dot)
+    assert_back(maps.tau_from_pinocchio(q_there, maps.tau_to_pinocchio(q, tau)), tau)
+    assert_back(maps.jacobian_from_pinocchio(q_there, maps.jacobian_to_pinocchio(q, J)), J)
+    M_there = maps.mass_matrix_to_pinocchio(q, M)
+    assert_back(maps.mass_matrix_from_pinocchio(q_there, M_there), M)
+    h_there = maps.bias_to_pinocchio(q, nu, h, M)
+    assert_back(maps.bias_from_pinocchio(q_there, v, h_there, M_there), h)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ALL_KINDS if kind != "fixed"])
+@pytest.mark.parametrize("velocity", VELOCITIES)
+def test_velocities_are_rates_of_positions(kind, velocity):
+    """Pinocchio, going along v for a moment, arrives where linkwork's positions are by then."""
+    model = random_model(np.random.default_rng(5), 5, (kind, "revolute"), mimic=False)
+    kd = lw.KinDyn(model, base=model.link_names[2], velocity=velocity)
+    pin_model, maps = to_pinocchio(kd), Conventions(kd)
+    q = random_q(kd.layout, np.random.default_rng(1))
+    nu = np.random.default_rng(2).normal(size=kd.nv) * 3
+    v, step = maps.v_to_pinocchio(q, nu), 1e-6
+    q_there = maps.q_to_pinocchio(q)
+
+    rates = []
+    for frame in model.frame_names:
+        ends = []
+        for time in (step, -step):
+            moved = maps.q_from_pinocchio(pin.integrate(pin_model, q_there, time * v))
+            ends.append(Interpreted(kd).transform(frame, moved))
+        rates.append((ends[0] - ends[1])[:3, 3] / (2 * step))
+
+    mixed = Interpreted(kd.replace(velocity="mixed"))
+    in_mixed = Conventions(mixed.kd).v_from_pinocchio(q_there, v)
+    expected = [mixed.velocity(frame, q, in_mixed)[:3] for frame in model.frame_names]
+    assert_close(rates, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("velocity", VELOCITIES)
+def test_frame_accelerations_are_these_of_pinocchio(velocity):
+    kd = some_robot(4, velocity=velocity)
+    both = Both(kd, to_pinocchio(kd))
+    model, data = both.pin_model, both.data
+    pin.forwardKinematics(model, data, both.q_there, both.v, both.a)
+    pin.updateFramePlacements(model, data)
+    reference = getattr(pin.ReferenceFrame, both.maps.reference_frame)
+    mixed = velocity == "mixed"
+    theirs = pin.getFrameClassicalAcceleration if mixed else pin.getFrameAcceleration
+
+    for frame in kd.model.frame_names:
+        index = frame_index(model, frame)
+        found = Interpreted(kd).velocity(frame, both.q, both.nu)
+        assert_close(found, pin.getFrameVelocity(model, data, index, reference).vector, 1e-13)
+        found = Interpreted(kd).acceleration(frame, both.q, both.nu, both.nu_dot)
+        assert_close(found, theirs(model, data, index, reference).vector, 1e-13)
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_batches_map_as_their_rows_do(batch):
+    kd = some_robot(3)
+    both = Both(kd, to_pinocchio(kd), batch=batch)
+    maps, rng = both.maps, np.random.default_rng(1)
+    M, J = rng.normal(size=(*batch, kd.nv, kd.nv)), rng.normal(size=(*batch, 4, kd.nv))
+    calls = {
+        "q_to_pinocchio": (both.q,),
+        "q_from_pinocchio": (both.q_there,),
+        "v_to_pinocchio": (both.q, both.nu),
+        "v_from_pinocchio": (both.q_there, both.v),
+        "a_to_pinocchio": (both.q, both.nu, both.nu_dot),
+        "a_from_pinocchio": (both.q_there, both.v, both.a),
+        "tau_to_pinocchio": (both.q, both.nu),
+        "tau_from_pinocchio": (both.q_there, both.nu),
+        "jacobian_to_pinocchio": (both.q, J),
+        "jacobian_from_pinocchio": (both.q_there, J),
+        "mass_matrix_to_pinocchio": (both.q, M),
+        "mass_matrix_from_pinocchio": (both.q_there, M),
+        "bias_to_pinocchio": (both.q, both.nu, both.nu_dot, M),
+        "bias_from_pinocchio": (both.q_there, both.v, both.nu, M),
+    }
+    for name, arguments in calls.items():
+        function = getattr(maps, name)
+        whole = function(*arguments)
+        assert whole.shape[: len(batch)] == batch
+        for row in np.ndindex(batch):
+            one = function(*(argument[row] for argument in arguments))
+            assert_close(whole[row], one, rtol=1e-14, scale=max(1.0, np.abs(one).max()))
+
+
+def test_one_configuration_serves_many_velocities():
+    kd = some_robot(0)
+    q, nu = random_q(kd.layout, np.random.default_rng(0)), np.ones((3, 2, kd.nv))
+
+    assert Conventions(kd).v_to_pinocchio(q, nu).shape == (3, 2, kd.nv)
+
+
+def test_power_is_the_same_on_both_sides():
+    kd = some_robot(1, velocity="inertial")
+    both = Both(kd, to_pinocchio(kd))
+    tau = np.random.default_rng(1).normal(size=kd.nv)
+
+    power = both.maps.tau_to_pinocchio(both.q, tau) @ both.v
+
+    assert np.isclose(power, tau @ both.nu, rtol=1e-13)
+
+
+def test_the_mixed_acceleration_of_a_base_that_turns_and_slides():
+    """By hand: at the identity, a = nu_dot - (w x v; 0)."""
+    kd = lw.KinDyn(lw.Model(name="body", links=(lw.Link(name="body"),)))
+    nu = [1.0, 0, 0, 0, 0, 2.0]
+
+    a = Conventions(kd).a_to_pinocchio(kd.neutral(), nu, np.zeros(6))
+
+    assert a.tolist() == [0.0, -2.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_quaternions_are_xyzw_and_free_angles_cos_sin():
+    kd = lw.KinDyn(lw.robots.load("cartpole"))
+    q = np.array([1, 2, 3, 0.5, -0.5, 0.5, 0.5, 0.25, np.pi / 3])
+
+    there = Conventions(kd).q_to_pinocchio(q)
+
+    assert_close(there, [1, 2, 3, -0.5, 0.5, 0.5, 0.5, 0.25, 0.5, np.sqrt(0.75)], 1e-15)
+
+
+def test_whole_turns_of_a_free_angle_are_lost():
+    kd = lw.KinDyn(lw.robots.load("cartpole"), floating=False)
+    maps = Conventions(kd)
+
+    back = maps.q_from_pinocchio(maps.q_to_pinocchio([0.0, 7.0]))
+
+    assert_close(back, [0.0, 7.0 - 2 * np.pi], 1e-15)
+
+
+def test_importing_the_maps_does_not_import_pinocchio():
+    code = """
+import sys, linkwork as lw
+from linkwork.compat.pinocchio import Conventions
+kd = lw.KinDyn(lw.robots.load("humanoid"))
+Conventions(kd).q_to_pinocchio(kd.neutral())
+print("pinocchio" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+class TestWhatDoesNotFit:
+    def test_a_fixed_base_and_a_floating_one(self):
+        kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
+        with pytest.raises(ValueError, match=r"of the Pinocchio model floats, but .* is fixed"):
+            Conventions(kd, to_pinocchio(kd.replace(floating=True)))
+
+    def test_a_joint_of_another_robot(self):
+        kd = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
+        other = to_pinocchio(lw.KinDyn(lw.robots.load("cartpole"), floating=False))
+        with pytest.raises(lw.NameNotFoundError, match="no joint named"):
+            Conventions(kd, other)
+
+    def test_a_joint_that_mimics_here_only(self):
+        bound, free = lw.robots.load("arm"), lw.load(lw.robots.path("arm"), mimic=False)
+        text = (
+            "joint 'right_finger_slide' mimics 'left_finger_slide' here, but moves freely in the "
+            "Pinocchio model; load with mimic=False here or with mimic=True there"
+        )
+        with pytest.raises(ValueError, match=text):
+            Conventions(lw.KinDyn(bound), to_pinocchio(free))
+
+    def test_a_joint_of_another_kind(self):
+        def robot(kind):
+            builder = lw.ModelBuilder("r")
+            builder.add_link("a")
+            builder.add_link("b")
+            builder.add_joint("j", kind, "a", "b")
+            return lw.KinDyn(builder.build())
+
+        text = "joint 'j' is prismatic here, but has 4 position coordinates in the Pinocchio model"
+        with pytest.raises(ValueError, match=text):
+            Conventions(robot("prismatic"), to_pinocchio(robot("planar")))
+
+    def test_a_row_of_the_wrong_length(self):
+        kd = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
+        with pytest.raises(lw.ShapeError, match=r"nu: expected \(..., 1\), got \(2,\)"):
+            Conventions(kd).v_to_pinocchio([0.0], [1.0, 2.0])
+        with pytest.raises(lw.ShapeError, match=r"M: expected \(..., 1, 1\), got \(1,\)"):
+            Conventions(kd).mass_matrix_from_pinocchio([1.0, 0.0], [1.0])
+
+    def test_something_else_than_a_kindyn(self):
+        with pytest.raises(lw.ArgumentError, match="kd: expected a KinDyn, got 'arm'"):
+            Conventions("arm")

@@ -1,0 +1,233 @@
+"""Models to Pinocchio and back: the same robot, with the same dynamics."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.compat.pinocchio import Conventions, from_pinocchio, to_pinocchio
+from linkwork.compat.pinocchio_order import joint_order
+from models_for_tests import assert_close, random_model
+from pinocchio_helpers import Both
+from real_robots import ROBOT_FILES, label, load_quietly
+from spatial_helpers import pin
+
+SERIAL_KINDS = ("fixed", "revolute", "prismatic", "planar", "spherical", "floating")
+WITH_UNBOUNDED_REVOLUTE = {"centauro_description/centauro", "quadruped_description/quadruped"}
+
+
+def robots_that_mimic(count):
+    """Random robots with dependent joints that Pinocchio can have."""
+    found = []
+    for seed in range(100):
+        model = random_model(np.random.default_rng(seed), 10, SERIAL_KINDS)
+        try:
+            to_pinocchio(model)
+        except lw.ModelError:
+            continue
+        if any(joint.mimic for joint in model.joints):
+            found.append(model)
+        if len(found) == count:
+            break
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_kind_of_joint_from_any_base_has_the_same_dynamics(seed):
+    model = random_model(np.random.default_rng(seed), 10, mimic=False)
+    base = [None, model.link_names[-1], model.frames[0].name][seed % 3]
+    velocity = ("mixed", "body", "inertial")[seed // 3 % 3]
+    kd = lw.KinDyn(model, base=base, floating=seed % 4 != 3, velocity=velocity)
+    pin_model = to_pinocchio(kd)
+
+    Both(kd, pin_model, seed=seed).assert_same(model.frame_names, rtol=1e-12)
+    Both(kd, pin_model, Conventions(kd, pin_model)).assert_same((), rtol=1e-12)
+
+
+@pytest.mark.parametrize("model", robots_that_mimic(8))
+def test_dependent_joints_become_mimic_joints(model):
+    kd = lw.KinDyn(model)
+    pin_model = to_pinocchio(kd)
+
+    assert pin_model.nv == kd.nv
+    Both(kd, pin_model).assert_same(model.frame_names, rtol=1e-12)
+    again = lw.KinDyn(from_pinocchio(pin_model), velocity="body")
+    Both(again, pin_model, Conventions(again, pin_model)).assert_same(model.link_names, rtol=1e-12)
+
+
+def test_crba_of_pinocchio_is_wrong_for_some_trees_with_mimic_joints():
+    """Pinocchio's own RNEA says so: each column of M is RNEA's difference."""
+    errors = []
+    for model in robots_that_mimic(20):
+        kd = lw.KinDyn(model)
+        both = Both(kd, to_pinocchio(kd))
+        M = pin.crba(both.pin_model, both.data, both.q_there)
+        M = np.triu(M) + np.triu(M, 1).T
+        errors.append(np.abs(M - both.mass_matrix()).max())
+
+    assert min(errors) < 1e-12
+    assert max(errors) > 1e-3
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_there_and_back_is_the_same_robot(seed):
+    model = random_model(np.random.default_rng(seed), 9, mimic=False)
+    kd = lw.KinDyn(model, velocity=("mixed", "body", "inertial")[seed % 3], floating=seed % 4 != 3)
+    pin_model = to_pinocchio(kd)
+
+    again = kd.replace(model=from_pinocchio(pin_model), base=None)
+
+    assert set(model.frame_names) <= set(again.model.frame_names)
+    assert again.joint_names == Conventions(kd).joint_names
+    Both(again, pin_model, Conventions(again, pin_model)).assert_same(model.link_names, rtol=1e-12)
+
+
+@pytest.mark.parametrize("path", ROBOT_FILES, ids=label)
+def test_every_real_robot_is_the_one_that_pinocchio_reads(path):
+    """Order, frames, counts and placements, and the dynamics in Pinocchio's own reading."""
+    kd = lw.KinDyn(load_quietly(path, mimic=False))
+    theirs = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
+    theirs.gravity.linear = np.array(kd.gravity)
+
+    ours = to_pinocchio(kd)
+
+    assert list(ours.names) == list(theirs.names)
+    assert ours.nbodies == theirs.nbodies
+    assert [(f.name, f.type) for f in ours.frames] == [(f.name, f.type) for f in theirs.frames]
+    assert [f.parentFrame for f in ours.frames] == [f.parentFrame for f in theirs.frames]
+    if label(path) not in WITH_UNBOUNDED_REVOLUTE:  # see docs/pinocchio.md
+        assert Conventions(kd).places == Conventions(kd, theirs).places
+        for a, b in zip(ours.inertias, theirs.inertias, strict=True):
+            assert_close(a.matrix(), b.matrix(), 1e-13, scale=max(np.abs(b.matrix()).max(), 1e-12))
+    frames = np.random.default_rng(1).choice(kd.model.link_names, 3)
+    Both(kd, theirs, Conventions(kd, theirs)).assert_same(frames, rtol=1e-12)
+
+
+def test_limits_friction_damping_and_armature_come_along():
+    builder = lw.ModelBuilder("one")
+    builder.add_link("a", inertia=lw.Inertia(1.0, (0, 0, 0), (1, 0, 0, 1, 0, 1)))
+    builder.add_link("b", inertia=lw.Inertia(1.0, (0, 0, 0), (1, 0, 0, 1, 0, 1)))
+    numbers = {"lower": -1, "upper": 2, "velocity": 3, "effort": 4}
+    more = {"damping": 5, "friction": 6, "armature": 7}
+    builder.add_joint("j", "revolute", "a", "b", **numbers, **more)
+    model = builder.build()
+
+    there = to_pinocchio(model)
+
+    assert [there.lowerPositionLimit[7], there.upperPositionLimit[7]] == [-1, 2]
+    assert [there.velocityLimit[6], there.effortLimit[6]] == [3, 4]
+    assert [there.damping[6], there.upperDryFrictionLimit[6], there.armature[6]] == [5, 6, 7]
+    assert there.lowerDryFrictionLimit[6] == -6
+    (joint,) = from_pinocchio(there).joints
+    assert joint == model.joints[0]
+
+
+def test_armature_is_in_the_dynamics_of_both_if_joint_dynamics_are():
+    model = random_model(np.random.default_rng(2), 6, ("revolute", "spherical"), mimic=False)
+    joints = tuple(replace(joint, armature=0.5 + i) for i, joint in enumerate(model.joints))
+    kd = lw.KinDyn(replace(model, joints=joints), joint_dynamics=True)
+
+    Both(kd, to_pinocchio(kd)).assert_same(model.link_names, rtol=1e-12)
+
+
+def test_gravity_and_the_name_come_along():
+    there = to_pinocchio(lw.KinDyn(lw.robots.load("arm"), gravity=(1, 2, 3)))
+
+    assert there.name == "arm"
+    assert there.gravity.linear.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("floating", [True, False])
+def test_pinocchios_own_samples_are_read(floating):
+    build = pin.buildSampleModelHumanoid if floating else pin.buildSampleModelManipulator
+    theirs = build()
+    kd = lw.KinDyn(from_pinocchio(theirs), floating=floating, gravity=theirs.gravity.linear)
+
+    Both(kd, theirs, Conventions(kd, theirs)).assert_same(kd.model.frame_names, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "kind", ["SphericalZYX", "Translation", "Universal", "Composite", "Ellipsoid"]
+)
+def test_a_kind_without_counterpart_is_named(kind):
+    joint = getattr(pin, f"JointModel{kind}")()
+    if kind == "Composite":
+        joint.addJoint(pin.JointModelRX())
+    if kind == "Universal":
+        joint = pin.JointModelUniversal(np.array([1.0, 0, 0]), np.array([0, 1.0, 0]))
+    theirs = pin.Model()
+    theirs.addJoint(0, joint, pin.SE3.Identity(), "wrist")
+
+    text = f"joint 'wrist': JointModel{kind} has no counterpart in linkwork"
+    with pytest.raises(lw.ModelError, match=text):
+        from_pinocchio(theirs)
+
+
+def test_a_helical_joint_that_mimics_is_refused():
+    builder = lw.ModelBuilder("screw")
+    for name in "abc":
+        builder.add_link(name)
+    builder.add_joint("j", "revolute", "a", "b")
+    builder.add_joint("k", "helical", "b", "c", pitch=0.1, mimic=lw.Mimic(joint="j"))
+    text = "joint 'k': a helical joint that mimics another has no counterpart in Pinocchio"
+    with pytest.raises(lw.ModelError, match=text):
+        to_pinocchio(builder.build())
+
+
+def test_a_leader_beyond_the_joint_that_mimics_it_is_refused():
+    builder = lw.ModelBuilder("r")
+    for name in "abc":
+        builder.add_link(name)
+    builder.add_joint("j", "revolute", "a", "b", mimic=lw.Mimic(joint="k"))
+    builder.add_joint("k", "revolute", "b", "c")
+    with pytest.raises(lw.ModelError, match="joint 'j': mimics 'k', which lies beyond it"):
+        to_pinocchio(builder.build())
+
+
+def test_something_else_is_no_model():
+    with pytest.raises(lw.ArgumentError, match="robot: expected a Model or a KinDyn, got 'arm'"):
+        to_pinocchio("arm")
+    with pytest.raises(lw.ArgumentError, match=r"expected a pinocchio.Model, got 'arm'"):
+        from_pinocchio("arm")
+
+
+def test_without_pinocchio_the_error_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pinocchio", None)
+    text = "Pinocchio is not installed; `pip install pin` installs it"
+    with pytest.raises(ImportError, match=text):
+        to_pinocchio(lw.robots.load("pendulum"))
+
+
+def test_branches_with_leaders_come_first_then_the_alphabet():
+    builder = lw.ModelBuilder("hand")
+    for name in "abcd":
+        builder.add_link(name)
+    builder.add_joint("finger2", "revolute", "a", "c", mimic=lw.Mimic(joint="thumb"))
+    builder.add_joint("finger1", "revolute", "a", "b")
+    builder.add_joint("thumb", "revolute", "a", "d")
+
+    assert joint_order(builder.build(), "a") == ("finger1", "thumb", "finger2")
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("massless", [False, True])
+def test_counts_of_links_and_joints(fixed, massless):
+    """links + 1 = nbodies and joints + 2 = njoints hold without fixed and massless links only."""
+    body = lw.Inertia(1.0, (0, 0, 0), (1, 0, 0, 1, 0, 1))
+    builder = lw.ModelBuilder("three")
+    for name in "abc":
+        builder.add_link(name, inertia=lw.Inertia() if massless and name == "c" else body)
+    builder.add_joint("j", "fixed" if fixed else "revolute", "a", "b")
+    builder.add_joint("k", "revolute", "b", "c")
+    model = builder.build()
+
+    there = to_pinocchio(model)
+
+    assert there.njoints == len(model.joints) + 2 - fixed
+    assert there.nbodies == len(model.links) + 1 - fixed - massless
+    read = pin.buildModelFromXML(lw.dump_urdf(model), pin.JointModelFreeFlyer())
+    assert (read.njoints, read.nbodies) == (there.njoints, there.nbodies)
