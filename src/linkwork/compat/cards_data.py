@@ -26,7 +26,7 @@ LINKWORK = Card(
 
 PINOCCHIO = Card(
     name="pinocchio",
-    version="pin 4.1, checked by tests",
+    version="pin 4.1, most by tests",
     q="[base position (3), base quaternion (4), joints]; only joints without a free-flyer",
     quaternion="x y z w",
     base_velocity="body: axes of the base, at its origin",
@@ -49,7 +49,7 @@ PINOCCHIO = Card(
 
 IDYNTREE = Card(
     name="idyntree",
-    version="idyntree 15.1, checked by tests",
+    version="idyntree 15.1, most by tests",
     q="base pose as a 4 x 4 matrix, and s",
     quaternion="w x y z (Rotation.asQuaternion)",
     base_velocity="mixed (default), body or inertial, a mode of KinDynComputations",
@@ -89,7 +89,7 @@ ADAM = Card(
 
 MUJOCO = Card(
     name="mujoco",
-    version="mujoco 4.0, checked by tests",
+    version="mujoco 4.0, most by tests",
     q="[position (3), quaternion (4)] of a free joint, then the joints",
     quaternion="w x y z",
     base_velocity="linear in the axes of the world, angular in the axes of the body; at its origin",
