@@ -12,6 +12,7 @@
 #include <numpy/arrayobject.h>
 #include <math.h>
 #include <stddef.h>
+#include "_stream.h"
 
 #define MOST_PORTS 128
 #define MOST_AXES 6
@@ -44,6 +45,13 @@ typedef struct {
 
 static size_t item_size(const Call *self) { return self->type == NPY_DOUBLE ? 8 : 4; }
 
+static size_t output_bytes(const Call *self, npy_intp rows)
+{
+    size_t numbers = 0;
+    for (int k = 0; k < self->n_out; k++) numbers += (size_t)self->outs[k].size;
+    return numbers * item_size(self) * (size_t)rows;
+}
+
 /* Whether the quaternions and (cos, sin) pairs of a row have norm 1, to rounding. */
 static int row_is_unit(const Call *self, void *const *in)
 {
@@ -75,23 +83,61 @@ static int rows_are_unit(const Call *self, void *const *in, const npy_int64 *str
     return 1;
 }
 
-/* Run without the GIL. Faster functions may be taken over meanwhile; the old ones stay until done. */
+/* Where each input and output is after some rows. */
+static void step(const Call *self, void *const *in, void *const *out, const npy_int64 *stride,
+                 npy_intp rows, void **in_next, void **out_next)
+{
+    size_t item = item_size(self);
+    for (int k = 0; k < self->n_in; k++)
+        in_next[k] = (char *)in[k] + (size_t)(rows * stride[k]) * item;
+    for (int k = 0; k < self->n_out; k++)
+        out_next[k] = (char *)out[k] + (size_t)(rows * self->outs[k].size) * item;
+}
+
+/* Run `many` on blocks of rows by way of a buffer; 0 if there is no memory for it. */
+static int run_streamed(const Call *self, function_t many, void *const *in, void *const *out,
+                        const npy_int64 *stride, npy_intp rows)
+{
+    void *in_at[MOST_PORTS], *out_at[MOST_PORTS], *stage[MOST_PORTS];
+    size_t item = item_size(self), total = LINE;
+    npy_intp block = (npy_intp)(STAGE_BYTES / output_bytes(self, 1)) / self->width * self->width;
+    if (block < self->width) block = self->width;
+    for (int k = 0; k < self->n_out; k++)
+        total += whole_lines((size_t)(block * self->outs[k].size) * item);
+    char *buffer = malloc(total);
+    if (!buffer) return 0;
+    char *at = (char *)whole_lines((uintptr_t)buffer);
+    for (int k = 0; k < self->n_out; k++) {
+        stage[k] = at;
+        at += whole_lines((size_t)(block * self->outs[k].size) * item);
+    }
+    for (npy_intp row = 0; row < rows; row += block) {
+        if (block > rows - row) block = rows - row;
+        step(self, in, out, stride, row, in_at, out_at);
+        many(in_at, stage, stride, block);
+        for (int k = 0; k < self->n_out; k++)
+            stream_copy(out_at[k], stage[k], (size_t)(block * self->outs[k].size) * item);
+    }
+    stream_end();
+    free(buffer);
+    return 1;
+}
+
+/* Run without the GIL. Faster functions may be taken over meanwhile; the old ones stay until done.
+   Of results that are this large in all, `bytes`, some go past the caches. */
 static void run(const Call *self, void *const *in, void *const *out, const npy_int64 *stride,
-                npy_intp rows)
+                npy_intp rows, size_t bytes)
 {
     function_t one = self->one, many = self->many;
     npy_intp whole = many ? rows - rows % self->width : 0;
     PyObject *keep = self->keep;
     Py_XINCREF(keep);
     Py_BEGIN_ALLOW_THREADS
-    if (whole) many(in, out, stride, whole);
+    if (whole && !(bytes > STREAM_BYTES && run_streamed(self, many, in, out, stride, whole)))
+        many(in, out, stride, whole);
     if (rows > whole) {
         void *in_rest[MOST_PORTS], *out_rest[MOST_PORTS];
-        size_t item = item_size(self);
-        for (int k = 0; k < self->n_in; k++)
-            in_rest[k] = (char *)in[k] + (size_t)(whole * stride[k]) * item;
-        for (int k = 0; k < self->n_out; k++)
-            out_rest[k] = (char *)out[k] + (size_t)(whole * self->outs[k].size) * item;
+        step(self, in, out, stride, whole, in_rest, out_rest);
         one(in_rest, out_rest, stride, rows - whole);
     }
     Py_END_ALLOW_THREADS
@@ -202,7 +248,7 @@ static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t n
     if (rows < 0) {
         self->one(in, out, stride, 1);
     } else {
-        run(self, in, out, stride, rows);
+        run(self, in, out, stride, rows, output_bytes(self, rows));
     }
     if (self->finite && !all_finite(self, out, rows < 0 ? 1 : rows)) {
         Py_DECREF(result);
@@ -259,7 +305,7 @@ static PyObject *call_rows(PyObject *callable, PyObject *args)
     Py_ssize_t start, stop;
     void *in[MOST_PORTS], *out[MOST_PORTS];
     npy_int64 stride[MOST_PORTS];
-    size_t item = item_size(self);
+    size_t item = item_size(self), bytes = 0;
     if (!PyArg_ParseTuple(args, "O!O!O!nn", &PyTuple_Type, &inputs, &PyTuple_Type, &strides,
                           &PyTuple_Type, &outputs, &start, &stop))
         return NULL;
@@ -280,8 +326,9 @@ static PyObject *call_rows(PyObject *callable, PyObject *args)
         }
         out[k] = (char *)PyArray_DATA((PyArrayObject *)array)
                  + (size_t)(start * self->outs[k].size) * item;
+        bytes += (size_t)PyArray_NBYTES((PyArrayObject *)array);
     }
-    run(self, in, out, stride, stop - start);
+    run(self, in, out, stride, stop - start, bytes);
     Py_RETURN_NONE;
 }
 

@@ -1,0 +1,58 @@
+"""Results too large for caches take another way to memory, and must arrive all the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+
+STREAMED = 8 << 20  # bytes; as in _stream.h
+
+
+@pytest.fixture(scope="module", params=[np.float64, np.float32])
+def kernel(request):
+    """Two outputs, one of an odd number of entries."""
+
+    @lw.compile(x=(3,), dtype=request.param)
+    def outer(x):
+        both = np.concatenate([x, 2 * x, x * x])
+        return both[:, None] * both, np.concatenate([both, x[:2]])
+
+    outer.warmup()
+    return outer
+
+
+def expected_of(x):
+    both = np.concatenate([x, 2 * x, x * x], axis=-1)
+    return both[..., :, None] * both[..., None, :], np.concatenate([both, x[..., :2]], axis=-1)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("more", [0, 1, 3, 6])
+@pytest.mark.parametrize("offset", [0, 1, 3, 5])
+def test_streamed_rows_are_the_rows(kernel, threads, more, offset):
+    """Whatever the address of the array, and however many rows are left over."""
+    dtype = kernel.dtype
+    n = STREAMED // (81 * dtype.itemsize) + 64 + more
+    x = np.random.default_rng(0).uniform(1, 2, size=(n, 3)).astype(dtype)
+    guard = np.full(n * 81 + 20, -7.0, dtype)
+    out = guard[offset : offset + n * 81].reshape(n, 9, 9), np.empty((n, 11), dtype)
+
+    kernel(x, out=out, threads=threads)
+
+    for found, expected in zip(out, expected_of(x), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=8 * np.finfo(dtype).eps)
+    assert np.all(guard[:offset] == -7.0)
+    assert np.all(guard[offset + n * 81 :] == -7.0)
+
+
+def test_a_large_batch_gives_the_numbers_of_a_small_one():
+    kd = lw.KinDyn(lw.robots.load("humanoid"))
+    kd.warmup("mass_matrix")
+    n = (STREAMED // (8 * kd.nv * kd.nv) // 96 + 1) * 96
+    q = kd.random(n, seed=0)
+    large = kd.mass_matrix(q)
+    for start in range(0, n, 96):
+        # whole blocks of lanes, so that rounding is the same too
+        assert np.array_equal(large[start : start + 96], kd.mass_matrix(q[start : start + 96]))
