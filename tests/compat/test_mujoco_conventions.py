@@ -255,3 +255,10 @@ def test_floating_joint_with_a_mount_is_refused():
     assert refusal(replace(model, joints=tuple(joints)), mj) == (
         "joint 'fb': has mounts here, but a free joint of MuJoCo has none"
     )
+
+
+def test_a_world_where_nothing_moves_has_empty_vectors():
+    mj = compiled(f'<mujoco><worldbody><body name="a">{BALL}</body></worldbody></mujoco>')
+    to = Conventions(kindyn_from_mjmodel(mj), mj)
+
+    assert (to.qpos([]).shape, to.qvel(np.zeros((3, 0)), []).shape) == ((0,), (3, 0))
