@@ -1,0 +1,128 @@
+"""Load a robot as iDynTree does: in its order, its frames, and with joints that mimic none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+
+from numpy.typing import ArrayLike
+
+import linkwork.model.model as described
+from linkwork.compat.idyntree.model import Model
+from linkwork.compat.idyntree.order import as_in_idyntree
+from linkwork.compat.idyntree.reduction import reduced_model
+from linkwork.compat.idyntree.sensors import with_sensor_frames
+from linkwork.errors import ArgumentError, LinkworkError, shown
+from linkwork.io.load import load
+
+Positions = Mapping[str, ArrayLike]
+
+
+class ModelLoader:
+    """Loads robots, and holds the one loaded last.
+
+    `filetype` is taken and not used: the text says itself what it is, URDF or MJCF.
+    """
+
+    def __init__(self) -> None:
+        self._model: Model | None = None
+
+    def isValid(self) -> bool:
+        """Whether there is a robot."""
+        return self._model is not None
+
+    def model(self) -> Model:
+        """The robot loaded last."""
+        if self._model is None:
+            raise LinkworkError("no robot yet; loadModelFromFile or another of its kind loads one")
+        return self._model
+
+    def loadModelFromFile(
+        self, filename: str | PathLike[str], filetype: str = "", packageDirs: Iterable[str] = ()
+    ) -> bool:
+        """Load the robot of a file.
+
+        Raises:
+            LinkworkError: it cannot be read, or holds no robot.
+        """
+        del filetype
+        self._model = Model(_loaded(filename, packageDirs))
+        return True
+
+    def loadModelFromString(
+        self, text: str, filetype: str = "", packageDirs: Iterable[str] = ()
+    ) -> bool:
+        """Load the robot of a text."""
+        del filetype
+        self._model = Model(_loaded(text.encode(), packageDirs))
+        return True
+
+    def loadReducedModelFromFile(
+        self,
+        filename: str | PathLike[str],
+        consideredJoints: Sequence[str],
+        removedJointPositions: Positions | str | None = None,
+        filetype: str | Iterable[str] = "",
+        packageDirs: Iterable[str] = (),
+    ) -> bool:
+        """Load the robot of a file, with some of its joints only; see `reduced_model`.
+
+        The positions of the other joints may be left out, so that the file type comes in their
+        place.
+        """
+        positions, packages = _sorted_out(removedJointPositions, filetype, packageDirs)
+        return self._reduce(_loaded(filename, packages), consideredJoints, positions)
+
+    def loadReducedModelFromString(
+        self,
+        text: str,
+        consideredJoints: Sequence[str],
+        removedJointPositions: Positions | str | None = None,
+        filetype: str | Iterable[str] = "",
+        packageDirs: Iterable[str] = (),
+    ) -> bool:
+        """Load the robot of a text, with some of its joints only; see `reduced_model`."""
+        positions, packages = _sorted_out(removedJointPositions, filetype, packageDirs)
+        return self._reduce(_loaded(text.encode(), packages), consideredJoints, positions)
+
+    def loadReducedModelFromFullModel(
+        self,
+        fullModel: Model,
+        consideredJoints: Sequence[str],
+        removedJointPositions: Positions | str | None = None,
+        filetype: str = "",
+    ) -> bool:
+        """Take a robot, with some of its joints only; see `reduced_model`."""
+        if not isinstance(fullModel, Model):
+            raise ArgumentError(f"fullModel: expected a Model, got {shown(fullModel)}")
+        positions, _ = _sorted_out(removedJointPositions, filetype, ())
+        base = fullModel.getLinkName(fullModel.getDefaultBaseLink())
+        return self._reduce(fullModel.robot, consideredJoints, positions, base)
+
+    def _reduce(
+        self,
+        robot: described.Model,
+        joints: Sequence[str],
+        positions: Positions,
+        base: str | None = None,
+    ) -> bool:
+        base = base or robot.default_base
+        self._model = Model(reduced_model(robot, base, joints, positions), base)
+        return True
+
+
+def _loaded(source: str | bytes | PathLike[str], packages: Iterable[str]) -> described.Model:
+    robot = as_in_idyntree(load(source, mimic=False, package_dirs=packages))
+    return with_sensor_frames(robot, source)
+
+
+def _sorted_out(
+    positions: Positions | str | None, filetype: str | Iterable[str], packages: Iterable[str]
+) -> tuple[Positions, Iterable[str]]:
+    """The positions and folders, also where the positions were left out."""
+    if positions is None or isinstance(positions, str):
+        return {}, packages if isinstance(filetype, str) else filetype
+    if not isinstance(positions, Mapping):
+        text = f"removedJointPositions: expected positions by name, got {shown(positions)}"
+        raise ArgumentError(text)
+    return positions, packages

@@ -1,0 +1,243 @@
+"""The robot, the way it is seen, and its state, behind `KinDynComputations`.
+
+State      pose and velocity of the base, joint positions and velocities, gravity in the world
+Before     `setRobotState`: the base at the world's origin, everything else 0, gravity too
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+import linkwork.model.model as described
+from linkwork.algorithms.base import Representation
+from linkwork.arrays import Array
+from linkwork.compat.idyntree.arrays import Transform, Twist, Vector3, VectorDynSize, made
+from linkwork.compat.idyntree.model import Model, at
+from linkwork.compat.idyntree.outputs import give, give_vector, write
+from linkwork.errors import ArgumentError, LinkworkError, ShapeError, ValueRangeError, shown
+from linkwork.kindyn import KinDyn
+from linkwork.model.pose import as_floats, as_pose
+from linkwork.spatial import quat
+
+INERTIAL_FIXED_REPRESENTATION = 0
+BODY_FIXED_REPRESENTATION = 1
+MIXED_REPRESENTATION = 2
+_REPRESENTATIONS: tuple[Representation, ...] = ("inertial", "body", "mixed")
+
+
+class StateMethods:
+    """Loading a robot, choosing how it is seen, and setting its state."""
+
+    def __init__(self) -> None:
+        self._model: Model | None = None
+        self._base = ""
+        self._representation = MIXED_REPRESENTATION
+        self._known: dict[tuple[str, int], KinDyn] = {}
+        self._place, self._base_velocity = np.eye(4), np.zeros(6)
+        self._s, self._sd, self._gravity = np.zeros(0), np.zeros(0), np.zeros(3)
+        self._q = np.zeros(0)
+
+    def loadRobotModel(self, model: Model) -> bool:
+        """Take a robot; its state is forgotten, and its base the default one."""
+        if not isinstance(model, Model):
+            raise ArgumentError(f"model: expected a Model, got {shown(model)}")
+        self._model = model.copy()
+        self._base = model.getLinkName(model.getDefaultBaseLink())
+        self._known = {}
+        self._put(
+            np.eye(4),
+            np.concatenate([[], *(joint.motion.rest for joint in model.robot.joints if joint.nq)]),
+            np.zeros(6),
+            np.zeros(model.getNrOfDOFs()),
+            np.zeros(3),
+        )
+        return True
+
+    def isValid(self) -> bool:
+        """Whether there is a robot."""
+        return self._model is not None
+
+    def model(self) -> Model:
+        """The robot."""
+        if self._model is None:
+            raise LinkworkError("no robot yet; loadRobotModel takes one")
+        return self._model
+
+    getRobotModel = model
+
+    def getNrOfDegreesOfFreedom(self) -> int:
+        """Length of the joint velocities."""
+        return self.model().getNrOfDOFs()
+
+    def getNrOfLinks(self) -> int:
+        """How many links there are."""
+        return self.model().getNrOfLinks()
+
+    def getNrOfFrames(self) -> int:
+        """How many frames there are, those of the links too."""
+        return self.model().getNrOfFrames()
+
+    def getFrameIndex(self, name: str) -> int:
+        """Index of a frame."""
+        return self.model().getFrameIndex(name)
+
+    def getFrameName(self, frame: int) -> str:
+        """Name of a frame."""
+        return self.model().getFrameName(frame)
+
+    def getDescriptionOfDegreeOfFreedom(self, dof: int) -> str:
+        """Name of the joint that a velocity coordinate belongs to."""
+        names = [joint.name for joint in self._robot.joints for _ in range(joint.nv)]
+        return at("degree of freedom", names, dof)
+
+    def getDescriptionOfDegreesOfFreedom(self) -> str:
+        """Names of the joints, one in a line, in the order of the joint velocities."""
+        names = [joint.name for joint in self._robot.joints for _ in range(joint.nv)]
+        return "".join(f"DOF Index: {n} Name: {name}\n" for n, name in enumerate(names))
+
+    def getFloatingBase(self) -> str:
+        """Name of the base."""
+        self.model()
+        return self._base
+
+    def setFloatingBase(self, name: str) -> bool:
+        """Take another link or frame as base; the numbers of the state stay what they are."""
+        self._base = self._robot.frame_names[self._robot.frame_index(name)]
+        return True
+
+    def getFrameVelocityRepresentation(self) -> int:
+        """How velocities are written."""
+        return self._representation
+
+    def setFrameVelocityRepresentation(self, representation: int) -> bool:
+        """Say how velocities are written: inertial (0), body (1) or mixed (2)."""
+        if representation not in (0, 1, 2):
+            raise ValueRangeError(
+                f"representation: expected INERTIAL_FIXED_REPRESENTATION (0), "
+                f"BODY_FIXED_REPRESENTATION (1) or MIXED_REPRESENTATION (2), got {representation!r}"
+            )
+        self._representation = int(representation)
+        return True
+
+    def setRobotState(self, *state: ArrayLike) -> bool:
+        """Set the whole state.
+
+        Args:
+            state: either pose of the base (4, 4), joint positions, velocity of the base (6,), joint
+                velocities, gravity (3,); or only joint positions, joint velocities and gravity, and
+                the base stands still at the world's origin.
+        """
+        if len(state) == 3:
+            state = (np.eye(4), state[0], np.zeros(6), state[1], state[2])
+        if len(state) != 5:
+            raise ArgumentError(f"setRobotState: expected 5 or 3 arguments, got {len(state)}")
+        pose, s, velocity, sd, gravity = state
+        self._put(
+            _pose(pose),
+            _taken(s, "joint positions", self.model().getNrOfPosCoords()),
+            _taken(velocity, "base velocity", 6),
+            _taken(sd, "joint velocities", self.model().getNrOfDOFs()),
+            _taken(gravity, "gravity", 3),
+        )
+        return True
+
+    def setJointPos(self, s: ArrayLike) -> bool:
+        """Set the joint positions."""
+        taken = _taken(s, "joint positions", self.model().getNrOfPosCoords())
+        self._put(self._place, taken, self._base_velocity, self._sd, self._gravity)
+        return True
+
+    def setWorldBaseTransform(self, pose: ArrayLike) -> bool:
+        """Set the pose of the base."""
+        self._put(_pose(pose), self._s, self._base_velocity, self._sd, self._gravity)
+        return True
+
+    def getRobotState(self, *out: Any) -> Any:
+        """The state, in the order of `setRobotState`.
+
+        Returns:
+            all five; or True, if there are five or three arrays `out` to write to.
+        """
+        base = (made(Transform, self._place), made(Twist, self._base_velocity))
+        s, sd = self.getJointPos(), self.getJointVel()
+        whole = (base[0], s, base[1], sd, made(Vector3, self._gravity))
+        if not out:
+            return whole
+        if len(out) not in (3, 5):
+            raise ArgumentError(f"getRobotState: expected 5, 3 or no arrays, got {len(out)}")
+        asked = whole if len(out) == 5 else (s, sd, whole[4])
+        for value, array in zip(asked, out, strict=True):
+            write(value, array)
+        return True
+
+    def getWorldBaseTransform(self, out: Any = None) -> Any:
+        """Pose of the base in the world."""
+        return give(self._place, out, Transform)
+
+    def getBaseTwist(self, out: Any = None) -> Any:
+        """Velocity of the base, as it was set."""
+        return give(self._base_velocity, out, Twist)
+
+    def getJointPos(self, out: Any = None) -> Any:
+        """Joint positions."""
+        return give_vector(self._s, out)
+
+    def getJointVel(self, out: Any = None) -> Any:
+        """Joint velocities."""
+        return give_vector(self._sd, out)
+
+    def getModelVel(self, out: Any = None) -> Any:
+        """Velocity of the base, then of the joints."""
+        return give(self._nu, out, VectorDynSize)
+
+    @property
+    def _robot(self) -> described.Model:
+        return self.model().robot
+
+    @property
+    def _kd(self) -> KinDyn:
+        """The robot as it is seen now."""
+        key = (self._base, self._representation)
+        if key not in self._known:
+            velocity = _REPRESENTATIONS[self._representation]
+            self._known[key] = KinDyn(self._robot, self._base, velocity=velocity)
+        return self._known[key]
+
+    @property
+    def _nu(self) -> Array:
+        return np.concatenate([self._base_velocity, self._sd])
+
+    def _put(self, pose: Array, s: Array, velocity: Array, sd: Array, gravity: Array) -> None:
+        """Set the state, all at once or not at all."""
+        self._q = np.concatenate([pose[:3, 3], quat.from_rotation(pose[:3, :3]), s])
+        self._place, self._s, self._base_velocity = pose, s, velocity
+        self._sd, self._gravity = sd, gravity
+
+    def _frame(self, frame: int | str) -> str:
+        """Name of a frame given by name or index."""
+        if isinstance(frame, str):
+            return self._robot.frame_names[self._robot.frame_index(frame)]
+        return self.model().getFrameName(frame)
+
+    def _nu_dot(self, base: ArrayLike, joints: ArrayLike) -> Array:
+        dofs = self.model().getNrOfDOFs()
+        return np.concatenate(
+            [_taken(base, "base acceleration", 6), _taken(joints, "joint accelerations", dofs)]
+        )
+
+
+def _taken(value: ArrayLike, what: str, size: int) -> Array:
+    """A copy of the numbers of a vector, which may also be a row or a column."""
+    numbers = np.array(as_floats(value, what), subok=False)
+    if numbers.shape not in ((size,), (size, 1), (1, size)):
+        raise ShapeError(f"{what}: expected {(size,)}, got {numbers.shape}")
+    return numbers.reshape(size)
+
+
+def _pose(value: ArrayLike) -> Array:
+    numbers = np.array(as_floats(value, "base pose"), subok=False)
+    as_pose(numbers, "base pose")  # refuses what is no pose
+    return numbers
