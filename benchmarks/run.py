@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from adam_view import adam
 from against_pin import batch, single
 from libraries import libraries
 from peak import operations, peak
@@ -27,6 +28,7 @@ from plots import draw
 from report import Section, markdown
 from scaling import float32, growth, threads
 from startup import startup
+from tick import tick
 from timing import QUICK, Patience
 
 import linkwork as lw
@@ -44,12 +46,14 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "operations": operations,
         "single": lambda: single(patience),
         "batch": lambda: batch(patience),
+        "tick": lambda: tick(patience),
         "threads": lambda: threads(patience),
         "float32": lambda: float32(patience),
         "startup": lambda: startup(2 if quick else 5),
         "peak": lambda: peak(patience),
         "growth": lambda: growth(patience, **sizes),
         "peers": lambda: libraries(patience),
+        "adam": lambda: adam(patience),
     }
 
 

@@ -210,9 +210,13 @@ def _axes_gone(pose: JointPose) -> tuple[list[int], list[int]]:
         plain = tuple(abs(x) if isinstance(x, float) else None for x in vector)
         return units.index(plain) if plain in units else None
 
-    linear = [axis_of(lin) for lin, ang in pose.columns if ang == ZERO]
-    angular = [axis_of(ang) for lin, ang in pose.columns if lin == ZERO]
+    linear = [axis_of(lin) for lin, ang in pose.columns if _is_zero(ang)]
+    angular = [axis_of(ang) for lin, ang in pose.columns if _is_zero(lin)]
     return [k for k in linear if k is not None], [k for k in angular if k is not None]
+
+
+def _is_zero(vector: Vec) -> bool:
+    return all(isinstance(x, float) and x == 0.0 for x in vector)
 
 
 def _moved(inertia: Articulated, pose: JointPose) -> Articulated:

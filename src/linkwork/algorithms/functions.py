@@ -7,6 +7,7 @@ union of what each needs.
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +22,7 @@ from linkwork.arrays import Array
 from linkwork.errors import (
     ArgumentError,
     LinkworkError,
+    LinkworkWarning,
     SingularJointError,
     ValueRangeError,
     name_not_found,
@@ -28,12 +30,13 @@ from linkwork.errors import (
 from linkwork.expr.program import Port, Program, trace
 from linkwork.kernel.arguments import Signature, Unit
 from linkwork.kernel.kernel import Kernel
-from linkwork.model.layout import Layout
+from linkwork.model.layout import BASE_NV, Layout
 
 ORDER = ("q", "any_q", "q_end", "step", "nu", "nu_dot", "tau", "gravity")
 CONFIGURATIONS = ("q", "any_q", "q_end")
 SHOWN = {"any_q": "q"}  # inputs that go by another name in messages
 MOST_UNROLLED = 256  # robots with more moving joints are computed with NumPy
+MOST_STEPS = 250_000  # so are quantities with more operations
 _SOURCES = ("algorithms", "expr", "model", "spatial", "kernel")
 
 
@@ -129,7 +132,6 @@ def build_kernel(
             lambda *arrays: compute(*map(tuple, arrays)), inputs, [port.name for port in outputs]
         )
 
-    n_moving = sum(joint.kind != "fixed" for joint in layout.model.joints)
     text = "|".join((key, repr(tuple(specs)), repr(inputs), _source_digest()))
     checks = [_CHECKS[spec.name] for spec in specs if spec.name in _CHECKS]
     return Kernel(
@@ -137,10 +139,35 @@ def build_kernel(
         program,
         key=hashlib.sha256(text.encode()).hexdigest(),
         dtype=dtype,
-        plain=_flat(compute) if n_moving > MOST_UNROLLED else None,
+        plain=_flat(compute) if _is_too_long(setting, layout, specs) else None,
         check_input=_finite_check(layout) if check else None,
         check_result=_result_check(checks[0], setting, layout) if checks else None,
     )
+
+
+def _is_too_long(setting: Callable[[], Setting], layout: Layout, specs: Sequence[Spec]) -> bool:
+    """Whether a program would have too many steps to be compiled."""
+    n_moving = sum(joint.kind != "fixed" for joint in layout.model.joints)
+    if n_moving > MOST_UNROLLED:
+        return True
+    n_bodies = max(n_moving, len(layout.model.links))
+    worst = max(spec.quantity.per_pair for spec in specs) * n_bodies * (n_moving + BASE_NV)
+    if worst <= MOST_STEPS:
+        return False
+    skeleton = setting().skeleton
+    moved_by = [BASE_NV * layout.floating]  # how many coordinates move each body
+    for body in skeleton.bodies[1:]:
+        moved_by.append(moved_by[body.parent] + len(body.nu))
+    of_bodies = sum(moved_by)
+    of_links = sum(moved_by[body] for body, _, _ in skeleton.frames[: len(layout.model.links)])
+    for spec in specs:
+        pairs = of_links if spec.name == "regressor" else of_bodies
+        steps = spec.quantity.per_pair * pairs
+        if steps > MOST_STEPS:
+            text = f"{layout.model.name}: {spec.name} has about {steps:,} operations, too many to"
+            warnings.warn(LinkworkWarning(f"{text} compile; NumPy computes instead"), stacklevel=5)
+            return True
+    return False
 
 
 def _flat(compute: Callable[..., tuple[Array, ...]]) -> Callable[..., Sequence[Any]]:

@@ -52,6 +52,7 @@ class Quantity:
     compute: Callable[..., Any]  # (setting, values, *places of the frames)
     frames: tuple[str, ...] = ()  # what the frames are that it needs
     of_many: bool = False  # whether it takes any number of frames, and gives a row for each
+    per_pair: int = 0  # operations for each pair of a body and a coordinate that moves it
 
     @property
     def of_frame(self) -> bool:
@@ -240,9 +241,9 @@ QUANTITIES: dict[str, Quantity] = {
         _relative_jacobian_at,
         (*_PAIR, "origin", "axes"),
     ),
-    "mass_matrix": Quantity(_Q, _square, _mass_matrix),
-    "mass_matrix_dot": Quantity(_Q_NU, _square, _of(coriolis.mass_matrix_dot, *_Q_NU)),
-    "coriolis_matrix": Quantity(_Q_NU, _square, _of(coriolis.coriolis_matrix, *_Q_NU)),
+    "mass_matrix": Quantity(_Q, _square, _mass_matrix, per_pair=21),
+    "mass_matrix_dot": Quantity(_Q_NU, _square, _of(coriolis.mass_matrix_dot, *_Q_NU), per_pair=60),
+    "coriolis_matrix": Quantity(_Q_NU, _square, _of(coriolis.coriolis_matrix, *_Q_NU), per_pair=60),
     "inverse_dynamics": Quantity(_ALL, _by_nv(), _inverse),
     "bias_force": Quantity(_Q_NU, _by_nv(), lambda at, v: _inverse(at, v, nu_dot=False)),
     "coriolis_force": Quantity(
@@ -253,7 +254,10 @@ QUANTITIES: dict[str, Quantity] = {
     "forward_dynamics": Quantity(("q", "nu", "tau"), _by_nv(), _forward),
     "joint_wrenches": Quantity(_ALL, lambda layout: (len(layout.model.joints), 6), _joint_wrenches),
     "regressor": Quantity(
-        _ALL, lambda layout: (layout.nv, PER_LINK * len(layout.model.links)), _regressor
+        _ALL,
+        lambda layout: (layout.nv, PER_LINK * len(layout.model.links)),
+        _regressor,
+        per_pair=90,
     ),
     "com": Quantity(_Q, _THREE, lambda at, v: centroidal.com(at.skeleton, v["q"])),
     "com_velocity": Quantity(_Q_NU, _THREE, _of(centroidal.com_velocity, *_Q_NU)),
