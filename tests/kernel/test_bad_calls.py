@@ -9,7 +9,7 @@ import linkwork as lw
 from kernel_helpers import floater, motion, one_link, pendulum, with_frames
 from linkwork.algorithms.quantities import QUANTITIES
 
-# R1: sizes.
+# Sizes.
 
 
 @pytest.mark.parametrize("size", [0, 1, 8, 10, 17])
@@ -45,7 +45,7 @@ def test_batch_axes_that_do_not_fit_each_other_are_refused_with_each(kd):
     assert str(caught.value) == "batch axes do not fit each other: q (3,), nu (2,)"
 
 
-# R12: a row or a column.
+# A row or a column.
 
 
 def test_one_row_of_two_axes_is_a_batch_of_one(kd):
@@ -66,7 +66,7 @@ def test_a_column_of_a_robot_with_one_joint_is_a_batch():
     assert arm.mass_matrix(np.zeros((4, 1))).shape == (4, 1, 1)
 
 
-# R7, R8: frames.
+# Frames.
 
 
 def test_an_unknown_frame_is_a_key_error_with_the_nearest_names(kd):
@@ -109,7 +109,7 @@ def test_no_frames_give_no_transforms(kd):
     assert kd.transforms(kd.neutral(), frames=[]).shape == (0, 4, 4)
 
 
-# R13: wrenches.
+# Wrenches.
 
 
 @pytest.mark.parametrize("wrench", [np.zeros(5), np.zeros(7), np.zeros((6, 1)), 0.0])
@@ -254,7 +254,7 @@ def test_what_is_no_model_is_refused_with_an_error_of_ours(model):
         lw.KinDyn(model)
 
 
-# R18, R23: nothing at all.
+# Nothing at all.
 
 
 @pytest.mark.parametrize("batch", [(0,), (3, 0), (0, 3), (1, 0, 2)])

@@ -8,7 +8,7 @@ import pytest
 import linkwork as lw
 from kernel_helpers import BODY, floater, hinge, motion, pendulum
 
-# R3, R4: quaternions.
+# Quaternions.
 
 
 @pytest.mark.parametrize("n", [(), 1, 3, 9, 3000])
@@ -79,7 +79,7 @@ def test_joints_with_numbers_of_norm_1_are_checked_and_normalised_too(kind, size
     assert str(caught.value) == f"q: {owner} has norm 3, not 1 (row 3)"
 
 
-# R6: NaN and infinity.
+# NaN and infinity.
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -175,7 +175,7 @@ def test_check_gives_the_same_numbers(kd):
     )
 
 
-# R25: very large and very small.
+# Very large and very small.
 
 
 @pytest.mark.parametrize("angle", [1e3, 1e6, -1e6, 1e6 + 0.5, 123456.789])
@@ -223,7 +223,7 @@ def test_masses_of_any_size_give_finite_numbers(mass):
     np.testing.assert_allclose(kd.forward_dynamics([0.3], [0.2], tau), [0.1], rtol=1e-9)
 
 
-# R20: singular robots.
+# Singular robots.
 
 NO_RESISTANCE = "joint 'hinge': nothing resists its motion, so it has no acceleration"
 

@@ -8,7 +8,6 @@ Batch any leading axes, broadcast as NumPy does
 from __future__ import annotations
 
 import hashlib
-import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
@@ -24,6 +23,7 @@ from linkwork.algorithms.quantities import QUANTITIES, Setting
 from linkwork.algorithms.skeleton import skeleton_of
 from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, FrozenError, LinkworkWarning, nearest, shown
+from linkwork.kernel.jit import LOCK
 from linkwork.kernel.kernel import Kernel
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
@@ -88,7 +88,6 @@ class KinDynCore:
             check=bool(check),
             joint_dynamics=bool(joint_dynamics),
             _kernels={},
-            _lock=threading.RLock(),
         )
         moving = sum(joint.kind != "fixed" for joint in model.joints)
         if moving > MOST_UNROLLED:
@@ -96,7 +95,6 @@ class KinDynCore:
             warnings.warn(LinkworkWarning(f"{text}; NumPy computes instead"), stacklevel=3)
 
     _kernels: dict[Any, Kernel]
-    _lock: Any
 
     def __setattr__(self, name: str, value: object) -> None:
         text = f"{name}: a KinDyn does not change; `kd.replace(...)` gives another one"
@@ -216,7 +214,10 @@ class KinDynCore:
         self, specs: tuple[Spec, ...], frames: tuple[str, ...] = (), *, with_gravity: bool = False
     ) -> Kernel:
         key: Any = (specs, frames, with_gravity) if frames or with_gravity else specs
-        with self._lock:
+        found = self._kernels.get(key)
+        if found is not None:
+            return found
+        with LOCK:  # which is not left locked in a forked child
             if key not in self._kernels:
                 for frame in (*frames, *(name for spec in specs for name in spec.frames)):
                     self.model.frame_index(frame)

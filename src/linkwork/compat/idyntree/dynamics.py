@@ -74,7 +74,7 @@ class DynamicsMethods(StateMethods):
     ) -> Any:
         """The same, and the wrench on each link by the one from which it is reached.
 
-        That on the base is the wrench of the generalized forces.
+        That on the base is 0, as nothing holds it.
 
         Returns:
             forces and (links, 6) wrenches; or True, if there are two arrays to write to.
@@ -84,7 +84,7 @@ class DynamicsMethods(StateMethods):
         state, g = (self._q, self._nu, nu_dot), self._gravity
         tau = self._kd.inverse_dynamics(*state, wrenches=wrenches, gravity=g)
         through = self._kd.joint_wrenches(*state, wrenches=wrenches, gravity=g)
-        inside = self._by_link(through, tau[:6])
+        inside = self._by_link(through)
         if out is None and internalWrenches is None:
             return give(tau, None, FreeFloatingGeneralizedTorques), give(inside, None, LinkWrenches)
         write(tau, out)
@@ -126,10 +126,10 @@ class DynamicsMethods(StateMethods):
             raise ShapeError(text)
         return dict(zip(self._robot.link_names, numbers, strict=True)) if numbers.any() else None
 
-    def _by_link(self, through_joints: Array, on_base: Array) -> Array:
+    def _by_link(self, through_joints: Array) -> Array:
         """Wrenches through joints in the order of the links they act on."""
         robot, found = self._robot, np.zeros((self.getNrOfLinks(), 6))
         for link, _, joint in walk(robot, robot.frame(self._base).link):
-            at = robot.link_index(link)
-            found[at] = through_joints[robot.joint_index(joint.name)] if joint else on_base
+            if joint:
+                found[robot.link_index(link)] = through_joints[robot.joint_index(joint.name)]
         return found

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.compat.idyntree.arrays import Matrix4x4, Transform, Twist, Vector6, made
 from linkwork.compat.idyntree.outputs import give, give_matrix
+from linkwork.compat.idyntree.patterns import floating_pattern, relative_pattern
 from linkwork.compat.idyntree.state import StateMethods
 
 
@@ -107,11 +108,11 @@ class FrameMethods(StateMethods):
 
     def getFrameFreeFloatingJacobianSparsityPattern(self, frame: int | str, out: Any = None) -> Any:
         """1 where the Jacobian of a frame may be other than 0, (6, 6 + n)."""
-        return give_matrix(self._kd.jacobian_sparsity(self._frame(frame)).astype(float), out)
+        return give_matrix(floating_pattern(self._robot, self._base, self._frame(frame)), out)
 
     def getRelativeJacobianSparsityPattern(
         self, reference: int | str, frame: int | str, out: Any = None
     ) -> Any:
         """1 where the relative Jacobian may be other than 0, (6, n)."""
         names = self._frame(reference), self._frame(frame)
-        return give_matrix(self._kd.relative_jacobian_sparsity(*names).astype(float), out)
+        return give_matrix(relative_pattern(self._robot, *names), out)
