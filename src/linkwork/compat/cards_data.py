@@ -110,7 +110,7 @@ MUJOCO = Card(
 
 DRAKE = Card(
     name="drake",
-    version="MultibodyPlant, from its documentation",
+    version="MultibodyPlant of 1.51",
     q="[quaternion (4), position (3)] of a floating body, then the joints",
     quaternion="w x y z",
     base_velocity="mixed, but angular first: axes of the world, at the origin of the body",
@@ -123,7 +123,8 @@ DRAKE = Card(
     continuous="one angle without limits",
     mimic="a coupler constraint of the discrete solver; both joints stay in q",
     fixed_joints="weld joints; the bodies stay",
-    gravity="gravity_field(): (0, 0, -9.81)",
+    gravity="gravity_field(): (0, 0, -9.81); CalcInverseDynamics leaves it out, "
+    "CalcGravityGeneralizedForces is -gravity_force",
     inertia="SpatialInertia: mass, CoM, and unit inertia about the origin of the body",
     wrench="ExternallyAppliedSpatialForce: [torque; force] at a point of the body, axes of the "
     "world",
