@@ -1,0 +1,60 @@
+"""MuJoCo models in adam's clothes: the root, the joints that move, and where bodies are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from adam_helpers import State, quietly
+from linkwork.compat.adam import KinDynComputations
+from models_for_tests import assert_close
+
+mujoco = pytest.importorskip("mujoco")
+
+ARM = """<mujoco model="arm"><compiler angle="radian"/><worldbody>
+  <body name="trunk" pos="0 0 1">{free}<geom type="box" size=".1 .1 .1" mass="2"/>
+    <body name="upper" pos="0.1 0 0.2"><joint name="shoulder" axis="0 1 0" pos="0 0 -0.1"/>
+      <geom type="box" size=".05 .05 .2" mass="1"/><site name="mark" pos="0 0 .2"/>
+      <body name="lower" pos="0 0 0.4"><joint name="slide" type="slide" axis="0 0 1"/>
+        <geom type="box" size=".05 .05 .1" mass=".5"/></body></body></body>
+  </worldbody><actuator><motor name="drive" joint="slide"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("free", ["<freejoint/>", "", '<joint name="hinge" axis="0 0 1"/>'])
+def test_a_mujoco_model_has_its_one_body_as_the_root(free):
+    mj = mujoco.MjModel.from_xml_string(ARM.format(free=free))
+    kd = quietly(KinDynComputations.from_mujoco_model, mj)
+    assert kd.root_link == "trunk"
+    assert kd.model.actuated_joints == ["shoulder", "slide"]
+    assert list(kd.model.links) == ["trunk", "upper", "lower"]
+    assert list(kd.model.frames) == ["mark"]
+    assert_close(kd.get_total_mass(), 3.5)
+    assert quietly(KinDynComputations, mj).NDoF == 2
+
+
+def test_a_mujoco_joint_turns_about_its_anchor():
+    """adam turns the body about another point where the anchor is not its origin."""
+    mj = mujoco.MjModel.from_xml_string(ARM.format(free="<freejoint/>"))
+    kd = quietly(KinDynComputations.from_mujoco_model, mj)
+    data, state = mujoco.MjData(mj), State(2)
+    wxyz = np.zeros(4)
+    mujoco.mju_mat2Quat(wxyz, state.H[:3, :3].ravel())
+    data.qpos[:] = np.concatenate([state.H[:3, 3], wxyz, state.s])
+    mujoco.mj_kinematics(mj, data)
+    for body in ("trunk", "upper", "lower"):
+        pose = kd.forward_kinematics(body, state.H, state.s)
+        assert_close(pose[:3, 3], data.body(body).xpos, 1e-12)
+        assert_close(pose[:3, :3], data.body(body).xmat.reshape(3, 3), 1e-12)
+
+
+def test_actuators_tell_which_joints_move():
+    mj = mujoco.MjModel.from_xml_string(ARM.format(free="<freejoint/>"))
+    kd = quietly(KinDynComputations.from_mujoco_model, mj, use_mujoco_actuators=True)
+    assert kd.model.actuated_joints == ["slide"]
+
+
+def test_a_mujoco_model_of_several_robots_is_refused():
+    two = ARM.replace("</worldbody>", '<body name="ball"><geom size=".1"/></body></worldbody>')
+    mj = mujoco.MjModel.from_xml_string(two.format(free=""))
+    with pytest.raises(ValueError, match=r"^expected one top-level body as the root, found trunk"):
+        quietly(KinDynComputations, mj)
