@@ -8,7 +8,6 @@ setup(
         Extension(
             "linkwork.kernel._call",
             ["src/linkwork/kernel/_call.c"],
-            depends=["src/linkwork/kernel/_stream.h"],
             include_dirs=[numpy.get_include()],
             optional=True,
         )

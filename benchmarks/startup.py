@@ -46,7 +46,8 @@ print(json.dumps({"first": elapsed}))
 _COMPILE = """
 import json, sys, time
 from robots import TALOS, kindyn_of
-from linkwork.expr.emit_llvm import Lanes, emit_llvm
+from linkwork.expr.emit_llvm import emit_llvm
+from linkwork.expr.lanes import Lanes
 from linkwork.kernel.jit import compiled, this_machine
 kernel, times = kindyn_of(TALOS).function(sys.argv[1]), {}
 lanes = this_machine().lanes

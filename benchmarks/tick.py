@@ -64,10 +64,9 @@ def tick(patience: Patience) -> Section:
         )
         section.data.append({"robot": case.name} | found)
     section.notes += [
-        "mass_matrix, bias_force, jacobian and bias_acceleration of both feet, com_jacobian and"
-        " centroidal_momentum_matrix, all in one call.",
-        "pin: the faster of computeAllTerms and single functions, frame by frame; results stay in"
-        " its own conventions and memory.",
+        "mass_matrix, bias_force, jacobian and bias_acceleration of both feet, com_jacobian, CMM.",
+        "linkwork: all in one call.",
+        "pin: the faster of computeAllTerms and single functions; results stay in its own memory.",
     ]
     return section
 

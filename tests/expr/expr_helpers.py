@@ -8,7 +8,8 @@ import math
 import mpmath as mp
 import numpy as np
 
-from linkwork.expr.emit_llvm import Lanes, emit_llvm
+from linkwork.expr.emit_llvm import emit_llvm
+from linkwork.expr.lanes import Lanes
 from linkwork.expr.node import Op
 from linkwork.expr.program import Port, trace
 from linkwork.kernel.jit import Code, compiled
@@ -52,25 +53,32 @@ def program_for(function, *shapes):
     return trace(function, ports, "out")
 
 
-def run_compiled(program, *inputs, width=1, scalar="double", strides=None):
+def run_compiled(program, *inputs, width=1, scalar="double", strides=None, large=False, offset=0):
     """Run machine code on (rows, size) arrays; gives one (rows, size) array for each output."""
     code = Code(compiled(emit_llvm(program, "f", Lanes(width, scalar))))
     dtype = np.float64 if scalar == "double" else np.float32
     arrays = [np.ascontiguousarray(array, dtype=dtype) for array in inputs]
     rows = max((len(array) for array in arrays), default=width)
     assert rows % width == 0
-    outputs = [np.full((rows + 1, port.size), 77.0, dtype) for port in program.outputs]
+    outputs = [_aligned(rows + 1, port.size, dtype, offset) for port in program.outputs]
     if strides is None:
         strides = [0 if len(array) == 1 else array.shape[1] for array in arrays]
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64)(code.address("f"))
     function(
         (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays)),
         (ctypes.c_void_p * len(outputs))(*(array.ctypes.data for array in outputs)),
-        (ctypes.c_int64 * len(strides))(*strides),
+        (ctypes.c_int64 * (len(strides) + 1))(*strides, large),
         rows,
     )
     assert all((array[-1] == 77.0).all() for array in outputs), "written past the end"
     return [array[:-1] for array in outputs]
+
+
+def _aligned(rows, size, dtype, offset):
+    """An array that begins on a cache line, or some numbers after one."""
+    flat = np.full(rows * size + 64, 77.0, dtype)
+    start = -flat.ctypes.data % 64 // flat.itemsize + offset
+    return flat[start : start + rows * size].reshape(rows, size)
 
 
 def mp_derivative(program, inputs, number, step=1e-20):

@@ -7,7 +7,8 @@ import pytest
 
 from expr.expr_helpers import BINARY, UNARY, program_for, run_compiled
 from linkwork.expr import pieces
-from linkwork.expr.emit_llvm import Lanes, emit_llvm, number
+from linkwork.expr.emit_llvm import emit_llvm
+from linkwork.expr.lanes import Lanes, number
 from linkwork.expr.node import Op
 from linkwork.expr.program import NUMPY_FUNCTIONS
 

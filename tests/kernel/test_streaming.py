@@ -7,25 +7,27 @@ import pytest
 
 import linkwork as lw
 
-STREAMED = 8 << 20  # bytes; as in _stream.h
+STREAMED = 8 << 20  # bytes; as in _call.c
 
 
 @pytest.fixture(scope="module", params=[np.float64, np.float32])
 def kernel(request):
-    """Two outputs, one of an odd number of entries."""
+    """Two large outputs, one of an odd number of entries, and a small one."""
 
     @lw.compile(x=(3,), dtype=request.param)
     def outer(x):
-        both = np.concatenate([x, 2 * x, x * x])
-        return both[:, None] * both, np.concatenate([both, x[:2]])
+        both = np.concatenate([x, 2 * x, x * x, x, x + 1, x[:2]])
+        return both[:16, None] * both[:16], both[:, None] * both, both[:11]
 
     outer.warmup()
     return outer
 
 
 def expected_of(x):
-    both = np.concatenate([x, 2 * x, x * x], axis=-1)
-    return both[..., :, None] * both[..., None, :], np.concatenate([both, x[..., :2]], axis=-1)
+    both = np.concatenate([x, 2 * x, x * x, x, x + 1, x[..., :2]], axis=-1)
+    some = both[..., :16]
+    outer = both[..., :, None] * both[..., None, :]
+    return some[..., :, None] * some[..., None, :], outer, both[..., :11]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -34,17 +36,23 @@ def expected_of(x):
 def test_streamed_rows_are_the_rows(kernel, threads, more, offset):
     """Whatever the address of the array, and however many rows are left over."""
     dtype = kernel.dtype
-    n = STREAMED // (81 * dtype.itemsize) + 64 + more
+    n = STREAMED // (556 * dtype.itemsize) + 64 + more
     x = np.random.default_rng(0).uniform(1, 2, size=(n, 3)).astype(dtype)
-    guard = np.full(n * 81 + 20, -7.0, dtype)
-    out = guard[offset : offset + n * 81].reshape(n, 9, 9), np.empty((n, 11), dtype)
+    guard = np.full(n * 256 + 40, -7.0, dtype)
+    start = -guard.ctypes.data % 64 // dtype.itemsize + offset
+    stop = start + n * 256
+    out = (
+        guard[start:stop].reshape(n, 16, 16),
+        np.empty((n, 17, 17), dtype),
+        np.empty((n, 11), dtype),
+    )
 
     kernel(x, out=out, threads=threads)
 
     for found, expected in zip(out, expected_of(x), strict=True):
         np.testing.assert_allclose(found, expected, rtol=8 * np.finfo(dtype).eps)
-    assert np.all(guard[:offset] == -7.0)
-    assert np.all(guard[offset + n * 81 :] == -7.0)
+    assert np.all(guard[:start] == -7.0)
+    assert np.all(guard[stop:] == -7.0)
 
 
 def test_a_large_batch_gives_the_numbers_of_a_small_one():

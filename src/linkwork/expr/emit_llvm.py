@@ -3,7 +3,8 @@
     void NAME(ptr inputs, ptr outputs, ptr strides, i64 rows)
 
 inputs, outputs   pointers to the first row of each
-strides           numbers from one row of an input to the next; 0 where all rows share one
+strides           numbers from one row of an input to the next, 0 where all rows share one; and one
+                  number more, which is 1 if the outputs are too large for caches, else 0
 rows              a multiple of W; rows of outputs lie one after the other
 
 Lanes are rows, so the body is the same for any W. Numbers are loaded and stored in W x W blocks
@@ -13,12 +14,13 @@ has no redundancy. Operations may be fused and reordered, but NaN stays NaN.
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from linkwork.expr.emit_sincos import sincos_function
+from linkwork.expr.emit_staged import Stage
+from linkwork.expr.lanes import Lanes
 from linkwork.expr.node import Op
 from linkwork.expr.pieces import Piece, pieces_of
 from linkwork.expr.program import Port, Program
@@ -29,42 +31,6 @@ _COMPARE = {Op.LESS: "olt", Op.LESS_EQUAL: "ole"}  # ordered: false for NaN
 _LIBM = {Op.ATAN2: ("atan2", 2), Op.EXP: ("exp", 1), Op.LOG: ("log", 1)}
 
 
-@dataclass(frozen=True, slots=True)
-class Lanes:
-    """How many rows go side by side, and in which type."""
-
-    width: int = 1
-    scalar: str = "double"  # or "float"
-
-    @property
-    def vector(self) -> str:
-        """The LLVM type of one value for all lanes."""
-        return self.scalar if self.width == 1 else f"<{self.width} x {self.scalar}>"
-
-    @property
-    def suffix(self) -> str:
-        """What LLVM appends to the names of its functions for this type."""
-        bits = "f64" if self.scalar == "double" else "f32"
-        return bits if self.width == 1 else f"v{self.width}{bits}"
-
-    def constant(self, value: float) -> str:
-        """A number in all lanes."""
-        text = number(value, self.scalar)
-        if self.width == 1:
-            return text
-        return "<" + ", ".join([f"{self.scalar} {text}"] * self.width) + ">"
-
-
-def number(value: float, scalar: str) -> str:
-    """A number as LLVM writes it: the bits of a double, rounded to the type."""
-    if scalar == "float":
-        try:
-            value = struct.unpack("f", struct.pack("f", value))[0]
-        except OverflowError:  # too large for the type
-            value = math.copysign(math.inf, value)
-    return "0x" + struct.pack(">d", value).hex().upper()
-
-
 def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
     """LLVM IR text of a module with one public function and what it calls."""
     writer = _Writer(program, lanes)
@@ -73,7 +39,7 @@ def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
     parts = [f"define void @{name}({takes}, i64 %rows) {{", *writer.body(pieces), "}"]
     if len(pieces) > 1:
         for number_, piece in enumerate(pieces):
-            given = f"{takes}, ptr %scratch, i64 %row"
+            given = f"{takes}, ptr %scratch, ptr %stage, i64 %row"
             parts += [
                 f"define internal void @piece{number_}({given}) noinline {{",
                 *writer.pointers(),
@@ -81,6 +47,7 @@ def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
                 "  ret void",
                 "}",
             ]
+    parts += writer.stage.tables()
     if writer.uses_sincos:
         parts.append(sincos_function(lanes.vector, lanes.scalar, lanes.suffix, lanes.constant))
     parts += [
@@ -98,22 +65,30 @@ class _Writer:
     libm: set[str] = field(default_factory=set)
     _count: int = 0
 
+    @cached_property
+    def stage(self) -> Stage:
+        """Where the numbers of large outputs wait."""
+        return Stage(self.program, self.lanes, self._new)
+
     def body(self, pieces: Sequence[Piece]) -> Iterator[str]:
         """The function: pointers once, then a loop over blocks of rows."""
         lines = ["entry:", *self.pointers()]
         n_slots = max(piece.n_slots for piece in pieces)
         lines += [
             f"  %scratch = alloca {self.lanes.vector}, i64 {max(n_slots, 1)}, align 64",
+            *self.stage.prepared(),
             "  %some = icmp sgt i64 %rows, 0",
             "  br i1 %some, label %loop, label %end",
             "loop:",
-            "  %row = phi i64 [ 0, %entry ], [ %next, %loop ]",
+            f"  %row = phi i64 [ 0, %entry ], [ %next, %{self.stage.last_label} ]",
         ]
         if len(pieces) == 1:
             lines += self.straight_line(pieces[0])
         else:
-            given = "ptr %in, ptr %out, ptr %stride, ptr %scratch, i64 %row"
+            stage = "%stage" if self.stage.slots else "null"
+            given = f"ptr %in, ptr %out, ptr %stride, ptr %scratch, ptr {stage}, i64 %row"
             lines += [f"  call void @piece{k}({given})" for k in range(len(pieces))]
+        lines += self.stage.written()
         lines += [
             f"  %next = add i64 %row, {self.lanes.width}",
             "  %more = icmp slt i64 %next, %rows",
@@ -156,6 +131,8 @@ class _Writer:
                 if step in piece.kept:
                     yield from self._scratch(piece.kept[step])
                     yield f"  store {self.lanes.vector} {names[step]}, ptr %t{self._count}"
+            if op is not Op.CONST and step in self.stage.slots:
+                yield from self.stage.kept(self.stage.slots[step], names[step])
             while at < len(blocks) and blocks[at][0] <= step:
                 yield from self._store(*blocks[at][1:], names)
                 at += 1
@@ -199,7 +176,7 @@ class _Writer:
             rows = [self._new() for _ in range(width)]
             for lane, row in enumerate(rows):
                 yield from self._load(row, vector, f"%in{port}.{lane}", start)
-            columns, lines = self._transposed(rows)
+            columns, lines = self.lanes.transposed(rows, self._new)
             yield from lines
             for k, column in enumerate(columns):
                 if start + k in used:
@@ -219,18 +196,15 @@ class _Writer:
     def _load(self, value: str, kind: str, pointer: str, start: int) -> Iterator[str]:
         at = self._new()
         yield f"  {at} = getelementptr {self.lanes.scalar}, ptr {pointer}, i64 {start}"
-        yield f"  {value} = load {kind}, ptr {at}, align {self._align}"
-
-    @property
-    def _align(self) -> int:
-        return 8 if self.lanes.scalar == "double" else 4
+        yield f"  {value} = load {kind}, ptr {at}, align {self.lanes.item}"
 
     def _store_blocks(self) -> list[tuple[int, int, int, list[int]]]:
         """(step after which it can be stored, output, place, steps) of each block, in order."""
         blocks: list[tuple[int, int, int, list[int]]] = []
         offset = 0
         for port, shape in enumerate(self.program.outputs):
-            for start in _block_starts(shape.size, self.lanes.width):
+            starts = [] if self.stage.holds(shape) else _block_starts(shape.size, self.lanes.width)
+            for start in starts:
                 end = min(start + self.lanes.width, shape.size)
                 steps = list(self.program.results[offset + start : offset + end])
                 blocks.append((max(steps), port, start, steps))
@@ -243,7 +217,7 @@ class _Writer:
         if width == 1:
             yield from self._store_at(values[0], scalar, f"%out{port}.0", start)
         elif len(values) == width:
-            rows, lines = self._transposed(values)
+            rows, lines = self.lanes.transposed(values, self._new)
             yield from lines
             for lane, row in enumerate(rows):
                 yield from self._store_at(row, vector, f"%out{port}.{lane}", start)
@@ -257,29 +231,7 @@ class _Writer:
     def _store_at(self, value: str, kind: str, pointer: str, start: int) -> Iterator[str]:
         at = self._new()
         yield f"  {at} = getelementptr {self.lanes.scalar}, ptr {pointer}, i64 {start}"
-        yield f"  store {kind} {value}, ptr {at}, align {self._align}"
-
-    def _transposed(self, rows: list[str]) -> tuple[list[str], list[str]]:
-        """Swap rows and columns of a W x W block of registers."""
-        width, vector = self.lanes.width, self.lanes.vector
-        lines: list[str] = []
-        block = 1
-        while block < width:
-            low = [lane if not lane & block else width + lane - block for lane in range(width)]
-            high = [lane + block if not lane & block else width + lane for lane in range(width)]
-            new = list(rows)
-            for k in range(width):
-                if not k & block:
-                    for target, mask in ((k, low), (k + block, high)):
-                        new[target] = self._new()
-                        picks = ", ".join(f"i32 {lane}" for lane in mask)
-                        lines.append(
-                            f"  {new[target]} = shufflevector {vector} {rows[k]}, "
-                            f"{vector} {rows[k + block]}, <{width} x i32> <{picks}>"
-                        )
-            rows = new
-            block *= 2
-        return rows, lines
+        yield f"  store {kind} {value}, ptr {at}, align {self.lanes.item}"
 
     def _step(self, step: int, op: Op, args: list[int], names: list[str]) -> Iterator[str]:
         vector = self.lanes.vector

@@ -12,11 +12,17 @@
 #include <numpy/arrayobject.h>
 #include <math.h>
 #include <stddef.h>
-#include "_stream.h"
+#if defined(__SSE2__) || defined(_M_X64)
+#include <emmintrin.h>
+#define end_of_stream _mm_sfence   /* what went past the caches is there for other threads, too */
+#else
+static void end_of_stream(void) {}
+#endif
 
 #define MOST_PORTS 128
 #define MOST_AXES 6
 #define MOST_UNITS 64
+#define STREAMED_BYTES ((size_t)8 << 20)  /* results larger than this go past the caches */
 
 typedef void (*function_t)(void *const *, void *const *, const npy_int64 *, npy_int64);
 
@@ -94,38 +100,9 @@ static void step(const Call *self, void *const *in, void *const *out, const npy_
         out_next[k] = (char *)out[k] + (size_t)(rows * self->outs[k].size) * item;
 }
 
-/* Run `many` on blocks of rows by way of a buffer; 0 if there is no memory for it. */
-static int run_streamed(const Call *self, function_t many, void *const *in, void *const *out,
-                        const npy_int64 *stride, npy_intp rows)
-{
-    void *in_at[MOST_PORTS], *out_at[MOST_PORTS], *stage[MOST_PORTS];
-    size_t item = item_size(self), total = LINE;
-    npy_intp block = (npy_intp)(STAGE_BYTES / output_bytes(self, 1)) / self->width * self->width;
-    if (block < self->width) block = self->width;
-    for (int k = 0; k < self->n_out; k++)
-        total += whole_lines((size_t)(block * self->outs[k].size) * item);
-    char *buffer = malloc(total);
-    if (!buffer) return 0;
-    char *at = (char *)whole_lines((uintptr_t)buffer);
-    for (int k = 0; k < self->n_out; k++) {
-        stage[k] = at;
-        at += whole_lines((size_t)(block * self->outs[k].size) * item);
-    }
-    for (npy_intp row = 0; row < rows; row += block) {
-        if (block > rows - row) block = rows - row;
-        step(self, in, out, stride, row, in_at, out_at);
-        many(in_at, stage, stride, block);
-        for (int k = 0; k < self->n_out; k++)
-            stream_copy(out_at[k], stage[k], (size_t)(block * self->outs[k].size) * item);
-    }
-    stream_end();
-    free(buffer);
-    return 1;
-}
-
 /* Run without the GIL. Faster functions may be taken over meanwhile; the old ones stay until done.
-   Of results that are this large in all, `bytes`, some go past the caches. */
-static void run(const Call *self, void *const *in, void *const *out, const npy_int64 *stride,
+   There is room for one more stride: whether results of so many bytes in all go past the caches. */
+static void run(const Call *self, void *const *in, void *const *out, npy_int64 *stride,
                 npy_intp rows, size_t bytes)
 {
     function_t one = self->one, many = self->many;
@@ -133,8 +110,9 @@ static void run(const Call *self, void *const *in, void *const *out, const npy_i
     PyObject *keep = self->keep;
     Py_XINCREF(keep);
     Py_BEGIN_ALLOW_THREADS
-    if (whole && !(bytes > STREAM_BYTES && run_streamed(self, many, in, out, stride, whole)))
-        many(in, out, stride, whole);
+    stride[self->n_in] = bytes > STREAMED_BYTES;
+    if (whole) many(in, out, stride, whole);
+    if (stride[self->n_in]) end_of_stream();
     if (rows > whole) {
         void *in_rest[MOST_PORTS], *out_rest[MOST_PORTS];
         step(self, in, out, stride, whole, in_rest, out_rest);
@@ -212,7 +190,7 @@ static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t n
     Call *self = (Call *)callable;
     Py_ssize_t count = PyVectorcall_NARGS(nargsf);
     void *in[MOST_PORTS], *out[MOST_PORTS];
-    npy_int64 stride[MOST_PORTS];
+    npy_int64 stride[MOST_PORTS + 1];
     npy_intp rows = -2;  /* -1: a single row without a batch axis */
     PyObject *given = NULL;  /* the array to write to, if there is one */
     if (!self->one || !self->axes_known || count != self->n_in) goto slow;
@@ -304,7 +282,7 @@ static PyObject *call_rows(PyObject *callable, PyObject *args)
     PyObject *inputs, *strides, *outputs;
     Py_ssize_t start, stop;
     void *in[MOST_PORTS], *out[MOST_PORTS];
-    npy_int64 stride[MOST_PORTS];
+    npy_int64 stride[MOST_PORTS + 1];
     size_t item = item_size(self), bytes = 0;
     if (!PyArg_ParseTuple(args, "O!O!O!nn", &PyTuple_Type, &inputs, &PyTuple_Type, &strides,
                           &PyTuple_Type, &outputs, &start, &stop))
@@ -339,7 +317,7 @@ static PyObject *call_is_unit(PyObject *callable, PyObject *args)
     PyObject *inputs, *strides;
     Py_ssize_t rows;
     void *in[MOST_PORTS];
-    npy_int64 stride[MOST_PORTS];
+    npy_int64 stride[MOST_PORTS + 1];
     if (!PyArg_ParseTuple(args, "O!O!n", &PyTuple_Type, &inputs, &PyTuple_Type, &strides, &rows))
         return NULL;
     if (!self->units_known) Py_RETURN_FALSE;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -140,11 +141,11 @@ def _is_masked(value: Any) -> bool:
 
 
 def _rows(array: Array, own: tuple[int, ...], batch: tuple[int, ...], port: Port) -> Array:
-    if int(np.prod(own)) == 1:
+    if prod(own) == 1:
         return array.reshape(1, port.size)
     if own != batch:
         array = np.ascontiguousarray(np.broadcast_to(array, (*batch, *port.shape)))
-    return array.reshape(int(np.prod(batch)), port.size)
+    return array.reshape(prod(batch), port.size)
 
 
 def normalized(

@@ -68,7 +68,7 @@ class Call:
                 function(
                     (ctypes.c_void_p * len(ins))(*ins),
                     (ctypes.c_void_p * len(outs))(*outs),
-                    (ctypes.c_int64 * len(strides))(*strides),
+                    (ctypes.c_int64 * (len(strides) + 1))(*strides, 0),
                     last - first,
                 )
         del keep

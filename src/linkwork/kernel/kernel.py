@@ -12,6 +12,7 @@ import os
 import weakref
 from collections.abc import Callable, Sequence
 from functools import cache as once
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,8 @@ import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.expr import emit_llvm as printer
-from linkwork.expr.emit_llvm import Lanes, emit_llvm
+from linkwork.expr.emit_llvm import emit_llvm
+from linkwork.expr.lanes import Lanes
 from linkwork.expr.program import Port, Program
 from linkwork.kernel import cache
 from linkwork.kernel.arguments import Signature, as_rows, in_order, normalized, outputs_for
@@ -36,7 +38,9 @@ else:
     except ImportError:  # no compiler when linkwork was installed
         from linkwork.kernel.call_slow import Call
 
-CHUNK_BYTES = 256 * 1024  # what a thread works on at a time, about the size of a second-level cache
+CHUNKS = 8  # a thread works on about so many parts of a batch, one after the other
+FEWEST_ROWS, MOST_ROWS = 64, 16384  # of a part; after each one, an interrupt may land
+CHUNK_BYTES = 256 * 1024  # of a part that NumPy computes
 SHARED_ROWS = 2048  # batches larger than this are shared out over threads
 
 
@@ -115,7 +119,7 @@ class Kernel(Call):
     def _call(self, *args: Any, out: Any = None, threads: int | None = None, **named: Any) -> Any:
         signature = self.signature
         rows, batch = as_rows(signature, in_order(signature, args, named), self.dtype)
-        n = int(np.prod(batch))
+        n = prod(batch)
         strides = tuple(array.shape[1] if array.shape[0] != 1 or n == 1 else 0 for array in rows)
         if not self._is_unit(rows, strides, n):
             rows = normalized(signature, rows, self.dtype)
@@ -244,10 +248,14 @@ class Kernel(Call):
         n: int,
         threads: int | None,
     ) -> None:
-        width = sum(port.size for port in (*self.signature.inputs, *self.signature.outputs))
-        chunk = max(64, CHUNK_BYTES // (max(width, 1) * self.dtype.itemsize) // 64 * 64)
-        run = self._rows if self._plain is None else self._plain_rows
-        workers = thread_count(threads) if n > max(chunk, SHARED_ROWS // 2) else 1
+        workers = thread_count(threads) if n > SHARED_ROWS // 2 else 1
+        if self._plain is None:
+            most = MOST_ROWS if workers == 1 else min(n // (CHUNKS * workers), MOST_ROWS)
+            run = self._rows
+        else:  # each step makes an array of so many rows
+            width = sum(port.size for port in (*self.signature.inputs, *self.signature.outputs))
+            run, most = self._plain_rows, CHUNK_BYTES // (max(width, 1) * self.dtype.itemsize)
+        chunk = max(FEWEST_ROWS, most // FEWEST_ROWS * FEWEST_ROWS)
         share_out(lambda start, stop: run(rows, strides, outputs, start, stop), n, chunk, workers)
 
     def _plain_rows(

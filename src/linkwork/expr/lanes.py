@@ -1,0 +1,84 @@
+"""Several rows side by side: the LLVM types of a value, constants, and transposed blocks."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """How many rows go side by side, and in which type."""
+
+    width: int = 1
+    scalar: str = "double"  # or "float"
+
+    @property
+    def vector(self) -> str:
+        """The LLVM type of one value for all lanes."""
+        return self.scalar if self.width == 1 else f"<{self.width} x {self.scalar}>"
+
+    @property
+    def suffix(self) -> str:
+        """What LLVM appends to the names of its functions for this type."""
+        bits = "f64" if self.scalar == "double" else "f32"
+        return bits if self.width == 1 else f"v{self.width}{bits}"
+
+    @property
+    def item(self) -> int:
+        """Bytes of one number."""
+        return 8 if self.scalar == "double" else 4
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one value for all lanes."""
+        return self.width * self.item
+
+    def constant(self, value: float) -> str:
+        """A number in all lanes."""
+        text = number(value, self.scalar)
+        if self.width == 1:
+            return text
+        return "<" + ", ".join([f"{self.scalar} {text}"] * self.width) + ">"
+
+    def transposed(self, rows: list[str], new: Callable[[], str]) -> tuple[list[str], list[str]]:
+        """Swap rows and columns of a W x W block of registers.
+
+        Args:
+            rows: names of W vectors.
+            new: gives names that are not taken.
+
+        Returns:
+            names of the W vectors that hold the columns, and the lines that make them.
+        """
+        lines: list[str] = []
+        block = 1
+        while block < self.width:
+            each = range(self.width)
+            low = [k if not k & block else self.width + k - block for k in each]
+            high = [k + block if not k & block else self.width + k for k in each]
+            columns = list(rows)
+            for k in each:
+                if not k & block:
+                    for target, mask in ((k, low), (k + block, high)):
+                        columns[target] = new()
+                        picks = ", ".join(f"i32 {lane}" for lane in mask)
+                        lines.append(
+                            f"  {columns[target]} = shufflevector {self.vector} {rows[k]}, "
+                            f"{self.vector} {rows[k + block]}, <{self.width} x i32> <{picks}>"
+                        )
+            rows = columns
+            block *= 2
+        return rows, lines
+
+
+def number(value: float, scalar: str) -> str:
+    """A number as LLVM writes it: the bits of a double, rounded to the type."""
+    if scalar == "float":
+        try:
+            value = struct.unpack("f", struct.pack("f", value))[0]
+        except OverflowError:  # too large for the type
+            value = math.copysign(math.inf, value)
+    return "0x" + struct.pack(">d", value).hex().upper()

@@ -1,0 +1,73 @@
+"""Large outputs, which are written at the end of each turn: every number in its place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from expr.expr_helpers import program_for, run_compiled
+from linkwork.expr import emit_staged, pieces
+from linkwork.expr.emit_llvm import emit_llvm
+from linkwork.expr.lanes import Lanes
+
+LANES = [(2, "double"), (4, "double"), (8, "double"), (4, "float"), (8, "float"), (16, "float")]
+SIZES = [(16, 17), (17, 17), (1, 256), (1, 257)]
+
+
+def outer(shape):
+    """A program whose outputs hold products, facts, inputs and repeated numbers."""
+    rows, columns = shape
+
+    def function(a, b):
+        left = np.resize(np.concatenate([a, b, a * a, [0.0, 1.0, 2.5]]), rows)
+        right = np.resize(np.concatenate([a + 1.0, b, a]), columns)
+        mixed = left[:, None] * right
+        mixed[0, :3] = a
+        mixed[-1, -2:] = 0.0, 7.0
+        return mixed, a * 2.0, mixed.T
+
+    return program_for(function, (3,), (2,))
+
+
+def expected(shape, a, b):
+    rows, columns = shape
+    n = len(a)
+    facts = np.tile([0.0, 1.0, 2.5], (n, 1))
+    left = np.concatenate([a, b, a * a, facts], axis=1)
+    right = np.concatenate([a + 1.0, b, a], axis=1)
+    left = left[:, np.arange(rows) % left.shape[1]]
+    right = right[:, np.arange(columns) % right.shape[1]]
+    mixed = left[:, :, None] * right[:, None, :]
+    mixed[:, 0, :3] = a
+    mixed[:, -1, -2:] = 0.0, 7.0
+    return mixed.reshape(n, -1), 2 * a, np.swapaxes(mixed, 1, 2).reshape(n, -1)
+
+
+@pytest.mark.parametrize("shape", SIZES, ids=str)
+@pytest.mark.parametrize(("width", "scalar"), LANES)
+@pytest.mark.parametrize(("large", "offset"), [(False, 0), (True, 0), (True, 1), (True, 4)])
+def test_every_number_is_in_its_place(shape, width, scalar, large, offset):
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(1, 2, size=(3 * width, 3)), rng.uniform(1, 2, size=(3 * width, 2))
+    found = run_compiled(outer(shape), a, b, width=width, scalar=scalar, large=large, offset=offset)
+    tolerance = 1e-14 if scalar == "double" else 1e-6
+    for one, other in zip(found, expected(shape, a, b), strict=True):
+        np.testing.assert_allclose(one, other, rtol=tolerance)
+
+
+def test_a_program_in_pieces_stages_too(monkeypatch):
+    monkeypatch.setattr(pieces, "LONGEST_WHOLE", 50)
+    monkeypatch.setattr(pieces, "PIECE", 40)
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(1, 2, size=(8, 3)), rng.uniform(1, 2, size=(8, 2))
+    found = run_compiled(outer((17, 17)), a, b, width=4)
+    for one, other in zip(found, expected((17, 17), a, b), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-14)
+
+
+def test_small_outputs_and_single_rows_are_not_staged():
+    program = outer((17, 17))
+    assert "@places0" in emit_llvm(program, "f", Lanes(4))
+    assert "@places1" not in emit_llvm(program, "f", Lanes(4))
+    assert "@places" not in emit_llvm(program, "f", Lanes(1))
+    assert emit_staged.SMALLEST <= 17 * 17
