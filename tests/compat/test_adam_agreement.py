@@ -62,7 +62,6 @@ def linkwork_kindyn(robot, *, prismatic=False):
 
 @cache
 def there(robot):
-    pytest.importorskip("adam.numpy")
     joints = ROBOTS[robot][0]
     return adam_kindyn(text_of(robot, joints), joints and list(joints))
 

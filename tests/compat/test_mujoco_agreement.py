@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import mujoco
 import numpy as np
 import pytest
 
 from kindyn_helpers import Interpreted
-from models_for_tests import assert_close, random_q
-
-mujoco = pytest.importorskip("mujoco")
-
-from linkwork.compat.mujoco import (  # noqa: E402 - needs mujoco
+from linkwork.compat.mujoco import (
     Conventions,
     kindyn_from_mjmodel,
     model_from_mjmodel,
 )
-from mujoco_helpers import Both, compiled, rigid  # noqa: E402 - needs mujoco
+from models_for_tests import assert_close, random_q
+from mujoco_helpers import Both, compiled, rigid
 
 BALL = '<geom size=".1" mass="1" pos=".1 .2 -.1"/>'
 ROD = '<geom type="capsule" fromto="0 0 0 .3 .1 .4" size=".05"/>'

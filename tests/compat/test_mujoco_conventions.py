@@ -6,19 +6,17 @@ import pickle
 import warnings
 from dataclasses import FrozenInstanceError, replace
 
+import mujoco
 import numpy as np
 import pytest
 
 import linkwork as lw
-from models_for_tests import BATCHES, assert_close, random_q
-
-mujoco = pytest.importorskip("mujoco")
-
-from linkwork.compat.mujoco import (  # noqa: E402 - needs mujoco
+from linkwork.compat.mujoco import (
     Conventions,
     kindyn_from_mjmodel,
     model_from_mjmodel,
 )
+from models_for_tests import BATCHES, assert_close, random_q
 
 BALL = '<geom size=".1" mass="1"/>'
 ROBOT = f"""<mujoco><worldbody><body name="trunk"><freejoint name="root"/>{BALL}
