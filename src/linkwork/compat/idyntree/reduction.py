@@ -8,7 +8,7 @@ from functools import reduce as fold
 
 from numpy.typing import ArrayLike
 
-from linkwork.compat.idyntree.order import walk
+from linkwork.compat.idyntree.order import Visit, walk
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import Inertia, combined, moved
@@ -52,7 +52,8 @@ def reduced_model(
         if joint.nq and joint.name in positions and joint.name not in free
     }
     locked = reduced(robot, free, locks)
-    members = _members(locked, base, set(kept))
+    visits = walk(robot, base)  # of the robot, as locking has put the joints in another order
+    members = _members(locked, visits, set(kept))
     heads = [name for name, member in members.items() if member.head == name]
     return Model(
         name=robot.name,
@@ -62,13 +63,14 @@ def reduced_model(
     )
 
 
-def _members(robot: Model, base: str, kept: set[str]) -> dict[str, _Member]:
-    """The group of each link and its pose there, in the order of a walk from the base."""
+def _members(locked: Model, visits: Iterable[Visit], kept: set[str]) -> dict[str, _Member]:
+    """The group of each link and its pose there, in the order of a walk."""
     members: dict[str, _Member] = {}
-    for link, parent, joint in walk(robot, base):
-        if parent is None or joint is None or joint.name in kept:
+    for link, parent, reached_by in visits:
+        if parent is None or reached_by is None or reached_by.name in kept:
             members[link] = _Member(link, IDENTITY)
         else:
+            joint = locked.joint(reached_by.name)
             mount = composed(joint.first_H_joint, joint.joint_H_second)
             parent_H_link = mount if joint.second == link else inverted(mount)
             above = members[parent]

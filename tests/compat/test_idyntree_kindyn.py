@@ -1,0 +1,193 @@
+"""Every method of KinDynComputations against iDynTree itself, on real robots in random states.
+
+robots             4 small ones in every case, 6 large ones in three cases each, so that each
+                   representation and each kind of base occurs
+bases              the default one, a link far from it, an additional frame
+agreement          1e-10 of the largest number of each quantity
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwork.compat.idyntree.state
+from compat.idyntree_helpers import (
+    REPRESENTATIONS,
+    State,
+    WithoutCompiling,
+    assert_same,
+    base_of,
+    compat,
+    consistent,
+    everything,
+    idyn,
+    loader_of,
+)
+
+SMALL = [
+    "panda_description/panda",
+    "iris_description/iris",
+    "anymal_b_simple_description/anymal",
+    "allegro_hand_description/allegro_right_hand",
+]
+LARGE = [
+    "iCubGenova04/model",
+    "iCubGenova03/model",
+    "talos_data/talos_reduced",
+    "g1_description/g1_29dof_rev_1_0",
+    "tiago_description/tiago",
+    "hector_description/quadrotor_base",
+]
+BASES = ("default", "link", "frame")
+CASES = [
+    *((name, base, velocity) for name in SMALL for base in BASES for velocity in REPRESENTATIONS),
+    *(
+        (name, base, (velocity + shift) % 3)
+        for shift, name in enumerate(LARGE)
+        for base, velocity in zip(BASES, REPRESENTATIONS, strict=True)
+    ),
+]
+
+
+@pytest.fixture(autouse=True)
+def _without_compiling(monkeypatch):
+    monkeypatch.setattr(linkwork.compat.idyntree.state, "KinDyn", WithoutCompiling)
+
+
+def both(name, state, base, velocity, **options):
+    """What the same code finds with linkwork and with iDynTree."""
+    here, there = loader_of("linkwork", name).model(), loader_of("iDynTree", name).model()
+    return (
+        everything(compat, here, state, base, velocity, **options),
+        everything(idyn, there, state, base, velocity, **options),
+    )
+
+
+@pytest.mark.parametrize(("name", "kind", "velocity"), CASES)
+def test_every_quantity_is_that_of_idyntree(name, kind, velocity):
+    state = State(name, seed=velocity)
+
+    mine, theirs = both(name, state, base_of(name, kind), velocity, coriolis=kind == "default")
+
+    if kind == "frame":
+        mass = loader_of("iDynTree", name).model().getTotalMass()
+        theirs = consistent(theirs, state, velocity, mass)
+        mine["Regressor"] = mine["Regressor"] @ mine["InertialParameters"]
+    if kind == "default":
+        compare_coriolis(mine, theirs, np.concatenate([state.v, state.sd]))
+    assert_same(mine, theirs)
+
+
+def compare_coriolis(mine, theirs, nu):
+    """Leave what iDynTree means too: its force, and its columns of the joints."""
+    Mdot = mine.pop("Mdot")
+    assert np.allclose(Mdot, mine["C"] + mine["C"].T)
+    theirs.pop("Mdot")
+    for found in (mine, theirs):
+        C = found.pop("C")
+        found["C of joints"], found["C nu"] = C[:, 6:], C @ nu
+
+
+@pytest.mark.parametrize("name", [SMALL[0], SMALL[2]])
+@pytest.mark.parametrize("velocity", REPRESENTATIONS)
+def test_coriolis_matrices_are_those_of_idyntree_while_the_base_stands_still(name, velocity):
+    state = State(name, seed=5, base_velocity=0.0)
+
+    mine, theirs = both(name, state, base_of(name, "default"), velocity, coriolis=True)
+
+    assert_same(mine, theirs)
+
+
+@pytest.mark.parametrize("velocity", REPRESENTATIONS)
+def test_the_third_matrix_is_the_derivative_of_the_second_though_the_base_moves(velocity):
+    """iDynTree's is not, in the base columns: its own mass matrix says so."""
+    name = SMALL[0]
+    kd = compat.KinDynComputations()
+    kd.loadRobotModel(loader_of("linkwork", name).model())
+    kd.setFrameVelocityRepresentation(velocity)
+    state = State(name, seed=3)
+    kd.setRobotState(state.H, state.s, state.v, state.sd, state.g)
+    _, _, Mdot = kd.getCoriolisAndMassMatrices()
+
+    def mass_matrix_after(time):
+        q = kd._kd.integrate(kd._q, kd._nu * time)
+        return kd._kd.mass_matrix(q)
+
+    slope = (mass_matrix_after(1e-6) - mass_matrix_after(-1e-6)) / 2e-6
+    assert np.abs(slope - Mdot).max() < 1e-6 * np.abs(Mdot).max()
+    if velocity == idyn.MIXED_REPRESENTATION:
+        _, theirs = both(name, state, base_of(name, "default"), velocity, coriolis=True)
+        assert np.abs(slope - theirs["Mdot"]).max() > 0.1 * np.abs(Mdot).max()
+
+
+@pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
+def test_a_state_without_a_base_puts_the_base_at_the_origin(iDynTree):
+    module = "linkwork" if iDynTree is compat else "iDynTree"
+    model = loader_of(module, "panda_description/panda").model()
+    kd = iDynTree.KinDynComputations()
+    assert kd.loadRobotModel(model)
+    n = kd.getNrOfDegreesOfFreedom()
+    s, sd, g = 0.1 * np.arange(n), np.arange(n) * 1.0, np.array([0, 0, -9.81])
+    assert kd.setRobotState(s, sd, g)
+
+    got = iDynTree.VectorDynSize(n), iDynTree.VectorDynSize(n), iDynTree.Vector3()
+    kd.getRobotState(*got)
+    H = kd.getWorldBaseTransform().asHomogeneousTransform().toNumPy()
+    nu = iDynTree.VectorDynSize(6 + n)
+    assert kd.getModelVel(nu)
+
+    for number, expected in zip(got, (s, sd, g), strict=True):
+        np.testing.assert_array_equal(number.toNumPy(), expected)
+    np.testing.assert_array_equal(H, np.eye(4))
+    np.testing.assert_array_equal(nu.toNumPy(), [0, 0, 0, 0, 0, 0, *sd])
+
+
+@pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
+def test_parts_of_the_state_are_set_and_asked_for_one_by_one(iDynTree):
+    module = "linkwork" if iDynTree is compat else "iDynTree"
+    name = "iris_description/iris"
+    kd, state = iDynTree.KinDynComputations(), State(name)
+    assert not kd.isValid()
+    assert kd.loadRobotModel(loader_of(module, name).model())
+    assert kd.isValid()
+    assert kd.getFrameVelocityRepresentation() == iDynTree.MIXED_REPRESENTATION == 2
+    assert kd.setRobotState(state.H, 0 * state.s, state.v, state.sd, state.g)
+    assert kd.setJointPos(state.s)
+    other = np.eye(4)
+    other[:3, 3] = [1.0, 2.0, 3.0]
+    H = iDynTree.Transform()
+    H.fromHomogeneousTransform(iDynTree.Matrix4x4.FromPython(other))
+    assert kd.setWorldBaseTransform(H)
+
+    pose, s, v, sd, g = (
+        iDynTree.Transform(),
+        iDynTree.VectorDynSize(len(state.s)),
+        iDynTree.Twist(),
+        iDynTree.VectorDynSize(len(state.s)),
+        iDynTree.Vector3(),
+    )
+    kd.getRobotState(pose, s, v, sd, g)
+    also_s, also_sd = iDynTree.VectorDynSize(len(state.s)), iDynTree.VectorDynSize(len(state.s))
+    assert kd.getJointPos(also_s)
+    assert kd.getJointVel(also_sd)
+
+    np.testing.assert_array_equal(pose.asHomogeneousTransform().toNumPy(), other)
+    np.testing.assert_array_equal(s.toNumPy(), state.s)
+    np.testing.assert_array_equal(also_s.toNumPy(), state.s)
+    np.testing.assert_array_equal(v.toNumPy(), state.v)
+    np.testing.assert_array_equal(sd.toNumPy(), state.sd)
+    np.testing.assert_array_equal(also_sd.toNumPy(), state.sd)
+    np.testing.assert_array_equal(g.toNumPy(), state.g)
+    assert kd.getDescriptionOfDegreeOfFreedom(0) in kd.getDescriptionOfDegreesOfFreedom()
+    assert kd.getNrOfFrames() == kd.model().getNrOfFrames() == kd.getRobotModel().getNrOfFrames()
+
+
+def test_descriptions_of_degrees_of_freedom_are_those_of_idyntree():
+    found = []
+    for module, iDynTree in (("iDynTree", idyn), ("linkwork", compat)):
+        kd = iDynTree.KinDynComputations()
+        kd.loadRobotModel(loader_of(module, "panda_description/panda").model())
+        found.append((kd.getDescriptionOfDegreesOfFreedom(), kd.getFloatingBase()))
+
+    assert found[0] == found[1]

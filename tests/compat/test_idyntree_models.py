@@ -1,0 +1,228 @@
+"""Robots under iDynTree's names against iDynTree's own: all 84 real ones, whole and reduced."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from compat.idyntree_helpers import MODULES, compat, idyn, loader_of, path_of
+from linkwork.compat.idyntree.order import table_order
+from real_robots import ROBOT_FILES, label
+
+REDUCED = {
+    "iCubGenova04/model": 12,
+    "talos_data/talos_reduced": 9,
+    "panda_description/panda": 4,
+    "allegro_hand_description/allegro_right_hand": 7,
+    "iris_description/iris": 0,
+}
+
+
+def structure(model):
+    """All names, numbers and neighbours of a robot."""
+    links, joints, frames = model.getNrOfLinks(), model.getNrOfJoints(), model.getNrOfFrames()
+    ends = [model.getJoint(joint) for joint in range(joints)]
+    return {
+        "links": [model.getLinkName(link) for link in range(links)],
+        "joints": [model.getJointName(joint) for joint in range(joints)],
+        "frames": [model.getFrameName(frame) for frame in range(frames)],
+        "coordinates": (model.getNrOfDOFs(), model.getNrOfPosCoords()),
+        "base": model.getDefaultBaseLink(),
+        "links of frames": [model.getFrameLink(frame) for frame in range(frames)],
+        "ends": [(j.getFirstAttachedLink(), j.getSecondAttachedLink()) for j in ends],
+        "places": [(j.getDOFsOffset(), j.getPosCoordsOffset(), j.getNrOfDOFs()) for j in ends],
+        "neighbors": [
+            [
+                (model.getNeighbor(link, k).neighborLink, model.getNeighbor(link, k).neighborJoint)
+                for k in range(model.getNrOfNeighbors(link))
+            ]
+            for link in range(links)
+        ],
+    }
+
+
+def limits(model):
+    """Bounds of the joints that have some, by index."""
+    joints = map(model.getJoint, range(model.getNrOfDOFs()))
+    return {
+        joint.getIndex(): (joint.getMinPosLimit(0), joint.getMaxPosLimit(0))
+        for joint in joints
+        if joint.hasPosLimits()
+    }
+
+
+def numbers(module, model):
+    """Poses of frames, inertias and mass."""
+    poses = [model.getFrameTransform(frame) for frame in range(model.getNrOfFrames())]
+    parameters = MODULES[module].VectorDynSize()
+    assert model.getInertialParameters(parameters)
+    matrices = [pose.asHomogeneousTransform().toNumPy() for pose in poses]
+    return np.array(matrices), parameters.toNumPy(), model.getTotalMass()
+
+
+def assert_same_robot(here, there):
+    assert structure(here) == structure(there)
+    assert limits(here).items() <= limits(there).items()  # it gives some to continuous joints too
+    for mine, theirs in zip(numbers("linkwork", here), numbers("iDynTree", there), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("path", ROBOT_FILES, ids=label)
+def test_a_robot_has_the_links_joints_and_frames_of_idyntree_in_its_order(path):
+    """Frames without mass and frames of sensors too; the order is that of its Linux packages."""
+    name = label(path)
+
+    assert_same_robot(loader_of("linkwork", name).model(), loader_of("iDynTree", name).model())
+
+
+@pytest.mark.parametrize(("name", "count"), REDUCED.items())
+@pytest.mark.parametrize("locked", [False, True], ids=["at zero", "at positions"])
+def test_a_reduced_robot_is_that_of_idyntree(name, count, locked):
+    """Fixed joints may stay too; the others are locked, and their links become frames."""
+    full = loader_of("iDynTree", name).model()
+    rng = np.random.default_rng(4)
+    names = [full.getJointName(joint) for joint in range(full.getNrOfJoints())]
+    kept = [names[place] for place in rng.permutation(len(names))[:count]]
+    at = {name: float(rng.normal()) for name in names[: full.getNrOfDOFs()] if name not in kept}
+    found = {}
+    for module, iDynTree in MODULES.items():
+        loader = iDynTree.ModelLoader()
+        arguments = (kept, at) if locked else (kept,)
+        model = loader_of(module, name).model()
+        assert loader.loadReducedModelFromFullModel(model, *arguments)
+        found[module] = loader.model().copy()  # iDynTree's own dies with its loader
+
+    assert_same_robot(found["linkwork"], found["iDynTree"])
+
+
+@pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
+def test_the_ways_to_load_a_reduced_robot_agree(iDynTree):
+    path = path_of("panda_description/panda")
+    with open(path) as file:  # noqa: PTH123 - as users write it
+        text = file.read()
+    names, at = ["panda_joint4", "panda_joint2"], {"panda_joint1": 0.3}
+    masses = []
+    for load, source in (("File", path), ("String", text)):
+        for arguments in ((names,), (names, at), (names, at, "urdf"), (names, "urdf")):
+            loader = iDynTree.ModelLoader()
+            assert not loader.isValid()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", lw.LinkworkWarning)
+                assert getattr(loader, f"loadReducedModelFrom{load}")(source, *arguments)
+            assert loader.isValid()
+            model = loader.model()
+            assert [model.getJointName(joint) for joint in range(2)] == names
+            assert (model.getNrOfJoints(), model.getNrOfLinks()) == (2, 3)
+            masses.append(model.getTotalMass())
+    assert np.ptp(masses) < 1e-12
+
+
+@pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
+def test_names_indices_and_frames_of_links(iDynTree):
+    module = "linkwork" if iDynTree is compat else "iDynTree"
+    model = loader_of(module, "panda_description/panda").model().copy()
+    link = model.getLinkIndex("panda_hand")
+    tcp = model.getFrameIndex("panda_hand_tcp")
+    found = iDynTree.IndexVector()
+
+    assert model.isValid()
+    assert model.getLinkAdditionalFrames(link, found)
+    assert len(found) == 1  # what they are, iDynTree does not tell Python
+    assert model.isLinkNameUsed("panda_hand")
+    assert not model.isLinkNameUsed("panda_hand_tcp")
+    assert model.isFrameNameUsed("panda_hand_tcp")
+    assert model.isJointNameUsed("panda_joint1")
+    assert model.isValidLinkIndex(link)
+    assert not model.isValidLinkIndex(tcp)
+    assert model.isValidFrameIndex(tcp)
+    assert not model.isValidJointIndex(-1)
+    assert model.getJointName(model.getJointIndex("panda_joint3")) == "panda_joint3"
+    assert model.getFrameLink(tcp) == link
+    H = iDynTree.Transform(iDynTree.Rotation.RPY(0.1, 0.2, 0.3), iDynTree.Position(1, 2, 3))
+    assert model.addAdditionalFrameToLink("panda_hand", "tool", H)
+    assert model.getFrameIndex("tool") == model.getNrOfFrames() - 1
+    pose = model.getFrameTransform(model.getFrameIndex("tool"))
+    np.testing.assert_allclose(
+        pose.asHomogeneousTransform().toNumPy(), H.asHomogeneousTransform().toNumPy(), atol=1e-15
+    )
+    assert model.setDefaultBaseLink(link)
+    assert model.getDefaultBaseLink() == link
+
+
+@pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
+def test_inertial_parameters_can_be_changed(iDynTree):
+    module = "linkwork" if iDynTree is compat else "iDynTree"
+    model = loader_of(module, "panda_description/panda").model().copy()
+    phi = iDynTree.VectorDynSize(10 * model.getNrOfLinks())
+    assert model.getInertialParameters(phi)
+    mass = model.getTotalMass()
+
+    assert model.updateInertialParameters(iDynTree.VectorDynSize.FromPython(2 * phi.toNumPy()))
+
+    assert model.getTotalMass() == pytest.approx(2 * mass, rel=1e-14)
+
+
+@pytest.mark.parametrize("name", ["iCubGenova04/model", "talos_data/talos_reduced"])
+def test_walks_visit_the_links_in_the_order_of_idyntree(name):
+    found = {}
+    for module, iDynTree in MODULES.items():
+        model, walk = loader_of(module, name).model(), iDynTree.Traversal()
+        assert model.computeFullTreeTraversal(walk, model.getNrOfLinks() // 2)
+        places = range(1, walk.getNrOfVisitedLinks())
+        found[module] = (
+            walk.getBaseLink().getIndex(),
+            [walk.getLink(place).getIndex() for place in places],
+            [walk.getParentLink(place).getIndex() for place in places],
+            [walk.getParentJoint(place).getIndex() for place in places],
+            [walk.getTraversalIndexFromLinkIndex(link) for link in range(model.getNrOfLinks())],
+            walk.isParentOf(walk.getParentLink(3).getIndex(), walk.getLink(3).getIndex()),
+            walk.getParentLinkFromLinkIndex(walk.getLink(2).getIndex()).getIndex(),
+            walk.getParentJointFromLinkIndex(walk.getLink(2).getIndex()).getIndex(),
+        )
+
+    assert found["linkwork"] == found["iDynTree"]
+
+
+def test_joints_and_links_answer_as_those_of_idyntree():
+    found = {}
+    for module, iDynTree in MODULES.items():
+        model = loader_of(module, "panda_description/panda").model()
+        s = iDynTree.VectorDynSize.FromPython(0.1 * np.arange(1, model.getNrOfPosCoords() + 1))
+        numbers_of_joints = []
+        for index in range(model.getNrOfJoints()):
+            joint = model.getJoint(index)
+            ends = joint.getSecondAttachedLink(), joint.getFirstAttachedLink()
+            for way in (ends, ends[::-1]):
+                for H in (joint.getRestTransform(*way), joint.getTransform(s, *way)):
+                    numbers_of_joints.append(H.asHomogeneousTransform().toNumPy())
+        inertias = [
+            model.getLink(link).getInertia().asMatrix().toNumPy()
+            for link in range(model.getNrOfLinks())
+        ]
+        found[module] = np.array(numbers_of_joints), np.array(inertias)
+
+    for mine, theirs in zip(*found.values(), strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-13)
+
+
+def test_names_are_listed_as_a_hash_table_of_gcc_lists_them():
+    """Eleven names fill no table of thirteen; thirty have made it grow twice."""
+    names = [f"joint_{number}" for number in range(30)]
+
+    assert sorted(table_order(names)) == sorted(names)
+    assert table_order(names[:3]) == table_order(names[:3])
+    assert table_order(names) != names
+
+
+def test_the_same_words_of_a_robot_in_a_string_and_in_a_file_make_the_same_robot(tmp_path):
+    text = lw.dump_urdf(lw.robots.load("quadruped"))
+    path = tmp_path / "quadruped.urdf"
+    path.write_text(text)
+    from_file, from_text = compat.ModelLoader(), compat.ModelLoader()
+    from_file.loadModelFromFile(path)
+    from_text.loadModelFromString(text)
+
+    assert structure(from_file.model()) == structure(from_text.model())
