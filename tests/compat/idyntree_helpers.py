@@ -3,9 +3,9 @@
 `everything` is that code. Where iDynTree 15.1 contradicts itself, what follows from its own inverse
 dynamics counts; `consistent` works that out:
 
-    base is a frame          bias forces, external forces, momentum, average velocity, centroidal
-                             momentum matrix, locked inertia, regressor and bias accelerations are
-                             those of another frame than the mass matrix
+    base is a frame          bias forces, external forces, momentum, average velocity, locked
+                             inertia, regressor, bias accelerations and what is centroidal are those
+                             of its link, or half of them are, unlike the mass matrix
     base was changed         the mass matrix keeps numbers of the last one: a new object each time
     base is not the default  getCoriolisAndMassMatrices ends the process: not asked
     base moves               C + C^T is not the derivative of M in the base columns: not compared
@@ -212,15 +212,23 @@ def consistent(found, state, representation, mass):
     R = state.H[:3, :3] if representation == idyn.BODY_FIXED_REPRESENTATION else np.eye(3)
     origin = 0 if representation == idyn.INERTIAL_FIXED_REPRESENTATION else state.H[:3, 3]
     to_com = R.T @ (found["CenterOfMassPosition"] - origin)
-    about_com = momentum.copy()
-    about_com[3:] -= np.cross(to_com, momentum[:3].T).T
+    shift = np.eye(6)  # velocity of the base of one at the centre of mass: v = v_com + to_com x w
+    shift[:3, 3:] = np.cross(to_com, np.eye(3)).T
+    about_com = shift.T @ momentum
+    locked = found["FreeFloatingMassMatrix"][:6, :6]
+    locked_about_com = shift.T @ locked @ shift
+    average = np.linalg.solve(locked_about_com, about_com)
     fixed = {
         "BiasForces": at_rest,
         "ExternalForces": found["InverseDynamics"] - found["InverseDynamics without wrenches"],
         "LinearAngularMomentum": momentum @ nu,
+        "CentroidalTotalMomentum": about_com @ nu,
         "CentroidalTotalMomentumJacobian": about_com,
+        "CentroidalAverageVelocity": average @ nu,
+        "CentroidalAverageVelocityJacobian": average,
+        "CentroidalRobotLockedInertia": locked_about_com,
         "AverageVelocity": found["AverageVelocityJacobian"] @ nu,
-        "RobotLockedInertia": found["FreeFloatingMassMatrix"][:6, :6],
+        "RobotLockedInertia": locked,
         "CenterOfMassBiasAcc": R @ (at_rest - found["GravityForces"])[:3] / mass,
         "Regressor": found["InverseDynamics without wrenches"],
     }
@@ -238,4 +246,5 @@ def assert_same(found, expected, rtol=1e-10):
         assert found[name].shape == there.shape, name
         scale = max(np.abs(there).max(initial=0.0), 1.0)
         worst[name] = np.abs(found[name] - there).max(initial=0.0) / scale
-    assert {name: error for name, error in worst.items() if not error <= rtol} == {}
+    apart = {name: error for name, error in worst.items() if not error <= rtol}
+    assert not apart, apart

@@ -1,0 +1,279 @@
+"""Vectors, matrices, outputs and errors under iDynTree's names."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+import linkwork.compat.idyntree.state
+from compat.idyntree_helpers import WithoutCompiling, compat, idyn
+
+BOTH = pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
+
+
+def loaded(robot="arm"):
+    loader = compat.ModelLoader()
+    loader.loadModelFromString(lw.dump_urdf(lw.robots.load(robot)))
+    return loader.model()
+
+
+@pytest.fixture
+def kd(monkeypatch):
+    monkeypatch.setattr(linkwork.compat.idyntree.state, "KinDyn", WithoutCompiling)
+    kd = compat.KinDynComputations()
+    kd.loadRobotModel(loaded())
+    return kd
+
+
+@BOTH
+def test_products_of_poses_points_and_spatial_vectors(iDynTree):
+    """`*` means what iDynTree means by it, where both sides are of its classes."""
+    R = iDynTree.Rotation.RPY(0.3, -0.2, 0.9)
+    H = iDynTree.Transform(R, iDynTree.Position(1, 2, 3))
+    G = iDynTree.Transform(iDynTree.Rotation.RotX(0.4), iDynTree.Position(0.5, 0, -1))
+    numbers = np.array([1.0, -2, 3, 4, 5, -6])
+    matrix = H.asHomogeneousTransform().toNumPy()
+
+    product = (H * G).asHomogeneousTransform().toNumPy()
+    point = (H * iDynTree.Position(3, 2, 1)).toNumPy()
+    twist = (H * iDynTree.Twist.FromPython(numbers)).toNumPy()
+    wrench = (H * iDynTree.Wrench.FromPython(numbers)).toNumPy()
+    X, Xf = H.asAdjointTransform().toNumPy(), H.asAdjointTransformWrench().toNumPy()
+
+    np.testing.assert_allclose(product, matrix @ G.asHomogeneousTransform().toNumPy(), atol=1e-15)
+    np.testing.assert_allclose(point, (matrix @ [3, 2, 1, 1])[:3], atol=1e-15)
+    np.testing.assert_allclose(twist, X @ numbers, atol=1e-14)
+    np.testing.assert_allclose(wrench, Xf @ numbers, atol=1e-14)
+    np.testing.assert_allclose(Xf, np.linalg.inv(X).T, atol=1e-14)
+    back = (H * H.inverse()).asHomogeneousTransform().toNumPy()
+    np.testing.assert_allclose(back, np.eye(4), atol=1e-15)
+    np.testing.assert_allclose(H.getPosition().toNumPy(), [1, 2, 3])
+    np.testing.assert_allclose(H.getRotation().toNumPy(), R.toNumPy(), atol=1e-15)
+    np.testing.assert_allclose((R * R.inverse()).toNumPy(), np.eye(3), atol=1e-15)
+    np.testing.assert_allclose(R.asRPY().toNumPy(), [0.3, -0.2, 0.9], atol=1e-15)
+    expected = iDynTree.Rotation.RotZ(0.9) * iDynTree.Rotation.RotY(-0.2)
+    expected = expected * iDynTree.Rotation.RotX(0.3)
+    np.testing.assert_allclose(R.toNumPy(), expected.toNumPy(), atol=1e-15)
+
+
+@BOTH
+def test_numbers_are_set_and_asked_for_one_by_one(iDynTree):
+    gravity = iDynTree.Vector3()
+    gravity.zero()
+    gravity.setVal(2, -9.81)
+    matrix = iDynTree.MatrixDynSize(2, 3)
+    matrix.zero()
+    matrix.setVal(1, 2, 5.0)
+    vector = iDynTree.VectorDynSize()
+    vector.resize(4)
+    vector.zero()
+
+    assert gravity.toNumPy().tolist() == [0, 0, -9.81]
+    assert gravity.getVal(2) == gravity[2] == -9.81
+    assert matrix.toNumPy().tolist() == [[0, 0, 0], [0, 0, 5]]
+    assert (matrix.rows(), matrix.cols()) == (2, 3)
+    assert len(vector) == 4
+    matrix.resize(1, 1)
+    assert matrix.toNumPy().shape == (1, 1)
+
+
+def test_the_parts_of_spatial_vectors():
+    twist = compat.Twist.FromPython([1, 2, 3, 4, 5, 6])
+
+    assert twist.getLinearVec3().tolist() == [1, 2, 3]
+    assert twist.getAngularVec3().tolist() == [4, 5, 6]
+    assert twist.asVector().tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_results_are_numpy_arrays(kd):
+    H, v = kd.getWorldTransform("hand"), kd.getFrameVel("hand")
+    J = kd.getFrameFreeFloatingJacobian("hand")
+    nu = kd.getModelVel()
+
+    assert isinstance(H, np.ndarray)
+    assert type(H[:3, 3]) is type(J @ nu) is type(np.concatenate([v, nu])) is np.ndarray
+    assert type(v + v) is type(2 * v) is compat.Twist
+    assert isinstance(v.sum(), float)
+    assert type(v.toNumPy()) is np.ndarray
+    assert type(H @ H) is compat.Transform
+    again = pickle.loads(pickle.dumps(H))
+    np.testing.assert_array_equal(again, H)
+
+
+def test_a_numpy_array_is_filled_and_the_method_says_true(kd):
+    n = kd.getNrOfDegreesOfFreedom()
+    J = np.full((6, 6 + n), np.nan, order="F")
+    H, h = np.zeros((4, 4)), np.zeros(6 + n)
+
+    assert kd.getFrameFreeFloatingJacobian("hand", J) is True
+    assert kd.getWorldTransform("hand", H) is True
+    assert kd.generalizedBiasForces(h) is True
+
+    np.testing.assert_array_equal(J, kd.getFrameFreeFloatingJacobian("hand"))
+    np.testing.assert_array_equal(H, kd.getWorldTransform("hand"))
+    np.testing.assert_array_equal(h, kd.generalizedBiasForces())
+
+
+def test_arrays_of_any_size_take_the_size_they_need(kd):
+    M, s = compat.MatrixDynSize(), compat.VectorDynSize(3)
+
+    kd.getFreeFloatingMassMatrix(M)
+    kd.getJointPos(s)
+
+    n = kd.getNrOfDegreesOfFreedom()
+    assert (M.shape, s.shape) == ((6 + n, 6 + n), (n,))
+
+
+def test_inertias_tell_mass_and_centre_of_mass(kd):
+    kd.setWorldBaseTransform(compat.Transform(compat.Rotation(), [0.1, 0.2, 0.3]))
+    kd.setFrameVelocityRepresentation(compat.INERTIAL_FIXED_REPRESENTATION)
+    inertia = kd.getRobotLockedInertia()
+
+    assert inertia.getMass() == pytest.approx(kd.model().getTotalMass(), rel=1e-14)
+    np.testing.assert_allclose(inertia.getCenterOfMass(), kd.getCenterOfMassPosition(), rtol=1e-12)
+    tensor = inertia.getRotationalInertiaWrtFrameOrigin()
+    np.testing.assert_array_equal(tensor, inertia.asMatrix()[3:, 3:])
+    assert compat.SpatialInertia().getCenterOfMass().tolist() == [0, 0, 0]
+
+
+def test_lists_grow_as_those_of_idyntree_do():
+    joints = compat.StringVector()
+    joints.push_back("wrist_roll")
+    joints.push_back("elbow_pitch")
+    loader = compat.ModelLoader()
+    loader.loadReducedModelFromFullModel(loaded(), joints)
+
+    assert loader.model().getJointName(1) == "elbow_pitch"
+    indices = compat.IndexVector()
+    indices.push_back(compat.LINK_INVALID_INDEX)
+    assert indices == [compat.cvar.LINK_INVALID_INDEX] == [idyn.cvar.LINK_INVALID_INDEX]
+
+
+def test_quaternions_have_the_real_part_first():
+    R = compat.Rotation.RPY(0.3, -0.2, 0.9)
+    theirs = idyn.Rotation.RPY(0.3, -0.2, 0.9).asQuaternion().toNumPy()
+
+    np.testing.assert_allclose(R.asQuaternion(), theirs, atol=1e-15)
+    np.testing.assert_allclose(compat.Rotation.RotationFromQuaternion(theirs), R, atol=1e-15)
+    assert compat.Rotation.Identity().tolist() == np.eye(3).tolist()
+    assert compat.Transform.Identity().tolist() == np.eye(4).tolist()
+
+
+def test_poses_are_changed_in_place():
+    H = compat.Transform()
+    H.setPosition([1, 2, 3])
+    H.setRotation(compat.Rotation.RotZ(0.5))
+
+    assert H.getPosition().tolist() == [1, 2, 3]
+    np.testing.assert_array_equal(H.getRotation(), compat.Rotation.RotZ(0.5))
+    assert "1." in H.toString()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda kd: kd.getFrameIndex("hant"), lw.NameNotFoundError, "did you mean 'hand'"),
+        (lambda kd: kd.getWorldTransform(99), lw.LinkworkError, "frame index 99: there are "),
+        (lambda kd: kd.getWorldTransform(1.5), lw.ArgumentError, "frame: expected an index, got"),
+        (lambda kd: kd.setFloatingBase("hant"), lw.NameNotFoundError, "did you mean 'hand'"),
+        (lambda kd: kd.setFrameVelocityRepresentation(3), lw.LinkworkError, "got 3"),
+        (lambda kd: kd.setRobotState(np.eye(4)), lw.ArgumentError, "expected 5 or 3 arguments"),
+        (lambda kd: kd.setJointPos([1.0]), lw.ShapeError, r"joint positions: expected \(\d+,\)"),
+        (lambda kd: kd.setWorldBaseTransform(np.ones((4, 4))), lw.ModelError, "base pose: "),
+        (lambda kd: kd.getRobotState(np.zeros(3)), lw.ArgumentError, "expected 5, 3 or no arrays"),
+        (lambda kd: kd.getFrameVel("hand", np.zeros(5)), lw.ShapeError, r"expected \(6,\)"),
+        (lambda kd: kd.getFrameVel("hand", [0] * 6), lw.ArgumentError, "expected a NumPy array"),
+        (lambda kd: kd.getCoriolisAndMassMatrices(np.eye(2)), lw.ArgumentError, "3 arrays or none"),
+        (lambda kd: kd.inverseDynamics([0] * 6, [0]), lw.ShapeError, "joint accelerations"),
+        (lambda kd: kd.generalizedExternalForces([[0] * 6]), lw.ShapeError, "linkWrenches"),
+        (lambda kd: kd.getDescriptionOfDegreeOfFreedom(99), lw.LinkworkError, "degree of freedom"),
+        (lambda kd: kd.loadRobotModel("arm"), lw.ArgumentError, "model: expected a Model"),
+        (lambda kd: kd.model().getNeighbor(0, 9), lw.LinkworkError, "neighbor 9: link 'base' has"),
+        (lambda kd: kd.model().updateInertialParameters([1.0]), lw.ShapeError, "parameters"),
+        (lambda kd: kd.model().getJoint(0).getRestTransform(5, 6), lw.LinkworkError, "joins links"),
+        (lambda _: compat.KinDynComputations().model(), lw.LinkworkError, "no robot yet"),
+        (lambda _: compat.ModelLoader().model(), lw.LinkworkError, "no robot yet"),
+        (lambda _: compat.Model("arm"), lw.ArgumentError, "robot: expected a linkwork.Model"),
+        (lambda _: compat.Vector3(1, 2), lw.ShapeError, "Vector3: expected 3 numbers, got 2"),
+        (lambda _: compat.Traversal().getLink(0), lw.LinkworkError, "the traversal is empty"),
+    ],
+)
+def test_what_idyntree_prints_is_raised(kd, call, error, text):
+    with pytest.raises(error, match=text):
+        call(kd)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        (("wrist_roll",), lw.ArgumentError, "consideredJoints: expected a list of names"),
+        ((["wrist_rol"],), lw.NameNotFoundError, "did you mean 'wrist_roll'"),
+        ((["wrist_roll"], [0.1]), lw.ArgumentError, "removedJointPositions: expected positions"),
+    ],
+)
+def test_robots_that_cannot_be_reduced_are_refused(arguments, error, text):
+    with pytest.raises(error, match=text):
+        compat.ModelLoader().loadReducedModelFromFullModel(loaded(), *arguments)
+
+
+def test_a_state_that_is_refused_changes_nothing(kd):
+    n = kd.getNrOfDegreesOfFreedom()
+    kd.setRobotState(np.ones(n), np.ones(n), np.ones(3))
+    with pytest.raises(lw.ShapeError):
+        kd.setRobotState(np.zeros(n), np.zeros(n), np.zeros(4))
+
+    assert kd.getJointPos().tolist() == [1.0] * n
+
+
+SENSORS = """
+<robot name="r"><link name="a"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="b"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j" type="fixed"><origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><parent link="a"/>
+<child link="b"/></joint>{}</robot>"""
+FORCE_TORQUE = """<sensor name="{0}" type="force_torque"><parent joint="j"/><force_torque>
+<frame>{0}</frame><measure_direction>child_to_parent</measure_direction></force_torque>
+<origin xyz="0 0 1" rpy="0.3 0 0"/></sensor>"""
+GYROSCOPE = (
+    """<sensor name="gyro" type="gyroscope"><parent link="a"/><origin xyz="1 0 0"/></sensor>"""
+)
+
+
+def test_sensors_become_frames_as_in_idyntree():
+    sensors = GYROSCOPE + "".join(map(FORCE_TORQUE.format, ("child", "parent", "sensor")))
+    found = []
+    for iDynTree in (idyn, compat):
+        loader = iDynTree.ModelLoader()
+        assert loader.loadModelFromString(SENSORS.format(sensors))
+        model = loader.model()
+        frames = range(model.getNrOfFrames())
+        poses = [model.getFrameTransform(frame) for frame in frames]
+        found.append(
+            (
+                [(model.getFrameName(frame), model.getFrameLink(frame)) for frame in frames],
+                np.array([pose.asHomogeneousTransform().toNumPy() for pose in poses]),
+            )
+        )
+
+    assert found[0][0] == found[1][0]
+    np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("sensor", "text"),
+    [
+        (
+            FORCE_TORQUE.format("child").replace('"j"', '"k"'),
+            "sensor 'child': there is no joint 'k'",
+        ),
+        (GYROSCOPE.replace('"a"', '"c"'), "sensor 'gyro': there is no link 'c'"),
+        (GYROSCOPE.replace("1 0 0", "1 0"), "origin xyz: expected 3 numbers"),
+    ],
+)
+def test_sensors_that_hang_nowhere_are_refused(sensor, text):
+    with pytest.raises(lw.ParseError, match=text):
+        compat.ModelLoader().loadModelFromString(SENSORS.format(sensor))
