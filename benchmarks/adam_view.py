@@ -12,7 +12,6 @@ from peers_adam import AdamCasadi, AdamJax, AdamNumpy, AdamTorch
 from report import Section
 from timing import Patience, Task, best
 
-import linkwork as lw
 from robots import CASES, GRAVITY, Case, kindyn_of, random_states
 
 ICUB = CASES[3]
@@ -53,7 +52,7 @@ def adam(patience: Patience) -> Section:
             cells = [f"{ratio:,.0f}", f"{WANTED:g}", verdict]
         table.add("bias force" if function == "rnea" else SHORT[function], *shown, *cells)
         section.data.append({"function": function} | times)
-    section.notes.append("adam casadi: its `_fun`s; jax: jitted; torch: float64, one thread.")
+    section.notes.append("adam casadi: its `_fun`s; jax: jitted, without aba; torch: float64.")
     return section
 
 
@@ -78,16 +77,9 @@ def _working(found: dict[str, Peer], function: str, state: Any) -> dict[str, Tas
     tasks: dict[str, Task] = {}
     with quiet():
         for name, peer in found.items():
-            (task,) = peer.tasks(function, state)
-            if name == _View.name:
+            for task in peer.tasks(function, state):
                 task.run()
-                for kernel in _kernels(peer):
-                    kernel.warmup()
-            tasks[name] = task
+                tasks[name] = task
+        view: Any = found[_View.name]
+        view.kindyn.warmup()
     return tasks
-
-
-def _kernels(peer: Peer) -> list[lw.KinDyn]:
-    """What has to be compiled for speed before it is measured."""
-    view: Any = peer
-    return [view.kindyn]

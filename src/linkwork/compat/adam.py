@@ -343,6 +343,11 @@ class KinDynComputations:
         """Mass of the robot [kg]."""
         return self._model.get_total_mass()
 
+    def warmup(self) -> None:
+        """Wait until the fast code of all functions that were called is in use; not in adam."""
+        for kernel in list(self._kernels.values()):
+            kernel.warmup()
+
     def _of_robot(self, quantity: str) -> Kernel:
         """The compiled function of a quantity; this is where most calls pass."""
         kernel = self._kernels.get(quantity)

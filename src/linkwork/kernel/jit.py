@@ -10,6 +10,8 @@ from functools import cache
 from typing import Any
 
 LOCK = threading.RLock()  # held while code is made or loaded, and over a fork
+# Addresses of 64 bits: in a large process, code and its constants may end up far apart.
+RELOCATION = {"reloc": "static", "codemodel": "jitdefault"}
 FAST, QUICK = 1, 0  # levels of code generation: runs fast, or is made quickly
 
 
@@ -26,7 +28,7 @@ class Machine:
     @property
     def name(self) -> str:
         """A text that differs where code might."""
-        return "|".join((self.cpu, self.features, self.triple, self.llvm))
+        return "|".join((self.cpu, self.features, self.triple, self.llvm, *RELOCATION.values()))
 
 
 @cache
@@ -79,9 +81,9 @@ def _target_machine(machine: Machine, level: int) -> Any:
         cpu=machine.cpu,
         features=machine.features,
         opt=level,
-        reloc="pic",
-        codemodel="small",
         jit=True,
+        reloc=RELOCATION["reloc"],
+        codemodel=RELOCATION["codemodel"],
     )
 
 

@@ -56,8 +56,8 @@ def _compile(level: int, cpu: str, features: str, triple: str, ir: str) -> bytes
     module = llvm.parse_assembly(ir)
     module.verify()
     machine = llvm.Target.from_triple(triple).create_target_machine(
-        cpu=cpu, features=features, opt=level, reloc="pic", codemodel="small", jit=True
-    )
+        cpu=cpu, features=features, opt=level, reloc="static", codemodel="jitdefault", jit=True
+    )  # as in jit.py
     return machine.emit_object(module)
 
 
