@@ -290,7 +290,7 @@ def test_an_interrupt_stops_a_long_batch(threads):
             kernel(q, nu, tau, threads={threads})
         except KeyboardInterrupt:
             print("interrupted", flush=True)
-        assert threading.active_count() == 1
+        assert threading.active_count() <= {threads}  # those that help wait for more
         np.testing.assert_allclose(kernel(q, nu, tau[:3])[2], kernel(q, nu, tau[0]), rtol=1e-12)
         print("done", flush=True)
         """

@@ -22,6 +22,7 @@ static void end_of_stream(void) {}
 #define MOST_PORTS 128
 #define MOST_AXES 6
 #define MOST_UNITS 64
+#define MOST_ROWS_ALONE 65536  /* on one thread; after more rows than this, an interrupt may land */
 #define STREAMED_BYTES ((size_t)8 << 20)  /* results larger than this go past the caches */
 
 typedef void (*function_t)(void *const *, void *const *, const npy_int64 *, npy_int64);
@@ -194,11 +195,18 @@ static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t n
     npy_intp rows = -2;  /* -1: a single row without a batch axis */
     PyObject *given = NULL;  /* the array to write to, if there is one */
     if (!self->one || !self->axes_known || count != self->n_in) goto slow;
-    if (names) {
-        if (PyTuple_GET_SIZE(names) != 1 || self->n_out != 1 || self->finite
-            || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out") != 0)
+    npy_intp most_rows = self->most_rows;
+    for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++) {
+        PyObject *name = PyTuple_GET_ITEM(names, k), *value = args[count + k];
+        if (PyUnicode_CompareWithASCIIString(name, "out") == 0 && self->n_out == 1) {
+            given = value == Py_None ? NULL : value;
+        } else if (PyUnicode_CompareWithASCIIString(name, "threads") == 0 && PyLong_CheckExact(value)
+                   && PyLong_AsLong(value) == 1) {
+            if (most_rows > 0) most_rows = MOST_ROWS_ALONE;
+        } else {
+            PyErr_Clear();
             goto slow;
-        given = args[count] == Py_None ? NULL : args[count];
+        }
     }
     for (int k = 0; k < self->n_in; k++) {
         if (!PyArray_CheckExact(args[k])) goto slow;
@@ -211,7 +219,7 @@ static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t n
         in[k] = PyArray_DATA(array);
         stride[k] = self->ins[k].size;
     }
-    if (rows == -2 || rows > self->most_rows) goto slow;
+    if (rows == -2 || rows > most_rows) goto slow;
     if (!rows_are_unit(self, in, stride, rows < 0 ? 1 : rows)) goto slow;
     PyObject *result;
     if (given) {

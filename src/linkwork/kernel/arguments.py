@@ -83,15 +83,8 @@ def outputs_for(
     out: Any,
     rows: Sequence[Array],
     dtype: np.dtype[Any],
-    *,
-    aside: bool = False,
 ) -> tuple[list[Array], list[Array]]:
-    """Arrays to write to, and the ones to return; they differ where `out` cannot be written to.
-
-    Args:
-        signature, batch, out, rows, dtype: what is called, and with what.
-        aside: whether to write to other arrays than `out` in any case.
-    """
+    """Arrays to write to, and the ones to return; they differ where `out` cannot be written to."""
     ports = signature.outputs
     shapes = [(*batch, *port.shape) for port in ports]
     if out is None:
@@ -105,8 +98,7 @@ def outputs_for(
         _check_out(array, shape, port, dtype)
         direct = array.flags.c_contiguous and array.flags.aligned
         overlaps = any(np.may_share_memory(array, other) for other in rows)
-        good = direct and not overlaps and not aside
-        targets.append(array if good else np.empty(shape, dtype))
+        targets.append(array if direct and not overlaps else np.empty(shape, dtype))
     for k, array in enumerate(given):
         if any(_share(array, other) for other in given[:k]):
             raise ValueRangeError("out: two of the arrays share their memory")

@@ -197,7 +197,10 @@ class KinDynCore:
     ) -> Array:
         """Call the kernel of a quantity and its frame; this is where most calls pass."""
         if wrenches is None and gravity is None:
-            kernel = self._kernels.get(what) if _is_hashable(what) else None
+            try:
+                kernel = self._kernels.get(what)
+            except TypeError:  # what cannot be hashed is no name
+                kernel = None
             if kernel is not None:
                 return kernel(*arguments) if out is None else kernel(*arguments, out=out)
         if wrenches is not None and not isinstance(wrenches, Mapping):
@@ -259,10 +262,6 @@ def _request(what: tuple[str, Any]) -> Any:
     if not count:
         return name
     return (name, *frames) if count > 1 else what
-
-
-def _is_hashable(what: tuple[str, Any]) -> bool:
-    return what[1] is None or isinstance(what[1], (str, tuple))
 
 
 def _is_float(dtype: Any) -> bool:
