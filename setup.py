@@ -8,6 +8,7 @@ setup(
         Extension(
             "linkwork.kernel._call",
             ["src/linkwork/kernel/_call.c"],
+            depends=["src/linkwork/kernel/_threads.h"],
             include_dirs=[numpy.get_include()],
             optional=True,
         )

@@ -22,7 +22,7 @@ static void end_of_stream(void) {}
 #define MOST_PORTS 128
 #define MOST_AXES 6
 #define MOST_UNITS 64
-#define MOST_ROWS_ALONE 65536  /* on one thread; after more rows than this, an interrupt may land */
+#define MOST_ROWS 65536      /* of a thread; after so many, an interrupt must be able to land */
 #define STREAMED_BYTES ((size_t)8 << 20)  /* results larger than this go past the caches */
 
 typedef void (*function_t)(void *const *, void *const *, const npy_int64 *, npy_int64);
@@ -44,7 +44,7 @@ typedef struct {
     int units_known;         /* 0 if there are too many units to look at here */
     int axes_known;          /* 0 if a port has too many axes to look at here */
     int finite;              /* whether outputs that are not finite go to `slow`, which says why */
-    npy_intp most_rows;      /* more rows than this go to `slow`, which shares them out */
+    npy_intp most_rows;      /* more rows than this are shared out over threads; less than 0: all go to `slow` */
     PyObject *slow;          /* what to call when arrays do not fit as they are */
     PyObject *keep;          /* keeps the compiled code alive */
     PyObject *dict;
@@ -101,17 +101,11 @@ static void step(const Call *self, void *const *in, void *const *out, const npy_
         out_next[k] = (char *)out[k] + (size_t)(rows * self->outs[k].size) * item;
 }
 
-/* Run without the GIL. Faster functions may be taken over meanwhile; the old ones stay until done.
-   There is room for one more stride: whether results of so many bytes in all go past the caches. */
-static void run(const Call *self, void *const *in, void *const *out, npy_int64 *stride,
-                npy_intp rows, size_t bytes)
+/* Whole blocks of lanes with `many`, the rows that are left with `one`. */
+static void compute(const Call *self, function_t one, function_t many, npy_intp width,
+                    void *const *in, void *const *out, const npy_int64 *stride, npy_intp rows)
 {
-    function_t one = self->one, many = self->many;
-    npy_intp whole = many ? rows - rows % self->width : 0;
-    PyObject *keep = self->keep;
-    Py_XINCREF(keep);
-    Py_BEGIN_ALLOW_THREADS
-    stride[self->n_in] = bytes > STREAMED_BYTES;
+    npy_intp whole = many ? rows - rows % width : 0;
     if (whole) many(in, out, stride, whole);
     if (stride[self->n_in]) end_of_stream();
     if (rows > whole) {
@@ -119,6 +113,20 @@ static void run(const Call *self, void *const *in, void *const *out, npy_int64 *
         step(self, in, out, stride, whole, in_rest, out_rest);
         one(in_rest, out_rest, stride, rows - whole);
     }
+}
+
+/* Run without the GIL. Faster functions may be taken over meanwhile; the old ones stay until done.
+   There is room for one more stride: whether results of so many bytes in all go past the caches. */
+static void run(const Call *self, void *const *in, void *const *out, npy_int64 *stride,
+                npy_intp rows, size_t bytes)
+{
+    function_t one = self->one, many = self->many;
+    npy_intp width = self->width;
+    PyObject *keep = self->keep;
+    Py_XINCREF(keep);
+    stride[self->n_in] = bytes > STREAMED_BYTES;
+    Py_BEGIN_ALLOW_THREADS
+    compute(self, one, many, width, in, out, stride, rows);
     Py_END_ALLOW_THREADS
     Py_XDECREF(keep);
 }
@@ -185,6 +193,13 @@ static int fits_as_output(const Call *self, PyObject *given, npy_intp rows, void
     return 1;
 }
 
+#ifndef _WIN32
+#include "_threads.h"
+#else  /* Python shares large batches out */
+#define MOST_THREADS 1
+static int default_threads(void) { return 1; }
+#endif
+
 static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t nargsf,
                              PyObject *names)
 {
@@ -195,14 +210,14 @@ static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t n
     npy_intp rows = -2;  /* -1: a single row without a batch axis */
     PyObject *given = NULL;  /* the array to write to, if there is one */
     if (!self->one || !self->axes_known || count != self->n_in) goto slow;
-    npy_intp most_rows = self->most_rows;
+    long threads = 0;  /* as many as there are cores */
     for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++) {
         PyObject *name = PyTuple_GET_ITEM(names, k), *value = args[count + k];
         if (PyUnicode_CompareWithASCIIString(name, "out") == 0 && self->n_out == 1) {
             given = value == Py_None ? NULL : value;
         } else if (PyUnicode_CompareWithASCIIString(name, "threads") == 0 && PyLong_CheckExact(value)
-                   && PyLong_AsLong(value) == 1) {
-            if (most_rows > 0) most_rows = MOST_ROWS_ALONE;
+                   && (threads = PyLong_AsLong(value)) >= 1 && threads <= MOST_THREADS) {
+            continue;
         } else {
             PyErr_Clear();
             goto slow;
@@ -219,8 +234,11 @@ static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t n
         in[k] = PyArray_DATA(array);
         stride[k] = self->ins[k].size;
     }
-    if (rows == -2 || rows > most_rows) goto slow;
-    if (!rows_are_unit(self, in, stride, rows < 0 ? 1 : rows)) goto slow;
+    if (rows == -2 || self->most_rows < 0) goto slow;
+    if (rows <= self->most_rows) threads = 1;
+    if (threads == 0) threads = default_threads();
+    if (rows > MOST_ROWS * threads) goto slow;
+    if (threads == 1 && !rows_are_unit(self, in, stride, rows < 0 ? 1 : rows)) goto slow;
     PyObject *result;
     if (given) {
         if (!fits_as_output(self, given, rows, in)) goto slow;
@@ -233,6 +251,12 @@ static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t n
     }
     if (rows < 0) {
         self->one(in, out, stride, 1);
+#ifndef _WIN32
+    } else if (threads > 1) {
+        if (run_shared(self, in, out, stride, rows, (int)threads)) return result;
+        Py_DECREF(result);
+        goto slow;
+#endif
     } else {
         run(self, in, out, stride, rows, output_bytes(self, rows));
     }
