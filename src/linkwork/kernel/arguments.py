@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -127,6 +128,8 @@ def _array(value: Any, port: Port, dtype: np.dtype[Any]) -> Array:
 
 def _is_masked(value: Any) -> bool:
     """Whether any element of an array, or of arrays in sequences, is masked."""
+    if "numpy.ma" not in sys.modules:  # then nobody has such arrays; loading it takes a while
+        return False
     if isinstance(value, (list, tuple)):
         return any(map(_is_masked, value))
     return isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)
