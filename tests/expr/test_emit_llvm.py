@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from expr.expr_helpers import BINARY, UNARY, program_for, run_compiled
+from linkwork.expr import emit_llvm as emitter
 from linkwork.expr import pieces
 from linkwork.expr.emit_llvm import emit_llvm
 from linkwork.expr.lanes import Lanes, number
@@ -210,10 +211,11 @@ def test_long_programs_are_cut_into_pieces(width, rng, monkeypatch):
         return x, a[0] + x[::-1], b, np.array([2.0, x[0].cos()], dtype=object)
 
     program = program_for(function, (9,), (3,))
-    a, b = rng.normal(size=(16, 9)), rng.normal(size=(16, 3))
+    a, b = rng.normal(size=(40, 9)), rng.normal(size=(40, 3))  # some turns, and a part of one
     whole = run_compiled(program, a, b, width=width)
     monkeypatch.setattr(pieces, "LONGEST_WHOLE", 20)
     monkeypatch.setattr(pieces, "PIECE", 13)
+    monkeypatch.setattr(emitter, "CACHED", 13)
 
     assert len(pieces.pieces_of(program)) > 10
     assert "@piece10(" in emit_llvm(program, "f", Lanes(width))

@@ -25,6 +25,8 @@ from linkwork.expr.node import Op
 from linkwork.expr.pieces import Piece, pieces_of
 from linkwork.expr.program import Port, Program
 
+CACHED = 3000  # steps whose code stays in a near cache
+BLOCKS, SCRATCH_BYTES = 4, 128 * 1024  # of rows that a piece runs for, and what they may need
 FLAGS = "reassoc nsz arcp contract"
 _BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
 _COMPARE = {Op.LESS: "olt", Op.LESS_EQUAL: "ole"}  # ordered: false for NaN
@@ -35,7 +37,8 @@ def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
     """LLVM IR text of a module with one public function and what it calls."""
     writer = _Writer(program, lanes)
     takes = ", ".join(f"ptr noalias %{what}" for what in ("in", "out", "stride"))
-    pieces = pieces_of(program)
+    turns = lanes.width > 1 and not writer.stage.slots
+    pieces = pieces_of(program, piece=CACHED if turns else None)
     parts = [f"define void @{name}({takes}, i64 %rows) {{", *writer.body(pieces), "}"]
     if len(pieces) > 1:
         for number_, piece in enumerate(pieces):
@@ -72,8 +75,10 @@ class _Writer:
 
     def body(self, pieces: Sequence[Piece]) -> Iterator[str]:
         """The function: pointers once, then a loop over blocks of rows."""
-        lines = ["entry:", *self.pointers()]
         n_slots = max(piece.n_slots for piece in pieces)
+        if len(pieces) > 1 and self.lanes.width > 1 and not self.stage.slots:
+            return self._in_turns(len(pieces), max(n_slots, 1))
+        lines = ["entry:", *self.pointers()]
         lines += [
             f"  %scratch = alloca {self.lanes.vector}, i64 {max(n_slots, 1)}, align 64",
             *self.stage.prepared(),
@@ -97,6 +102,39 @@ class _Writer:
             "  ret void",
         ]
         return iter(lines)
+
+    def _in_turns(self, n_pieces: int, n_slots: int) -> Iterator[str]:
+        """The function, where each piece runs for several blocks of rows before the next does."""
+        lanes = self.lanes
+        blocks = max(1, min(BLOCKS, SCRATCH_BYTES // (n_slots * lanes.bytes)))
+        yield "entry:"
+        yield f"  %scratch = alloca {lanes.vector}, i64 {n_slots * blocks}, align 64"
+        yield "  %some = icmp sgt i64 %rows, 0"
+        yield "  br i1 %some, label %loop, label %end"
+        yield "loop:"
+        yield f"  %first = phi i64 [ 0, %entry ], [ %last, %after{n_pieces - 1} ]"
+        yield f"  %last = add i64 %first, {lanes.width * blocks}"
+        yield "  %is.short = icmp sgt i64 %last, %rows"
+        yield "  %stop = select i1 %is.short, i64 %rows, i64 %last"
+        yield "  br label %turn0"
+        for k in range(n_pieces):
+            before = f"after{k - 1}" if k else "loop"
+            yield f"turn{k}:"
+            yield f"  %row{k} = phi i64 [ %first, %{before} ], [ %next{k}, %turn{k} ]"
+            yield f"  %own{k} = phi ptr [ %scratch, %{before} ], [ %other{k}, %turn{k} ]"
+            given = f"ptr %in, ptr %out, ptr %stride, ptr %own{k}, ptr null, i64 %row{k}"
+            yield f"  call void @piece{k}({given})"
+            yield f"  %next{k} = add i64 %row{k}, {lanes.width}"
+            yield f"  %other{k} = getelementptr {lanes.vector}, ptr %own{k}, i64 {n_slots}"
+            yield f"  %more{k} = icmp slt i64 %next{k}, %stop"
+            yield f"  br i1 %more{k}, label %turn{k}, label %after{k}"
+            yield f"after{k}:"
+            if k + 1 < n_pieces:
+                yield f"  br label %turn{k + 1}"
+        yield "  %again = icmp slt i64 %last, %rows"
+        yield "  br i1 %again, label %loop, label %end"
+        yield "end:"
+        yield "  ret void"
 
     def pointers(self) -> Iterator[str]:
         """Where inputs and outputs start, and how far apart the rows of inputs are."""

@@ -1,4 +1,8 @@
-"""Long programs in pieces: a compiler's time grows faster than the length of what it compiles.
+"""Long programs in pieces.
+
+A compiler's time grows faster than the length of what it compiles; and code that does not fit into
+a near cache is fetched anew in each turn of the loop over rows, unless a piece of it runs for
+several rows before the next piece does.
 
 Each piece becomes a function of its own. A value that a later piece uses goes through a scratch
 slot, which is used again once nobody needs its value any more. Constants and inputs need no slot.
@@ -27,10 +31,11 @@ class Piece:
     n_slots: int
 
 
-def pieces_of(program: Program) -> list[Piece]:
-    """Cut a program, or leave it whole if it is short."""
+def pieces_of(program: Program, *, piece: int | None = None) -> list[Piece]:
+    """Cut a program into pieces of some size, PIECE if none is given; a short one stays whole."""
     n = len(program.steps)
-    size = n if n <= LONGEST_WHOLE else PIECE
+    longest, piece = (LONGEST_WHOLE, PIECE) if piece is None else (piece, piece)
+    size = n if n <= longest else -(-n // -(-n // piece))  # all about the same
     starts = range(0, max(n, 1), max(size, 1))
     used = [_used(program, start, min(start + size, n)) for start in starts]
     _add_stores(program, used, size)
