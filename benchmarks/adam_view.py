@@ -17,7 +17,13 @@ from robots import CASES, GRAVITY, Case, kindyn_of, random_states
 ICUB = CASES[3]
 WANTED = 1000.0
 FUNCTIONS = ("crba", "rnea", "jacobian", "cmm", "pose", "aba")
-BACKENDS = (AdamNumpy, AdamCasadi, AdamJax, AdamTorch)
+
+
+class _AdamJax(AdamJax):
+    most_coordinates = 100
+
+
+BACKENDS = (AdamNumpy, AdamCasadi, _AdamJax, AdamTorch)
 
 
 class _View(AdamNumpy):

@@ -116,9 +116,13 @@ class AdamJax(_Adam):
 
         return jax.numpy.asarray(numbers)
 
+    most_coordinates = 12  # of a robot; larger ones take minutes to compile
+
     def tasks(self, function: str, state: State) -> list[Task]:
-        """Its forward dynamics is left out: compiling it takes minutes."""
-        return [] if function == "aba" else super().tasks(function, state)
+        """Its forward dynamics is left out: compiling it takes minutes for any robot."""
+        if function == "aba" or len(state.nu) > self.most_coordinates:
+            return []
+        return super().tasks(function, state)
 
     def way(self, function: str) -> Callable[..., Any]:
         import jax
