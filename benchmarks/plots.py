@@ -95,11 +95,11 @@ def _speed(data: list[dict[str, Any]], path: Path) -> Path:
         handles,
         labels,
         loc="upper center",
-        ncols=len(names),
+        ncols=-(-len(names) // 2),
         frameon=False,
-        bbox_to_anchor=(0.5, 0.96),
+        bbox_to_anchor=(0.5, 0.97),
     )
-    figure.tight_layout(rect=(0, 0, 1, 0.95))
+    figure.tight_layout(rect=(0, 0, 1, 0.92))
     return _saved(figure, path)
 
 
