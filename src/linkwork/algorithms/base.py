@@ -48,7 +48,7 @@ class Base:
         """(v, w) in the base's axes: velocity of its origin, and angular velocity."""
         if not self.floating or nu is None:
             return ZERO, ZERO
-        linear, angular = _halves(nu)
+        linear, angular = halves(nu)
         if self.velocity == "body":
             return linear, angular
         if self.velocity == "inertial":
@@ -61,8 +61,8 @@ class Base:
         """(a, u) in the base's axes: acceleration of its origin less gravity, and angular."""
         if not self.floating:
             return apply_t(self.R, sub(ZERO, gravity)), ZERO
-        linear, angular = _halves(nu_dot) if nu_dot is not None else (ZERO, ZERO)
-        v, w = _halves(nu) if nu is not None else (ZERO, ZERO)
+        linear, angular = halves(nu_dot) if nu_dot is not None else (ZERO, ZERO)
+        v, w = halves(nu) if nu is not None else (ZERO, ZERO)
         if self.velocity == "body":
             a = add(linear, cross(w, v))
             return sub(a, apply_t(self.R, gravity)), angular
@@ -74,7 +74,7 @@ class Base:
 
     def derivative(self, nu: Sequence[Scalar] | None, a: Vec, u: Vec) -> tuple[Vec, Vec]:
         """First six numbers of nu_dot, from the acceleration (a, u) in the base's axes."""
-        v, w = _halves(nu) if nu is not None else (ZERO, ZERO)
+        v, w = halves(nu) if nu is not None else (ZERO, ZERO)
         if self.velocity == "body":
             return sub(a, cross(w, v)), u
         linear, angular = apply(self.R, a), apply(self.R, u)
@@ -94,12 +94,22 @@ class Base:
 
     def wrench_in(self, tau: Sequence[Scalar]) -> tuple[Vec, Vec]:
         """The first six numbers of tau as a wrench in the base's axes about its origin."""
-        force, moment = _halves(tau)
+        force, moment = halves(tau)
         if self.velocity == "body":
             return force, moment
         if self.velocity == "inertial":
             moment = sub(moment, cross(self.o, force))
         return apply_t(self.R, force), apply_t(self.R, moment)
+
+    @property
+    def columns(self) -> list[tuple[Vec, Vec]]:
+        """What a unit of each of its six numbers moves, in the base's axes; none if it is fixed."""
+        if not self.floating:
+            return []
+        axes = IDENTITY if self.velocity == "body" else self.R  # rows: of the numbers, in the base
+        arm = apply_t(self.R, self.o) if self.velocity == "inertial" else ZERO
+        turned = [(cross(axis, arm), axis) for axis in axes]
+        return [(axis, ZERO) for axis in axes] + turned
 
     @property
     def expressed_at(self) -> tuple[Mat, Vec]:
@@ -116,5 +126,6 @@ def base_of(layout: Layout, q: Sequence[Scalar], velocity: Representation) -> Ba
     return Base(quaternion_rotation(q[3:7]), (q[0], q[1], q[2]), velocity, floating=True)
 
 
-def _halves(numbers: Sequence[Scalar]) -> tuple[Vec, Vec]:
+def halves(numbers: Sequence[Scalar]) -> tuple[Vec, Vec]:
+    """The linear and the angular part of six numbers."""
     return (numbers[0], numbers[1], numbers[2]), (numbers[3], numbers[4], numbers[5])

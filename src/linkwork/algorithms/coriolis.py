@@ -20,12 +20,10 @@ Echeandia, Wensing (2021), in block form.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwork.algorithms.base import Base, Representation, base_of
 from linkwork.algorithms.blocks import (
-    IDENTITY,
     ZERO,
     Mat,
     Sym,
@@ -44,12 +42,11 @@ from linkwork.algorithms.blocks import (
     scale,
     sub,
     times,
-    transpose,
     wedge,
 )
 from linkwork.algorithms.crba import Composite, composites
 from linkwork.algorithms.frames import Matrix, Numbers, Twist, path_to, twist_cross, velocities
-from linkwork.algorithms.motion import JointPose, joint_velocity
+from linkwork.algorithms.motion import JointPose, inward, joint_velocity
 from linkwork.algorithms.rnea import poses
 from linkwork.algorithms.skeleton import Body, Skeleton
 
@@ -116,7 +113,7 @@ class _Acting:
 
     def inward(self, pose: JointPose) -> _Acting:
         """The same, acting on the parent."""
-        return _Acting(_inward(pose, *self.F1), _inward(pose, *self.F2), apply(pose.E, self.n3))
+        return _Acting(inward(pose, *self.F1), inward(pose, *self.F2), apply(pose.E, self.n3))
 
 
 def _acting(column: _Column, inertia: Composite, flow: _Flow) -> _Acting:
@@ -188,27 +185,13 @@ def _base_columns(base: Base, twist: Twist) -> list[_Column]:
     """Coordinates of the base in its own axes: S and its rate, by representation."""
     if not base.floating:
         return []
-    v, w = twist
-    axes = IDENTITY if base.velocity == "body" else transpose(base.R)
-    columns = [(axes[0][k], axes[1][k], axes[2][k]) for k in range(3)]
+    columns = base.columns
     if base.velocity == "inertial":  # fixed in the world
-        arm = apply_t(base.R, base.o)
-        pushed: Sequence[Twist] = [(axis, ZERO) for axis in columns]
-        turned: Sequence[Twist] = [(cross(axis, arm), axis) for axis in columns]
         rates = [(ZERO, ZERO)] * 6
     elif base.velocity == "mixed":  # fixed in the world but for the point they turn about
-        pushed = [(axis, ZERO) for axis in columns]
-        turned = [(ZERO, axis) for axis in columns]
-        rates = [(ZERO, ZERO)] * 3 + [(cross(v, axis), ZERO) for axis in columns]
+        turned = [(cross(twist[0], axis), ZERO) for _, axis in columns[3:]]
+        rates = [(ZERO, ZERO)] * 3 + turned
     else:
-        pushed = [(axis, ZERO) for axis in columns]
-        turned = [(ZERO, axis) for axis in columns]
-        rates = [twist_cross((v, w), S) for S in (*pushed, *turned)]
-    both = zip((*pushed, *turned), rates, strict=True)
+        rates = [twist_cross(twist, S) for S in columns]
+    both = zip(columns, rates, strict=True)
     return [_Column(place, S, rate) for place, (S, rate) in enumerate(both)]
-
-
-def _inward(pose: JointPose, force: Vec, moment: Vec) -> tuple[Vec, Vec]:
-    """A wrench on a body as one on its parent."""
-    force = apply(pose.E, force)
-    return force, add(apply(pose.E, moment), cross(pose.p, force))

@@ -27,7 +27,7 @@ from linkwork.algorithms.blocks import (
     sym_apply,
     turn_sym,
 )
-from linkwork.algorithms.motion import JointPose, joint_force
+from linkwork.algorithms.motion import JointPose, inward, joint_force
 from linkwork.algorithms.skeleton import Skeleton
 
 
@@ -95,8 +95,7 @@ def inertias(skeleton: Skeleton, joints: dict[int, JointPose]) -> Inertias:
                 body = skeleton.bodies[at]
                 for other, value in zip(body.nu, joint_force(here, force, moment), strict=True):
                     _enter(joint, place, other, value, same_body=at == number)
-                force = apply(here.E, force)
-                moment = add(apply(here.E, moment), cross(here.p, force))
+                force, moment = inward(here, force, moment)
                 at = body.parent
             known = momenta.get(place)
             if known is not None:  # another joint that follows the same coordinate

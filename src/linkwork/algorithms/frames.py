@@ -167,7 +167,7 @@ def velocities(
     for number, pose in joints.items():
         body = skeleton.bodies[number]
         v_J, w_J = joint_velocity(pose, body.nu, nu)
-        v, w = _carried(pose, found[body.parent])
+        v, w = carried(pose, found[body.parent])
         found[number] = add(v, v_J), add(w, w_J)
     return found
 
@@ -204,7 +204,7 @@ def _accelerations(
     rate = base_part(skeleton, nu_dot)
     for number, pose in joints.items():
         body = skeleton.bodies[number]
-        a, u = _carried(pose, rate)
+        a, u = carried(pose, rate)
         v_Jdot, w_Jdot = joint_velocity(pose, body.nu, nu_dot)
         # A = body_X_parent A_parent + S nu_dot + V x S nu
         linear, angular = twist_cross(moving[number], joint_velocity(pose, body.nu, nu))
@@ -212,7 +212,7 @@ def _accelerations(
     return rate
 
 
-def _carried(pose: JointPose, twist: Twist) -> Twist:
+def carried(pose: JointPose, twist: Twist) -> Twist:
     """A twist in the parent, at its origin, as one in the body: E^T (v + w x p), E^T w."""
     v, w = twist
     return apply_t(pose.E, add(v, cross(w, pose.p))), apply_t(pose.E, w)

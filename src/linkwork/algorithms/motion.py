@@ -104,6 +104,12 @@ def joint_force(pose: JointPose, force: Vec, moment: Vec) -> list[Scalar]:
     return [plus(dot(lin, force), dot(ang, moment)) for lin, ang in pose.columns]
 
 
+def inward(pose: JointPose, force: Vec, moment: Vec) -> tuple[Vec, Vec]:
+    """A wrench on a body, about its origin in its axes, as one on its parent."""
+    force = apply(pose.E, force)
+    return force, add(apply(pose.E, moment), cross(pose.p, force))
+
+
 def _scaled(s: Scalar, v: Vec) -> Vec:
     return (times(s, v[0]), times(s, v[1]), times(s, v[2]))
 

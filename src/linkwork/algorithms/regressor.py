@@ -32,7 +32,7 @@ from linkwork.algorithms.blocks import (
     times,
     transpose,
 )
-from linkwork.algorithms.frames import Matrix, Numbers, Twist
+from linkwork.algorithms.frames import Matrix, Numbers, Twist, carried
 from linkwork.algorithms.motion import JointPose
 from linkwork.algorithms.rnea import BodyMotion, body_motion, motions, poses
 from linkwork.algorithms.skeleton import Skeleton
@@ -74,29 +74,12 @@ def _columns_of_bodies(
     skeleton: Skeleton, joints: dict[int, JointPose], base: Base
 ) -> dict[int, list[tuple[int, Twist]]]:
     """For each body, the coordinates that move it: place in nu, and S in the body's axes."""
-    found = {0: _columns_of_base(base)}
+    found = {0: list(enumerate(base.columns))}
     for number, pose in joints.items():
         body = skeleton.bodies[number]
-        carried = [(place, _carried(pose, S)) for place, S in found[body.parent]]
-        found[number] = carried + list(zip(body.nu, pose.columns, strict=True))
+        of_parent = [(place, carried(pose, S)) for place, S in found[body.parent]]
+        found[number] = of_parent + list(zip(body.nu, pose.columns, strict=True))
     return found
-
-
-def _columns_of_base(base: Base) -> list[tuple[int, Twist]]:
-    if not base.floating:
-        return []
-    axes = IDENTITY if base.velocity == "body" else transpose(base.R)
-    units = [(axes[0][k], axes[1][k], axes[2][k]) for k in range(3)]
-    arm = apply_t(base.R, base.o) if base.velocity == "inertial" else ZERO
-    pushed: list[Twist] = [(unit, ZERO) for unit in units]
-    turned: list[Twist] = [(cross(unit, arm), unit) for unit in units]
-    return list(enumerate(pushed + turned))
-
-
-def _carried(pose: JointPose, S: Twist) -> Twist:
-    """Motion of the parent as motion of the body: E^T (v + w x p), E^T w."""
-    v, w = S
-    return apply_t(pose.E, add(v, cross(w, pose.p))), apply_t(pose.E, w)
 
 
 def _seen(motion: BodyMotion, turn: Mat, p: Vec) -> BodyMotion:

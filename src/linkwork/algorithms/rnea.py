@@ -32,7 +32,7 @@ from linkwork.algorithms.blocks import (
     scale,
     times,
 )
-from linkwork.algorithms.motion import JointPose, joint_force, joint_pose, joint_velocity
+from linkwork.algorithms.motion import JointPose, inward, joint_force, joint_pose, joint_velocity
 from linkwork.algorithms.skeleton import Body, Skeleton
 
 
@@ -138,8 +138,7 @@ def gather(
         for place, value in zip(body.nu, joint_force(pose, F, N), strict=True):
             joint[place] = plus(joint.get(place, 0.0), value)
         F_parent, N_parent = wrenches[body.parent]
-        force = apply(pose.E, F)
-        moment = add(apply(pose.E, N), cross(pose.p, force))
+        force, moment = inward(pose, F, N)
         wrenches[body.parent] = add(F_parent, force), add(N_parent, moment)
     return Forces(*wrenches[0], joint)
 

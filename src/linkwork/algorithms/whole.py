@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwork.algorithms.aba import solve_symmetric
-from linkwork.algorithms.base import Representation, base_of
+from linkwork.algorithms.base import Representation, base_of, halves
 from linkwork.algorithms.blocks import (
     IDENTITY,
     ZERO,
@@ -121,7 +121,7 @@ def centroidal_momentum_bias(
     # seen from the base, which turns
     _, w = base.twist(nu)
     numbers = centroidal_momentum(skeleton, q, nu, velocity=velocity)
-    linear, angular = _halves(numbers)
+    linear, angular = halves(numbers)
     return [*sub(force, cross(w, linear)), *sub(moment, cross(w, angular))]
 
 
@@ -170,7 +170,7 @@ def _solved(skeleton: Skeleton, whole: Composite, momenta: Sequence[Sequence[Sca
     at_com = full(about_com(whole.tensor, whole.first, c))
     found: Matrix = []
     for numbers in momenta:
-        linear, angular = _halves(numbers)
+        linear, angular = halves(numbers)
         turning = sub(angular, cross(c, linear))
         x, y, z = solve_symmetric(at_com, turning, ["the robot as one body"] * 3)
         w: Vec = (x, y, z)
@@ -181,7 +181,3 @@ def _solved(skeleton: Skeleton, whole: Composite, momenta: Sequence[Sequence[Sca
 def _columns_solved(skeleton: Skeleton, whole: Composite, J: Matrix) -> Matrix:
     columns = _solved(skeleton, whole, [[row[k] for row in J] for k in range(len(J[0]))])
     return [[column[row] for column in columns] for row in range(6)]
-
-
-def _halves(numbers: Sequence[Scalar]) -> Twist:
-    return (numbers[0], numbers[1], numbers[2]), (numbers[3], numbers[4], numbers[5])
