@@ -17,3 +17,11 @@ def _own_cache(tmp_path_factory):
 def kd():
     """A base that floats, two joints; shared, for nothing that a test does may change it."""
     return floater()
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    """mass_matrix of a robot with two joints: (2,) to (2, 2)."""
+    kernel = floater(floating=False).function("mass_matrix")
+    kernel.warmup()
+    return kernel

@@ -5,32 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernel_helpers import floater, run_python
-
-_call = pytest.importorskip("linkwork.kernel._call")
-Call = _call.Call
-
-GIVEN = {
-    "in_shapes": ((2,),),
-    "out_shapes": ((2, 2),),
-    "units": (),
-    "single_precision": False,
-    "finite": False,
-    "most_rows": 100,
-    "slow": lambda *args, **named: ("slow", args, named),
-}
-
-
-def make(**changes: object) -> object:
-    return Call(**{**GIVEN, **changes})
-
-
-@pytest.fixture(scope="module")
-def kernel():
-    """mass_matrix of a robot with two joints: (2,) to (2, 2)."""
-    kernel = floater(floating=False).function("mass_matrix")
-    kernel.warmup()
-    return kernel
+from call_helpers import GIVEN, Call, make
+from kernel_helpers import run_python
 
 
 @pytest.mark.parametrize(

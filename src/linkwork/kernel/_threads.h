@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sched.h>
@@ -40,7 +41,7 @@ typedef struct {             /* rows that a thread looks at */
 static int default_threads(void)
 {
     const char *given = getenv("LINKWORK_THREADS");
-    if (given && *given >= '0' && *given <= '9') {
+    if (given && *given && strspn(given, "0123456789") == strlen(given)) {
         long count = strtol(given, NULL, 10);
         return count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : (int)count;
     }

@@ -121,7 +121,7 @@ class Kernel(Call):
         rows, batch = as_rows(signature, in_order(signature, args, named), self.dtype)
         n = prod(batch)
         strides = tuple(array.shape[1] if array.shape[0] != 1 or n == 1 else 0 for array in rows)
-        if not self._all_unit(rows, strides, n, threads):
+        if not self._is_unit(rows, strides, n):
             rows = normalized(signature, rows, self.dtype)
         if self._check_input:
             self._check_input(signature.inputs, rows)
@@ -238,23 +238,6 @@ class Kernel(Call):
         return hashlib.sha256(text.encode()).hexdigest()
 
     # Rows.
-
-    def _all_unit(
-        self, rows: tuple[Array, ...], strides: tuple[int, ...], n: int, threads: int | None
-    ) -> bool:
-        """Whether what must have norm 1 has it; of large batches, looked at by all threads."""
-        workers = thread_count(threads) if n > SHARED_ROWS else 1
-        if workers == 1:
-            return self._is_unit(rows, strides, n)
-        found: list[bool] = []
-
-        def look(start: int, stop: int) -> None:
-            pairs = zip(rows, strides, strict=True)
-            part = tuple(array[start:stop] if stride else array for array, stride in pairs)
-            found.append(self._is_unit(part, strides, stop - start))
-
-        share_out(look, n, -(-n // workers), workers)
-        return all(found)
 
     def _run(
         self,

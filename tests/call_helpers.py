@@ -1,0 +1,22 @@
+"""The C type `Call`, made by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+_call = pytest.importorskip("linkwork.kernel._call")
+Call = _call.Call
+
+GIVEN = {
+    "in_shapes": ((2,),),
+    "out_shapes": ((2, 2),),
+    "units": (),
+    "single_precision": False,
+    "finite": False,
+    "most_rows": 100,
+    "slow": lambda *args, **named: ("slow", args, named),
+}
+
+
+def make(**changes: object) -> object:
+    return Call(**{**GIVEN, **changes})
