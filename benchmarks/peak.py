@@ -9,7 +9,8 @@ from functions import SHORT, arguments, kernel_of
 from report import Section
 from timing import Patience, Task, best
 
-from linkwork.kernel.jit import Code, compiled, this_machine
+from linkwork.kernel.jit import Code, compiled
+from linkwork.kernel.machine import this_machine
 from robots import CASES, kindyn_of, random_states
 
 ROWS = 4096

@@ -11,7 +11,8 @@ import linkwork as lw
 from linkwork.expr.emit_llvm import emit_llvm
 from linkwork.expr.lanes import Lanes
 from linkwork.kernel import worker
-from linkwork.kernel.jit import FAST, QUICK, compiled, this_machine
+from linkwork.kernel.jit import FAST, QUICK, compiled
+from linkwork.kernel.machine import this_target
 
 WIDE = {1, 24}  # R_X86_64_64, R_X86_64_PC64: addresses of 64 bits
 RELOCATIONS = 4  # the type of a section that holds them
@@ -31,7 +32,7 @@ def relocation_types(data):
 
 
 def by_worker(ir):
-    machine = this_machine()
+    machine = this_target()
     return worker._compile(FAST, machine.cpu, machine.features, machine.triple, ir)
 
 

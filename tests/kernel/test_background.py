@@ -18,7 +18,7 @@ from kernel_helpers import BUSY, floater, output_of, run_python
 from linkwork.kernel import background as module
 from linkwork.kernel import worker
 from linkwork.kernel.background import Background
-from linkwork.kernel.jit import this_machine
+from linkwork.kernel.machine import this_target
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
@@ -308,7 +308,7 @@ def process():
 
 
 def ask(process, ir: str, level: int = 1, *, triple: str | None = None) -> bytes:
-    machine = this_machine()
+    machine = this_target()
     texts = (machine.cpu, machine.features, triple or machine.triple, ir)
     worker.write_job(process.stdin, level, *texts)
     return worker.read_answer(process.stdout)

@@ -19,7 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from linkwork.kernel import worker
-from linkwork.kernel.jit import FAST, LOCK, compiled, this_machine
+from linkwork.kernel.jit import FAST, LOCK, compiled
+from linkwork.kernel.machine import this_target
 
 LEAVING = 1.0  # [s] to wait at exit for a thread that prints a program; it may be left to itself
 
@@ -49,12 +50,12 @@ class Background:
 
     def compiled(self, ir: str) -> bytes:
         """Compile in the process beside; here, if there can be none."""
-        machine = this_machine()
+        target = this_target()
         try:
             process = self._started()
             assert process.stdin
             assert process.stdout
-            worker.write_job(process.stdin, FAST, machine.cpu, machine.features, machine.triple, ir)
+            worker.write_job(process.stdin, FAST, target.cpu, target.features, target.triple, ir)
             return worker.read_answer(process.stdout)
         except worker.CompileError:  # it may lack a package that is here
             pass

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from dataclasses import dataclass
-from functools import cache
 from typing import Any
+
+from linkwork.kernel.elf import ObjectError
+from linkwork.kernel.machine import this_target
+from linkwork.kernel.objects import LoadedObject
 
 LOCK = threading.RLock()  # held while code is made or loaded, and over a fork
 # Addresses of 64 bits: in a large process, code and its constants may end up far apart.
@@ -15,56 +17,41 @@ RELOCATION = {"reloc": "static", "codemodel": "jitdefault"}
 FAST, QUICK = 1, 0  # levels of code generation: runs fast, or is made quickly
 
 
-@dataclass(frozen=True)
-class Machine:
-    """What code is made for."""
-
-    cpu: str
-    features: str
-    triple: str
-    llvm: str
-    lanes: int  # doubles in a vector register
-
-    @property
-    def name(self) -> str:
-        """A text that differs where code might."""
-        return "|".join((self.cpu, self.features, self.triple, self.llvm, *RELOCATION.values()))
-
-
-@cache
-def this_machine() -> Machine:
-    """The machine we are on."""
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    features = llvm.get_host_cpu_features()
-    lanes = 8 if features.get("avx512f") else 4 if features.get("avx2") else 2
-    version = ".".join(map(str, llvm.llvm_version_info))
-    triple = llvm.get_process_triple()
-    return Machine(llvm.get_host_cpu_name(), features.flatten(), triple, version, lanes)
-
-
 def compiled(ir: str, level: int = FAST) -> bytes:
     """Machine code of a module, as an object file."""
     import llvmlite.binding as llvm
 
     with LOCK:
-        machine = this_machine()
+        machine = _target_machine(level)
         module = llvm.parse_assembly(ir)
         module.verify()
-        return _target_machine(machine, level).emit_object(module)
+        return machine.emit_object(module)
 
 
 class Code:
     """Machine code in memory; it stays as long as this object."""
 
     def __init__(self, data: bytes) -> None:
+        try:
+            self._loaded = LoadedObject(data)
+        except ObjectError:  # of another system, or with something in it that is new to us
+            self._loaded = LoadedByLlvm(data)
+
+    def address(self, name: str) -> int:
+        """Where a function starts."""
+        return self._loaded.address(name)
+
+
+class LoadedByLlvm:
+    """An object file in memory, as LLVM loads it: takes every kind, but LLVM has to be there."""
+
+    def __init__(self, data: bytes) -> None:
         import llvmlite.binding as llvm
 
+        machine = _target_machine(FAST)
         empty = llvm.parse_assembly("")
-        empty.triple = this_machine().triple
-        self._engine: Any = llvm.create_mcjit_compiler(empty, _target_machine(this_machine(), FAST))
+        empty.triple = this_target().triple
+        self._engine: Any = llvm.create_mcjit_compiler(empty, machine)
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(data))
         self._engine.finalize_object()
 
@@ -73,13 +60,13 @@ class Code:
         return self._engine.get_function_address(name)
 
 
-def _target_machine(machine: Machine, level: int) -> Any:
+def _target_machine(level: int) -> Any:
     import llvmlite.binding as llvm
 
-    target = llvm.Target.from_triple(machine.triple)
-    return target.create_target_machine(
-        cpu=machine.cpu,
-        features=machine.features,
+    target = this_target()
+    return llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu,
+        features=target.features,
         opt=level,
         jit=True,
         reloc=RELOCATION["reloc"],

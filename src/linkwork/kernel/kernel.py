@@ -26,7 +26,8 @@ from linkwork.expr.program import Port, Program
 from linkwork.kernel import cache
 from linkwork.kernel.arguments import Signature, as_rows, in_order, normalized, outputs_for
 from linkwork.kernel.background import Background, background
-from linkwork.kernel.jit import FAST, LOCK, QUICK, Code, compiled, this_machine
+from linkwork.kernel.jit import FAST, LOCK, QUICK, RELOCATION, Code, compiled
+from linkwork.kernel.machine import this_machine
 from linkwork.kernel.sharing import share_out, thread_count
 from linkwork.version import __version__
 
@@ -234,7 +235,8 @@ class Kernel(Call):
 
     def _cache_key(self, width: int) -> str:
         content = self._key or f"{self.program.digest}|{_printer_digest()}"
-        text = "|".join((__version__, this_machine().name, self._scalar, str(width), content))
+        machine = (this_machine().name, *RELOCATION.values())
+        text = "|".join((__version__, *machine, self._scalar, str(width), content))
         return hashlib.sha256(text.encode()).hexdigest()
 
     # Rows.

@@ -1,0 +1,165 @@
+"""Reads object files of Linux on x86-64: ELF, 64 bits, not yet linked.
+
+Only what code generation writes is taken. All else raises `ObjectError`, damaged files included:
+no number of a file is used before it is known to fit.
+
+System V ABI, chapters 4 and 5, and its supplement for AMD64.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_HEADER = struct.Struct("<4s3B9xHH20xQ10xHH2x")
+_SECTION = struct.Struct("<4xIQ8xQQIIQQ")
+_SYMBOL = struct.Struct("<IBxHQ8x")
+_RELOCATION = struct.Struct("<QIIq")
+
+# 64 bits, little end first, version 1; to be linked, for x86-64
+_X86_64_OBJECT = (b"\x7fELF", 2, 1, 1, 1, 62)
+
+_PROGBITS, _SYMTAB, _STRTAB, _RELA, _NOBITS, _REL, _UNWIND = 1, 2, 3, 4, 8, 9, 0x70000001
+WRITE, ALLOC, EXECUTE = 1, 2, 4
+_KNOWN_FLAGS = WRITE | ALLOC | EXECUTE | 0x10 | 0x20 | 0x10000000  # merge, strings, large
+_UNDEFINED, _RESERVED = 0, 0xFF00  # numbers of sections with a meaning of their own
+_PLAIN_TYPES = (0, 1, 2, 3)  # of symbols: none, object, function, section
+_GLOBAL, _FUNCTION = 1, 2
+MOST_ALIGNMENT = 4096  # [bytes] a page
+
+
+class ObjectError(ValueError):
+    """An object file that is not taken here; another loader may take it."""
+
+
+class Section(NamedTuple):
+    """A part of the file."""
+
+    kind: int
+    flags: int
+    offset: int  # in the file
+    size: int
+    link: int  # number of the section that it needs
+    info: int  # number of the section that it is about
+    alignment: int
+    entry_size: int
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether it is needed in memory. Nothing unwinds our code, so tables for that are not."""
+        return bool(self.flags & ALLOC) and self.kind != _UNWIND
+
+    @property
+    def is_empty_space(self) -> bool:
+        """Whether it is zeros that are not in the file."""
+        return self.kind == _NOBITS
+
+
+class Symbol(NamedTuple):
+    """A place with a name."""
+
+    name: str
+    section: int | None  # its number; None if the place is not in this file
+    value: int  # [bytes] from the start of the section
+    is_function: bool  # that others may call
+
+
+class Relocation(NamedTuple):
+    """An address to fill in."""
+
+    section: int  # number of the section where it is filled in
+    offset: int  # [bytes] from the start of that
+    kind: int
+    symbol: int  # number of the symbol whose address is wanted
+    addend: int
+
+
+class ObjectFile:
+    """What an object file says."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = memoryview(data)
+        try:
+            self.sections = self._read_sections()
+            self.symbols = self._read_symbols()
+        except (struct.error, UnicodeDecodeError) as error:
+            raise ObjectError(str(error)) from error
+
+    def content(self, section: Section) -> memoryview:
+        """The bytes of a section."""
+        return self._data[section.offset : section.offset + section.size]
+
+    def relocations(self) -> Iterator[Relocation]:
+        """The addresses to fill in, in the sections that are loaded."""
+        for table in self.sections:
+            if table.kind not in (_RELA, _REL):
+                continue
+            target = self._section(table.info)
+            if not target.is_loaded:
+                continue
+            self._check_table(table, _RELA, _RELOCATION)
+            for offset, kind, symbol, addend in _RELOCATION.iter_unpack(self.content(table)):
+                if symbol >= len(self.symbols):
+                    raise ObjectError(f"there is no symbol {symbol}")
+                yield Relocation(table.info, offset, kind, symbol, addend)
+
+    def _read_sections(self) -> tuple[Section, ...]:
+        *kind, start, entry_size, count = _HEADER.unpack_from(self._data)
+        if tuple(kind) != _X86_64_OBJECT:
+            raise ObjectError("no object file of x86-64")
+        stop = start + count * entry_size
+        if entry_size != _SECTION.size or not count or stop > len(self._data):
+            raise ObjectError("no table of sections")
+        sections = tuple(map(Section._make, _SECTION.iter_unpack(self._data[start:stop])))
+        for section in sections:
+            self._check_section(section)
+        return sections
+
+    def _check_section(self, section: Section) -> None:
+        end = section.offset + section.size
+        if section.kind and not section.is_empty_space and end > len(self._data):
+            raise ObjectError("a section reaches beyond the end of the file")
+        if not section.is_loaded:
+            return
+        if section.kind not in (_PROGBITS, _NOBITS) or section.flags & ~_KNOWN_FLAGS:
+            raise ObjectError(f"section of kind {section.kind:#x}, flags {section.flags:#x}")
+        if section.flags & WRITE and section.flags & EXECUTE:
+            raise ObjectError("code that may be written to")
+        alignment = section.alignment
+        if alignment & (alignment - 1) or alignment > MOST_ALIGNMENT:
+            raise ObjectError(f"alignment {alignment}")
+
+    def _read_symbols(self) -> tuple[Symbol, ...]:
+        tables = [section for section in self.sections if section.kind == _SYMTAB]
+        if len(tables) != 1:
+            raise ObjectError(f"{len(tables)} tables of symbols")
+        self._check_table(tables[0], _SYMTAB, _SYMBOL)
+        names = self._section(tables[0].link)
+        if names.kind != _STRTAB:
+            raise ObjectError("symbols without names")
+        texts = bytes(self.content(names))
+        entries = _SYMBOL.iter_unpack(self.content(tables[0]))
+        return tuple(_symbol(texts, *entry) for entry in entries)
+
+    def _section(self, number: int) -> Section:
+        if number >= len(self.sections):
+            raise ObjectError(f"there is no section {number}")
+        return self.sections[number]
+
+    def _check_table(self, table: Section, kind: int, entry: struct.Struct) -> None:
+        if table.kind != kind or table.entry_size != entry.size or table.size % entry.size:
+            raise ObjectError(f"table of kind {table.kind:#x} with entries of {table.entry_size}")
+
+
+def _symbol(texts: bytes, name: int, info: int, section: int, value: int) -> Symbol:
+    end = texts.find(b"\0", name)
+    if end < 0:
+        raise ObjectError("a name without an end")
+    binding, kind = info >> 4, info & 15
+    if kind not in _PLAIN_TYPES or section >= _RESERVED:
+        return Symbol("", None, 0, False)  # of another sort: nothing can refer to it
+    text = texts[name:end].decode("ascii")
+    if section == _UNDEFINED:
+        return Symbol(text, None, 0, False)
+    return Symbol(text, section, value, (binding, kind) == (_GLOBAL, _FUNCTION))
