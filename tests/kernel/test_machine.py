@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.machinery import ModuleSpec
+from types import SimpleNamespace
+
 import pytest
 
 from kernel_helpers import floater, output_of
@@ -94,8 +97,9 @@ def test_llvm_is_asked_where_the_system_says_too_little(said, missing):
     assert said(";".join(f"{name}={value}" for name, value in facts.items())) is None
 
 
-def test_llvm_is_asked_where_its_version_is_not_known(monkeypatch):
-    monkeypatch.setattr(machine.PathFinder, "find_spec", lambda name: None)
+@pytest.mark.parametrize("spec", [None, ModuleSpec("llvmlite", None, origin="/missing/x.py")])
+def test_llvm_is_asked_where_its_version_is_not_known(spec, monkeypatch):
+    monkeypatch.setattr(machine, "PathFinder", SimpleNamespace(find_spec=lambda name: spec))
     assert machine._by_system() is None
     machine.this_machine.cache_clear()
     try:
