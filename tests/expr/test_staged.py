@@ -1,4 +1,4 @@
-"""Large outputs, which are written at the end of each turn: every number in its place."""
+"""Large outputs, which are written while the next rows are made: every number in its place."""
 
 from __future__ import annotations
 
@@ -45,10 +45,14 @@ def expected(shape, a, b):
 
 @pytest.mark.parametrize("shape", SIZES, ids=str)
 @pytest.mark.parametrize(("width", "scalar"), LANES)
-@pytest.mark.parametrize(("large", "offset"), [(False, 0), (True, 0), (True, 1), (True, 4)])
-def test_every_number_is_in_its_place(shape, width, scalar, large, offset):
+@pytest.mark.parametrize(
+    ("large", "offset", "turns"),
+    [(False, 0, 1), (False, 0, 3), (True, 0, 1), (True, 0, 2), (True, 1, 5), (True, 4, 3)],
+)
+def test_every_number_is_in_its_place(shape, width, scalar, large, offset, turns):  # noqa: PLR0917
     rng = np.random.default_rng(0)
-    a, b = rng.uniform(1, 2, size=(3 * width, 3)), rng.uniform(1, 2, size=(3 * width, 2))
+    n = turns * width
+    a, b = rng.uniform(1, 2, size=(n, 3)), rng.uniform(1, 2, size=(n, 2))
     found = run_compiled(outer(shape), a, b, width=width, scalar=scalar, large=large, offset=offset)
     tolerance = 1e-14 if scalar == "double" else 1e-6
     for one, other in zip(found, expected(shape, a, b), strict=True):

@@ -27,9 +27,11 @@ from linkwork.expr.program import Port, Program
 
 CACHED = 3000  # steps whose code stays in a near cache
 BLOCKS, SCRATCH_BYTES = 4, 128 * 1024  # of rows that a piece runs for, and what they may need
+FACTS = 4  # numbers known in advance that are stored together, one row at a time
 FLAGS = "reassoc nsz arcp contract"
 _BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
 _COMPARE = {Op.LESS: "olt", Op.LESS_EQUAL: "ole"}  # ordered: false for NaN
+_NO_STAGE = "ptr null, ptr null, i64 0"
 _LIBM = {Op.ATAN2: ("atan2", 2), Op.EXP: ("exp", 1), Op.LOG: ("log", 1)}
 
 
@@ -38,11 +40,12 @@ def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
     writer = _Writer(program, lanes)
     takes = ", ".join(f"ptr noalias %{what}" for what in ("in", "out", "stride"))
     turns = lanes.width > 1 and not writer.stage.slots
-    pieces = pieces_of(program, piece=CACHED if turns else None)
+    staged = [port for port in program.outputs if writer.stage.holds(port)]
+    pieces = pieces_of(program, piece=CACHED if turns else None, staged=staged)
     parts = [f"define void @{name}({takes}, i64 %rows) {{", *writer.body(pieces), "}"]
     if len(pieces) > 1:
         for number_, piece in enumerate(pieces):
-            given = f"{takes}, ptr %scratch, ptr %stage, i64 %row"
+            given = f"{takes}, ptr %scratch, ptr %stage, ptr %other, i64 %waiting, i64 %row"
             parts += [
                 f"define internal void @piece{number_}({given}) noinline {{",
                 *writer.pointers(),
@@ -50,7 +53,7 @@ def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
                 "  ret void",
                 "}",
             ]
-    parts += writer.stage.tables()
+    parts += writer.stage.functions()
     if writer.uses_sincos:
         parts.append(sincos_function(lanes.vector, lanes.scalar, lanes.suffix, lanes.constant))
     parts += [
@@ -85,19 +88,20 @@ class _Writer:
             "  %some = icmp sgt i64 %rows, 0",
             "  br i1 %some, label %loop, label %end",
             "loop:",
-            f"  %row = phi i64 [ 0, %entry ], [ %next, %{self.stage.last_label} ]",
+            "  %row = phi i64 [ 0, %entry ], [ %next, %loop ]",
+            *self.stage.turn(),
         ]
         if len(pieces) == 1:
             lines += self.straight_line(pieces[0])
         else:
-            stage = "%stage" if self.stage.slots else "null"
-            given = f"ptr %in, ptr %out, ptr %stride, ptr %scratch, ptr {stage}, i64 %row"
+            stages = "ptr %stage, ptr %other, i64 %waiting" if self.stage.slots else _NO_STAGE
+            given = f"ptr %in, ptr %out, ptr %stride, ptr %scratch, {stages}, i64 %row"
             lines += [f"  call void @piece{k}({given})" for k in range(len(pieces))]
-        lines += self.stage.written()
         lines += [
             f"  %next = add i64 %row, {self.lanes.width}",
             "  %more = icmp slt i64 %next, %rows",
-            "  br i1 %more, label %loop, label %end",
+            f"  br i1 %more, label %loop, label %{'rest' if self.stage.slots else 'end'}",
+            *self.stage.rest(),
             "end:",
             "  ret void",
         ]
@@ -122,7 +126,7 @@ class _Writer:
             yield f"turn{k}:"
             yield f"  %row{k} = phi i64 [ %first, %{before} ], [ %next{k}, %turn{k} ]"
             yield f"  %own{k} = phi ptr [ %scratch, %{before} ], [ %other{k}, %turn{k} ]"
-            given = f"ptr %in, ptr %out, ptr %stride, ptr %own{k}, ptr null, i64 %row{k}"
+            given = f"ptr %in, ptr %out, ptr %stride, ptr %own{k}, {_NO_STAGE}, i64 %row{k}"
             yield f"  call void @piece{k}({given})"
             yield f"  %next{k} = add i64 %row{k}, {lanes.width}"
             yield f"  %other{k} = getelementptr {lanes.vector}, ptr %own{k}, i64 {n_slots}"
@@ -155,6 +159,7 @@ class _Writer:
         ]
         yield from self._row_pointers("in", program.inputs)
         yield from self._row_pointers("out", program.outputs)
+        yield from self.stage.rows_before()
         yield from self._loads(names, piece.inputs)
         for step, slot in piece.fetched.items():
             names[step] = self._new()
@@ -169,8 +174,9 @@ class _Writer:
                 if step in piece.kept:
                     yield from self._scratch(piece.kept[step])
                     yield f"  store {self.lanes.vector} {names[step]}, ptr %t{self._count}"
-            if op is not Op.CONST and step in self.stage.slots:
-                yield from self.stage.kept(self.stage.slots[step], names[step])
+            if op is not Op.CONST:
+                yield from self.stage.kept(step, names[step])
+            yield from self.stage.burst(step)
             while at < len(blocks) and blocks[at][0] <= step:
                 yield from self._store(*blocks[at][1:], names)
                 at += 1
@@ -241,19 +247,34 @@ class _Writer:
         blocks: list[tuple[int, int, int, list[int]]] = []
         offset = 0
         for port, shape in enumerate(self.program.outputs):
-            starts = [] if self.stage.holds(shape) else _block_starts(shape.size, self.lanes.width)
-            for start in starts:
-                end = min(start + self.lanes.width, shape.size)
-                steps = list(self.program.results[offset + start : offset + end])
+            results = self.program.results[offset : offset + shape.size]
+            for start, end in [] if self.stage.holds(shape) else self._store_ranges(results):
+                steps = list(results[start:end])
                 blocks.append((max(steps), port, start, steps))
             offset += shape.size
         return sorted(blocks)
+
+    def _store_ranges(self, results: Sequence[int]) -> list[tuple[int, int]]:
+        """Starts and ends of the blocks of an output: W numbers, or one; facts go together."""
+        size, width = len(results), self.lanes.width
+        if width > 1:
+            return [(k, min(k + width, size)) for k in _block_starts(size, width)]
+        ranges: list[tuple[int, int]] = []
+        facts = [self.program.steps[step][0] is Op.CONST for step in results]
+        start = 0
+        while start < size:
+            end = start + FACTS if all(facts[start : start + FACTS]) else start + 1
+            ranges.append((start, min(end, size)))
+            start = end
+        return ranges
 
     def _store(self, port: int, start: int, steps: list[int], names: list[str]) -> Iterator[str]:
         width, scalar, vector = self.lanes.width, self.lanes.scalar, self.lanes.vector
         values = [names[step] for step in steps]
         if width == 1:
-            yield from self._store_at(values[0], scalar, f"%out{port}.0", start)
+            whole = values[0] if len(values) == 1 else _joined(scalar, values)
+            kind = scalar if len(values) == 1 else f"<{len(values)} x {scalar}>"
+            yield from self._store_at(whole, kind, f"%out{port}.0", start)
         elif len(values) == width:
             rows, lines = self.lanes.transposed(values, self._new)
             yield from lines
@@ -333,6 +354,11 @@ class _Writer:
     def _new(self) -> str:
         self._count += 1
         return f"%t{self._count}"
+
+
+def _joined(scalar: str, values: Sequence[str]) -> str:
+    """A vector of numbers that are known."""
+    return "<" + ", ".join(f"{scalar} {value}" for value in values) + ">"
 
 
 def _block_starts(size: int, width: int) -> list[int]:

@@ -1,9 +1,12 @@
-"""Large outputs: their numbers wait until all are there, and are written from end to end.
+"""Large outputs: their numbers wait until all are there, and are written while the next are made.
 
 A row of a large output does not fit into the nearest cache beside the rows of the other lanes.
 Written as its numbers come, its lines would be fetched and written back several times. So each
-number is kept in a slot of the stage, a value for all lanes, and a loop at the end puts W x W
-blocks of them in order, by a table of slots. A loop also compiles faster than thousands of stores.
+number is kept in a slot of a stage, a value for all lanes, and is written later: W x W blocks of
+slots are put in order, by a table of slots. A loop also compiles faster than thousands of stores.
+
+There are two stages. While one is filled, what waits on the other is written, a few blocks at a
+time between the steps of the program: memory takes its time, and the processor goes on meanwhile.
 
 Results too large for any cache are written past the caches: a plain store would read the line first
 that it overwrites. Such stores take whole vectors at aligned addresses, so the rows of all lanes
@@ -20,10 +23,13 @@ from linkwork.expr.node import Op
 from linkwork.expr.program import Port, Program
 
 SMALLEST = 256  # numbers of an output that is staged
+BURST = 8  # blocks that are written at a time
+NOTHING, PLAIN, STREAMED = 0, 1, 2  # what waits on a stage, and how it is to be written
+_FREE = (Op.CONST, Op.INPUT)
 
 
 class Stage:
-    """The slots of the results of a program that are staged."""
+    """The slots of the results of a program that are staged, and how they get to memory."""
 
     def __init__(self, program: Program, lanes: Lanes, new: Callable[[], str]) -> None:
         self._program, self._lanes, self._new = program, lanes, new
@@ -41,85 +47,164 @@ class Stage:
                 found.setdefault(step, len(found))
         return found
 
-    def tables(self) -> Iterator[str]:
-        """For each staged output, where on the stage each of its numbers waits, in bytes."""
+    def functions(self) -> Iterator[str]:
+        """For each staged output, where each number waits, and a function that writes some."""
         for number, port, steps in self._outputs():
             places = ", ".join(f"i32 {self._lanes.bytes * self.slots[step]}" for step in steps)
             yield f"@places{number} = private constant [{port.size} x i32] [{places}]"
+            yield from _Writing(number, port.size, self._lanes, self._new).function()
         if self.slots:
             yield "!0 = !{i32 1}"
 
     def prepared(self) -> Iterator[str]:
-        """Before the loop over rows: the stage, with results that are facts; whether to stream."""
+        """Before the loop over rows: both stages, with results that are facts; how to write."""
         if not self.slots:
             return
-        yield f"  %stage = alloca {self._lanes.vector}, i64 {len(self.slots)}, align 64"
+        n = len(self.slots)
+        yield f"  %stages = alloca {self._lanes.vector}, i64 {2 * n}, align 64"
+        yield f"  %stages.second = getelementptr {self._lanes.vector}, ptr %stages, i64 {n}"
         for step, slot in self.slots.items():
             if self._program.steps[step][0] is Op.CONST:
                 value = self._lanes.constant(self._program.steps[step][1])
-                yield from self.kept(slot, value)
+                yield from self._put(slot, value, "%stages")
+                yield from self._put(slot, value, "%stages.second")
         n_inputs = len(self._program.inputs)
         yield f"  %is.large.at = getelementptr i64, ptr %stride, i64 {n_inputs}"
         yield "  %is.large.number = load i64, ptr %is.large.at"
         yield "  %is.large = icmp ne i64 %is.large.number, 0"
-        for number, port, _ in self._outputs():
-            if self._is_even(port):  # how many numbers come before an aligned one
-                yield f"  %address{number} = ptrtoint ptr %out{number} to i64"
-                yield f"  %back{number} = sub i64 0, %address{number}"
-                yield f"  %bytes{number} = and i64 %back{number}, {self._lanes.bytes - 1}"
-                yield f"  %shift{number} = sdiv exact i64 %bytes{number}, {self._lanes.item}"
+        yield f"  %how = select i1 %is.large, i64 {STREAMED}, i64 {PLAIN}"
 
-    def kept(self, slot: int, value: str) -> Iterator[str]:
-        """Put a value into its slot."""
+    def turn(self) -> Iterator[str]:
+        """At the start of a turn of the loop over rows: which stage to fill, and what waits."""
+        if self.slots:
+            yield "  %stage = phi ptr [ %stages, %entry ], [ %other, %loop ]"
+            yield "  %other = phi ptr [ %stages.second, %entry ], [ %stage, %loop ]"
+            yield f"  %waiting = phi i64 [ {NOTHING}, %entry ], [ %how, %loop ]"
+
+    def rows_before(self) -> Iterator[str]:
+        """Where the rows go that wait on the other stage."""
+        if self.slots:
+            yield f"  %row.before = sub i64 %row, {self._lanes.width}"
+            yield from self._targets("before", "%row.before")
+
+    def kept(self, step: int, value: str) -> Iterator[str]:
+        """Put the value of a step into its slot, if it has one."""
+        if step in self.slots:
+            yield from self._put(self.slots[step], value, "%stage")
+
+    def burst(self, step: int) -> Iterator[str]:
+        """After a step: write some of what waits."""
+        for number, first, stop in self._bursts.get(step, ()):
+            given = f"ptr %other, ptr %before{number}, i64 {first}, i64 {stop}, i64 %waiting"
+            yield f"  call void @write{number}({given})"
+
+    def rest(self) -> Iterator[str]:
+        """After the loop: write what waits since its last turn."""
+        if self.slots:
+            yield "rest:"
+            yield from self._targets("last", "%row")
+            for number, port, _ in self._outputs():
+                given = f"ptr %stage, ptr %last{number}, i64 0, i64 {port.size}, i64 %how"
+                yield f"  call void @write{number}({given})"
+            yield "  br label %end"
+
+    def _put(self, slot: int, value: str, stage: str) -> Iterator[str]:
         at, vector = self._new(), self._lanes.vector
-        yield f"  {at} = getelementptr {vector}, ptr %stage, i64 {slot}"
+        yield f"  {at} = getelementptr {vector}, ptr {stage}, i64 {slot}"
         yield f"  store {vector} {value}, ptr {at}"
 
-    @property
-    def last_label(self) -> str:
-        """The block of code in which a turn of the loop over rows ends."""
-        return ["loop", *(f"stored{number}" for number, _, _ in self._outputs())][-1]
-
-    def written(self) -> Iterator[str]:
-        """At the end of a turn: write the rows of all lanes from end to end."""
-        before = "loop"
+    def _targets(self, name: str, row: str) -> Iterator[str]:
+        """Where the first of some rows starts in each staged output."""
         for number, port, _ in self._outputs():
-            for lane in range(self._lanes.width):
-                yield f"  %to{number}.{lane}.row = add i64 %row, {lane}"
-                yield f"  %to{number}.{lane}.offset = mul i64 %to{number}.{lane}.row, {port.size}"
-                offset = f"ptr %out{number}, i64 %to{number}.{lane}.offset"
-                yield f"  %to{number}.{lane} = getelementptr {self._lanes.scalar}, {offset}"
-            last = str(port.size - self._lanes.width)
-            if self._is_even(port):
-                yield f"  br i1 %is.large, label %streaming{number}, label %store{number}"
-                yield f"streaming{number}:"
-                yield from self._block(number, "0", streams=False)  # what is not aligned
-                yield from self._block(number, last, streams=False)
-                yield f"  br label %stream{number}"
-                start = f"[ %shift{number}, %streaming{number} ]"
-                yield from self._loop(number, port, f"stream{number}", start)
-            else:
-                yield f"  br label %store{number}"
-            yield from self._loop(number, port, f"store{number}", f"[ 0, %{before} ]")
-            yield f"stored{number}:"
-            if port.size % self._lanes.width:  # once more, over some that are there already
-                yield from self._block(number, last, streams=False)
-            before = f"stored{number}"
+            yield f"  %{name}{number}.offset = mul i64 {row}, {port.size}"
+            place = f"ptr %out{number}, i64 %{name}{number}.offset"
+            yield f"  %{name}{number} = getelementptr {self._lanes.scalar}, {place}"
 
-    def _loop(self, number: int, port: Port, label: str, start: str) -> Iterator[str]:
-        width = self._lanes.width
-        yield f"{label}:"
-        yield f"  %{label}.at = phi i64 {start}, [ %{label}.next, %{label} ]"
-        yield from self._block(number, f"%{label}.at", streams=label.startswith("stream"))
-        yield f"  %{label}.next = add i64 %{label}.at, {width}"
-        yield f"  %{label}.more = icmp sle i64 %{label}.next, {port.size - width}"
-        yield f"  br i1 %{label}.more, label %{label}, label %stored{number}"
+    @cached_property
+    def _bursts(self) -> dict[int, list[tuple[int, int, int]]]:
+        """Parts of outputs (number, first, stop) to write after each step, evenly spread."""
+        size = BURST * self._lanes.width
+        parts = [
+            (number, start, min(start + size, port.size))
+            for number, port, _ in self._outputs()
+            for start in range(0, port.size, size)
+        ]
+        steps = [k for k, (op, *_) in enumerate(self._program.steps) if op not in _FREE] or [0]
+        found: dict[int, list[tuple[int, int, int]]] = {}
+        for k, part in enumerate(parts):
+            found.setdefault(steps[k * len(steps) // len(parts)], []).append(part)
+        return found
 
-    def _block(self, number: int, start: str, *, streams: bool) -> Iterator[str]:
+    def _outputs(self) -> Iterator[tuple[int, Port, tuple[int, ...]]]:
+        """The staged outputs: number, port, and the step of each number."""
+        start = 0
+        for number, port in enumerate(self._program.outputs):
+            if self.holds(port):
+                yield number, port, self._program.results[start : start + port.size]
+            start += port.size
+
+
+class _Writing:
+    """The function that writes a part of an output, from a stage to the rows of all lanes."""
+
+    def __init__(self, number: int, size: int, lanes: Lanes, new: Callable[[], str]) -> None:
+        self._number, self._size, self._lanes, self._new = number, size, lanes, new
+        self._is_even = size % lanes.width == 0  # all rows are equally far from aligned addresses
+
+    def function(self) -> Iterator[str]:
+        """Write numbers `first` to `stop`; with the first part, the ends that are not aligned."""
+        lanes = self._lanes
+        takes = "ptr %stage, ptr %to0, i64 %first, i64 %stop, i64 %how"
+        yield f"define internal void @write{self._number}({takes}) noinline {{"
+        for lane in range(1, lanes.width):
+            place = f"{lanes.scalar}, ptr %to0, i64 {lane * self._size}"
+            yield f"  %to{lane} = getelementptr {place}"
+        yield "  %is.first = icmp eq i64 %first, 0"
+        streamed = "streamed" if self._is_even else "plain"
+        yield f"  switch i64 %how, label %end [ i64 {PLAIN}, label %plain"
+        yield f"    i64 {STREAMED}, label %{streamed} ]"
+        yield "plain:"
+        yield from self._part("plain", "0")
+        if self._is_even:
+            yield "streamed:"
+            yield "  %address = ptrtoint ptr %to0 to i64"
+            yield "  %back = sub i64 0, %address"
+            yield f"  %bytes = and i64 %back, {lanes.bytes - 1}"
+            yield f"  %shift = sdiv exact i64 %bytes, {lanes.item}"  # to an aligned number
+            yield from self._part("streamed", "%shift")
+        yield "end:"
+        yield "  ret void"
+        yield "}"
+
+    def _part(self, how: str, shift: str) -> Iterator[str]:
+        """The blocks that start so many numbers after `first` to before `stop`."""
+        last = self._size - self._lanes.width
+        yield f"  %{how}.is.shifted = icmp ne i64 {shift if self._is_even else 1}, 0"
+        yield f"  %{how}.has.ends = and i1 %is.first, %{how}.is.shifted"
+        yield f"  br i1 %{how}.has.ends, label %{how}.ends, label %{how}.begin"
+        yield f"{how}.ends:"  # which the loop does not reach
+        yield from self._block("0", streams=False)
+        yield from self._block(str(last), streams=False)
+        yield f"  br label %{how}.begin"
+        yield f"{how}.begin:"
+        yield f"  %{how}.start = add i64 %first, {shift}"
+        yield f"  %{how}.wanted = add i64 %stop, {shift}"
+        yield f"  %{how}.fits = icmp sle i64 %{how}.wanted, {last}"
+        yield f"  %{how}.stop = select i1 %{how}.fits, i64 %{how}.wanted, i64 {last + 1}"
+        yield f"  %{how}.some = icmp slt i64 %{how}.start, %{how}.stop"
+        yield f"  br i1 %{how}.some, label %{how}.loop, label %end"
+        yield f"{how}.loop:"
+        yield f"  %{how}.at = phi i64 [ %{how}.start, %{how}.begin ], [ %{how}.next, %{how}.loop ]"
+        yield from self._block(f"%{how}.at", streams=how == "streamed")
+        yield f"  %{how}.next = add i64 %{how}.at, {self._lanes.width}"
+        yield f"  %{how}.more = icmp slt i64 %{how}.next, %{how}.stop"
+        yield f"  br i1 %{how}.more, label %{how}.loop, label %end"
+
+    def _block(self, start: str, *, streams: bool) -> Iterator[str]:
         """W numbers in the rows of all lanes."""
         vector, new = self._lanes.vector, self._new
         first, values = new(), list[str]()
-        yield f"  {first} = getelementptr i32, ptr @places{number}, i64 {start}"
+        yield f"  {first} = getelementptr i32, ptr @places{self._number}, i64 {start}"
         for k in range(self._lanes.width):
             at, offset, wide, place, value = (new() for _ in range(5))
             yield f"  {at} = getelementptr i32, ptr {first}, i64 {k}"
@@ -130,25 +215,9 @@ class Stage:
             values.append(value)
         rows, lines = self._lanes.transposed(values, new)
         yield from lines
-        how = (
-            f"align {self._lanes.bytes}, !nontemporal !0"
-            if streams
-            else f"align {self._lanes.item}"
-        )
+        item, whole = self._lanes.item, self._lanes.bytes
+        how = f"align {whole}, !nontemporal !0" if streams else f"align {item}"
         for lane, row in enumerate(rows):
             at = new()
-            place = f"{self._lanes.scalar}, ptr %to{number}.{lane}, i64 {start}"
-            yield f"  {at} = getelementptr {place}"
+            yield f"  {at} = getelementptr {self._lanes.scalar}, ptr %to{lane}, i64 {start}"
             yield f"  store {vector} {row}, ptr {at}, {how}"
-
-    def _is_even(self, port: Port) -> bool:
-        """Whether all rows are equally far from an aligned address."""
-        return port.size % self._lanes.width == 0
-
-    def _outputs(self) -> Iterator[tuple[int, Port, tuple[int, ...]]]:
-        """The staged outputs: number, port, and the step of each number."""
-        start = 0
-        for number, port in enumerate(self._program.outputs):
-            if self.holds(port):
-                yield number, port, self._program.results[start : start + port.size]
-            start += port.size

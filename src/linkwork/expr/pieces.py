@@ -10,10 +10,11 @@ slot, which is used again once nobody needs its value any more. Constants and in
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from linkwork.expr.node import Op
-from linkwork.expr.program import Program
+from linkwork.expr.program import Port, Program
 
 LONGEST_WHOLE = 7000  # steps; longer programs are cut
 PIECE = 4000  # steps
@@ -31,14 +32,22 @@ class Piece:
     n_slots: int
 
 
-def pieces_of(program: Program, *, piece: int | None = None) -> list[Piece]:
-    """Cut a program into pieces of some size, PIECE if none is given; a short one stays whole."""
+def pieces_of(
+    program: Program, *, piece: int | None = None, staged: Collection[Port] = ()
+) -> list[Piece]:
+    """Cut a program into pieces.
+
+    Args:
+        program: what to cut; a short one stays whole.
+        piece: steps of a piece; PIECE if not given.
+        staged: outputs whose numbers are written one by one where they are made.
+    """
     n = len(program.steps)
     longest, piece = (LONGEST_WHOLE, PIECE) if piece is None else (piece, piece)
     size = n if n <= longest else -(-n // -(-n // piece))  # all about the same
     starts = range(0, max(n, 1), max(size, 1))
     used = [_used(program, start, min(start + size, n)) for start in starts]
-    _add_stores(program, used, size)
+    _add_stores(program, used, size, staged)
     last: dict[int, int] = {}  # the last piece that uses each step
     for number, steps in enumerate(used):
         for step in steps:
@@ -78,15 +87,17 @@ def _used(program: Program, start: int, stop: int) -> set[int]:
     return found
 
 
-def _add_stores(program: Program, used: list[set[int]], size: int) -> None:
-    """An output is stored in blocks, each by the piece that has the last of its numbers.
+def _add_stores(
+    program: Program, used: list[set[int]], size: int, staged: Collection[Port]
+) -> None:
+    """Any other output is stored in blocks, each by the piece that has the last of its numbers.
 
     Which numbers make a block depends on the lanes; any that stand within sixteen of each other
     may.
     """
     offset = 0
     for port in program.outputs:
-        results = program.results[offset : offset + port.size]
+        results = () if port in staged else program.results[offset : offset + port.size]
         for place, step in enumerate(results):
             near = results[max(0, place - 16) : place + 17]
             for other in near:
