@@ -46,7 +46,7 @@ from linkwork.algorithms.blocks import (
     wedge,
 )
 from linkwork.algorithms.joint_dynamics import NO_DRIVES, Drives
-from linkwork.algorithms.motion import JointPose, inward, joint_force
+from linkwork.algorithms.motion import JointPose, joint_force
 from linkwork.algorithms.skeleton import Body, Skeleton
 from linkwork.errors import SingularJointError
 
@@ -110,7 +110,7 @@ def accelerations(
         for (F, N), share in zip(give.U, _times(give.inverse, give.rest), strict=True):
             force, moment = add(force, scale(share, F)), add(moment, scale(share, N))
         inertia[body.parent] = _sum(inertia[body.parent], _moved(left, pose))
-        force, moment = inward(pose, force, moment)
+        force, moment = pose.inward(force, moment)
         known = push[body.parent]
         push[body.parent] = add(known[0], force), add(known[1], moment)
     base = (ZERO, ZERO)

@@ -142,10 +142,14 @@ def wedge(v: Vec) -> Mat:
 
 
 def turn_sym(m: Mat, a: Sym) -> Sym:
-    """M a m^T for a rotation m."""
-    rows = [apply(full(a), row) for row in m]  # (a m^T)^T
-    xx, xy, xz, yy, yz, zz = (dot(m[i], rows[j]) for i, j in UPPER)
-    return (xx, xy, xz, yy, yz, zz)
+    """M a m^T for a rotation m. The trace stays, which saves a row."""
+    x, y = (apply(full(a), row) for row in m[:2])  # (a m^T)^T
+    xx, xy, xz = (dot(x, row) for row in m)
+    yy, yz = dot(y, m[1]), dot(y, m[2])
+    if is_permutation(m):  # nothing is computed
+        return (xx, xy, xz, yy, yz, dot(apply(full(a), m[2]), m[2]))
+    trace = plus(plus(a[0], a[3]), a[5])
+    return (xx, xy, xz, yy, yz, minus(minus(trace, xx), yy))
 
 
 def spin_mat(axis: int, c: Scalar, s: Scalar, m: Mat) -> Mat:

@@ -46,7 +46,7 @@ from linkwork.algorithms.blocks import (
 )
 from linkwork.algorithms.crba import Composite, composites
 from linkwork.algorithms.frames import Matrix, Numbers, Twist, path_to, twist_cross, velocities
-from linkwork.algorithms.motion import JointPose, inward, joint_velocity
+from linkwork.algorithms.motion import JointPose, joint_velocity
 from linkwork.algorithms.rnea import poses
 from linkwork.algorithms.skeleton import Body, Skeleton
 
@@ -113,7 +113,7 @@ class _Acting:
 
     def inward(self, pose: JointPose) -> _Acting:
         """The same, acting on the parent."""
-        return _Acting(inward(pose, *self.F1), inward(pose, *self.F2), apply(pose.E, self.n3))
+        return _Acting(pose.inward(*self.F1), pose.inward(*self.F2), apply(pose.E, self.n3))
 
 
 def _acting(column: _Column, inertia: Composite, flow: _Flow) -> _Acting:

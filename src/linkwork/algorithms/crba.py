@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linkwork.algorithms.blocks import (
+    IDENTITY,
     Mat,
     Scalar,
     Sym,
@@ -19,6 +20,7 @@ from linkwork.algorithms.blocks import (
     add,
     apply,
     cross,
+    matmul,
     plus,
     scale,
     shift_sym,
@@ -27,8 +29,10 @@ from linkwork.algorithms.blocks import (
     sym_apply,
     turn_sym,
 )
-from linkwork.algorithms.motion import JointPose, inward, joint_force
+from linkwork.algorithms.motion import JointPose, joint_force
 from linkwork.algorithms.skeleton import Skeleton
+
+WORTHWHILE = 3  # columns for which a way without a stop is prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class Inertias:
     """The mass matrix in pieces: the base's composite, momenta at the base, and joint entries."""
 
     base: Composite
-    momenta: dict[int, tuple[Vec, Vec]]  # by place in nu: momentum of the robot, in the base's axes
+    momenta: dict[int, tuple[Vec, Vec]]  # by place in nu, about the base's origin
     joint: dict[tuple[int, int], Scalar]  # entry (i, j) with i >= j, by places in nu
 
 
@@ -80,9 +84,16 @@ def _carried(body: Composite, pose: JointPose) -> Composite:
     return Composite(body.mass, add(first, scale(body.mass, pose.p)), tensor)
 
 
-def inertias(skeleton: Skeleton, joints: dict[int, JointPose]) -> Inertias:
-    """Composite inertias, and the momentum that each joint's motion takes."""
+def inertias(skeleton: Skeleton, joints: dict[int, JointPose], axes: Mat = IDENTITY) -> Inertias:
+    """Composite inertias, and the momentum that each joint's motion takes.
+
+    Args:
+        skeleton: the robot.
+        joints: pose of each body in its parent.
+        axes: rotation of the base in the axes in which momenta are wanted.
+    """
     carried = composites(skeleton, joints)
+    last = _last_steps(skeleton, joints, axes)
     momenta: dict[int, tuple[Vec, Vec]] = {}
     joint: dict[tuple[int, int], Scalar] = {}
     for number, pose in joints.items():
@@ -95,13 +106,57 @@ def inertias(skeleton: Skeleton, joints: dict[int, JointPose]) -> Inertias:
                 body = skeleton.bodies[at]
                 for other, value in zip(body.nu, joint_force(here, force, moment), strict=True):
                     _enter(joint, place, other, value, same_body=at == number)
-                force, moment = inward(here, force, moment)
+                force, moment = (last[at] if body.parent == 0 else here).inward(force, moment)
                 at = body.parent
             known = momenta.get(place)
             if known is not None:  # another joint that follows the same coordinate
                 force, moment = add(known[0], force), add(known[1], moment)
             momenta[place] = force, moment
     return Inertias(carried[0], momenta, joint)
+
+
+@dataclass(frozen=True, slots=True)
+class _LastStep:
+    """From a body that hangs on the base into axes of the base's origin, without a stop between."""
+
+    turn: Mat  # of the body in those axes
+    arm: Vec  # from the base's origin to the body's, in the body's axes
+
+    def inward(self, force: Vec, moment: Vec) -> tuple[Vec, Vec]:
+        """A wrench on the body, in those axes about the base's origin."""
+        moment = add(moment, cross(self.arm, force))
+        return apply(self.turn, force), apply(self.turn, moment)
+
+
+@dataclass(frozen=True, slots=True)
+class _TwoSteps:
+    """The same by way of the base's own axes, which is less to prepare."""
+
+    pose: JointPose
+    axes: Mat
+
+    def inward(self, force: Vec, moment: Vec) -> tuple[Vec, Vec]:
+        """A wrench on the body, in those axes about the base's origin."""
+        force, moment = self.pose.inward(force, moment)
+        return apply(self.axes, force), apply(self.axes, moment)
+
+
+def _last_steps(
+    skeleton: Skeleton, joints: dict[int, JointPose], axes: Mat
+) -> dict[int, _LastStep | _TwoSteps]:
+    """For each body that hangs on the base, how momenta get from there to the axes wanted."""
+    branch: dict[int, int] = {}
+    columns: dict[int, int] = {}  # that pass through
+    for number, pose in joints.items():
+        parent = skeleton.bodies[number].parent
+        branch[number] = branch[parent] if parent else number
+        columns[branch[number]] = columns.get(branch[number], 0) + len(pose.columns)
+    return {
+        number: _TwoSteps(joints[number], axes)
+        if axes is IDENTITY or count < WORTHWHILE
+        else _LastStep(matmul(axes, joints[number].E), joints[number].arm)
+        for number, count in columns.items()
+    }
 
 
 def _enter(

@@ -91,7 +91,8 @@ def mass_matrix(
     """M, rows and columns as nu."""
     layout = skeleton.layout
     base = base_of(layout, q, velocity)
-    parts = inertias(skeleton, poses(skeleton, q))
+    axes, origin = base.expressed_at
+    parts = inertias(skeleton, poses(skeleton, q), axes)
     M: list[list[Scalar]] = [[0.0] * layout.nv for _ in range(layout.nv)]
     for (i, j), value in parts.joint.items():
         M[i][j] = M[j][i] = value
@@ -99,15 +100,15 @@ def mass_matrix(
         M[place][place] = plus(M[place][place], drive.armature)
     if not layout.floating:
         return M
-    whole = moved(parts.base, *base.expressed_at)
+    whole = moved(parts.base, axes, origin)
     h, tensor = wedge(whole.first), full(whole.tensor)
     for i in range(3):
         M[i][i] = whole.mass
         for j in range(3):
             M[3 + i][j] = M[j][3 + i] = h[i][j]
             M[3 + i][3 + j] = tensor[i][j]
-    for place, momentum in parts.momenta.items():
-        force, moment = base.wrench_out(*momentum)
+    for place, (force, about_base) in parts.momenta.items():
+        moment = add(about_base, cross(origin, force))
         for i, value in enumerate((*force, *moment)):
             M[i][place] = M[place][i] = value
     return M

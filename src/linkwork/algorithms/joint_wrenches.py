@@ -13,7 +13,6 @@ from linkwork.algorithms.base import Representation, base_of
 from linkwork.algorithms.blocks import Sym, Vec, add, apply, apply_t, cross, sub
 from linkwork.algorithms.dynamics import Wrenches, on_bodies
 from linkwork.algorithms.frames import Matrix, Numbers, Twist, body_pose
-from linkwork.algorithms.motion import inward
 from linkwork.algorithms.rnea import body_motion, body_wrench, motions, poses
 from linkwork.algorithms.skeleton import Body, Skeleton
 from linkwork.model.model import Model
@@ -64,7 +63,7 @@ def joint_wrenches(
         force, moment = through[edge.child]
         child, parent = skeleton.frames[edge.child][0], skeleton.frames[edge.parent][0]
         if child != parent:
-            force, moment = inward(joints[child], force, moment)
+            force, moment = joints[child].inward(force, moment)
         known = through[edge.parent]
         through[edge.parent] = add(known[0], force), add(known[1], moment)
     found: Matrix = [[0.0] * 6 for _ in model.joints]

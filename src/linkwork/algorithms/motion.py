@@ -53,6 +53,18 @@ class JointPose:
     near: Mat = IDENTITY  # E is `near` times a rotation about one axis, if there is a spin
     spin: tuple[int, Scalar, Scalar] | None = None  # axis, cosine and sine
 
+    @property
+    def arm(self) -> Vec:
+        """From the parent's origin to the body's, in the body's axes: E^T p."""
+        if self.spin is None:
+            return apply_t(self.E, self.p)
+        return apply_t(about(*self.spin), apply_t(self.near, self.p))
+
+    def inward(self, force: Vec, moment: Vec) -> tuple[Vec, Vec]:
+        """A wrench on the body, about its origin in its axes, as one on its parent."""
+        force = apply(self.E, force)
+        return force, add(apply(self.E, moment), cross(self.p, force))
+
     def turned(self, m: Mat) -> Mat:
         """E m E^T: a matrix of the body in the parent's axes."""
         if self.spin is None or not is_permutation(self.near):
@@ -102,12 +114,6 @@ def joint_velocity(
 def joint_force(pose: JointPose, force: Vec, moment: Vec) -> list[Scalar]:
     """S^T (force, moment)."""
     return [plus(dot(lin, force), dot(ang, moment)) for lin, ang in pose.columns]
-
-
-def inward(pose: JointPose, force: Vec, moment: Vec) -> tuple[Vec, Vec]:
-    """A wrench on a body, about its origin in its axes, as one on its parent."""
-    force = apply(pose.E, force)
-    return force, add(apply(pose.E, moment), cross(pose.p, force))
 
 
 def _scaled(s: Scalar, v: Vec) -> Vec:

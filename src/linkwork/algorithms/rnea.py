@@ -32,7 +32,7 @@ from linkwork.algorithms.blocks import (
     scale,
     times,
 )
-from linkwork.algorithms.motion import JointPose, inward, joint_force, joint_pose, joint_velocity
+from linkwork.algorithms.motion import JointPose, joint_force, joint_pose, joint_velocity
 from linkwork.algorithms.skeleton import Body, Skeleton
 
 
@@ -138,7 +138,7 @@ def gather(
         for place, value in zip(body.nu, joint_force(pose, F, N), strict=True):
             joint[place] = plus(joint.get(place, 0.0), value)
         F_parent, N_parent = wrenches[body.parent]
-        force, moment = inward(pose, F, N)
+        force, moment = pose.inward(F, N)
         wrenches[body.parent] = add(F_parent, force), add(N_parent, moment)
     return Forces(*wrenches[0], joint)
 

@@ -1,8 +1,8 @@
 """A tree as algorithms see it: bodies with their frame on the joint that holds them, all facts.
 
 Moving a body's frame onto its joint makes the joint's far mount the identity. A tilted axis is
-turned onto z, and a joint of one coordinate read backwards is one about the opposite axis. What is
-left for every joint is
+turned onto z, and a joint of one coordinate read backwards is one about the opposite axis. Where on
+the axis is free (see `origins`). What is left for every joint is
 
     parent_H_body(theta) = near @ M(theta)
 
@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwork.algorithms.blocks import Mat, Sym, Vec
+from linkwork.algorithms.origins import Site, best_origins
 from linkwork.arrays import Array
 from linkwork.model.kinds import plane_basis
 from linkwork.model.layout import Layout
@@ -84,18 +85,13 @@ class Skeleton:
 
 def skeleton_of(tree: Tree, layout: Layout) -> Skeleton:
     """Make the skeleton of a tree."""
-    moves = [np.eye(4)]  # old_H_new: where each body's frame goes
-    nears = [np.eye(4)]
+    moves, nears, aligned = _moved_frames(tree)
     mounts: list[Mount | None] = [None]
-    for body, parent, joint in tree.outward():
-        turn, axis, sign = _aligned(joint, backwards=tree.backwards[body])
-        near = se3.inverse(moves[parent]) @ tree.parent_H_joint[body] @ turn
-        near[:3, :3] = snapped(near[:3, :3])
-        moves.append(se3.inverse(tree.joint_H_body[body]) @ turn)
-        nears.append(near)
+    for body, _, joint in tree.outward():
         backwards = tree.backwards[body] and joint.motion.nv > 1
-        mounts.append(_mount(layout, joint, near, axis, sign, backwards=backwards))
-    params = inertia.transform(se3.inverse(np.array(moves)), tree.inertias)
+        _, axis, sign = aligned[body]
+        mounts.append(_mount(layout, joint, nears[body], axis, sign, backwards=backwards))
+    params = inertia.transform(se3.inverse(moves), tree.inertias)
     regrouped = _regrouped(params, tree.parents, mounts, nears)
     bodies = [
         Body(parent, mount, *_inertia_facts(numbers, before))
@@ -103,11 +99,36 @@ def skeleton_of(tree: Tree, layout: Layout) -> Skeleton:
             tree.parents, mounts, regrouped, params, strict=True
         )
     ]
+    new_H_old = se3.inverse(moves)
     frames = [
-        (body, *_pose_facts(se3.inverse(moves[body]) @ pose))
+        (body, *_pose_facts(new_H_old[body] @ pose, moves[body, :3, 3], pose[:3, 3]))
         for body, pose in zip(tree.frame_bodies, tree.body_H_frame, strict=True)
     ]
     return Skeleton(layout, tuple(bodies), tuple(frames))
+
+
+_Aligned = tuple[Array, int, float]
+
+
+def _moved_frames(tree: Tree) -> tuple[Array, Array, list[_Aligned]]:
+    """Where each body's frame goes: old_H_new, parent_H_new at angle 0, and how it is turned."""
+    aligned = [
+        (np.eye(4), 2, 1.0) if joint is None else _aligned(joint, backwards=backwards)
+        for joint, backwards in zip(tree.joints, tree.backwards, strict=True)
+    ]
+    turns = np.array([turn for turn, _, _ in aligned])
+    moves = se3.inverse(tree.joint_H_body) @ turns
+    nears = se3.inverse(moves)[list(tree.parents)] @ tree.parent_H_joint @ turns
+    nears[0] = np.eye(4)
+    nears[:, :3, :3] = snapped(nears[:, :3, :3])
+    sites = [
+        Site(joint.kind if joint else "", axis, _mat(near[:3, :3].T), _vec(near[:3, 3]))
+        for joint, (_, axis, _), near in zip(tree.joints, aligned, nears, strict=True)
+    ]
+    origins, positions = best_origins(sites, tree.parents)
+    moves = moves @ se3.pose(np.eye(3), origins)
+    nears[:, :3, 3] = positions
+    return moves, nears, aligned
 
 
 def _mount(
@@ -124,7 +145,7 @@ def _mount(
         axis=axis,
         sign=sign,
         rotation=_mat(rotation),
-        position=_vec(_without_noise(near[:3, 3])),
+        position=_vec(near[:3, 3]),
         angle_offset=sign * spin,
         q=tuple(range(layout.nq)[layout.q[leader]]),
         nu=tuple(range(layout.nv)[layout.nu[leader]]),
@@ -133,7 +154,7 @@ def _mount(
     )
 
 
-def _aligned(joint: Joint, *, backwards: bool) -> tuple[Array, int, float]:
+def _aligned(joint: Joint, *, backwards: bool) -> _Aligned:
     """(4, 4) turn that puts the joint's axis on a coordinate axis, which one, and its sign."""
     turn = np.eye(4)
     if joint.kind not in ALIGNED_KINDS:
@@ -163,7 +184,7 @@ def _without_spin(rotation: Array, axis: int) -> tuple[Array, float]:
 
 
 def _regrouped(
-    params: Array, parents: tuple[int, ...], mounts: list[Mount | None], nears: list[Array]
+    params: Array, parents: tuple[int, ...], mounts: list[Mount | None], nears: Array
 ) -> Array:
     """Count with the parent what the joint cannot move, from the leaves inward."""
     params = params.copy()
@@ -200,13 +221,14 @@ def _inertia_facts(params: Array, before: Array) -> tuple[float, Vec, Sym]:
     return float(params[0]), _vec(_without_noise(first, before[1:4])), _sym(tensor)
 
 
-def _without_noise(numbers: Array, beside: Array | None = None) -> Array:
-    largest = np.abs(numbers if beside is None else beside).max()
-    return np.where(np.abs(numbers) <= ROUNDING_NOISE * largest, 0.0, numbers)
+def _without_noise(numbers: Array, *beside: Array) -> Array:
+    """Numbers, of which those are 0 that are rounding noise beside others."""
+    noise = ROUNDING_NOISE * sum(np.abs(other).max() for other in beside)
+    return np.where(np.abs(numbers) <= noise, 0.0, numbers)
 
 
-def _pose_facts(pose: Array) -> tuple[Mat, Vec]:
-    return _mat(snapped(pose[:3, :3])), _vec(_without_noise(pose[:3, 3]))
+def _pose_facts(pose: Array, *beside: Array) -> tuple[Mat, Vec]:
+    return _mat(snapped(pose[:3, :3])), _vec(_without_noise(pose[:3, 3], *beside))
 
 
 def _vec(values: Array) -> Vec:
