@@ -59,13 +59,14 @@ def test_every_number_is_in_its_place(shape, width, scalar, large, offset, turns
         np.testing.assert_allclose(one, other, rtol=tolerance)
 
 
-def test_a_program_in_pieces_stages_too(monkeypatch):
+@pytest.mark.parametrize(("shape", "offset"), [((17, 17), 0), ((16, 17), 2)])
+def test_a_program_in_pieces_stages_too(monkeypatch, shape, offset):
     monkeypatch.setattr(pieces, "LONGEST_WHOLE", 50)
     monkeypatch.setattr(pieces, "PIECE", 40)
     rng = np.random.default_rng(0)
-    a, b = rng.uniform(1, 2, size=(8, 3)), rng.uniform(1, 2, size=(8, 2))
-    found = run_compiled(outer((17, 17)), a, b, width=4)
-    for one, other in zip(found, expected((17, 17), a, b), strict=True):
+    a, b = rng.uniform(1, 2, size=(12, 3)), rng.uniform(1, 2, size=(12, 2))
+    found = run_compiled(outer(shape), a, b, width=4, large=True, offset=offset)
+    for one, other in zip(found, expected(shape, a, b), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-14)
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from linkwork.expr.emit_sincos import sincos_function
-from linkwork.expr.emit_staged import Stage
+from linkwork.expr.emit_staged import NO_STAGES, STAGES, Stage
 from linkwork.expr.lanes import Lanes
 from linkwork.expr.node import Op
 from linkwork.expr.pieces import Piece, pieces_of
@@ -31,7 +31,6 @@ FACTS = 4  # numbers known in advance that are stored together, one row at a tim
 FLAGS = "reassoc nsz arcp contract"
 _BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
 _COMPARE = {Op.LESS: "olt", Op.LESS_EQUAL: "ole"}  # ordered: false for NaN
-_NO_STAGE = "ptr null, ptr null, i64 0"
 _LIBM = {Op.ATAN2: ("atan2", 2), Op.EXP: ("exp", 1), Op.LOG: ("log", 1)}
 
 
@@ -45,7 +44,7 @@ def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
     parts = [f"define void @{name}({takes}, i64 %rows) {{", *writer.body(pieces), "}"]
     if len(pieces) > 1:
         for number_, piece in enumerate(pieces):
-            given = f"{takes}, ptr %scratch, ptr %stage, ptr %other, i64 %waiting, i64 %row"
+            given = f"{takes}, ptr %scratch, {STAGES}, i64 %row"
             parts += [
                 f"define internal void @piece{number_}({given}) noinline {{",
                 *writer.pointers(),
@@ -94,7 +93,7 @@ class _Writer:
         if len(pieces) == 1:
             lines += self.straight_line(pieces[0])
         else:
-            stages = "ptr %stage, ptr %other, i64 %waiting" if self.stage.slots else _NO_STAGE
+            stages = STAGES if self.stage.slots else NO_STAGES
             given = f"ptr %in, ptr %out, ptr %stride, ptr %scratch, {stages}, i64 %row"
             lines += [f"  call void @piece{k}({given})" for k in range(len(pieces))]
         lines += [
@@ -126,7 +125,7 @@ class _Writer:
             yield f"turn{k}:"
             yield f"  %row{k} = phi i64 [ %first, %{before} ], [ %next{k}, %turn{k} ]"
             yield f"  %own{k} = phi ptr [ %scratch, %{before} ], [ %other{k}, %turn{k} ]"
-            given = f"ptr %in, ptr %out, ptr %stride, ptr %own{k}, {_NO_STAGE}, i64 %row{k}"
+            given = f"ptr %in, ptr %out, ptr %stride, ptr %own{k}, {NO_STAGES}, i64 %row{k}"
             yield f"  call void @piece{k}({given})"
             yield f"  %next{k} = add i64 %row{k}, {lanes.width}"
             yield f"  %other{k} = getelementptr {lanes.vector}, ptr %own{k}, i64 {n_slots}"

@@ -25,6 +25,8 @@ from linkwork.expr.program import Port, Program
 SMALLEST = 256  # numbers of an output that is staged
 BURST = 8  # blocks that are written at a time
 NOTHING, PLAIN, STREAMED = 0, 1, 2  # what waits on a stage, and how it is to be written
+STAGES = "ptr %stage, ptr %other, ptr %seams, i64 %waiting"  # what a piece of a program is given
+NO_STAGES = "ptr null, ptr null, ptr null, i64 0"
 _FREE = (Op.CONST, Op.INPUT)
 
 
@@ -68,6 +70,8 @@ class Stage:
                 value = self._lanes.constant(self._program.steps[step][1])
                 yield from self._put(slot, value, "%stages")
                 yield from self._put(slot, value, "%stages.second")
+        seams = len(self._program.outputs) * 2 * self._lanes.width
+        yield f"  %seams = alloca {self._lanes.vector}, i64 {seams}, align 64"
         n_inputs = len(self._program.inputs)
         yield f"  %is.large.at = getelementptr i64, ptr %stride, i64 {n_inputs}"
         yield "  %is.large.number = load i64, ptr %is.large.at"
@@ -95,7 +99,8 @@ class Stage:
     def burst(self, step: int) -> Iterator[str]:
         """After a step: write some of what waits."""
         for number, first, stop in self._bursts.get(step, ()):
-            given = f"ptr %other, ptr %before{number}, i64 {first}, i64 {stop}, i64 %waiting"
+            rows = f"ptr %other, ptr %seams, ptr %before{number}, i64 %row.before"
+            given = f"{rows}, i64 {first}, i64 {stop}, i64 %waiting, i1 false"
             yield f"  call void @write{number}({given})"
 
     def rest(self) -> Iterator[str]:
@@ -104,7 +109,8 @@ class Stage:
             yield "rest:"
             yield from self._targets("last", "%row")
             for number, port, _ in self._outputs():
-                given = f"ptr %stage, ptr %last{number}, i64 0, i64 {port.size}, i64 %how"
+                rows = f"ptr %stage, ptr %seams, ptr %last{number}, i64 %row"
+                given = f"{rows}, i64 0, i64 {port.size}, i64 %how, i1 true"
                 yield f"  call void @write{number}({given})"
             yield "  br label %end"
 
@@ -152,9 +158,13 @@ class _Writing:
         self._is_even = size % lanes.width == 0  # all rows are equally far from aligned addresses
 
     def function(self) -> Iterator[str]:
-        """Write numbers `first` to `stop`; with the first part, the ends that are not aligned."""
+        """Write numbers `first` to `stop` of rows from `row` on, after which may come no more.
+
+        With the first part comes what the loop does not reach at the ends of rows.
+        """
         lanes = self._lanes
-        takes = "ptr %stage, ptr %to0, i64 %first, i64 %stop, i64 %how"
+        rows = "ptr %stage, ptr %all.seams, ptr %to0, i64 %row"
+        takes = f"{rows}, i64 %first, i64 %stop, i64 %how, i1 %is.end"
         yield f"define internal void @write{self._number}({takes}) noinline {{"
         for lane in range(1, lanes.width):
             place = f"{lanes.scalar}, ptr %to0, i64 {lane * self._size}"
@@ -182,9 +192,8 @@ class _Writing:
         yield f"  %{how}.is.shifted = icmp ne i64 {shift if self._is_even else 1}, 0"
         yield f"  %{how}.has.ends = and i1 %is.first, %{how}.is.shifted"
         yield f"  br i1 %{how}.has.ends, label %{how}.ends, label %{how}.begin"
-        yield f"{how}.ends:"  # which the loop does not reach
-        yield from self._block("0", streams=False)
-        yield from self._block(str(last), streams=False)
+        yield f"{how}.ends:"
+        yield from self._seams() if how == "streamed" else self._ends()
         yield f"  br label %{how}.begin"
         yield f"{how}.begin:"
         yield f"  %{how}.start = add i64 %first, {shift}"
@@ -195,29 +204,90 @@ class _Writing:
         yield f"  br i1 %{how}.some, label %{how}.loop, label %end"
         yield f"{how}.loop:"
         yield f"  %{how}.at = phi i64 [ %{how}.start, %{how}.begin ], [ %{how}.next, %{how}.loop ]"
-        yield from self._block(f"%{how}.at", streams=how == "streamed")
+        rows, lines = self._block(f"%{how}.at")
+        yield from lines
+        for lane, row in enumerate(rows):
+            yield from self._stored(row, lane, f"%{how}.at", streams=how == "streamed")
         yield f"  %{how}.next = add i64 %{how}.at, {self._lanes.width}"
         yield f"  %{how}.more = icmp slt i64 %{how}.next, %{how}.stop"
         yield f"  br i1 %{how}.more, label %{how}.loop, label %end"
 
-    def _block(self, start: str, *, streams: bool) -> Iterator[str]:
-        """W numbers in the rows of all lanes."""
+    def _ends(self) -> Iterator[str]:
+        """The first and the last numbers of each row, where the loop does not reach all of them."""
+        for start in (0, self._size - self._lanes.width):
+            rows, lines = self._block(str(start))
+            yield from lines
+            for lane, row in enumerate(rows):
+                yield from self._stored(row, lane, str(start), streams=False)
+
+    def _seams(self) -> Iterator[str]:
+        """The same where rows are shifted: an aligned block lies across two rows.
+
+        What ends one row and what starts the next meet in memory, and are taken as a whole from
+        there. The end of the last row waits there for the next rows.
+        """
+        lanes, last, new = self._lanes, self._size - self._lanes.width, self._new
+        vector, width = lanes.vector, lanes.width
+        heads, lines = self._block("0")
+        yield from lines
+        tails, lines = self._block(str(last))
+        yield from lines
+        place = 2 * width * self._number
+        yield f"  %seams = getelementptr {vector}, ptr %all.seams, i64 {place}"
+        yield "  %is.start = icmp eq i64 %row, 0"
+        yield f"  %seam = add i64 %shift, {last}"
+        yield f"  %seam.before = sub i64 %shift, {width}"
+        meeting = [new() for _ in range(width)]  # of each lane's row and the one before
+        for lane, at in enumerate(meeting):
+            yield f"  {at} = getelementptr {vector}, ptr %seams, i64 {2 * lane}"
+        for lane, head in enumerate(heads):
+            behind = new()
+            yield f"  {behind} = getelementptr {vector}, ptr {meeting[lane]}, i64 1"
+            yield f"  store {vector} {head}, ptr {behind}"
+        for lane in range(width - 1):
+            yield f"  store {vector} {tails[lane]}, ptr {meeting[lane + 1]}"
+            yield from self._met(meeting[lane + 1], lane, "%seam")
+        yield "  br i1 %is.start, label %start, label %joined"
+        yield "start:"
+        yield from self._stored(heads[0], 0, "0", streams=False)
+        yield "  br label %started"
+        yield "joined:"
+        yield from self._met(meeting[0], 0, "%seam.before")
+        yield "  br label %started"
+        yield "started:"
+        yield f"  store {vector} {tails[-1]}, ptr {meeting[0]}"
+        yield "  br i1 %is.end, label %finish, label %streamed.begin"
+        yield "finish:"
+        yield from self._stored(tails[-1], width - 1, str(last), streams=False)
+
+    def _met(self, meeting: str, lane: int, start: str) -> Iterator[str]:
+        """Store what has met, at an aligned place of a lane's row."""
+        at, whole = self._new(), self._new()
+        yield f"  {at} = getelementptr {self._lanes.scalar}, ptr {meeting}, i64 %shift"
+        yield f"  {whole} = load {self._lanes.vector}, ptr {at}, align {self._lanes.item}"
+        yield from self._stored(whole, lane, start, streams=True)
+
+    def _block(self, start: str) -> tuple[list[str], list[str]]:
+        """W numbers for each lane: names of the vectors, and the lines that make them."""
         vector, new = self._lanes.vector, self._new
         first, values = new(), list[str]()
-        yield f"  {first} = getelementptr i32, ptr @places{self._number}, i64 {start}"
+        lines = [f"  {first} = getelementptr i32, ptr @places{self._number}, i64 {start}"]
         for k in range(self._lanes.width):
             at, offset, wide, place, value = (new() for _ in range(5))
-            yield f"  {at} = getelementptr i32, ptr {first}, i64 {k}"
-            yield f"  {offset} = load i32, ptr {at}"
-            yield f"  {wide} = zext i32 {offset} to i64"
-            yield f"  {place} = getelementptr i8, ptr %stage, i64 {wide}"
-            yield f"  {value} = load {vector}, ptr {place}"
+            lines += [
+                f"  {at} = getelementptr i32, ptr {first}, i64 {k}",
+                f"  {offset} = load i32, ptr {at}",
+                f"  {wide} = zext i32 {offset} to i64",
+                f"  {place} = getelementptr i8, ptr %stage, i64 {wide}",
+                f"  {value} = load {vector}, ptr {place}",
+            ]
             values.append(value)
-        rows, lines = self._lanes.transposed(values, new)
-        yield from lines
-        item, whole = self._lanes.item, self._lanes.bytes
+        rows, shuffles = self._lanes.transposed(values, new)
+        return rows, lines + shuffles
+
+    def _stored(self, row: str, lane: int, start: str, *, streams: bool) -> Iterator[str]:
+        """Store W numbers in the row of a lane."""
+        at, item, whole = self._new(), self._lanes.item, self._lanes.bytes
         how = f"align {whole}, !nontemporal !0" if streams else f"align {item}"
-        for lane, row in enumerate(rows):
-            at = new()
-            yield f"  {at} = getelementptr {self._lanes.scalar}, ptr %to{lane}, i64 {start}"
-            yield f"  store {vector} {row}, ptr {at}, {how}"
+        yield f"  {at} = getelementptr {self._lanes.scalar}, ptr %to{lane}, i64 {start}"
+        yield f"  store {self._lanes.vector} {row}, ptr {at}, {how}"
