@@ -23,6 +23,7 @@ from linkwork.expr.node import Op
 from linkwork.expr.program import Port, Program
 
 SMALLEST = 256  # numbers of an output that is staged
+LARGEST = 2 << 20  # bytes of two stages, which are on the stack
 BURST = 8  # blocks that are written at a time
 NOTHING, PLAIN, STREAMED = 0, 1, 2  # what waits on a stage, and how it is to be written
 STAGES = "ptr %stage, ptr %other, ptr %seams, i64 %waiting"  # what a piece of a program is given
@@ -38,16 +39,19 @@ class Stage:
 
     def holds(self, port: Port) -> bool:
         """Whether an output is staged."""
-        return self._lanes.width > 1 and port.size >= SMALLEST
+        return bool(self.slots) and port.size >= SMALLEST
 
     @cached_property
     def slots(self) -> dict[int, int]:
-        """The slot of each step that is a result of a staged output."""
+        """The slot of each step that is a result of a staged output; none if too many are."""
         found: dict[int, int] = {}
-        for _, _, steps in self._outputs():
-            for step in steps:
-                found.setdefault(step, len(found))
-        return found
+        start = 0
+        for port in self._program.outputs if self._lanes.width > 1 else ():
+            for step in self._program.results[start : start + port.size]:
+                if port.size >= SMALLEST:
+                    found.setdefault(step, len(found))
+            start += port.size
+        return found if 2 * len(found) * self._lanes.bytes <= LARGEST else {}
 
     def functions(self) -> Iterator[str]:
         """For each staged output, where each number waits, and a function that writes some."""

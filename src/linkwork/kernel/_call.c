@@ -59,33 +59,28 @@ static size_t output_bytes(const Call *self, npy_intp rows)
     return numbers * item_size(self) * (size_t)rows;
 }
 
-/* Whether the quaternions and (cos, sin) pairs of a row have norm 1, to rounding. */
-static int row_is_unit(const Call *self, void *const *in)
-{
-    for (int k = 0; k < self->n_units; k++) {
-        double sum = 0.0;
-        npy_intp start = self->units[k].offset, end = start + self->units[k].count;
-        if (self->type == NPY_DOUBLE) {
-            const double *row = (const double *)in[self->units[k].input];
-            for (npy_intp i = start; i < end; i++) sum += row[i] * row[i];
-            if (fabs(sum - 1.0) > 1e-14) return 0;  /* NaN passes: NaN in, NaN out */
-        } else {
-            const float *row = (const float *)in[self->units[k].input];
-            for (npy_intp i = start; i < end; i++) sum += (double)row[i] * row[i];
-            if (fabs(sum - 1.0) > 1e-6) return 0;
-        }
-    }
-    return 1;
-}
-
+/* Whether the quaternions and (cos, sin) pairs of rows have norm 1, to rounding. NaN passes. */
 static int rows_are_unit(const Call *self, void *const *in, const npy_int64 *stride, npy_intp rows)
 {
-    void *at[MOST_PORTS];
-    if (self->n_units == 0) return 1;
-    for (npy_intp row = 0; row < rows; row++) {
-        for (int k = 0; k < self->n_in; k++)
-            at[k] = (char *)in[k] + (size_t)(row * stride[k]) * item_size(self);
-        if (!row_is_unit(self, at)) return 0;
+    for (int k = 0; k < self->n_units; k++) {
+        int input = self->units[k].input, bad = 0;
+        npy_intp count = self->units[k].count, step = stride[input];
+        if (self->type == NPY_DOUBLE) {
+            const double *x = (const double *)in[input] + self->units[k].offset;
+            for (npy_intp row = 0; row < rows; row++, x += step) {
+                double sum = 0.0;
+                for (npy_intp i = 0; i < count; i++) sum += x[i] * x[i];
+                bad |= fabs(sum - 1.0) > 1e-14;
+            }
+        } else {
+            const float *x = (const float *)in[input] + self->units[k].offset;
+            for (npy_intp row = 0; row < rows; row++, x += step) {
+                double sum = 0.0;
+                for (npy_intp i = 0; i < count; i++) sum += (double)x[i] * x[i];
+                bad |= fabs(sum - 1.0) > 1e-6;
+            }
+        }
+        if (bad) return 0;
     }
     return 1;
 }
@@ -532,6 +527,9 @@ static struct PyModuleDef module = {
 PyMODINIT_FUNC PyInit__call(void)
 {
     import_array();
+#ifndef _WIN32
+    pthread_atfork(NULL, NULL, forget_helpers);
+#endif
     if (PyType_Ready(&CallType) < 0) return NULL;
     PyObject *self = PyModule_Create(&module);
     if (!self) return NULL;
