@@ -70,6 +70,29 @@ def test_a_program_in_pieces_stages_too(monkeypatch, shape, offset):
         np.testing.assert_allclose(one, other, rtol=1e-14)
 
 
+def test_inputs_and_facts_may_be_all_there_is_to_write():
+    program = program_for(lambda a: np.concatenate([a, [2.0]] * 100), (3,))
+    a = np.arange(24.0).reshape(8, 3)
+    (found,) = run_compiled(program, a, width=4)
+    np.testing.assert_array_equal(found, np.tile(np.c_[a, np.full(8, 2.0)], 100))
+    (facts,) = run_compiled(
+        program_for(lambda a: np.full(300, 7.0) + 0.0 * a[0], (1,)), a[:, :1], width=4
+    )
+    assert (facts == 7.0).all()
+
+
+def test_more_than_fits_on_the_stack_is_not_staged(monkeypatch):
+    monkeypatch.setattr(emit_staged, "LARGEST", 100)
+    program = outer((16, 17))
+    assert "@places" not in emit_llvm(program, "f", Lanes(4))
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(1, 2, size=(12, 3)), rng.uniform(1, 2, size=(12, 2))
+    for one, other in zip(
+        run_compiled(program, a, b, width=4), expected((16, 17), a, b), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-14)
+
+
 def test_small_outputs_and_single_rows_are_not_staged():
     program = outer((17, 17))
     assert "@places0" in emit_llvm(program, "f", Lanes(4))

@@ -90,16 +90,16 @@ def _used(program: Program, start: int, stop: int) -> set[int]:
 def _add_stores(
     program: Program, used: list[set[int]], size: int, staged: Collection[Port]
 ) -> None:
-    """Any other output is stored in blocks, each by the piece that has the last of its numbers.
+    """Numbers of a staged output go to their places one by one, each by the piece that makes it.
 
-    Which numbers make a block depends on the lanes; any that stand within sixteen of each other
-    may.
+    Any other output is stored in blocks, each by the piece that has the last of its numbers. Which
+    numbers make a block depends on the lanes; any that stand within sixteen of each other may.
     """
     offset = 0
     for port in program.outputs:
-        results = () if port in staged else program.results[offset : offset + port.size]
+        results = program.results[offset : offset + port.size]
         for place, step in enumerate(results):
-            near = results[max(0, place - 16) : place + 17]
+            near = [step] if port in staged else results[max(0, place - 16) : place + 17]
             for other in near:
                 if other >= step:
                     used[other // size].add(step)
