@@ -49,7 +49,8 @@ class ConfigurationMethods(KinDynCore):
         """
         if not (isinstance(dt, (int, float)) and dt == 1):
             nu = np.asarray(nu, self.dtype) * np.asarray(dt, self.dtype)[..., None]
-        return self._call(("integrate", None), (q, nu), out)
+        kernel = self._by_name["integrate"]
+        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
     def difference(
         self, q_start: ArrayLike, q_end: ArrayLike, *, out: Array | None = None
@@ -61,7 +62,8 @@ class ConfigurationMethods(KinDynCore):
         Returns:
             (..., nv), so that `integrate(q_start, difference(q_start, q_end))` is `q_end`.
         """
-        return self._call(("difference", None), (q_start, q_end), out)
+        kernel = self._by_name["difference"]
+        return kernel(q_start, q_end) if out is None else kernel(q_start, q_end, out=out)
 
     def normalize(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """Configuration with quaternions and (cos, sin) scaled to norm 1.
@@ -69,7 +71,8 @@ class ConfigurationMethods(KinDynCore):
         Returns:
             (..., nq).
         """
-        return self._call(("normalize", None), (q,), out)
+        kernel = self._by_name["normalize"]
+        return kernel(q) if out is None else kernel(q, out=out)
 
 
 def _batch(n: int | tuple[int, ...]) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+import weakref
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -88,6 +89,7 @@ class KinDynCore:
             check=bool(check),
             joint_dynamics=bool(joint_dynamics),
             _kernels={},
+            _by_name=_ByName(self),
         )
         moving = sum(joint.kind != "fixed" for joint in model.joints)
         if moving > MOST_UNROLLED:
@@ -95,6 +97,7 @@ class KinDynCore:
             warnings.warn(LinkworkWarning(f"{text}; NumPy computes instead"), stacklevel=3)
 
     _kernels: dict[Any, Kernel]
+    _by_name: dict[str, Kernel]  # of quantities that need no frame: where most calls pass
 
     def __setattr__(self, name: str, value: object) -> None:
         text = f"{name}: a KinDyn does not change; `kd.replace(...)` gives another one"
@@ -195,7 +198,7 @@ class KinDynCore:
         wrenches: Mapping[str, ArrayLike] | None = None,
         gravity: ArrayLike | None = None,
     ) -> Array:
-        """Call the kernel of a quantity and its frame; this is where most calls pass."""
+        """Call the kernel of a quantity and its frame."""
         if wrenches is None and gravity is None:
             try:
                 kernel = self._kernels.get(what)
@@ -253,6 +256,20 @@ class KinDynCore:
         options = (self.base, self.floating, self.representation, self.gravity)
         text = repr((inertias, model.joints, model.frames, options, self.joint_dynamics))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+class _ByName(dict[str, Kernel]):
+    """Kernels by the name of their quantity, made when they are first asked for."""
+
+    def __init__(self, kindyn: KinDynCore) -> None:
+        super().__init__()
+        self._kindyn = weakref.ref(kindyn)  # which holds us
+
+    def __missing__(self, name: str) -> Kernel:
+        kindyn = self._kindyn()
+        assert kindyn is not None
+        kernel = self[name] = kindyn.function(name)
+        return kernel
 
 
 def _request(what: tuple[str, Any]) -> Any:

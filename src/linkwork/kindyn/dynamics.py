@@ -20,7 +20,8 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv, nv), symmetric.
         """
-        return self._call(("mass_matrix", None), (q,), out)
+        kernel = self._by_name["mass_matrix"]
+        return kernel(q) if out is None else kernel(q, out=out)
 
     def mass_matrix_dot(self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None) -> Array:
         """Time derivative of the mass matrix.
@@ -28,7 +29,8 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv, nv), symmetric.
         """
-        return self._call(("mass_matrix_dot", None), (q, nu), out)
+        kernel = self._by_name["mass_matrix_dot"]
+        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
     def coriolis_matrix(self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None) -> Array:
         """Coriolis matrix C: `C @ nu` is the Coriolis force, and Mdot = C + C^T.
@@ -36,7 +38,8 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv, nv).
         """
-        return self._call(("coriolis_matrix", None), (q, nu), out)
+        kernel = self._by_name["coriolis_matrix"]
+        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
     def inverse_dynamics(
         self,
@@ -59,6 +62,9 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv): wrench on the base (6), then joint torques and forces.
         """
+        if wrenches is None and gravity is None:
+            kernel = self._by_name["inverse_dynamics"]
+            return kernel(q, nu, nu_dot) if out is None else kernel(q, nu, nu_dot, out=out)
         return self._call(("inverse_dynamics", None), (q, nu, nu_dot), out, wrenches, gravity)
 
     def forward_dynamics(
@@ -82,6 +88,9 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv).
         """
+        if wrenches is None and gravity is None:
+            kernel = self._by_name["forward_dynamics"]
+            return kernel(q, nu, tau) if out is None else kernel(q, nu, tau, out=out)
         return self._call(("forward_dynamics", None), (q, nu, tau), out, wrenches, gravity)
 
     def bias_force(
@@ -102,6 +111,9 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv).
         """
+        if gravity is None:
+            kernel = self._by_name["bias_force"]
+            return kernel(q, nu) if out is None else kernel(q, nu, out=out)
         return self._call(("bias_force", None), (q, nu), out, None, gravity)
 
     def coriolis_force(self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None) -> Array:
@@ -110,7 +122,8 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv).
         """
-        return self._call(("coriolis_force", None), (q, nu), out)
+        kernel = self._by_name["coriolis_force"]
+        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
     def gravity_force(
         self,
@@ -129,6 +142,9 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv).
         """
+        if gravity is None:
+            kernel = self._by_name["gravity_force"]
+            return kernel(q) if out is None else kernel(q, out=out)
         return self._call(("gravity_force", None), (q,), out, None, gravity)
 
     def external_force(
@@ -193,6 +209,9 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv, 10 links), columns as `inertial_parameters`.
         """
+        if gravity is None:
+            kernel = self._by_name["regressor"]
+            return kernel(q, nu, nu_dot) if out is None else kernel(q, nu, nu_dot, out=out)
         return self._call(("regressor", None), (q, nu, nu_dot), out, None, gravity)
 
     def inertial_parameters(self) -> Array:

@@ -17,7 +17,8 @@ class WholeMethods(KinDynCore):
         Returns:
             (..., 3) [m].
         """
-        return self._call(("com", None), (q,), out)
+        kernel = self._by_name["com"]
+        return kernel(q) if out is None else kernel(q, out=out)
 
     def com_velocity(self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None) -> Array:
         """Velocity of the centre of mass in the world.
@@ -25,7 +26,8 @@ class WholeMethods(KinDynCore):
         Returns:
             (..., 3) [m/s].
         """
-        return self._call(("com_velocity", None), (q, nu), out)
+        kernel = self._by_name["com_velocity"]
+        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
     def com_acceleration(
         self, q: ArrayLike, nu: ArrayLike, nu_dot: ArrayLike, *, out: Array | None = None
@@ -35,7 +37,8 @@ class WholeMethods(KinDynCore):
         Returns:
             (..., 3) [m/s^2].
         """
-        return self._call(("com_acceleration", None), (q, nu, nu_dot), out)
+        kernel = self._by_name["com_acceleration"]
+        return kernel(q, nu, nu_dot) if out is None else kernel(q, nu, nu_dot, out=out)
 
     def com_bias_acceleration(
         self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None
@@ -45,7 +48,8 @@ class WholeMethods(KinDynCore):
         Returns:
             (..., 3) [m/s^2].
         """
-        return self._call(("com_bias_acceleration", None), (q, nu), out)
+        kernel = self._by_name["com_bias_acceleration"]
+        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
     def com_jacobian(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """Jacobian of the centre of mass: its velocity is `J @ nu`.
@@ -53,7 +57,8 @@ class WholeMethods(KinDynCore):
         Returns:
             (..., 3, nv).
         """
-        return self._call(("com_jacobian", None), (q,), out)
+        kernel = self._by_name["com_jacobian"]
+        return kernel(q) if out is None else kernel(q, out=out)
 
     def momentum(self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None) -> Array:
         """Momentum of the robot, dual to the velocity of the base.
@@ -61,7 +66,8 @@ class WholeMethods(KinDynCore):
         Returns:
             (..., 6) [linear; angular].
         """
-        return self._call(("momentum", None), (q, nu), out)
+        kernel = self._by_name["momentum"]
+        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
     def momentum_jacobian(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """Jacobian of the momentum: the momentum is `J @ nu`.
@@ -69,7 +75,8 @@ class WholeMethods(KinDynCore):
         Returns:
             (..., 6, nv).
         """
-        return self._call(("momentum_jacobian", None), (q,), out)
+        kernel = self._by_name["momentum_jacobian"]
+        return kernel(q) if out is None else kernel(q, out=out)
 
     def centroidal_momentum(
         self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None
@@ -79,7 +86,8 @@ class WholeMethods(KinDynCore):
         Returns:
             (..., 6), axes of the world (mixed, inertial) or of the base (body).
         """
-        return self._call(("centroidal_momentum", None), (q, nu), out)
+        kernel = self._by_name["centroidal_momentum"]
+        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
     def centroidal_momentum_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """Centroidal momentum matrix A: the centroidal momentum is `A @ nu`.
@@ -87,7 +95,8 @@ class WholeMethods(KinDynCore):
         Returns:
             (..., 6, nv).
         """
-        return self._call(("centroidal_momentum_matrix", None), (q,), out)
+        kernel = self._by_name["centroidal_momentum_matrix"]
+        return kernel(q) if out is None else kernel(q, out=out)
 
     def centroidal_momentum_bias(
         self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None
@@ -97,7 +106,8 @@ class WholeMethods(KinDynCore):
         Returns:
             (..., 6).
         """
-        return self._call(("centroidal_momentum_bias", None), (q, nu), out)
+        kernel = self._by_name["centroidal_momentum_bias"]
+        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
     def average_velocity(self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None) -> Array:
         """Velocity of a rigid body that has the robot's inertia and momentum.
@@ -105,7 +115,8 @@ class WholeMethods(KinDynCore):
         Returns:
             (..., 6), written as the velocity of the base.
         """
-        return self._call(("average_velocity", None), (q, nu), out)
+        kernel = self._by_name["average_velocity"]
+        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
     def average_velocity_jacobian(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """Jacobian of the average velocity: it is `J @ nu`.
@@ -113,7 +124,8 @@ class WholeMethods(KinDynCore):
         Returns:
             (..., 6, nv).
         """
-        return self._call(("average_velocity_jacobian", None), (q,), out)
+        kernel = self._by_name["average_velocity_jacobian"]
+        return kernel(q) if out is None else kernel(q, out=out)
 
     def centroidal_average_velocity(
         self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None
@@ -123,7 +135,8 @@ class WholeMethods(KinDynCore):
         Returns:
             (..., 6), axes of the world (mixed, inertial) or of the base (body).
         """
-        return self._call(("centroidal_average_velocity", None), (q, nu), out)
+        kernel = self._by_name["centroidal_average_velocity"]
+        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
     def centroidal_average_velocity_jacobian(
         self, q: ArrayLike, *, out: Array | None = None
@@ -133,7 +146,8 @@ class WholeMethods(KinDynCore):
         Returns:
             (..., 6, nv).
         """
-        return self._call(("centroidal_average_velocity_jacobian", None), (q,), out)
+        kernel = self._by_name["centroidal_average_velocity_jacobian"]
+        return kernel(q) if out is None else kernel(q, out=out)
 
     def locked_inertia(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """Inertia of the robot with its joints locked, dual to the velocity of the base.
@@ -141,7 +155,8 @@ class WholeMethods(KinDynCore):
         Returns:
             (..., 6, 6).
         """
-        return self._call(("locked_inertia", None), (q,), out)
+        kernel = self._by_name["locked_inertia"]
+        return kernel(q) if out is None else kernel(q, out=out)
 
     def centroidal_locked_inertia(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """The same about the centre of mass, in the axes of the centroidal momentum.
@@ -149,7 +164,8 @@ class WholeMethods(KinDynCore):
         Returns:
             (..., 6, 6).
         """
-        return self._call(("centroidal_locked_inertia", None), (q,), out)
+        kernel = self._by_name["centroidal_locked_inertia"]
+        return kernel(q) if out is None else kernel(q, out=out)
 
     def kinetic_energy(self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None) -> Array:
         """Kinetic energy.
@@ -157,7 +173,8 @@ class WholeMethods(KinDynCore):
         Returns:
             (...) [J].
         """
-        return self._call(("kinetic_energy", None), (q, nu), out)
+        kernel = self._by_name["kinetic_energy"]
+        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
     def potential_energy(
         self,
@@ -176,4 +193,7 @@ class WholeMethods(KinDynCore):
         Returns:
             (...) [J].
         """
+        if gravity is None:
+            kernel = self._by_name["potential_energy"]
+            return kernel(q) if out is None else kernel(q, out=out)
         return self._call(("potential_energy", None), (q,), out, None, gravity)
