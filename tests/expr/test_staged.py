@@ -11,7 +11,7 @@ from linkwork.expr.emit_llvm import emit_llvm
 from linkwork.expr.lanes import Lanes
 
 LANES = [(2, "double"), (4, "double"), (8, "double"), (4, "float"), (8, "float"), (16, "float")]
-SIZES = [(16, 17), (17, 17), (1, 256), (1, 257)]
+SIZES = [(16, 17), (17, 17), (1, 256), (1, 257), (17, 20), (14, 19)]
 
 
 def outer(shape):

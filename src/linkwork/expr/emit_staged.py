@@ -7,10 +7,6 @@ slots are put in order, by a table of slots. A loop also compiles faster than th
 
 There are two stages. While one is filled, what waits on the other is written, a few blocks at a
 time between the steps of the program: memory takes its time, and the processor goes on meanwhile.
-
-Results too large for any cache are written past the caches: a plain store would read the line first
-that it overwrites. Such stores take whole vectors at aligned addresses, so the rows of all lanes
-must be equally far from one.
 """
 
 from __future__ import annotations
@@ -18,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
+from linkwork.expr.emit_writing import GROUP, NOTHING, PLAIN, STREAMED, Writing
 from linkwork.expr.lanes import Lanes
 from linkwork.expr.node import Op
 from linkwork.expr.program import Port, Program
@@ -25,7 +22,6 @@ from linkwork.expr.program import Port, Program
 SMALLEST = 256  # numbers of an output that is staged
 LARGEST = 2 << 20  # bytes of two stages, which are on the stack
 BURST = 8  # blocks that are written at a time
-NOTHING, PLAIN, STREAMED = 0, 1, 2  # what waits on a stage, and how it is to be written
 STAGES = "ptr %stage, ptr %other, ptr %seams, i64 %waiting"  # what a piece of a program is given
 NO_STAGES = "ptr null, ptr null, ptr null, i64 0"
 _FREE = (Op.CONST, Op.INPUT)
@@ -58,7 +54,7 @@ class Stage:
         for number, port, steps in self._outputs():
             places = ", ".join(f"i32 {self._lanes.bytes * self.slots[step]}" for step in steps)
             yield f"@places{number} = private constant [{port.size} x i32] [{places}]"
-            yield from _Writing(number, port.size, self._lanes, self._new).function()
+            yield from Writing(number, port.size, self._lanes, self._new).function()
         if self.slots:
             yield "!0 = !{i32 1}"
 
@@ -102,10 +98,9 @@ class Stage:
 
     def burst(self, step: int) -> Iterator[str]:
         """After a step: write some of what waits."""
-        for number, first, stop in self._bursts.get(step, ()):
-            rows = f"ptr %other, ptr %seams, ptr %before{number}, i64 %row.before"
-            given = f"{rows}, i64 {first}, i64 {stop}, i64 %waiting, i1 false"
-            yield f"  call void @write{number}({given})"
+        for number, lane, start, stop in self._bursts.get(step, ()):
+            part = f"i64 {start}, i64 {stop}, i64 %waiting, i1 false"
+            yield from self._call(number, lane, ("%other", "before", "%row.before"), part)
 
     def rest(self) -> Iterator[str]:
         """After the loop: write what waits since its last turn."""
@@ -113,10 +108,28 @@ class Stage:
             yield "rest:"
             yield from self._targets("last", "%row")
             for number, port, _ in self._outputs():
-                rows = f"ptr %stage, ptr %seams, ptr %last{number}, i64 %row"
-                given = f"{rows}, i64 0, i64 {port.size}, i64 %how, i1 true"
-                yield f"  call void @write{number}({given})"
+                for lane in self._first_lanes:
+                    is_end = str(lane == self._first_lanes[-1]).lower()
+                    part = f"i64 0, i64 {port.size}, i64 %how, i1 {is_end}"
+                    yield from self._call(number, lane, ("%stage", "last", "%row"), part)
             yield "  br label %end"
+
+    def _call(
+        self, number: int, lane: int, places: tuple[str, str, str], part: str
+    ) -> Iterator[str]:
+        """Have a part of an output written for a group of lanes: from a stage to rows."""
+        stage, target, row = places
+        at, to, own, scalar = self._new(), self._new(), self._new(), self._lanes.scalar
+        offset = lane * self._program.outputs[number].size
+        yield f"  {at} = getelementptr {scalar}, ptr {stage}, i64 {lane}"
+        yield f"  {to} = getelementptr {scalar}, ptr %{target}{number}, i64 {offset}"
+        yield f"  {own} = add i64 {row}, {lane}"
+        yield f"  call void @write{number}(ptr {at}, ptr %seams, ptr {to}, i64 {own}, {part})"
+
+    @property
+    def _first_lanes(self) -> range:
+        """The first lane of each group."""
+        return range(0, self._lanes.width, GROUP)
 
     def _put(self, slot: int, value: str, stage: str) -> Iterator[str]:
         at, vector = self._new(), self._lanes.vector
@@ -131,16 +144,17 @@ class Stage:
             yield f"  %{name}{number} = getelementptr {self._lanes.scalar}, {place}"
 
     @cached_property
-    def _bursts(self) -> dict[int, list[tuple[int, int, int]]]:
-        """Parts of outputs (number, first, stop) to write after each step, evenly spread."""
+    def _bursts(self) -> dict[int, list[tuple[int, int, int, int]]]:
+        """What to write after each step, evenly spread: number, first lane, start, stop."""
         size = BURST * self._lanes.width
         parts = [
-            (number, start, min(start + size, port.size))
+            (number, lane, start, min(start + size, port.size))
             for number, port, _ in self._outputs()
+            for lane in self._first_lanes
             for start in range(0, port.size, size)
         ]
         steps = [k for k, (op, *_) in enumerate(self._program.steps) if op not in _FREE] or [0]
-        found: dict[int, list[tuple[int, int, int]]] = {}
+        found: dict[int, list[tuple[int, int, int, int]]] = {}
         for k, part in enumerate(parts):
             found.setdefault(steps[k * len(steps) // len(parts)], []).append(part)
         return found
@@ -152,146 +166,3 @@ class Stage:
             if self.holds(port):
                 yield number, port, self._program.results[start : start + port.size]
             start += port.size
-
-
-class _Writing:
-    """The function that writes a part of an output, from a stage to the rows of all lanes."""
-
-    def __init__(self, number: int, size: int, lanes: Lanes, new: Callable[[], str]) -> None:
-        self._number, self._size, self._lanes, self._new = number, size, lanes, new
-        self._is_even = size % lanes.width == 0  # all rows are equally far from aligned addresses
-
-    def function(self) -> Iterator[str]:
-        """Write numbers `first` to `stop` of rows from `row` on, after which may come no more.
-
-        With the first part comes what the loop does not reach at the ends of rows.
-        """
-        lanes = self._lanes
-        rows = "ptr %stage, ptr %all.seams, ptr %to0, i64 %row"
-        takes = f"{rows}, i64 %first, i64 %stop, i64 %how, i1 %is.end"
-        yield f"define internal void @write{self._number}({takes}) noinline {{"
-        for lane in range(1, lanes.width):
-            place = f"{lanes.scalar}, ptr %to0, i64 {lane * self._size}"
-            yield f"  %to{lane} = getelementptr {place}"
-        yield "  %is.first = icmp eq i64 %first, 0"
-        streamed = "streamed" if self._is_even else "plain"
-        yield f"  switch i64 %how, label %end [ i64 {PLAIN}, label %plain"
-        yield f"    i64 {STREAMED}, label %{streamed} ]"
-        yield "plain:"
-        yield from self._part("plain", "0")
-        if self._is_even:
-            yield "streamed:"
-            yield "  %address = ptrtoint ptr %to0 to i64"
-            yield "  %back = sub i64 0, %address"
-            yield f"  %bytes = and i64 %back, {lanes.bytes - 1}"
-            yield f"  %shift = sdiv exact i64 %bytes, {lanes.item}"  # to an aligned number
-            yield from self._part("streamed", "%shift")
-        yield "end:"
-        yield "  ret void"
-        yield "}"
-
-    def _part(self, how: str, shift: str) -> Iterator[str]:
-        """The blocks that start so many numbers after `first` to before `stop`."""
-        last = self._size - self._lanes.width
-        yield f"  %{how}.is.shifted = icmp ne i64 {shift if self._is_even else 1}, 0"
-        yield f"  %{how}.has.ends = and i1 %is.first, %{how}.is.shifted"
-        yield f"  br i1 %{how}.has.ends, label %{how}.ends, label %{how}.begin"
-        yield f"{how}.ends:"
-        yield from self._seams() if how == "streamed" else self._ends()
-        yield f"  br label %{how}.begin"
-        yield f"{how}.begin:"
-        yield f"  %{how}.start = add i64 %first, {shift}"
-        yield f"  %{how}.wanted = add i64 %stop, {shift}"
-        yield f"  %{how}.fits = icmp sle i64 %{how}.wanted, {last}"
-        yield f"  %{how}.stop = select i1 %{how}.fits, i64 %{how}.wanted, i64 {last + 1}"
-        yield f"  %{how}.some = icmp slt i64 %{how}.start, %{how}.stop"
-        yield f"  br i1 %{how}.some, label %{how}.loop, label %end"
-        yield f"{how}.loop:"
-        yield f"  %{how}.at = phi i64 [ %{how}.start, %{how}.begin ], [ %{how}.next, %{how}.loop ]"
-        rows, lines = self._block(f"%{how}.at")
-        yield from lines
-        for lane, row in enumerate(rows):
-            yield from self._stored(row, lane, f"%{how}.at", streams=how == "streamed")
-        yield f"  %{how}.next = add i64 %{how}.at, {self._lanes.width}"
-        yield f"  %{how}.more = icmp slt i64 %{how}.next, %{how}.stop"
-        yield f"  br i1 %{how}.more, label %{how}.loop, label %end"
-
-    def _ends(self) -> Iterator[str]:
-        """The first and the last numbers of each row, where the loop does not reach all of them."""
-        for start in (0, self._size - self._lanes.width):
-            rows, lines = self._block(str(start))
-            yield from lines
-            for lane, row in enumerate(rows):
-                yield from self._stored(row, lane, str(start), streams=False)
-
-    def _seams(self) -> Iterator[str]:
-        """The same where rows are shifted: an aligned block lies across two rows.
-
-        What ends one row and what starts the next meet in memory, and are taken as a whole from
-        there. The end of the last row waits there for the next rows.
-        """
-        lanes, last, new = self._lanes, self._size - self._lanes.width, self._new
-        vector, width = lanes.vector, lanes.width
-        heads, lines = self._block("0")
-        yield from lines
-        tails, lines = self._block(str(last))
-        yield from lines
-        place = 2 * width * self._number
-        yield f"  %seams = getelementptr {vector}, ptr %all.seams, i64 {place}"
-        yield "  %is.start = icmp eq i64 %row, 0"
-        yield f"  %seam = add i64 %shift, {last}"
-        yield f"  %seam.before = sub i64 %shift, {width}"
-        meeting = [new() for _ in range(width)]  # of each lane's row and the one before
-        for lane, at in enumerate(meeting):
-            yield f"  {at} = getelementptr {vector}, ptr %seams, i64 {2 * lane}"
-        for lane, head in enumerate(heads):
-            behind = new()
-            yield f"  {behind} = getelementptr {vector}, ptr {meeting[lane]}, i64 1"
-            yield f"  store {vector} {head}, ptr {behind}"
-        for lane in range(width - 1):
-            yield f"  store {vector} {tails[lane]}, ptr {meeting[lane + 1]}"
-            yield from self._met(meeting[lane + 1], lane, "%seam")
-        yield "  br i1 %is.start, label %start, label %joined"
-        yield "start:"
-        yield from self._stored(heads[0], 0, "0", streams=False)
-        yield "  br label %started"
-        yield "joined:"
-        yield from self._met(meeting[0], 0, "%seam.before")
-        yield "  br label %started"
-        yield "started:"
-        yield f"  store {vector} {tails[-1]}, ptr {meeting[0]}"
-        yield "  br i1 %is.end, label %finish, label %streamed.begin"
-        yield "finish:"
-        yield from self._stored(tails[-1], width - 1, str(last), streams=False)
-
-    def _met(self, meeting: str, lane: int, start: str) -> Iterator[str]:
-        """Store what has met, at an aligned place of a lane's row."""
-        at, whole = self._new(), self._new()
-        yield f"  {at} = getelementptr {self._lanes.scalar}, ptr {meeting}, i64 %shift"
-        yield f"  {whole} = load {self._lanes.vector}, ptr {at}, align {self._lanes.item}"
-        yield from self._stored(whole, lane, start, streams=True)
-
-    def _block(self, start: str) -> tuple[list[str], list[str]]:
-        """W numbers for each lane: names of the vectors, and the lines that make them."""
-        vector, new = self._lanes.vector, self._new
-        first, values = new(), list[str]()
-        lines = [f"  {first} = getelementptr i32, ptr @places{self._number}, i64 {start}"]
-        for k in range(self._lanes.width):
-            at, offset, wide, place, value = (new() for _ in range(5))
-            lines += [
-                f"  {at} = getelementptr i32, ptr {first}, i64 {k}",
-                f"  {offset} = load i32, ptr {at}",
-                f"  {wide} = zext i32 {offset} to i64",
-                f"  {place} = getelementptr i8, ptr %stage, i64 {wide}",
-                f"  {value} = load {vector}, ptr {place}",
-            ]
-            values.append(value)
-        rows, shuffles = self._lanes.transposed(values, new)
-        return rows, lines + shuffles
-
-    def _stored(self, row: str, lane: int, start: str, *, streams: bool) -> Iterator[str]:
-        """Store W numbers in the row of a lane."""
-        at, item, whole = self._new(), self._lanes.item, self._lanes.bytes
-        how = f"align {whole}, !nontemporal !0" if streams else f"align {item}"
-        yield f"  {at} = getelementptr {self._lanes.scalar}, ptr %to{lane}, i64 {start}"
-        yield f"  store {self._lanes.vector} {row}, ptr {at}, {how}"

@@ -44,23 +44,23 @@ class Lanes:
         return "<" + ", ".join([f"{self.scalar} {text}"] * self.width) + ">"
 
     def transposed(self, rows: list[str], new: Callable[[], str]) -> tuple[list[str], list[str]]:
-        """Swap rows and columns of a W x W block of registers.
+        """Swap rows and columns of a W x W block of registers, or of N x N blocks side by side.
 
         Args:
-            rows: names of W vectors.
+            rows: names of W vectors, or of N vectors that each hold a row of W / N blocks.
             new: gives names that are not taken.
 
         Returns:
-            names of the W vectors that hold the columns, and the lines that make them.
+            names of the vectors that hold the columns, and the lines that make them.
         """
         lines: list[str] = []
         block = 1
-        while block < self.width:
+        while block < len(rows):
             each = range(self.width)
             low = [k if not k & block else self.width + k - block for k in each]
             high = [k + block if not k & block else self.width + k for k in each]
             columns = list(rows)
-            for k in each:
+            for k in range(len(rows)):
                 if not k & block:
                     for target, mask in ((k, low), (k + block, high)):
                         columns[target] = new()
@@ -72,6 +72,23 @@ class Lanes:
             rows = columns
             block *= 2
         return rows, lines
+
+    def joined(self, parts: list[str], new: Callable[[], str]) -> tuple[str, list[str]]:
+        """Vectors of less than W numbers, side by side in one: its name, and the lines."""
+        lines: list[str] = []
+        while len(parts) > 1:
+            size = self.width // len(parts)
+            kind = f"<{size} x {self.scalar}>"
+            picks = ", ".join(f"i32 {k}" for k in range(2 * size))
+            whole: list[str] = []
+            for first, second in zip(parts[::2], parts[1::2], strict=True):
+                whole.append(new())
+                mask = f"<{2 * size} x i32> <{picks}>"
+                lines.append(
+                    f"  {whole[-1]} = shufflevector {kind} {first}, {kind} {second}, {mask}"
+                )
+            parts = whole
+        return parts[0], lines
 
 
 def number(value: float, scalar: str) -> str:
