@@ -9,91 +9,30 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from kindyn_helpers import STEP, base_X, rate_of_q, rotation_of
 from linkwork.algorithms import centroidal, dynamics, frames, kinematics
-from linkwork.algorithms.base import REPRESENTATIONS
-from linkwork.algorithms.skeleton import skeleton_of
 from linkwork.expr.program import NUMPY_FUNCTIONS, Port, trace
-from linkwork.model.joint_motion import position_jacobian
-from models_for_tests import MOVING_KINDS, assert_close, random_model, random_q
-from real_robots import ROBOT_FILES, label, load_quietly
+from models_for_tests import MOVING_KINDS, assert_close, random_q
+from skeleton_helpers import (
+    REAL,
+    SEEDS,
+    Case,
+    every_representation,
+    floating_or_not,
+    random_case,
+    real_case,
+    robot_file,
+)
 from spatial_helpers import pin
 
-STEP = 1e-100
-SEEDS = range(8)
 GRAVITY = (0.3, -0.2, -9.7)
-REAL = [
-    ("talos_data/talos_reduced", True),
-    ("anymal_b_simple_description/anymal", True),
-    ("iCubGenova04/model", True),
-    ("tiago_description/tiago", True),
-    ("tiago_description/tiago", False),
-    ("panda_description/panda", False),
-]
-every_representation = pytest.mark.parametrize("velocity", REPRESENTATIONS)
-floating_or_not = pytest.mark.parametrize("floating", [True, False])
-
-
-class Case:
-    """A robot seen from some base, somewhere and moving."""
-
-    def __init__(self, model, rng, *, floating, base=None):
-        self.model = model
-        self.layout = lw.Layout(model, floating=floating)
-        self.tree = lw.tree_from(model, base)
-        self.skeleton = skeleton_of(self.tree, self.layout)
-        self.q = random_q(self.layout, rng)
-        self.nu = rng.normal(size=self.layout.nv)
-
-    def at(self, function, **options):
-        """What a function of the configuration gives."""
-        return np.array(function(self.skeleton, list(self.q), **options), dtype=float)
-
-    def moving(self, function, **options):
-        """What a function of the configuration and the velocity gives."""
-        found = function(self.skeleton, list(self.q), list(self.nu), **options)
-        return np.array(found, dtype=float)
-
-
-def random_case(seed, *, floating, **options):
-    rng = np.random.default_rng(seed)
-    model = random_model(rng, 14, **options)
-    return Case(model, rng, floating=floating, base=str(rng.choice(model.frame_names)))
-
-
-def wedge(v):
-    return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
 
 
 def base_pose(case):
     """Rotation and position of the base."""
     if not case.layout.floating:
         return np.eye(3), np.zeros(3)
-    return pin.Quaternion(*case.q[3:7].tolist()).toRotationMatrix(), case.q[:3]
-
-
-def base_X(case, velocity):
-    """(6, 6) that takes the base's numbers to its velocity in its own axes."""
-    R, o = base_pose(case)
-    X = np.zeros((6, 6))
-    X[:3, :3] = X[3:, 3:] = np.eye(3) if velocity == "body" else R.T
-    if velocity == "inertial":
-        X[:3, 3:] = -R.T @ wedge(o)
-    return X
-
-
-def rate_of_q(case, velocity):
-    """q_dot: each joint by its position Jacobian, the base by what its six numbers mean."""
-    layout, q, nu = case.layout, case.q, case.nu
-    q_dot = np.zeros(layout.nq)
-    for name in layout.joint_names:
-        rates = position_jacobian(layout.model.joint(name), q[layout.q[name]])
-        q_dot[layout.q[name]] = rates @ nu[layout.nu[name]]
-    if layout.floating:
-        twist = base_X(case, velocity) @ nu[:6]
-        q_dot[:3] = base_pose(case)[0] @ twist[:3]
-        w, x, y, z = q[3:7] / 2
-        q_dot[3:7] = np.array([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]]) @ twist[3:]
-    return q_dot
+    return rotation_of(case.q[3:7]), case.q[:3]
 
 
 def links_in_the_world(case, velocity):
@@ -184,7 +123,7 @@ def test_matrices_of_chains_of_one_kind_give_sums_over_links(kind, floating, vel
 @every_representation
 def test_com_velocity_is_the_derivative_of_the_com(seed, floating, velocity):
     case = random_case(seed, floating=floating)
-    q = case.q + 1j * STEP * rate_of_q(case, velocity)
+    q = case.q + 1j * STEP * rate_of_q(case.layout, case.q, case.nu, velocity)
 
     expected = np.array(centroidal.com(case.skeleton, list(q)), dtype=complex).imag / STEP
 
@@ -213,7 +152,7 @@ def test_momentum_changes_its_numbers_as_a_wrench_does(seed, floating):
     in_body = case.nu.copy()
     momentum = case.moving(centroidal.momentum, velocity="body")
     for velocity in ("mixed", "inertial"):
-        X = base_X(case, velocity)
+        X = base_X(case.q, velocity)
         if floating:
             case.nu = in_body.copy()
             case.nu[:6] = np.linalg.solve(X, in_body[:6])
@@ -245,7 +184,7 @@ def test_momentum_about_the_base_and_about_the_com_are_one(seed, floating, veloc
 @every_representation
 def test_power_of_gravity_is_what_potential_energy_loses(floating, velocity, rng):
     case = random_case(5, floating=floating)
-    q = case.q + 1j * STEP * rate_of_q(case, velocity)
+    q = case.q + 1j * STEP * rate_of_q(case.layout, case.q, case.nu, velocity)
     energy = centroidal.potential_energy(case.skeleton, list(q), gravity=GRAVITY)
     options = {"gravity": GRAVITY, "velocity": velocity}
 
@@ -310,16 +249,15 @@ def test_a_robot_without_mass_has_no_com_but_has_energies():
 @pytest.mark.parametrize(("name", "floating"), REAL)
 @every_representation
 def test_real_robots_are_as_a_whole_what_pinocchio_says(name, floating, velocity):
-    path = next(path for path in ROBOT_FILES if label(path) == name)
-    case = Case(load_quietly(path, mimic=False), np.random.default_rng(7), floating=floating)
+    case = real_case(name, np.random.default_rng(7), floating=floating)
     layout, q = case.layout, case.q
     # with a fixed base, Pinocchio leaves the base's mass out of account: its base floats, at rest
-    there = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
+    there = pin.buildModelFromUrdf(str(robot_file(name)), pin.JointModelFreeFlyer())
     there.gravity.linear = np.array(GRAVITY)
     data, q_pin, T = there.createData(), pin.neutral(there), np.zeros((there.nv, layout.nv))
     if floating:
         q_pin[:3], q_pin[3:6], q_pin[6] = q[:3], q[4:7], q[3]
-        T[:6, :6] = base_X(case, velocity)
+        T[:6, :6] = base_X(case.q, velocity)
     for joint in layout.joint_names:
         other = there.joints[there.getJointId(joint)]
         angle = q[layout.q[joint]][0]

@@ -9,85 +9,28 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import linkwork as lw
+from kindyn_helpers import STEP, base_X, rate_of_q, wedge
 from linkwork.algorithms import frames, jacobians, kinematics
-from linkwork.algorithms.base import REPRESENTATIONS
-from linkwork.algorithms.skeleton import skeleton_of
 from linkwork.expr.program import NUMPY_FUNCTIONS, Port, trace
-from linkwork.model.joint_motion import position_jacobian
-from models_for_tests import MOVING_KINDS, assert_close, random_model, random_q
-from real_robots import ROBOT_FILES, label, load_quietly
+from models_for_tests import MOVING_KINDS, assert_close, random_q
+from real_robots import load_quietly
+from skeleton_helpers import (
+    REAL,
+    SEEDS,
+    Case,
+    every_representation,
+    floating_or_not,
+    random_case,
+    real_case,
+    robot_file,
+)
 from spatial_helpers import pin
 
-STEP = 1e-100
-SEEDS = range(8)
 PIN_FRAME = {
     "mixed": pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,
     "body": pin.ReferenceFrame.LOCAL,
     "inertial": pin.ReferenceFrame.WORLD,
 }
-REAL = [
-    ("talos_data/talos_reduced", True),
-    ("anymal_b_simple_description/anymal", True),
-    ("iCubGenova04/model", True),
-    ("tiago_description/tiago", True),
-    ("tiago_description/tiago", False),
-    ("panda_description/panda", False),
-]
-every_representation = pytest.mark.parametrize("velocity", REPRESENTATIONS)
-floating_or_not = pytest.mark.parametrize("floating", [True, False])
-
-
-class Case:
-    """A robot seen from some base, somewhere and moving."""
-
-    def __init__(self, model, rng, *, floating, base=None):
-        self.model = model
-        self.layout = lw.Layout(model, floating=floating)
-        self.tree = lw.tree_from(model, base)
-        self.skeleton = skeleton_of(self.tree, self.layout)
-        self.q = random_q(self.layout, rng)
-        self.nu, self.nu_dot = rng.normal(size=(2, self.layout.nv))
-        self.frames = range(len(model.frame_names))
-
-
-def random_case(seed, *, floating, **options):
-    rng = np.random.default_rng(seed)
-    model = random_model(rng, 14, **options)
-    return Case(model, rng, floating=floating, base=str(rng.choice(model.frame_names)))
-
-
-def wedge(v):
-    return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
-
-
-def rotation_of(wxyz):
-    return pin.Quaternion(*wxyz.tolist()).toRotationMatrix()
-
-
-def base_X(q, velocity):
-    """(6, 6) that takes the base's numbers to its velocity in its own axes."""
-    R, o = rotation_of(q[3:7]), q[:3]
-    X = np.zeros((6, 6))
-    X[:3, :3] = X[3:, 3:] = np.eye(3) if velocity == "body" else R.T
-    if velocity == "inertial":
-        X[:3, 3:] = -R.T @ wedge(o)
-    return X
-
-
-def rate_of_q(layout, q, nu, velocity):
-    """q_dot: each joint by its position Jacobian, the base by what its six numbers mean."""
-    q_dot = np.zeros(layout.nq)
-    for name in layout.joint_names:
-        joint = layout.model.joint(name)
-        rates = position_jacobian(joint, q[layout.q[name]])
-        q_dot[layout.q[name]] = rates @ nu[layout.nu[name]]
-    if layout.floating:
-        twist = base_X(q, velocity) @ nu[:6]
-        q_dot[:3] = rotation_of(q[3:7]) @ twist[:3]
-        w, x, y, z = q[3:7] / 2
-        q_dot[3:7] = np.array([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]]) @ twist[3:]
-    return q_dot
 
 
 def derivative(function, x, dx):
@@ -275,7 +218,7 @@ def test_batches_and_traced_programs_give_what_single_calls_give(floating, veloc
 
 @every_representation
 def test_joints_that_do_not_move_a_frame_have_columns_of_floats(velocity):
-    model = load_quietly(robot("talos_data/talos_reduced"))
+    model = load_quietly(robot_file("talos_data/talos_reduced"))
     case = Case(model, np.random.default_rng(0), floating=True)
     frame = model.frame_index("left_sole_link")
 
@@ -288,20 +231,13 @@ def test_joints_that_do_not_move_a_frame_have_columns_of_floats(velocity):
     assert sorted(set(columns) - set(still)) == [f"leg_left_{k}_joint" for k in range(1, 7)]
 
 
-def robot(name):
-    return next(path for path in ROBOT_FILES if label(path) == name)
-
-
 class AtPinocchio:
     """A real robot in both libraries, in one state."""
 
     def __init__(self, name, *, floating, velocity):
-        path = robot(name)
         root = (pin.JointModelFreeFlyer(),) if floating else ()
-        self.case = Case(
-            load_quietly(path, mimic=False), np.random.default_rng(7), floating=floating
-        )
-        self.model = pin.buildModelFromUrdf(str(path), *root)
+        self.case = real_case(name, np.random.default_rng(7), floating=floating)
+        self.model = pin.buildModelFromUrdf(str(robot_file(name)), *root)
         self.data = self.model.createData()
         layout, q, nu = self.case.layout, self.case.q, self.case.nu
         self.T = np.zeros((self.model.nv, layout.nv))  # v = T nu
