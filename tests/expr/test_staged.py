@@ -70,6 +70,21 @@ def test_a_program_in_pieces_stages_too(monkeypatch, shape, offset):
         np.testing.assert_allclose(one, other, rtol=1e-14)
 
 
+@pytest.mark.parametrize("size", [64, 66, 67])
+def test_smaller_outputs_beside_large_ones_are_staged_too(size):
+    def function(a):
+        return np.resize(a * a, 1100), np.resize(a + 1.0, size), a - 1.0
+
+    program = program_for(function, (5,))
+    assert "@places1" in emit_llvm(program, "f", Lanes(4))
+    assert "@places2" not in emit_llvm(program, "f", Lanes(4))
+    a = np.arange(60.0).reshape(12, 5)
+    found = run_compiled(program, a, width=4, large=True, offset=2)
+    places = np.arange(1100) % 5
+    for one, other in zip(found, (a**2, a + 1, a - 1), strict=True):
+        np.testing.assert_array_equal(one, other[:, places[: one.shape[1]]])
+
+
 def test_inputs_and_facts_may_be_all_there_is_to_write():
     program = program_for(lambda a: np.concatenate([a, [2.0]] * 100), (3,))
     a = np.arange(24.0).reshape(8, 3)

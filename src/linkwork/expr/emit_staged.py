@@ -20,6 +20,7 @@ from linkwork.expr.node import Op
 from linkwork.expr.program import Port, Program
 
 SMALLEST = 256  # numbers of an output that is staged
+LARGE_ROW, SMALLEST_OF_MANY = 1024, 64  # numbers of all outputs, with which smaller ones are, too
 LARGEST = 2 << 20  # bytes of two stages, which are on the stack
 BURST = 8  # blocks that are written at a time
 STAGES = "ptr %stage, ptr %other, ptr %seams, i64 %waiting"  # what a piece of a program is given
@@ -35,7 +36,11 @@ class Stage:
 
     def holds(self, port: Port) -> bool:
         """Whether an output is staged."""
-        return bool(self.slots) and port.size >= SMALLEST
+        return bool(self.slots) and port.size >= self._smallest
+
+    @cached_property
+    def _smallest(self) -> int:
+        return SMALLEST if len(self._program.results) < LARGE_ROW else SMALLEST_OF_MANY
 
     @cached_property
     def slots(self) -> dict[int, int]:
@@ -44,7 +49,7 @@ class Stage:
         start = 0
         for port in self._program.outputs if self._lanes.width > 1 else ():
             for step in self._program.results[start : start + port.size]:
-                if port.size >= SMALLEST:
+                if port.size >= self._smallest:
                     found.setdefault(step, len(found))
             start += port.size
         return found if 2 * len(found) * self._lanes.bytes <= LARGEST else {}
