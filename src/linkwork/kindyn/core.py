@@ -90,6 +90,7 @@ class KinDynCore:
             joint_dynamics=bool(joint_dynamics),
             _kernels={},
             _by_name=_ByName(self),
+            _by_frame=_ByFrame(self),
         )
         moving = sum(joint.kind != "fixed" for joint in model.joints)
         if moving > MOST_UNROLLED:
@@ -98,6 +99,7 @@ class KinDynCore:
 
     _kernels: dict[Any, Kernel]
     _by_name: dict[str, Kernel]  # of quantities that need no frame: where most calls pass
+    _by_frame: dict[str, dict[str, Kernel]]  # of quantities of one frame
 
     def __setattr__(self, name: str, value: object) -> None:
         text = f"{name}: a KinDyn does not change; `kd.replace(...)` gives another one"
@@ -259,17 +261,31 @@ class KinDynCore:
 
 
 class _ByName(dict[str, Kernel]):
-    """Kernels by the name of their quantity, made when they are first asked for."""
+    """Kernels by the name of their quantity or of its frame, made when they are asked for."""
 
-    def __init__(self, kindyn: KinDynCore) -> None:
+    def __init__(self, kindyn: KinDynCore, *of: str) -> None:
         super().__init__()
-        self._kindyn = weakref.ref(kindyn)  # which holds us
+        self._kindyn, self._of = weakref.ref(kindyn), of  # it holds us
 
     def __missing__(self, name: str) -> Kernel:
         kindyn = self._kindyn()
         assert kindyn is not None
-        kernel = self[name] = kindyn.function(name)
+        kernel = self[name] = kindyn.function((*self._of, name))
         return kernel
+
+
+class _ByFrame(dict[str, dict[str, Kernel]]):
+    """Kernels by the name of their quantity, and then of its frame."""
+
+    def __init__(self, kindyn: KinDynCore) -> None:
+        super().__init__()
+        self._kindyn = weakref.ref(kindyn)
+
+    def __missing__(self, name: str) -> dict[str, Kernel]:
+        kindyn = self._kindyn()
+        assert kindyn is not None
+        kernels = self[name] = _ByName(kindyn, name)
+        return kernels
 
 
 def _request(what: tuple[str, Any]) -> Any:

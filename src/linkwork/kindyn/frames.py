@@ -22,7 +22,11 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 4, 4)
         """
-        return self._call(("transform", frame), (q,), out)
+        try:
+            kernel = self._by_frame["transform"][frame]
+        except TypeError:  # what cannot be hashed is no name
+            kernel = self.function(("transform", frame))
+        return kernel(q) if out is None else kernel(q, out=out)
 
     def transforms(
         self, q: ArrayLike, *, frames: Sequence[str] | None = None, out: Array | None = None
@@ -60,7 +64,11 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 6) [linear; angular].
         """
-        return self._call(("velocity", frame), (q, nu), out)
+        try:
+            kernel = self._by_frame["velocity"][frame]
+        except TypeError:  # what cannot be hashed is no name
+            kernel = self.function(("velocity", frame))
+        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
     def acceleration(
         self,
@@ -76,7 +84,11 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 6) [linear; angular].
         """
-        return self._call(("acceleration", frame), (q, nu, nu_dot), out)
+        try:
+            kernel = self._by_frame["acceleration"][frame]
+        except TypeError:  # what cannot be hashed is no name
+            kernel = self.function(("acceleration", frame))
+        return kernel(q, nu, nu_dot) if out is None else kernel(q, nu, nu_dot, out=out)
 
     def bias_acceleration(
         self, frame: str, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None
@@ -86,7 +98,11 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 6).
         """
-        return self._call(("bias_acceleration", frame), (q, nu), out)
+        try:
+            kernel = self._by_frame["bias_acceleration"][frame]
+        except TypeError:  # what cannot be hashed is no name
+            kernel = self.function(("bias_acceleration", frame))
+        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
     def jacobian(self, frame: str, q: ArrayLike, *, out: Array | None = None) -> Array:
         """Jacobian J of a frame: its velocity is `J @ nu`.
@@ -94,7 +110,11 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 6, nv), rows [linear; angular], columns as nu.
         """
-        return self._call(("jacobian", frame), (q,), out)
+        try:
+            kernel = self._by_frame["jacobian"][frame]
+        except TypeError:  # what cannot be hashed is no name
+            kernel = self.function(("jacobian", frame))
+        return kernel(q) if out is None else kernel(q, out=out)
 
     def jacobian_dot(
         self, frame: str, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None
@@ -104,7 +124,11 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 6, nv).
         """
-        return self._call(("jacobian_dot", frame), (q, nu), out)
+        try:
+            kernel = self._by_frame["jacobian_dot"][frame]
+        except TypeError:  # what cannot be hashed is no name
+            kernel = self.function(("jacobian_dot", frame))
+        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
     def relative_jacobian(
         self,
