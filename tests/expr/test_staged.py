@@ -113,4 +113,15 @@ def test_small_outputs_and_single_rows_are_not_staged():
     assert "@places0" in emit_llvm(program, "f", Lanes(4))
     assert "@places1" not in emit_llvm(program, "f", Lanes(4))
     assert "@places" not in emit_llvm(program, "f", Lanes(1))
-    assert emit_staged.SMALLEST <= 17 * 17
+
+
+@pytest.mark.parametrize(
+    ("size", "staged"),
+    [(80, False), (96, True), (97, False), (98, True), (255, False), (257, True)],
+)
+def test_smaller_outputs_are_staged_if_they_can_be_written_past_the_caches(size, staged):
+    program = program_for(lambda a: np.resize(a * a, size), (5,))
+    assert ("@places0" in emit_llvm(program, "f", Lanes(4))) == staged
+    a = np.arange(40.0).reshape(8, 5)
+    (found,) = run_compiled(program, a, width=4, large=True, offset=1)
+    np.testing.assert_array_equal(found, (a**2)[:, np.arange(size) % 5])

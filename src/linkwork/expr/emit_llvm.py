@@ -22,10 +22,9 @@ from linkwork.expr.emit_sincos import sincos_function
 from linkwork.expr.emit_staged import NO_STAGES, STAGES, Stage
 from linkwork.expr.lanes import Lanes
 from linkwork.expr.node import Op
-from linkwork.expr.pieces import Piece, pieces_of
+from linkwork.expr.pieces import CACHED, Piece, pieces_of
 from linkwork.expr.program import Port, Program
 
-CACHED = 3000  # steps of a piece whose code stays in a near cache
 STAGED = 14_000  # steps of a piece that fills a stage; the bursts between them want no seams
 BLOCKS, SCRATCH_BYTES = 4, 128 * 1024  # of rows that a piece runs for, and what they may need
 FACTS = 4  # numbers known in advance that are stored together, one row at a time

@@ -14,13 +14,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from linkwork.expr.emit_writing import GROUP, NOTHING, PLAIN, STREAMED, Writing
+from linkwork.expr.emit_writing import (
+    GROUP,
+    NOTHING,
+    PLAIN,
+    SMALLEST_STORE,
+    STREAMED,
+    Writing,
+    unit_bytes,
+)
 from linkwork.expr.lanes import Lanes
 from linkwork.expr.node import Op
+from linkwork.expr.pieces import CACHED
 from linkwork.expr.program import Port, Program
 
-SMALLEST = 256  # numbers of an output that is staged
-LARGE_ROW, SMALLEST_OF_MANY = 1024, 64  # numbers of all outputs, with which smaller ones are, too
+SMALLEST = 256  # numbers of an output that is staged,
+SMALLEST_STREAMED = 96  # of one of a short program that can be written past the caches,
+SMALLEST_OF_MANY, LARGE_ROW = 64, 1024  # of one beside others, all of which have so many
 LARGEST = 2 << 20  # bytes of two stages, which are on the stack
 BURST = 8  # blocks that are written at a time
 STAGES = "ptr %stage, ptr %other, ptr %seams, i64 %waiting"  # what a piece of a program is given
@@ -36,11 +46,7 @@ class Stage:
 
     def holds(self, port: Port) -> bool:
         """Whether an output is staged."""
-        return bool(self.slots) and port.size >= self._smallest
-
-    @cached_property
-    def _smallest(self) -> int:
-        return SMALLEST if len(self._program.results) < LARGE_ROW else SMALLEST_OF_MANY
+        return bool(self.slots) and self._is_large(port)
 
     @cached_property
     def slots(self) -> dict[int, int]:
@@ -49,10 +55,17 @@ class Stage:
         start = 0
         for port in self._program.outputs if self._lanes.width > 1 else ():
             for step in self._program.results[start : start + port.size]:
-                if port.size >= self._smallest:
+                if self._is_large(port):
                     found.setdefault(step, len(found))
             start += port.size
         return found if 2 * len(found) * self._lanes.bytes <= LARGEST else {}
+
+    def _is_large(self, port: Port) -> bool:
+        if len(self._program.results) >= LARGE_ROW:
+            return port.size >= SMALLEST_OF_MANY
+        is_short = len(self._program.steps) <= CACHED  # a longer one had better run in pieces
+        streams = unit_bytes(port.size, self._lanes) >= SMALLEST_STORE
+        return port.size >= (SMALLEST_STREAMED if streams and is_short else SMALLEST)
 
     def functions(self) -> Iterator[str]:
         """For each staged output, where each number waits, and a function that writes some."""

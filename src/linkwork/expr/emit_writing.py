@@ -17,6 +17,11 @@ GROUP = 4  # rows that are written at the same time: processors join few streams
 NOTHING, PLAIN, STREAMED = 0, 1, 2  # what waits on a stage, and how it is to be written
 
 
+def unit_bytes(size: int, lanes: Lanes) -> int:
+    """Bytes of the largest part of a vector from which rows of this size all start equally far."""
+    return gcd(size, lanes.width) * lanes.item
+
+
 class Writing:
     """The function that writes a part of an output from a stage to the rows of some lanes."""
 
@@ -26,7 +31,7 @@ class Writing:
         self._unit = gcd(
             size, lanes.width
         )  # numbers: all rows are equally far from where one starts
-        self._streams = self._unit * lanes.item >= SMALLEST_STORE
+        self._streams = unit_bytes(size, lanes) >= SMALLEST_STORE
         self._is_even = self._unit == lanes.width
 
     def function(self) -> Iterator[str]:

@@ -18,6 +18,7 @@ from linkwork.expr.program import Port, Program
 
 LONGEST_WHOLE = 7000  # steps; longer programs are cut
 PIECE = 4000  # steps
+CACHED = 3000  # steps whose code stays in a near cache
 
 
 @dataclass(frozen=True, slots=True)
