@@ -25,6 +25,35 @@ import linkwork as lw
 from kernel_helpers import *
 """
 
+# Threads call a kernel while other code takes over, again and again; what was in use before is
+# dropped.
+TAKE_OVER = """
+from linkwork.kernel.jit import Code, compiled
+sys.setswitchinterval(1e-5)
+kd = floater()
+kernel = kd.function("forward_dynamics")
+inputs = [motion(kd, n, seed=3) for n in ((), 5, 61, 2503)]
+expected = [kernel(*args) for args in inputs]
+stop, wrong = threading.Event(), []
+def work(place):
+    while not stop.is_set():
+        found = kernel(*inputs[place])
+        if not np.allclose(found, expected[place], rtol=1e-9, atol=1e-9):
+            wrong.append(place)
+threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+for thread in threads: thread.start()
+kernel.warmup()
+one = kernel._compile(1, lambda ir: compiled(ir, 1))
+many = kernel._compile(kernel._width, lambda ir: compiled(ir, 1))
+for turn in range(50):
+    kernel._take(Code(one), Code(many) if turn % 2 else None, 1)
+    time.sleep(0.002)
+stop.set()
+for thread in threads: thread.join()
+assert not wrong
+print("done")
+"""
+
 BUSY = """
 kd = lw.KinDyn(lw.robots.load("quadruped"))   # takes a second or more to compile
 q, nu, tau = motion(kd, 5)

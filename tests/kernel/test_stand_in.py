@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 
-from kernel_helpers import output_of
+from kernel_helpers import TAKE_OVER, output_of
 from linkwork.kernel import _call, call_slow
 
 WITHOUT = """
@@ -99,36 +99,7 @@ print("done")
 
 
 def test_the_stand_in_may_be_used_by_threads_while_faster_code_takes_over():
-    done = output_of(
-        WITHOUT
-        + """
-from linkwork.kernel.jit import Code, compiled
-sys.setswitchinterval(1e-6)
-kd = floater()
-kernel = kd.function("forward_dynamics")
-inputs = [motion(kd, n, seed=3) for n in ((), 3, 5, 61)]
-expected = [kernel(*args) for args in inputs]
-stop, wrong = threading.Event(), []
-def work(place):
-    while not stop.is_set():
-        found = kernel(*inputs[place])
-        if not np.allclose(found, expected[place], rtol=1e-9, atol=1e-9):
-            wrong.append(place)
-threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-for thread in threads: thread.start()
-kernel.warmup()
-one = kernel._compile(1, lambda ir: compiled(ir, 1))
-many = kernel._compile(kernel._width, lambda ir: compiled(ir, 1))
-for turn in range(60):
-    kernel._take(Code(one), Code(many) if turn % 2 else None, 1)
-    time.sleep(0.002)
-stop.set()
-for thread in threads: thread.join()
-assert not wrong
-print("done")
-"""
-    )
-    assert done == "done"
+    assert output_of(WITHOUT + TAKE_OVER) == "done"
 
 
 class Watched(call_slow.Call):
