@@ -1,7 +1,9 @@
 """How much work each robot takes: operations are counted, so nobody has to measure time.
 
-Marks are the counts of a prototype in block form (+, -, *, /, negation). What stands here now may
-grow by one per cent at most; whoever saves work lowers the number.
+Marks are the counts of a prototype in block form (+, -, *, /, negation), in the axes of the base.
+Mixed turns every column of the mass matrix into the axes of the world, and is held to the same
+marks where it reaches them. What stands here now may grow by one per cent at most; whoever saves
+work lowers the number.
 """
 
 from __future__ import annotations
