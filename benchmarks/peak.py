@@ -47,8 +47,7 @@ def operations() -> Section:
     section.notes += [
         'Sines and cosines are not counted. "at most" is for RNEA / CRBA / ABA.',
         "The marks are those of a prototype in the axes of the base (body).",
-        "mixed turns each column of the mass matrix into the axes of the world; all but CRBA of ur5 "
-        + "are below the marks there, too.",
+        "mixed turns the columns of M into the axes of the world; only CRBA of ur5 is above its mark.",
     ]
     return section
 
