@@ -47,7 +47,7 @@ def operations() -> Section:
     section.notes += [
         'Sines and cosines are not counted. "at most" is for RNEA / CRBA / ABA.',
         "The marks are those of a prototype in the axes of the base (body).",
-        "mixed turns the columns of M into the axes of the world; only CRBA of ur5 is above its mark.",
+        "mixed turns columns of M into the axes of the world; only CRBA of ur5 is above its mark.",
     ]
     return section
 
