@@ -39,7 +39,7 @@ def threads(patience: Patience) -> Section:
         *("robot", "function", "rows", "one thread", "two threads", "times faster"),
         *("written, GB/s", "wanted", ""),
     )
-    patience = replace(patience, rounds=2 * patience.rounds)  # both processors must be left alone
+    patience = replace(patience, rounds=4 * patience.rounds)  # both processors must be left alone
     ceiling = write_bandwidth(1), write_bandwidth(2)
     for case in CASES:
         kd = kindyn_of(case)
