@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from expr.expr_helpers import program_for, run_compiled
+from linkwork.expr import emit_llvm as emitter
 from linkwork.expr import emit_staged, pieces
 from linkwork.expr.emit_llvm import emit_llvm
 from linkwork.expr.lanes import Lanes
@@ -61,8 +62,9 @@ def test_every_number_is_in_its_place(shape, width, scalar, large, offset, turns
 
 @pytest.mark.parametrize(("shape", "offset"), [((17, 17), 0), ((16, 17), 2)])
 def test_a_program_in_pieces_stages_too(monkeypatch, shape, offset):
-    monkeypatch.setattr(pieces, "LONGEST_WHOLE", 50)
-    monkeypatch.setattr(pieces, "PIECE", 40)
+    monkeypatch.setattr(emitter, "LONGEST_STAGED", 50)
+    monkeypatch.setattr(pieces, "PIECE", 20)
+    assert "@piece3" in emit_llvm(outer(shape), "f", Lanes(4))
     rng = np.random.default_rng(0)
     a, b = rng.uniform(1, 2, size=(12, 3)), rng.uniform(1, 2, size=(12, 2))
     found = run_compiled(outer(shape), a, b, width=4, large=True, offset=offset)

@@ -25,7 +25,7 @@ from linkwork.expr.node import Op
 from linkwork.expr.pieces import CACHED, Piece, pieces_of
 from linkwork.expr.program import Port, Program
 
-STAGED = 14_000  # steps of a piece that fills a stage; the bursts between them want no seams
+LONGEST_STAGED = 14_000  # steps of a program that stays whole if it fills a stage
 BLOCKS, SCRATCH_BYTES = 4, 128 * 1024  # of rows that a piece runs for, and what they may need
 FACTS = 4  # numbers known in advance that are stored together, one row at a time
 FLAGS = "reassoc nsz arcp contract"
@@ -40,8 +40,12 @@ def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
     takes = ", ".join(f"ptr noalias %{what}" for what in ("in", "out", "stride"))
     turns = lanes.width > 1 and not writer.stage.slots
     staged = [port for port in program.outputs if writer.stage.holds(port)]
-    longest = CACHED if turns else STAGED if staged else None
-    pieces = pieces_of(program, piece=longest, staged=staged)
+    pieces = pieces_of(
+        program,
+        longest=CACHED if turns else LONGEST_STAGED if staged else None,
+        piece=CACHED if turns else None,
+        staged=staged,
+    )
     parts = [f"define void @{name}({takes}, i64 %rows) {{", *writer.body(pieces), "}"]
     if len(pieces) > 1:
         for number_, piece in enumerate(pieces):

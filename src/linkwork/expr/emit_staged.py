@@ -31,7 +31,7 @@ from linkwork.expr.program import Port, Program
 SMALLEST = 256  # numbers of an output that is staged,
 SMALLEST_STREAMED = 96  # of one of a short program that can be written past the caches,
 SMALLEST_OF_MANY, LARGE_ROW = 64, 1024  # of one beside others, all of which have so many
-LARGEST = 2 << 20  # bytes of two stages, which are on the stack
+LARGEST = 1 << 20  # bytes of two stages, which are on the stack
 BURST = 8  # blocks that are written at a time
 STAGES = "ptr %stage, ptr %other, ptr %seams, i64 %waiting"  # what a piece of a program is given
 NO_STAGES = "ptr null, ptr null, ptr null, i64 0"

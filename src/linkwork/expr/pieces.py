@@ -34,17 +34,23 @@ class Piece:
 
 
 def pieces_of(
-    program: Program, *, piece: int | None = None, staged: Collection[Port] = ()
+    program: Program,
+    *,
+    longest: int | None = None,
+    piece: int | None = None,
+    staged: Collection[Port] = (),
 ) -> list[Piece]:
     """Cut a program into pieces.
 
     Args:
-        program: what to cut; a short one stays whole.
+        program: what to cut.
+        longest: steps of a program that stays whole; LONGEST_WHOLE if not given.
         piece: steps of a piece; PIECE if not given.
         staged: outputs whose numbers are written one by one where they are made.
     """
     n = len(program.steps)
-    longest, piece = (LONGEST_WHOLE, PIECE) if piece is None else (piece, piece)
+    longest = LONGEST_WHOLE if longest is None else longest
+    piece = PIECE if piece is None else piece
     size = n if n <= longest else -(-n // -(-n // piece))  # all about the same
     starts = range(0, max(n, 1), max(size, 1))
     used = [_used(program, start, min(start + size, n)) for start in starts]
