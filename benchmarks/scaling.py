@@ -103,8 +103,8 @@ def _about_memory(ceiling: tuple[float, float]) -> str:
     one, two = (f"{bandwidth / 1e9:.1f} GB/s" for bandwidth in ceiling)
     return (
         f"NO, memory: a miss whose results are written at {NEAR:.0%} or more of what a loop that "
-        f"only writes reaches: {one} on one thread, {two} on two. That differs from run to run, and "
-        "zeros may be written faster than other numbers."
+        f"only writes reaches: {one} on one thread, {two} on two. That differs from run to run, "
+        "and zeros may be written faster than other numbers."
     )
 
 

@@ -1,9 +1,9 @@
 """How much work each robot takes: operations are counted, so nobody has to measure time.
 
-Marks are the counts of a prototype in block form (+, -, *, /, negation); for which representation is
-not known. Body reaches all of them. Mixed turns every column of the mass matrix into the axes of the
-world: it reaches all but that of ur5's mass matrix (452 instead of 408). What stands here now may grow by one per cent at most; whoever saves
-work lowers the number.
+Marks are the counts of a prototype in block form (+, -, *, /, negation); for which representation
+is not known. Body reaches all of them. Mixed turns every column of the mass matrix into the axes of
+the world, and reaches all but that of ur5's mass matrix (452 instead of 408). What stands here now
+may grow by one per cent at most; whoever saves work lowers the number.
 """
 
 from __future__ import annotations
