@@ -14,15 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from linkwork.expr.emit_writing import (
-    GROUP,
-    NOTHING,
-    PLAIN,
-    SMALLEST_STORE,
-    STREAMED,
-    Writing,
-    unit_bytes,
-)
+from linkwork.expr.emit_writing import GROUP, NOTHING, PLAIN, STREAMED, Writing, streams
 from linkwork.expr.lanes import Lanes
 from linkwork.expr.node import Op
 from linkwork.expr.pieces import CACHED
@@ -64,8 +56,8 @@ class Stage:
         if len(self._program.results) >= LARGE_ROW:
             return port.size >= SMALLEST_OF_MANY
         is_short = len(self._program.steps) <= CACHED  # a longer one had better run in pieces
-        streams = unit_bytes(port.size, self._lanes) >= SMALLEST_STORE
-        return port.size >= (SMALLEST_STREAMED if streams and is_short else SMALLEST)
+        may_stream = is_short and streams(port.size, self._lanes)
+        return port.size >= (SMALLEST_STREAMED if may_stream else SMALLEST)
 
     def functions(self) -> Iterator[str]:
         """For each staged output, where each number waits, and a function that writes some."""

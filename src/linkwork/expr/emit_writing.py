@@ -17,9 +17,14 @@ GROUP = 4  # rows that are written at the same time: processors join few streams
 NOTHING, PLAIN, STREAMED = 0, 1, 2  # what waits on a stage, and how it is to be written
 
 
-def unit_bytes(size: int, lanes: Lanes) -> int:
-    """Bytes of the largest part of a vector from which rows of this size all start equally far."""
-    return gcd(size, lanes.width) * lanes.item
+def unit_of(size: int, lanes: Lanes) -> int:
+    """Numbers of the largest part of a vector from which rows of this size start equally far."""
+    return gcd(size, lanes.width)
+
+
+def streams(size: int, lanes: Lanes) -> bool:
+    """Whether rows of this size can be written past the caches."""
+    return unit_of(size, lanes) * lanes.item >= SMALLEST_STORE
 
 
 class Writing:
@@ -28,10 +33,8 @@ class Writing:
     def __init__(self, number: int, size: int, lanes: Lanes, new: Callable[[], str]) -> None:
         self._number, self._size, self._lanes, self._new = number, size, lanes, new
         self._rows = min(lanes.width, GROUP)
-        self._unit = gcd(
-            size, lanes.width
-        )  # numbers: all rows are equally far from where one starts
-        self._streams = unit_bytes(size, lanes) >= SMALLEST_STORE
+        self._unit = unit_of(size, lanes)
+        self._streams = streams(size, lanes)
         self._is_even = self._unit == lanes.width
 
     def function(self) -> Iterator[str]:

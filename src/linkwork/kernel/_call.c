@@ -2,7 +2,7 @@
  *
  * A Call knows the shapes of its inputs and outputs. Called with arrays that fit as they are (float,
  * C-contiguous, one row each, or the same number of rows each), it runs the compiled code at once.
- * Everything else, keyword arguments too, goes to the `slow` callable, which is Python.
+ * Everything else, other keywords than `out` and `threads` too, goes to the `slow` callable, in Python.
  *
  * The compiled code has the signature  void f(inputs, outputs, strides, rows)  of expr/emit_llvm.py.
  */
