@@ -18,7 +18,7 @@ import numpy as np
 import linkwork as lw
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from real_robots import ROBOT_FILES, label
+from tests.support.real_robots import ROBOT_FILES, label
 
 REPEATS = 10
 SHOWN = ("ur5_robot", "panda", "anymal", "talos_full_v2")

@@ -9,8 +9,8 @@ from functions import SHORT, arguments, kernel_of
 from report import Section
 from timing import Patience, Task, best
 
-from linkwork.kernel.jit import Code, compiled
-from linkwork.kernel.machine import this_machine
+from linkwork.machine.compiler import Code, compiled
+from linkwork.machine.processor import this_machine
 from robots import CASES, kindyn_of, random_states
 
 ROWS = 4096

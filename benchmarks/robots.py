@@ -15,7 +15,7 @@ from linkwork.arrays import Array
 from linkwork.model.inertia import solid_box
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from real_robots import FILES, load_quietly
+from tests.support.real_robots import FILES, load_quietly
 
 
 @dataclass(frozen=True)

@@ -46,10 +46,10 @@ print(json.dumps({"first": elapsed}))
 _COMPILE = """
 import json, sys, time
 from robots import TALOS, kindyn_of
-from linkwork.expr.emit_llvm import emit_llvm
-from linkwork.expr.lanes import Lanes
-from linkwork.kernel.jit import compiled
-from linkwork.kernel.machine import this_machine
+from linkwork.llvm.emit import emit_llvm
+from linkwork.llvm.lanes import Lanes
+from linkwork.machine.compiler import compiled
+from linkwork.machine.processor import this_machine
 kernel, times = kindyn_of(TALOS).function(sys.argv[1]), {}
 lanes = this_machine().lanes
 start = time.perf_counter()

@@ -44,7 +44,7 @@ from linkwork.model.tree import tree_from as tree_from
 from linkwork.version import __version__ as __version__
 
 if _TYPE_CHECKING:
-    from linkwork.compiled import compile_function
+    from linkwork.kernel.compile import compile_function
     from linkwork.kindyn import KinDyn as KinDyn
 
     compile = compile_function
@@ -52,7 +52,7 @@ if _TYPE_CHECKING:
 # imported when first used: name, module, name there
 _LATER = {
     "KinDyn": ("linkwork.kindyn", "KinDyn"),
-    "compile": ("linkwork.compiled", "compile_function"),
+    "compile": ("linkwork.kernel.compile", "compile_function"),
 }
 
 

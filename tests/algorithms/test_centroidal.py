@@ -7,13 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-import linkwork as lw
-from kindyn_helpers import STEP, base_X, rate_of_q, rotation_of
-from linkwork.algorithms import centroidal, dynamics, frames, kinematics
-from linkwork.expr.program import NUMPY_FUNCTIONS, Port, trace
-from models_for_tests import MOVING_KINDS, assert_close, random_q
-from skeleton_helpers import (
+from tests.support.kindyn import STEP, base_X, rate_of_q, rotation_of
+from tests.support.models import MOVING_KINDS, assert_close, random_q
+from tests.support.skeletons import (
     REAL,
     SEEDS,
     Case,
@@ -23,7 +19,11 @@ from skeleton_helpers import (
     real_case,
     robot_file,
 )
-from spatial_helpers import pin
+from tests.support.spatial import pin
+
+import linkwork as lw
+from linkwork.algorithms import centroidal, dynamics, frames, kinematics
+from linkwork.expr.program import NUMPY_FUNCTIONS, Port, trace
 
 GRAVITY = (0.3, -0.2, -9.7)
 

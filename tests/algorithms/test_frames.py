@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from kindyn_helpers import STEP, base_X, rate_of_q, wedge
-from linkwork.algorithms import frames, jacobians, kinematics
-from linkwork.expr.program import NUMPY_FUNCTIONS, Port, trace
-from models_for_tests import MOVING_KINDS, assert_close, random_q
-from real_robots import load_quietly
-from skeleton_helpers import (
+from tests.support.kindyn import STEP, base_X, rate_of_q, wedge
+from tests.support.models import MOVING_KINDS, assert_close, random_q
+from tests.support.real_robots import load_quietly
+from tests.support.skeletons import (
     REAL,
     SEEDS,
     Case,
@@ -24,7 +21,10 @@ from skeleton_helpers import (
     real_case,
     robot_file,
 )
-from spatial_helpers import pin
+from tests.support.spatial import pin
+
+from linkwork.algorithms import frames, jacobians, kinematics
+from linkwork.expr.program import NUMPY_FUNCTIONS, Port, trace
 
 PIN_FRAME = {
     "mixed": pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,

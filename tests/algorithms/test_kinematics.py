@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.models import ALL_KINDS, BATCHES, assert_close, random_model, random_q
+from tests.support.spatial import pin
 
 from linkwork import Layout, ModelBuilder, Pose, ShapeError, tree_from
 from linkwork.algorithms.kinematics import body_poses, frame_poses, joint_motion
-from models_for_tests import ALL_KINDS, BATCHES, assert_close, random_model, random_q
-from spatial_helpers import pin
 
 SEEDS = range(12)
 

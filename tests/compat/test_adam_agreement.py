@@ -12,8 +12,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-
-from adam_helpers import (
+from tests.support.adam import (
     REPRESENTATIONS,
     AtIDynTree,
     Interpreted,
@@ -22,8 +21,9 @@ from adam_helpers import (
     quietly,
     text_of,
 )
+from tests.support.models import assert_close
+
 from linkwork.compat.adam import Representations
-from models_for_tests import assert_close
 
 ICUB = (
     *("torso_pitch", "torso_roll", "torso_yaw", "neck_pitch", "l_shoulder_pitch", "l_elbow"),

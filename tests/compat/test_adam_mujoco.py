@@ -5,10 +5,10 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
+from tests.support.adam import State, quietly
+from tests.support.models import assert_close
 
-from adam_helpers import State, quietly
 from linkwork.compat.adam import KinDynComputations
-from models_for_tests import assert_close
 
 ARM = """<mujoco model="arm"><compiler angle="radian"/><worldbody>
   <body name="trunk" pos="0 0 1">{free}<geom type="box" size=".1 .1 .1" mass="2"/>

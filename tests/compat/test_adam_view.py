@@ -9,9 +9,7 @@ import adam
 import adam.numpy
 import numpy as np
 import pytest
-
-import linkwork as lw
-from adam_helpers import (
+from tests.support.adam import (
     GRAVITY,
     REPRESENTATIONS,
     AtIDynTree,
@@ -19,9 +17,11 @@ from adam_helpers import (
     adam_kindyn,
     quietly,
 )
+from tests.support.models import assert_close
+from tests.support.real_robots import ROBOT_FILES, label
+
+import linkwork as lw
 from linkwork.compat.adam import KinDynComputations, Representations
-from models_for_tests import assert_close
-from real_robots import ROBOT_FILES, label
 
 BODY, MIXED, INERTIAL = REPRESENTATIONS
 CHAIN = """<robot name="chain">

@@ -8,11 +8,11 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
+from tests.support.spatial import idyn, pin
 
 import linkwork as lw
 from linkwork.compat.cards import LABELS, all_cards, card, page
 from linkwork.spatial import quat
-from spatial_helpers import idyn, pin
 
 PAGE = Path(lw.__file__).parents[2] / "docs" / "convention_cards.md"
 QUARTER_TURN = np.array([np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)])  # about z by a quarter, w x y z

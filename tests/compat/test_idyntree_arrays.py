@@ -6,10 +6,10 @@ import pickle
 
 import numpy as np
 import pytest
+from tests.support.idyntree import WithoutCompiling, compat, idyn
 
 import linkwork as lw
 import linkwork.compat.idyntree.state
-from compat.idyntree_helpers import WithoutCompiling, compat, idyn
 
 BOTH = pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
 

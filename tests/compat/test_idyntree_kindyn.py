@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-import linkwork.compat.idyntree.state
-from compat.idyntree_helpers import (
+from tests.support.idyntree import (
     REPRESENTATIONS,
     State,
     WithoutCompiling,
@@ -24,6 +22,8 @@ from compat.idyntree_helpers import (
     idyn,
     loader_of,
 )
+
+import linkwork.compat.idyntree.state
 
 SMALL = [
     "panda_description/panda",

@@ -6,11 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.support.idyntree import MODULES, compat, idyn, loader_of, path_of
+from tests.support.real_robots import ROBOT_FILES, label
 
 import linkwork as lw
-from compat.idyntree_helpers import MODULES, compat, idyn, loader_of, path_of
 from linkwork.compat.idyntree.order import table_order
-from real_robots import ROBOT_FILES, label
 
 REDUCED = {
     "iCubGenova04/model": 12,

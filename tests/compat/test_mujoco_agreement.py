@@ -5,15 +5,15 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
+from tests.support.kindyn import Interpreted
+from tests.support.models import assert_close, random_q
+from tests.support.mujoco import Both, compiled, rigid
 
-from kindyn_helpers import Interpreted
 from linkwork.compat.mujoco import (
     Conventions,
     kindyn_from_mjmodel,
     model_from_mjmodel,
 )
-from models_for_tests import assert_close, random_q
-from mujoco_helpers import Both, compiled, rigid
 
 BALL = '<geom size=".1" mass="1" pos=".1 .2 -.1"/>'
 ROD = '<geom type="capsule" fromto="0 0 0 .3 .1 .4" size=".05"/>'

@@ -9,6 +9,7 @@ from dataclasses import FrozenInstanceError, replace
 import mujoco
 import numpy as np
 import pytest
+from tests.support.models import BATCHES, assert_close, random_q
 
 import linkwork as lw
 from linkwork.compat.mujoco import (
@@ -16,7 +17,6 @@ from linkwork.compat.mujoco import (
     kindyn_from_mjmodel,
     model_from_mjmodel,
 )
-from models_for_tests import BATCHES, assert_close, random_q
 
 BALL = '<geom size=".1" mass="1"/>'
 ROBOT = f"""<mujoco><worldbody><body name="trunk"><freejoint name="root"/>{BALL}

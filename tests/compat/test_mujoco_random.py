@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from models_for_tests import random_inertia, random_wxyz
-from mujoco_helpers import Both, compiled
+from tests.support.models import random_inertia, random_wxyz
+from tests.support.mujoco import Both, compiled
 
 
 def numbers(values):

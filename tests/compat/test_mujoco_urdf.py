@@ -9,14 +9,14 @@ import mujoco
 import numpy as np
 import pytest
 from lxml import etree
+from tests.support.kindyn import run_program
+from tests.support.models import assert_close, random_q
+from tests.support.mujoco import rigid
+from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 
 import linkwork as lw
-from kindyn_helpers import run_program
 from linkwork.compat.mujoco import Conventions
 from linkwork.io.mjcf import collected_warnings
-from models_for_tests import assert_close, random_q
-from mujoco_helpers import rigid
-from real_robots import ROBOT_FILES, label, load_quietly
 
 NOT_FOR_MUJOCO = ("visual", "collision", "transmission", "gazebo", "material", "sensor", "mimic")
 REFUSED = 24  # robots of 84 with inertias that no body has, or bodies without mass

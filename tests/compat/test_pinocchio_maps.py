@@ -7,13 +7,13 @@ import sys
 
 import numpy as np
 import pytest
+from tests.support.kindyn import Interpreted
+from tests.support.models import ALL_KINDS, BATCHES, assert_close, random_model, random_q
+from tests.support.pinocchio import Both, frame_index
+from tests.support.spatial import pin
 
 import linkwork as lw
-from kindyn_helpers import Interpreted
 from linkwork.compat.pinocchio import Conventions, to_pinocchio
-from models_for_tests import ALL_KINDS, BATCHES, assert_close, random_model, random_q
-from pinocchio_helpers import Both, frame_index
-from spatial_helpers import pin
 
 VELOCITIES = ("mixed", "body", "inertial")
 STATES = [(True, velocity) for velocity in VELOCITIES] + [(False, "mixed")]

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.support.models import assert_close, random_model
+from tests.support.pinocchio import Both
+from tests.support.real_robots import ROBOT_FILES, label, load_quietly
+from tests.support.spatial import pin
 
 import linkwork as lw
 from linkwork.compat.pinocchio import Conventions, from_pinocchio, to_pinocchio
-from linkwork.compat.pinocchio_order import joint_order
-from models_for_tests import assert_close, random_model
-from pinocchio_helpers import Both
-from real_robots import ROBOT_FILES, label, load_quietly
-from spatial_helpers import pin
+from linkwork.compat.pinocchio.order import joint_order
 
 SERIAL_KINDS = ("fixed", "revolute", "prismatic", "planar", "spherical", "floating")
 WITH_UNBOUNDED_REVOLUTE = {"centauro_description/centauro", "quadruped_description/quadruped"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
+from tests.support.expressions import LIBM, mp_jacobian, program_for, run_compiled
 
 import linkwork
-from expr.expr_helpers import LIBM, mp_jacobian, program_for, run_compiled
 from linkwork.errors import NameNotFoundError, ShapeError
 from linkwork.expr.diff import gradient, jacobian
 from linkwork.expr.node import Op

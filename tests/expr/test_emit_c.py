@@ -9,9 +9,9 @@ import subprocess
 
 import numpy as np
 import pytest
+from tests.support.expressions import LIBM, UNARY, program_for
 
 import linkwork
-from expr.expr_helpers import LIBM, UNARY, program_for
 from linkwork.errors import ArgumentError
 from linkwork.expr.emit_c import C_FORM, c_number, emit_c
 from linkwork.expr.node import Op

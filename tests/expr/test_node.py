@@ -8,8 +8,8 @@ import weakref
 
 import numpy as np
 import pytest
+from tests.support.expressions import LIBM, program_for
 
-from expr.expr_helpers import LIBM, program_for
 from linkwork.errors import ArgumentError, LinkworkError
 from linkwork.expr.node import Graph, Op
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.expressions import program_for
 
-from expr.expr_helpers import program_for
 from linkwork.arrays import ObjectArray, as_array, where
 from linkwork.errors import ArgumentError
 from linkwork.expr.program import NUMPY_FUNCTIONS

@@ -7,8 +7,8 @@ from dataclasses import replace
 import mpmath as mp
 import numpy as np
 import pytest
+from tests.support.expressions import LIBM, MPMATH, program_for
 
-from expr.expr_helpers import LIBM, MPMATH, program_for
 from linkwork.errors import ArgumentError
 from linkwork.expr.node import ARGUMENTS, Graph, Op
 from linkwork.expr.program import NUMPY_FUNCTIONS, Port, Program, program_of, replayed, trace

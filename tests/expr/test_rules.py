@@ -8,8 +8,8 @@ import mpmath as mp
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.support.expressions import ALGEBRA, MPMATH
 
-from expr.expr_helpers import ALGEBRA, MPMATH
 from linkwork.expr.node import Graph, Op
 from linkwork.expr.program import Port, program_of
 

@@ -1,7 +1,7 @@
 """Files that are no robot: one case for each row of the list of bad inputs that ends in an error.
 
-A case spoils the good file of `io_helpers` in one respect. `load` must refuse it with exactly the
-given words and say nothing else. Rows that load are in `test_doubtful_inputs.py`.
+A case spoils the good file of `tests.support.urdf_files` in one respect. `load` must refuse it with
+exactly the given words and say nothing else. Rows that load are in `test_doubtful_inputs.py`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,16 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from io_helpers import GOOD, MASS, before_end, chained, changed, loaded, refusal, refused
+from tests.support.urdf_files import (
+    GOOD,
+    MASS,
+    before_end,
+    chained,
+    changed,
+    loaded,
+    refusal,
+    refused,
+)
 
 AXIS = '<axis xyz="0 1 0"/>'
 HINGE_ORIGIN = '<origin xyz="1 0 0" rpy="0 0 0"/>'

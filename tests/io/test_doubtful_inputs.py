@@ -10,8 +10,8 @@ import re
 
 import numpy as np
 import pytest
+from tests.support.urdf_files import GOOD, before_end, chained, changed, loaded, refused
 
-from io_helpers import GOOD, before_end, chained, changed, loaded, refused
 from linkwork import Layout, Limits, Model, Pose, check, tree_from
 from linkwork.algorithms.kinematics import frame_poses
 

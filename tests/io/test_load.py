@@ -8,8 +8,8 @@ import warnings
 from pathlib import Path
 
 import pytest
+from tests.support.urdf_files import GOOD, before_end, changed, loaded, refused
 
-from io_helpers import GOOD, before_end, changed, loaded, refused
 from linkwork import Finding, LinkworkWarning, ParseError, check, dump_urdf, load
 from linkwork.errors import Place
 from linkwork.io.load import read

@@ -14,8 +14,17 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.support.urdf_files import (
+    BASE,
+    GOOD,
+    before_end,
+    chained,
+    changed,
+    loaded,
+    refusal,
+    refused,
+)
 
-from io_helpers import BASE, GOOD, before_end, chained, changed, loaded, refusal, refused
 from linkwork import Layout, ParseError, load, tree_from
 from linkwork.io.load import read
 

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.support.urdf_files import changed, loaded, notes
 
-from io_helpers import changed, loaded, notes
 from linkwork.io.meshes import MeshFinder
 from linkwork.model.geometry import Mesh
 

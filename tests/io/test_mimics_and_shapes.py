@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.urdf_files import (
+    GOOD,
+    before_end,
+    chained,
+    changed,
+    loaded,
+    notes,
+    refusal,
+    refused,
+)
 
-from io_helpers import GOOD, before_end, chained, changed, loaded, notes, refusal, refused
 from linkwork import Layout
 from linkwork.model.geometry import Box, Capsule, Material, Mesh, Sphere
 

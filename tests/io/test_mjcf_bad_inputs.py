@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.urdf_files import refusal
 
 import linkwork as lw
-from io_helpers import refusal
 from linkwork import SourceError
 from linkwork.io.mjcf_package import MissingPackageError
 

@@ -6,9 +6,9 @@ import warnings
 from pathlib import Path
 
 import pytest
+from tests.support.urdf_files import loaded, notes
 
 import linkwork as lw
-from io_helpers import loaded, notes
 from linkwork import Mimic, Model
 from linkwork.io.mjcf import collected_warnings
 

@@ -6,8 +6,8 @@ import html
 import warnings
 
 import pytest
+from tests.support.urdf_files import before_end, chained, changed, loaded, refusal
 
-from io_helpers import before_end, chained, changed, loaded, refusal
 from linkwork import LinkworkWarning, Model, ParseError, load
 
 INERTIA = 'ixx="0.3" ixy="0" ixz="0" iyy="0.4" iyz="0" izz="0.5"'

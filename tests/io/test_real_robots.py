@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from tests.support.real_robots import FILES, ROBOT_FILES, WITHOUT_LINKS, label, load_quietly
 
 import linkwork as lw
 from linkwork.algorithms.kinematics import frame_poses
 from linkwork.io.load import read
 from linkwork.model.check import unphysical_links
 from linkwork.model.geometry import Mesh
-from real_robots import FILES, ROBOT_FILES, WITHOUT_LINKS, label, load_quietly
 
 every_robot = pytest.mark.parametrize("path", ROBOT_FILES, ids=label)
 

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.urdf_files import GOOD, changed, loaded, refusal
 
-from io_helpers import GOOD, changed, loaded, refusal
 from linkwork import LinkworkError, SourceError, load
 from linkwork.io import source
 

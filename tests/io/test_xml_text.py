@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-
-from io_helpers import GOOD, before_end, changed, loaded, refusal
+from tests.support.urdf_files import GOOD, before_end, changed, loaded, refusal
 
 UMLAUT = GOOD.replace('"lamp"', '"Lämpchen"')
 BROKEN = changed('<mass value="2"/>', '<mass value="?"/>')  # on line 6

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.kernels import floater, motion, output_of, pendulum
 
 import linkwork as lw
-from kernel_helpers import floater, motion, output_of, pendulum
 
 OTHER = ">" if sys.byteorder == "little" else "<"
 

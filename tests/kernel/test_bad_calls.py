@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.kernels import floater, motion, one_link, pendulum, with_frames
 
 import linkwork as lw
-from kernel_helpers import floater, motion, one_link, pendulum, with_frames
-from linkwork.algorithms.quantities import QUANTITIES
+from linkwork.kindyn.quantities import QUANTITIES
 
 # Sizes.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.kernels import BODY, floater, hinge, motion, pendulum
 
 import linkwork as lw
-from kernel_helpers import BODY, floater, hinge, motion, pendulum
 
 # Quaternions.
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from call_helpers import GIVEN, Call, make
-from kernel_helpers import run_python
+from tests.support.calls import GIVEN, Call, make
+from tests.support.kernels import run_python
 
 
 @pytest.mark.parametrize(

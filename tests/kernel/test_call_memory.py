@@ -10,9 +10,16 @@ import weakref
 
 import numpy as np
 import pytest
+from tests.support.calls import GIVEN, Call, make
+from tests.support.kernels import (
+    floater,
+    motion,
+    one_link,
+    output_of,
+    pendulum,
+    wait_for_background,
+)
 
-from call_helpers import GIVEN, Call, make
-from kernel_helpers import floater, motion, one_link, output_of, pendulum, wait_for_background
 from linkwork import KinDyn
 
 

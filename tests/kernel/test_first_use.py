@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from tests.support.kernels import BUSY, output_of, wait_for_background
 
-from kernel_helpers import BUSY, output_of, wait_for_background
 from linkwork.expr.program import Port, Program, trace
 from linkwork.kernel import kernel as module
 from linkwork.kernel.arguments import Signature

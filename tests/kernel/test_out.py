@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 import pytest
+from tests.support.kernels import hinge, motion
 
 import linkwork as lw
-from kernel_helpers import hinge, motion
 
 OTHER = ">" if sys.byteorder == "little" else "<"
 BATCHES = [(), (1,), (7,), (2, 3), (3000,)]

@@ -16,9 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-
-import linkwork as lw
-from kernel_helpers import (
+from tests.support.kernels import (
     finish,
     floater,
     motion,
@@ -27,6 +25,8 @@ from kernel_helpers import (
     start_python,
     wait_for_background,
 )
+
+import linkwork as lw
 from linkwork.kernel.sharing import share_out, thread_count
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

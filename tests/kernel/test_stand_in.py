@@ -6,8 +6,8 @@ import inspect
 import json
 
 import numpy as np
+from tests.support.kernels import TAKE_OVER, output_of
 
-from kernel_helpers import TAKE_OVER, output_of
 from linkwork.kernel import _call, call_slow
 
 WITHOUT = """
@@ -15,11 +15,11 @@ class Blocked:
     def find_spec(self, name, path=None, target=None):
         if name == "linkwork.kernel._call":
             raise ImportError("no compiler")
-for name in [name for name in sys.modules if name.startswith(("linkwork", "kernel_helpers"))]:
+for name in [name for name in sys.modules if name.startswith(("linkwork", "tests"))]:
     del sys.modules[name]
 sys.meta_path.insert(0, Blocked())
 import linkwork as lw
-from kernel_helpers import *
+from tests.support.kernels import *
 from linkwork.kernel.call_slow import Call
 from linkwork.kernel.kernel import Kernel
 assert issubclass(Kernel, Call)

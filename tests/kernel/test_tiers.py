@@ -9,11 +9,11 @@ import time
 
 import numpy as np
 import pytest
+from tests.support.kernels import BUSY, TAKE_OVER, finish, floater, motion, output_of, start_python
 
-from kernel_helpers import BUSY, TAKE_OVER, finish, floater, motion, output_of, start_python
-from linkwork.algorithms.quantities import QUANTITIES
 from linkwork.kernel import kernel as kernel_module
-from linkwork.kernel.jit import FAST, QUICK
+from linkwork.kindyn.quantities import QUANTITIES
+from linkwork.machine.compiler import FAST, QUICK
 
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
 
@@ -93,7 +93,7 @@ def test_calls_go_on_when_the_process_that_compiles_dies(when):
     done = output_of(
         BUSY
         + f"""
-from linkwork.kernel.background import background
+from linkwork.machine.background import background
 import signal
 until = time.monotonic() + 30
 while background()._process is None and time.monotonic() < until: time.sleep(0.001)
@@ -121,7 +121,7 @@ def test_an_interrupt_from_the_terminal_leaves_the_background_working():
     process = start_python(
         BUSY
         + """
-from linkwork.kernel.background import background
+from linkwork.machine.background import background
 until = time.monotonic() + 30
 while background()._process is None and time.monotonic() < until: time.sleep(0.001)
 print("go", flush=True)

@@ -7,14 +7,14 @@ from functools import partial
 
 import numpy as np
 import pytest
+from tests.support.kindyn import Interpreted
+from tests.support.models import assert_close, random_inertia, random_model, random_q
+from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 
 import linkwork as lw
-from kindyn_helpers import Interpreted
-from linkwork.algorithms.base import REPRESENTATIONS
-from linkwork.algorithms.quantities import QUANTITIES
 from linkwork.errors import ValueRangeError
-from models_for_tests import assert_close, random_inertia, random_model, random_q
-from real_robots import ROBOT_FILES, label, load_quietly
+from linkwork.kindyn.quantities import QUANTITIES
+from linkwork.mechanics.base import REPRESENTATIONS
 
 BATCHES = [(), (1,), (7,), (3, 5), (0,), (2, 0, 3), (4097,)]
 METHODS = {name: QUANTITIES[name].inputs for name in QUANTITIES if name != "transforms"}

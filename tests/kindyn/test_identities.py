@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from kindyn_helpers import (
+from tests.support.kindyn import (
     GRAVITY,
     STEP,
     Interpreted,
@@ -20,9 +19,10 @@ from kindyn_helpers import (
     spatial_inertia,
     wedge,
 )
-from linkwork.algorithms.base import REPRESENTATIONS
+from tests.support.models import MOVING_KINDS, assert_close
+
+from linkwork.mechanics.base import REPRESENTATIONS
 from linkwork.model.kinds import KINDS
-from models_for_tests import MOVING_KINDS, assert_close
 
 SEEDS = (1, 2, 3)
 STATES = [

@@ -10,9 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-import linkwork as lw
-from kindyn_helpers import (
+from tests.support.kindyn import (
     GRAVITY,
     Case,
     Interpreted,
@@ -22,9 +20,7 @@ from kindyn_helpers import (
     wedge,
     wxyz_of,
 )
-from linkwork.algorithms.base import REPRESENTATIONS
-from linkwork.model.pose import inverted
-from models_for_tests import (
+from tests.support.models import (
     assert_close,
     random_inertia,
     random_model,
@@ -32,6 +28,10 @@ from models_for_tests import (
     random_q,
     random_wxyz,
 )
+
+import linkwork as lw
+from linkwork.mechanics.base import REPRESENTATIONS
+from linkwork.model.pose import inverted
 
 SEEDS = range(3)
 on_many_robots = pytest.mark.parametrize("seed", SEEDS)

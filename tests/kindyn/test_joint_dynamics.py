@@ -7,11 +7,11 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 import pytest
+from tests.support.kindyn import Interpreted, random_case
+from tests.support.models import assert_close, random_model, random_q
 
 import linkwork as lw
-from kindyn_helpers import Interpreted, random_case
-from linkwork.algorithms.base import REPRESENTATIONS
-from models_for_tests import assert_close, random_model, random_q
+from linkwork.mechanics.base import REPRESENTATIONS
 
 
 def with_drives(model, rng):

@@ -7,10 +7,10 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.support.models import assert_close, random_model, random_q
 
 import linkwork as lw
-from linkwork.algorithms import functions
-from models_for_tests import assert_close, random_model, random_q
+from linkwork.kindyn import kernels as functions
 
 METHODS = ("mass_matrix", "coriolis_matrix", "inverse_dynamics", "forward_dynamics", "regressor")
 

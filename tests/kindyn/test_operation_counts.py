@@ -9,9 +9,9 @@ may grow by one per cent at most; whoever saves work lowers the number.
 from __future__ import annotations
 
 import pytest
+from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 
 import linkwork as lw
-from real_robots import ROBOT_FILES, label, load_quietly
 
 UR5 = "ur_description/ur5_robot"
 ANYMAL = "anymal_b_simple_description/anymal"

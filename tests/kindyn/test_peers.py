@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.kindyn import GRAVITY, Interpreted, run_program
+from tests.support.models import assert_close
+from tests.support.peers import OF_ONE_STATE, AtPinocchio, Moving, robot
+from tests.support.real_robots import ROBOT_FILES, label, load_quietly
+from tests.support.spatial import idyn, pin
 
 import linkwork as lw
-from kindyn_helpers import GRAVITY, Interpreted, run_program
-from linkwork.algorithms.base import REPRESENTATIONS
-from models_for_tests import assert_close
-from peer_helpers import OF_ONE_STATE, AtPinocchio, Moving, robot
-from real_robots import ROBOT_FILES, label, load_quietly
-from spatial_helpers import idyn, pin
+from linkwork.mechanics.base import REPRESENTATIONS
 
 WITH_MASSLESS_FINGERS = {
     "romeo_description/romeo": "RThumb3",

@@ -11,11 +11,11 @@ import contextlib
 import numpy as np
 import pytest
 from lxml import etree
+from tests.support.kindyn import GRAVITY, rotation_of, run_program
+from tests.support.models import assert_close, random_q
+from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 
 import linkwork as lw
-from kindyn_helpers import GRAVITY, rotation_of, run_program
-from models_for_tests import assert_close, random_q
-from real_robots import ROBOT_FILES, label, load_quietly
 
 mujoco = pytest.importorskip("mujoco")
 

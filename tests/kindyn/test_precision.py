@@ -9,12 +9,12 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
+from tests.support.kindyn import Interpreted, base_X, spatial_inertia
+from tests.support.models import assert_close, random_model
+from tests.support.spatial import exact, to_float
 
 import linkwork as lw
-from kindyn_helpers import Interpreted, base_X, spatial_inertia
 from linkwork.expr.node import Op
-from models_for_tests import assert_close, random_model
-from spatial_helpers import exact, to_float
 
 DIGITS = 50
 MP_FUNCTIONS = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.models import random_inertia
 
 import linkwork as lw
 from linkwork.errors import ValueRangeError
-from models_for_tests import random_inertia
 
 BOX = lw.Inertia(2.0, (0.1, 0.0, 0.05), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))
 POINT_ON_AXIS = lw.Inertia(1.0, (0.0, 0.0, 0.3), (0.0,) * 6)  # of a joint about z

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.kindyn import random_case, rate_of_q
+from tests.support.models import assert_close, random_q
+from tests.support.spatial import pin
 
 import linkwork as lw
-from kindyn_helpers import random_case, rate_of_q
-from linkwork.algorithms.base import REPRESENTATIONS
 from linkwork.errors import ValueRangeError
+from linkwork.mechanics.base import REPRESENTATIONS
 from linkwork.spatial import se3
-from models_for_tests import assert_close, random_q
-from spatial_helpers import pin
 
 SEEDS = (1, 2, 3)
 every_representation = pytest.mark.parametrize("velocity", REPRESENTATIONS)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.models import ALL_KINDS, random_model
 
 from linkwork import (
     Frame,
@@ -21,7 +22,6 @@ from linkwork import (
 )
 from linkwork.model.inertia import solid_sphere
 from linkwork.model.parts import unit
-from models_for_tests import ALL_KINDS, random_model
 
 MIRRORED = np.diag([1.0, 1.0, -1.0, 1.0])
 STRETCHED = np.diag([1.0, 1.0 + 2e-6, 1.0, 1.0])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.models import ALL_KINDS, random_model
 
 import linkwork
 from linkwork import (
@@ -26,7 +27,6 @@ from linkwork.errors import Place
 from linkwork.model.describe import joint_table, summary, tree_lines
 from linkwork.model.geometry import Box, Mesh, Shape
 from linkwork.model.inertia import point_mass, solid_box
-from models_for_tests import ALL_KINDS, random_model
 
 BUNDLED = sorted((Path(linkwork.__file__).parent / "robots").glob("*.urdf"))
 

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.models import (
+    ALL_KINDS,
+    assert_close,
+    random_inertia,
+    random_model,
+    random_pose,
+    random_q,
+)
+from tests.support.spatial import pin
 
 from linkwork import (
     Inertia,
@@ -21,15 +30,6 @@ from linkwork import (
     with_payload,
 )
 from linkwork.algorithms.kinematics import frame_poses
-from models_for_tests import (
-    ALL_KINDS,
-    assert_close,
-    random_inertia,
-    random_model,
-    random_pose,
-    random_q,
-)
-from spatial_helpers import pin
 
 SEEDS = range(6)
 PREFIX_HINT = "give the attached robot a prefix, such as prefix='left_'"

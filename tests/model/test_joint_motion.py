@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from linkwork import Joint, NameNotFoundError, ShapeError
-from linkwork.model import joint_motion
-from linkwork.model.kinds import KINDS, plane_basis
-from models_for_tests import (
+from tests.support.models import (
     ALL_KINDS,
     BATCHES,
     assert_close,
@@ -16,7 +12,11 @@ from models_for_tests import (
     random_pose,
     random_theta,
 )
-from spatial_helpers import pin
+from tests.support.spatial import pin
+
+from linkwork import Joint, NameNotFoundError, ShapeError
+from linkwork.model import joint_motion
+from linkwork.model.kinds import KINDS, plane_basis
 
 SIZES = {
     "fixed": (0, 0),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.models import assert_close, random_pose, random_theta
+from tests.support.spatial import idyn, pin
 
 from linkwork import Joint, Pose
 from linkwork.model import joint_motion
 from linkwork.model.kinds import KINDS
-from models_for_tests import assert_close, random_pose, random_theta
-from spatial_helpers import idyn, pin
 
 TILTED = (-0.48, 0.64, 0.6)
 AXES = [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, -1.0), TILTED]

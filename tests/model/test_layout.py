@@ -6,10 +6,10 @@ import pickle
 
 import numpy as np
 import pytest
+from tests.support.models import assert_close, random_model
 
 from linkwork import Joint, Layout, Mimic, Model, ModelBuilder, NameNotFoundError, tree_from
 from linkwork.algorithms.kinematics import frame_poses
-from models_for_tests import assert_close, random_model
 
 each_seed = pytest.mark.parametrize("seed", range(8))
 

@@ -7,6 +7,7 @@ import pickle
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
+from tests.support.models import random_model
 
 from linkwork import (
     Frame,
@@ -23,7 +24,6 @@ from linkwork import (
 )
 from linkwork.errors import Place
 from linkwork.model.geometry import Box, Mesh, Shape
-from models_for_tests import random_model
 
 A, B = Link(name="a"), Link(name="b")
 LOOP_HINT = "a robot is a tree here, so leave one joint of the loop out"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.models import assert_close, random_inertia, random_pose
+from tests.support.spatial import idyn, pin, random_poses
 
 from linkwork import Inertia, Pose
 from linkwork.model.inertia import (
@@ -17,8 +19,6 @@ from linkwork.model.inertia import (
     solid_sphere,
 )
 from linkwork.model.pose import IDENTITY, as_pose, composed, inverted, pose_matrices
-from models_for_tests import assert_close, random_inertia, random_pose
-from spatial_helpers import idyn, pin, random_poses
 
 QUARTER = np.pi / 2
 COM = (0.1, -0.2, 0.3)

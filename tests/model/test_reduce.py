@@ -8,6 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.models import (
+    ONE_VELOCITY_AT_MOST,
+    assert_close,
+    random_model,
+    random_q,
+    random_theta,
+)
+from tests.support.spatial import pin
 
 from linkwork import (
     Inertia,
@@ -27,14 +35,6 @@ from linkwork import (
 from linkwork.algorithms.kinematics import frame_poses
 from linkwork.model.geometry import Box, Shape
 from linkwork.model.pose import IDENTITY
-from models_for_tests import (
-    ONE_VELOCITY_AT_MOST,
-    assert_close,
-    random_model,
-    random_q,
-    random_theta,
-)
-from spatial_helpers import pin
 
 SEEDS = range(8)
 ROBOTS = Path(sysconfig.get_paths()["purelib"], "cmeel.prefix/share/example-robot-data/robots")

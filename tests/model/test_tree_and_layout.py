@@ -6,11 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-
-from linkwork import Layout, ModelBuilder, NameNotFoundError, Pose, tree_from
-from linkwork.algorithms.kinematics import frame_poses
-from linkwork.model.pose import as_pose
-from models_for_tests import (
+from tests.support.models import (
     ONE_VELOCITY_AT_MOST,
     assert_close,
     random_inertia,
@@ -18,7 +14,11 @@ from models_for_tests import (
     random_pose,
     random_q,
 )
-from spatial_helpers import pin
+from tests.support.spatial import pin
+
+from linkwork import Layout, ModelBuilder, NameNotFoundError, Pose, tree_from
+from linkwork.algorithms.kinematics import frame_poses
+from linkwork.model.pose import as_pose
 
 SEEDS = range(8)
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from linkwork.errors import LinkworkError, ShapeError
-from linkwork.spatial import inertia, motion, quat, se3, so3
-from spatial_helpers import (
+from tests.support.spatial import (
     BATCHES,
     Scalar,
     as_scalars,
@@ -16,6 +13,9 @@ from spatial_helpers import (
     random_poses,
     random_rotations,
 )
+
+from linkwork.errors import LinkworkError, ShapeError
+from linkwork.spatial import inertia, motion, quat, se3, so3
 
 
 def vector3(rng, batch):

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.spatial import assert_close, idyn, pin, random_poses, random_rotations
 
 from linkwork.errors import ModelError
 from linkwork.spatial import inertia, motion, se3
-from spatial_helpers import assert_close, idyn, pin, random_poses, random_rotations
 
 
 def random_tensors(rng, *batch, scale=1.0):

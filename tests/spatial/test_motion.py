@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.spatial import assert_close, idyn, pin, random_poses
 
 from linkwork.spatial import motion, se3
-from spatial_helpers import assert_close, idyn, pin, random_poses
 
 
 def times(matrix, vector):

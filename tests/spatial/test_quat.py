@@ -3,9 +3,7 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
-
-from linkwork.spatial import quat, so3
-from spatial_helpers import (
+from tests.support.spatial import (
     ALL_ANGLES,
     AXES,
     DIGITS,
@@ -20,6 +18,8 @@ from spatial_helpers import (
     rotation_vectors,
     to_float,
 )
+
+from linkwork.spatial import quat, so3
 
 
 def unit(rng, *batch):

@@ -3,9 +3,7 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
-
-from linkwork.spatial import motion, se3, so3
-from spatial_helpers import (
+from tests.support.spatial import (
     ALL_ANGLES,
     AXES,
     BATCHES,
@@ -25,6 +23,8 @@ from spatial_helpers import (
     to_float,
     wedge6,
 )
+
+from linkwork.spatial import motion, se3, so3
 
 AXES_HERE = AXES[[2, 4]]
 

@@ -7,9 +7,9 @@ from math import factorial
 import mpmath as mp
 import numpy as np
 import pytest
+from tests.support.spatial import DIGITS, EPS
 
 from linkwork.spatial import _series
-from spatial_helpers import DIGITS, EPS
 
 T = np.unique(
     np.concatenate(

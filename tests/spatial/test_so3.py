@@ -5,9 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from linkwork.spatial import so3
-from spatial_helpers import (
+from tests.support.spatial import (
     ALL_ANGLES,
     AXES,
     BEYOND_PI,
@@ -28,6 +26,8 @@ from spatial_helpers import (
     to_float,
     wedge3,
 )
+
+from linkwork.spatial import so3
 
 angles = st.floats(-10.0, 10.0)
 

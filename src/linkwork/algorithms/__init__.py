@@ -1,1 +1,1 @@
-"""Algorithms: pure functions of a tree and arrays."""
+"""Pure functions of a prepared robot and scalars: kinematics, dynamics, centroidal quantities."""

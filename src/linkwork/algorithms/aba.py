@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwork.algorithms.blocks import (
+from linkwork.errors import SingularJointError
+from linkwork.mechanics.blocks import (
     IDENTITY,
     PLACE,
     UPPER,
@@ -45,10 +46,9 @@ from linkwork.algorithms.blocks import (
     transpose,
     wedge,
 )
-from linkwork.algorithms.joint_dynamics import NO_DRIVES, Drives
-from linkwork.algorithms.motion import JointPose, joint_force
-from linkwork.algorithms.skeleton import Body, Skeleton
-from linkwork.errors import SingularJointError
+from linkwork.mechanics.joint_dynamics import NO_DRIVES, Drives
+from linkwork.mechanics.joints import JointPose, joint_force
+from linkwork.mechanics.skeleton import Body, Skeleton
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,12 @@ Centroidal momentum is about the CoM, in the axes of the world, or of the base f
 
 from __future__ import annotations
 
-from linkwork.algorithms.base import Representation, base_of
-from linkwork.algorithms.blocks import (
+from linkwork.algorithms.crba import Composite, composites, moved
+from linkwork.algorithms.frames import Matrix, Numbers, Twist, base_part, velocities
+from linkwork.algorithms.rnea import gather, poses
+from linkwork.errors import model_error
+from linkwork.mechanics.base import Representation, base_of
+from linkwork.mechanics.blocks import (
     IDENTITY,
     ZERO,
     Mat,
@@ -33,13 +37,9 @@ from linkwork.algorithms.blocks import (
     sub,
     times,
 )
-from linkwork.algorithms.crba import Composite, composites, moved
-from linkwork.algorithms.frames import Matrix, Numbers, Twist, base_part, velocities
-from linkwork.algorithms.joint_dynamics import NO_DRIVES, Drives
-from linkwork.algorithms.motion import JointPose, joint_velocity
-from linkwork.algorithms.rnea import gather, poses
-from linkwork.algorithms.skeleton import ALIGNED_KINDS, Body, Skeleton
-from linkwork.errors import model_error
+from linkwork.mechanics.joint_dynamics import NO_DRIVES, Drives
+from linkwork.mechanics.joints import JointPose, joint_velocity
+from linkwork.mechanics.skeleton import ALIGNED_KINDS, Body, Skeleton
 
 
 def total_mass(skeleton: Skeleton) -> float:

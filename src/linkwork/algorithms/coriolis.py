@@ -22,8 +22,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwork.algorithms.base import Base, Representation, base_of
-from linkwork.algorithms.blocks import (
+from linkwork.algorithms.crba import Composite, composites
+from linkwork.algorithms.frames import Matrix, Numbers, Twist, path_to, twist_cross, velocities
+from linkwork.algorithms.rnea import poses
+from linkwork.mechanics.base import Base, Representation, base_of
+from linkwork.mechanics.blocks import (
     ZERO,
     Mat,
     Sym,
@@ -44,11 +47,8 @@ from linkwork.algorithms.blocks import (
     times,
     wedge,
 )
-from linkwork.algorithms.crba import Composite, composites
-from linkwork.algorithms.frames import Matrix, Numbers, Twist, path_to, twist_cross, velocities
-from linkwork.algorithms.motion import JointPose, joint_velocity
-from linkwork.algorithms.rnea import poses
-from linkwork.algorithms.skeleton import Body, Skeleton
+from linkwork.mechanics.joints import JointPose, joint_velocity
+from linkwork.mechanics.skeleton import Body, Skeleton
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwork.algorithms.blocks import (
+from linkwork.mechanics.blocks import (
     IDENTITY,
     Mat,
     Scalar,
@@ -29,8 +29,8 @@ from linkwork.algorithms.blocks import (
     sym_apply,
     turn_sym,
 )
-from linkwork.algorithms.motion import JointPose, joint_force
-from linkwork.algorithms.skeleton import Skeleton
+from linkwork.mechanics.joints import JointPose, joint_force
+from linkwork.mechanics.skeleton import Skeleton
 
 WORTHWHILE = 3  # columns for which a way without a stop is prepared
 

@@ -12,8 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from linkwork.algorithms.aba import accelerations, solve_symmetric
-from linkwork.algorithms.base import Base, Representation, base_of
-from linkwork.algorithms.blocks import (
+from linkwork.algorithms.crba import inertias, moved
+from linkwork.algorithms.frames import body_pose
+from linkwork.algorithms.rnea import body_wrench, gather, motions, poses
+from linkwork.mechanics.base import Base, Representation, base_of
+from linkwork.mechanics.blocks import (
     ZERO,
     Scalar,
     Vec,
@@ -27,12 +30,9 @@ from linkwork.algorithms.blocks import (
     sub,
     wedge,
 )
-from linkwork.algorithms.crba import inertias, moved
-from linkwork.algorithms.frames import body_pose
-from linkwork.algorithms.joint_dynamics import NO_DRIVES, Drives, with_drives
-from linkwork.algorithms.motion import JointPose
-from linkwork.algorithms.rnea import body_wrench, gather, motions, poses
-from linkwork.algorithms.skeleton import Skeleton
+from linkwork.mechanics.joint_dynamics import NO_DRIVES, Drives, with_drives
+from linkwork.mechanics.joints import JointPose
+from linkwork.mechanics.skeleton import Skeleton
 
 Wrenches = Mapping[int, Sequence[Scalar]]  # by index of the frame, six numbers each
 

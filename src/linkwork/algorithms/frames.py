@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from linkwork.algorithms.base import Base, Representation, base_of
-from linkwork.algorithms.blocks import (
+from linkwork.mechanics.base import Base, Representation, base_of
+from linkwork.mechanics.blocks import (
     ZERO,
     Mat,
     Scalar,
@@ -28,8 +28,8 @@ from linkwork.algorithms.blocks import (
     cross,
     matmul,
 )
-from linkwork.algorithms.motion import JointPose, joint_pose, joint_velocity
-from linkwork.algorithms.skeleton import Mount, Skeleton
+from linkwork.mechanics.joints import JointPose, joint_pose, joint_velocity
+from linkwork.mechanics.skeleton import Mount, Skeleton
 
 Numbers: TypeAlias = Sequence[Scalar]  # q, nu or nu_dot, one by one
 Matrix: TypeAlias = list[list[Scalar]]

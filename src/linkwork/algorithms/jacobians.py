@@ -12,8 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from linkwork.algorithms.base import Base, Representation, base_of
-from linkwork.algorithms.blocks import (
+from linkwork.algorithms.frames import (
+    Matrix,
+    Numbers,
+    Twist,
+    base_part,
+    path_poses,
+    twist_cross,
+)
+from linkwork.mechanics.base import Base, Representation, base_of
+from linkwork.mechanics.blocks import (
     IDENTITY,
     ZERO,
     Mat,
@@ -27,16 +35,8 @@ from linkwork.algorithms.blocks import (
     scale,
     sub,
 )
-from linkwork.algorithms.frames import (
-    Matrix,
-    Numbers,
-    Twist,
-    base_part,
-    path_poses,
-    twist_cross,
-)
-from linkwork.algorithms.motion import JointPose
-from linkwork.algorithms.skeleton import Body, Skeleton
+from linkwork.mechanics.joints import JointPose
+from linkwork.mechanics.skeleton import Body, Skeleton
 
 _Columns: TypeAlias = list[tuple[Body, list[Twist]]]  # of the joints, from the frame inward
 

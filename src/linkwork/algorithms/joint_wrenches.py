@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwork.algorithms.base import Representation, base_of
-from linkwork.algorithms.blocks import Sym, Vec, add, apply, apply_t, cross, sub
 from linkwork.algorithms.dynamics import Wrenches, on_bodies
 from linkwork.algorithms.frames import Matrix, Numbers, Twist, body_pose
 from linkwork.algorithms.rnea import body_motion, body_wrench, motions, poses
-from linkwork.algorithms.skeleton import Body, Skeleton
+from linkwork.mechanics.base import Representation, base_of
+from linkwork.mechanics.blocks import Sym, Vec, add, apply, apply_t, cross, sub
+from linkwork.mechanics.skeleton import Body, Skeleton
 from linkwork.model.model import Model
 
 

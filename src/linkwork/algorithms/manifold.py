@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from linkwork.algorithms.base import Representation
 from linkwork.arrays import Array, atan2, cos, join, matvec, sin, stack
+from linkwork.mechanics.base import Representation
 from linkwork.model.kinds import KINDS
 from linkwork.model.layout import Layout
 from linkwork.spatial import quat, so3

@@ -15,8 +15,10 @@ and a joint takes the part of it along its motion, seen from the link.
 
 from __future__ import annotations
 
-from linkwork.algorithms.base import Base, Representation, base_of
-from linkwork.algorithms.blocks import (
+from linkwork.algorithms.frames import Matrix, Numbers, Twist, carried
+from linkwork.algorithms.rnea import BodyMotion, body_motion, motions, poses
+from linkwork.mechanics.base import Base, Representation, base_of
+from linkwork.mechanics.blocks import (
     IDENTITY,
     ZERO,
     Mat,
@@ -32,10 +34,8 @@ from linkwork.algorithms.blocks import (
     times,
     transpose,
 )
-from linkwork.algorithms.frames import Matrix, Numbers, Twist, carried
-from linkwork.algorithms.motion import JointPose
-from linkwork.algorithms.rnea import BodyMotion, body_motion, motions, poses
-from linkwork.algorithms.skeleton import Skeleton
+from linkwork.mechanics.joints import JointPose
+from linkwork.mechanics.skeleton import Skeleton
 
 PER_LINK = 10  # numbers of a link in phi
 

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwork.algorithms.base import Representation
-from linkwork.algorithms.blocks import (
+from linkwork.algorithms.frames import Matrix, Numbers, Twist, homogeneous, path_poses, path_to
+from linkwork.mechanics.base import Representation
+from linkwork.mechanics.blocks import (
     IDENTITY,
     ZERO,
     Mat,
@@ -29,9 +30,8 @@ from linkwork.algorithms.blocks import (
     sub,
     transpose,
 )
-from linkwork.algorithms.frames import Matrix, Numbers, Twist, homogeneous, path_poses, path_to
-from linkwork.algorithms.motion import JointPose
-from linkwork.algorithms.skeleton import Body, Skeleton
+from linkwork.mechanics.joints import JointPose
+from linkwork.mechanics.skeleton import Body, Skeleton
 
 
 def relative_pose(skeleton: Skeleton, q: Numbers, reference: int, frame: int) -> Matrix:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwork.algorithms.blocks import (
+from linkwork.mechanics.blocks import (
     Mat,
     Scalar,
     Vec,
@@ -32,8 +32,8 @@ from linkwork.algorithms.blocks import (
     scale,
     times,
 )
-from linkwork.algorithms.motion import JointPose, joint_force, joint_pose, joint_velocity
-from linkwork.algorithms.skeleton import Body, Skeleton
+from linkwork.mechanics.joints import JointPose, joint_force, joint_pose, joint_velocity
+from linkwork.mechanics.skeleton import Body, Skeleton
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwork.algorithms.aba import solve_symmetric
-from linkwork.algorithms.base import Representation, base_of, halves
-from linkwork.algorithms.blocks import (
+from linkwork.algorithms.centroidal import (
+    about_com,
+    centroidal_momentum,
+    centroidal_momentum_matrix,
+    momentum,
+    per_mass,
+)
+from linkwork.algorithms.crba import Composite, composites, inertias, moved
+from linkwork.algorithms.dynamics import mass_matrix
+from linkwork.algorithms.frames import Matrix, Numbers, Twist
+from linkwork.algorithms.rnea import body_wrench, gather, motions, poses
+from linkwork.mechanics.base import Representation, base_of, halves
+from linkwork.mechanics.blocks import (
     IDENTITY,
     ZERO,
     Scalar,
@@ -25,18 +36,7 @@ from linkwork.algorithms.blocks import (
     sub,
     wedge,
 )
-from linkwork.algorithms.centroidal import (
-    about_com,
-    centroidal_momentum,
-    centroidal_momentum_matrix,
-    momentum,
-    per_mass,
-)
-from linkwork.algorithms.crba import Composite, composites, inertias, moved
-from linkwork.algorithms.dynamics import mass_matrix
-from linkwork.algorithms.frames import Matrix, Numbers, Twist
-from linkwork.algorithms.rnea import body_wrench, gather, motions, poses
-from linkwork.algorithms.skeleton import Skeleton
+from linkwork.mechanics.skeleton import Skeleton
 
 NO_GRAVITY: Vec = (0.0, 0.0, 0.0)
 

@@ -1,1 +1,1 @@
-"""From a program to a function that NumPy users can call: compiled, cached, batched."""
+"""Programs that NumPy users call: arguments, batches, threads, and the C extension between."""

@@ -4,7 +4,7 @@
  * C-contiguous, one row each, or the same number of rows each), it runs the compiled code at once.
  * Everything else, other keywords than `out` and `threads` too, goes to the `slow` callable, in Python.
  *
- * The compiled code has the signature  void f(inputs, outputs, strides, rows)  of expr/emit_llvm.py.
+ * The compiled code has the signature  void f(inputs, outputs, strides, rows)  of llvm/emit.py.
  */
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION

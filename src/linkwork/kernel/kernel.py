@@ -11,24 +11,22 @@ import hashlib
 import os
 import weakref
 from collections.abc import Callable, Sequence
-from functools import cache as once
 from math import prod
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.expr import emit_llvm as printer
-from linkwork.expr.emit_llvm import emit_llvm
-from linkwork.expr.lanes import Lanes
 from linkwork.expr.program import Port, Program
-from linkwork.kernel import cache
 from linkwork.kernel.arguments import Signature, as_rows, in_order, normalized, outputs_for
-from linkwork.kernel.background import Background, background
-from linkwork.kernel.jit import FAST, LOCK, QUICK, RELOCATION, Code, compiled
-from linkwork.kernel.machine import this_machine
 from linkwork.kernel.sharing import share_out, thread_count
+from linkwork.llvm.emit import emit_llvm
+from linkwork.llvm.lanes import Lanes
+from linkwork.machine import cache
+from linkwork.machine.background import Background, background
+from linkwork.machine.compiler import FAST, LOCK, QUICK, RELOCATION, Code, compiled
+from linkwork.machine.processor import this_machine
+from linkwork.machine.sources import source_digest
 from linkwork.version import __version__
 
 if TYPE_CHECKING:
@@ -234,7 +232,7 @@ class Kernel(Call):
         return lanes if self.dtype == np.float64 else 2 * lanes
 
     def _cache_key(self, width: int) -> str:
-        content = self._key or f"{self.program.digest}|{_printer_digest()}"
+        content = self._key or f"{self.program.digest}|{source_digest()}"
         machine = (this_machine().name, *RELOCATION.values())
         text = "|".join((__version__, *machine, self._scalar, str(width), content))
         return hashlib.sha256(text.encode()).hexdigest()
@@ -282,15 +280,6 @@ class Kernel(Call):
 def _copied(target: Array, array: Array) -> Array:
     target[...] = array
     return target
-
-
-@once
-def _printer_digest() -> str:
-    """A name for what makes code from a program; it differs where that was changed."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(printer.__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 _unfinished: weakref.WeakSet[Kernel] = weakref.WeakSet()  # changed while LOCK is held

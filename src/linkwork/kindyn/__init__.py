@@ -9,10 +9,10 @@ out     an array to write to, instead of a new one
 
 from __future__ import annotations
 
+from linkwork.kindyn.centroidal import WholeMethods
 from linkwork.kindyn.configurations import ConfigurationMethods
 from linkwork.kindyn.dynamics import DynamicsMethods
 from linkwork.kindyn.frames import FrameMethods
-from linkwork.kindyn.whole import WholeMethods
 
 
 class KinDyn(FrameMethods, DynamicsMethods, WholeMethods, ConfigurationMethods):

@@ -7,10 +7,10 @@ from operator import index
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms.configurations import random_configurations
 from linkwork.arrays import Array
 from linkwork.errors import ArgumentError
 from linkwork.kindyn.core import KinDynCore
+from linkwork.kindyn.sampling import random_configurations
 
 
 class ConfigurationMethods(KinDynCore):

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms.base import REPRESENTATIONS, Representation
-from linkwork.algorithms.functions import MOST_UNROLLED, Spec, build_kernel, spec_of
-from linkwork.algorithms.joint_dynamics import drives_of
-from linkwork.algorithms.quantities import QUANTITIES, Setting
-from linkwork.algorithms.skeleton import skeleton_of
 from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, FrozenError, LinkworkWarning, nearest, shown
-from linkwork.kernel.jit import LOCK
 from linkwork.kernel.kernel import Kernel
+from linkwork.kindyn.kernels import MOST_UNROLLED, Spec, build_kernel, spec_of
+from linkwork.kindyn.quantities import QUANTITIES, Setting
+from linkwork.machine.compiler import LOCK
+from linkwork.mechanics.base import REPRESENTATIONS, Representation
+from linkwork.mechanics.joint_dynamics import drives_of
+from linkwork.mechanics.skeleton import skeleton_of
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
 from linkwork.model.pose import as_floats

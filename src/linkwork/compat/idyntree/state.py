@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import linkwork.model.model as described
-from linkwork.algorithms.base import Representation
 from linkwork.arrays import Array
 from linkwork.compat.idyntree.arrays import Transform, Twist, Vector3, VectorDynSize, made
 from linkwork.compat.idyntree.model import Model, at
 from linkwork.compat.idyntree.outputs import give, give_vector, write
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, ValueRangeError, shown
 from linkwork.kindyn import KinDyn
+from linkwork.mechanics.base import Representation
 from linkwork.model.pose import as_floats, as_pose
 from linkwork.spatial import quat
 

@@ -1,0 +1,77 @@
+"""MuJoCo's view of a robot: its models read, and its vectors and matrices converted exactly.
+
+    kd = kindyn_from_mjmodel(mj_model)
+    conventions = Conventions(kd, mj_model)
+    data.qpos[:], data.qvel[:] = conventions.qpos(q), conventions.qvel(q, nu)
+
+MuJoCo's gravity is 9.81 m/s^2 unless the file says otherwise, linkwork's is 9.80665 m/s^2;
+`kindyn_from_mjmodel` takes over what the model says.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from linkwork.compat.mujoco.conventions import Conventions as Conventions
+from linkwork.errors import LinkworkWarning, list_findings
+from linkwork.io.mjcf_model import floating_body, read_mjmodel
+from linkwork.io.mjcf_package import MjModel, import_mujoco, need_mjmodel
+from linkwork.kindyn import KinDyn
+from linkwork.model.check import check
+from linkwork.model.model import Model
+
+
+def model_from_mjmodel(mj_model: MjModel, *, mimic: bool = True) -> Model:
+    """Read a compiled MuJoCo model.
+
+    Args:
+        mj_model: a `mujoco.MjModel`.
+        mimic: whether linear joint equalities make joints depend on others; if not, they are free.
+
+    Returns:
+        the robot. Its root is the one top-level body if that is free, and else a link `world`.
+
+    Raises:
+        ModelError: there is no body besides the world.
+
+    Warns:
+        LinkworkWarning: once, with everything that changes the motion but is left out.
+    """
+    model, message = _read(mj_model, mimic=mimic)
+    if message:
+        warnings.warn(message, stacklevel=2)
+    return model
+
+
+def kindyn_from_mjmodel(mj_model: MjModel, *, mimic: bool = True, **options: Any) -> KinDyn:
+    """Kinematics and dynamics of a MuJoCo model, with its gravity and its base.
+
+    Args:
+        mj_model: a `mujoco.MjModel`.
+        mimic: whether linear joint equalities make joints depend on others; if not, they are free.
+        options: further ones of `KinDyn`, such as `velocity`.
+
+    Raises:
+        ModelError: there is no body besides the world.
+
+    Warns:
+        LinkworkWarning: once, with everything that changes the motion but is left out.
+    """
+    model, message = _read(mj_model, mimic=mimic)
+    if message:
+        warnings.warn(message, stacklevel=2)
+    off = mj_model.opt.disableflags & import_mujoco().mjtDisableBit.mjDSBL_GRAVITY
+    gravity = (0.0, 0.0, 0.0) if off else tuple(mj_model.opt.gravity.tolist())
+    floating = floating_body(mj_model) is not None
+    chosen: dict[str, Any] = {"floating": floating, "gravity": gravity, **options}
+    return KinDyn(model, **chosen)
+
+
+def _read(mj_model: MjModel, *, mimic: bool) -> tuple[Model, LinkworkWarning | None]:
+    """The model, and what to warn of."""
+    need_mjmodel(mj_model)
+    reading = read_mjmodel(mj_model, mimic=mimic)
+    findings = [*reading.findings, *check(reading.model)]
+    doubts = [finding for finding in findings if finding.severity == "warning"]
+    return reading.model, LinkworkWarning(list_findings(doubts), doubts) if doubts else None

@@ -1,0 +1,276 @@
+"""Maps between the vectors and matrices of linkwork and those of MuJoCo.
+
+Between the two stand the rest positions and a linear map T of velocities:
+
+    qpos - qpos0 = theta      qvel = T nu          qacc = T nu_dot + T_dot nu
+    tau = T^T qfrc            M = T^T M_mj T       h = T^T (h_mj + M_mj T_dot nu)
+
+T reorders the joints by name, repeats the leaders of dependent ones, and turns the velocity of free
+bodies (`linkwork.compat.mujoco.free`). Each method is named after what it returns.
+
+Batch     any leading axes, broadcast as NumPy does
+Armature  is in MuJoCo's M (`mj_fullM`), and in linkwork's with `joint_dynamics=True` only; else
+          subtract `np.diag(dof_armature)`
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arrays import Array, as_array, matvec, transpose
+from linkwork.compat.mujoco.free import free_bias, free_map, free_map_inverse
+from linkwork.compat.mujoco.pairs import Pair, paired
+from linkwork.errors import ArgumentError, ShapeError, model_error, shown
+from linkwork.io.mjcf_model import floating_body
+from linkwork.io.mjcf_package import MjModel, need_mjmodel
+from linkwork.kindyn import KinDyn
+from linkwork.mechanics.base import Representation
+from linkwork.model.model import Model
+from linkwork.spatial import se3, so3
+
+
+@dataclass(frozen=True, init=False)
+class Conventions:
+    """Maps between the vectors and matrices of linkwork and those of MuJoCo, for one robot.
+
+    Args:
+        robot: a `KinDyn`, whose velocity representation is the one converted; or a `Model`, which
+            means mixed velocities and a floating base if MuJoCo's model has one.
+        mj_model: a `mujoco.MjModel` with the same moving joints, by name.
+
+    Raises:
+        ModelError: the moving joints are not the same.
+    """
+
+    representation: Representation  # of velocities in linkwork
+    pairs: tuple[Pair, ...]  # one for each joint of MuJoCo
+    nq: int  # lengths in linkwork
+    nv: int
+    mj_nq: int  # lengths in MuJoCo
+    mj_nv: int
+
+    def __init__(self, robot: KinDyn | Model, mj_model: MjModel) -> None:
+        need_mjmodel(mj_model)
+        kd = robot
+        if isinstance(robot, Model):
+            kd = KinDyn(robot, floating=floating_body(mj_model) is not None)
+        if not isinstance(kd, KinDyn):
+            raise ArgumentError(f"robot: expected a KinDyn or a Model, got {shown(robot)}")
+        facts = {
+            "representation": kd.representation,
+            "pairs": paired(kd.layout, str(kd.base), mj_model),
+            "nq": kd.nq,
+            "nv": kd.nv,
+            "mj_nq": int(mj_model.nq),
+            "mj_nv": int(mj_model.nv),
+        }
+        for name, value in facts.items():
+            object.__setattr__(self, name, value)
+
+    def qpos(self, q: ArrayLike) -> Array:
+        """(..., mj_nq) MuJoCo's positions; those of dependent joints follow their leaders."""
+        q = _vector("q", q, self.nq)
+        found = np.zeros((*q.shape[:-1], self.mj_nq))
+        for pair in self.pairs:
+            theta = q[..., pair.q]
+            moved = theta if pair.own else pair.multiplier * theta + pair.offset
+            found[..., pair.qpos] = moved + pair.rest
+        return found
+
+    def q(self, qpos: ArrayLike) -> Array:
+        """(..., nq) linkwork's positions; those of dependent joints are not looked at."""
+        qpos = _vector("qpos", qpos, self.mj_nq)
+        found = np.zeros((*qpos.shape[:-1], self.nq))
+        for pair in self.pairs:
+            if pair.own:
+                found[..., pair.q] = qpos[..., pair.qpos] - pair.rest
+        return found
+
+    def qvel(self, q: ArrayLike, nu: ArrayLike) -> Array:
+        """(..., mj_nv) T nu."""
+        return matvec(self.velocity_map(q), _vector("nu", nu, self.nv))
+
+    def nu(self, qpos: ArrayLike, qvel: ArrayLike) -> Array:
+        """(..., nv) T^-1 qvel; the velocities of dependent joints are not looked at."""
+        return matvec(self.velocity_map_inverse(self.q(qpos)), _vector("qvel", qvel, self.mj_nv))
+
+    def qacc(self, q: ArrayLike, nu: ArrayLike, nu_dot: ArrayLike) -> Array:
+        """(..., mj_nv) T nu_dot + T_dot nu."""
+        return matvec(self.velocity_map(q), _vector("nu_dot", nu_dot, self.nv)) + self.drift(q, nu)
+
+    def nu_dot(self, qpos: ArrayLike, qvel: ArrayLike, qacc: ArrayLike) -> Array:
+        """(..., nv) T^-1 (qacc - T_dot nu)."""
+        q, nu = self.q(qpos), self.nu(qpos, qvel)
+        return matvec(
+            self.velocity_map_inverse(q), _vector("qacc", qacc, self.mj_nv) - self.drift(q, nu)
+        )
+
+    def qfrc(self, q: ArrayLike, tau: ArrayLike) -> Array:
+        """(..., mj_nv) T^-T tau; dependent joints get 0, as their leaders bear it all."""
+        return matvec(transpose(self.velocity_map_inverse(q)), _vector("tau", tau, self.nv))
+
+    def tau(self, qpos: ArrayLike, qfrc: ArrayLike) -> Array:
+        """(..., nv) T^T qfrc."""
+        return matvec(transpose(self.velocity_map(self.q(qpos))), _vector("qfrc", qfrc, self.mj_nv))
+
+    def full_m(self, q: ArrayLike, mass_matrix: ArrayLike) -> Array:
+        """(..., mj_nv, mj_nv) M_mj = T^-T M T^-1, without armature.
+
+        Raises:
+            ModelError: there are dependent joints, whose rows M does not hold.
+        """
+        self._need_no_followers("M of MuJoCo")
+        inverse = self.velocity_map_inverse(q)
+        return transpose(inverse) @ _matrix("mass_matrix", mass_matrix, self.nv) @ inverse
+
+    def mass_matrix(self, qpos: ArrayLike, full_m: ArrayLike) -> Array:
+        """(..., nv, nv) M = T^T M_mj T."""
+        T = self.velocity_map(self.q(qpos))
+        return transpose(T) @ _matrix("full_m", full_m, self.mj_nv) @ T
+
+    def qfrc_bias(
+        self, q: ArrayLike, nu: ArrayLike, bias_force: ArrayLike, mass_matrix: ArrayLike
+    ) -> Array:
+        """(..., mj_nv) h_mj = T^-T (h - M T^-1 T_dot nu).
+
+        Raises:
+            ModelError: there are dependent joints, whose forces h does not hold.
+        """
+        self._need_no_followers("qfrc_bias")
+        M = _matrix("mass_matrix", mass_matrix, self.nv)
+        pushed = matvec(M, matvec(self.velocity_map_inverse(q), self.drift(q, nu)))
+        return self.qfrc(q, _vector("bias_force", bias_force, self.nv) - pushed)
+
+    def bias_force(
+        self, qpos: ArrayLike, qvel: ArrayLike, qfrc_bias: ArrayLike, full_m: ArrayLike
+    ) -> Array:
+        """(..., nv) h = T^T (h_mj + M_mj T_dot nu); M_mj as it is without armature."""
+        drift = self.drift(self.q(qpos), self.nu(qpos, qvel))
+        pushed = matvec(_matrix("full_m", full_m, self.mj_nv), drift)
+        return self.tau(qpos, _vector("qfrc_bias", qfrc_bias, self.mj_nv) + pushed)
+
+    def jac(
+        self, q: ArrayLike, jacobian: ArrayLike, world_H_frame: ArrayLike | None = None
+    ) -> tuple[Array, Array]:
+        """MuJoCo's two Jacobians of a frame's origin, as `mj_jac` and `mj_jacBody` give them.
+
+        Args:
+            q: (..., nq) configuration.
+            jacobian: (..., 6, nv) linkwork's, in this representation.
+            world_H_frame: (..., 4, 4) pose of the frame; not needed if velocities are mixed.
+
+        Returns:
+            (..., 3, mj_nv) jacp and (..., 3, mj_nv) jacr.
+
+        Raises:
+            ModelError: there are dependent joints, whose columns `jacobian` does not hold.
+        """
+        self._need_no_followers("mj_jac")
+        J = _matrix("jacobian", jacobian, 6, self.nv)
+        mixed = _to_mixed(self.representation, world_H_frame) @ J @ self.velocity_map_inverse(q)
+        return mixed[..., :3, :], mixed[..., 3:, :]
+
+    def jacobian(
+        self,
+        qpos: ArrayLike,
+        jacp: ArrayLike,
+        jacr: ArrayLike,
+        world_H_frame: ArrayLike | None = None,
+    ) -> Array:
+        """(..., 6, nv) linkwork's Jacobian, from those of `mj_jacBody`; undoes `jac`."""
+        parts = [_matrix(name, J, 3, self.mj_nv) for name, J in (("jacp", jacp), ("jacr", jacr))]
+        batch = np.broadcast_shapes(*(part.shape[:-2] for part in parts))
+        whole = np.concatenate(
+            [np.broadcast_to(part, (*batch, 3, self.mj_nv)) for part in parts], axis=-2
+        )
+        return (
+            _to_mixed(self.representation, world_H_frame, inverse=True)
+            @ whole
+            @ self.velocity_map(self.q(qpos))
+        )
+
+    def velocity_map(self, q: ArrayLike) -> Array:
+        """(..., mj_nv, nv) T with qvel = T nu."""
+        q = _vector("q", q, self.nq)
+        T = np.zeros((*q.shape[:-1], self.mj_nv, self.nv))
+        for pair in self.pairs:
+            if pair.is_free:
+                block = free_map(q[..., pair.q], self._written(pair))
+            else:
+                block = pair.multiplier * np.eye(pair.nu.stop - pair.nu.start)
+            T[..., pair.qvel, pair.nu] = block
+        return T
+
+    def velocity_map_inverse(self, q: ArrayLike) -> Array:
+        """(..., nv, mj_nv) T^-1 with nu = T^-1 qvel; columns of dependent joints are 0."""
+        q = _vector("q", q, self.nq)
+        inverse = np.zeros((*q.shape[:-1], self.nv, self.mj_nv))
+        for pair in self.pairs:
+            if pair.is_free:
+                block = free_map_inverse(q[..., pair.q], self._written(pair))
+            else:
+                block = float(pair.own) * np.eye(pair.nu.stop - pair.nu.start)
+            inverse[..., pair.nu, pair.qvel] = block
+        return inverse
+
+    def drift(self, q: ArrayLike, nu: ArrayLike) -> Array:
+        """(..., mj_nv) T_dot nu; only free bodies have any, and mixed ones none."""
+        q, nu = _vector("q", q, self.nq), _vector("nu", nu, self.nv)
+        found = np.zeros((*np.broadcast_shapes(q.shape[:-1], nu.shape[:-1]), self.mj_nv))
+        for pair in self.pairs:
+            if pair.is_free:
+                drift = free_bias(q[..., pair.q], nu[..., pair.nu], self._written(pair))
+                found[..., pair.qvel] = drift
+        return found
+
+    def _written(self, pair: Pair) -> Representation:
+        """How the velocity of a free body is written: a floating joint always in its own axes."""
+        return "body" if pair.kind == "floating" else self.representation
+
+    def _need_no_followers(self, what: str) -> None:
+        if not all(pair.own for pair in self.pairs):
+            text = f"{what} has entries for dependent joints, which linkwork's does not hold"
+            raise model_error(f"{text}; read the model with mimic=False")
+
+
+def _vector(name: str, value: ArrayLike, size: int) -> Array:
+    return _checked(name, value, (size,))
+
+
+def _matrix(name: str, value: ArrayLike, rows: int, columns: int | None = None) -> Array:
+    return _checked(name, value, (rows, rows if columns is None else columns))
+
+
+def _checked(name: str, value: ArrayLike, tail: tuple[int, ...]) -> Array:
+    array = as_array(value)
+    if array.shape[-len(tail) :] != tail or array.ndim < len(tail):
+        wanted = ", ".join(map(str, tail))
+        raise ShapeError(f"{name}: expected (..., {wanted}), got {array.shape}")
+    return array
+
+
+def _to_mixed(
+    representation: Representation, world_H_frame: ArrayLike | None, *, inverse: bool = False
+) -> Array:
+    """(..., 6, 6) that turns a frame's velocity into the mixed one, or back.
+
+    body      [R v; R w]         back: [R^T v; R^T w]
+    inertial  [v + w x o; w]     back: [v - w x o; w]
+    """
+    if representation == "mixed":
+        return np.eye(6)
+    if world_H_frame is None:
+        raise ArgumentError(f"world_H_frame: needed, as velocities are {representation}")
+    pose = _matrix("world_H_frame", world_H_frame, 4)
+    X = np.zeros((*pose.shape[:-2], 6, 6))
+    if representation == "body":
+        R = se3.rotation_of(pose)
+        X[..., :3, :3] = X[..., 3:, 3:] = transpose(R) if inverse else R
+    else:
+        shift = so3.wedge(se3.position_of(pose))
+        X[...] = np.eye(6)
+        X[..., :3, 3:] = shift if inverse else -shift
+    return X

@@ -1,0 +1,232 @@
+"""A `pinocchio.Model` from a linkwork model: the one that Pinocchio would read from the same URDF.
+
+Joints      of Pinocchio sit where linkwork's joints are; planar joints, and (cos, sin) joints about
+            a tilted axis, are turned so that their axis is z, as Pinocchio cannot be given another
+Links       become BODY frames, fixed joints FIXED_JOINT frames, additional frames OP_FRAMEs
+Dependent   joints become Pinocchio's mimic joints, which have no coordinates either
+Gravity     is that of the KinDyn
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from linkwork.arrays import Array
+from linkwork.compat.pinocchio.order import crossings, is_cos_sin_there
+from linkwork.errors import ArgumentError, LinkworkError, model_error, shown
+from linkwork.kindyn import KinDyn
+from linkwork.model.inertia import NO_INERTIA, Inertia
+from linkwork.model.kinds import plane_basis
+from linkwork.model.model import Model
+from linkwork.model.parts import Joint
+from linkwork.spatial import se3
+
+ROOT_JOINT = "root_joint"  # Pinocchio's own name for the joint of a floating base
+UNIT_BOUND = 1.01  # Pinocchio's bound of what lies on the unit circle or sphere
+ALIGNED: Mapping[tuple[float, ...], str] = {
+    (1.0, 0.0, 0.0): "X",
+    (0.0, 1.0, 0.0): "Y",
+    (0.0, 0.0, 1.0): "Z",
+}
+
+
+class PinocchioMissingError(LinkworkError, ImportError):
+    """Pinocchio is not installed."""
+
+
+def to_pinocchio(robot: Model | KinDyn) -> Any:
+    """The same robot as a `pinocchio.Model`.
+
+    Args:
+        robot: a KinDyn, whose base, floating or fixed, and gravity are kept; or a Model, which
+            floats on its default base.
+
+    Returns:
+        the model; `Conventions(kd)` maps the vectors of the KinDyn to it.
+
+    Raises:
+        ModelError: a dependent joint is helical, or cannot come after the joint it depends on.
+        PinocchioMissingError: Pinocchio is not installed.
+    """
+    kd = KinDyn(robot) if isinstance(robot, Model) else robot
+    if not isinstance(kd, KinDyn):
+        raise ArgumentError(f"robot: expected a Model or a KinDyn, got {shown(robot)}")
+    return _Building(kd).model
+
+
+def _pinocchio() -> Any:
+    try:
+        return import_module("pinocchio")
+    except ModuleNotFoundError as error:
+        raise PinocchioMissingError(
+            "Pinocchio is not installed; `pip install pin` installs it"
+        ) from error
+
+
+class _Building:
+    """A Pinocchio model, joint by joint outwards from the base."""
+
+    def __init__(self, kd: KinDyn) -> None:
+        self.pin = pinocchio = _pinocchio()
+        self.kd, self.tree = kd, kd.tree
+        self.model: Any = pinocchio.Model()
+        self.model.name = kd.model.name
+        self.model.gravity.linear = np.array(kd.gravity)
+        self._leaders = {follower.leader for follower in kd.layout.followers.values()}
+        self._bodies = {joint.name: body for body, _, joint in self.tree.outward()}
+        self._places: dict[int, tuple[int, Array]] = {}  # body: its joint there, joint_H_body
+        self._body_frames: dict[str, int] = {}  # link: its frame there
+        self._add_base()
+        for crossing in crossings(kd.model, self.tree.base):
+            near = self._body_frames[crossing.near]
+            fixed = crossing.joint.kind == "fixed"
+            if fixed:
+                above = self._add_fixed_frame(crossing.joint.name, crossing.beyond, near)
+            else:
+                above = self._add_joint(crossing.joint, near)
+            self._add_link(crossing.beyond, above, is_body=not fixed)
+        for frame in kd.model.frames:
+            self._add_frame(frame.name, self._body_frames[frame.link], self.pin.OP_FRAME)
+
+    def _add_base(self) -> None:
+        joint, above = 0, 0
+        if self.kd.floating:
+            name = ROOT_JOINT
+            while name in self.kd.model.joint_names:
+                name += "_"
+            root = self.pin.JointModelFreeFlyer()
+            joint = self.model.addJoint(0, root, self.pin.SE3.Identity(), name, *_free_bounds())
+            above = self.model.addJointFrame(joint, 0)
+        self._places[0] = (joint, np.eye(4))
+        self._add_link(self.kd.model.frame(self.tree.base).link, above)
+
+    def _add_joint(self, joint: Joint, near: int) -> int:
+        """Add a moving joint and give its frame; `near` is the frame that it hangs on."""
+        body = self._bodies[joint.name]
+        parent, parent_H_body = self._places[self.tree.parents[body]]
+        # read backwards, a joint about or along an axis moves about or along the opposite one
+        sign = -1.0 if self.tree.backwards[body] and joint.kind != "planar" else 1.0
+        axis = tuple(sign * number + 0.0 for number in joint.axis)
+        unbounded = is_cos_sin_there(joint, self._leaders)
+        turned = joint.kind == "planar" or (unbounded and axis not in ALIGNED)
+        turn = _turn(np.array(axis)) if turned else np.eye(4)
+        placement = parent_H_body @ self.tree.parent_H_joint[body] @ turn
+        kind = self._kind(joint, axis, unbounded=unbounded)
+        bounds = self._bounds(joint) if joint.nv else ()
+        pose = self.pin.SE3(placement)
+        index = self.model.addJoint(parent, kind, pose, joint.name, *bounds)
+        there = self.model.joints[index]
+        self.model.armature[there.idx_v : there.idx_v + there.nv] = joint.armature
+        self._places[body] = (index, se3.inverse(turn) @ self.tree.joint_H_body[body])
+        return self.model.addJointFrame(index, near)
+
+    def _kind(self, joint: Joint, axis: tuple[float, ...], *, unbounded: bool) -> Any:
+        """The joint as Pinocchio has it."""
+        pin = self.pin
+        match joint.kind:
+            case "planar":
+                return pin.JointModelPlanar()
+            case "spherical":
+                return pin.JointModelSpherical()
+            case "floating":
+                return pin.JointModelFreeFlyer()
+            case "helical":
+                kind = pin.JointModelHelicalUnaligned(np.array(axis), joint.pitch)
+            case "prismatic":
+                kind = self._along("JointModelP", "JointModelPrismaticUnaligned", axis)
+            case _ if unbounded:
+                return getattr(pin, "JointModelRUB" + ALIGNED.get(axis, "Z"))()
+            case _:
+                kind = self._along("JointModelR", "JointModelRevoluteUnaligned", axis)
+        return self._following(joint, kind) if joint.mimic else kind
+
+    def _along(self, aligned: str, tilted: str, axis: tuple[float, ...]) -> Any:
+        if axis in ALIGNED:
+            return getattr(self.pin, aligned + ALIGNED[axis])()
+        return getattr(self.pin, tilted)(np.array(axis))
+
+    def _following(self, joint: Joint, kind: Any) -> Any:
+        """A joint without coordinates, which moves as its leader tells."""
+        if joint.kind == "helical":  # Pinocchio 4.1 has wrong Jacobians for it, or crashes
+            text = "a helical joint that mimics another has no counterpart in Pinocchio"
+            raise model_error(text, f"joint {joint.name!r}")
+        follower = self.kd.layout.followers[joint.name]
+        leader = self.model.joints[self.model.getJointId(follower.leader)]
+        kind.setIndexes(leader.id, leader.idx_q, leader.idx_v, leader.idx_vExtended)
+        wrapped = self.pin.JointModel(kind)
+        return self.pin.JointModelMimic(wrapped, follower.multiplier, follower.offset)
+
+    def _bounds(self, joint: Joint) -> tuple[Array, ...]:
+        """Effort, velocity, position, friction and damping, in the order of `addJoint`."""
+        limits, one = joint.limits, np.ones(joint.nv)
+        if joint.nv > 1 or is_cos_sin_there(joint, self._leaders):
+            lower, upper = _position_bounds(joint.kind)
+        else:
+            lower, upper = np.array([limits.lower]), np.array([limits.upper])
+        return (
+            -limits.effort * one,
+            limits.effort * one,
+            -limits.velocity * one,
+            limits.velocity * one,
+            lower,
+            upper,
+            -joint.friction * one,
+            joint.friction * one,
+            joint.damping * one,
+        )
+
+    def _add_link(self, link: str, above: int, *, is_body: bool = True) -> None:
+        """Add a link: its inertia to the joint it hangs on, and its frame."""
+        joint, placement = self._placed(link)
+        own = self.kd.model.link(link).inertia
+        inertia = self._inertia(own)
+        if own != NO_INERTIA and is_body:
+            self.model.appendBodyToJoint(joint, inertia, placement)  # counts in nbodies
+        else:
+            self.model.inertias[joint] += placement.act(inertia)
+        frame = self.pin.Frame(link, joint, above, placement, self.pin.BODY)
+        self._body_frames[link] = self.model.addFrame(frame)
+
+    def _inertia(self, inertia: Inertia) -> Any:
+        there = self.pin.Inertia.Zero()  # its constructor refuses what files have
+        there.mass, there.lever = inertia.mass, np.array(inertia.com)
+        there.inertia = inertia.matrix()
+        return there
+
+    def _add_fixed_frame(self, name: str, beyond: str, near: int) -> int:
+        joint, placement = self._placed(beyond)
+        frame = self.pin.Frame(name, joint, near, placement, self.pin.FIXED_JOINT)
+        return self.model.addFrame(frame)
+
+    def _add_frame(self, name: str, above: int, kind: Any) -> None:
+        joint, placement = self._placed(name)
+        self.model.addFrame(self.pin.Frame(name, joint, above, placement, kind))
+
+    def _placed(self, frame: str) -> tuple[int, Any]:
+        """The joint there that carries a frame, and the frame's placement on it."""
+        index = self.kd.model.frame_index(frame)
+        joint, joint_H_body = self._places[self.tree.frame_bodies[index]]
+        return joint, self.pin.SE3(joint_H_body @ self.tree.body_H_frame[index])
+
+
+def _turn(axis: Array) -> Array:
+    """(4, 4) pose of axes whose z is the given axis."""
+    return se3.pose(np.concatenate([plane_basis(axis), axis[:, None]], axis=1), np.zeros(3))
+
+
+def _position_bounds(kind: str) -> tuple[Array, Array]:
+    sizes = {"planar": (2, 2), "spherical": (0, 4), "floating": (3, 4)}
+    free, unit = sizes.get(kind, (0, 2))
+    upper = np.array([inf] * free + [UNIT_BOUND] * unit)
+    return -upper, upper
+
+
+def _free_bounds() -> tuple[Array, ...]:
+    """Bounds of the joint of a floating base, in the order of `addJoint`."""
+    none, zero = np.full(6, inf), np.zeros(6)
+    return (-none, none, -none, none, *_position_bounds("floating"), zero, zero, zero)

@@ -1,0 +1,125 @@
+"""Positions and velocities of single joints, here and in Pinocchio.
+
+A joint of several coordinates that is read backwards, from its second link to its first, moves in
+Pinocchio by the inverse: with M its motion here, the velocity there is -Ad(M) nu. The derivative of
+this map along the motion is zero, as a velocity does not change under itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkwork.arrays import Array, cos, join, matrix, matvec, sin, stack, transpose
+from linkwork.compat.pinocchio.order import BASE, Place
+from linkwork.spatial import motion, quat, se3
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The parts of T that are not the identity, by the number of their place; and of T^-1."""
+
+    plain: Mapping[int, Array]  # (..., n, n)
+    inverse: Mapping[int, Array]
+
+
+def position_there(place: Place, theta: Array) -> Array:
+    """Position of a joint as Pinocchio writes it."""
+    if place.backwards:
+        theta = _reversed(place, theta)
+    match place.form:
+        case "same":
+            return theta
+        case "angle_cos_sin":
+            return join([cos(theta), sin(theta)])
+        case "cos_sin_angle":
+            return np.arctan2(theta[..., 1:], theta[..., :1])
+        case "planar":
+            return join([theta[..., :2], cos(theta[..., 2:]), sin(theta[..., 2:])])
+        case "quaternion":
+            return np.roll(theta, -1, axis=-1)
+        case "free":
+            return join([theta[..., :3], np.roll(theta[..., 3:], -1, axis=-1)])
+
+
+def position_here(place: Place, theta: Array) -> Array:
+    """Position of a joint as linkwork writes it; undoes `position_there` up to whole turns."""
+    match place.form:
+        case "same":
+            found = theta
+        case "angle_cos_sin":
+            found = np.arctan2(theta[..., 1:], theta[..., :1])
+        case "cos_sin_angle":
+            found = join([cos(theta), sin(theta)])
+        case "planar":
+            found = join([theta[..., :2], np.arctan2(theta[..., 3:], theta[..., 2:3])])
+        case "quaternion":
+            found = np.roll(theta, 1, axis=-1)
+        case "free":
+            found = join([theta[..., :3], np.roll(theta[..., 3:], 1, axis=-1)])
+    return _reversed(place, found) if place.backwards else found
+
+
+def blocks_here(places: Sequence[Place], q: Array, velocity: str) -> Blocks:
+    """T at a configuration of linkwork's, without the permutation.
+
+    Args:
+        places: of the joints.
+        q: (..., nq) configuration.
+        velocity: representation of the base's velocity.
+    """
+    plain: dict[int, Array] = {}
+    inverse: dict[int, Array] = {}
+    for number, place in enumerate(places):
+        theta = q[..., place.q]
+        if place.joint == BASE:
+            if velocity != "body":
+                plain[number], inverse[number] = _base_blocks(theta, velocity)
+        elif place.backwards:
+            plain[number] = _backward_block(place, theta)
+            inverse[number] = _backward_block(place, _reversed(place, theta))
+    return Blocks(plain, inverse)
+
+
+def _base_blocks(theta: Array, velocity: str) -> tuple[Array, Array]:
+    """Base velocity in a representation to that in the base's own axes, and back."""
+    rotation = quat.to_rotation(theta[..., 3:])
+    position = theta[..., :3] if velocity == "inertial" else np.zeros(3)
+    world_H_base = se3.pose(rotation, position)
+    back = se3.inverse(world_H_base)
+    return motion.motion_transform(back), motion.motion_transform(world_H_base)
+
+
+def _reversed(place: Place, theta: Array) -> Array:
+    """Position of the inverse motion."""
+    match place.form:
+        case "planar":
+            angle = theta[..., 2]
+            position = matvec(transpose(_turn(angle)), theta[..., :2])
+            return join([-position, -angle[..., None]])
+        case "free":
+            wxyz = quat.conjugate(theta[..., 3:])
+            return join([-matvec(quat.to_rotation(wxyz), theta[..., :3]), wxyz])
+        case _:
+            return quat.conjugate(theta)
+
+
+def _backward_block(place: Place, theta: Array) -> Array:
+    """-Ad(M), in the velocity coordinates of the joint."""
+    match place.form:
+        case "planar":
+            c, s = cos(theta[..., 2]), sin(theta[..., 2])
+            x, y = theta[..., 0], theta[..., 1]
+            return -matrix([[c, -s, y], [s, c, -x], [0 * c, 0 * c, 0 * c + 1]])
+        case "free":
+            pose = se3.pose(quat.to_rotation(theta[..., 3:]), theta[..., :3])
+            return -motion.motion_transform(pose)
+        case _:
+            return -quat.to_rotation(theta)
+
+
+def _turn(angle: Array) -> Array:
+    c, s = cos(angle), sin(angle)
+    return stack([stack([c, -s]), stack([s, c])], axis=-2)

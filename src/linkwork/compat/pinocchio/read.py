@@ -1,0 +1,190 @@
+"""A linkwork model from a `pinocchio.Model`.
+
+Links    one for each joint of Pinocchio, as its links of one body are merged there: it has the name
+         of the BODY frame at the joint, or of the joint if there is none
+Frames   all others of Pinocchio, those of fixed joints too, become additional frames
+Base     a free-flyer on the universe makes the base float and is no joint here; otherwise the
+         universe is a link, and the KinDyn is to be made with `floating=False`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from linkwork.arrays import Array
+from linkwork.compat.pinocchio.order import is_free_flyer
+from linkwork.errors import ArgumentError, model_error, shown
+from linkwork.model.inertia import Inertia, six
+from linkwork.model.model import Model
+from linkwork.model.parts import Frame, Joint, Limits, Link, Mimic, unit
+from linkwork.model.pose import as_pose
+
+HUGE = 1e300  # Pinocchio's bound of what has none may be the largest number there is
+SAME_PLACE = 1e-14  # a frame this close to a joint lies on it
+KINDS = {
+    "JointModelPlanar": "planar",
+    "JointModelSpherical": "spherical",
+    "JointModelFreeFlyer": "floating",
+}
+WITHOUT_COUNTERPART = (
+    "JointModelComposite",
+    "JointModelEllipsoid",
+    "JointModelSphericalZYX",
+    "JointModelTranslation",
+    "JointModelUniversal",
+)
+
+
+def from_pinocchio(pin_model: Any) -> Model:
+    """The same robot as a linkwork model.
+
+    Dynamics, frames, limits, damping, friction and armature are kept. Joints are in Pinocchio's
+    order, so that `s` is; gravity is an option of `KinDyn`.
+
+    Raises:
+        ModelError: a joint is of a kind that linkwork does not have, or a name stands for several
+            frames.
+    """
+    if not all(hasattr(pin_model, name) for name in ("joints", "jointPlacements", "inertias")):
+        raise ArgumentError(f"pin_model: expected a pinocchio.Model, got {shown(pin_model)}")
+    first = 1 if _base_floats(pin_model) else 0
+    numbers = range(first, pin_model.njoints)
+    names = _link_names(pin_model, numbers)
+    return Model(
+        name=str(pin_model.name) or "robot",
+        links=tuple(
+            Link(name=names[number], inertia=_inertia(pin_model.inertias[number]))
+            for number in numbers
+        ),
+        joints=tuple(_joint(pin_model, number, names) for number in numbers[1:]),
+        frames=tuple(_frames(pin_model, names)),
+    )
+
+
+def _base_floats(pin_model: Any) -> bool:
+    """Whether the first joint is nothing but the freedom of the base."""
+    alone = list(pin_model.parents)[1:].count(0) == 1
+    if not (alone and is_free_flyer(pin_model)):
+        return False
+    return bool(np.array_equal(pin_model.jointPlacements[1].homogeneous, np.eye(4)))
+
+
+def _link_names(pin_model: Any, numbers: Sequence[int]) -> dict[int, str]:
+    """A name for the link of each joint, by the number of the joint."""
+    names: dict[int, str] = {}
+    for frame in pin_model.frames:
+        near = np.abs(frame.placement.homogeneous - np.eye(4)).max() <= SAME_PLACE
+        if str(frame.type) == "BODY" and near:
+            names.setdefault(int(frame.parentJoint), str(frame.name))
+    return {number: names.get(number, str(pin_model.names[number])) for number in numbers}
+
+
+def _inertia(inertia: Any) -> Inertia:
+    tensor = np.array(inertia.inertia)
+    return Inertia(float(inertia.mass), tuple(inertia.lever.tolist()), six(tensor))
+
+
+def _joint(pin_model: Any, number: int, names: dict[int, str]) -> Joint:
+    joint = pin_model.joints[number]
+    name, shortname = str(pin_model.names[number]), str(joint.shortname())
+    if shortname in WITHOUT_COUNTERPART:
+        text = f"{shortname} has no counterpart in linkwork"
+        raise model_error(text, f"joint {name!r}")
+    kind, axis, pitch = KINDS.get(shortname, ""), (0.0, 0.0, 1.0), 0.0
+    if not kind:
+        kind, axis, pitch = _about_an_axis(joint)
+    return Joint(
+        name=name,
+        kind=kind,
+        first=names[int(pin_model.parents[number])],
+        second=names[number],
+        axis=axis,
+        pitch=pitch,
+        first_H_joint=as_pose(pin_model.jointPlacements[number].homogeneous),
+        mimic=_mimic(pin_model, number),
+        limits=_limits(pin_model, joint),
+        damping=_one(pin_model.damping, joint, name, "damping"),
+        friction=_one(pin_model.upperDryFrictionLimit, joint, name, "friction"),
+        armature=_one(pin_model.armature, joint, name, "armature"),
+    )
+
+
+def _about_an_axis(joint: Any) -> tuple[str, tuple[float, float, float], float]:
+    """Kind, axis and pitch of a joint with one degree of freedom, from its motion subspace."""
+    follows = joint.shortname() == "JointModelMimic"
+    data, copy = joint.createData(), joint
+    unbounded = joint.nq == 2
+    q = np.zeros(max(joint.idx_q, 0) + 2)
+    q[max(joint.idx_q, 0)] = 1.0 if unbounded else 0.0
+    copy.calc(data, q)
+    subspace = np.array(data.S, dtype=float).ravel()
+    if follows:
+        subspace = subspace / joint.extract().scaling
+    linear, angular = subspace[:3], subspace[3:]
+    if not angular.any():
+        return "prismatic", unit(linear.tolist()), 0.0
+    pitch = float(linear @ angular)
+    kind = "helical" if linear.any() else "revolute_cos_sin" if unbounded else "revolute"
+    return kind, unit(angular.tolist()), pitch
+
+
+def _mimic(pin_model: Any, number: int) -> Mimic | None:
+    followers = [int(index) for index in pin_model.mimicking_joints]
+    if number not in followers:
+        return None
+    leader = int(list(pin_model.mimicked_joints)[followers.index(number)])
+    joint = pin_model.joints[number].extract()
+    return Mimic(
+        joint=str(pin_model.names[leader]),
+        multiplier=float(joint.scaling),
+        offset=float(joint.offset),
+    )
+
+
+def _limits(pin_model: Any, joint: Any) -> Limits:
+    """Limits of a joint with one velocity; those of speed and effort are the upper ones there."""
+    if joint.nv != 1:
+        return Limits()
+    lower, upper = -inf, inf
+    if joint.nq == 1:
+        lower = _bounded(pin_model.lowerPositionLimit[joint.idx_q])
+        upper = _bounded(pin_model.upperPositionLimit[joint.idx_q])
+    return Limits(
+        lower=lower,
+        upper=upper,
+        velocity=_bounded(pin_model.upperVelocityLimit[joint.idx_v]),
+        effort=_bounded(pin_model.upperEffortLimit[joint.idx_v]),
+    )
+
+
+def _bounded(limit: float) -> float:
+    return float(limit) if abs(limit) < HUGE else float(np.copysign(inf, limit))
+
+
+def _one(values: Array, joint: Any, name: str, what: str) -> float:
+    """One number for all velocities of a joint."""
+    if not joint.nv:
+        return 0.0
+    own = [float(value) for value in values[joint.idx_v : joint.idx_v + joint.nv]]
+    if len(set(own)) > 1:
+        text = f"its {what} {own} is not the same for all of its velocities"
+        raise model_error(text, f"joint {name!r}")
+    return own[0]
+
+
+def _frames(pin_model: Any, names: dict[int, str]) -> Iterator[Frame]:
+    """The frames that are no joint and no link; of a fixed joint only if its name is free."""
+    taken = set(names.values())
+    frames = [frame for frame in pin_model.frames if int(frame.parentJoint) in names]
+    fixed = [frame for frame in frames if str(frame.type) == "FIXED_JOINT"]
+    others = [frame for frame in frames if str(frame.type) not in ("FIXED_JOINT", "JOINT")]
+    for frame in (*others, *fixed):
+        link, name = names[int(frame.parentJoint)], str(frame.name)
+        if name in taken and (name == link or frame in fixed):
+            continue
+        taken.add(name)
+        yield Frame(name=name, link=link, link_H_frame=as_pose(frame.placement.homogeneous))

@@ -1,0 +1,131 @@
+"""The base of a robot in each velocity representation: what the first six numbers of nu mean.
+
+With R and o the rotation and position of the base in the world, v and w its velocity:
+
+    mixed      nu = [o_dot; w]                both in the axes of the world
+    body       nu = [R^T o_dot; R^T w]        in the axes of the base
+    inertial   nu = [o_dot - w x o; w]        of the point of the base at the world's origin
+
+The derivative of nu and the wrench on the base follow: accelerations are derivatives of these very
+numbers, and a wrench is what gives power with them. Algorithms work in the base's own axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from linkwork.mechanics.blocks import (
+    IDENTITY,
+    ZERO,
+    Mat,
+    Scalar,
+    Vec,
+    add,
+    apply,
+    apply_t,
+    cross,
+    sub,
+)
+from linkwork.mechanics.joints import quaternion_rotation
+from linkwork.model.layout import Layout
+
+Representation = Literal["mixed", "body", "inertial"]
+REPRESENTATIONS: tuple[Representation, ...] = ("mixed", "body", "inertial")
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Where the base is, and how its velocity is written."""
+
+    R: Mat  # world_R_base
+    o: Vec  # of its origin, in the world
+    velocity: Representation
+    floating: bool
+
+    def twist(self, nu: Sequence[Scalar] | None) -> tuple[Vec, Vec]:
+        """(v, w) in the base's axes: velocity of its origin, and angular velocity."""
+        if not self.floating or nu is None:
+            return ZERO, ZERO
+        linear, angular = halves(nu)
+        if self.velocity == "body":
+            return linear, angular
+        if self.velocity == "inertial":
+            linear = add(linear, cross(angular, self.o))
+        return apply_t(self.R, linear), apply_t(self.R, angular)
+
+    def acceleration(
+        self, nu: Sequence[Scalar] | None, nu_dot: Sequence[Scalar] | None, gravity: Vec
+    ) -> tuple[Vec, Vec]:
+        """(a, u) in the base's axes: acceleration of its origin less gravity, and angular."""
+        if not self.floating:
+            return apply_t(self.R, sub(ZERO, gravity)), ZERO
+        linear, angular = halves(nu_dot) if nu_dot is not None else (ZERO, ZERO)
+        v, w = halves(nu) if nu is not None else (ZERO, ZERO)
+        if self.velocity == "body":
+            a = add(linear, cross(w, v))
+            return sub(a, apply_t(self.R, gravity)), angular
+        if self.velocity == "inertial":
+            # o_ddot = v_dot + w_dot x o + w x o_dot
+            o_dot = add(v, cross(w, self.o))
+            linear = add(add(linear, cross(angular, self.o)), cross(w, o_dot))
+        return apply_t(self.R, sub(linear, gravity)), apply_t(self.R, angular)
+
+    def derivative(self, nu: Sequence[Scalar] | None, a: Vec, u: Vec) -> tuple[Vec, Vec]:
+        """First six numbers of nu_dot, from the acceleration (a, u) in the base's axes."""
+        v, w = halves(nu) if nu is not None else (ZERO, ZERO)
+        if self.velocity == "body":
+            return sub(a, cross(w, v)), u
+        linear, angular = apply(self.R, a), apply(self.R, u)
+        if self.velocity == "inertial":
+            o_dot = add(v, cross(w, self.o))
+            linear = sub(sub(linear, cross(angular, self.o)), cross(w, o_dot))
+        return linear, angular
+
+    def wrench_out(self, force: Vec, moment: Vec) -> tuple[Vec, Vec]:
+        """A wrench in the base's axes about its origin, as the first six numbers of tau."""
+        if self.velocity == "body":
+            return force, moment
+        force, moment = apply(self.R, force), apply(self.R, moment)
+        if self.velocity == "inertial":
+            moment = add(moment, cross(self.o, force))
+        return force, moment
+
+    def wrench_in(self, tau: Sequence[Scalar]) -> tuple[Vec, Vec]:
+        """The first six numbers of tau as a wrench in the base's axes about its origin."""
+        force, moment = halves(tau)
+        if self.velocity == "body":
+            return force, moment
+        if self.velocity == "inertial":
+            moment = sub(moment, cross(self.o, force))
+        return apply_t(self.R, force), apply_t(self.R, moment)
+
+    @property
+    def columns(self) -> list[tuple[Vec, Vec]]:
+        """What a unit of each of its six numbers moves, in the base's axes; none if it is fixed."""
+        if not self.floating:
+            return []
+        axes = IDENTITY if self.velocity == "body" else self.R  # rows: of the numbers, in the base
+        arm = apply_t(self.R, self.o) if self.velocity == "inertial" else ZERO
+        turned = [(cross(axis, arm), axis) for axis in axes]
+        return [(axis, ZERO) for axis in axes] + turned
+
+    @property
+    def expressed_at(self) -> tuple[Mat, Vec]:
+        """Pose of the base in the frame that its velocity is written in."""
+        if self.velocity == "body":
+            return IDENTITY, ZERO
+        return self.R, self.o if self.velocity == "inertial" else ZERO
+
+
+def base_of(layout: Layout, q: Sequence[Scalar], velocity: Representation) -> Base:
+    """The base at a configuration."""
+    if not layout.floating:
+        return Base(IDENTITY, ZERO, "body", floating=False)
+    return Base(quaternion_rotation(q[3:7]), (q[0], q[1], q[2]), velocity, floating=True)
+
+
+def halves(numbers: Sequence[Scalar]) -> tuple[Vec, Vec]:
+    """The linear and the angular part of six numbers."""
+    return (numbers[0], numbers[1], numbers[2]), (numbers[3], numbers[4], numbers[5])

@@ -1,0 +1,49 @@
+"""What every test may use: random numbers that are the same in each run, and a cache of its own."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+from tests.support.kernels import floater
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory):
+    """Compiled code of the tests is kept for this run only, apart from the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LINKWORK_CACHE", str(tmp_path_factory.mktemp("code")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _seldom_collected():
+    """Programs are large and live long: without this, Python looks through them again and again."""
+    gc.set_threshold(200_000, 50, 1000)
+
+
+@pytest.fixture
+def empty_cache(tmp_path, monkeypatch):
+    """A folder for compiled code with nothing in it."""
+    monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20240601)
+
+
+@pytest.fixture(scope="session")
+def kd():
+    """A base that floats, two joints; shared, for nothing that a test does may change it."""
+    return floater()
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    """mass_matrix of a robot with two joints: (2,) to (2, 2)."""
+    kernel = floater(floating=False).function("mass_matrix")
+    kernel.warmup()
+    return kernel

@@ -1,0 +1,369 @@
+"""Files with words misspelt, things in the wrong place, and things said twice.
+
+What cannot be meant is an error. What other programs may have put there is passed over; what looks
+like a slip is a warning. A link is never lost without an error.
+"""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.urdf_files import (
+    BASE,
+    GOOD,
+    before_end,
+    chained,
+    changed,
+    loaded,
+    refusal,
+    refused,
+)
+
+from linkwork import Limits, Pose
+
+LIMIT = '<limit lower="-1" upper="1" effort="5" velocity="2"/>'
+XACRO = "looks like xacro; expand the file first, as in `xacro robot.xacro > robot.urdf`"
+DIRECTLY = "it must stand directly inside <robot>"
+
+
+def twice(element: str) -> str:
+    return changed("  </joint>", f"    {element}\n  </joint>")
+
+
+# (what is wrong, text, the only message)
+ERRORS = [
+    (
+        "type in capitals",
+        changed('"revolute"', '"Revolute"'),
+        "<text>:13: joint 'hinge': unknown type 'Revolute'; did you mean 'revolute'?",
+    ),
+    (
+        "empty type",
+        changed('"revolute"', '""'),
+        "<text>:13: joint 'hinge': <joint> has an empty 'type'",
+    ),
+    (
+        "xacro for a type",
+        changed('"revolute"', '"${t}"'),
+        f"<text>:13: joint 'hinge': type='${{t}}' {XACRO}",
+    ),
+    (
+        "xacro for the name of the robot",
+        changed('"lamp"', '"$(arg name)"'),
+        f"<text>:1: name='$(arg name)' {XACRO}",
+    ),
+    (
+        "robot in capitals",
+        GOOD.replace("robot", "ROBOT"),
+        "<text>:1: expected <robot> at the top, found <ROBOT>",
+    ),
+    (
+        "SDF",
+        '<sdf version="1.6"/>',
+        "<text>:1: expected <robot> at the top, found <sdf>; this is an SDF file",
+    ),
+    (
+        "web page",
+        "<!DOCTYPE html>\n<html></html>",
+        "<text>:2: expected <robot> at the top, found <html>",
+    ),
+    (
+        "link in a link",
+        changed(BASE, '<link name="base"><link name="inner"/></link>'),
+        f"<text>:2: link 'base': a <link> stands inside <link>; {DIRECTLY}",
+    ),
+    (
+        "joint in a link",
+        changed(BASE, '<link name="base"><joint name="inner"/></link>'),
+        f"<text>:2: link 'base': a <joint> stands inside <link>; {DIRECTLY}",
+    ),
+    (
+        "link in an origin",
+        changed('<origin xyz="0 0 0.5"/>', '<origin><link name="inner"/></origin>'),
+        f"<text>:5: link 'arm': a <link> stands inside <origin>; {DIRECTLY}",
+    ),
+    *(
+        (
+            f"two of {element.split()[0]}",
+            twice(f"<{element}/>"),
+            (
+                f"<text>:19: joint 'hinge': <joint> has 2 <{element.split()[0]}>, "
+                f"on lines {line}, 19; one is wanted"
+            ),
+        )
+        for line, element in (
+            (14, 'origin xyz="0 0 0"'),
+            (15, 'parent link="base"'),
+            (16, 'child link="arm"'),
+            (17, 'axis xyz="0 0 1"'),
+            (18, LIMIT.strip("<>/")),
+        )
+    ),
+    (
+        "two masses",
+        changed('<mass value="2"/>', '<mass value="2"/>\n<mass value="3"/>'),
+        "<text>:7: link 'arm': <inertial> has 2 <mass>, on lines 6, 7; one is wanted",
+    ),
+    (
+        "inertial without mass",
+        changed('      <mass value="2"/>\n', ""),
+        "<text>:4: link 'arm': <inertial> has no <mass>",
+    ),
+    (
+        "blank behind a name",
+        changed('<parent link="base"/>', '<parent link="base "/>'),
+        "<text>:13: joint 'hinge': no link named 'base '; did you mean 'base'?",
+    ),
+    (
+        "pitch of a revolute joint",
+        changed("<axis ", '<axis pitch="1" '),
+        "<text>:13: joint 'hinge': a revolute joint has no pitch, got 1",
+    ),
+    (
+        "attribute of another namespace for a name",
+        changed(BASE, f'{BASE}<link xmlns:d="urn:d" d:name="b"/>'),
+        "<text>:2: <link> has no 'name'",
+    ),
+]
+
+# (what is doubtful, text, the only warnings)
+WARNINGS = [
+    (
+        "inertal",
+        changed("<inertial>", "<inertal>", "</inertial>", "</inertal>"),
+        [
+            (
+                "<text>:4: link 'arm': unknown element <inertal> in <link> is ignored; "
+                "did you mean <inertial>?"
+            ),
+            (
+                "<text>:13: joint 'hinge': moves links without any mass; "
+                "forward dynamics is singular here"
+            ),
+        ],
+    ),
+    (
+        "origin xzy",
+        changed('<origin xyz="1 0 0" rpy="0 0 0"/>', '<origin xzy="1 0 0"/>'),
+        ["<text>:14: joint 'hinge': <origin> has an unknown attribute 'xzy'; known: rpy, xyz"],
+    ),
+    (
+        "limit lowr",
+        changed(" lower=", " lowr="),
+        [
+            (
+                "<text>:18: joint 'hinge': <limit> has an unknown attribute 'lowr'; "
+                "did you mean 'lower'?"
+            ),
+            "<text>:18: joint 'hinge': <limit> has no 'lower'; it is 0, the default of URDF",
+        ],
+    ),
+    (
+        "dampning",
+        changed("  </joint>", '    <dynamics dampning="1"/>\n  </joint>'),
+        [
+            (
+                "<text>:19: joint 'hinge': <dynamics> has an unknown attribute 'dampning'; "
+                "did you mean 'damping'?"
+            )
+        ],
+    ),
+    (
+        "negative damping",
+        changed("  </joint>", '    <dynamics damping="-1"/>\n  </joint>'),
+        ["<text>:13: joint 'hinge': damping -1 is negative"],
+    ),
+    (
+        "negative effort",
+        changed('effort="5"', 'effort="-5"'),
+        ["<text>:13: joint 'hinge': limit effort -5 is negative"],
+    ),
+    (
+        "no upper limit",
+        changed(' upper="1"', ""),
+        ["<text>:18: joint 'hinge': <limit> has no 'upper'; it is 0, the default of URDF"],
+    ),
+    (
+        "axis without xyz",
+        changed('<axis xyz="0 1 0"/>', "<axis/>"),
+        ["<text>:17: joint 'hinge': <axis> has no 'xyz'; 1 0 0 is assumed"],
+    ),
+    (
+        "blank for a name",
+        changed('"lamp"', '" "'),
+        ["<text>:1: <robot> has no name; it is called 'robot'"],
+    ),
+    (
+        "empty version",
+        changed('"lamp"', '"lamp" version=""'),
+        ["<text>:1: version '' of URDF is not known; read as version 1"],
+    ),
+    (
+        "text between elements",
+        changed(BASE, f"{BASE} oops"),
+        ["<text>:2: text 'oops' in <robot> is ignored"],
+    ),
+    (
+        "CDATA that looks like a link",
+        changed(BASE, f'{BASE}<![CDATA[<link name="x"/>]]>'),
+        ["<text>:2: text '<link name=\"x\"/>' in <robot> is ignored"],
+    ),
+    (
+        "empty element nobody knows",
+        before_end("<lights/>"),
+        ["<text>:20: unknown element <lights> in <robot> is ignored"],
+    ),
+    (
+        "prefix that is not declared",
+        before_end("<drake:proximity/>", '<drake:mass d:x="1"/>'),
+        ["<text>:20: a namespace prefix is used but never declared"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), [e[1:] for e in ERRORS], ids=[e[0] for e in ERRORS])
+def test_mistake_is_refused_with_one_exact_message(text, message):
+    assert refusal(text) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "messages"), [w[1:] for w in WARNINGS], ids=[w[0] for w in WARNINGS]
+)
+def test_slip_loads_with_exact_warnings_and_is_refused_when_strict(text, messages):
+    model, said = loaded(text)
+
+    assert said == messages
+    assert (model.link_names, model.joint_names) == (("base", "arm"), ("hinge",))
+    assert refused(text, strict=True) == [f"warning: {message}" for message in messages]
+
+
+def test_mass_as_text_of_its_element_is_refused_and_the_text_shown():
+    assert refused(changed('<mass value="2"/>', "<mass>2</mass>")) == [
+        "error: <text>:6: link 'arm': <mass> has no 'value'",
+        "warning: <text>:6: link 'arm': text '2' in <mass> is ignored",
+    ]
+
+
+def test_mass_in_capitals_is_refused_and_pointed_at():
+    assert refused(changed("<mass ", "<Mass ")) == [
+        "error: <text>:4: link 'arm': <inertial> has no <mass>; is <Mass> meant to be it?",
+        (
+            "warning: <text>:6: link 'arm': unknown element <Mass> in <inertial> is ignored; "
+            "did you mean <mass>?"
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ['<parts><link name="x"/></parts>'],
+        ['<parts><more><joint name="x"/>', "</more></parts>"],
+        ['<robot name="inner"><link name="x"/></robot>'],
+        ['<p:parts xmlns:p="urn:p"><link name="x"/></p:parts>'],
+        ['<link xmlns="urn:p" name="x"/>'],
+        ['<x:macro xmlns:x="http://www.ros.org/wiki/xacro" name="m"><link name="x"/></x:macro>'],
+    ],
+    ids=["wrapper", "deep wrapper", "robot in robot", "namespace", "default namespace", "macro"],
+)
+def test_link_or_joint_inside_something_unknown_is_an_error_on_its_line(lines):
+    """It would be lost otherwise."""
+    reasons = refused(before_end(*lines))
+
+    assert [reason for reason in reasons if reason.startswith("error: <text>:20: ")]
+
+
+def test_link_inside_something_unknown_inside_a_link_is_an_error():
+    text = changed(BASE, '<link name="base"><parts><link name="x"/></parts></link>')
+
+    assert [r for r in refused(text) if r.startswith("error: <text>:2: link 'base': ")]
+
+
+@pytest.mark.parametrize("tag", ["Link", "LINK", "Joint", "lnik"])
+def test_misspelt_link_or_joint_is_never_passed_over_in_silence(tag: str):
+    meant = "joint" if tag == "Joint" else "link"
+    text = before_end(f'<{tag} name="x"/>')
+
+    expected = f"<text>:20: unknown element <{tag}> in <robot> is ignored; did you mean <{meant}>?"
+    assert loaded(text)[1] == [expected]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '<gazebo reference="arm"><link name="x"/></gazebo>',
+        '<transmission name="t"><joint name="hinge"/></transmission>',
+        '<ros2_control name="c"><joint name="hinge"/></ros2_control>',
+        '<d:extension xmlns:d="urn:d"><d:link name="x"/></d:extension>',
+        "<?php link ?><!-- <link name='x'/> -->",
+    ],
+    ids=["gazebo", "transmission", "ros2_control", "namespace", "instruction"],
+)
+def test_what_other_programs_add_is_passed_over(line: str):
+    assert loaded(before_end(line)) == loaded(GOOD)
+
+
+def test_attribute_with_a_declared_prefix_is_passed_over():
+    assert loaded(changed(BASE, '<link name="base" xmlns:d="urn:d" d:nam="x"/>')) == loaded(GOOD)
+
+
+def test_robot_in_a_namespace_is_refused_by_that_name():
+    text = changed("<robot ", '<robot xmlns="http://www.ros.org" ')
+
+    message = refusal(text)
+
+    assert message.startswith("<text>:1: expected <robot> at the top, found ")
+    assert "http://www.ros.org" in message
+
+
+def test_error_of_a_joint_is_not_followed_by_errors_of_those_that_mimic_it():
+    broken = chained("a", "arm", '<origin xyz="?"/>')
+    follower = chained("b", "arm", '<mimic joint="a_joint"/>')
+
+    expected = "<text>:20: joint 'a_joint': origin xyz: expected 3 numbers, got 1 in '?'"
+    assert refusal(before_end(broken, follower)) == expected
+
+
+def test_joint_without_a_parent_is_not_missing_for_those_that_mimic_it():
+    broken = changed('<parent link="arm"/>', "", text=chained("a", "arm"))
+    follower = chained("b", "arm", '<mimic joint="a_joint"/>')
+
+    expected = "<text>:20: joint 'a_joint': <joint> has no <parent>"
+    assert refusal(before_end(broken, follower)) == expected
+
+
+def test_unknown_mimicked_joint_is_not_taken_for_the_joint_itself():
+    text = changed(LIMIT, f'{LIMIT}<mimic joint="hinges"/>')
+
+    expected = "<text>:13: joint 'hinge': mimics joint 'hinges', which does not exist"
+    assert refusal(text).startswith(expected)
+    assert "did you mean 'hinge'" not in refusal(text)
+
+
+def test_axis_and_limits_of_a_fixed_joint_mean_nothing():
+    text = changed('"revolute"', '"fixed"', '"0 1 0"', '"0 0 0"', 'lower="-1"', 'lower="7"')
+    model, said = loaded(text)
+
+    assert model.joint("hinge").limits == Limits()
+    assert said == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "read_as", "limits"),
+    [
+        ("continuous", "revolute", Limits(effort=5, velocity=2)),
+        ("revolute_cos_sin", "revolute_cos_sin", Limits(effort=5, velocity=2)),
+        ("prismatic", "prismatic", Limits(lower=-1, upper=1, effort=5, velocity=2)),
+        ("helical", "helical", Limits(lower=-1, upper=1, effort=5, velocity=2)),
+        ("fixed", "fixed", Limits()),
+        ("planar", "planar", Limits()),
+        ("floating", "floating", Limits()),
+        ("ball", "spherical", Limits()),
+    ],
+)
+def test_type_decides_which_limits_mean_something(kind, read_as, limits):
+    model, said = loaded(changed('"revolute"', f'"{kind}"'))
+
+    assert model.joint("hinge").kind == read_as
+    assert model.joint("hinge").limits == limits
+    assert model.joint("hinge").first_H_joint == Pose((1, 0, 0))
+    assert said == []

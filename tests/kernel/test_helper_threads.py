@@ -1,0 +1,131 @@
+"""Threads that help with large batches and stay for the next one."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from tests.support.kernels import floater, output_of
+
+from linkwork.errors import ValueRangeError
+
+ROWS = 3000  # more than one thread's share, and no multiple of any number of lanes
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+@pytest.fixture(scope="module")
+def kd():
+    kd = floater()
+    kd.warmup("com", "mass_matrix")
+    return kd
+
+
+@pytest.fixture(scope="module")
+def q(kd):
+    return kd.random(ROWS, seed=0)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8, 64])
+@pytest.mark.parametrize("rows", [2049, 2050, 2051, 3000])
+def test_every_row_is_computed_once_and_right(kd, q, threads, rows):
+    kernel = kd.function("com")
+    expected = kernel(q[:rows], threads=1)
+    for _ in range(20):
+        out = np.full((rows + 1, 3), np.pi)
+        kernel(q[:rows], out=out[:rows], threads=threads)
+        np.testing.assert_allclose(out[:rows], expected, atol=1e-13)
+        assert (out[rows] == np.pi).all()
+
+
+def test_calls_at_the_same_time_do_not_mix(kd):
+    """There is one team at a time: whoever finds the helpers busy works alone."""
+    kernel = kd.function("com")
+    batches = [kd.random(ROWS, seed=seed) for seed in range(6)]
+    expected = [kernel(batch, threads=1) for batch in batches]
+
+    def work(number):
+        for _ in range(50):
+            np.testing.assert_allclose(
+                kernel(batches[number], threads=3), expected[number], atol=1e-13
+            )
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
+
+
+def test_helpers_that_sleep_come_again(kd, q):
+    kernel = kd.function("com")
+    expected = kernel(q, threads=1)
+    for pause in (0.0, 1e-5, 1e-4, 1e-3, 0.02):
+        for _ in range(10):
+            time.sleep(pause)
+            np.testing.assert_allclose(kernel(q, threads=4), expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("row", [0, 1, ROWS // 2, ROWS - 1])
+def test_rows_that_are_not_good_are_found_wherever_they_are(kd, q, row):
+    kernel = kd.function("com")
+    expected = kernel(q, threads=1)
+    off = q.copy()
+    off[row, kd.layout.base_wxyz] *= 1 + 1e-8
+    np.testing.assert_allclose(kernel(off, threads=4), expected, atol=1e-13)
+    off[row, kd.layout.base_wxyz] *= 2.0
+    out = np.full((ROWS, 3), np.pi)
+    with pytest.raises(ValueRangeError, match=rf"norm 2, not 1 \(row {row}\)"):
+        kernel(off, out=out, threads=4)
+    assert (out == np.pi).all()
+    np.testing.assert_allclose(kernel(q, threads=4), expected, atol=1e-13)
+
+
+@needs_fork
+def test_a_forked_child_has_helpers_of_its_own(kd, q):
+    kernel = kd.function("com")
+    expected = kernel(q, threads=4)
+    stop = threading.Event()
+
+    def keep_busy():
+        while not stop.is_set():
+            kernel(q, threads=4)
+
+    def check():
+        np.testing.assert_allclose(kernel(q, threads=4), expected, atol=1e-13)
+
+    busy = threading.Thread(target=keep_busy)
+    busy.start()
+    try:
+        context = multiprocessing.get_context("fork")
+        for _ in range(10):
+            child = context.Process(target=check)
+            child.start()
+            child.join(60)
+            assert child.exitcode == 0
+    finally:
+        stop.set()
+        busy.join()
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals")
+def test_signals_are_for_the_threads_of_the_program():
+    done = output_of(
+        """
+        import signal, os
+        kd = floater()
+        kd.warmup("com")
+        q = kd.random(5000, seed=0)
+        kd.function("com")(q, threads=4)
+        seen = []
+        signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
+        for _ in range(50):
+            os.kill(os.getpid(), signal.SIGUSR1)
+            kd.function("com")(q, threads=4)
+        print("done" if seen else "lost")
+        """
+    )
+    assert done == "done"

@@ -1,0 +1,335 @@
+"""Machine code on disk: found again, never trusted blindly, never mixed up."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.support.kernels import (
+    BODY,
+    finish,
+    floater,
+    hinge,
+    output_of,
+    start_python,
+    wait_for_background,
+)
+
+import linkwork as lw
+from linkwork.kernel import kernel
+from linkwork.machine import cache
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="files have no such owners there")
+only_for_root = pytest.mark.skipif(
+    not hasattr(os, "getuid") or os.getuid() != 0, reason="only root gives files away"
+)
+
+COUNTED = """
+import linkwork.kernel.kernel as module
+compiled, counts = module.compiled, []
+module.compiled = lambda ir, *level: (counts.append(1), compiled(ir, *level))[1]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A cache of this test's own; what others left to be compiled goes elsewhere."""
+    wait_for_background()
+    path = tmp_path / "code"
+    monkeypatch.setenv("LINKWORK_CACHE", str(path))
+    return path
+
+
+@pytest.fixture
+def compile_count(monkeypatch):
+    """Counts how often something is compiled."""
+    counts: list[str] = []
+    compiled = kernel.compiled
+
+    def counted(ir: str, *level: int) -> bytes:
+        counts.append(ir)
+        return compiled(ir, *level)
+
+    monkeypatch.setattr(kernel, "compiled", counted)
+    return counts
+
+
+def ready(*, name: str = "com", **options: object) -> np.ndarray:
+    """Have fast code of a quantity, from wherever, and use it."""
+    kd = floater(**options)
+    kd.warmup(name)
+    return kd.function(name)(kd.random(6, seed=0))
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.o"))
+
+
+def test_code_is_kept_and_found_again(folder, compile_count):
+    expected = ready()
+    assert len(compile_count) == 2  # for one row, and for several
+    assert len(files(folder)) == 2
+    compile_count.clear()
+    np.testing.assert_array_equal(ready(), expected)
+    kd = floater()
+    np.testing.assert_array_equal(kd.com(kd.random(6, seed=0)), expected)
+    assert not compile_count
+
+
+def test_code_made_beside_the_calls_is_kept_as_well(folder):
+    kd = floater()
+    found = kd.com(kd.random(6, seed=0))
+    kd.warmup()
+    assert len(files(folder)) == 2
+    np.testing.assert_allclose(ready(), found, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", ["0", "12345", "random"])
+def test_another_process_starts_from_the_cache(folder, seed):
+    ready()
+    before = {path: path.stat().st_mtime_ns for path in files(folder)}
+    count = output_of(
+        COUNTED
+        + "kd = floater()\nkd.warmup('com')\nassert kd.com(kd.neutral()).shape == (3,)\n"
+        + "print(len(counts))",
+        cache=folder,
+        PYTHONHASHSEED=seed,
+    )
+    assert count == "0"
+    assert {path: path.stat().st_mtime_ns for path in files(folder)} == before
+
+
+@posix
+def test_folder_and_files_belong_to_the_user_alone(folder):
+    ready()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files(folder)} == {0o600}
+
+
+def damage_truncated(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def damage_cut_in_the_head(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:30])
+
+
+def damage_empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def damage_bit(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+
+
+def damage_digest(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[20] ^= 1
+    path.write_bytes(data)
+
+
+def damage_magic(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b"linkwork object", b"elsework object"))
+
+
+def damage_random(path: Path) -> None:
+    path.write_bytes(np.random.default_rng(0).bytes(path.stat().st_size))
+
+
+def damage_longer(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"more")
+
+
+def damage_folder_instead(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def damage_dangling(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.with_name("nowhere"))
+
+
+DAMAGES = {
+    name.removeprefix("damage_"): function
+    for name, function in list(globals().items())
+    if name.startswith("damage_")
+}
+
+
+@pytest.mark.parametrize("which", [0, 1, None])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_made_again(folder, compile_count, damage, which):
+    expected = ready()
+    compile_count.clear()
+    for path in files(folder) if which is None else [files(folder)[which]]:
+        DAMAGES[damage](path)
+    np.testing.assert_array_equal(ready(), expected)
+    assert compile_count
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_file_that_others_may_write_is_not_trusted(folder, compile_count, mode):
+    expected = ready()
+    for path in files(folder):
+        path.chmod(mode)
+    compile_count.clear()
+    np.testing.assert_array_equal(ready(), expected)
+    assert len(compile_count) == 2
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o770, 0o777, 0o1777])
+def test_a_folder_that_others_may_write_to_is_not_trusted(folder, compile_count, mode):
+    expected = ready()
+    folder.chmod(mode)
+    compile_count.clear()
+    np.testing.assert_array_equal(ready(), expected)
+    assert len(compile_count) == 2
+
+
+@only_for_root
+@pytest.mark.parametrize("what", ["files", "folder"])
+def test_what_belongs_to_another_user_is_not_trusted(folder, compile_count, what):
+    expected = ready()
+    for path in files(folder) if what == "files" else [folder]:
+        os.chown(path, 12345, 12345)
+    compile_count.clear()
+    np.testing.assert_array_equal(ready(), expected)
+    assert len(compile_count) == 2
+
+
+@posix
+def test_a_pipe_in_place_of_a_file_does_not_hang(folder):
+    ready()
+    for path in files(folder):
+        path.unlink()
+        os.mkfifo(path, 0o600)
+    code = "kd = floater()\nkd.warmup('com')\nprint(kd.com(kd.neutral()).shape)"
+    assert output_of(code, cache=folder) == "(3,)"
+
+
+@pytest.mark.parametrize("place", ["tempfile.mkstemp", "os.fdopen", "pathlib.Path.replace"])
+def test_a_disk_that_takes_nothing_is_no_trouble(folder, compile_count, monkeypatch, place):
+    """Read-only, full, over the quota, or a folder that may not be written to."""
+    expected = ready()
+    shutil.rmtree(folder)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "read-only file system")
+
+    compile_count.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(place, refuse)
+        np.testing.assert_array_equal(ready(), expected)
+    assert len(compile_count) == 2
+    assert not files(folder)
+    assert not list(folder.glob(".new-*"))
+
+
+@posix
+def test_what_another_user_planted_is_not_trusted(folder, compile_count, monkeypatch):
+    expected = ready()
+    monkeypatch.setattr(os, "getuid", lambda: os.geteuid() + 1)
+    compile_count.clear()
+    np.testing.assert_array_equal(ready(), expected)
+    assert len(compile_count) == 2
+
+
+def test_a_folder_that_is_a_file_is_no_trouble(tmp_path, monkeypatch, compile_count):
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    for name in ("file", "file/below"):
+        monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path / name))
+        assert ready().shape == (6, 3)
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_folder_that_cannot_be_is_no_trouble(monkeypatch):
+    for name in ("/proc/nowhere/code", "x" * 5000, "/dev/null"):
+        monkeypatch.setenv("LINKWORK_CACHE", name)
+        assert ready().shape == (6, 3)
+
+
+@pytest.mark.parametrize("off", ["off", "OFF", "0", "no", "none"])
+def test_off_keeps_nothing(tmp_path, monkeypatch, compile_count, off):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LINKWORK_CACHE", off)
+    assert cache.cache_folder() is None
+    ready()
+    ready()
+    assert len(compile_count) == 4
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_a_word_code_is_kept_with_the_caches_of_the_user(monkeypatch):
+    monkeypatch.delenv("LINKWORK_CACHE")
+    found = cache.cache_folder()
+    assert found is not None
+    assert found.is_absolute()
+    assert "linkwork" in found.parts
+
+
+def test_several_processes_may_fill_one_cache_at_once(folder):
+    code = """
+    kd = floater()
+    sys.stdin.readline()
+    q = kd.random(9, seed=0)
+    kd.warmup("mass_matrix", "com")
+    print(repr(float(kd.mass_matrix(q).sum())), repr(float(kd.com(q).sum())))
+    """
+    processes = [start_python(code, cache=folder) for _ in range(4)]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    ends = [finish(process) for process in processes]
+    assert [(returncode, err) for returncode, _, err in ends] == [(0, "")] * 4
+    assert len({out for _, out, _ in ends}) == 1
+    assert len(files(folder)) == 4
+    assert not list(folder.glob(".new-*"))
+
+
+def test_a_file_under_the_name_of_another_is_not_run(folder):
+    """Its content is whole, but it computes something else, from other sizes."""
+    small = lw.KinDyn(hinge(BODY), floating=False)
+    small.warmup("mass_matrix")
+    mine = files(folder)
+    large = floater()
+    large.warmup("mass_matrix")
+    others = [path for path in files(folder) if path not in mine]
+    for own, other in zip(mine, others, strict=True):
+        shutil.copyfile(other, own)
+    code = """
+    from linkwork.robots import load
+    kd = lw.KinDyn(hinge(BODY), floating=False)
+    kd.warmup("mass_matrix")
+    found = kd.mass_matrix(np.array([[0.3], [0.4]]))
+    print(np.round(found, 9).tolist())
+    """
+    expected = np.round(small.mass_matrix(np.array([[0.3], [0.4]])), 9).tolist()
+    assert output_of(code, cache=folder) == str(expected)
+
+
+def test_wrenches_and_gravity_that_are_given_have_code_of_their_own(folder, compile_count):
+    kd = floater()
+    q, nu = kd.random(seed=0), np.zeros(8)
+    plain = kd.inverse_dynamics(q, nu, nu)
+    weightless = kd.inverse_dynamics(q, nu, nu, gravity=(0, 0, 0))
+    pushed = kd.inverse_dynamics(q, nu, nu, wrenches={"tip": np.ones(6)})
+    kd.warmup()
+    again = floater()
+    np.testing.assert_allclose(again.inverse_dynamics(q, nu, nu), plain, atol=1e-12)
+    found = again.inverse_dynamics(q, nu, nu, gravity=(0, 0, 0))
+    np.testing.assert_allclose(found, weightless, atol=1e-12)
+    found = again.inverse_dynamics(q, nu, nu, wrenches={"tip": np.ones(6)})
+    np.testing.assert_allclose(found, pushed, atol=1e-12)
+    assert len({str(np.round(found, 6)) for found in (plain, weightless, pushed)}) == 3

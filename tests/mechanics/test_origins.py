@@ -1,0 +1,71 @@
+"""Origins are moved along axes to where positions have most zeros; nothing else changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.support.models import assert_close
+from tests.support.real_robots import ROBOT_FILES, label, load_quietly
+
+from linkwork import Layout
+from linkwork.mechanics import origins
+from linkwork.mechanics.origins import Site, best_origins
+from linkwork.mechanics.skeleton import skeleton_of
+from linkwork.model.tree import tree_from
+
+X, Y, Z = (tuple(row) for row in np.eye(3))
+AXES = (X, Y, Z)
+
+
+def chain(*links):
+    """Sites of bodies that hang on each other: kind, axis, position."""
+    sites = [Site("", 2, AXES, (0.0, 0.0, 0.0))]
+    sites += [Site(kind, axis, AXES, position) for kind, axis, position in links]
+    return sites, [-1, *range(len(links))]
+
+
+def test_a_leg_has_one_number_for_each_joint():
+    sites, parents = chain(
+        ("revolute", 0, (0.28, 0.12, 0.0)),
+        ("revolute", 1, (0.06, 0.04, 0.0)),
+        ("revolute", 1, (0.0, 0.11, -0.25)),
+    )
+    moves, positions = best_origins(sites, parents)
+    assert_close(positions, [(0, 0, 0), (0, 0.12, 0), (0.34, 0, 0), (0, 0, -0.25)], rtol=1e-15)
+    assert_close(moves, [(0, 0, 0), (-0.28, 0, 0), (0, -0.04, 0), (0, -0.15, 0)], rtol=1e-15)
+
+
+def test_where_nothing_is_gained_origins_stay():
+    sites, parents = chain(("revolute", 2, (0.1, 0.2, 0.0)), ("spherical", 2, (0.3, 0.2, 0.1)))
+    moves, positions = best_origins(sites, parents)
+    assert moves == [(0.0, 0.0, 0.0)] * 3
+    assert positions[1:] == [site.position for site in sites[1:]]
+
+
+def test_a_slider_may_start_anywhere():
+    sites, parents = chain(("prismatic", 0, (0.1, 0.2, 0.3)))
+    assert best_origins(sites, parents)[1][1] == (0.0, 0.0, 0.0)
+
+
+def test_an_axis_that_is_almost_across_moves_no_origin_far_away():
+    tilt = 1e-9
+    columns = ((1.0, 0.0, -tilt), Y, (tilt, 0.0, 1.0))
+    sites, parents = chain(("revolute", 2, (0.1, 0.2, 0.3)))
+    sites[1] = Site("revolute", 2, columns, (0.1, 0.2, 0.3))
+    moves, _ = best_origins(sites, parents)
+    assert np.abs(moves[1]).max() <= 0.6
+
+
+@pytest.mark.parametrize("path", ROBOT_FILES, ids=label)
+def test_real_robots_get_no_more_numbers(path, monkeypatch):
+    model = load_quietly(path)
+
+    def positions():
+        bodies = skeleton_of(tree_from(model), Layout(model)).bodies
+        return [body.mount.position for body in bodies if body.mount]
+
+    after = positions()
+    monkeypatch.setattr(origins, "_targets", lambda *_: [])
+    before = positions()
+    assert np.count_nonzero(after) <= np.count_nonzero(before)
+    assert np.abs(after).max(initial=0.0) <= 2 * np.abs(before).sum()

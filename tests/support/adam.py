@@ -1,0 +1,198 @@
+"""One robot in one state for adam, linkwork in adam's clothes, and iDynTree.
+
+Texts are cleaned so that adam 0.5 can read them: no shapes, every `<origin>` written out, axes of
+unit length to all digits. A massless root on one fixed joint is left out, as iDynTree does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import warnings
+from functools import cache
+
+import numpy as np
+from lxml import etree
+from tests.support.kindyn import NUMPY_FUNCTIONS
+from tests.support.real_robots import ROBOT_FILES, label, load_quietly
+from tests.support.spatial import idyn
+
+import linkwork as lw
+from linkwork.compat import adam as ours
+from linkwork.compat.adam.kernels import PoseFunction
+
+GRAVITY = np.array([0.0, 0.0, -9.80665, 0.0, 0.0, 0.0])
+REPRESENTATIONS = tuple(ours.Representations)
+SHAPES = ("visual", "collision", "material", "transmission", "gazebo")
+
+
+@cache
+def text_of(name: str, joints: tuple[str, ...] | None = None) -> str:
+    """A real robot as a text that everybody reads the same way."""
+    (path,) = (path for path in ROBOT_FILES if label(path) == name)
+    model = load_quietly(path, mimic=False)
+    return clean(lw.dump_urdf(lw.reduced(model, joints) if joints else model))
+
+
+def clean(text: str) -> str:
+    robot = etree.fromstring(text.encode())
+    for element in [e for e in robot.iter() if e.tag in SHAPES]:
+        element.getparent().remove(element)
+    for element in [*robot.iter("inertial"), *robot.iter("joint")]:
+        if element.find("origin") is None:
+            element.insert(0, etree.Element("origin", xyz="0 0 0", rpy="0 0 0"))
+    children = {joint.find("child").get("link") for joint in robot.iter("joint")}
+    (root,) = (link for link in robot.iter("link") if link.get("name") not in children)
+    held = [j for j in robot.iter("joint") if j.find("parent").get("link") == root.get("name")]
+    if root.find("inertial") is None and len(held) == 1 and held[0].get("type") == "fixed":
+        robot.remove(root)
+        robot.remove(held[0])
+    return etree.tostring(robot).decode()
+
+
+class Interpreted(ours.KinDynComputations):
+    """The class under test, its functions run step by step: real robots take long to compile."""
+
+    def _made(self, key, request, wrenches=()):
+        function = PoseFunction(self._kd, request, wrenches)
+        return self._kernels.setdefault(key, interpreted(function))
+
+
+def quietly(make, *arguments, **options):
+    """Make something of a file whose warnings are not the point of the test."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.LinkworkWarning)
+        return make(*arguments, **options)
+
+
+def interpreted(function):
+    program = function.kernel.program
+    ports = program.inputs
+
+    def call(*arguments):
+        arrays = [np.asarray(argument, dtype=float) for argument in arguments]
+        batches = [a.shape[: a.ndim - len(p.shape)] for a, p in zip(arrays, ports, strict=True)]
+        columns = [
+            np.moveaxis(a.reshape((*b, p.size)), -1, 0)
+            for a, b, p in zip(arrays, batches, ports, strict=True)
+        ]
+        with np.errstate(all="ignore"):
+            numbers = program.run(*columns, functions=NUMPY_FUNCTIONS)
+        batch = np.broadcast_shapes(*batches)
+        rows = [np.broadcast_to(number, batch) for number in numbers]
+        (port,) = program.outputs
+        return np.stack(rows, axis=-1).reshape((*batch, *port.shape)) if rows else np.zeros(0)
+
+    return call
+
+
+def adam_kindyn(text, joints=None, **options):
+    """What adam makes of a robot, without what it prints."""
+    import adam.numpy
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        return adam.numpy.KinDynComputations(text, joints, gravity=GRAVITY, **options)
+
+
+class State:
+    """Where a robot is and how it moves: random, far from the origin and fast."""
+
+    def __init__(self, n: int, seed: int = 42, batch: tuple[int, ...] = ()):
+        rng = np.random.default_rng(seed)
+        R, _ = np.linalg.qr(rng.normal(size=(*batch, 3, 3)))
+        R[..., :, 0] *= np.linalg.det(R)[..., None]
+        self.H = np.zeros((*batch, 4, 4))
+        self.H[..., :3, :3], self.H[..., 3, 3] = R, 1.0
+        self.H[..., :3, 3] = rng.uniform(-2.5, 2.5, size=(*batch, 3))
+        self.v = rng.uniform(-2.5, 2.5, size=(*batch, 6))
+        self.s, self.sd, self.tau = rng.uniform(-2.5, 2.5, size=(3, *batch, n))
+        self.rng = rng
+
+    def row(self, *index: int) -> State:
+        """One row of a batch."""
+        found = object.__new__(State)
+        for name in ("H", "v", "s", "sd", "tau"):
+            setattr(found, name, getattr(self, name)[index].copy())
+        return found
+
+    @property
+    def nu(self):
+        return np.concatenate([self.v, self.sd], axis=-1)
+
+    def everything(self, kd, frame, wrenches=None):
+        """Every quantity of adam's interface by its name."""
+        at, moving = (self.H, self.s), (self.H, self.s, self.v, self.sd)
+        return {
+            "forward_kinematics": kd.forward_kinematics(frame, *at),
+            "jacobian": kd.jacobian(frame, *at),
+            "relative_jacobian": kd.relative_jacobian(frame, self.s),
+            "jacobian_dot": kd.jacobian_dot(frame, *moving),
+            "CoM_position": kd.CoM_position(*at),
+            "CoM_jacobian": kd.CoM_jacobian(*at),
+            "mass_matrix": kd.mass_matrix(*at),
+            "centroidal_momentum_matrix": kd.centroidal_momentum_matrix(*at),
+            "bias_force": kd.bias_force(*moving),
+            "coriolis_term": kd.coriolis_term(*moving),
+            "gravity_term": kd.gravity_term(*at),
+            "aba": kd.aba(*moving, self.tau),
+            "aba with wrenches": kd.aba(*moving, self.tau, external_wrenches=wrenches),
+        }
+
+
+class AtIDynTree:
+    """The same robot in the same state in iDynTree."""
+
+    def __init__(self, text, joints, root, state, representation):
+        loader = idyn.ModelLoader()
+        assert loader.loadReducedModelFromString(text, joints)
+        self.kd = idyn.KinDynComputations()
+        assert self.kd.loadRobotModel(loader.model())
+        assert self.kd.setFloatingBase(root)
+        name = ours.Representations(representation).name
+        assert self.kd.setFrameVelocityRepresentation(getattr(idyn, name))
+        self.nv = 6 + len(joints)
+        assert self.kd.setRobotState(state.H, state.s, state.v, state.sd, GRAVITY[:3].copy())
+
+    def matrix(self, method, rows, *arguments):
+        found = idyn.MatrixDynSize(rows, self.nv)
+        assert method(*arguments, found)
+        return found.toNumPy().copy()
+
+    def forces(self, method):
+        found = idyn.FreeFloatingGeneralizedTorques(self.kd.model())
+        assert method(found)
+        parts = found.baseWrench().toNumPy(), found.jointTorques().toNumPy()
+        return np.concatenate([np.ravel(part) for part in parts])
+
+    def everything(self, frame):
+        kd = self.kd
+        bias, gravity = (
+            self.forces(kd.generalizedBiasForces),
+            self.forces(kd.generalizedGravityForces),
+        )
+        return {
+            "forward_kinematics": kd.getWorldTransform(frame)
+            .asHomogeneousTransform()
+            .toNumPy()
+            .copy(),
+            "jacobian": self.jacobian(frame),
+            "CoM_position": np.ravel(kd.getCenterOfMassPosition().toNumPy()).copy(),
+            "CoM_jacobian": self.matrix(kd.getCenterOfMassJacobian, 3),
+            "mass_matrix": self.matrix(kd.getFreeFloatingMassMatrix, self.nv),
+            "centroidal_momentum_matrix": self.matrix(kd.getCentroidalTotalMomentumJacobian, 6),
+            "bias_force": bias,
+            "coriolis_term": bias - gravity,
+            "gravity_term": gravity,
+            "bias_acceleration": np.ravel(kd.getFrameBiasAcc(frame).toNumPy()).copy(),
+        }
+
+    def jacobian(self, frame):
+        return self.matrix(self.kd.getFrameFreeFloatingJacobian, 6, frame)
+
+    def relative_jacobian(self, root, frame):
+        """(6, n) in iDynTree's own convention, which is adam's."""
+        model = self.kd.model()
+        found = idyn.MatrixDynSize(6, self.nv - 6)
+        places = model.getFrameIndex(root), model.getFrameIndex(frame)
+        assert self.kd.getRelativeJacobian(*places, found)
+        return found.toNumPy().copy()

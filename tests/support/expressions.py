@@ -1,0 +1,99 @@
+"""Ways to run a program: exactly, with many digits, with the C library, and as machine code."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+
+import mpmath as mp
+import numpy as np
+
+from linkwork.expr.node import Op
+from linkwork.expr.program import Port, trace
+from linkwork.llvm.emit import emit_llvm
+from linkwork.llvm.lanes import Lanes
+from linkwork.machine.compiler import Code, compiled
+
+UNARY = (Op.NEG, Op.SQRT, Op.SIN, Op.COS, Op.EXP, Op.LOG)
+BINARY = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.ATAN2, Op.LESS, Op.LESS_EQUAL)
+
+ALGEBRA = {
+    Op.ADD: lambda a, b: a + b,
+    Op.SUB: lambda a, b: a - b,
+    Op.MUL: lambda a, b: a * b,
+    Op.DIV: lambda a, b: a / b,
+    Op.NEG: lambda a: -a,
+    Op.LESS: lambda a, b: 1 if a < b else 0,
+    Op.LESS_EQUAL: lambda a, b: 1 if a <= b else 0,
+    Op.SELECT: lambda c, a, b: a if c != 0 else b,
+}
+MPMATH = {
+    **ALGEBRA,
+    Op.SQRT: mp.sqrt,
+    Op.SIN: mp.sin,
+    Op.COS: mp.cos,
+    Op.ATAN2: mp.atan2,
+    Op.EXP: mp.exp,
+    Op.LOG: mp.log,
+}
+LIBM = {
+    **ALGEBRA,
+    Op.SQRT: math.sqrt,
+    Op.SIN: math.sin,
+    Op.COS: math.cos,
+    Op.ATAN2: math.atan2,
+    Op.EXP: math.exp,
+    Op.LOG: math.log,
+}
+
+
+def program_for(function, *shapes):
+    """The program of a function of arrays named a, b, c, ..."""
+    ports = [Port(name, shape) for name, shape in zip("abcdef", shapes, strict=False)]
+    return trace(function, ports, "out")
+
+
+def run_compiled(program, *inputs, width=1, scalar="double", strides=None, large=False, offset=0):
+    """Run machine code on (rows, size) arrays; gives one (rows, size) array for each output."""
+    code = Code(compiled(emit_llvm(program, "f", Lanes(width, scalar))))
+    dtype = np.float64 if scalar == "double" else np.float32
+    arrays = [np.ascontiguousarray(array, dtype=dtype) for array in inputs]
+    rows = max((len(array) for array in arrays), default=width)
+    assert rows % width == 0
+    outputs = [_aligned(rows + 1, port.size, dtype, offset) for port in program.outputs]
+    if strides is None:
+        strides = [0 if len(array) == 1 else array.shape[1] for array in arrays]
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64)(code.address("f"))
+    function(
+        (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays)),
+        (ctypes.c_void_p * len(outputs))(*(array.ctypes.data for array in outputs)),
+        (ctypes.c_int64 * (len(strides) + 1))(*strides, large),
+        rows,
+    )
+    assert all((array[-1] == 77.0).all() for array in outputs), "written past the end"
+    return [array[:-1] for array in outputs]
+
+
+def _aligned(rows, size, dtype, offset):
+    """An array that begins on a cache line, or some numbers after one."""
+    flat = np.full(rows * size + 64, 77.0, dtype)
+    start = -flat.ctypes.data % 64 // flat.itemsize + offset
+    return flat[start : start + rows * size].reshape(rows, size)
+
+
+def mp_derivative(program, inputs, number, step=1e-20):
+    """Derivatives of all results by one number of the flattened inputs, by central differences."""
+    flat = [mp.mpf(float(x)) for array in inputs for x in np.ravel(array)]
+    results = []
+    for sign in (1, -1):
+        moved = list(flat)
+        moved[number] += sign * mp.mpf(step)
+        results.append(program.run(moved, functions=MPMATH))
+    return [(high - low) / (2 * mp.mpf(step)) for high, low in zip(*results, strict=True)]
+
+
+def mp_jacobian(program, inputs, numbers):
+    """(results, numbers) by differences with many digits."""
+    with mp.workdps(60):
+        columns = [mp_derivative(program, inputs, number) for number in numbers]
+    return np.array(columns, dtype=float).T.reshape(len(program.results), len(numbers))

@@ -1,0 +1,250 @@
+"""Code as users of iDynTree write it, run unchanged with iDynTree and with linkwork's names for it.
+
+`everything` is that code. Where iDynTree 15.1 contradicts itself, what follows from its own inverse
+dynamics counts; `consistent` works that out:
+
+    base is a frame          bias forces, external forces, momentum, average velocity, locked
+                             inertia, regressor, bias accelerations and what is centroidal are those
+                             of its link, or half of them are, unlike the mass matrix
+    base was changed         the mass matrix keeps numbers of the last one: a new object each time
+    base is not the default  getCoriolisAndMassMatrices ends the process: not asked
+    base moves               C + C^T is not the derivative of M in the base columns: not compared
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+
+import numpy as np
+from tests.support.kindyn import run_program
+from tests.support.real_robots import ROBOT_FILES, label
+from tests.support.spatial import idyn
+
+import linkwork as lw
+import linkwork.compat.idyntree as compat
+from linkwork.kindyn.core import _request
+from linkwork.kindyn.kernels import spec_of
+
+MODULES = {"iDynTree": idyn, "linkwork": compat}
+REPRESENTATIONS = (0, 1, 2)  # inertial, body, mixed
+
+
+class WithoutCompiling(lw.KinDyn):
+    """A KinDyn that runs its programs on NumPy, so that a test of many robots compiles nothing."""
+
+    def _call(self, what, arguments, out, wrenches=None, gravity=None):
+        spec = spec_of(_request(what), self.model.frame_names)
+        given = wrenches or {}
+        kernel = self._kernel((spec,), tuple(given), with_gravity=gravity is not None)
+        more = () if gravity is None else (gravity,)
+        return run_program(kernel.program, *arguments, *more, *given.values())[0]
+
+
+def path_of(name):
+    return str(next(path for path in ROBOT_FILES if label(path) == name))
+
+
+@cache
+def loader_of(module, name):
+    """The robot of a file, loaded by iDynTree or by linkwork under its names."""
+    loader = MODULES[module].ModelLoader()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.LinkworkWarning)
+        assert loader.loadModelFromFile(path_of(name))
+    return loader
+
+
+def base_of(name, kind):
+    """Name of a base: the default one, a link far from it, or an additional frame."""
+    model = loader_of("iDynTree", name).model()
+    links, frames = model.getNrOfLinks(), model.getNrOfFrames()
+    default = model.getDefaultBaseLink()
+    place = {"default": default, "link": links - 1 - links // 3, "frame": frames - 1}[kind]
+    return model.getFrameName(place)
+
+
+class State:
+    """Where a robot is, how fast it moves and accelerates, and what pushes it: all at random."""
+
+    def __init__(self, name, seed=0, base_velocity=5.0):
+        model = loader_of("iDynTree", name).model()
+        rng = np.random.default_rng(seed)
+        n, links = model.getNrOfDOFs(), model.getNrOfLinks()
+        Q, R = np.linalg.qr(rng.normal(size=(3, 3)))
+        Q *= np.sign(np.diag(R))
+        Q[:, 0] *= np.sign(np.linalg.det(Q))
+        self.H = np.eye(4)
+        self.H[:3, :3], self.H[:3, 3] = Q, 3 * rng.normal(size=3)
+        self.s, self.sd, self.sdd = rng.normal(size=(3, n)) * [[2.0], [8.0], [9.0]]
+        self.v, self.a = rng.normal(size=(2, 6)) * [[base_velocity], [7.0]]
+        self.g = 9 * rng.normal(size=3)
+        self.wrenches = 5 * rng.normal(size=(links, 6))
+        self.frames = sorted({0, links // 2, links - 1, model.getNrOfFrames() - 1})
+
+
+def everything(iDynTree, model, state, base, representation, *, coriolis):
+    """Every quantity of a robot in a state, by name, as arrays."""
+    kd = iDynTree.KinDynComputations()
+    assert kd.loadRobotModel(model)
+    assert kd.setFloatingBase(base)
+    assert kd.setFrameVelocityRepresentation(representation)
+    assert kd.setRobotState(state.H, state.s, state.v, state.sd, state.g)
+    n = kd.getNrOfDegreesOfFreedom()
+    found = {}
+    for frame in state.frames:
+        found |= of_frame(iDynTree, kd, state, frame, n)
+    for frames in zip(state.frames, state.frames[1:] + state.frames[:1], strict=True):
+        found |= of_frames(iDynTree, kd, frames, (state.frames[-1], state.frames[0]))
+    for name in VECTORS:
+        found[name] = getattr(kd, f"get{name}")().toNumPy()
+    for name in ("RobotLockedInertia", "CentroidalRobotLockedInertia"):
+        found[name] = getattr(kd, f"get{name}")().asMatrix().toNumPy()
+    for name, rows in MATRICES.items():
+        matrix = iDynTree.MatrixDynSize(rows or 6 + n, 6 + n)
+        assert getattr(kd, f"get{name}")(matrix)
+        found[name] = matrix.toNumPy()
+    found |= of_forces(iDynTree, kd, state, model)
+    if coriolis:
+        C, M, Mdot = (iDynTree.MatrixDynSize(6 + n, 6 + n) for _ in range(3))
+        assert kd.getCoriolisAndMassMatrices(C, M, Mdot)
+        found |= {"C": C.toNumPy(), "M": M.toNumPy(), "Mdot": Mdot.toNumPy()}
+    return found
+
+
+VECTORS = (
+    "CenterOfMassPosition",
+    "CenterOfMassVelocity",
+    "CenterOfMassBiasAcc",
+    "AverageVelocity",
+    "CentroidalAverageVelocity",
+    "LinearAngularMomentum",
+    "CentroidalTotalMomentum",
+    "BaseTwist",
+)
+MATRICES = {
+    "CenterOfMassJacobian": 3,
+    "AverageVelocityJacobian": 6,
+    "CentroidalAverageVelocityJacobian": 6,
+    "LinearAngularMomentumJacobian": 6,
+    "CentroidalTotalMomentumJacobian": 6,
+    "FreeFloatingMassMatrix": None,
+}
+
+
+def of_frame(iDynTree, kd, state, frame, n):
+    name = kd.getFrameName(frame)
+    assert kd.getFrameIndex(name) == frame
+    J, pattern = iDynTree.MatrixDynSize(6, 6 + n), iDynTree.MatrixDynSize(6, 6 + n)
+    assert kd.getFrameFreeFloatingJacobian(name, J)
+    assert kd.getFrameFreeFloatingJacobianSparsityPattern(frame, pattern)
+    nothing = np.zeros(6), np.zeros(n)
+    return {
+        f"WorldTransform {frame}": kd.getWorldTransform(name).asHomogeneousTransform().toNumPy(),
+        f"WorldTransforms {frame}": kd.getWorldTransformsAsHomogeneous([name])[0].toNumPy(),
+        f"FrameVel {frame}": kd.getFrameVel(frame).toNumPy(),
+        f"FrameAcc {frame}": kd.getFrameAcc(name, state.a, state.sdd).toNumPy(),
+        f"FrameAcc at 0 {frame}": kd.getFrameAcc(frame, *nothing).toNumPy(),
+        f"FrameBiasAcc {frame}": kd.getFrameBiasAcc(name).toNumPy(),
+        f"FrameFreeFloatingJacobian {frame}": J.toNumPy(),
+        f"FrameFreeFloatingJacobianSparsityPattern {frame}": pattern.toNumPy(),
+    }
+
+
+def of_frames(iDynTree, kd, frames, others):
+    reference, frame = frames
+    n = kd.getNrOfDegreesOfFreedom()
+    J, explicit, pattern = (iDynTree.MatrixDynSize(6, n) for _ in range(3))
+    assert kd.getRelativeJacobian(reference, frame, J)
+    assert kd.getRelativeJacobianExplicit(reference, frame, *others, explicit)
+    assert kd.getRelativeJacobianSparsityPattern(reference, frame, pattern)
+    H = kd.getRelativeTransform(reference, frame)
+    mixed = kd.getRelativeTransformExplicit(reference, others[0], frame, others[1])
+    both = f"{reference} {frame}"
+    return {
+        f"RelativeTransform {both}": H.asHomogeneousTransform().toNumPy(),
+        f"RelativeTransform backwards {both}": H.inverse().asHomogeneousTransform().toNumPy(),
+        f"RelativeTransformExplicit {both}": mixed.asHomogeneousTransform().toNumPy(),
+        f"RelativeJacobian {both}": J.toNumPy(),
+        f"RelativeJacobianExplicit {both}": explicit.toNumPy(),
+        f"RelativeJacobianSparsityPattern {both}": pattern.toNumPy(),
+    }
+
+
+def of_forces(iDynTree, kd, state, model):
+    n, links = kd.getNrOfDegreesOfFreedom(), kd.getNrOfLinks()
+    tau = iDynTree.FreeFloatingGeneralizedTorques(model)
+    wrenches, inside = iDynTree.LinkWrenches(model), iDynTree.LinkWrenches(model)
+    nothing = iDynTree.LinkWrenches(model)
+    nothing.zero()
+    for link in range(links):
+        for place, number in enumerate(state.wrenches[link].tolist()):
+            wrenches(link).setVal(place, number)
+
+    def forces(ok):
+        assert ok
+        return np.concatenate([tau.baseWrench().toNumPy(), tau.jointTorques().toNumPy()])
+
+    rest, motion = (np.zeros(6), np.zeros(n)), (state.a, state.sdd)
+    Y, phi = iDynTree.MatrixDynSize(6 + n, 10 * links), iDynTree.VectorDynSize(10 * links)
+    assert kd.inverseDynamicsInertialParametersRegressor(*motion, Y)
+    assert kd.model().getInertialParameters(phi)
+    return {
+        "BiasForces": forces(kd.generalizedBiasForces(tau)),
+        "GravityForces": forces(kd.generalizedGravityForces(tau)),
+        "ExternalForces": forces(kd.generalizedExternalForces(wrenches, tau)),
+        "InverseDynamics at 0": forces(kd.inverseDynamics(*rest, nothing, tau)),
+        "InverseDynamics without wrenches": forces(kd.inverseDynamics(*motion, nothing, tau)),
+        "InverseDynamics": forces(kd.inverseDynamics(*motion, wrenches, tau)),
+        "InverseDynamics again": forces(
+            kd.inverseDynamicsWithInternalJointForceTorques(*motion, wrenches, tau, inside)
+        ),
+        "InternalWrenches": np.array([inside(link).toNumPy() for link in range(links)]),
+        "Regressor": Y.toNumPy(),
+        "InertialParameters": phi.toNumPy(),
+    }
+
+
+def consistent(found, state, representation, mass):
+    """The same quantities where iDynTree contradicts itself, from those in which it does not."""
+    nu = np.concatenate([state.v, state.sd])
+    at_rest, momentum = found["InverseDynamics at 0"], found["LinearAngularMomentumJacobian"]
+    R = state.H[:3, :3] if representation == idyn.BODY_FIXED_REPRESENTATION else np.eye(3)
+    origin = 0 if representation == idyn.INERTIAL_FIXED_REPRESENTATION else state.H[:3, 3]
+    to_com = R.T @ (found["CenterOfMassPosition"] - origin)
+    shift = np.eye(6)  # velocity of the base of one at the centre of mass: v = v_com + to_com x w
+    shift[:3, 3:] = np.cross(to_com, np.eye(3)).T
+    about_com = shift.T @ momentum
+    locked = found["FreeFloatingMassMatrix"][:6, :6]
+    locked_about_com = shift.T @ locked @ shift
+    average = np.linalg.solve(locked_about_com, about_com)
+    fixed = {
+        "BiasForces": at_rest,
+        "ExternalForces": found["InverseDynamics"] - found["InverseDynamics without wrenches"],
+        "LinearAngularMomentum": momentum @ nu,
+        "CentroidalTotalMomentum": about_com @ nu,
+        "CentroidalTotalMomentumJacobian": about_com,
+        "CentroidalAverageVelocity": average @ nu,
+        "CentroidalAverageVelocityJacobian": average,
+        "CentroidalRobotLockedInertia": locked_about_com,
+        "AverageVelocity": found["AverageVelocityJacobian"] @ nu,
+        "RobotLockedInertia": locked,
+        "CenterOfMassBiasAcc": R @ (at_rest - found["GravityForces"])[:3] / mass,
+        "Regressor": found["InverseDynamics without wrenches"],
+    }
+    for name in found:
+        if name.startswith("FrameBiasAcc"):
+            fixed[name] = found[name.replace("BiasAcc", "Acc at 0")]
+    return found | fixed
+
+
+def assert_same(found, expected, rtol=1e-10):
+    """Relative to the largest number of a quantity, or to 1; all that differs is named."""
+    assert found.keys() == expected.keys()
+    worst = {}
+    for name, there in expected.items():
+        assert found[name].shape == there.shape, name
+        scale = max(np.abs(there).max(initial=0.0), 1.0)
+        worst[name] = np.abs(found[name] - there).max(initial=0.0) / scale
+    apart = {name: error for name, error in worst.items() if not error <= rtol}
+    assert not apart, apart

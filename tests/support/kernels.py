@@ -1,0 +1,161 @@
+"""Small robots, and Python processes of their own for what may end one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import numpy as np
+
+from linkwork import Inertia, KinDyn, Model, ModelBuilder, Pose, robots
+from linkwork.machine.background import background
+
+BODY = Inertia(1.5, (0.1, 0.0, 0.02), (0.1, 0.0, 0.0, 0.2, 0.0, 0.15))
+LONGEST = 60.0  # [s] a process that takes longer hangs
+
+PREPARED = """
+import os, sys, time, threading
+import numpy as np
+import linkwork as lw
+from tests.support.kernels import *
+"""
+
+# Threads call a kernel while other code takes over, again and again; what was in use before is
+# dropped.
+TAKE_OVER = """
+from linkwork.machine.compiler import Code, compiled
+sys.setswitchinterval(1e-5)
+kd = floater()
+kernel = kd.function("forward_dynamics")
+inputs = [motion(kd, n, seed=3) for n in ((), 5, 61, 2503)]
+expected = [kernel(*args) for args in inputs]
+stop, wrong = threading.Event(), []
+def work(place):
+    while not stop.is_set():
+        found = kernel(*inputs[place])
+        if not np.allclose(found, expected[place], rtol=1e-9, atol=1e-9):
+            wrong.append(place)
+threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+for thread in threads: thread.start()
+kernel.warmup()
+one = kernel._compile(1, lambda ir: compiled(ir, 1))
+many = kernel._compile(kernel._width, lambda ir: compiled(ir, 1))
+for turn in range(50):
+    kernel._take(Code(one), Code(many) if turn % 2 else None, 1)
+    time.sleep(0.002)
+stop.set()
+for thread in threads: thread.join()
+assert not wrong
+print("done")
+"""
+
+BUSY = """
+kd = lw.KinDyn(lw.robots.load("quadruped"))   # takes a second or more to compile
+q, nu, tau = motion(kd, 5)
+expected = kd.forward_dynamics(q, nu, tau)
+"""
+
+
+def start_python(code: str, *, cache: object = "off", **environment: str) -> subprocess.Popen[str]:
+    """Start a process that runs some code, with warnings as errors."""
+    folders = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    path = os.pathsep.join(folders)
+    setting = {**os.environ, "LINKWORK_CACHE": str(cache), "PYTHONPATH": path, **environment}
+    # Python 3.12 warns of any fork of a process that has threads
+    options = ["-W", "error", "-W", "ignore::DeprecationWarning"]
+    return subprocess.Popen(
+        [sys.executable, *options, "-c", PREPARED + textwrap.dedent(code)],
+        env=setting,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Exit code, output and errors of a process; it ends here."""
+    with process:
+        try:
+            out, err = process.communicate(timeout=LONGEST)
+        except subprocess.TimeoutExpired:
+            end_group(process)  # its children have the pipes too
+            out, err = process.communicate()
+            err += "\nit hangs"
+    return process.returncode, out, err
+
+
+def end_group(process: subprocess.Popen[str]) -> None:
+    """End a process and what it forked."""
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+
+
+def run_python(code: str, *, cache: object = "off", **environment: str) -> tuple[int, str, str]:
+    """Run some code in a process of its own: exit code, output, errors."""
+    return finish(start_python(code, cache=cache, **environment))
+
+
+def output_of(code: str, *, cache: object = "off", **environment: str) -> str:
+    """What some code prints, in a process of its own that must end well and without a word."""
+    returncode, out, err = run_python(code, cache=cache, **environment)
+    assert (returncode, err) == (0, ""), f"exit code {returncode}\n{out}\n{err}"
+    return out.strip()
+
+
+def wait_for_background() -> None:
+    """Wait until all that was left to be compiled is done."""
+    done = threading.Event()
+    background().submit(done.set)
+    assert done.wait(LONGEST)
+
+
+def pendulum(**options: object) -> KinDyn:
+    """One joint; the base is fixed unless said otherwise."""
+    return KinDyn(robots.load("pendulum"), **{"floating": False, **options})
+
+
+def floater(**options: object) -> KinDyn:
+    """A base that floats, two joints: q has 9 numbers, nu 8."""
+    return KinDyn(robots.load("double_pendulum"), **options)
+
+
+def motion(kd: KinDyn, n: object = (), seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Random q, nu, and as many numbers again."""
+    q = kd.random(n, seed=seed)
+    rng = np.random.default_rng(seed)
+    shape = (*q.shape[:-1], kd.nv)
+    return q, rng.normal(size=shape).astype(q.dtype), rng.normal(size=shape).astype(q.dtype)
+
+
+def one_link(name: str = "body") -> Model:
+    """A robot without joints."""
+    builder = ModelBuilder("one link")
+    builder.add_link(name, inertia=BODY)
+    return builder.build()
+
+
+def hinge(inertia: Inertia, *, axis: tuple[float, ...] = (0.0, 0.0, 1.0), **mount: Pose) -> Model:
+    """Two links and a revolute joint named `hinge`; `inertia` is that of the second."""
+    builder = ModelBuilder("hinge")
+    builder.add_link("first", inertia=BODY)
+    builder.add_link("second", inertia=inertia)
+    builder.add_joint("hinge", "revolute", "first", "second", axis=axis, **mount)
+    return builder.build()
+
+
+def with_frames(count: int) -> Model:
+    """A link with many frames: frame0, frame1, ..."""
+    builder = ModelBuilder("frames")
+    builder.add_link("body", inertia=BODY)
+    for number in range(count):
+        builder.add_frame(f"frame{number}", "body", Pose(xyz=(0.1 * number, 0.2, 0.3)))
+    return builder.build()

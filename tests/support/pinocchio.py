@@ -1,0 +1,84 @@
+"""A robot in some state, here and in Pinocchio, and what each of the two says of it."""
+
+from __future__ import annotations
+
+import numpy as np
+from tests.support.kindyn import Interpreted
+from tests.support.models import assert_close, random_q
+from tests.support.spatial import pin
+
+from linkwork.compat.pinocchio import Conventions
+
+
+class Both:
+    """A KinDyn and a Pinocchio model in the same state, moving fast."""
+
+    def __init__(self, kd, pin_model, conventions=None, seed=0, batch=()):
+        rng = np.random.default_rng(seed)
+        self.kd, self.pin_model = kd, pin_model
+        self.maps = conventions or Conventions(kd)
+        self.data = pin_model.createData()
+        self.q = random_q(kd.layout, rng, batch)
+        self.nu, self.nu_dot = rng.normal(size=(2, *batch, kd.nv)) * 4
+        self.q_there = self.maps.q_to_pinocchio(self.q)
+        self.v = self.maps.v_to_pinocchio(self.q, self.nu)
+        self.a = self.maps.a_to_pinocchio(self.q, self.nu, self.nu_dot)
+
+    def here(self):
+        kd = Interpreted(self.kd)
+        M = kd.mass_matrix(self.q)
+        h = kd.bias_force(self.q, self.nu)
+        return M, h, kd.inverse_dynamics(self.q, self.nu, self.nu_dot)
+
+    def there(self):
+        q, v = self.q_there, self.v
+        return self.mass_matrix(), self._rnea(q, v, 0 * v), self._rnea(q, v, self.a)
+
+    def mass_matrix(self):
+        """Of Pinocchio: by columns from RNEA if joints mimic, as its CRBA may then be wrong."""
+        if not len(self.pin_model.mimicking_joints):
+            M = pin.crba(self.pin_model, self.data, self.q_there)
+            return np.triu(M) + np.triu(M, 1).T
+        q, rest = self.q_there, 0 * self.v
+        g = self._rnea(q, rest, rest)
+        return np.array([self._rnea(q, rest, column) - g for column in np.eye(len(rest))]).T
+
+    def _rnea(self, q, v, a):
+        return pin.rnea(self.pin_model, self.data, q, v, a).copy()
+
+    def jacobian(self, frame):
+        index = frame_index(self.pin_model, frame)
+        pin.computeJointJacobians(self.pin_model, self.data, self.q_there)
+        pin.updateFramePlacements(self.pin_model, self.data)
+        reference = getattr(pin.ReferenceFrame, self.maps.reference_frame)
+        return pin.getFrameJacobian(self.pin_model, self.data, index, reference)
+
+    def pose(self, frame):
+        pin.framesForwardKinematics(self.pin_model, self.data, self.q_there)
+        return self.data.oMf[frame_index(self.pin_model, frame)].homogeneous
+
+    def assert_same(self, frames, rtol):
+        """M, h, tau, Jacobians and poses agree, mapped either way."""
+        (M, h, tau), (M_there, h_there, tau_there) = self.here(), self.there()
+        maps, q, q_there = self.maps, self.q, self.q_there
+        assert_close(maps.mass_matrix_from_pinocchio(q_there, M_there), M, rtol)
+        assert_close(maps.mass_matrix_to_pinocchio(q, M), M_there, rtol)
+        force = max(np.abs(h).max(initial=1.0), np.abs(tau).max(initial=1.0))
+        found = maps.bias_from_pinocchio(q_there, self.v, h_there, M_there)
+        assert_close(found, h, rtol, scale=force)
+        assert_close(maps.bias_to_pinocchio(q, self.nu, h, M), h_there, rtol, scale=force)
+        assert_close(maps.tau_from_pinocchio(q_there, tau_there), tau, rtol, scale=force)
+        assert_close(maps.tau_to_pinocchio(q, tau), tau_there, rtol, scale=force)
+        kd = Interpreted(self.kd)
+        for frame in frames:
+            assert_close(self.pose(frame), kd.transform(frame, q), rtol)
+            J, J_there = kd.jacobian(frame, q), self.jacobian(frame)
+            assert_close(maps.jacobian_from_pinocchio(q_there, J_there), J, rtol)
+            assert_close(maps.jacobian_to_pinocchio(q, J), J_there, rtol)
+
+
+def frame_index(pin_model, name):
+    """Of a link or an additional frame; a joint may have the same name."""
+    kinds = ("BODY", "OP_FRAME", "FIXED_JOINT", "JOINT")
+    found = {str(f.type): i for i, f in enumerate(pin_model.frames) if f.name == name}
+    return next(found[kind] for kind in kinds if kind in found)
