@@ -15,6 +15,7 @@ from tests.support.skeletons import (
     Case,
     every_representation,
     floating_or_not,
+    frame_poses,
     random_case,
     real_case,
     robot_file,
@@ -22,7 +23,10 @@ from tests.support.skeletons import (
 from tests.support.spatial import pin
 
 import linkwork as lw
-from linkwork.algorithms import centroidal, dynamics, frames, kinematics
+from linkwork.algorithms import com as com_of
+from linkwork.algorithms import dynamics, frames
+from linkwork.algorithms import energy as energy_of
+from linkwork.algorithms import momentum as momentum_of
 from linkwork.expr.program import NUMPY_FUNCTIONS, Port, trace
 
 GRAVITY = (0.3, -0.2, -9.7)
@@ -37,7 +41,7 @@ def base_pose(case):
 
 def links_in_the_world(case, velocity):
     """Mass, CoM, its velocity, world tensor and angular velocity of each link."""
-    poses = kinematics.frame_poses(case.tree, case.layout, case.q)
+    poses = frame_poses(case.tree, case.layout, case.q)
     for link in case.model.links:
         frame = case.model.frame_index(link.name)
         R, o = poses[frame, :3, :3], poses[frame, :3, 3]
@@ -70,17 +74,17 @@ def test_a_robot_is_the_sum_of_its_links(seed, floating, velocity):
     mass, com, com_dot, angular, energy = summed(case, velocity)
     back = base_pose(case)[0].T if velocity == "body" else np.eye(3)
 
-    assert_close(centroidal.total_mass(case.skeleton), mass, rtol=1e-14)
-    assert_close(case.at(centroidal.com), com, rtol=1e-13)
-    assert_close(case.moving(centroidal.com_velocity, velocity=velocity), com_dot, rtol=1e-13)
+    assert_close(com_of.total_mass(case.skeleton), mass, rtol=1e-14)
+    assert_close(case.at(com_of.com), com, rtol=1e-13)
+    assert_close(case.moving(com_of.com_velocity, velocity=velocity), com_dot, rtol=1e-13)
     assert_close(
-        case.moving(centroidal.centroidal_momentum, velocity=velocity),
+        case.moving(momentum_of.centroidal_momentum, velocity=velocity),
         np.concatenate([back @ com_dot * mass, back @ angular]),
         rtol=1e-13,
     )
-    assert_close(case.moving(centroidal.kinetic_energy, velocity=velocity), energy, rtol=1e-13)
+    assert_close(case.moving(energy_of.kinetic_energy, velocity=velocity), energy, rtol=1e-13)
     assert_close(
-        case.at(centroidal.potential_energy, gravity=GRAVITY), -mass * com @ GRAVITY, rtol=1e-12
+        case.at(energy_of.potential_energy, gravity=GRAVITY), -mass * com @ GRAVITY, rtol=1e-12
     )
 
 
@@ -90,14 +94,14 @@ def test_a_robot_is_the_sum_of_its_links(seed, floating, velocity):
 def test_matrices_take_nu_to_what_they_are_named_for(seed, floating, velocity):
     case = random_case(seed, floating=floating)
 
-    J = case.at(centroidal.com_jacobian, velocity=velocity)
-    A = case.at(centroidal.centroidal_momentum_matrix, velocity=velocity)
+    J = case.at(com_of.com_jacobian, velocity=velocity)
+    A = case.at(momentum_of.centroidal_momentum_matrix, velocity=velocity)
 
-    assert_close(J @ case.nu, case.moving(centroidal.com_velocity, velocity=velocity), 1e-13)
-    momentum = case.moving(centroidal.centroidal_momentum, velocity=velocity)
+    assert_close(J @ case.nu, case.moving(com_of.com_velocity, velocity=velocity), 1e-13)
+    momentum = case.moving(momentum_of.centroidal_momentum, velocity=velocity)
     assert_close(A @ case.nu, momentum, rtol=1e-13)
     back = base_pose(case)[0].T if velocity == "body" else np.eye(3)
-    assert_close(A[:3], centroidal.total_mass(case.skeleton) * back @ J, rtol=1e-13)
+    assert_close(A[:3], com_of.total_mass(case.skeleton) * back @ J, rtol=1e-13)
 
 
 @pytest.mark.parametrize("kind", MOVING_KINDS)
@@ -109,10 +113,10 @@ def test_matrices_of_chains_of_one_kind_give_sums_over_links(kind, floating, vel
     mass, com, com_dot, angular, _ = summed(case, velocity)
     back = base_pose(case)[0].T if velocity == "body" else np.eye(3)
 
-    J = case.at(centroidal.com_jacobian, velocity=velocity)
-    A = case.at(centroidal.centroidal_momentum_matrix, velocity=velocity)
+    J = case.at(com_of.com_jacobian, velocity=velocity)
+    A = case.at(momentum_of.centroidal_momentum_matrix, velocity=velocity)
 
-    assert_close(case.at(centroidal.com), com, rtol=1e-13)
+    assert_close(case.at(com_of.com), com, rtol=1e-13)
     assert_close(J @ case.nu, com_dot, rtol=1e-13)
     expected = np.concatenate([back @ com_dot * mass, back @ angular])
     assert_close(A @ case.nu, expected, rtol=1e-13)
@@ -125,9 +129,9 @@ def test_com_velocity_is_the_derivative_of_the_com(seed, floating, velocity):
     case = random_case(seed, floating=floating)
     q = case.q + 1j * STEP * rate_of_q(case.layout, case.q, case.nu, velocity)
 
-    expected = np.array(centroidal.com(case.skeleton, list(q)), dtype=complex).imag / STEP
+    expected = np.array(com_of.com(case.skeleton, list(q)), dtype=complex).imag / STEP
 
-    assert_close(case.moving(centroidal.com_velocity, velocity=velocity), expected, rtol=1e-13)
+    assert_close(case.moving(com_of.com_velocity, velocity=velocity), expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -137,11 +141,11 @@ def test_kinetic_energy_and_momentum_are_those_of_the_mass_matrix(seed, floating
     case = random_case(seed, floating=floating)
     M = case.at(dynamics.mass_matrix, velocity=velocity)
 
-    energy = case.moving(centroidal.kinetic_energy, velocity=velocity)
+    energy = case.moving(energy_of.kinetic_energy, velocity=velocity)
 
     assert_close(energy, case.nu @ M @ case.nu / 2, rtol=1e-12)
     if floating:
-        momentum = case.moving(centroidal.momentum, velocity=velocity)
+        momentum = case.moving(momentum_of.momentum, velocity=velocity)
         assert_close(momentum, (M @ case.nu)[:6], rtol=1e-12)
 
 
@@ -150,14 +154,14 @@ def test_kinetic_energy_and_momentum_are_those_of_the_mass_matrix(seed, floating
 def test_momentum_changes_its_numbers_as_a_wrench_does(seed, floating):
     case = random_case(seed, floating=floating)
     in_body = case.nu.copy()
-    momentum = case.moving(centroidal.momentum, velocity="body")
+    momentum = case.moving(momentum_of.momentum, velocity="body")
     for velocity in ("mixed", "inertial"):
         X = base_X(case.q, velocity) if floating else np.eye(6)
         if floating:
             case.nu = in_body.copy()
             case.nu[:6] = np.linalg.solve(X, in_body[:6])
 
-        found = case.moving(centroidal.momentum, velocity=velocity)
+        found = case.moving(momentum_of.momentum, velocity=velocity)
 
         assert_close(found, X.T @ momentum, rtol=1e-12)
 
@@ -169,12 +173,12 @@ def test_momentum_about_the_base_and_about_the_com_are_one(seed, floating, veloc
     case = random_case(seed, floating=floating)
     R, o = base_pose(case)
     point = o if velocity != "inertial" else np.zeros(3)
-    arm = case.at(centroidal.com) - point
+    arm = case.at(com_of.com) - point
     if velocity == "body":
         arm = R.T @ arm
 
-    about_com = case.moving(centroidal.centroidal_momentum, velocity=velocity)
-    about_point = case.moving(centroidal.momentum, velocity=velocity)
+    about_com = case.moving(momentum_of.centroidal_momentum, velocity=velocity)
+    about_point = case.moving(momentum_of.momentum, velocity=velocity)
 
     moved = about_com[3:] + np.cross(arm, about_com[:3])
     assert_close(about_point, np.concatenate([about_com[:3], moved]), rtol=1e-12)
@@ -185,7 +189,7 @@ def test_momentum_about_the_base_and_about_the_com_are_one(seed, floating, veloc
 def test_power_of_gravity_is_what_potential_energy_loses(floating, velocity, rng):
     case = random_case(5, floating=floating)
     q = case.q + 1j * STEP * rate_of_q(case.layout, case.q, case.nu, velocity)
-    energy = centroidal.potential_energy(case.skeleton, list(q), gravity=GRAVITY)
+    energy = energy_of.potential_energy(case.skeleton, list(q), gravity=GRAVITY)
     options = {"gravity": GRAVITY, "velocity": velocity}
 
     force = dynamics.inverse_dynamics(case.skeleton, list(case.q), None, None, **options)
@@ -201,15 +205,15 @@ def test_batches_and_traced_programs_give_what_single_calls_give(floating, veloc
 
     def function(q, nu):
         q, nu = tuple(q), tuple(nu)
-        J = centroidal.com_jacobian(skeleton, q, velocity=velocity)
-        A = centroidal.centroidal_momentum_matrix(skeleton, q, velocity=velocity)
+        J = com_of.com_jacobian(skeleton, q, velocity=velocity)
+        A = momentum_of.centroidal_momentum_matrix(skeleton, q, velocity=velocity)
         return [
-            *centroidal.com(skeleton, q),
-            *centroidal.com_velocity(skeleton, q, nu, velocity=velocity),
-            *centroidal.momentum(skeleton, q, nu, velocity=velocity),
-            *centroidal.centroidal_momentum(skeleton, q, nu, velocity=velocity),
-            centroidal.kinetic_energy(skeleton, q, nu, velocity=velocity),
-            centroidal.potential_energy(skeleton, q, gravity=GRAVITY),
+            *com_of.com(skeleton, q),
+            *com_of.com_velocity(skeleton, q, nu, velocity=velocity),
+            *momentum_of.momentum(skeleton, q, nu, velocity=velocity),
+            *momentum_of.centroidal_momentum(skeleton, q, nu, velocity=velocity),
+            energy_of.kinetic_energy(skeleton, q, nu, velocity=velocity),
+            energy_of.potential_energy(skeleton, q, gravity=GRAVITY),
             *(x for row in J + A for x in row),
         ]
 
@@ -234,16 +238,16 @@ def test_a_robot_without_mass_has_no_com_but_has_energies():
     builder.add_joint("hinge", "revolute", "base", "tip")
     case = Case(builder.build(), np.random.default_rng(0), floating=True)
 
-    for function in (centroidal.com_jacobian, centroidal.centroidal_momentum_matrix):
+    for function in (com_of.com_jacobian, momentum_of.centroidal_momentum_matrix):
         with pytest.raises(lw.ModelError) as caught:
             case.at(function, velocity="mixed")
         assert str(caught.value) == "the robot: has no mass, and so no centre of mass"
     with pytest.raises(lw.ModelError):
-        case.at(centroidal.com)
+        case.at(com_of.com)
 
-    assert case.at(centroidal.potential_energy, gravity=GRAVITY) == 0.0
-    assert case.moving(centroidal.kinetic_energy, velocity="mixed") == 0.0
-    assert not case.moving(centroidal.momentum, velocity="inertial").any()
+    assert case.at(energy_of.potential_energy, gravity=GRAVITY) == 0.0
+    assert case.moving(energy_of.kinetic_energy, velocity="mixed") == 0.0
+    assert not case.moving(momentum_of.momentum, velocity="inertial").any()
 
 
 @pytest.mark.parametrize(("name", "floating"), REAL)
@@ -272,15 +276,15 @@ def test_real_robots_are_as_a_whole_what_pinocchio_says(name, floating, velocity
     turn = np.kron(np.eye(2), back)
     options = {"velocity": velocity}
 
-    A = case.at(centroidal.centroidal_momentum_matrix, **options)
-    assert_close(centroidal.total_mass(case.skeleton), data.mass[0], rtol=1e-13)
-    assert_close(case.at(centroidal.com), data.com[0], rtol=1e-12)
-    assert_close(case.moving(centroidal.com_velocity, **options), data.vcom[0], rtol=1e-12)
-    assert_close(case.at(centroidal.com_jacobian, **options), data.Jcom @ T, rtol=1e-12)
+    A = case.at(momentum_of.centroidal_momentum_matrix, **options)
+    assert_close(com_of.total_mass(case.skeleton), data.mass[0], rtol=1e-13)
+    assert_close(case.at(com_of.com), data.com[0], rtol=1e-12)
+    assert_close(case.moving(com_of.com_velocity, **options), data.vcom[0], rtol=1e-12)
+    assert_close(case.at(com_of.com_jacobian, **options), data.Jcom @ T, rtol=1e-12)
     assert_close(A, turn @ data.Ag @ T, rtol=1e-12)
-    momentum = case.moving(centroidal.centroidal_momentum, **options)
+    momentum = case.moving(momentum_of.centroidal_momentum, **options)
     assert_close(momentum, turn @ data.hg.vector, rtol=1e-12)
     kinetic = pin.computeKineticEnergy(there, data, q_pin, v_pin)
-    assert_close(case.moving(centroidal.kinetic_energy, **options), kinetic, rtol=1e-12)
+    assert_close(case.moving(energy_of.kinetic_energy, **options), kinetic, rtol=1e-12)
     potential = pin.computePotentialEnergy(there, data, q_pin)
-    assert_close(case.at(centroidal.potential_energy, gravity=GRAVITY), potential, rtol=1e-12)
+    assert_close(case.at(energy_of.potential_energy, gravity=GRAVITY), potential, rtol=1e-12)

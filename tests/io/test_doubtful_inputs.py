@@ -10,10 +10,10 @@ import re
 
 import numpy as np
 import pytest
+from tests.support.skeletons import frame_poses
 from tests.support.urdf_files import GOOD, before_end, chained, changed, loaded, refused
 
 from linkwork import Layout, Limits, Model, Pose, check, tree_from
-from linkwork.algorithms.kinematics import frame_poses
 
 AXIS = '<axis xyz="0 1 0"/>'
 HINGE_ORIGIN = '<origin xyz="1 0 0" rpy="0 0 0"/>'

@@ -6,9 +6,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from tests.support.real_robots import FILES, ROBOT_FILES, WITHOUT_LINKS, label, load_quietly
+from tests.support.skeletons import frame_poses
 
 import linkwork as lw
-from linkwork.algorithms.kinematics import frame_poses
 from linkwork.io.load import read
 from linkwork.model.check import unphysical_links
 from linkwork.model.geometry import Mesh
@@ -48,7 +48,7 @@ def test_mass_and_link_poses_are_those_of_pinocchio(path):
 
 def from_pinocchio(peer, layout, peer_q):
     """q of linkwork: quaternion wxyz, joints by name, one angle for a continuous joint."""
-    q = layout.rest()
+    q = layout.neutral()
     q[:3], q[3], q[4:7] = peer_q[:3], peer_q[6], peer_q[3:6]
     for name, where in layout.q.items():
         joint = peer.joints[peer.getJointId(name)]

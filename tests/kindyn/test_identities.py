@@ -24,7 +24,7 @@ from tests.support.models import MOVING_KINDS, assert_close
 from linkwork.mechanics.base import REPRESENTATIONS
 from linkwork.model.kinds import KINDS
 
-SEEDS = (1, 2, 3)
+SEEDS = (10, 15, 24)
 STATES = [
     pytest.param(floating, velocity, id=f"{'floating' if floating else 'fixed'}-{velocity}")
     for floating in (True, False)
@@ -66,7 +66,7 @@ def test_the_robots_of_these_tests_have_everything_that_can_go_wrong():
     assert kinds == set(KINDS)
     assert len(followers) >= 4
     assert len(chained) >= 1
-    assert set(backwards) >= {"revolute", "prismatic", "planar", "spherical", "floating", "helical"}
+    assert set(backwards) == set(MOVING_KINDS)
     assert bases == {True, False}
     assert any(not case.kd.layout.followers for case in cases)
 

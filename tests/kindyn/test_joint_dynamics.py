@@ -45,7 +45,7 @@ class Driven:
         for joint in self.model.joints:
             follower = self.kd.layout.followers.get(joint.name)
             k = follower.multiplier if follower else 1.0
-            if joint.motion.nv:
+            if joint.motion_kind.nv:
                 at = self.kd.layout.nu[follower.leader if follower else joint.name]
                 found[at] += abs(k) ** power * getattr(joint, what)
         return found

@@ -18,17 +18,17 @@ AXES = (X, Y, Z)
 
 
 def chain(*links):
-    """Sites of bodies that hang on each other: kind, axis, position."""
-    sites = [Site("", 2, AXES, (0.0, 0.0, 0.0))]
-    sites += [Site(kind, axis, AXES, position) for kind, axis, position in links]
+    """Sites of bodies that hang on each other: rotation, axis, position."""
+    sites = [Site("free", 2, AXES, (0.0, 0.0, 0.0))]
+    sites += [Site(rotation, axis, AXES, position) for rotation, axis, position in links]
     return sites, [-1, *range(len(links))]
 
 
 def test_a_leg_has_one_number_for_each_joint():
     sites, parents = chain(
-        ("revolute", 0, (0.28, 0.12, 0.0)),
-        ("revolute", 1, (0.06, 0.04, 0.0)),
-        ("revolute", 1, (0.0, 0.11, -0.25)),
+        ("about_axis", 0, (0.28, 0.12, 0.0)),
+        ("about_axis", 1, (0.06, 0.04, 0.0)),
+        ("about_axis", 1, (0.0, 0.11, -0.25)),
     )
     moves, positions = best_origins(sites, parents)
     assert_close(positions, [(0, 0, 0), (0, 0.12, 0), (0.34, 0, 0), (0, 0, -0.25)], rtol=1e-15)
@@ -36,22 +36,22 @@ def test_a_leg_has_one_number_for_each_joint():
 
 
 def test_where_nothing_is_gained_origins_stay():
-    sites, parents = chain(("revolute", 2, (0.1, 0.2, 0.0)), ("spherical", 2, (0.3, 0.2, 0.1)))
+    sites, parents = chain(("about_axis", 2, (0.1, 0.2, 0.0)), ("free", 2, (0.3, 0.2, 0.1)))
     moves, positions = best_origins(sites, parents)
     assert moves == [(0.0, 0.0, 0.0)] * 3
     assert positions[1:] == [site.position for site in sites[1:]]
 
 
 def test_a_slider_may_start_anywhere():
-    sites, parents = chain(("prismatic", 0, (0.1, 0.2, 0.3)))
+    sites, parents = chain(("none", 0, (0.1, 0.2, 0.3)))
     assert best_origins(sites, parents)[1][1] == (0.0, 0.0, 0.0)
 
 
 def test_an_axis_that_is_almost_across_moves_no_origin_far_away():
     tilt = 1e-9
     columns = ((1.0, 0.0, -tilt), Y, (tilt, 0.0, 1.0))
-    sites, parents = chain(("revolute", 2, (0.1, 0.2, 0.3)))
-    sites[1] = Site("revolute", 2, columns, (0.1, 0.2, 0.3))
+    sites, parents = chain(("about_axis", 2, (0.1, 0.2, 0.3)))
+    sites[1] = Site("about_axis", 2, columns, (0.1, 0.2, 0.3))
     moves, _ = best_origins(sites, parents)
     assert np.abs(moves[1]).max() <= 0.6
 
@@ -62,7 +62,7 @@ def test_real_robots_get_no_more_numbers(path, monkeypatch):
 
     def positions():
         bodies = skeleton_of(tree_from(model), Layout(model)).bodies
-        return [body.mount.position for body in bodies if body.mount]
+        return [body.mount.p for body in bodies if body.mount]
 
     after = positions()
     monkeypatch.setattr(origins, "_targets", lambda *_: [])

@@ -14,6 +14,7 @@ from tests.support.models import (
     random_pose,
     random_q,
 )
+from tests.support.skeletons import frame_poses
 from tests.support.spatial import pin
 
 from linkwork import (
@@ -31,7 +32,6 @@ from linkwork import (
     with_inertia,
     with_payload,
 )
-from linkwork.algorithms.kinematics import frame_poses
 
 SEEDS = range(6)
 PREFIX_HINT = "give the attached robot a prefix, such as prefix='left_'"

@@ -61,7 +61,7 @@ def check_against_pinocchio(joint, theirs, to_q, rng):
     place = pin.SE3(joint.joint_H_second.matrix())
     right = model.addFrame(pin.Frame("right", number, place, pin.FrameType.OP_FRAME))
     data = model.createData()
-    for theta in (np.array(KINDS[joint.kind].rest), *random_theta(joint.kind, rng, (10,))):
+    for theta in (np.array(KINDS[joint.kind].neutral), *random_theta(joint.kind, rng, (10,))):
         q = to_q(theta)
         pin.framesForwardKinematics(model, data, q)
         left_H_right = data.oMf[right]

@@ -7,9 +7,9 @@ import pickle
 import numpy as np
 import pytest
 from tests.support.models import assert_close, random_model
+from tests.support.skeletons import frame_poses
 
 from linkwork import Joint, Layout, Mimic, Model, ModelBuilder, NameNotFoundError, tree_from
-from linkwork.algorithms.kinematics import frame_poses
 
 each_seed = pytest.mark.parametrize("seed", range(8))
 
@@ -43,7 +43,7 @@ def test_slices_partition_q_and_nu(seed, floating):
         joint = model.joint(name)
         assert layout.q[name].stop - layout.q[name].start == joint.nq > 0
         assert layout.nu[name].stop - layout.nu[name].start == joint.nv > 0
-    assert layout.rest().shape == (layout.nq,)
+    assert layout.neutral().shape == (layout.nq,)
 
 
 def test_coordinates_stand_in_the_order_of_the_joints_whatever_the_base(rng):
@@ -58,7 +58,7 @@ def test_rest_puts_both_sides_of_every_joint_together(rng):
     model = random_model(rng, 12, mimic=False)
     layout = Layout(model, floating=False)
     poses = dict(
-        zip(model.frame_names, frame_poses(tree_from(model), layout, layout.rest()), strict=True)
+        zip(model.frame_names, frame_poses(tree_from(model), layout, layout.neutral()), strict=True)
     )
 
     for joint in model.joints:

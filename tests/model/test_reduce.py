@@ -16,6 +16,7 @@ from tests.support.models import (
     random_q,
     random_theta,
 )
+from tests.support.skeletons import frame_poses
 from tests.support.spatial import pin
 
 from linkwork import (
@@ -33,7 +34,6 @@ from linkwork import (
     rerooted,
     tree_from,
 )
-from linkwork.algorithms.kinematics import frame_poses
 from linkwork.model.geometry import Box, Shape
 from linkwork.model.pose import IDENTITY
 
@@ -89,7 +89,7 @@ def random_choice(model, rng):
 def spread(model, kept, positions, base_q, kept_q):
     """The configuration of the whole robot that a reduced one stands for."""
     layout = Layout(model)
-    q = layout.rest()
+    q = layout.neutral()
     q[:7] = base_q
     for name, theta in {**positions, **kept_q}.items():
         q[layout.q[name]] = theta
@@ -126,7 +126,7 @@ def test_lumped_robots_move_and_weigh_the_same(seed):
     q, base = random_q(Layout(model), rng), model.default_base
     q_dot = rng.normal(size=q.size) * np.r_[np.zeros(7), np.ones(q.size - 7)]
     for name in Layout(model).joint_names:  # stay on circles and spheres to first order
-        if model.joint(name).motion.nq > 1:
+        if model.joint(name).motion_kind.nq > 1:
             q_dot[Layout(model).q[name]] = 0.0
 
     found, whole = poses_of(small, q, base), poses_of(model, q, base)

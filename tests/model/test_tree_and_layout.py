@@ -14,10 +14,10 @@ from tests.support.models import (
     random_pose,
     random_q,
 )
+from tests.support.skeletons import frame_poses
 from tests.support.spatial import pin
 
 from linkwork import Layout, ModelBuilder, NameNotFoundError, Pose, tree_from
-from linkwork.algorithms.kinematics import frame_poses
 from linkwork.model.pose import as_pose
 
 SEEDS = range(8)
@@ -235,7 +235,7 @@ def test_inertias_of_the_tree_add_up_to_those_of_the_links(seed):
     model = random_model(rng, 14)
     for base in model.frame_names:
         tree, layout = tree_from(model, base), Layout(model)
-        poses = frame_poses(tree, layout, layout.rest())
+        poses = frame_poses(tree, layout, layout.neutral())
         bodies = {
             body: poses[f] @ np.linalg.inv(tree.body_H_frame[f])
             for f, body in enumerate(tree.frame_bodies)
@@ -293,7 +293,7 @@ def test_a_chain_of_5000_links_is_as_welcome_as_a_short_one(base):
     tree, layout = tree_from(model, base), Layout(model)
     last = model.frame_index("l4999" if base != "l4999" else "l0")
 
-    pose = frame_poses(tree, layout, layout.rest())[last]
+    pose = frame_poses(tree, layout, layout.neutral())[last]
 
     sign = -1 if base == "l4999" else 1
     links = 4999 - int(base[1:]) if sign > 0 else 4999

@@ -87,7 +87,7 @@ class Case:
 
 
 @cache
-def random_case(seed, *, floating=True, velocity="mixed", base="by seed", n_links=9, **options):
+def random_case(seed, *, floating=True, velocity="mixed", base="by seed", n_links=10, **options):
     """A random robot of all kinds of joints; the base is the default, a link or a frame."""
     rng = np.random.default_rng(seed)
     model = random_model(rng, n_links, **options)

@@ -17,7 +17,6 @@ from linkwork.model.kinds import KINDS
 
 ALL_KINDS = tuple(KINDS)
 MOVING_KINDS = tuple(kind for kind in ALL_KINDS if kind != "fixed")
-ONE_COORDINATE = tuple(name for name, kind in KINDS.items() if kind.nq == 1)
 SEVERAL_VELOCITIES = tuple(name for name, kind in KINDS.items() if kind.nv > 1)
 ONE_VELOCITY_AT_MOST = tuple(name for name, kind in KINDS.items() if kind.nv <= 1)
 
@@ -69,7 +68,7 @@ def random_model(
             first,
             second,
             axis=random_axis(rng),
-            pitch=float(rng.uniform(-0.5, 0.5)) if kind == "helical" else 0.0,
+            pitch=float(rng.uniform(-0.5, 0.5)) if KINDS[kind].has_pitch else 0.0,
             first_H_joint=random_pose(rng),
             joint_H_second=random_pose(rng),
             mimic=mimics.get(number),
@@ -103,7 +102,7 @@ def random_theta(
     limits: tuple[float, float] = (-np.inf, np.inf),
 ) -> np.ndarray:
     """(*batch, nq) random positions of one joint."""
-    turn = np.pi if kind in ("revolute", "helical") else 1.0
+    turn = np.pi if kind in ("revolute", "helical", "universal") else 1.0
     lower, upper = limits if np.isfinite(limits).all() else (-turn, turn)
     match kind:
         case "revolute_cos_sin":
@@ -181,7 +180,7 @@ def _shuffled_cycle(rng: np.random.Generator, kinds: Sequence[str], count: int) 
 
 def _random_mimics(rng: np.random.Generator, kinds: Sequence[str]) -> dict[int, Mimic]:
     """Some joints with one coordinate depend on one before them, which may depend on another."""
-    able = [number for number, kind in enumerate(kinds) if kind in ONE_COORDINATE]
+    able = [number for number, kind in enumerate(kinds) if KINDS[kind].nq == 1]
     able = [able[place] for place in rng.permutation(len(able))]
     return {
         number: Mimic(

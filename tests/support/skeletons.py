@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from tests.support.models import random_model, random_q
 from tests.support.real_robots import ROBOT_FILES, label, load_quietly
+from tests.support.spatial import pin
 
 import linkwork as lw
+from linkwork.algorithms import frames
 from linkwork.mechanics.base import REPRESENTATIONS
 from linkwork.mechanics.skeleton import skeleton_of
 
@@ -59,3 +61,82 @@ def robot_file(name):
 def real_case(name, rng, *, floating):
     """A robot of the real ones; joints that mimic others are free."""
     return Case(load_quietly(robot_file(name), mimic=False), rng, floating=floating)
+
+
+def frame_poses(tree, layout, q):
+    """(..., frames, 4, 4) poses of all frames of a robot, computed on columns of a batch."""
+    q = np.asarray(q, dtype=float)
+    names = range(len(tree.model.frame_names))
+    nested = frames.frame_poses(skeleton_of(tree, layout), list(np.moveaxis(q, -1, 0)), names)
+    found = np.empty((*q.shape[:-1], len(names), 4, 4))
+    for frame, row, column in np.ndindex(len(names), 4, 4):
+        found[..., frame, row, column] = nested[frame][row][column]
+    return found
+
+
+def moved_by(joint, theta):  # noqa: PLR0911 - one for each kind
+    """Motion of a joint as an exponential of Pinocchio, or by its quaternion."""
+    axis = np.array(joint.axis)
+    zero = np.zeros(3)
+    match joint.kind:
+        case "revolute":
+            return pin.exp6(np.concatenate([zero, axis * theta[0]]))
+        case "revolute_cos_sin":
+            return pin.exp6(np.concatenate([zero, axis * np.arctan2(theta[1], theta[0])]))
+        case "prismatic":
+            return pin.SE3(np.eye(3), axis * theta[0])
+        case "helical":
+            return pin.exp6(np.concatenate([axis * joint.pitch, axis]) * theta[0])
+        case "universal":
+            largest = int(np.argmax(np.abs(axis)))
+            across = np.cross(axis, np.eye(3)[(largest + 1) % 3])
+            second = np.cross(across / np.linalg.norm(across), axis)
+            return pin.SE3(pin.exp3(axis * theta[0]) @ pin.exp3(second * theta[1]), zero)
+        case "planar":
+            largest = int(np.argmax(np.abs(axis)))
+            across = np.cross(axis, np.eye(3)[(largest + 1) % 3])  # the second direction
+            second = across / np.linalg.norm(across)
+            first = np.cross(second, axis)
+            return pin.SE3(pin.exp3(axis * theta[2]), first * theta[0] + second * theta[1])
+        case "spherical":
+            return pin.SE3(pin.Quaternion(*theta.tolist()), zero)
+        case "floating":
+            return pin.SE3(pin.Quaternion(*theta[3:].tolist()), theta[:3])
+        case "fixed":
+            return pin.SE3.Identity()
+        case _:
+            raise NotImplementedError(joint.kind)
+
+
+def own_theta(model, joint, layout, q):
+    """Position of a joint, by walking up the chain of what it mimics."""
+    if joint.mimic:
+        leader = own_theta(model, model.joint(joint.mimic.joint), layout, q)
+        return joint.mimic.multiplier * leader + joint.mimic.offset
+    return q[layout.q[joint.name]] if joint.motion_kind.nq else q[:0]
+
+
+def walked_poses(model, base, q, floating):
+    """World poses of all frames: recursion over the graph, one joint after another."""
+    layout = lw.Layout(model, floating=floating)
+    world_H_base = pin.SE3.Identity()
+    if floating:
+        world_H_base = pin.SE3(pin.Quaternion(*q[3:7].tolist()), q[:3])
+    start = model.frame(base)
+    found = {start.link: world_H_base * pin.SE3(start.link_H_frame.matrix()).inverse()}
+    joints = list(model.joints)
+    while joints:
+        joint = joints.pop(0)
+        moved = moved_by(joint, own_theta(model, joint, layout, q))
+        first_H_second = pin.SE3(joint.first_H_joint.matrix()) * moved
+        first_H_second = first_H_second * pin.SE3(joint.joint_H_second.matrix())
+        if joint.first in found:
+            found[joint.second] = found[joint.first] * first_H_second
+        elif joint.second in found:
+            found[joint.first] = found[joint.second] * first_H_second.inverse()
+        else:
+            joints.append(joint)
+    frames = [model.frame(name) for name in model.frame_names]
+    return np.array(
+        [(found[f.link] * pin.SE3(f.link_H_frame.matrix())).homogeneous for f in frames]
+    )

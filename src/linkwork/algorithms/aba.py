@@ -19,22 +19,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwork.errors import SingularJointError
-from linkwork.mechanics.blocks import (
-    IDENTITY,
-    PLACE,
+from linkwork.mechanics.inertia import RigidInertia
+from linkwork.mechanics.joint_dynamics import NO_DRIVES, Drives
+from linkwork.mechanics.joints import ZERO_TWIST, JointPose
+from linkwork.mechanics.skeleton import Skeleton
+from linkwork.spatial.blocks import (
+    SYM_INDEX,
     UPPER,
-    ZERO,
     Mat,
     Scalar,
     Sym,
+    Twist,
     Vec,
     add,
     apply,
     apply_t,
-    cross,
     dot,
     full,
+    is_zero,
     mat_add,
+    mat_sub,
     matmul,
     minus,
     neg,
@@ -43,12 +47,11 @@ from linkwork.mechanics.blocks import (
     sub,
     sym_add,
     times,
+    total,
     transpose,
+    twist_add,
     wedge,
 )
-from linkwork.mechanics.joint_dynamics import NO_DRIVES, Drives
-from linkwork.mechanics.joints import JointPose, joint_force
-from linkwork.mechanics.skeleton import Body, Skeleton
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,68 +62,72 @@ class Articulated:
     B: Mat
     D: Sym
 
-    def wrench(self, a: Vec, u: Vec) -> tuple[Vec, Vec]:
+    def wrench(self, a: Vec, u: Vec) -> Twist:
         """Force and moment at an acceleration (a of the origin, u angular)."""
         force = add(apply(full(self.A), a), apply(self.B, u))
         return force, add(apply_t(self.B, a), apply(full(self.D), u))
 
+    def plus(self, other: Articulated) -> Articulated:
+        """Both as one body."""
+        A, D = sym_add(self.A, other.A), sym_add(self.D, other.D)
+        return Articulated(A, mat_add(self.B, other.B), D)
+
 
 @dataclass(frozen=True, slots=True)
-class _Give:
-    """How a joint gives way: U = I S, the inverse of S^T U, and the torques left over for it."""
+class _JointSolution:
+    """A joint solved for its acceleration:  nu_dot = inverse (torque - U^T A_parent).
 
-    U: tuple[tuple[Vec, Vec], ...]
+    With I the articulated inertia of the joint's body: U = I S, and inverse = (S^T U)^-1.
+    """
+
+    U: tuple[Twist, ...]
     inverse: tuple[tuple[Scalar, ...], ...]
-    rest: tuple[Scalar, ...]
+    torque: tuple[Scalar, ...]  # along the joint, less what the bodies beyond take
 
 
 def accelerations(
     skeleton: Skeleton,
     joints: dict[int, JointPose],
     torques: Sequence[Scalar],
-    base_wrench: tuple[Vec, Vec] | None,
+    base_wrench: Twist | None,
     drives: Drives = NO_DRIVES,
-) -> tuple[tuple[Vec, Vec], dict[int, Scalar]]:
+) -> tuple[Twist, dict[int, Scalar]]:
     """Solve M nu_dot = torques.
 
     Args:
         skeleton: the robot; no joint depends on another.
         joints: where its joints are.
-        torques: tau - h by place in nu.
+        torques: tau - h by index in nu.
         base_wrench: force and moment on a floating base, in its axes; None if the base is fixed.
         drives: of the joints; their armatures resist too.
 
     Returns:
         acceleration of the base's origin and its angular acceleration, in the base's axes, and the
-        accelerations of the joints by place in nu.
+        accelerations of the joints by index in nu.
 
     Raises:
         SingularJointError: nothing resists the motion of a joint.
     """
-    inertia = {number: rigid(body) for number, body in enumerate(skeleton.bodies)}
-    push = dict.fromkeys(inertia, (ZERO, ZERO))
-    gives: dict[int, _Give] = {}
+    inertia = {number: rigid(body.inertia) for number, body in enumerate(skeleton.bodies)}
+    push = dict.fromkeys(inertia, ZERO_TWIST)
+    solved: dict[int, _JointSolution] = {}
     for number in reversed(joints):
-        body, pose = skeleton.bodies[number], joints[number]
-        rotors = [drives[place].armature if place in drives else 0.0 for place in body.nu]
-        give = _give(body, pose, inertia[number], push[number], torques, rotors=rotors)
-        gives[number] = give
-        left = _without_joint(inertia[number], pose, give, is_free=not any(rotors))
-        force, moment = push[number]
-        for (F, N), share in zip(give.U, _times(give.inverse, give.rest), strict=True):
-            force, moment = add(force, scale(share, F)), add(moment, scale(share, N))
-        inertia[body.parent] = _sum(inertia[body.parent], _moved(left, pose))
-        force, moment = pose.inward(force, moment)
-        known = push[body.parent]
-        push[body.parent] = add(known[0], force), add(known[1], moment)
-    base = (ZERO, ZERO)
+        parent, pose = skeleton.bodies[number].parent, joints[number]
+        rotors = [drives[k].armature if k in drives else 0.0 for k in pose.mount.nu_indices]
+        joint = _solve_joint(pose, inertia[number], push[number], torques, rotors=rotors)
+        solved[number] = joint
+        left = _without_joint(inertia[number], pose, joint, is_free=not any(rotors))
+        share = _combined(_times(joint.inverse, joint.torque), joint.U, push[number])
+        inertia[parent] = inertia[parent].plus(_moved(left, pose))
+        push[parent] = twist_add(push[parent], pose.inward(*share))
+    base = ZERO_TWIST
     if base_wrench is not None:
         force, moment = sub(base_wrench[0], push[0][0]), sub(base_wrench[1], push[0][1])
         base = _solve_base(inertia[0], force, moment)
-    return base, _outward(skeleton, joints, gives, base)
+    return base, _outward(skeleton, joints, solved, base)
 
 
-def rigid(body: Body) -> Articulated:
+def rigid(body: RigidInertia) -> Articulated:
     """Inertia of a body by itself."""
     m = body.mass
     return Articulated((m, 0.0, 0.0, m, 0.0, m), wedge(neg(body.first_moment)), body.tensor)
@@ -129,56 +136,63 @@ def rigid(body: Body) -> Articulated:
 def _outward(
     skeleton: Skeleton,
     joints: dict[int, JointPose],
-    gives: dict[int, _Give],
-    base: tuple[Vec, Vec],
+    solved: dict[int, _JointSolution],
+    base: Twist,
 ) -> dict[int, Scalar]:
-    found = {0: base}
+    """Accelerations of the joints, by index in nu, from the base's outward."""
+    bodies = {0: base}
     accelerations: dict[int, Scalar] = {}
     for number, pose in joints.items():
-        body, give = skeleton.bodies[number], gives[number]
-        a_parent, u_parent = found[body.parent]
-        a = apply_t(pose.E, add(a_parent, cross(u_parent, pose.p)))
-        u = apply_t(pose.E, u_parent)
+        joint = solved[number]
+        a, u = pose.outward(*bodies[skeleton.bodies[number].parent])
         needed = [
-            minus(rest, plus(dot(F, a), dot(N, u)))
-            for rest, (F, N) in zip(give.rest, give.U, strict=True)
+            minus(torque, plus(dot(F, a), dot(N, u)))
+            for torque, (F, N) in zip(joint.torque, joint.U, strict=True)
         ]
-        for place, value, (lin, ang) in zip(
-            body.nu, _times(give.inverse, needed), pose.columns, strict=True
-        ):
-            accelerations[place] = value
-            a, u = add(a, scale(value, lin)), add(u, scale(value, ang))
-        found[number] = a, u
+        values = _times(joint.inverse, needed)
+        accelerations.update(zip(pose.mount.nu_indices, values, strict=True))
+        bodies[number] = _combined(values, pose.columns, (a, u))
     return accelerations
 
 
-def _give(
-    body: Body,
+def _solve_joint(
     pose: JointPose,
     inertia: Articulated,
-    push: tuple[Vec, Vec],
+    push: Twist,
     torques: Sequence[Scalar],
     *,
     rotors: Sequence[float],
-) -> _Give:
+) -> _JointSolution:
     U = tuple(inertia.wrench(*column) for column in pose.columns)
-    block = [[joint_force(pose, *wrench)[row] for wrench in U] for row in range(len(U))]
+    block = [[pose.force(*wrench)[row] for wrench in U] for row in range(len(U))]
     for k, rotor in enumerate(rotors):
         block[k][k] = plus(block[k][k], rotor)
-    along = joint_force(pose, *push)
-    rest = tuple(minus(torques[place], x) for place, x in zip(body.nu, along, strict=True))
-    assert body.mount is not None
-    facts = _largest_fact([inertia.A, *inertia.B, inertia.D])
-    return _Give(U, _inverse(block, body.mount.joint.name, facts), rest)
+    along = zip(pose.mount.nu_indices, pose.force(*push), strict=True)
+    torque = tuple(minus(torques[k], x) for k, x in along)
+    inverse = _inverse(block, pose.mount.joint.name, _summands(pose, inertia))
+    return _JointSolution(U, inverse, torque)
+
+
+def _summands(pose: JointPose, inertia: Articulated) -> float:
+    """The largest constant product that S^T I S is summed up from, for joints of one column."""
+    (v, w), *_ = pose.columns
+    A, B, D = full(inertia.A), inertia.B, full(inertia.D)
+    products = [
+        times(times(x[i], m[i][j]), y[j])
+        for m, x, y in ((A, v, v), (B, v, w), (D, w, w))
+        for i in range(3)
+        for j in range(3)
+    ]
+    return _largest_constant([products])
 
 
 def _without_joint(
-    inertia: Articulated, pose: JointPose, give: _Give, *, is_free: bool
+    inertia: Articulated, pose: JointPose, joint: _JointSolution, *, is_free: bool
 ) -> Articulated:
     """I - U (S^T U)^-1 U^T. Along a joint without rotor nothing is left, which is made exact."""
-    shares = [_combined(row, give.U) for row in give.inverse]  # (S^T U)^-1 U^T, row by row
+    shares = [_combined(row, joint.U) for row in joint.inverse]  # (S^T U)^-1 U^T, row by row
     lost_A, lost_B, lost_D = _no_entries(6), _no_entries(9), _no_entries(6)
-    for (F, N), (G, K) in zip(give.U, shares, strict=True):
+    for (F, N), (G, K) in zip(joint.U, shares, strict=True):
         for k, (i, j) in enumerate(UPPER):
             lost_A[k] = plus(lost_A[k], times(F[i], G[j]))
             lost_D[k] = plus(lost_D[k], times(N[i], K[j]))
@@ -191,11 +205,11 @@ def _without_joint(
     B = [[minus(inertia.B[i][j], lost_B[3 * i + j]) for j in range(3)] for i in range(3)]
     for axis in gone_ang:
         for other in range(3):
-            D[PLACE[axis][other]] = 0.0
+            D[SYM_INDEX[axis][other]] = 0.0
             B[other][axis] = 0.0
     for axis in gone_lin:
         for other in range(3):
-            A[PLACE[axis][other]] = 0.0
+            A[SYM_INDEX[axis][other]] = 0.0
             B[axis][other] = 0.0
     rows = tuple(tuple(row) for row in B)
     return Articulated(tuple(A), rows, tuple(D))  # pyright: ignore[reportArgumentType]
@@ -203,33 +217,31 @@ def _without_joint(
 
 def _axes_gone(pose: JointPose) -> tuple[list[int], list[int]]:
     """Coordinate axes along which, and about which, the joint moves freely by itself."""
-    units = [tuple(abs(x) if isinstance(x, float) else x for x in row) for row in IDENTITY]
-
-    def axis_of(vector: Vec) -> int | None:
-        plain = tuple(abs(x) if isinstance(x, float) else None for x in vector)
-        return units.index(plain) if plain in units else None
-
-    linear = [axis_of(lin) for lin, ang in pose.columns if _is_zero(ang)]
-    angular = [axis_of(ang) for lin, ang in pose.columns if _is_zero(lin)]
+    linear = [_constant_axis(v) for v, w in pose.columns if is_zero(w)]
+    angular = [_constant_axis(w) for v, w in pose.columns if is_zero(v)]
     return [k for k in linear if k is not None], [k for k in angular if k is not None]
 
 
-def _is_zero(vector: Vec) -> bool:
-    return all(isinstance(x, float) and x == 0.0 for x in vector)
+def _constant_axis(vector: Vec) -> int | None:
+    """0, 1 or 2 for a constant vector along that coordinate axis."""
+    if not all(isinstance(x, float) for x in vector):
+        return None
+    along = [k for k, x in enumerate(vector) if x]
+    return along[0] if len(along) == 1 else None
 
 
 def _moved(inertia: Articulated, pose: JointPose) -> Articulated:
-    """The same inertia seen from the parent: turned by E, then shifted by p."""
-    A, B, D = pose.turned_sym(inertia.A), pose.turned(inertia.B), pose.turned_sym(inertia.D)
+    """The same inertia seen from the parent: rotated by R, then shifted by p."""
+    A, B, D = pose.rotated_sym(inertia.A), pose.rotated(inertia.B), pose.rotated_sym(inertia.D)
     P = wedge(pose.p)
-    B_shifted = _mat_sub(B, matmul(full(A), P))
+    B_shifted = mat_sub(B, matmul(full(A), P))
     # D - B^T [p] + [p] (B - A [p]), which is symmetric: the upper triangle will do
     left, right = matmul(transpose(B), P), matmul(P, B_shifted)
     shift = [plus(minus(0.0, left[i][j]), right[i][j]) for i, j in UPPER]
     return Articulated(A, B_shifted, sym_add(D, tuple(shift)))  # pyright: ignore[reportArgumentType]
 
 
-def _solve_base(inertia: Articulated, force: Vec, moment: Vec) -> tuple[Vec, Vec]:
+def _solve_base(inertia: Articulated, force: Vec, moment: Vec) -> Twist:
     """Acceleration of a free body under a wrench: the 6 x 6 system, by L D L^T."""
     A, B, D = full(inertia.A), inertia.B, full(inertia.D)
     top = [[*A[i], *B[i]] for i in range(3)]
@@ -241,7 +253,7 @@ def _solve_base(inertia: Articulated, force: Vec, moment: Vec) -> tuple[Vec, Vec
 def solve_symmetric(
     matrix: Sequence[Sequence[Scalar]], right: Sequence[Scalar], owners: Sequence[str]
 ) -> list[Scalar]:
-    """Solve a symmetric positive definite system by L D L^T, unrolled; facts of 0 are free."""
+    """Solve a symmetric positive definite system by L D L^T, unrolled; zeros are left out."""
     n = len(right)
     L: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
     pivots: list[Scalar] = []
@@ -252,7 +264,7 @@ def solve_symmetric(
         for k in range(j):
             pivot = minus(pivot, times(scaled[k], L[j][k]))
         pivots.append(pivot)
-        inverse.append(_reciprocal(pivot, owners[j], _largest_fact(matrix)))
+        inverse.append(_reciprocal(pivot, owners[j], _largest_constant(matrix)))
         for i in range(j + 1, n):
             value = matrix[i][j]
             for k in range(j):
@@ -284,12 +296,11 @@ def _inverse(
     return tuple(tuple(columns[max(i, j)][min(i, j)] for j in range(n)) for i in range(n))
 
 
-SINGULAR = 1e-14  # a pivot this small beside the largest entry is what rounding leaves of 0
+SINGULAR = 1e-14  # a pivot this small beside what it is summed from is what rounding leaves of 0
 
 
-def _largest_fact(matrix: Sequence[Sequence[Scalar]]) -> float:
-    facts = [abs(x) for row in matrix for x in row if isinstance(x, float)]
-    return max(facts, default=0.0)
+def _largest_constant(matrix: Sequence[Sequence[Scalar]]) -> float:
+    return max((abs(x) for row in matrix for x in row if isinstance(x, float)), default=0.0)
 
 
 def _reciprocal(pivot: Scalar, owner: str, scale: float = 0.0) -> Scalar:
@@ -299,29 +310,17 @@ def _reciprocal(pivot: Scalar, owner: str, scale: float = 0.0) -> Scalar:
 
 
 def _times(matrix: Sequence[Sequence[Scalar]], vector: Sequence[Scalar]) -> list[Scalar]:
-    found: list[Scalar] = []
-    for row in matrix:
-        total: Scalar = 0.0
-        for entry, value in zip(row, vector, strict=True):
-            total = plus(total, times(entry, value))
-        found.append(total)
-    return found
+    return [total(*map(times, row, vector)) for row in matrix]
 
 
-def _combined(row: Sequence[Scalar], wrenches: Sequence[tuple[Vec, Vec]]) -> tuple[Vec, Vec]:
-    force, moment = ZERO, ZERO
-    for share, (F, N) in zip(row, wrenches, strict=True):
-        force, moment = add(force, scale(share, F)), add(moment, scale(share, N))
-    return force, moment
+def _combined(
+    weights: Sequence[Scalar], twists: Sequence[Twist], start: Twist = ZERO_TWIST
+) -> Twist:
+    """A twist, or a wrench, plus others, each times a scalar."""
+    for weight, (v, w) in zip(weights, twists, strict=True):
+        start = twist_add(start, (scale(weight, v), scale(weight, w)))
+    return start
 
 
 def _no_entries(count: int) -> list[Scalar]:
     return [0.0] * count
-
-
-def _mat_sub(a: Mat, b: Mat) -> Mat:
-    return (sub(a[0], b[0]), sub(a[1], b[1]), sub(a[2], b[2]))
-
-
-def _sum(a: Articulated, b: Articulated) -> Articulated:
-    return Articulated(sym_add(a.A, b.A), mat_add(a.B, b.B), sym_add(a.D, b.D))

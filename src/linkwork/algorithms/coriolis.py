@@ -7,7 +7,7 @@ A body of mass m, first moment h and second moments P (the tensor is  trace(P) 1
         [0    D ]        D = -[w] P - [h] [v]
 
 which gives the forces B V of its motion, and  B + B^T  is the rate of its inertia. Both are summed
-inward as in the mass matrix. A unit along joint i, whose axes move by S', gives
+inward as in the mass matrix. A unit along joint i, whose columns have the rate S', gives
 
     F1 = I S' + B S        C_ji = S_j . F1
     F2 = I S,  n3 = f x S_v + D^T S_w (a couple)       C_ij = S'_j . F2 + S_j . n3
@@ -22,14 +22,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwork.algorithms.crba import Composite, composites
-from linkwork.algorithms.frames import Matrix, Numbers, Twist, path_to, twist_cross, velocities
+from linkwork.algorithms.crba import composites
+from linkwork.algorithms.frames import Matrix, Numbers, path_to, velocities
 from linkwork.algorithms.rnea import poses
 from linkwork.mechanics.base import Base, Representation, base_of
-from linkwork.mechanics.blocks import (
+from linkwork.mechanics.inertia import RigidInertia
+from linkwork.mechanics.joints import JointPose
+from linkwork.mechanics.skeleton import Skeleton
+from linkwork.spatial.blocks import (
     ZERO,
     Mat,
     Sym,
+    Twist,
     Vec,
     add,
     apply,
@@ -45,14 +49,14 @@ from linkwork.mechanics.blocks import (
     scale,
     sub,
     times,
+    twist_add,
+    twist_cross,
     wedge,
 )
-from linkwork.mechanics.joints import JointPose, joint_velocity
-from linkwork.mechanics.skeleton import Body, Skeleton
 
 
 @dataclass(frozen=True, slots=True)
-class _Flow:
+class _BodyCoriolis:
     """B of a body and all it carries."""
 
     f: Vec
@@ -61,11 +65,11 @@ class _Flow:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One coordinate of a joint: what it moves, and how that turns with the robot."""
+    """One coordinate of a joint: its index in nu, its column of S, and the rate of the column."""
 
-    place: int
+    index: int
     S: Twist
-    S_dot: Twist
+    S_dot: Twist  # relative to the world, in the axes of the body
 
 
 def coriolis_matrix(
@@ -76,20 +80,21 @@ def coriolis_matrix(
     joints = poses(skeleton, q)
     start = base.twist(nu)
     moving = velocities(skeleton, joints, nu, start)
-    inertias, flows = composites(skeleton, joints), _flows(skeleton, joints, moving)
+    inertias = composites(skeleton, joints)
+    matrices = _coriolis_of_bodies(skeleton, joints, moving)
     columns = {0: _base_columns(base, start)}
     for number, pose in joints.items():
-        columns[number] = _joint_columns(skeleton.bodies[number], pose, moving[number], nu)
+        columns[number] = _joint_columns(pose, moving[number], nu)
     C: Matrix = [[0.0] * skeleton.layout.nv for _ in range(skeleton.layout.nv)]
     for number, own in columns.items():
         path = [*reversed(path_to(skeleton, number)), 0]
         for column in own:
-            acting = _acting(column, inertias[number], flows[number])
+            wrenches = _wrenches(column, inertias[number], matrices[number])
             for at in path:
                 for other in columns[at]:
-                    _enter(C, column.place, other, acting, is_own=at == number)
+                    _enter(C, column.index, other, wrenches, is_own=at == number)
                 if at:
-                    acting = acting.inward(joints[at])
+                    wrenches = wrenches.inward(joints[at])
     return C
 
 
@@ -104,58 +109,60 @@ def mass_matrix_dot(
 
 
 @dataclass(frozen=True, slots=True)
-class _Acting:
-    """What one coordinate does to the body that stands for all beyond it."""
+class _Wrenches:
+    """The wrenches F1, F2 and the couple n3 of one coordinate, on the body they have reached."""
 
     F1: Twist
     F2: Twist
     n3: Vec  # a couple
 
-    def inward(self, pose: JointPose) -> _Acting:
+    def inward(self, pose: JointPose) -> _Wrenches:
         """The same, acting on the parent."""
-        return _Acting(pose.inward(*self.F1), pose.inward(*self.F2), apply(pose.E, self.n3))
+        return _Wrenches(pose.inward(*self.F1), pose.inward(*self.F2), apply(pose.R, self.n3))
 
 
-def _acting(column: _Column, inertia: Composite, flow: _Flow) -> _Acting:
+def _wrenches(column: _Column, inertia: RigidInertia, B: _BodyCoriolis) -> _Wrenches:
     v, w = column.S
     force, moment = inertia.momentum(*column.S_dot)
-    F1 = sub(force, cross(flow.f, w)), add(moment, apply(flow.D, w))
-    return _Acting(F1, inertia.momentum(v, w), add(cross(flow.f, v), apply_t(flow.D, w)))
+    F1 = sub(force, cross(B.f, w)), add(moment, apply(B.D, w))
+    return _Wrenches(F1, inertia.momentum(v, w), add(cross(B.f, v), apply_t(B.D, w)))
 
 
-def _enter(C: Matrix, i: int, other: _Column, acting: _Acting, *, is_own: bool) -> None:
+def _enter(C: Matrix, i: int, other: _Column, wrenches: _Wrenches, *, is_own: bool) -> None:
     """Add the two entries of a coordinate and another one, nearer to the base."""
-    j, (v, w), (v_dot, w_dot) = other.place, other.S, other.S_dot
-    (force, moment), (f2, n2) = acting.F1, acting.F2
+    j, (v, w), (v_dot, w_dot) = other.index, other.S, other.S_dot
+    (force, moment), (f2, n2) = wrenches.F1, wrenches.F2
     C[j][i] = plus(C[j][i], plus(dot(v, force), dot(w, moment)))
     if not is_own:
-        value = plus(plus(dot(v_dot, f2), dot(w_dot, n2)), dot(w, acting.n3))
+        value = plus(plus(dot(v_dot, f2), dot(w_dot, n2)), dot(w, wrenches.n3))
         C[i][j] = plus(C[i][j], value)
 
 
-def _flows(
+def _coriolis_of_bodies(
     skeleton: Skeleton, joints: dict[int, JointPose], moving: dict[int, Twist]
-) -> dict[int, _Flow]:
+) -> dict[int, _BodyCoriolis]:
     """B of every body with all it carries."""
-    found = {k: _flow(body, *moving[k]) for k, body in enumerate(skeleton.bodies)}
+    found = {
+        k: _coriolis_of_body(body.inertia, *moving[k]) for k, body in enumerate(skeleton.bodies)
+    }
     for number in reversed(joints):
         pose, own, parent = joints[number], found[number], skeleton.bodies[number].parent
-        f = apply(pose.E, own.f)
-        # seen from the parent: E D E^T - [p] [f]
-        D = _without_product(pose.turned(own.D), pose.p, f)
-        found[parent] = _Flow(add(found[parent].f, f), mat_add(found[parent].D, D))
+        f = apply(pose.R, own.f)
+        # seen from the parent: R D R^T - [p] [f]
+        D = _without_product(pose.rotated(own.D), pose.p, f)
+        found[parent] = _BodyCoriolis(add(found[parent].f, f), mat_add(found[parent].D, D))
     return found
 
 
-def _flow(body: Body, v: Vec, w: Vec) -> _Flow:
+def _coriolis_of_body(body: RigidInertia, v: Vec, w: Vec) -> _BodyCoriolis:
     h = body.first_moment
     f = add(scale(body.mass, v), cross(w, h))
-    turning = matmul(wedge(neg(w)), full(_second_moments(body.tensor)))
-    return _Flow(f, _without_product(turning, h, v))
+    rotating = matmul(wedge(neg(w)), full(_second_moments(body.tensor)))
+    return _BodyCoriolis(f, _without_product(rotating, h, v))
 
 
 def _without_product(m: Mat, a: Vec, b: Vec) -> Mat:
-    """M - [a] [b], with [a] [b] = b a^T - (a . b) 1."""
+    """m - [a] [b], with [a] [b] = b a^T - (a . b) 1."""
     along = dot(a, b)
     rows = [[minus(m[i][j], times(b[i], a[j])) for j in range(3)] for i in range(3)]
     for i in range(3):
@@ -165,20 +172,20 @@ def _without_product(m: Mat, a: Vec, b: Vec) -> Mat:
 
 
 def _second_moments(tensor: Sym) -> Sym:
-    """P = trace(I) / 2 - I, of facts."""
+    """P = trace(I) / 2 - I, of constants."""
     xx, xy, xz, yy, yz, zz = tensor
     half = (xx + yy + zz) / 2
     return (half - xx, -xy, -xz, half - yy, -yz, half - zz)
 
 
-def _joint_columns(body: Body, pose: JointPose, twist: Twist, nu: Numbers) -> list[_Column]:
-    """Coordinates of a joint; its S is fixed to the body, or backwards to the parent."""
+def _joint_columns(pose: JointPose, twist: Twist, nu: Numbers) -> list[_Column]:
+    """Coordinates of a joint; its axes are fixed to the body, or backwards to the parent."""
     v, w = twist
-    if body.is_backwards:
-        v_J, w_J = joint_velocity(pose, body.nu, nu)
+    if pose.mount.backwards:
+        v_J, w_J = pose.velocity(nu)
         v, w = sub(v, v_J), sub(w, w_J)
-    pairs = zip(body.nu, pose.columns, strict=True)
-    return [_Column(place, S, twist_cross((v, w), S)) for place, S in pairs]
+    each = zip(pose.mount.nu_indices, pose.columns, pose.columns_rate(nu), strict=True)
+    return [_Column(k, S, twist_add(twist_cross((v, w), S), rate)) for k, S, rate in each]
 
 
 def _base_columns(base: Base, twist: Twist) -> list[_Column]:
@@ -188,10 +195,10 @@ def _base_columns(base: Base, twist: Twist) -> list[_Column]:
     columns = base.columns
     if base.velocity == "inertial":  # fixed in the world
         rates = [(ZERO, ZERO)] * 6
-    elif base.velocity == "mixed":  # fixed in the world but for the point they turn about
-        turned = [(cross(twist[0], axis), ZERO) for _, axis in columns[3:]]
-        rates = [(ZERO, ZERO)] * 3 + turned
+    elif base.velocity == "mixed":  # fixed in the world but for the point of rotation
+        rotations = [(cross(twist[0], axis), ZERO) for _, axis in columns[3:]]
+        rates = [(ZERO, ZERO)] * 3 + rotations
     else:
         rates = [twist_cross(twist, S) for S in columns]
     both = zip(columns, rates, strict=True)
-    return [_Column(place, S, rate) for place, (S, rate) in enumerate(both)]
+    return [_Column(k, S, rate) for k, (S, rate) in enumerate(both)]

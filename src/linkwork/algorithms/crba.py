@@ -11,139 +11,107 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwork.mechanics.blocks import (
+from linkwork.mechanics.inertia import RigidInertia
+from linkwork.mechanics.joints import JointPose
+from linkwork.mechanics.skeleton import Skeleton
+from linkwork.spatial.blocks import (
     IDENTITY,
     Mat,
     Scalar,
-    Sym,
+    Twist,
     Vec,
     add,
     apply,
     cross,
     matmul,
     plus,
-    scale,
-    shift_sym,
-    sub,
-    sym_add,
-    sym_apply,
-    turn_sym,
+    twist_add,
 )
-from linkwork.mechanics.joints import JointPose, joint_force
-from linkwork.mechanics.skeleton import Skeleton
 
-WORTHWHILE = 3  # columns for which a way without a stop is prepared
-
-
-@dataclass(frozen=True, slots=True)
-class Composite:
-    """Inertia of a body and all it carries, about the body's origin, in its axes."""
-
-    mass: float
-    first: Vec  # mass times centre of mass
-    tensor: Sym
-
-    def momentum(self, linear: Vec, angular: Vec) -> tuple[Vec, Vec]:
-        """Momentum at a velocity: m v + w x h, and h x v + I w."""
-        force = sub(scale(self.mass, linear), cross(self.first, angular))
-        return force, add(cross(self.first, linear), sym_apply(self.tensor, angular))
+# From this many columns of one branch on, preparing their direct transform into the axes wanted
+# takes fewer operations than rotating each column twice (tests/kindyn/test_operation_counts.py).
+DIRECT_FROM = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Inertias:
     """The mass matrix in pieces: the base's composite, momenta at the base, and joint entries."""
 
-    base: Composite
-    momenta: dict[int, tuple[Vec, Vec]]  # by place in nu, about the base's origin
-    joint: dict[tuple[int, int], Scalar]  # entry (i, j) with i >= j, by places in nu
+    base: RigidInertia
+    momenta: dict[int, Twist]  # by index in nu, about the base's origin
+    joint: dict[tuple[int, int], Scalar]  # entry (i, j) with i >= j, by indices in nu
 
 
-def composites(skeleton: Skeleton, joints: dict[int, JointPose]) -> dict[int, Composite]:
-    """Composite inertia of every body."""
-    found = {
-        number: Composite(body.mass, body.first_moment, body.tensor)
-        for number, body in enumerate(skeleton.bodies)
-    }
+def composites(skeleton: Skeleton, joints: dict[int, JointPose]) -> dict[int, RigidInertia]:
+    """Inertia of every body with all it carries, about the body's origin, in its axes."""
+    found = {number: body.inertia for number, body in enumerate(skeleton.bodies)}
     for number in reversed(joints):
+        own, pose = found[number], joints[number]
+        tensor = pose.rotated_sym(own.tensor)
+        seen = RigidInertia(own.mass, apply(pose.R, own.first_moment), tensor).shifted(pose.p)
         parent = skeleton.bodies[number].parent
-        found[parent] = _sum(found[parent], _carried(found[number], joints[number]))
+        found[parent] = found[parent].plus(seen)
     return found
 
 
-def moved(body: Composite, R: Mat, p: Vec) -> Composite:
-    """The same inertia seen from a frame in which the body's frame is at (R, p)."""
-    first = apply(R, body.first)
-    tensor = shift_sym(turn_sym(R, body.tensor), body.mass, first, p)
-    return Composite(body.mass, add(first, scale(body.mass, p)), tensor)
-
-
-def _carried(body: Composite, pose: JointPose) -> Composite:
-    """The inertia of a body seen from its parent."""
-    first = apply(pose.E, body.first)
-    tensor = shift_sym(pose.turned_sym(body.tensor), body.mass, first, pose.p)
-    return Composite(body.mass, add(first, scale(body.mass, pose.p)), tensor)
-
-
-def inertias(skeleton: Skeleton, joints: dict[int, JointPose], axes: Mat = IDENTITY) -> Inertias:
+def inertias(skeleton: Skeleton, joints: dict[int, JointPose], R: Mat = IDENTITY) -> Inertias:
     """Composite inertias, and the momentum that each joint's motion takes.
 
     Args:
         skeleton: the robot.
         joints: pose of each body in its parent.
-        axes: rotation of the base in the axes in which momenta are wanted.
+        R: rotation of the base in the axes in which momenta are wanted.
     """
     carried = composites(skeleton, joints)
-    last = _last_steps(skeleton, joints, axes)
-    momenta: dict[int, tuple[Vec, Vec]] = {}
+    last = _to_base(skeleton, joints, R)
+    momenta: dict[int, Twist] = {}
     joint: dict[tuple[int, int], Scalar] = {}
     for number, pose in joints.items():
-        places = skeleton.bodies[number].nu
-        for place, column in zip(places, pose.columns, strict=True):
+        for i, column in zip(pose.mount.nu_indices, pose.columns, strict=True):
             force, moment = carried[number].momentum(*column)
             at = number
             while at:
                 here = joints[at]
                 body = skeleton.bodies[at]
-                for other, value in zip(body.nu, joint_force(here, force, moment), strict=True):
-                    _enter(joint, place, other, value, same_body=at == number)
+                for j, value in zip(body.nu_indices, here.force(force, moment), strict=True):
+                    _enter(joint, i, j, value, same_body=at == number)
                 force, moment = (last[at] if body.parent == 0 else here).inward(force, moment)
                 at = body.parent
-            known = momenta.get(place)
-            if known is not None:  # another joint that follows the same coordinate
-                force, moment = add(known[0], force), add(known[1], moment)
-            momenta[place] = force, moment
+            if i in momenta:  # another joint that follows the same coordinate
+                force, moment = twist_add(momenta[i], (force, moment))
+            momenta[i] = force, moment
     return Inertias(carried[0], momenta, joint)
 
 
 @dataclass(frozen=True, slots=True)
-class _LastStep:
-    """From a body that hangs on the base into axes of the base's origin, without a stop between."""
+class _Direct:
+    """Wrenches on a body that hangs on the base, directly into the axes wanted."""
 
-    turn: Mat  # of the body in those axes
+    R: Mat  # of the body in those axes
     arm: Vec  # from the base's origin to the body's, in the body's axes
 
-    def inward(self, force: Vec, moment: Vec) -> tuple[Vec, Vec]:
+    def inward(self, force: Vec, moment: Vec) -> Twist:
         """A wrench on the body, in those axes about the base's origin."""
         moment = add(moment, cross(self.arm, force))
-        return apply(self.turn, force), apply(self.turn, moment)
+        return apply(self.R, force), apply(self.R, moment)
 
 
 @dataclass(frozen=True, slots=True)
-class _TwoSteps:
-    """The same by way of the base's own axes, which is less to prepare."""
+class _ByBaseAxes:
+    """The same by way of the base's own axes, which takes no preparation."""
 
     pose: JointPose
-    axes: Mat
+    R: Mat  # of the base in the axes wanted
 
-    def inward(self, force: Vec, moment: Vec) -> tuple[Vec, Vec]:
+    def inward(self, force: Vec, moment: Vec) -> Twist:
         """A wrench on the body, in those axes about the base's origin."""
         force, moment = self.pose.inward(force, moment)
-        return apply(self.axes, force), apply(self.axes, moment)
+        return apply(self.R, force), apply(self.R, moment)
 
 
-def _last_steps(
-    skeleton: Skeleton, joints: dict[int, JointPose], axes: Mat
-) -> dict[int, _LastStep | _TwoSteps]:
+def _to_base(
+    skeleton: Skeleton, joints: dict[int, JointPose], R: Mat
+) -> dict[int, _Direct | _ByBaseAxes]:
     """For each body that hangs on the base, how momenta get from there to the axes wanted."""
     branch: dict[int, int] = {}
     columns: dict[int, int] = {}  # that pass through
@@ -152,9 +120,9 @@ def _last_steps(
         branch[number] = branch[parent] if parent else number
         columns[branch[number]] = columns.get(branch[number], 0) + len(pose.columns)
     return {
-        number: _TwoSteps(joints[number], axes)
-        if axes is IDENTITY or count < WORTHWHILE
-        else _LastStep(matmul(axes, joints[number].E), joints[number].arm)
+        number: _ByBaseAxes(joints[number], R)
+        if R is IDENTITY or count < DIRECT_FROM
+        else _Direct(matmul(R, joints[number].R), joints[number].arm)
         for number, count in columns.items()
     }
 
@@ -172,7 +140,3 @@ def _enter(
     if i == j and not same_body:
         value = value + value
     joint[key] = plus(joint.get(key, 0.0), value)
-
-
-def _sum(a: Composite, b: Composite) -> Composite:
-    return Composite(a.mass + b.mass, add(a.first, b.first), sym_add(a.tensor, b.tensor))

@@ -12,27 +12,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from linkwork.algorithms.aba import accelerations, solve_symmetric
-from linkwork.algorithms.crba import inertias, moved
+from linkwork.algorithms.crba import inertias
 from linkwork.algorithms.frames import body_pose
-from linkwork.algorithms.rnea import body_wrench, gather, motions, poses
+from linkwork.algorithms.rnea import body_wrenches, gather, motions, poses
 from linkwork.mechanics.base import Base, Representation, base_of
-from linkwork.mechanics.blocks import (
+from linkwork.mechanics.joint_dynamics import NO_DRIVES, Drives, with_drives
+from linkwork.mechanics.joints import JointPose
+from linkwork.mechanics.skeleton import Skeleton
+from linkwork.spatial.blocks import (
     ZERO,
     Scalar,
+    Twist,
     Vec,
     add,
     apply,
     apply_t,
     cross,
     full,
+    halves,
     minus,
     plus,
     sub,
     wedge,
 )
-from linkwork.mechanics.joint_dynamics import NO_DRIVES, Drives, with_drives
-from linkwork.mechanics.joints import JointPose
-from linkwork.mechanics.skeleton import Skeleton
 
 Wrenches = Mapping[int, Sequence[Scalar]]  # by index of the frame, six numbers each
 
@@ -48,14 +50,14 @@ def inverse_dynamics(
     wrenches: Wrenches | None = None,
     drives: Drives = NO_DRIVES,
 ) -> list[Scalar]:
-    """Tau = M nu_dot + h - sum J^T f. None for nu or nu_dot stands for zero."""
+    """tau = M nu_dot + h - sum J^T f. None for nu or nu_dot stands for zero."""
     layout = skeleton.layout
     base = base_of(layout, q, velocity)
     joints = poses(skeleton, q)
     _, w = base.twist(nu)
     a, u = base.acceleration(nu, nu_dot, gravity)
     moving = motions(skeleton, joints, nu, nu_dot, (w, u, a))
-    acting = {k: body_wrench(body, moving[k]) for k, body in enumerate(skeleton.bodies)}
+    acting = body_wrenches(skeleton, moving)
     outer = on_bodies(skeleton, base, joints, wrenches or {}, velocity)
     acting = _less_wrenches(skeleton, acting, outer)
     forces = gather(skeleton, joints, acting)
@@ -77,8 +79,8 @@ def external_force(
     forces = gather(skeleton, joints, _less_wrenches(skeleton, nothing, outer))
     force, moment = base.wrench_out(forces.base_force, forces.base_moment)
     start = [*force, *moment] if layout.floating else []
-    rest = [forces.joint.get(k, 0.0) for k in range(len(start), layout.nv)]
-    return [minus(0.0, value) for value in start + rest]
+    others = [forces.joint.get(k, 0.0) for k in range(len(start), layout.nv)]
+    return [minus(0.0, value) for value in start + others]
 
 
 def mass_matrix(
@@ -91,26 +93,26 @@ def mass_matrix(
     """M, rows and columns as nu."""
     layout = skeleton.layout
     base = base_of(layout, q, velocity)
-    axes, origin = base.expressed_at
-    parts = inertias(skeleton, poses(skeleton, q), axes)
+    R, origin = base.expressed_at
+    parts = inertias(skeleton, poses(skeleton, q), R)
     M: list[list[Scalar]] = [[0.0] * layout.nv for _ in range(layout.nv)]
     for (i, j), value in parts.joint.items():
         M[i][j] = M[j][i] = value
-    for place, drive in drives.items():
-        M[place][place] = plus(M[place][place], drive.armature)
+    for k, drive in drives.items():
+        M[k][k] = plus(M[k][k], drive.armature)
     if not layout.floating:
         return M
-    whole = moved(parts.base, axes, origin)
-    h, tensor = wedge(whole.first), full(whole.tensor)
+    robot = parts.base.rotated(R).shifted(origin)
+    h, tensor = wedge(robot.first_moment), full(robot.tensor)
     for i in range(3):
-        M[i][i] = whole.mass
+        M[i][i] = robot.mass
         for j in range(3):
             M[3 + i][j] = M[j][3 + i] = h[i][j]
             M[3 + i][3 + j] = tensor[i][j]
-    for place, (force, about_base) in parts.momenta.items():
+    for k, (force, about_base) in parts.momenta.items():
         moment = add(about_base, cross(origin, force))
         for i, value in enumerate((*force, *moment)):
-            M[i][place] = M[place][i] = value
+            M[i][k] = M[k][i] = value
     return M
 
 
@@ -138,7 +140,7 @@ def forward_dynamics(
     joints = poses(skeleton, q)
     _, w = base.twist(nu)
     moving = motions(skeleton, joints, nu, None, (w, ZERO, apply_t(base.R, sub(ZERO, gravity))))
-    acting = {k: body_wrench(body, moving[k]) for k, body in enumerate(skeleton.bodies)}
+    acting = body_wrenches(skeleton, moving)
     outer = on_bodies(skeleton, base, joints, wrenches or {}, velocity)
     acting = _less_wrenches(skeleton, acting, outer)
     bias = gather(skeleton, joints, acting)
@@ -193,13 +195,12 @@ def on_bodies(
     joints: Mapping[int, JointPose],
     wrenches: Wrenches,
     velocity: Representation,
-) -> dict[int, tuple[Vec, Vec]]:
+) -> dict[int, Twist]:
     """Wrenches on frames, by frame, in the axes of the frames' bodies about the bodies' origins."""
-    found: dict[int, tuple[Vec, Vec]] = {}
+    found: dict[int, Twist] = {}
     for index, numbers in wrenches.items():
         body, R, p = skeleton.frames[index]
-        force: Vec = (numbers[0], numbers[1], numbers[2])
-        moment: Vec = (numbers[3], numbers[4], numbers[5])
+        force, moment = halves(numbers)
         if velocity == "body":
             force, moment = apply(R, force), apply(R, moment)
             moment = add(moment, cross(p, force))
@@ -216,9 +217,9 @@ def on_bodies(
 
 def _less_wrenches(
     skeleton: Skeleton,
-    acting: dict[int, tuple[Vec, Vec]],
-    outer: Mapping[int, tuple[Vec, Vec]],
-) -> dict[int, tuple[Vec, Vec]]:
+    acting: dict[int, Twist],
+    outer: Mapping[int, Twist],
+) -> dict[int, Twist]:
     """Wrenches that bodies need, less those that act on their frames from outside."""
     left = dict(acting)
     for index, (force, moment) in outer.items():

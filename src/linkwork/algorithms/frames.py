@@ -7,7 +7,7 @@ With R and o the rotation and position of a frame in the world, w its angular ve
     inertial   [o_dot - w x o; w]    velocity of its point that is at the world's origin
 
 The base's part of nu is written in the same way, and accelerations are derivatives of these very
-numbers. A frame is given by its place in `skeleton.frames`; only bodies between the base and the
+numbers. A frame is given by its index in `skeleton.frames`; only bodies between the base and the
 frame are visited. Without a floating base, the base stands at the world's origin.
 """
 
@@ -17,49 +17,51 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from linkwork.mechanics.base import Base, Representation, base_of
-from linkwork.mechanics.blocks import (
+from linkwork.mechanics.joints import JointPose, joint_pose
+from linkwork.mechanics.skeleton import Mount, Skeleton
+from linkwork.spatial.blocks import (
     ZERO,
     Mat,
     Scalar,
+    Twist,
     Vec,
     add,
     apply,
     apply_t,
     cross,
     matmul,
+    twist_add,
+    twist_cross,
 )
-from linkwork.mechanics.joints import JointPose, joint_pose, joint_velocity
-from linkwork.mechanics.skeleton import Mount, Skeleton
 
 Numbers: TypeAlias = Sequence[Scalar]  # q, nu or nu_dot, one by one
 Matrix: TypeAlias = list[list[Scalar]]
-Twist: TypeAlias = tuple[Vec, Vec]  # (linear, angular)
 
 
 def body_pose(
     skeleton: Skeleton, base: Base, joints: Mapping[int, JointPose], body: int
 ) -> tuple[Mat, Vec]:
     """Rotation and position of a body in the world."""
-    axes, o = base.R, base.o
+    R, o = base.R, base.o
     for number in path_to(skeleton, body):
         pose = joints[number]
-        o = add(o, apply(axes, pose.p))
-        axes = matmul(axes, pose.E)
-    return axes, o
+        o = add(o, apply(R, pose.p))
+        R = matmul(R, pose.R)
+    return R, o
 
 
 def frame_pose(skeleton: Skeleton, q: Numbers, frame: int) -> Matrix:
     """(4, 4) pose of a frame in the world."""
-    body, turn, p = skeleton.frames[frame]
+    body, R_frame, p = skeleton.frames[frame]
     base = base_of(skeleton.layout, q, "mixed")
     joints = path_poses(skeleton, q, body)
     if not body:
-        return homogeneous(matmul(base.R, turn), add(base.o, apply(base.R, p)))
+        return homogeneous(matmul(base.R, R_frame), add(base.o, apply(base.R, p)))
     last = joints[body]
-    axes, o = body_pose(skeleton, base, joints, skeleton.bodies[body].parent)
+    R, o = body_pose(skeleton, base, joints, skeleton.bodies[body].parent)
     # the last two offsets together, in the axes of the parent
-    o = add(o, apply(axes, add(last.p, apply(last.E, p))))
-    return homogeneous(matmul(matmul(axes, last.E), turn), o)
+    o = add(o, apply(R, add(last.p, apply(last.R, p))))
+    return homogeneous(matmul(matmul(R, last.R), R_frame), o)
 
 
 def frame_poses(skeleton: Skeleton, q: Numbers, frames: Iterable[int]) -> list[Matrix]:
@@ -68,14 +70,14 @@ def frame_poses(skeleton: Skeleton, q: Numbers, frames: Iterable[int]) -> list[M
     bodies = {0: (base.R, base.o)}
     found: list[Matrix] = []
     for frame in frames:
-        body, turn, p = skeleton.frames[frame]
+        body, R_frame, p = skeleton.frames[frame]
         for number in path_to(skeleton, body):
             if number not in bodies:
-                axes, o = bodies[skeleton.bodies[number].parent]
+                R, o = bodies[skeleton.bodies[number].parent]
                 pose = joint_pose(_mount(skeleton, number), q)
-                bodies[number] = matmul(axes, pose.E), add(o, apply(axes, pose.p))
-        axes, o = bodies[body]
-        found.append(homogeneous(matmul(axes, turn), add(o, apply(axes, p))))
+                bodies[number] = matmul(R, pose.R), add(o, apply(R, pose.p))
+        R, o = bodies[body]
+        found.append(homogeneous(matmul(R, R_frame), add(o, apply(R, p))))
     return found
 
 
@@ -83,14 +85,14 @@ def frame_velocity(
     skeleton: Skeleton, q: Numbers, nu: Numbers, frame: int, *, velocity: Representation
 ) -> list[Scalar]:
     """(6,) velocity of a frame."""
-    body, turn, p = skeleton.frames[frame]
+    body, R_frame, p = skeleton.frames[frame]
     joints = path_poses(skeleton, q, body)
-    start = base_part(skeleton, nu)
+    base = base_of(skeleton.layout, q, velocity)
+    start = base.own_part(nu)
     if velocity == "body":
         v, w = velocities(skeleton, joints, nu, start)[body]
-        return [*apply_t(turn, add(v, cross(w, p))), *apply_t(turn, w)]
-    base = base_of(skeleton.layout, q, velocity)
-    r, v, w, _, _ = _seen_from_base(skeleton, joints, nu, None, p)
+        return [*apply_t(R_frame, add(v, cross(w, p))), *apply_t(R_frame, w)]
+    r, v, w, _, _ = _seen_from_base(joints, nu, None, p)
     angular = apply(base.R, w)
     if velocity == "mixed":
         # o_dot = o_dot_base + w_base x R r + R v
@@ -114,21 +116,21 @@ def frame_acceleration(
 
     None for nu_dot stands for zero, and leaves Jdot nu.
     """
-    body, turn, p = skeleton.frames[frame]
+    body, R_frame, p = skeleton.frames[frame]
     joints = path_poses(skeleton, q, body)
-    start = base_part(skeleton, nu_dot)
-    if velocity == "body":
-        a, u = _accelerations(skeleton, joints, nu, nu_dot)
-        return [*apply_t(turn, add(a, cross(u, p))), *apply_t(turn, u)]
     base = base_of(skeleton.layout, q, velocity)
+    start = base.own_part(nu_dot)
+    if velocity == "body":
+        a, u = _accelerations(skeleton, base, joints, nu, nu_dot)
+        return [*apply_t(R_frame, add(a, cross(u, p))), *apply_t(R_frame, u)]
     v_base, w_base = base.twist(nu)  # in its own axes
-    r, v, w, a, u = _seen_from_base(skeleton, joints, nu, nu_dot, p)
+    r, v, w, a, u = _seen_from_base(joints, nu, nu_dot, p)
     angular = apply(base.R, add(u, cross(w_base, w)))
     if velocity == "mixed":
         # o_ddot = o_ddot_base + R (u_base x r + w_base x (w_base x r + 2 v) + a)
         swept = add(cross(w_base, r), add(v, v))
-        turning = cross(apply_t(base.R, start[1]), r)
-        linear = apply(base.R, add(add(a, cross(w_base, swept)), turning))
+        rotating = cross(apply_t(base.R, start[1]), r)
+        linear = apply(base.R, add(add(a, cross(w_base, swept)), rotating))
     else:
         # A = A_base + world_X_base (A_seen + V_base x V_seen), both at the base's origin
         rate = add(add(a, cross(v, w)), cross(r, u))
@@ -152,28 +154,19 @@ def path_poses(skeleton: Skeleton, q: Numbers, body: int, *, skip: int = 0) -> d
     return {number: joint_pose(_mount(skeleton, number), q) for number in path}
 
 
-def base_part(skeleton: Skeleton, numbers: Numbers | None) -> Twist:
-    """(linear, angular) numbers of the base in nu or nu_dot; zeros without a floating base."""
-    if numbers is None or not skeleton.layout.floating:
-        return ZERO, ZERO
-    return (numbers[0], numbers[1], numbers[2]), (numbers[3], numbers[4], numbers[5])
-
-
 def velocities(
     skeleton: Skeleton, joints: dict[int, JointPose], nu: Numbers, base: Twist
 ) -> dict[int, Twist]:
     """(v, w) of bodies, each in its own axes at its origin, from the base's outward."""
-    found = {0: base}
+    moving = {0: base}
     for number, pose in joints.items():
-        body = skeleton.bodies[number]
-        v_J, w_J = joint_velocity(pose, body.nu, nu)
-        v, w = carried(pose, found[body.parent])
-        found[number] = add(v, v_J), add(w, w_J)
-    return found
+        parent = moving[skeleton.bodies[number].parent]
+        moving[number] = twist_add(pose.outward(*parent), pose.velocity(nu))
+    return moving
 
 
 def _seen_from_base(
-    skeleton: Skeleton, joints: dict[int, JointPose], nu: Numbers, nu_dot: Numbers | None, p: Vec
+    joints: dict[int, JointPose], nu: Numbers, nu_dot: Numbers | None, p: Vec
 ) -> tuple[Vec, Vec, Vec, Vec, Vec]:
     """How an observer on the base, with its axes, sees a frame at p of the last body move.
 
@@ -181,46 +174,37 @@ def _seen_from_base(
         Position r, velocity v, angular velocity w, acceleration a, angular acceleration u.
     """
     r, v, w, a, u = p, ZERO, ZERO, ZERO, ZERO
-    for number in reversed(joints):  # as seen from the body, then from its parent
-        body, pose = skeleton.bodies[number], joints[number]
-        v_J, w_J = joint_velocity(pose, body.nu, nu)
-        v_Jdot, w_Jdot = joint_velocity(pose, body.nu, nu_dot)
+    for pose in reversed(joints.values()):  # as seen from the body, then from its parent
+        v_J, w_J = pose.velocity(nu)
+        # S nu_dot + S_dot nu
+        v_Jdot, w_Jdot = twist_add(pose.velocity(nu_dot), pose.bias(nu))
         # v' = v + v_J + w_J x r
         new_v = add(add(v, v_J), cross(w_J, r))
-        # a' = a + S_v nu_dot + S_w nu_dot x r + w_J x (v' + v)
+        # a' = a + v_Jdot + w_Jdot x r + w_J x (v' + v)
         new_a = add(add(add(a, v_Jdot), cross(w_Jdot, r)), cross(w_J, add(new_v, v)))
-        # u' = u + S_w nu_dot + w_J x w
+        # u' = u + w_Jdot + w_J x w
         new_u = add(add(u, w_Jdot), cross(w_J, w))
-        r, v, w, a, u = (apply(pose.E, x) for x in (r, new_v, add(w, w_J), new_a, new_u))
+        r, v, w, a, u = (apply(pose.R, x) for x in (r, new_v, add(w, w_J), new_a, new_u))
         r = add(pose.p, r)
     return r, v, w, a, u
 
 
 def _accelerations(
-    skeleton: Skeleton, joints: dict[int, JointPose], nu: Numbers, nu_dot: Numbers | None
+    skeleton: Skeleton,
+    base: Base,
+    joints: dict[int, JointPose],
+    nu: Numbers,
+    nu_dot: Numbers | None,
 ) -> Twist:
     """Derivative of the (v, w) of the last body, from nu of the body representation, outward."""
-    moving = velocities(skeleton, joints, nu, base_part(skeleton, nu))
-    rate = base_part(skeleton, nu_dot)
+    moving = velocities(skeleton, joints, nu, base.own_part(nu))
+    rate = base.own_part(nu_dot)
     for number, pose in joints.items():
-        body = skeleton.bodies[number]
-        a, u = carried(pose, rate)
-        v_Jdot, w_Jdot = joint_velocity(pose, body.nu, nu_dot)
-        # A = body_X_parent A_parent + S nu_dot + V x S nu
-        linear, angular = twist_cross(moving[number], joint_velocity(pose, body.nu, nu))
-        rate = add(add(a, v_Jdot), linear), add(add(u, w_Jdot), angular)
+        # A = body_X_parent A_parent + S nu_dot + S_dot nu + V x S nu
+        rate = twist_add(pose.outward(*rate), pose.velocity(nu_dot))
+        rate = twist_add(rate, pose.bias(nu))
+        rate = twist_add(rate, twist_cross(moving[number], pose.velocity(nu)))
     return rate
-
-
-def carried(pose: JointPose, twist: Twist) -> Twist:
-    """A twist in the parent, at its origin, as one in the body: E^T (v + w x p), E^T w."""
-    v, w = twist
-    return apply_t(pose.E, add(v, cross(w, pose.p))), apply_t(pose.E, w)
-
-
-def twist_cross(a: Twist, b: Twist) -> Twist:
-    """Rate of b when it is carried along by a: a x b."""
-    return add(cross(a[1], b[0]), cross(a[0], b[1])), cross(a[1], b[1])
 
 
 def homogeneous(R: Mat, o: Vec) -> Matrix:

@@ -8,42 +8,41 @@ that are not zero.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from linkwork.algorithms.frames import (
-    Matrix,
-    Numbers,
-    Twist,
-    base_part,
-    path_poses,
-    twist_cross,
-)
+from linkwork.algorithms.frames import Matrix, Numbers, path_poses
 from linkwork.mechanics.base import Base, Representation, base_of
-from linkwork.mechanics.blocks import (
+from linkwork.mechanics.joints import JointPose
+from linkwork.mechanics.skeleton import Body, Skeleton
+from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
     Mat,
+    Twist,
     Vec,
     add,
     apply,
     apply_t,
     cross,
+    is_zero,
     matmul,
     neg,
     scale,
     sub,
+    twist_add,
+    twist_cross,
 )
-from linkwork.mechanics.joints import JointPose
-from linkwork.mechanics.skeleton import Body, Skeleton
 
 _Columns: TypeAlias = list[tuple[Body, list[Twist]]]  # of the joints, from the frame inward
 
 
 def jacobian(skeleton: Skeleton, q: Numbers, frame: int, *, velocity: Representation) -> Matrix:
     """(6, nv) J with frame_velocity = J nu. What is zero at any configuration is the float 0.0."""
-    columns, of_base, _ = _columns(skeleton, q, frame, velocity)
+    base = base_of(skeleton.layout, q, velocity)
+    joints = path_poses(skeleton, q, skeleton.frames[frame][0])
+    columns, of_base, _ = _columns(skeleton, base, joints, frame, velocity)
     return _assembled(skeleton, of_base, columns)
 
 
@@ -51,58 +50,84 @@ def jacobian_dot(
     skeleton: Skeleton, q: Numbers, nu: Numbers, frame: int, *, velocity: Representation
 ) -> Matrix:
     """(6, nv) time derivative of J when the robot moves with nu."""
-    columns, of_base, arm = _columns(skeleton, q, frame, velocity)
-    start = base_part(skeleton, nu)
-    # what each joint's columns are fixed to: its V, and the same less that of the frame
+    base = base_of(skeleton.layout, q, velocity)
+    joints = path_poses(skeleton, q, skeleton.frames[frame][0])
+    columns, of_base, arm = _columns(skeleton, base, joints, frame, velocity)
+    own_rates = _own_rates(skeleton, base, joints, nu, frame=frame, velocity=velocity)
+    start = base.own_part(nu)
+    # V of the body that holds the axes of each joint, and the same less V of the frame
     carriers = _carriers(columns, start, nu)
     behind, base_behind = _behind(columns, nu)
     if velocity == "inertial":
-        # s_dot = V_carrier x s
-        return _assembled(skeleton, [], _rates(columns, carriers))
+        # s_dot = V_carrier x s + S_dot
+        return _assembled(skeleton, [], _rates(columns, carriers) + own_rates)
     if velocity == "body":
-        # s_dot = (V_carrier - V_frame) x s
+        # s_dot = (V_carrier - V_frame) x s + S_dot
         of_base = [twist_cross(base_behind, column) for column in of_base]
-        return _assembled(skeleton, of_base, _rates(columns, behind))
+        return _assembled(skeleton, of_base, _rates(columns, behind) + own_rates)
     # the world's axes do not turn with the frame, but where columns are written moves with it
     mixed = [(v, w) for (v, _), (_, w) in zip(behind, carriers, strict=True)]
     arm_dot = sub(cross(start[1], arm), base_behind[0])
     of_base = [(cross(axis, arm_dot), ZERO) for _, axis in of_base]
-    return _assembled(skeleton, of_base, _rates(columns, mixed))
+    return _assembled(skeleton, of_base, _rates(columns, mixed) + own_rates)
+
+
+def _own_rates(
+    skeleton: Skeleton,
+    base: Base,
+    joints: dict[int, JointPose],
+    nu: Numbers,
+    *,
+    frame: int,
+    velocity: Representation,
+) -> _Columns:
+    """S_dot of joints whose S depends on the position, written where their columns are."""
+    rates = {number: pose.columns_rate(nu) for number, pose in joints.items()}
+    if all(is_zero(half) for columns in rates.values() for column in columns for half in column):
+        return []
+    changing = {number: replace(pose, columns=rates[number]) for number, pose in joints.items()}
+    return _columns(skeleton, base, changing, frame, velocity)[0]
 
 
 def _columns(
-    skeleton: Skeleton, q: Numbers, frame: int, velocity: Representation
+    skeleton: Skeleton,
+    base: Base,
+    joints: dict[int, JointPose],
+    frame: int,
+    velocity: Representation,
 ) -> tuple[_Columns, list[Twist], Vec]:
     """Columns of the joints and of the base; the arm from the base to where they are written."""
-    number, turn, p = skeleton.frames[frame]
-    base = base_of(skeleton.layout, q, velocity)
-    joints = path_poses(skeleton, q, number)
+    _, R_frame, p = skeleton.frames[frame]
     if velocity == "body":
-        columns, axes, arm = _columns_in_frame(skeleton, joints, turn, p)
+        columns, R, arm = _columns_in_frame(skeleton, joints, R_frame, p)
     elif velocity == "mixed":
         columns, arm = _columns_at_frame(skeleton, joints, base, p)
-        axes = IDENTITY
+        R = IDENTITY
     else:
-        columns, axes, arm = _columns_at_origin(skeleton, joints, base), IDENTITY, ZERO
+        columns, R, arm = _columns_at_origin(skeleton, joints, base), IDENTITY, ZERO
     if not skeleton.layout.floating:
         return columns, [], arm
-    turning = [(cross(axis, arm), axis) for axis in axes]
-    return columns, [(axis, ZERO) for axis in axes] + turning, arm
+    rotations = [(cross(axis, arm), axis) for axis in R]
+    return columns, [(axis, ZERO) for axis in R] + rotations, arm
 
 
 def _columns_in_frame(
-    skeleton: Skeleton, joints: dict[int, JointPose], turn: Mat, p: Vec
+    skeleton: Skeleton, joints: dict[int, JointPose], R: Mat, p: Vec
 ) -> tuple[_Columns, Mat, Vec]:
-    """Columns in the frame's axes; the base's axes, and what leads from its origin to the frame."""
-    axes, arm = turn, apply_t(turn, p)  # axes: of the frame, in the body
+    """Columns in the axes of a frame at (R, p) of the last body.
+
+    Returns:
+        the columns; rotation of the frame in the base; arm from the base's origin to the frame's.
+    """
+    arm = apply_t(R, p)
     found: _Columns = []
     for number in reversed(joints):
         pose = joints[number]
-        own = [(apply_t(axes, v), apply_t(axes, w)) for v, w in pose.columns]
+        own = [(apply_t(R, v), apply_t(R, w)) for v, w in pose.columns]
         found.append((skeleton.bodies[number], [(add(v, cross(w, arm)), w) for v, w in own]))
-        axes = matmul(pose.E, axes)
-        arm = add(arm, apply_t(axes, pose.p))
-    return found, axes, arm
+        R = matmul(pose.R, R)
+        arm = add(arm, apply_t(R, pose.p))
+    return found, R, arm
 
 
 def _columns_at_frame(
@@ -113,9 +138,9 @@ def _columns_at_frame(
     if not steps:
         return [], apply(base.R, p)
     last = steps.pop()
-    E, tip = last.pose.E, apply(last.pose.E, p)
-    # still in the axes of the parent, in which the last joint's axis is a fact
-    speeds = [add(apply(E, v), cross(apply(E, w), tip)) for v, w in last.pose.columns]
+    R, tip = last.pose.R, apply(last.pose.R, p)
+    # still in the axes of the parent, in which the last joint's axis is constant
+    speeds = [add(apply(R, v), cross(apply(R, w), tip)) for v, w in last.pose.columns]
     pairs = zip(speeds, last.columns, strict=True)
     found: _Columns = [(last.body, [(apply(last.R, speed), w) for speed, (_, w) in pairs])]
     arm = apply(last.R, add(last.pose.p, tip))
@@ -147,13 +172,13 @@ class _Step:
 
 
 def _steps(skeleton: Skeleton, joints: dict[int, JointPose], base: Base) -> list[_Step]:
-    axes = base.R
+    R = base.R
     steps: list[_Step] = []
     for number, pose in joints.items():
-        inner = [(apply(pose.E, v), apply(pose.E, w)) for v, w in pose.columns]
-        columns = [(apply(axes, v), apply(axes, w)) for v, w in inner]
-        steps.append(_Step(skeleton.bodies[number], pose, axes, columns, apply(axes, pose.p)))
-        axes = matmul(axes, pose.E)
+        inner = [(apply(pose.R, v), apply(pose.R, w)) for v, w in pose.columns]
+        columns = [(apply(R, v), apply(R, w)) for v, w in inner]
+        steps.append(_Step(skeleton.bodies[number], pose, R, columns, apply(R, pose.p)))
+        R = matmul(R, pose.R)
     return steps
 
 
@@ -187,8 +212,8 @@ def _rates(columns: _Columns, carriers: Sequence[Twist]) -> _Columns:
 def _plus_motion(twist: Twist, columns: Sequence[Twist], body: Body, nu: Numbers) -> Twist:
     """V + S nu for a twist V."""
     v, w = twist
-    for place, (linear, angular) in zip(body.nu, columns, strict=True):
-        v, w = add(v, scale(nu[place], linear)), add(w, scale(nu[place], angular))
+    for k, (linear, angular) in zip(body.nu_indices, columns, strict=True):
+        v, w = add(v, scale(nu[k], linear)), add(w, scale(nu[k], angular))
     return v, w
 
 
@@ -196,8 +221,12 @@ def _assembled(skeleton: Skeleton, of_base: Sequence[Twist], columns: _Columns) 
     """The rows of a matrix from its columns; joints that follow one coordinate add up."""
     found = dict(enumerate(of_base))
     for body, own in columns:
-        for place, (v, w) in zip(body.nu, own, strict=True):
-            known = found.get(place, (ZERO, ZERO))
-            found[place] = add(known[0], v), add(known[1], w)
-    whole = [found.get(place, (ZERO, ZERO)) for place in range(skeleton.layout.nv)]
-    return [[column[half][row] for column in whole] for half in (0, 1) for row in range(3)]
+        for k, column in zip(body.nu_indices, own, strict=True):
+            found[k] = twist_add(found.get(k, (ZERO, ZERO)), column)
+    return rows_of_columns(found, range(skeleton.layout.nv))
+
+
+def rows_of_columns(columns: Mapping[int, Twist], indices: Iterable[int]) -> Matrix:
+    """(6, n) rows of a matrix, from its columns by index; columns that are missing are zero."""
+    in_order = [columns.get(k, (ZERO, ZERO)) for k in indices]
+    return [[column[half][row] for column in in_order] for half in (0, 1) for row in range(3)]

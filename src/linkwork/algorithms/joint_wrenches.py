@@ -10,17 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linkwork.algorithms.dynamics import Wrenches, on_bodies
-from linkwork.algorithms.frames import Matrix, Numbers, Twist, body_pose
-from linkwork.algorithms.rnea import body_motion, body_wrench, motions, poses
+from linkwork.algorithms.frames import Matrix, Numbers, body_pose
+from linkwork.algorithms.rnea import at_frame, body_wrench, motions, poses
 from linkwork.mechanics.base import Representation, base_of
-from linkwork.mechanics.blocks import Sym, Vec, add, apply, apply_t, cross, sub
-from linkwork.mechanics.skeleton import Body, Skeleton
+from linkwork.mechanics.inertia import RigidInertia
+from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.model import Model
+from linkwork.spatial.blocks import Sym, Twist, Vec, add, apply, apply_t, cross, sub, twist_add
 
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """A joint as it is crossed outward: places of its links in the model."""
+    """A joint as it is crossed outward: indices of itself and its links in the model."""
 
     joint: int
     parent: int
@@ -48,12 +49,9 @@ def joint_wrenches(
     # of each link, in its body's axes about its body's origin
     through: dict[int, Twist] = {}
     for link in range(len(model.links)):
-        body, turn, p = skeleton.frames[link]
-        here = moving[body]
-        a_link = apply_t(turn, add(here.a, apply(here.W, p)))
-        motion = body_motion(apply_t(turn, here.w), apply_t(turn, here.u), a_link)
-        force, moment = body_wrench(_alone(model, link), motion)
-        force, moment = apply(turn, force), apply(turn, moment)
+        body, R, p = skeleton.frames[link]
+        force, moment = body_wrench(_inertia(model, link), at_frame(moving[body], R, p))
+        force, moment = apply(R, force), apply(R, moment)
         through[link] = force, add(moment, cross(p, force))
     for frame, (force, moment) in on_bodies(skeleton, base, joints, wrenches, velocity).items():
         link = model.link_index(model.frame(model.frame_names[frame]).link)
@@ -64,15 +62,14 @@ def joint_wrenches(
         child, parent = skeleton.frames[edge.child][0], skeleton.frames[edge.parent][0]
         if child != parent:
             force, moment = joints[child].inward(force, moment)
-        known = through[edge.parent]
-        through[edge.parent] = add(known[0], force), add(known[1], moment)
+        through[edge.parent] = twist_add(through[edge.parent], (force, moment))
     found: Matrix = [[0.0] * 6 for _ in model.joints]
     for edge in edges:
-        body, turn, p = skeleton.frames[edge.child]
+        body, R_link, p = skeleton.frames[edge.child]
         force, moment = through[edge.child]
         about_link = sub(moment, cross(p, force))
         if velocity == "body":
-            found[edge.joint] = [*apply_t(turn, force), *apply_t(turn, about_link)]
+            found[edge.joint] = [*apply_t(R_link, force), *apply_t(R_link, about_link)]
             continue
         R, o = body_pose(skeleton, base, joints, body)
         force = apply(R, force)
@@ -83,12 +80,12 @@ def joint_wrenches(
     return found
 
 
-def _alone(model: Model, link: int) -> Body:
-    """A link by itself, about its own origin."""
-    mass, *rest = model.links[link].inertia.parameters().tolist()
-    first: Vec = (rest[0], rest[1], rest[2])
-    tensor: Sym = (rest[3], rest[4], rest[5], rest[6], rest[7], rest[8])
-    return Body(-1, None, mass, first, tensor)
+def _inertia(model: Model, link: int) -> RigidInertia:
+    """Inertia of a link by itself, about its own origin."""
+    mass, x, y, z, xx, xy, xz, yy, yz, zz = model.links[link].inertia.parameters().tolist()
+    first_moment: Vec = (x, y, z)
+    tensor: Sym = (xx, xy, xz, yy, yz, zz)
+    return RigidInertia(mass, first_moment, tensor)
 
 
 def _outward(model: Model, base_link: str) -> list[_Edge]:
@@ -101,6 +98,6 @@ def _outward(model: Model, base_link: str) -> list[_Edge]:
             if other not in seen:
                 seen.add(other)
                 waiting.append(other)
-                places = (model.link_index(link), model.link_index(other))
-                edges.append(_Edge(model.joint_index(joint), *places))
+                ends = (model.link_index(link), model.link_index(other))
+                edges.append(_Edge(model.joint_index(joint), *ends))
     return edges

@@ -15,17 +15,18 @@ and a joint takes the part of it along its motion, seen from the link.
 
 from __future__ import annotations
 
-from linkwork.algorithms.frames import Matrix, Numbers, Twist, carried
-from linkwork.algorithms.rnea import BodyMotion, body_motion, motions, poses
+from linkwork.algorithms.frames import Matrix, Numbers
+from linkwork.algorithms.rnea import BodyMotion, at_frame, motions, poses
 from linkwork.mechanics.base import Base, Representation, base_of
-from linkwork.mechanics.blocks import (
+from linkwork.mechanics.joints import JointPose
+from linkwork.mechanics.skeleton import Skeleton
+from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
-    Mat,
     Scalar,
+    Twist,
     Vec,
     add,
-    apply,
     apply_t,
     cross,
     dot,
@@ -34,8 +35,6 @@ from linkwork.mechanics.blocks import (
     times,
     transpose,
 )
-from linkwork.mechanics.joints import JointPose
-from linkwork.mechanics.skeleton import Skeleton
 
 PER_LINK = 10  # numbers of a link in phi
 
@@ -59,42 +58,33 @@ def regressor(
     columns = _columns_of_bodies(skeleton, joints, base)
     n_links = len(layout.model.links)
     Y: Matrix = [[0.0] * (PER_LINK * n_links) for _ in range(layout.nv)]
-    for link, (body, turn, p) in enumerate(skeleton.frames[:n_links]):
-        wrenches = _wrenches(_seen(moving[body], turn, p))
-        for place, (v, w_S) in columns[body]:
-            S = apply_t(turn, add(v, cross(w_S, p))), apply_t(turn, w_S)
-            for k, (force, moment) in enumerate(wrenches):
-                at = PER_LINK * link + k
+    for link, (body, R, p) in enumerate(skeleton.frames[:n_links]):
+        wrenches = _wrenches(at_frame(moving[body], R, p))
+        for row, (v, w_S) in columns[body]:
+            S = apply_t(R, add(v, cross(w_S, p))), apply_t(R, w_S)
+            for k, (force, moment) in enumerate(wrenches, start=PER_LINK * link):
                 value = plus(dot(S[0], force), dot(S[1], moment))
-                Y[place][at] = plus(Y[place][at], value)
+                Y[row][k] = plus(Y[row][k], value)
     return Y
 
 
 def _columns_of_bodies(
     skeleton: Skeleton, joints: dict[int, JointPose], base: Base
 ) -> dict[int, list[tuple[int, Twist]]]:
-    """For each body, the coordinates that move it: place in nu, and S in the body's axes."""
+    """For each body, the coordinates that move it: index in nu, and S in the body's axes."""
     found = {0: list(enumerate(base.columns))}
     for number, pose in joints.items():
-        body = skeleton.bodies[number]
-        of_parent = [(place, carried(pose, S)) for place, S in found[body.parent]]
-        found[number] = of_parent + list(zip(body.nu, pose.columns, strict=True))
+        parent = skeleton.bodies[number].parent
+        of_parent = [(k, pose.outward(*S)) for k, S in found[parent]]
+        found[number] = of_parent + list(zip(pose.mount.nu_indices, pose.columns, strict=True))
     return found
-
-
-def _seen(motion: BodyMotion, turn: Mat, p: Vec) -> BodyMotion:
-    """Motion of a frame at (turn, p) of a body, in the frame's axes."""
-    if turn == IDENTITY and p == ZERO:
-        return motion
-    a = add(motion.a, apply(motion.W, p))
-    return body_motion(apply_t(turn, motion.w), apply_t(turn, motion.u), apply_t(turn, a))
 
 
 def _wrenches(motion: BodyMotion) -> list[Twist]:
     """Force and moment per unit of each of the ten numbers."""
     a, u, w, W = motion.a, motion.u, motion.w, motion.W
-    turned = transpose(W)
-    first = [(turned[k], cross(IDENTITY[k], a)) for k in range(3)]
+    columns = transpose(W)
+    first = [(columns[k], cross(IDENTITY[k], a)) for k in range(3)]
     xx, yy, zz = (times(w[k], w[k]) for k in range(3))
     xy, xz, yz = times(w[0], w[1]), times(w[0], w[2]), times(w[1], w[2])
     # N = I u + w x I w

@@ -14,12 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwork.algorithms.frames import Matrix, Numbers, Twist, homogeneous, path_poses, path_to
+from linkwork.algorithms.frames import Matrix, Numbers, homogeneous, path_poses, path_to
+from linkwork.algorithms.jacobians import rows_of_columns
 from linkwork.mechanics.base import Representation
-from linkwork.mechanics.blocks import (
+from linkwork.mechanics.joints import ZERO_TWIST, JointPose
+from linkwork.mechanics.skeleton import Body, Skeleton
+from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
     Mat,
+    Twist,
     Vec,
     add,
     apply,
@@ -29,9 +33,8 @@ from linkwork.mechanics.blocks import (
     neg,
     sub,
     transpose,
+    twist_add,
 )
-from linkwork.mechanics.joints import JointPose
-from linkwork.mechanics.skeleton import Body, Skeleton
 
 
 def relative_pose(skeleton: Skeleton, q: Numbers, reference: int, frame: int) -> Matrix:
@@ -64,15 +67,12 @@ def relative_jacobian_at(
         for number, (body, columns) in view.columns(end).items():
             if number in shared:
                 continue
-            for place, (v, w) in zip(body.nu, columns, strict=True):
+            for k, (v, w) in zip(body.nu_indices, columns, strict=True):
                 linear, angular = apply_t(R, add(v, cross(w, o))), apply_t(R, w)
                 if sign < 0.0:
                     linear, angular = neg(linear), neg(angular)
-                known = found.get(place, (ZERO, ZERO))
-                found[place] = add(known[0], linear), add(known[1], angular)
-    places = range(first, skeleton.layout.nv)
-    whole = [found.get(place, (ZERO, ZERO)) for place in places]
-    return [[column[half][row] for column in whole] for half in (0, 1) for row in range(3)]
+                found[k] = twist_add(found.get(k, ZERO_TWIST), (linear, angular))
+    return rows_of_columns(found, range(first, skeleton.layout.nv))
 
 
 class _View:
@@ -92,21 +92,21 @@ class _View:
 
     def pose(self, frame: int) -> tuple[Mat, Vec]:
         """Rotation and position of a frame."""
-        _, turn, p = self._skeleton.frames[frame]
-        axes, o = IDENTITY, ZERO
+        _, R_frame, p = self._skeleton.frames[frame]
+        R, o = IDENTITY, ZERO
         for pose in self._joints[frame].values():
-            o = add(o, apply(axes, pose.p))
-            axes = matmul(axes, pose.E)
-        return matmul(axes, turn), add(o, apply(axes, p))
+            o = add(o, apply(R, pose.p))
+            R = matmul(R, pose.R)
+        return matmul(R, R_frame), add(o, apply(R, p))
 
     def columns(self, frame: int) -> dict[int, tuple[Body, list[Twist]]]:
         """Motion of each joint on the way to a frame, at the origin of the shared body."""
-        axes, o = IDENTITY, ZERO
+        R, o = IDENTITY, ZERO
         found: dict[int, tuple[Body, list[Twist]]] = {}
         for number, pose in self._joints[frame].items():
-            o = add(o, apply(axes, pose.p))
-            axes = matmul(axes, pose.E)
-            turned = [(apply(axes, v), apply(axes, w)) for v, w in pose.columns]
-            at_origin = [(add(v, cross(o, w)), w) for v, w in turned]
+            o = add(o, apply(R, pose.p))
+            R = matmul(R, pose.R)
+            rotated = [(apply(R, v), apply(R, w)) for v, w in pose.columns]
+            at_origin = [(add(v, cross(o, w)), w) for v, w in rotated]
             found[number] = self._skeleton.bodies[number], at_origin
         return found

@@ -7,9 +7,9 @@ so
     F = m a + W h                     force on the body, with h = m c
     N = h x a + I u + w x I w         moment about its origin, written with the entries of W
 
-Inward, wrenches are added up, and each joint takes its share. Accelerations are those of free fall
-plus what is felt: gravity enters as an acceleration of the base upward. No linear velocity is
-needed.
+Inward, wrenches are added up, and each joint takes its share. Accelerations are less gravity, as an
+accelerometer measures them: gravity enters as an acceleration of the base upward. No linear
+velocity is needed.
 
 Luh, Walker, Paul (1980), in the form of W due to Balafoutis and Patel (1991).
 """
@@ -19,9 +19,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwork.mechanics.blocks import (
+from linkwork.mechanics.inertia import RigidInertia
+from linkwork.mechanics.joints import JointPose, joint_pose
+from linkwork.mechanics.skeleton import Skeleton
+from linkwork.spatial.blocks import (
+    IDENTITY,
+    ZERO,
     Mat,
     Scalar,
+    Twist,
     Vec,
     add,
     apply,
@@ -31,19 +37,19 @@ from linkwork.mechanics.blocks import (
     plus,
     scale,
     times,
+    total,
+    twist_add,
 )
-from linkwork.mechanics.joints import JointPose, joint_force, joint_pose, joint_velocity
-from linkwork.mechanics.skeleton import Body, Skeleton
 
 
 @dataclass(frozen=True, slots=True)
 class BodyMotion:
-    """How a body turns and accelerates, in its own axes."""
+    """How a body rotates and accelerates, in its own axes."""
 
-    w: Vec
-    u: Vec
-    a: Vec
-    W: Mat
+    w: Vec  # angular velocity
+    u: Vec  # angular acceleration
+    a: Vec  # acceleration of the origin, less gravity
+    W: Mat  # [u] + [w]^2
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,12 @@ class Forces:
 
     base_force: Vec  # in the base's axes
     base_moment: Vec  # about the base's origin
-    joint: dict[int, Scalar]  # by place in nu
+    joint: dict[int, Scalar]  # by index in nu
+
+
+def body_wrenches(skeleton: Skeleton, moving: dict[int, BodyMotion]) -> dict[int, Twist]:
+    """Force on each body, and moment about its origin, that give it its motion."""
+    return {k: body_wrench(body.inertia, moving[k]) for k, body in enumerate(skeleton.bodies)}
 
 
 def poses(skeleton: Skeleton, q: Sequence[Scalar]) -> dict[int, JointPose]:
@@ -72,50 +83,51 @@ def motions(
     base: tuple[Vec, Vec, Vec],
 ) -> dict[int, BodyMotion]:
     """Motion of every body, from the base's (w, u, a), outward."""
-    found = {0: body_motion(*base)}
+    moving = {0: body_motion(*base)}
     for number, pose in joints.items():
         body = skeleton.bodies[number]
-        parent = found[body.parent]
-        v_J, w_J = joint_velocity(pose, body.nu, nu)
-        v_Jdot, w_Jdot = joint_velocity(pose, body.nu, nu_dot)
-        w_parent = apply_t(pose.E, parent.w)
-        # w = E^T w_parent + w_J
+        parent = moving[body.parent]
+        v_J, w_J = pose.velocity(nu)
+        # S nu_dot + S_dot nu
+        v_Jdot, w_Jdot = twist_add(pose.velocity(nu_dot), pose.bias(nu))
+        w_parent = apply_t(pose.R, parent.w)
+        # w = R^T w_parent + w_J
         w = add(w_parent, w_J)
-        # u = E^T u_parent + w_parent x w_J + S_w nu_dot
-        u = add(add(apply_t(pose.E, parent.u), cross(w_parent, w_J)), w_Jdot)
-        # a = E^T (a_parent + W_parent p) + (w_J + 2 w_parent) x v_J + S_v nu_dot
-        carried = apply_t(pose.E, add(parent.a, apply(parent.W, pose.p)))
+        # u = R^T u_parent + w_parent x w_J + w_Jdot
+        u = add(add(apply_t(pose.R, parent.u), cross(w_parent, w_J)), w_Jdot)
+        # a = R^T (a_parent + W_parent p) + (w_J + 2 w_parent) x v_J + v_Jdot
+        carried = apply_t(pose.R, add(parent.a, apply(parent.W, pose.p)))
         coriolis = cross(add(w_J, add(w_parent, w_parent)), v_J)
         a = add(add(carried, coriolis), v_Jdot)
-        found[number] = body_motion(w, u, a)
-    return found
+        moving[number] = body_motion(w, u, a)
+    return moving
 
 
-def body_wrench(body: Body, motion: BodyMotion) -> tuple[Vec, Vec]:
+def body_wrench(inertia: RigidInertia, motion: BodyMotion) -> Twist:
     """Force on a body, and moment about its origin, that give it its motion."""
-    xx, xy, xz, yy, yz, zz = body.tensor
+    xx, xy, xz, yy, yz, zz = inertia.tensor
     W, u, w = motion.W, motion.u, motion.w
     # F = m a + W h
-    F = add(scale(body.mass, motion.a), apply(W, body.first_moment))
+    F = add(scale(inertia.mass, motion.a), apply(W, inertia.first_moment))
     wxx, wyy, wzz = times(w[0], w[0]), times(w[1], w[1]), times(w[2], w[2])
     wxy, wxz, wyz = times(w[0], w[1]), times(w[0], w[2]), times(w[1], w[2])
     # N = h x a + I u + w x I w, the last two entry by entry
     N = (
-        _sum(
+        total(
             times(xx, u[0]),
             times(zz - yy, wyz),
             minus(0.0, times(xy, W[2][0])),
             times(xz, W[1][0]),
             times(yz, minus(wyy, wzz)) if yz else 0.0,
         ),
-        _sum(
+        total(
             times(yy, u[1]),
             times(xx - zz, wxz),
             minus(0.0, times(yz, W[0][1])),
             times(xy, W[2][1]),
             times(xz, minus(wzz, wxx)) if xz else 0.0,
         ),
-        _sum(
+        total(
             times(zz, u[2]),
             times(yy - xx, wxy),
             minus(0.0, times(xz, W[1][2])),
@@ -123,28 +135,24 @@ def body_wrench(body: Body, motion: BodyMotion) -> tuple[Vec, Vec]:
             times(xy, minus(wxx, wyy)) if xy else 0.0,
         ),
     )
-    return F, add(N, cross(body.first_moment, motion.a))
+    return F, add(N, cross(inertia.first_moment, motion.a))
 
 
-def gather(
-    skeleton: Skeleton, joints: dict[int, JointPose], wrenches: dict[int, tuple[Vec, Vec]]
-) -> Forces:
+def gather(skeleton: Skeleton, joints: dict[int, JointPose], wrenches: dict[int, Twist]) -> Forces:
     """Add wrenches up toward the base; each joint takes what acts along its coordinates."""
     wrenches = dict(wrenches)
     joint: dict[int, Scalar] = {}
     for number in reversed(joints):
         body, pose = skeleton.bodies[number], joints[number]
         F, N = wrenches[number]
-        for place, value in zip(body.nu, joint_force(pose, F, N), strict=True):
-            joint[place] = plus(joint.get(place, 0.0), value)
-        F_parent, N_parent = wrenches[body.parent]
-        force, moment = pose.inward(F, N)
-        wrenches[body.parent] = add(F_parent, force), add(N_parent, moment)
+        for k, value in zip(body.nu_indices, pose.force(F, N), strict=True):
+            joint[k] = plus(joint.get(k, 0.0), value)
+        wrenches[body.parent] = twist_add(wrenches[body.parent], pose.inward(F, N))
     return Forces(*wrenches[0], joint)
 
 
 def body_motion(w: Vec, u: Vec, a: Vec) -> BodyMotion:
-    """W = [u] + [w]^2, beside what it is made of."""
+    """The motion of a body from its w, u and a."""
     x, y, z = w
     xx, yy, zz = times(x, x), times(y, y), times(z, z)
     xy, xz, yz = times(x, y), times(x, z), times(y, z)
@@ -156,8 +164,9 @@ def body_motion(w: Vec, u: Vec, a: Vec) -> BodyMotion:
     return BodyMotion(w, u, a, W)
 
 
-def _sum(*terms: Scalar) -> Scalar:
-    total: Scalar = 0.0
-    for term in terms:
-        total = plus(total, term)
-    return total
+def at_frame(motion: BodyMotion, R: Mat, p: Vec) -> BodyMotion:
+    """Motion of a frame at (R, p) of a body, in the frame's axes."""
+    if R == IDENTITY and p == ZERO:
+        return motion
+    a = add(motion.a, apply(motion.W, p))
+    return body_motion(apply_t(R, motion.w), apply_t(R, motion.u), apply_t(R, a))

@@ -139,7 +139,7 @@ def _write_joint(robot: Element, joint: Joint) -> None:
     _write_origin(element, joint.first_H_joint)
     _add(element, "parent", link=joint.first)
     _add(element, "child", link=joint.second)
-    if joint.motion.has_axis:
+    if joint.motion_kind.has_axis:
         pitch = _text(joint.pitch) if joint.pitch else None
         _add(element, "axis", xyz=_text(*joint.axis), pitch=pitch)
     names = ("lower", "upper", "effort", "velocity")

@@ -20,6 +20,7 @@ EXTENSION_TYPES = {
     "ball": "spherical",
     "helical": "helical",
     "revolute_cos_sin": "revolute_cos_sin",
+    "universal": "universal",
 }
 DEFAULT_AXIS: Triple = (1.0, 0.0, 0.0)
 UNIT_NOTICE = 1e-3  # an axis whose length is further from 1 deserves a word

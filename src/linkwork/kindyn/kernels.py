@@ -198,13 +198,10 @@ def _units(layout: Layout, inputs: Sequence[str]) -> tuple[Unit, ...]:
     for k in (k for k, name in enumerate(inputs) if name in ("q", "q_end")):
         found += [Unit(k, 3, 4, "the base quaternion")] if layout.floating else []
         for name, at in layout.q.items():
-            kind = layout.model.joint(name).kind
-            shape = "quaternion" if kind != "revolute_cos_sin" else "(cos, sin)"
-            owner = f"the {shape} of {name!r}"
-            if kind in ("spherical", "revolute_cos_sin"):
-                found.append(Unit(k, at.start, at.stop - at.start, owner))
-            elif kind == "floating":
-                found.append(Unit(k, at.start + 3, 4, owner))
+            found += [
+                Unit(k, at.start + part.start, part.count, f"the {part.name} of {name!r}")
+                for part in layout.model.joint(name).motion_kind.unit_norm
+            ]
     return tuple(found)
 
 

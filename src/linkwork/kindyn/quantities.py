@@ -10,23 +10,24 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from linkwork.algorithms import (
-    centroidal,
+    average_velocity,
+    com,
     coriolis,
     dynamics,
+    energy,
     frames,
     jacobians,
     manifold,
+    momentum,
     relative,
-    whole,
 )
 from linkwork.algorithms.joint_wrenches import joint_wrenches
 from linkwork.algorithms.regressor import PER_LINK, regressor
-from linkwork.arrays import Array, as_array, stack
 from linkwork.mechanics.base import Representation
-from linkwork.mechanics.blocks import Scalar, Vec
 from linkwork.mechanics.joint_dynamics import Drives
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.layout import Layout
+from linkwork.spatial.blocks import ZERO, Scalar, Vec
 
 Values: TypeAlias = Mapping[str, Sequence[Scalar]]
 Shape: TypeAlias = Callable[[Layout], tuple[int, ...]]
@@ -78,7 +79,7 @@ def _inverse(
         v["q"],
         v["nu"] if nu else None,
         v["nu_dot"] if nu_dot else None,
-        gravity=whole.NO_GRAVITY if bare else _gravity(at, v),
+        gravity=ZERO if bare else _gravity(at, v),
         velocity=at.velocity,
         wrenches=_wrenches(v),
         drives={} if bare else at.drives,
@@ -127,13 +128,13 @@ def _mass_matrix(at: Setting, v: Values) -> Any:
 
 
 def _kinetic_energy(at: Setting, v: Values) -> Any:
-    return centroidal.kinetic_energy(
+    return energy.kinetic_energy(
         at.skeleton, v["q"], v["nu"], velocity=at.velocity, drives=at.drives
     )
 
 
 def _potential_energy(at: Setting, v: Values) -> Any:
-    return centroidal.potential_energy(at.skeleton, v["q"], gravity=_gravity(at, v))
+    return energy.potential_energy(at.skeleton, v["q"], gravity=_gravity(at, v))
 
 
 def _acceleration(at: Setting, v: Values, frame: int) -> Any:
@@ -152,37 +153,23 @@ def _relative_jacobian_at(at: Setting, v: Values, *places: int) -> Any:
 
 
 def _com_acceleration(at: Setting, v: Values) -> Any:
-    return whole.com_acceleration(at.skeleton, v["q"], v["nu"], v["nu_dot"], velocity=at.velocity)
+    return com.com_acceleration(at.skeleton, v["q"], v["nu"], v["nu_dot"], velocity=at.velocity)
 
 
 def _com_bias(at: Setting, v: Values) -> Any:
-    return whole.com_acceleration(at.skeleton, v["q"], v["nu"], None, velocity=at.velocity)
+    return com.com_acceleration(at.skeleton, v["q"], v["nu"], None, velocity=at.velocity)
 
 
 def _integrate(at: Setting, v: Values) -> Any:
-    layout = at.skeleton.layout
-    moved = manifold.integrate(layout, _array(v["q"]), _array(v["step"]), velocity=at.velocity)
-    return _columns(moved)
+    return manifold.integrate(at.skeleton.layout, v["q"], v["step"], velocity=at.velocity)
 
 
 def _difference(at: Setting, v: Values) -> Any:
-    layout = at.skeleton.layout
-    between = manifold.difference(layout, _array(v["q"]), _array(v["q_end"]), velocity=at.velocity)
-    return _columns(between)
+    return manifold.difference(at.skeleton.layout, v["q"], v["q_end"], velocity=at.velocity)
 
 
 def _normalize(at: Setting, v: Values) -> Any:
-    return _columns(manifold.normalize(at.skeleton.layout, _array(v["any_q"])))
-
-
-def _array(numbers: Sequence[Scalar]) -> Array:
-    return as_array(stack(numbers)) if numbers else as_array([])
-
-
-def _columns(array: Array) -> list[Scalar]:
-    """The entries along the last axis, as what the blocks of other quantities are."""
-    found = [array[..., k] for k in range(array.shape[-1])]
-    return [x.item() if x.dtype == object and x.ndim == 0 else x for x in found]
+    return manifold.normalize(at.skeleton.layout, v["any_q"])
 
 
 def _of(function: Callable[..., Any], *names: str) -> Callable[..., Any]:
@@ -259,29 +246,33 @@ QUANTITIES: dict[str, Quantity] = {
         _regressor,
         per_pair=90,
     ),
-    "com": Quantity(_Q, _THREE, lambda at, v: centroidal.com(at.skeleton, v["q"])),
-    "com_velocity": Quantity(_Q_NU, _THREE, _of(centroidal.com_velocity, *_Q_NU)),
+    "com": Quantity(_Q, _THREE, lambda at, v: com.com(at.skeleton, v["q"])),
+    "com_velocity": Quantity(_Q_NU, _THREE, _of(com.com_velocity, *_Q_NU)),
     "com_acceleration": Quantity(_ALL, _THREE, _com_acceleration),
     "com_bias_acceleration": Quantity(_Q_NU, _THREE, _com_bias),
-    "com_jacobian": Quantity(_Q, _by_nv(3), _of(centroidal.com_jacobian, *_Q)),
-    "momentum": Quantity(_Q_NU, _SIX, _of(centroidal.momentum, *_Q_NU)),
-    "momentum_jacobian": Quantity(_Q, _by_nv(6), _of(whole.momentum_jacobian, *_Q)),
-    "centroidal_momentum": Quantity(_Q_NU, _SIX, _of(centroidal.centroidal_momentum, *_Q_NU)),
+    "com_jacobian": Quantity(_Q, _by_nv(3), _of(com.com_jacobian, *_Q)),
+    "momentum": Quantity(_Q_NU, _SIX, _of(momentum.momentum, *_Q_NU)),
+    "momentum_jacobian": Quantity(_Q, _by_nv(6), _of(momentum.momentum_jacobian, *_Q)),
+    "centroidal_momentum": Quantity(_Q_NU, _SIX, _of(momentum.centroidal_momentum, *_Q_NU)),
     "centroidal_momentum_matrix": Quantity(
-        _Q, _by_nv(6), _of(centroidal.centroidal_momentum_matrix, *_Q)
+        _Q, _by_nv(6), _of(momentum.centroidal_momentum_matrix, *_Q)
     ),
-    "centroidal_momentum_bias": Quantity(_Q_NU, _SIX, _of(whole.centroidal_momentum_bias, *_Q_NU)),
-    "average_velocity": Quantity(_Q_NU, _SIX, _of(whole.average_velocity, *_Q_NU)),
-    "average_velocity_jacobian": Quantity(_Q, _by_nv(6), _of(whole.average_velocity_jacobian, *_Q)),
+    "centroidal_momentum_bias": Quantity(
+        _Q_NU, _SIX, _of(momentum.centroidal_momentum_bias, *_Q_NU)
+    ),
+    "average_velocity": Quantity(_Q_NU, _SIX, _of(average_velocity.average_velocity, *_Q_NU)),
+    "average_velocity_jacobian": Quantity(
+        _Q, _by_nv(6), _of(average_velocity.average_velocity_jacobian, *_Q)
+    ),
     "centroidal_average_velocity": Quantity(
-        _Q_NU, _SIX, _of(whole.centroidal_average_velocity, *_Q_NU)
+        _Q_NU, _SIX, _of(average_velocity.centroidal_average_velocity, *_Q_NU)
     ),
     "centroidal_average_velocity_jacobian": Quantity(
-        _Q, _by_nv(6), _of(whole.centroidal_average_velocity_jacobian, *_Q)
+        _Q, _by_nv(6), _of(average_velocity.centroidal_average_velocity_jacobian, *_Q)
     ),
-    "locked_inertia": Quantity(_Q, _fixed_shape(6, 6), _of(whole.locked_inertia, *_Q)),
+    "locked_inertia": Quantity(_Q, _fixed_shape(6, 6), _of(average_velocity.locked_inertia, *_Q)),
     "centroidal_locked_inertia": Quantity(
-        _Q, _fixed_shape(6, 6), _of(whole.centroidal_locked_inertia, *_Q)
+        _Q, _fixed_shape(6, 6), _of(average_velocity.centroidal_locked_inertia, *_Q)
     ),
     "kinetic_energy": Quantity(_Q_NU, _ONE, _kinetic_energy),
     "potential_energy": Quantity(_Q, _ONE, _potential_energy),

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.model.layout import Layout
-from linkwork.model.parts import Joint
-from linkwork.spatial import quat
+from linkwork.model.kinds import KINDS, JointKind
+from linkwork.model.layout import BASE_NQ, Layout
+from linkwork.model.parts import NO_LIMITS, Limits
 
 
 def random_configurations(layout: Layout, batch: Sequence[int], rng: np.random.Generator) -> Array:
@@ -20,26 +20,23 @@ def random_configurations(layout: Layout, batch: Sequence[int], rng: np.random.G
     """
     q = np.empty((*batch, layout.nq))
     if layout.floating:
-        q[..., layout.base_position] = rng.uniform(-1, 1, (*batch, 3))
-        q[..., layout.base_wxyz] = quat.normalize(rng.normal(size=(*batch, 4)))
+        q[..., :BASE_NQ] = _random_positions(KINDS["floating"], NO_LIMITS, batch, rng)
     for name, at in layout.q.items():
-        q[..., at] = _random_position(layout.model.joint(name), batch, rng)
+        joint = layout.model.joint(name)
+        q[..., at] = _random_positions(joint.motion_kind, joint.limits, batch, rng)
     return q
 
 
-def _random_position(joint: Joint, batch: Sequence[int], rng: np.random.Generator) -> Array:
-    kind = joint.kind
-    if kind in ("spherical", "floating"):
-        turned = quat.normalize(rng.normal(size=(*batch, 4)))
-        if kind == "spherical":
-            return turned
-        return np.concatenate([rng.uniform(-1, 1, (*batch, 3)), turned], axis=-1)
-    if kind == "revolute_cos_sin":
-        angle = rng.uniform(-np.pi, np.pi, batch)
-        return np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-    if kind == "planar":
-        return rng.uniform([-1, -1, -np.pi], [1, 1, np.pi], (*batch, 3))
-    reach = 1.0 if kind == "prismatic" else np.pi
-    lower = joint.limits.lower if np.isfinite(joint.limits.lower) else -reach
-    upper = joint.limits.upper if np.isfinite(joint.limits.upper) else max(reach, lower)
-    return rng.uniform(min(lower, upper), upper, (*batch, 1))
+def _random_positions(
+    kind: JointKind, limits: Limits, batch: Sequence[int], rng: np.random.Generator
+) -> Array:
+    """(*batch, nq) positions within limits or the kind's reach; unit-norm parts evenly spread."""
+    reach = np.array(kind.reach)
+    lower = limits.lower if np.isfinite(limits.lower) else -reach
+    upper = limits.upper if np.isfinite(limits.upper) else np.maximum(reach, lower)
+    theta = rng.uniform(np.minimum(lower, upper), upper, (*batch, kind.nq))
+    for part in kind.unit_norm:
+        direction = rng.normal(size=(*batch, part.count))
+        norm = np.linalg.norm(direction, axis=-1, keepdims=True)
+        theta[..., part.start : part.start + part.count] = direction / norm
+    return theta

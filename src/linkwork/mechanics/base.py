@@ -16,20 +16,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from linkwork.mechanics.blocks import (
+from linkwork.model.layout import Layout
+from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
     Mat,
     Scalar,
+    Twist,
     Vec,
     add,
     apply,
     apply_t,
     cross,
+    halves,
+    quaternion_rotation,
     sub,
 )
-from linkwork.mechanics.joints import quaternion_rotation
-from linkwork.model.layout import Layout
 
 Representation = Literal["mixed", "body", "inertial"]
 REPRESENTATIONS: tuple[Representation, ...] = ("mixed", "body", "inertial")
@@ -44,7 +46,11 @@ class Base:
     velocity: Representation
     floating: bool
 
-    def twist(self, nu: Sequence[Scalar] | None) -> tuple[Vec, Vec]:
+    def own_part(self, numbers: Sequence[Scalar] | None) -> Twist:
+        """The base's six numbers of nu or nu_dot as they are; zeros if the base is fixed."""
+        return halves(numbers) if self.floating and numbers is not None else (ZERO, ZERO)
+
+    def twist(self, nu: Sequence[Scalar] | None) -> Twist:
         """(v, w) in the base's axes: velocity of its origin, and angular velocity."""
         if not self.floating or nu is None:
             return ZERO, ZERO
@@ -57,7 +63,7 @@ class Base:
 
     def acceleration(
         self, nu: Sequence[Scalar] | None, nu_dot: Sequence[Scalar] | None, gravity: Vec
-    ) -> tuple[Vec, Vec]:
+    ) -> Twist:
         """(a, u) in the base's axes: acceleration of its origin less gravity, and angular."""
         if not self.floating:
             return apply_t(self.R, sub(ZERO, gravity)), ZERO
@@ -72,7 +78,7 @@ class Base:
             linear = add(add(linear, cross(angular, self.o)), cross(w, o_dot))
         return apply_t(self.R, sub(linear, gravity)), apply_t(self.R, angular)
 
-    def derivative(self, nu: Sequence[Scalar] | None, a: Vec, u: Vec) -> tuple[Vec, Vec]:
+    def derivative(self, nu: Sequence[Scalar] | None, a: Vec, u: Vec) -> Twist:
         """First six numbers of nu_dot, from the acceleration (a, u) in the base's axes."""
         v, w = halves(nu) if nu is not None else (ZERO, ZERO)
         if self.velocity == "body":
@@ -83,7 +89,7 @@ class Base:
             linear = sub(sub(linear, cross(angular, self.o)), cross(w, o_dot))
         return linear, angular
 
-    def wrench_out(self, force: Vec, moment: Vec) -> tuple[Vec, Vec]:
+    def wrench_out(self, force: Vec, moment: Vec) -> Twist:
         """A wrench in the base's axes about its origin, as the first six numbers of tau."""
         if self.velocity == "body":
             return force, moment
@@ -92,7 +98,7 @@ class Base:
             moment = add(moment, cross(self.o, force))
         return force, moment
 
-    def wrench_in(self, tau: Sequence[Scalar]) -> tuple[Vec, Vec]:
+    def wrench_in(self, tau: Sequence[Scalar]) -> Twist:
         """The first six numbers of tau as a wrench in the base's axes about its origin."""
         force, moment = halves(tau)
         if self.velocity == "body":
@@ -102,14 +108,15 @@ class Base:
         return apply_t(self.R, force), apply_t(self.R, moment)
 
     @property
-    def columns(self) -> list[tuple[Vec, Vec]]:
+    def columns(self) -> list[Twist]:
         """What a unit of each of its six numbers moves, in the base's axes; none if it is fixed."""
         if not self.floating:
             return []
-        axes = IDENTITY if self.velocity == "body" else self.R  # rows: of the numbers, in the base
+        # the rows of R are the axes of the world, written in the base
+        axes = IDENTITY if self.velocity == "body" else self.R
         arm = apply_t(self.R, self.o) if self.velocity == "inertial" else ZERO
-        turned = [(cross(axis, arm), axis) for axis in axes]
-        return [(axis, ZERO) for axis in axes] + turned
+        rotations = [(cross(axis, arm), axis) for axis in axes]
+        return [(axis, ZERO) for axis in axes] + rotations
 
     @property
     def expressed_at(self) -> tuple[Mat, Vec]:
@@ -124,8 +131,3 @@ def base_of(layout: Layout, q: Sequence[Scalar], velocity: Representation) -> Ba
     if not layout.floating:
         return Base(IDENTITY, ZERO, "body", floating=False)
     return Base(quaternion_rotation(q[3:7]), (q[0], q[1], q[2]), velocity, floating=True)
-
-
-def halves(numbers: Sequence[Scalar]) -> tuple[Vec, Vec]:
-    """The linear and the angular part of six numbers."""
-    return (numbers[0], numbers[1], numbers[2]), (numbers[3], numbers[4], numbers[5])

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.mechanics.blocks import Scalar, plus, times
 from linkwork.model.layout import Layout
+from linkwork.spatial.blocks import Scalar, plus, times
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def drives_of(layout: Layout) -> dict[int, Drive]:
     """The drives of a robot's joints."""
     found: dict[int, Drive] = {}
     for joint in layout.model.joints:
-        if not (joint.armature or joint.damping or joint.friction) or not joint.motion.nv:
+        if not (joint.armature or joint.damping or joint.friction) or not joint.motion_kind.nv:
             continue
         follower = layout.followers.get(joint.name)
         k = follower.multiplier if follower else 1.0

@@ -1,9 +1,9 @@
 """Where the origins of bodies are put.
 
-A joint that turns about an axis does so about any point of it, and one that slides does so at any
-point at all. An origin is moved to where most numbers become 0 that stand in the positions of the
-body in its parent and of its children in the body: each of them costs operations in every
-algorithm. Where nothing is to be gained, it stays.
+A joint that rotates about its axis does so about any point of it, and one that does not rotate
+moves every point alike. An origin is moved to where most numbers become 0 that stand in the
+positions of the body in its parent and of its children in the body: each of them costs operations
+in every algorithm. Where nothing is to be gained, it stays.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import mul, sub
 
+from linkwork.model.kinds.kind import Rotation
 from linkwork.model.pose import ROUNDING_NOISE
-
-ON_AXIS = ("revolute", "revolute_cos_sin", "helical")  # kinds whose axis the origin must be on
-ANYWHERE = ("prismatic",)  # kinds that do not turn
 
 Triple = tuple[float, float, float]
 STAY: Triple = (0.0, 0.0, 0.0)
@@ -25,7 +23,7 @@ STAY: Triple = (0.0, 0.0, 0.0)
 class Site:
     """The frame of a body's joint in the parent."""
 
-    kind: str
+    rotation: Rotation  # of the joint's kind
     axis: int  # of the frame: the one that the joint moves about or along
     columns: tuple[Triple, Triple, Triple]  # of the rotation
     position: Triple
@@ -44,7 +42,7 @@ class Site:
     @property
     def free(self) -> set[int]:
         """Coordinates of the position that a move of the origin alone can make 0."""
-        ways = range(3) if self.kind in ANYWHERE else (self.axis,) if self.kind in ON_AXIS else ()
+        ways = {"none": range(3), "about_axis": (self.axis,), "free": ()}[self.rotation]
         along = [[k for k in range(3) if self.columns[way][k]] for way in ways]
         return {axes[0] for axes in along if len(axes) == 1}
 
@@ -93,11 +91,11 @@ def _best_move(site: Site, children: Sequence[Site]) -> Triple:
 
 def _targets(site: Site, children: Sequence[Site]) -> Iterator[Triple]:
     """Moves that make numbers 0."""
-    if site.kind in ANYWHERE:
+    if site.rotation == "none":
         x, y, z = (-sum(map(mul, column, site.position)) for column in site.columns)
         yield (x, y, z)
         yield from (child.position for child in children)
-    elif site.kind in ON_AXIS:
+    elif site.rotation == "about_axis":
         along = zip(site.position, site.columns[site.axis], strict=True)
         lengths = [-p / step for p, step in along if abs(step) > 0.5]  # else it may be far away
         lengths += [child.position[site.axis] for child in children]

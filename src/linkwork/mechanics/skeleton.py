@@ -1,18 +1,18 @@
-"""A tree as algorithms see it: bodies with their frame on the joint that holds them, all facts.
+"""A tree as algorithms see it: bodies with their frame on the joint that holds them, as constants.
 
 Moving a body's frame onto its joint makes the joint's far mount the identity. A tilted axis is
-turned onto z, and a joint of one coordinate read backwards is one about the opposite axis. Where on
-the axis is free (see `origins`). What is left for every joint is
+rotated onto z, and a joint whose inverse is the joint about the opposite axis is never read
+backwards. The origin is chosen by `origins`. What is left for every joint is
 
-    parent_H_body(theta) = near @ M(theta)
+    parent_H_body(theta) = mount @ M(theta)
 
-with `near` constant. A rotation of `near` about the joint's own axis becomes an offset of the
-angle.
+with `mount` constant. A rotation of `mount` about the joint's own axis becomes an offset of the
+angle, for kinds that take one.
 
 Inertia that a joint cannot move relative to the parent is counted with the parent: of a body that
-turns about z its mass, its first moment along z, and as much of its tensor as is diag(a, a, 0).
+rotates about z its mass, its first moment along z, and as much of its tensor as is diag(a, a, 0).
 Every sum over the robot stays what it is, and the bodies have fewer numbers that are not 0.
-(Gautier, Khalil 1990, use the same to find which parameters can be identified.)
+(Gautier, Khalil 1990, use the same to find the base inertial parameters.)
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.mechanics.blocks import Mat, Sym, Vec
+from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.origins import Site, best_origins
-from linkwork.model.kinds import plane_basis
+from linkwork.model.kinds import Axis, JointKind, plane_basis
 from linkwork.model.layout import Layout
 from linkwork.model.parts import Joint
 from linkwork.model.pose import ROUNDING_NOISE, snapped
 from linkwork.model.tree import Tree
 from linkwork.spatial import inertia, se3
+from linkwork.spatial.blocks import Mat, Sym, Vec
 
-ALIGNED_KINDS = ("revolute", "revolute_cos_sin", "prismatic", "helical", "planar")
-TURNING = ("revolute", "revolute_cos_sin")  # kinds whose axis stays where it is in the parent
+DIAGONAL = (4, 7, 9)  # indices of Ixx, Iyy, Izz in the ten inertial parameters
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,24 @@ class Mount:
     """The joint that a body hangs by."""
 
     joint: Joint
-    backwards: bool  # only for kinds with several coordinates
-    axis: int  # 0, 1, 2: the joint's axis in the body's frame
-    sign: float  # 1.0, or -1.0 for a joint about the opposite direction
-    rotation: Mat  # of `near`
-    position: Vec  # of `near`
-    angle_offset: float
-    q: tuple[int, ...]  # where the joint's position stands in q
-    nu: tuple[int, ...]  # where its velocity stands in nu
+    backwards: bool  # whether the body is on the joint's fixed side, moved by M^-1
+    axis: Axis  # along a coordinate axis of the body's frame
+    R: Mat  # of `mount`
+    p: Vec  # of `mount`
+    q_indices: tuple[int, ...]  # of the joint's position in q
+    nu_indices: tuple[int, ...]  # of its velocity in nu
     multiplier: float  # of a dependent joint; 1.0 for others
     offset: float
+
+    @property
+    def kind(self) -> JointKind:
+        """The kind of the joint."""
+        return self.joint.motion_kind
+
+    @property
+    def axis_index(self) -> int:
+        """0, 1, 2: the coordinate axis of the body's frame that the joint's axis is along."""
+        return _largest(self.axis.direction)
 
 
 @dataclass(frozen=True)
@@ -59,18 +67,16 @@ class Body:
 
     parent: int  # -1 for the base
     mount: Mount | None  # None for the base
-    mass: float
-    first_moment: Vec  # mass times centre of mass
-    tensor: Sym  # inertia about the body's origin
+    inertia: RigidInertia  # about the body's origin, in its axes
 
     @property
-    def nu(self) -> tuple[int, ...]:
-        """Where the velocity of the body's joint stands in nu."""
-        return self.mount.nu if self.mount else ()
+    def nu_indices(self) -> tuple[int, ...]:
+        """Indices in nu of the velocity of the body's joint."""
+        return self.mount.nu_indices if self.mount else ()
 
     @property
     def is_backwards(self) -> bool:
-        """Whether the body's joint is read from its moving side."""
+        """Whether the body is on the fixed side of its joint."""
         return self.mount is not None and self.mount.backwards
 
 
@@ -83,152 +89,170 @@ class Skeleton:
     frames: tuple[tuple[int, Mat, Vec], ...]  # body, rotation and position of each frame in it
 
 
+@dataclass(frozen=True)
+class _Frames:
+    """Where the frames of the bodies go."""
+
+    old_H_joint: Array  # (bodies, 4, 4) on the joint, with its axis along a coordinate axis
+    old_H_new: Array  # (bodies, 4, 4) the same with the origin moved along the axis
+    mounts: Array  # (bodies, 4, 4) pose of the new frame in the parent's at angle 0
+    directions: list[Vec]  # of the joint's axis in the new frame
+
+
 def skeleton_of(tree: Tree, layout: Layout) -> Skeleton:
     """Make the skeleton of a tree."""
-    moves, nears, aligned = _moved_frames(tree)
+    moved = _moved_frames(tree)
     mounts: list[Mount | None] = [None]
     for body, _, joint in tree.outward():
-        backwards = tree.backwards[body] and joint.motion.nv > 1
-        _, axis, sign = aligned[body]
-        mounts.append(_mount(layout, joint, nears[body], axis, sign, backwards=backwards))
-    params = inertia.transform(se3.inverse(moves), tree.inertias)
-    regrouped = _regrouped(params, tree.parents, mounts, nears)
-    bodies = [
-        Body(parent, mount, *_inertia_facts(numbers, before))
-        for parent, mount, numbers, before in zip(
-            tree.parents, mounts, regrouped, params, strict=True
-        )
-    ]
-    new_H_old = se3.inverse(moves)
+        backwards = tree.backwards[body] and not joint.motion_kind.inverse_is_opposite
+        direction = moved.directions[body]
+        mounts.append(_mount(layout, joint, moved.mounts[body], direction, backwards=backwards))
+    new_H_old = se3.inverse(moved.old_H_new)
+    at_joint = inertia.transform(se3.inverse(moved.old_H_joint), tree.inertias)
+    params = inertia.transform(new_H_old, tree.inertias)
+    regrouped = _regrouped(params, tree.parents, mounts, moved.mounts)
+    noise = _rounding_noise(at_joint, params)
+    inertias = map(_rigid_inertia, np.where(np.abs(regrouped) <= noise, 0.0, regrouped))
+    bodies = map(Body, tree.parents, mounts, inertias)
     frames = [
-        (body, *_pose_facts(new_H_old[body] @ pose, moves[body, :3, 3], pose[:3, 3]))
+        (body, *_frame(new_H_old[body] @ pose, moved.old_H_new[body, :3, 3], pose[:3, 3]))
         for body, pose in zip(tree.frame_bodies, tree.body_H_frame, strict=True)
     ]
     return Skeleton(layout, tuple(bodies), tuple(frames))
 
 
-_Aligned = tuple[Array, int, float]
-
-
-def _moved_frames(tree: Tree) -> tuple[Array, Array, list[_Aligned]]:
-    """Where each body's frame goes: old_H_new, parent_H_new at angle 0, and how it is turned."""
+def _moved_frames(tree: Tree) -> _Frames:
     aligned = [
-        (np.eye(4), 2, 1.0) if joint is None else _aligned(joint, backwards=backwards)
+        (np.eye(4), (0.0, 0.0, 1.0)) if joint is None else _aligned(joint, backwards=backwards)
         for joint, backwards in zip(tree.joints, tree.backwards, strict=True)
     ]
-    turns = np.array([turn for turn, _, _ in aligned])
-    moves = se3.inverse(tree.joint_H_body) @ turns
-    nears = se3.inverse(moves)[list(tree.parents)] @ tree.parent_H_joint @ turns
-    nears[0] = np.eye(4)
-    nears[:, :3, :3] = snapped(nears[:, :3, :3])
+    rotations, directions = np.array([R for R, _ in aligned]), [axis for _, axis in aligned]
+    old_H_joint = se3.inverse(tree.joint_H_body) @ rotations
+    mounts = se3.inverse(old_H_joint)[list(tree.parents)] @ tree.parent_H_joint @ rotations
+    mounts[0] = np.eye(4)
+    mounts[:, :3, :3] = snapped(mounts[:, :3, :3])
     sites = [
-        Site(joint.kind if joint else "", axis, _mat(near[:3, :3].T), _vec(near[:3, 3]))
-        for joint, (_, axis, _), near in zip(tree.joints, aligned, nears, strict=True)
+        Site(
+            joint.motion_kind.rotation if joint else "free",
+            _largest(direction),
+            _mat(mount[:3, :3].T),
+            _vec(mount[:3, 3]),
+        )
+        for joint, direction, mount in zip(tree.joints, directions, mounts, strict=True)
     ]
     origins, positions = best_origins(sites, tree.parents)
-    moves = moves @ se3.pose(np.eye(3), origins)
-    nears[:, :3, 3] = positions
-    return moves, nears, aligned
+    mounts[:, :3, 3] = positions
+    return _Frames(old_H_joint, old_H_joint @ se3.pose(np.eye(3), origins), mounts, directions)
 
 
-def _mount(
-    layout: Layout, joint: Joint, near: Array, axis: int, sign: float, *, backwards: bool
-) -> Mount:
-    rotation, spin = near[:3, :3], 0.0
-    if joint.kind in ("revolute", "helical"):
-        rotation, spin = _without_spin(rotation, axis)
+def _mount(layout: Layout, joint: Joint, mount: Array, direction: Vec, *, backwards: bool) -> Mount:
+    R, angle = mount[:3, :3], 0.0
+    if joint.motion_kind.takes_angle_offset:
+        axis = _largest(direction)
+        R, angle = _without_rotation_about(axis, R)
+        angle *= direction[axis]
     follower = layout.followers.get(joint.name)
     leader = follower.leader if follower else joint.name
     return Mount(
         joint=joint,
         backwards=backwards,
-        axis=axis,
-        sign=sign,
-        rotation=_mat(rotation),
-        position=_vec(near[:3, 3]),
-        angle_offset=sign * spin,
-        q=tuple(range(layout.nq)[layout.q[leader]]),
-        nu=tuple(range(layout.nv)[layout.nu[leader]]),
+        axis=Axis(direction, joint.pitch, angle),
+        R=_mat(R),
+        p=_vec(mount[:3, 3]),
+        q_indices=tuple(range(layout.nq)[layout.q[leader]]),
+        nu_indices=tuple(range(layout.nv)[layout.nu[leader]]),
         multiplier=follower.multiplier if follower else 1.0,
         offset=follower.offset if follower else 0.0,
     )
 
 
-def _aligned(joint: Joint, *, backwards: bool) -> _Aligned:
-    """(4, 4) turn that puts the joint's axis on a coordinate axis, which one, and its sign."""
-    turn = np.eye(4)
-    if joint.kind not in ALIGNED_KINDS:
-        return turn, 2, 1.0
+def _aligned(joint: Joint, *, backwards: bool) -> tuple[Array, Vec]:
+    """(4, 4) rotation that puts the joint's axis on a coordinate axis, and the axis after it."""
+    R = np.eye(4)
+    if not joint.motion_kind.has_axis:
+        return R, (0.0, 0.0, 1.0)
     direction = np.array(joint.axis)
-    flip = -1.0 if backwards and joint.motion.nv == 1 else 1.0
-    if joint.kind != "planar" and np.count_nonzero(direction) == 1:
-        largest = int(np.argmax(np.abs(direction)))
-        return turn, largest, flip * float(np.sign(direction[largest]))
-    turn[:3, :2], turn[:3, 2] = plane_basis(direction), direction
-    turn[:3, :3] = snapped(turn[:3, :3])
-    return turn, 2, flip
+    sign = -1.0 if backwards and joint.motion_kind.inverse_is_opposite else 1.0
+    if np.count_nonzero(direction) == 1:
+        return R, _vec(sign * np.round(direction))
+    R[:3, :2], R[:3, 2] = plane_basis(direction), direction
+    R[:3, :3] = snapped(R[:3, :3])
+    return R, (0.0, 0.0, sign)
 
 
-def _without_spin(rotation: Array, axis: int) -> tuple[Array, float]:
-    """Split off a rotation about the joint's axis where that is simpler: R = R' R_axis(angle)."""
-    along = rotation[:, axis]
-    if np.count_nonzero(along) != 1 or np.count_nonzero(rotation) == 3:
-        return rotation, 0.0  # the axis is tilted, or the axes are only exchanged
+def _without_rotation_about(axis: int, R: Array) -> tuple[Array, float]:
+    """Split off a rotation about a coordinate axis where that is simpler: R = R' R_axis(angle)."""
+    along = R[:, axis]
+    if np.count_nonzero(along) != 1 or np.count_nonzero(R) == 3:
+        return R, 0.0  # the axis is tilted, or the axes are only exchanged
     y, z = (axis + 1) % 3, (axis + 2) % 3
     simple = np.zeros((3, 3))
     simple[:, axis] = along
     simple[(int(np.argmax(np.abs(along))) + 1) % 3, y] = 1.0
     simple[:, z] = np.cross(along, simple[:, y])
-    spin = simple.T @ rotation
-    return simple, math.atan2(spin[z, y], spin[y, y])
+    about = simple.T @ R
+    return simple, math.atan2(about[z, y], about[y, y])
 
 
 def _regrouped(
-    params: Array, parents: tuple[int, ...], mounts: list[Mount | None], nears: Array
+    params: Array, parents: tuple[int, ...], mounts: list[Mount | None], poses: Array
 ) -> Array:
     """Count with the parent what the joint cannot move, from the leaves inward."""
     params = params.copy()
     for body in reversed(range(1, len(parents))):
         mount = mounts[body]
         assert mount is not None
-        share = _still(params[body], mount)
+        share = _unmoved(params[body], mount)
         params[body] -= share
-        params[parents[body]] += inertia.transform(nears[body], share)
+        params[parents[body]] += inertia.transform(poses[body], share)
     return params
 
 
-def _still(params: Array, mount: Mount) -> Array:
+def _unmoved(params: Array, mount: Mount) -> Array:
     """The part of a body's inertia that its joint cannot move relative to the parent."""
     share = np.zeros(10)
-    kind = mount.joint.kind
-    if kind in (*TURNING, "spherical"):  # the origin stays
+    kind, axis = mount.kind, mount.axis_index
+    if not kind.translates:
         share[0] = params[0]
-    if kind in TURNING:  # so does the axis
-        share[1 + mount.axis] = params[1 + mount.axis]
-        diagonal = [4, 7, 9]  # places of Ixx, Iyy, Izz
-        y, z = diagonal[(mount.axis + 1) % 3], diagonal[(mount.axis + 2) % 3]
-        share[y] = share[z] = params[z]
-    if kind == "prismatic":  # nothing turns
+        if kind.rotation == "about_axis":
+            share[1 + axis] = params[1 + axis]
+            y, z = DIAGONAL[(axis + 1) % 3], DIAGONAL[(axis + 2) % 3]
+            share[y] = share[z] = params[z]
+    elif kind.rotation == "none":
         share[4:] = params[4:]
     return share
 
 
-def _inertia_facts(params: Array, before: Array) -> tuple[float, Vec, Sym]:
-    """Mass, first moment and tensor; what is rounding noise beside the numbers before is 0."""
-    first, tensor = params[1:4], params[4:]
-    noise = ROUNDING_NOISE * np.abs(before[4:]).max()
-    tensor = np.where(np.abs(tensor) <= noise, 0.0, tensor)
-    return float(params[0]), _vec(_without_noise(first, before[1:4])), _sym(tensor)
+def _rounding_noise(at_joint: Array, moved: Array) -> Array:
+    """(bodies, 10) below which inertial parameters are rounding noise.
+
+    The scale is that of the inertia about the joint. Where the move of the origin along the axis
+    has added to a number, it is that of what was added; the inertia about the axis itself stays.
+    """
+    own = np.abs(at_joint)
+    sizes = np.concatenate([np.zeros_like(own[:, :1]), *_largest_of(own[:, 1:4], own[:, 4:])], 1)
+    return ROUNDING_NOISE * (sizes + np.abs(moved - at_joint))
 
 
-def _without_noise(numbers: Array, *beside: Array) -> Array:
-    """Numbers, of which those are 0 that are rounding noise beside others."""
-    noise = ROUNDING_NOISE * sum(np.abs(other).max() for other in beside)
-    return np.where(np.abs(numbers) <= noise, 0.0, numbers)
+def _largest_of(*groups: Array) -> list[Array]:
+    return [np.broadcast_to(group.max(1, keepdims=True), group.shape) for group in groups]
 
 
-def _pose_facts(pose: Array, *beside: Array) -> tuple[Mat, Vec]:
-    return _mat(snapped(pose[:3, :3])), _vec(_without_noise(pose[:3, 3], *beside))
+def _frame(pose: Array, *beside: Array) -> tuple[Mat, Vec]:
+    """Rotation and position; coordinates that are rounding noise beside others are 0."""
+    p, noise = pose[:3, 3], ROUNDING_NOISE * sum(np.abs(other).max() for other in beside)
+    return _mat(snapped(pose[:3, :3])), _vec(np.where(np.abs(p) <= noise, 0.0, p))
+
+
+def _rigid_inertia(params: Array) -> RigidInertia:
+    mass, *others = (float(value) + 0.0 for value in params)
+    xx, xy, xz, yy, yz, zz = others[3:]
+    tensor: Sym = (xx, xy, xz, yy, yz, zz)
+    return RigidInertia(mass, _vec(params[1:4]), tensor)
+
+
+def _largest(direction: Vec) -> int:
+    return max(range(3), key=lambda k: abs(direction[k]))
 
 
 def _vec(values: Array) -> Vec:
@@ -238,8 +262,3 @@ def _vec(values: Array) -> Vec:
 
 def _mat(values: Array) -> Mat:
     return (_vec(values[0]), _vec(values[1]), _vec(values[2]))
-
-
-def _sym(values: Array) -> Sym:
-    xx, xy, xz, yy, yz, zz = (float(value) + 0.0 for value in values)
-    return (xx, xy, xz, yy, yz, zz)

@@ -7,14 +7,18 @@ computed with, but is probably a mistake: inertias no body can have, joints that
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from linkwork.arrays import Array
 from linkwork.errors import Finding
 from linkwork.model.geometry import Mesh
+from linkwork.model.joint_motion import motion_subspace
 from linkwork.model.layout import resolved_followers
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Link
+from linkwork.model.pose import IDENTITY
 from linkwork.model.tree import Tree, tree_from
 from linkwork.spatial import inertia
 
@@ -100,11 +104,19 @@ def _free_of_inertia(
     params = inertia.transform(tree.joint_H_body[bodies], tree.inertias[bodies])
     matrices, scales = inertia.matrix(params), np.abs(params).max(axis=1)
     for leaf, matrix, scale in zip(leaves, matrices, scales, strict=True):
-        subspace = leaf[1].motion.subspace(np.array(leaf[1].axis), leaf[1].pitch)
+        subspace = _subspace(leaf[1], backwards=tree.backwards[leaf[0]])
         block = subspace.T @ matrix @ subspace
         least = block[0, 0] if len(block) == 1 else np.linalg.eigvalsh(block)[0]
         if least <= 1e-14 * scale:
             yield leaf
+
+
+def _subspace(joint: Joint, *, backwards: bool) -> Array:
+    """(6, nv) S where the joint is, at a position at which no two of its axes coincide."""
+    bare = replace(joint, first_H_joint=IDENTITY, joint_H_second=IDENTITY)
+    kind = joint.motion_kind
+    theta = kind.moved(kind.neutral, (1.0,) * kind.nv)
+    return motion_subspace(bare, theta, child=joint.first if backwards else joint.second)
 
 
 def _joint_findings(joint: Joint) -> Iterator[Finding]:

@@ -154,7 +154,7 @@ def _link_text(model: Model, link: str) -> str:
 
 
 def _motion_text(joint: Joint) -> str:
-    axis = _axis_text(joint) if joint.motion.has_axis else ""
+    axis = _axis_text(joint) if joint.motion_kind.has_axis else ""
     axis = f" ({axis})" if "," in axis else f" {axis}".rstrip()
     axis += f", {joint.pitch:.4g} m/rad" if joint.pitch else ""
     mimic = f", mimics {joint.mimic.joint}" if joint.mimic else ""
@@ -178,7 +178,7 @@ def _joint_row(joint: Joint, layout: Layout) -> tuple[str, ...]:
         span,
         joint.name,
         kind,
-        _axis_text(joint) if joint.motion.has_axis else "-",
+        _axis_text(joint) if joint.motion_kind.has_axis else "-",
         _bound(limits.lower),
         _bound(limits.upper),
         _bound(limits.velocity),

@@ -9,18 +9,24 @@ With P and C the two links of a joint, C the one called `child`:
 and they belong together by  parent_H_child @ wedge(S nu) = d/dt parent_H_child.
 
 Positions are the joint's own (..., nq) coordinates; `Layout` says where they stand in q. A
-dependent joint is asked with the coordinate its `Mimic` gives, as if it were free.
+dependent joint is asked with the coordinate its `Mimic` gives, as if it were free. The formulas are
+those of `kinds`, run on columns of a batch.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array, as_array
 from linkwork.errors import ShapeError, name_not_found
+from linkwork.model.kinds import Axis
 from linkwork.model.parts import Joint
 from linkwork.spatial import motion, se3
+from linkwork.spatial.blocks import as_vector, scalars
 
 
 def child_H_parent(joint: Joint, theta: ArrayLike, *, child: str) -> Array:
@@ -34,13 +40,21 @@ def child_H_parent(joint: Joint, theta: ArrayLike, *, child: str) -> Array:
     Returns:
         (..., 4, 4) child_H_parent.
     """
-    first_H_second = _first_H_second(joint, position(joint, theta))
+    mounts = joint.first_H_joint.matrix(), joint.joint_H_second.matrix()
+    first_H_second = mounts[0] @ motion_pose(joint, theta) @ mounts[1]
     return first_H_second if _is_first(joint, child) else se3.inverse(first_H_second)
 
 
 def rest_transform(joint: Joint, *, child: str) -> Array:
-    """(4, 4) child_H_parent at the joint's rest position."""
-    return child_H_parent(joint, joint.motion.rest, child=child)
+    """(4, 4) child_H_parent at the joint's neutral position."""
+    return child_H_parent(joint, joint.motion_kind.neutral, child=child)
+
+
+def motion_pose(joint: Joint, theta: ArrayLike) -> Array:
+    """(..., 4, 4) pose M of the moving side of the joint in its fixed side."""
+    theta = position(joint, theta)
+    R, p = joint.motion_kind.pose(_axis(joint), scalars(theta))
+    return se3.pose(_array(R, theta), _array([p], theta)[..., 0, :])
 
 
 def motion_subspace(joint: Joint, theta: ArrayLike, *, child: str) -> Array:
@@ -48,39 +62,57 @@ def motion_subspace(joint: Joint, theta: ArrayLike, *, child: str) -> Array:
 
     Args:
         joint: the joint between the two.
-        theta: (..., nq) position of the joint. Seen from `second`, S does not depend on it.
+        theta: (..., nq) position of the joint. Seen from `second`, S depends on it only for a
+            universal joint.
         child: name of one of its links; the other one is the parent.
 
     Returns:
         (..., 6, nv) in the child's axes at its origin, rows [linear; angular].
     """
     theta = position(joint, theta)
-    subspace = joint.motion.subspace(np.array(joint.axis), joint.pitch)
+    columns = joint.motion_kind.subspace(_axis(joint), scalars(theta))
+    rows = [[column[half][row] for column in columns] for half in (0, 1) for row in range(3)]
     second_H_joint = se3.inverse(joint.joint_H_second.matrix())
-    seen_from_second = motion.motion_transform(second_H_joint) @ subspace
+    seen_from_second = motion.motion_transform(second_H_joint) @ _array(rows, theta)
     if not _is_first(joint, child):
-        return np.broadcast_to(seen_from_second, (*theta.shape[:-1], *subspace.shape))
-    return -motion.motion_transform(_first_H_second(joint, theta)) @ seen_from_second
+        return seen_from_second
+    first_H_second = child_H_parent(joint, theta, child=child)
+    return -motion.motion_transform(first_H_second) @ seen_from_second
 
 
 def position_jacobian(joint: Joint, theta: ArrayLike) -> Array:
     """(..., nq, nv) J with theta_dot = J nu; the same from both sides."""
     theta = position(joint, theta)
-    return joint.motion.position_jacobian(np.array(joint.axis), theta)
+    return _array(joint.motion_kind.position_jacobian(scalars(theta)), theta)
+
+
+def normalized(joint: Joint, theta: ArrayLike) -> Array:
+    """(..., nq) position with its quaternion or (cos, sin) scaled to norm 1."""
+    theta = position(joint, theta)
+    return as_vector(joint.motion_kind.normalized(scalars(theta)))
 
 
 def position(joint: Joint, theta: ArrayLike) -> Array:
     """Take a position of a joint as an array, or say what shape is wanted."""
     array = as_array(theta)
-    if array.ndim == 0 or array.shape[-1] != joint.motion.nq:
-        wanted = f"(..., {joint.motion.nq})"
+    if array.ndim == 0 or array.shape[-1] != joint.motion_kind.nq:
+        wanted = f"(..., {joint.motion_kind.nq})"
         raise ShapeError(f"joint {joint.name!r}: theta: expected {wanted}, got {array.shape}")
     return array
 
 
-def _first_H_second(joint: Joint, theta: Array) -> Array:
-    moved = se3.pose(*joint.motion.motion(np.array(joint.axis), joint.pitch, theta))
-    return joint.first_H_joint.matrix() @ moved @ joint.joint_H_second.matrix()
+def _axis(joint: Joint) -> Axis:
+    return Axis(joint.axis, joint.pitch)
+
+
+def _array(rows: Sequence[Sequence[Any]], theta: Array) -> Array:
+    """(..., rows, columns) of scalars that are numbers or batches, with the batch of theta."""
+    width = len(rows[0]) if rows else 0
+    found = np.empty((*theta.shape[:-1], len(rows), width), theta.dtype)
+    for i, row in enumerate(rows):
+        for j, entry in enumerate(row):
+            found[..., i, j] = entry
+    return as_array(found)
 
 
 def _is_first(joint: Joint, link: str) -> bool:

@@ -21,7 +21,7 @@ from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 
 BASE_NQ, BASE_NV = 7, 6
-BASE_REST = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+BASE_NEUTRAL = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +87,20 @@ class Layout:
         """The dependent joints, each with the independent joint it follows in the end."""
         return resolved_followers(self.model.joints)
 
-    def rest(self) -> Array:
-        """(nq,) every joint at rest, the base at the origin of the world."""
-        own = [number for joint in self.model.joints if joint.nq for number in joint.motion.rest]
-        return np.array([*(BASE_REST if self.floating else ()), *own])
+    def neutral(self) -> Array:
+        """(nq,) every joint at its neutral position, the base at the origin of the world."""
+        moving = [joint.motion_kind for joint in self.model.joints if joint.nq]
+        own = [number for kind in moving for number in kind.neutral]
+        return np.array([*(BASE_NEUTRAL if self.floating else ()), *own])
+
+    rest = neutral  # its name before 0.2
 
     def theta(self, q: Array, joint: str) -> Array:
         """(..., nq of the joint) position of any joint, fixed and dependent ones too."""
         follower = self.followers.get(joint)
         if follower:
             return follower.multiplier * q[..., self.q[follower.leader]] + follower.offset
-        kind = self.model.joint(joint).motion
+        kind = self.model.joint(joint).motion_kind
         return q[..., self.q[joint]] if kind.nq else q[..., :0]
 
     def _slices(self, sizes: Sequence[int], start: int) -> Mapping[str, slice]:

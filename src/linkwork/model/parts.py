@@ -108,7 +108,7 @@ class Joint:
     axis: Triple = (0.0, 0.0, 1.0)  # unit vector in the joint frame
     pitch: float = 0.0  # of a helical joint: advance along the axis per radian [m/rad]
     first_H_joint: Pose = IDENTITY  # where the joint sits on `first`
-    joint_H_second: Pose = IDENTITY  # where `second` sits on the joint at rest
+    joint_H_second: Pose = IDENTITY  # where `second` sits on the joint in its neutral position
     limits: Limits = NO_LIMITS
     mimic: Mimic | None = None
     damping: float = 0.0  # [N m s/rad] or [N s/m]
@@ -132,19 +132,19 @@ class Joint:
             raise ModelError([Finding("error", element, text, self.place) for text in problems])
 
     @property
-    def motion(self) -> JointKind:
+    def motion_kind(self) -> JointKind:
         """The kind itself, which knows how the joint moves."""
         return KINDS[self.kind]
 
     @property
     def nq(self) -> int:
         """How many position coordinates the joint has of its own."""
-        return 0 if self.mimic else self.motion.nq
+        return 0 if self.mimic else self.motion_kind.nq
 
     @property
     def nv(self) -> int:
         """How many velocity coordinates the joint has of its own."""
-        return 0 if self.mimic else self.motion.nv
+        return 0 if self.mimic else self.motion_kind.nv
 
 
 def unit(axis: Iterable[float]) -> Triple:
@@ -180,14 +180,14 @@ def _problems(joint: Joint) -> Iterable[str]:
         yield f"axis {joint.axis} is not of length 1"
     if not math.isfinite(joint.pitch):
         yield f"pitch {joint.pitch} is not finite"
-    if joint.pitch and joint.kind != "helical":
+    if joint.pitch and not joint.motion_kind.has_pitch:
         yield f"a {joint.kind} joint has no pitch, got {joint.pitch:g}"
     for name in ("damping", "friction", "armature"):
         if not math.isfinite(getattr(joint, name)):
             yield f"{name} {getattr(joint, name)} is not finite"
-    if joint.mimic and joint.motion.nq != 1:
+    if joint.mimic and joint.motion_kind.nq != 1:
         yield f"a {joint.kind} joint cannot mimic another; only joints with one coordinate can"
     if joint.mimic and joint.mimic.joint == joint.name:
         yield "mimics itself"
-    if joint.motion.nv != 1 and joint.limits != NO_LIMITS:
+    if joint.motion_kind.nv != 1 and joint.limits != NO_LIMITS:
         yield f"a {joint.kind} joint has no limits, got {joint.limits}"

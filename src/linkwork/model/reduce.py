@@ -16,13 +16,12 @@ from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, model_error, name_not_found
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import combined, moved
-from linkwork.model.joint_motion import position
+from linkwork.model.joint_motion import motion_pose, normalized, position
 from linkwork.model.layout import Follower, resolved_followers
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.pose import IDENTITY, Pose, as_floats, as_pose, composed, inverted
 from linkwork.model.tree import tree_from
-from linkwork.spatial import se3
 
 
 def reduced(
@@ -156,32 +155,31 @@ def _not_movable(model: Model, name: str, moving: set[str]) -> LinkworkError:
 
 def _lock_position(joint: Joint, at: Mapping[str, ArrayLike], follower: Follower | None) -> Array:
     leader = follower.leader if follower else joint.name
-    given = as_floats(at.get(leader, joint.motion.rest), f"joint {leader!r}: position")
+    given = as_floats(at.get(leader, joint.motion_kind.neutral), f"joint {leader!r}: position")
     theta = position(joint, given.reshape(1) if given.ndim == 0 else given)
     if theta.ndim > 1:
-        wanted = f"({joint.motion.nq},)"
+        wanted = f"({joint.motion_kind.nq},)"
         raise ShapeError(f"joint {leader!r}: position: expected {wanted}, got {theta.shape}")
     if not np.isfinite(theta).all():
         raise model_error(f"position {theta.tolist()} is not finite", f"joint {leader!r}")
     if follower:
         return follower.multiplier * theta + follower.offset
     with np.errstate(invalid="ignore", divide="ignore"):
-        normalized = joint.motion.normalized(theta)
-    if not np.isfinite(normalized).all():
+        unit = normalized(joint, theta)
+    if not np.isfinite(unit).all():
         text = f"position {theta.tolist()} has length 0, so it is no rotation"
         raise model_error(text, f"joint {leader!r}")
-    return normalized
+    return unit
 
 
 def _locked(joint: Joint, theta: Array) -> Joint:
     """The joint as a fixed one, standing where it stood at `theta`."""
-    moved_side = joint.motion.motion(np.array(joint.axis), joint.pitch, theta)
     return Joint(
         name=joint.name,
         kind="fixed",
         first=joint.first,
         second=joint.second,
-        first_H_joint=composed(joint.first_H_joint, as_pose(se3.pose(*moved_side))),
+        first_H_joint=composed(joint.first_H_joint, as_pose(motion_pose(joint, theta))),
         joint_H_second=joint.joint_H_second,
         place=joint.place,
     )
@@ -248,7 +246,7 @@ def _pointed(joint: Joint, outer: str, back: Mapping[str, Pose]) -> Joint:
     if joint.second == outer:
         mount = composed(back[joint.first], joint.first_H_joint)
         return replace(joint, first_H_joint=mount, joint_H_second=IDENTITY)
-    if joint.motion.nv > 1:
+    if joint.motion_kind.nv and not joint.motion_kind.inverse_is_opposite:
         text = f"a {joint.kind} joint cannot be turned around with the same coordinates"
         raise model_error(text, f"joint {joint.name!r}", joint.place)
     # M(theta) about the axis, backwards, is M(theta) about the opposite axis
@@ -257,7 +255,7 @@ def _pointed(joint: Joint, outer: str, back: Mapping[str, Pose]) -> Joint:
         joint,
         first=joint.second,
         second=joint.first,
-        axis=(-x, -y, -z) if joint.motion.nv else joint.axis,
+        axis=(-x, -y, -z) if joint.motion_kind.nv else joint.axis,
         first_H_joint=composed(back[joint.second], inverted(joint.joint_H_second)),
         joint_H_second=IDENTITY,
     )

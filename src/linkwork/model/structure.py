@@ -101,7 +101,7 @@ def _end_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Fi
 def _mimic_findings(joints: Sequence[Joint], unread_joints: Collection[str]) -> Iterator[Finding]:
     """Joints that mimic what does not exist, what cannot be mimicked, or each other in a cycle."""
     by_name = {joint.name: joint for joint in joints}
-    suggest = Suggestions(joint.name for joint in joints if joint.motion.nq == 1)
+    suggest = Suggestions(joint.name for joint in joints if joint.motion_kind.nq == 1)
     for joint in joints:
         if joint.mimic is None or joint.mimic.joint in unread_joints:
             continue
@@ -109,7 +109,7 @@ def _mimic_findings(joints: Sequence[Joint], unread_joints: Collection[str]) -> 
         if leader is None:
             text = f"mimics joint {shown(joint.mimic.joint)}, which does not exist"
             text += suggest(joint.mimic.joint, besides=joint.name)
-        elif leader.motion.nq != 1:
+        elif leader.motion_kind.nq != 1:
             text = f"mimics the {leader.kind} joint {leader.name!r}, which has no single coordinate"
         else:
             continue

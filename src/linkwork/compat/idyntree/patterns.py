@@ -35,7 +35,8 @@ def _columns(joint: Joint, *, moves: bool) -> Array:
     """(6, nv) of a joint, which may lie on the way or not."""
     found = np.zeros((6, joint.nv))
     if moves and joint.nv:
-        turns = motion_subspace(joint, joint.motion.rest, child=joint.second)[3:].any(axis=0)
+        neutral = joint.motion_kind.neutral
+        turns = motion_subspace(joint, neutral, child=joint.second)[3:].any(axis=0)
         found[:3], found[3:] = 1.0, turns
     return found
 

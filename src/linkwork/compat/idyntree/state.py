@@ -19,6 +19,7 @@ from linkwork.compat.idyntree.outputs import give, give_vector, write
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, ValueRangeError, shown
 from linkwork.kindyn import KinDyn
 from linkwork.mechanics.base import Representation
+from linkwork.model.layout import Layout
 from linkwork.model.pose import as_floats, as_pose
 from linkwork.spatial import quat
 
@@ -49,7 +50,7 @@ class StateMethods:
         self._known = {}
         self._put(
             np.eye(4),
-            np.concatenate([[], *(joint.motion.rest for joint in model.robot.joints if joint.nq)]),
+            Layout(model.robot, floating=False).neutral(),
             np.zeros(6),
             np.zeros(model.getNrOfDOFs()),
             np.zeros(3),

@@ -22,6 +22,7 @@ from linkwork.errors import ArgumentError, LinkworkError, model_error, shown
 from linkwork.kindyn import KinDyn
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.kinds import plane_basis
+from linkwork.model.kinds.kind import axes_across
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.spatial import se3
@@ -129,6 +130,11 @@ class _Building:
         """The joint as Pinocchio has it."""
         pin = self.pin
         match joint.kind:
+            case "universal":
+                axes = [joint.axis, axes_across(joint.axis)[0]]
+                backwards = self.tree.backwards[self._bodies[joint.name]]
+                first, second = axes[::-1] if backwards else axes
+                return pin.JointModelUniversal(np.array(first), np.array(second))
             case "planar":
                 return pin.JointModelPlanar()
             case "spherical":
@@ -220,7 +226,7 @@ def _turn(axis: Array) -> Array:
 
 
 def _position_bounds(kind: str) -> tuple[Array, Array]:
-    sizes = {"planar": (2, 2), "spherical": (0, 4), "floating": (3, 4)}
+    sizes = {"universal": (2, 0), "planar": (2, 2), "spherical": (0, 4), "floating": (3, 4)}
     free, unit = sizes.get(kind, (0, 2))
     upper = np.array([inf] * free + [UNIT_BOUND] * unit)
     return -upper, upper

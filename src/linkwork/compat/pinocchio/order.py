@@ -21,10 +21,12 @@ from linkwork.kindyn import KinDyn
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 
-Form: TypeAlias = Literal["same", "angle_cos_sin", "cos_sin_angle", "planar", "quaternion", "free"]
+Form: TypeAlias = Literal[
+    "same", "angle_cos_sin", "cos_sin_angle", "two_angles", "planar", "quaternion", "free"
+]
 
 BASE = ""  # stands for the joint of a floating base, which is no joint of the model
-NQ_THERE: Mapping[str, int] = {"planar": 4, "spherical": 4, "floating": 7}  # others: 1 or 2
+NQ_THERE: Mapping[str, int] = {"universal": 2, "planar": 4, "spherical": 4, "floating": 7}
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +210,8 @@ def _places(kd: KinDyn, sizes: list[tuple[str, int]]) -> Iterator[Place]:
 
 def _form(joint: Joint, nq: int) -> Form:
     match joint.kind, nq:
+        case "universal", 2:
+            return "two_angles"
         case "planar", 4:
             return "planar"
         case "spherical", 4:

@@ -30,7 +30,7 @@ def position_there(place: Place, theta: Array) -> Array:
     if place.backwards:
         theta = _reversed(place, theta)
     match place.form:
-        case "same":
+        case "same" | "two_angles":
             return theta
         case "angle_cos_sin":
             return join([cos(theta), sin(theta)])
@@ -47,7 +47,7 @@ def position_there(place: Place, theta: Array) -> Array:
 def position_here(place: Place, theta: Array) -> Array:
     """Position of a joint as linkwork writes it; undoes `position_there` up to whole turns."""
     match place.form:
-        case "same":
+        case "same" | "two_angles":
             found = theta
         case "angle_cos_sin":
             found = np.arctan2(theta[..., 1:], theta[..., :1])
@@ -95,6 +95,8 @@ def _base_blocks(theta: Array, velocity: str) -> tuple[Array, Array]:
 def _reversed(place: Place, theta: Array) -> Array:
     """Position of the inverse motion."""
     match place.form:
+        case "two_angles":  # about the second axis first
+            return -theta[..., ::-1]
         case "planar":
             angle = theta[..., 2]
             position = matvec(transpose(_turn(angle)), theta[..., :2])
@@ -109,6 +111,8 @@ def _reversed(place: Place, theta: Array) -> Array:
 def _backward_block(place: Place, theta: Array) -> Array:
     """-Ad(M), in the velocity coordinates of the joint."""
     match place.form:
+        case "two_angles":
+            return np.array([[0.0, -1.0], [-1.0, 0.0]])
         case "planar":
             c, s = cos(theta[..., 2]), sin(theta[..., 2])
             x, y = theta[..., 0], theta[..., 1]

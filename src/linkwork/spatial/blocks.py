@@ -1,46 +1,52 @@
-"""Vectors and matrices as tuples of scalars: how the algorithms compute.
+"""The algebra of 3-D vectors on tuples of scalars: how joint kinds and algorithms compute.
 
-A scalar is a float (a fact of the robot), or what the caller computes with: an expression being
-traced, or an array with one entry per robot of a batch. Facts that are 0 or 1 cost nothing, since a
-float times a float is a float and an expression drops what adds nothing.
+A scalar is a float (a constant of the robot), or what the caller computes with: an expression being
+traced, or an array with one entry per robot of a batch. Constants that are 0 or 1 cost nothing: a
+float times a float is a float, and sums and products with 0.0 and 1.0 (structural zeros and ones)
+are left out. `arrays` and the other modules of `spatial` have the same algebra on whole arrays,
+where no entry is known beforehand.
 
 Vec    (x, y, z)
 Mat    three rows
 Sym    xx, xy, xz, yy, yz, zz of a symmetric matrix
+Twist  (linear, angular), two Vecs: velocities, wrenches, columns of a motion subspace
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
+
+from linkwork.arrays import Array, as_array, stack
 
 Scalar: TypeAlias = Any
 Vec: TypeAlias = tuple[Scalar, Scalar, Scalar]
 Mat: TypeAlias = tuple[Vec, Vec, Vec]
 Sym: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
+Twist: TypeAlias = tuple[Vec, Vec]
 
 ZERO: Vec = (0.0, 0.0, 0.0)
 IDENTITY: Mat = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-NO_SYM: Sym = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-PLACE = ((0, 1, 2), (1, 3, 4), (2, 4, 5))  # where entry (i, j) of a matrix stands in a Sym
-UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))  # (row, column) of the entries of a Sym
+SYM_INDEX = ((0, 1, 2), (1, 3, 4), (2, 4, 5))  # index in a Sym of entry (row, column)
 
 
 def plus(a: Scalar, b: Scalar) -> Scalar:
-    """A + b; a fact of 0 is free whatever the other is."""
+    """a + b; a constant 0 is left out."""
     if isinstance(a, float) and a == 0.0:
         return b
     return a if isinstance(b, float) and b == 0.0 else a + b
 
 
 def minus(a: Scalar, b: Scalar) -> Scalar:
-    """A - b; a fact of 0 is free."""
+    """a - b; a constant 0 is left out."""
     if isinstance(b, float) and b == 0.0:
         return a
     return -b if isinstance(a, float) and a == 0.0 else a - b
 
 
 def times(a: Scalar, b: Scalar) -> Scalar:
-    """A b; facts of 0, 1 and -1 are free or nearly so."""
+    """a b; a constant 0, 1 or -1 takes no product."""
     for x, y in ((a, b), (b, a)):
         if isinstance(x, float) and x in (0.0, 1.0, -1.0):
             return 0.0 if x == 0.0 else y if x == 1.0 else -y
@@ -48,13 +54,21 @@ def times(a: Scalar, b: Scalar) -> Scalar:
 
 
 def add(a: Vec, b: Vec) -> Vec:
-    """A + b."""
+    """a + b."""
     return (plus(a[0], b[0]), plus(a[1], b[1]), plus(a[2], b[2]))
 
 
 def sub(a: Vec, b: Vec) -> Vec:
-    """A - b."""
+    """a - b."""
     return (minus(a[0], b[0]), minus(a[1], b[1]), minus(a[2], b[2]))
+
+
+def total(*terms: Scalar) -> Scalar:
+    """The sum of scalars, from the first on."""
+    value: Scalar = 0.0
+    for term in terms:
+        value = plus(value, term)
+    return value
 
 
 def neg(a: Vec) -> Vec:
@@ -63,17 +77,17 @@ def neg(a: Vec) -> Vec:
 
 
 def scale(s: Scalar, a: Vec) -> Vec:
-    """S a."""
+    """s a."""
     return (times(s, a[0]), times(s, a[1]), times(s, a[2]))
 
 
 def dot(a: Vec, b: Vec) -> Scalar:
-    """A . b."""
+    """a . b."""
     return plus(plus(times(a[0], b[0]), times(a[1], b[1])), times(a[2], b[2]))
 
 
 def cross(a: Vec, b: Vec) -> Vec:
-    """A x b."""
+    """a x b."""
     return (
         minus(times(a[1], b[2]), times(a[2], b[1])),
         minus(times(a[2], b[0]), times(a[0], b[2])),
@@ -82,12 +96,12 @@ def cross(a: Vec, b: Vec) -> Vec:
 
 
 def apply(m: Mat, v: Vec) -> Vec:
-    """M v."""
+    """m v."""
     return (dot(m[0], v), dot(m[1], v), dot(m[2], v))
 
 
 def transpose(m: Mat) -> Mat:
-    """M with rows and columns swapped."""
+    """m^T."""
     return (
         (m[0][0], m[1][0], m[2][0]),
         (m[0][1], m[1][1], m[2][1]),
@@ -101,25 +115,30 @@ def apply_t(m: Mat, v: Vec) -> Vec:
 
 
 def matmul(a: Mat, b: Mat) -> Mat:
-    """A b."""
+    """a b."""
     columns = transpose(b)
     x, y, z = (tuple(dot(row, column) for column in columns) for row in a)
     return (x, y, z)  # pyright: ignore[reportReturnType]
 
 
 def mat_add(a: Mat, b: Mat) -> Mat:
-    """A + b."""
+    """a + b."""
     return (add(a[0], b[0]), add(a[1], b[1]), add(a[2], b[2]))
 
 
+def mat_sub(a: Mat, b: Mat) -> Mat:
+    """a - b."""
+    return (sub(a[0], b[0]), sub(a[1], b[1]), sub(a[2], b[2]))
+
+
 def sym_add(a: Sym, b: Sym) -> Sym:
-    """A + b."""
+    """a + b."""
     xx, xy, xz, yy, yz, zz = (plus(x, y) for x, y in zip(a, b, strict=True))
     return (xx, xy, xz, yy, yz, zz)
 
 
 def sym_apply(a: Sym, v: Vec) -> Vec:
-    """A v."""
+    """a v."""
     return apply(full(a), v)
 
 
@@ -141,19 +160,19 @@ def wedge(v: Vec) -> Mat:
     return ((0.0, minus(0.0, z), y), (z, 0.0, minus(0.0, x)), (minus(0.0, y), x, 0.0))
 
 
-def turn_sym(m: Mat, a: Sym) -> Sym:
-    """M a m^T for a rotation m. The trace stays, which saves a row."""
-    x, y = (apply(full(a), row) for row in m[:2])  # (a m^T)^T
-    xx, xy, xz = (dot(x, row) for row in m)
-    yy, yz = dot(y, m[1]), dot(y, m[2])
-    if is_permutation(m):  # nothing is computed
-        return (xx, xy, xz, yy, yz, dot(apply(full(a), m[2]), m[2]))
+def rotate_sym(R: Mat, a: Sym) -> Sym:
+    """R a R^T for a rotation R. The trace stays the same, which saves a row."""
+    x, y = (apply(full(a), row) for row in R[:2])  # (a R^T)^T
+    xx, xy, xz = (dot(x, row) for row in R)
+    yy, yz = dot(y, R[1]), dot(y, R[2])
+    if is_permutation(R):  # nothing is computed
+        return (xx, xy, xz, yy, yz, dot(apply(full(a), R[2]), R[2]))
     trace = plus(plus(a[0], a[3]), a[5])
     return (xx, xy, xz, yy, yz, minus(minus(trace, xx), yy))
 
 
-def spin_mat(axis: int, c: Scalar, s: Scalar, m: Mat) -> Mat:
-    """R m r^T for a rotation r about a coordinate axis, from its cosine and sine.
+def rotate_mat_about(axis: int, c: Scalar, s: Scalar, m: Mat) -> Mat:
+    """R m R^T for a rotation R about a coordinate axis, from its cosine and sine.
 
     In the plane across the axis, with d = m_xx - m_yy, p = m_xy + m_yx and t = c d - s p:
     m_xx' = m_yy + c t,  m_yy' = m_xx - c t,  m_xy' = m_xy + s t,  m_yx' = m_yx + s t.
@@ -172,8 +191,13 @@ def spin_mat(axis: int, c: Scalar, s: Scalar, m: Mat) -> Mat:
     return (a, b, d)
 
 
+def is_zero(v: Vec) -> bool:
+    """Whether a vector is the constant 0."""
+    return all(isinstance(x, float) and x == 0.0 for x in v)
+
+
 def is_permutation(m: Mat) -> bool:
-    """Whether a matrix of facts only exchanges axes, perhaps with other signs."""
+    """Whether a matrix of constants only exchanges axes, perhaps with other signs."""
     return all(isinstance(x, float) and x in (0.0, 1.0, -1.0) for row in m for x in row)
 
 
@@ -191,3 +215,60 @@ def shift_sym(a: Sym, mass: Scalar, first: Vec, p: Vec) -> Sym:
         plus(tx, ty),
     )
     return sym_add(a, shift)
+
+
+def rotation_about(axis: Vec, c: Scalar, s: Scalar) -> Mat:
+    """Rotation about a constant unit vector a, from cosine and sine: a a^T + c (1 - a a^T) + s [a].
+
+    About a coordinate axis, only cosines, sines and constants are left.
+    """
+    across = wedge(axis)
+    rows: list[Vec] = []
+    for i in range(3):
+        along = [axis[i] * axis[j] for j in range(3)]
+        x, y, z = (
+            total(along[j], times(c, IDENTITY[i][j] - along[j]), times(s, across[i][j]))
+            for j in range(3)
+        )
+        rows.append((x, y, z))
+    return (rows[0], rows[1], rows[2])
+
+
+def quaternion_rotation(wxyz: Sequence[Scalar]) -> Mat:
+    """Rotation of a unit quaternion: 1 + 2 w [v] + 2 [v]^2."""
+    w, x, y, z = wxyz
+    x2, y2, z2 = x + x, y + y, z + z
+    xx, yy, zz = x * x2, y * y2, z * z2
+    xy, xz, yz = x * y2, x * z2, y * z2
+    wx, wy, wz = w * x2, w * y2, w * z2
+    return (
+        (1.0 - (yy + zz), xy - wz, xz + wy),
+        (xy + wz, 1.0 - (xx + zz), yz - wx),
+        (xz - wy, yz + wx, 1.0 - (xx + yy)),
+    )
+
+
+def twist_add(a: Twist, b: Twist) -> Twist:
+    """a + b, of twists or of wrenches."""
+    return add(a[0], b[0]), add(a[1], b[1])
+
+
+def twist_cross(a: Twist, b: Twist) -> Twist:
+    """a x b: the rate of a twist b that is carried along by a."""
+    return add(cross(a[1], b[0]), cross(a[0], b[1])), cross(a[1], b[1])
+
+
+def halves(numbers: Sequence[Scalar]) -> Twist:
+    """The linear and the angular part of six numbers."""
+    return (numbers[0], numbers[1], numbers[2]), (numbers[3], numbers[4], numbers[5])
+
+
+def as_vector(numbers: Sequence[Scalar]) -> Array:
+    """(..., n) array of n scalars, for the functions that take whole arrays."""
+    return as_array(stack(numbers)) if numbers else as_array([])
+
+
+def scalars(vector: Array) -> list[Scalar]:
+    """The n scalars of an array (..., n)."""
+    entries = [vector[..., k] for k in range(vector.shape[-1])]
+    return [x.item() if x.dtype == object and x.ndim == 0 else x for x in entries]

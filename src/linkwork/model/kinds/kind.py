@@ -1,0 +1,137 @@
+"""What a kind of joint is: how one side of a joint moves relative to the other, and no more.
+
+A joint has a fixed side and a moving side, which coincide at the neutral position. A kind knows
+
+    sizes             nq position coordinates theta, nv velocity coordinates nu
+    pose              M(theta), pose of the moving side in the fixed side
+    subspace          S(theta): the velocity of the moving side is S nu, in its own axes
+    subspace_rate     S_dot at (theta, nu): the bias acceleration is S_dot nu
+    position_jacobian J(theta): theta_dot = J nu
+    moved, between    theta after one second at constant nu, and the way back
+    unit_norm         parts of theta that have norm 1
+
+and what M always is: whether it rotates, whether it shifts the origin, what it is about the
+opposite axis. Everything is written once, on the scalars of `spatial.blocks`: floats, expressions
+being traced, or columns of a batch. Algorithms ask the kind and never which kind it is.
+
+To add a kind, write one class, and put one object of it into `KINDS`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from linkwork.arrays import Array, sqrt
+from linkwork.spatial.blocks import (
+    IDENTITY,
+    ZERO,
+    Mat,
+    Scalar,
+    Twist,
+    Vec,
+    cross,
+    dot,
+    minus,
+    plus,
+    scale,
+    sub,
+    times,
+    total,
+)
+
+Columns: TypeAlias = tuple[Twist, ...]  # (linear, angular) of each column of S
+Rotation: TypeAlias = Literal["none", "about_axis", "free"]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The constants of one joint that its kind computes with."""
+
+    direction: Vec = (0.0, 0.0, 1.0)  # unit vector, the same in both sides
+    pitch: float = 0.0  # advance along the axis per radian [m/rad]
+    angle_offset: float = 0.0  # added to the angle [rad]; for kinds that take one
+
+
+@dataclass(frozen=True, slots=True)
+class UnitNorm:
+    """A part of theta that has norm 1."""
+
+    name: str  # in messages
+    start: int
+    count: int
+
+
+class JointKind(ABC):
+    """How one side of a joint moves relative to the other."""
+
+    name: ClassVar[str]
+    nq: ClassVar[int]
+    nv: ClassVar[int]
+    neutral: ClassVar[tuple[float, ...]]  # theta at which both sides coincide
+    reach: ClassVar[tuple[float, ...]]  # random positions are within +-reach where nothing limits
+    has_axis: ClassVar[bool] = True  # whether the axis of the joint means anything
+    has_pitch: ClassVar[bool] = False
+    rotation: ClassVar[Rotation]  # of M: none, about the axis of the joint, or any other
+    translates: ClassVar[bool]  # whether the origin of the moving side leaves that of the fixed one
+    inverse_is_opposite: ClassVar[bool] = False  # M^-1 = M about the opposite axis, same theta
+    takes_angle_offset: ClassVar[bool] = False  # R(offset) M is M with the offset in `pose`
+    unit_norm: ClassVar[tuple[UnitNorm, ...]] = ()
+
+    @abstractmethod
+    def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:
+        """Rotation and position of the moving side in the fixed side, M(theta)."""
+
+    @abstractmethod
+    def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
+        """The nv columns of S, in the axes of the moving side at its origin."""
+
+    def subspace_rate(self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]) -> Columns:
+        """Time derivative of the columns of S at the velocity nu; zero for a constant S."""
+        del axis, theta, nu
+        return ((ZERO, ZERO),) * self.nv
+
+    def position_jacobian(self, theta: Sequence[Scalar]) -> list[list[Scalar]]:
+        """Rows (nq, nv) of J with theta_dot = J nu."""
+        del theta
+        return [[1.0 if i == j else 0.0 for j in range(self.nv)] for i in range(self.nq)]
+
+    def moved(self, theta: Sequence[Scalar], step: Sequence[Scalar]) -> list[Scalar]:
+        """Theta after one second at the constant velocity `step`."""
+        return [plus(x, dx) for x, dx in zip(theta, step, strict=True)]
+
+    def between(self, start: Sequence[Scalar], end: Sequence[Scalar]) -> list[Scalar]:
+        """The step that leads from one theta to another, by the shortest rotation."""
+        return [minus(y, x) for x, y in zip(start, end, strict=True)]
+
+    def normalized(self, theta: Sequence[Scalar]) -> list[Scalar]:
+        """Theta with its unit-norm parts scaled to norm 1."""
+        found = list(theta)
+        for part in self.unit_norm:
+            at = slice(part.start, part.start + part.count)
+            norm = sqrt(total(*(times(x, x) for x in theta[at])))
+            found[at] = [x / norm for x in theta[at]]
+        return found
+
+
+def axes_across(axis: Vec) -> tuple[Vec, Vec]:
+    """Two unit vectors across an axis: y, z for x; z, x for y; x, y for z.
+
+    For a tilted axis, the first is the coordinate direction that follows the axis' largest
+    component, made perpendicular to the axis; the second completes the right-handed frame.
+    """
+    largest = max(range(3), key=lambda k: abs(axis[k]))
+    direction = IDENTITY[(largest + 1) % 3]
+    first = sub(direction, scale(dot(axis, direction), axis))
+    first = scale(1.0 / float(sqrt(dot(first, first))), first)
+    return first, cross(axis, first)
+
+
+def plane_basis(axis: Array) -> Array:
+    """(3, 2) the two vectors of `axes_across`, as columns."""
+    x, y, z = map(float, axis)
+    return np.array(axes_across((x, y, z))).T

@@ -1,0 +1,175 @@
+"""Kinds of joints with several velocity coordinates.
+
+Exponentials and logarithms with their power series are written once, on arrays, in `spatial`; steps
+on a manifold call them there by way of `as_vector` and `scalars`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import final
+
+from linkwork.arrays import Array, cos, join, matvec, sin, stack
+from linkwork.model.kinds.kind import Axis, Columns, JointKind, UnitNorm, axes_across
+from linkwork.spatial import quat, so3
+from linkwork.spatial.blocks import (
+    IDENTITY,
+    ZERO,
+    Mat,
+    Scalar,
+    Vec,
+    add,
+    apply_t,
+    as_vector,
+    cross,
+    matmul,
+    minus,
+    quaternion_rotation,
+    rotation_about,
+    scalars,
+    scale,
+    times,
+)
+
+
+@final
+class Universal(JointKind):
+    """Rotation about the axis, then about a second axis across it, which moves with the first.
+
+    The second axis is the first vector of `axes_across`: y for x, z for y, x for z. With R2 the
+    second rotation,  S = [R2^T e1, e2],  so that S turns with the second angle.
+    """
+
+    name, nq, nv, neutral, reach = "universal", 2, 2, (0.0, 0.0), (math.pi, math.pi)
+    rotation, translates = "free", False
+
+    def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:
+        R1 = rotation_about(axis.direction, cos(theta[0]), sin(theta[0]))
+        return matmul(R1, self._second(axis, theta)[1]), ZERO
+
+    def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
+        e2, R2 = self._second(axis, theta)
+        return ((ZERO, apply_t(R2, axis.direction)), (ZERO, e2))
+
+    def subspace_rate(self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]) -> Columns:
+        # d/dt (R2^T e1) = (R2^T e1) x e2 theta2_dot
+        (_, first), (_, e2) = self.subspace(axis, theta)
+        return ((ZERO, scale(nu[1], cross(first, e2))), (ZERO, ZERO))
+
+    def _second(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Vec, Mat]:
+        """The second axis, and the rotation about it."""
+        e2, _ = axes_across(axis.direction)
+        return e2, rotation_about(e2, cos(theta[1]), sin(theta[1]))
+
+
+@final
+class Planar(JointKind):
+    """Sliding in the plane across the axis, and rotation about it."""
+
+    name, nq, nv, neutral, reach = "planar", 3, 3, (0.0, 0.0, 0.0), (1.0, 1.0, math.pi)
+    rotation, translates = "about_axis", True
+
+    def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:
+        e1, e2 = axes_across(axis.direction)
+        R = rotation_about(axis.direction, cos(theta[2]), sin(theta[2]))
+        return R, add(scale(theta[0], e1), scale(theta[1], e2))
+
+    def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
+        del theta
+        e1, e2 = axes_across(axis.direction)
+        return ((e1, ZERO), (e2, ZERO), (ZERO, axis.direction))
+
+    def position_jacobian(self, theta: Sequence[Scalar]) -> list[list[Scalar]]:
+        c, s = cos(theta[2]), sin(theta[2])
+        return [[c, minus(0.0, s), 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]
+
+    def moved(self, theta: Sequence[Scalar], step: Sequence[Scalar]) -> list[Scalar]:
+        start, change = as_vector(theta), as_vector(step)
+        slid = matvec(so3.left_jacobian(_about_z(change[..., 2])), _in_plane(change))
+        slid = matvec(so3.rot_z(start[..., 2]), slid)
+        return [*scalars(start[..., :2] + slid[..., :2]), theta[2] + step[2]]
+
+    def between(self, start: Sequence[Scalar], end: Sequence[Scalar]) -> list[Scalar]:
+        apart = _in_plane(as_vector(end) - as_vector(start))
+        angle = end[2] - start[2]
+        apart = matvec(so3.rot_z(-as_vector(start)[..., 2]), apart)
+        slid = matvec(so3.left_jacobian_inverse(_about_z(as_vector([angle])[..., 0])), apart)
+        return [*scalars(slid[..., :2]), angle]
+
+
+@final
+class Spherical(JointKind):
+    """A ball in a socket."""
+
+    name, nq, nv, neutral, reach = "spherical", 4, 3, (1.0, 0.0, 0.0, 0.0), (1.0,) * 4
+    rotation, translates = "free", False
+    has_axis = False
+    unit_norm = (UnitNorm("quaternion", 0, 4),)
+
+    def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:
+        del axis
+        return quaternion_rotation(theta), ZERO
+
+    def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
+        del axis, theta
+        return tuple((ZERO, e) for e in IDENTITY)
+
+    def position_jacobian(self, theta: Sequence[Scalar]) -> list[list[Scalar]]:
+        return _quaternion_rates(theta)
+
+    def moved(self, theta: Sequence[Scalar], step: Sequence[Scalar]) -> list[Scalar]:
+        return scalars(quat.multiply(as_vector(theta), quat.exp(as_vector(step))))
+
+    def between(self, start: Sequence[Scalar], end: Sequence[Scalar]) -> list[Scalar]:
+        return scalars(quat.log(quat.multiply(quat.conjugate(as_vector(start)), as_vector(end))))
+
+
+@final
+class Floating(JointKind):
+    """No connection at all: six degrees of freedom."""
+
+    name, nq, nv, neutral = "floating", 7, 6, (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+    reach = (1.0,) * 7
+    rotation, translates = "free", True
+    has_axis = False
+    unit_norm = (UnitNorm("quaternion", 3, 4),)
+
+    def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:
+        del axis
+        return quaternion_rotation(theta[3:]), (theta[0], theta[1], theta[2])
+
+    def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
+        del axis, theta
+        return tuple((e, ZERO) for e in IDENTITY) + tuple((ZERO, e) for e in IDENTITY)
+
+    def position_jacobian(self, theta: Sequence[Scalar]) -> list[list[Scalar]]:
+        nothing = [0.0, 0.0, 0.0]
+        linear = [[*row, *nothing] for row in quaternion_rotation(theta[3:])]
+        return linear + [[*nothing, *row] for row in _quaternion_rates(theta[3:])]
+
+    def moved(self, theta: Sequence[Scalar], step: Sequence[Scalar]) -> list[Scalar]:
+        o, wxyz = as_vector(theta[:3]), as_vector(theta[3:])
+        v, w = as_vector(step[:3]), as_vector(step[3:])
+        o = o + quat.rotate(wxyz, matvec(so3.left_jacobian(w), v))
+        return scalars(join([o, quat.multiply(wxyz, quat.exp(w))]))
+
+    def between(self, start: Sequence[Scalar], end: Sequence[Scalar]) -> list[Scalar]:
+        back = quat.conjugate(as_vector(start[3:]))
+        w = quat.log(quat.multiply(back, as_vector(end[3:])))
+        apart = quat.rotate(back, as_vector(end[:3]) - as_vector(start[:3]))
+        return scalars(join([matvec(so3.left_jacobian_inverse(w), apart), w]))
+
+
+def _quaternion_rates(wxyz: Sequence[Scalar]) -> list[list[Scalar]]:
+    """Rows (4, 3) that take the angular velocity in the moving axes to the rate of a quaternion."""
+    w, x, y, z = (times(0.5, number) for number in wxyz)
+    return [[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]]
+
+
+def _in_plane(theta: Array) -> Array:
+    return stack([theta[..., 0], theta[..., 1], 0 * theta[..., 0]])
+
+
+def _about_z(angle: Array) -> Array:
+    return stack([0 * angle, 0 * angle, angle])
