@@ -13,7 +13,7 @@ from linkwork.errors import ShapeError
 from linkwork.model.layout import Layout
 from linkwork.model.parts import Joint
 from linkwork.model.tree import Tree
-from linkwork.spatial import quat, se3
+from linkwork.spatial.source import quat, se3
 
 
 def frame_poses(tree: Tree, layout: Layout, q: ArrayLike) -> Array:

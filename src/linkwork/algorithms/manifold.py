@@ -22,7 +22,7 @@ from linkwork.arrays import Array, atan2, cos, join, matvec, sin, stack
 from linkwork.mechanics.base import Representation
 from linkwork.model.kinds import KINDS
 from linkwork.model.layout import Layout
-from linkwork.spatial import quat, so3
+from linkwork.spatial.source import quat, so3
 
 
 def integrate(layout: Layout, q: Array, step: Array, *, velocity: Representation) -> Array:

@@ -34,6 +34,10 @@ C_FORM = {
     Op.EXP: "exp({})",
     Op.LOG: "log({})",
     Op.LESS_EQUAL: "{} <= {} ? 1.0 : 0.0",
+    Op.FLOOR: "floor({})",
+    Op.EXPM1: "expm1({})",
+    Op.LOG1P: "log1p({})",
+    Op.EXP2: "exp2({})",
 }
 
 

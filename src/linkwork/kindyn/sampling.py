@@ -9,7 +9,7 @@ import numpy as np
 from linkwork.arrays import Array
 from linkwork.model.layout import Layout
 from linkwork.model.parts import Joint
-from linkwork.spatial import quat
+from linkwork.spatial.source import quat
 
 
 def random_configurations(layout: Layout, batch: Sequence[int], rng: np.random.Generator) -> Array:

@@ -30,7 +30,7 @@ from linkwork.model.layout import Layout
 from linkwork.model.parts import Joint
 from linkwork.model.pose import ROUNDING_NOISE, snapped
 from linkwork.model.tree import Tree
-from linkwork.spatial import inertia, se3
+from linkwork.spatial.source import inertia, se3
 
 ALIGNED_KINDS = ("revolute", "revolute_cos_sin", "prismatic", "helical", "planar")
 TURNING = ("revolute", "revolute_cos_sin")  # kinds whose axis stays where it is in the parent

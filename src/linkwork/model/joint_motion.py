@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array, as_array
 from linkwork.errors import ShapeError, name_not_found
 from linkwork.model.parts import Joint
-from linkwork.spatial import motion, se3
+from linkwork.spatial.source import motion, se3
 
 
 def child_H_parent(joint: Joint, theta: ArrayLike, *, child: str) -> Array:

@@ -33,7 +33,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from linkwork.arrays import Array, cos, dot, join, matvec, sin, sqrt, stack
-from linkwork.spatial import quat, so3
+from linkwork.spatial.source import quat, so3
 
 
 class JointKind(ABC):

@@ -22,7 +22,7 @@ from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.pose import IDENTITY, Pose, as_floats, as_pose, composed, inverted
 from linkwork.model.tree import tree_from
-from linkwork.spatial import se3
+from linkwork.spatial.source import se3
 
 
 def reduced(
