@@ -10,7 +10,7 @@ Refused  what is no real number: complex numbers, texts, dates, None, masked ele
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -46,6 +46,8 @@ def _converted(value: Any, name: str) -> Array:
     if package:
         text = f"{name}: expected NumPy arrays, got a value of {package}"
         raise ArgumentError(f"{text}; use np.asarray(...) to take its numbers")
+    if type(value) is not np.ndarray and _is_masked(value):
+        raise ArgumentError(f"{name}: masked elements have no value; use filled() to give one")
     try:
         array = np.asarray(value)
     except ValueError:
@@ -53,8 +55,6 @@ def _converted(value: Any, name: str) -> Array:
         raise ShapeError(f"{text}, got {type(value).__name__}") from None
     kind = array.dtype.kind
     if kind in "fiub":
-        if _is_masked(value):
-            raise ArgumentError(f"{name}: masked elements have no value; use filled() to give one")
         return array if kind == "f" else array.astype(np.float64)
     if kind != "O":
         raise ArgumentError(f"{name}: expected real numbers, got {array.dtype.name}")
@@ -74,18 +74,15 @@ def _is_masked(value: Any) -> bool:
     return isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)
 
 
-def batch_of(shapes: Mapping[str, tuple[int, ...]], arrays: Sequence[Array]) -> tuple[int, ...]:
-    """The batch axes of arrays together.
-
-    Args:
-        shapes: by name, the shape of one row of each array.
-        arrays: the arrays, in the same order.
-    """
-    own = [a.shape[: a.ndim - len(s)] for a, s in zip(arrays, shapes.values(), strict=True)]
+def batch_of(
+    names: Sequence[str], tails: Sequence[tuple[int, ...]], arrays: Sequence[Array]
+) -> tuple[int, ...]:
+    """The batch axes of arrays together; `tails` are the shapes of one row of each."""
+    own = [a.shape[: a.ndim - len(tail)] for a, tail in zip(arrays, tails, strict=True)]
     try:
         return np.broadcast_shapes(*own)
     except ValueError:
-        listed = ", ".join(f"{name} {batch}" for name, batch in zip(shapes, own, strict=True))
+        listed = ", ".join(f"{name} {batch}" for name, batch in zip(names, own, strict=True))
         raise ShapeError(f"batch axes do not fit each other: {listed}") from None
 
 

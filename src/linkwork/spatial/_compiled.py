@@ -73,7 +73,7 @@ def warmup(*functions: Callable[..., Any]) -> None:
 
 def _public(source: Callable[..., Any], module: str) -> Callable[..., Any]:
     compiled = _Compiled(source, f"{module}.{source.__name__}")
-    count = len(compiled.shapes)
+    count = len(compiled.names)
     array_type = np.ndarray
 
     @wraps(source)
@@ -95,24 +95,30 @@ def _public(source: Callable[..., Any], module: str) -> Callable[..., Any]:
 class _Compiled:
     """A source, and the kernel that is made of it after some calls."""
 
-    __slots__ = ("_calls", "_maker", "_signature", "kernel", "name", "shapes", "source")
+    __slots__ = ("_calls", "_maker", "kernel", "name", "names", "source", "tails")
 
     def __init__(self, source: Callable[..., Any], name: str) -> None:
         self.source = source
         self.name = name
-        self._signature = inspect.signature(source)
-        self.shapes = {name: SHAPES[name] for name in self._signature.parameters}
+        self.names = tuple(inspect.signature(source).parameters)
+        self.tails = tuple(SHAPES[name] for name in self.names)
         self.kernel: Callable[..., Any] | None = None
         self._calls = 0
         self._maker = 0  # the process in which a thread makes the kernel
 
     def call(self, *args: Any, **named: Any) -> Any:
         """Any call: by name, with lists, with other kinds of numbers, or before there is code."""
-        given = self._signature.bind(*args, **named).arguments
-        arrays = [as_array(given[name], name, shape) for name, shape in self.shapes.items()]
+        if named:
+            args += tuple(named.pop(name) for name in self.names[len(args) :] if name in named)
+        if named or len(args) != len(self.names):
+            inspect.signature(self.source).bind(*args, **named)  # raises what Python raises
+        arrays = [*map(as_array, args, self.names, self.tails)]
+        dtype, *others = {array.dtype for array in arrays}
+        kernel = self.kernel
+        if kernel is not None and dtype is _FLOAT64 and not others:
+            return kernel(*arrays)
         dtype = np.result_type(*arrays)
-        kernel = self.kernel if dtype in (np.float64, np.float32) else None
-        if kernel is None:
+        if kernel is None or dtype not in (np.float64, np.float32):
             return self._from_source(arrays, dtype)
         result = kernel(*(array.astype(_FLOAT64, copy=False) for array in arrays))
         with np.errstate(over="ignore"):  # too large for the type is infinite
@@ -123,14 +129,14 @@ class _Compiled:
         if self.kernel is None:
             from linkwork.spatial._kernels import SpatialKernel
 
-            kernel = SpatialKernel(self.name, self.source, self.shapes)
+            kernel = SpatialKernel(self.name, self.source, self.names, self.tails)
             kernel.warmup()
             self._take(kernel)
 
     def _from_source(self, arrays: Sequence[Array], dtype: np.dtype[Any]) -> Any:
         if dtype.kind == "O":
             return self.source(*arrays)
-        batch = batch_of(self.shapes, arrays)
+        batch = batch_of(self.names, self.tails, arrays)
         if dtype == np.float64:
             self._calls += 1 + int(np.prod(batch)) // ROWS
             if self._calls > CALLS and self._maker != os.getpid():
@@ -143,7 +149,7 @@ class _Compiled:
         """Make the kernel beside the calls; what imports take is not waited for either."""
         from linkwork.spatial._kernels import SpatialKernel
 
-        SpatialKernel(self.name, self.source, self.shapes).make_ready(self._take)
+        SpatialKernel(self.name, self.source, self.names, self.tails).make_ready(self._take)
 
     def _take(self, kernel: SpatialKernel) -> None:
         """Use a kernel from now on; one row of a number comes without an array, as from NumPy."""

@@ -24,7 +24,7 @@ from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.kinds import plane_basis
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
-from linkwork.spatial import se3
+from linkwork.spatial.source import se3
 
 ROOT_JOINT = "root_joint"  # Pinocchio's own name for the joint of a floating base
 UNIT_BOUND = 1.01  # Pinocchio's bound of what lies on the unit circle or sphere
