@@ -23,7 +23,10 @@ from linkwork.traced import ObjectArray as ObjectArray  # noqa: PLC0414
 from linkwork.traced import foreign_package, unwrapped
 from linkwork.traced import where as where  # noqa: PLC0414
 
-_NO_NUMBERS = (type(None), str, bytes, complex, date, timedelta, np.generic, list, tuple, dict, set)
+_NO_NUMBERS = (
+    *(type(None), str, bytes, complex, date, timedelta, list, tuple, dict, set),
+    *(np.complexfloating, np.datetime64, np.timedelta64, np.void),
+)
 
 
 def as_array(value: ArrayLike, name: str = "value", tail: tuple[int, ...] = ()) -> Array:
@@ -34,7 +37,7 @@ def as_array(value: ArrayLike, name: str = "value", tail: tuple[int, ...] = ()) 
         name: what messages call it.
         tail: the shape that the last axes must have.
     """
-    array = _converted(value, name)
+    array = value if type(value) is ObjectArray else _converted(value, name)
     if tail and array.shape[-len(tail) :] != tail:
         wanted = ", ".join(map(str, tail))
         raise ShapeError(f"{name}: expected (..., {wanted}), got {array.shape}")
@@ -60,7 +63,7 @@ def _converted(value: Any, name: str) -> Array:
         raise ArgumentError(f"{name}: expected real numbers, got {array.dtype.name}")
     objects = unwrapped(array)
     for entry in objects.flat:
-        if isinstance(entry, _NO_NUMBERS) and not isinstance(entry, (np.floating, np.integer)):
+        if isinstance(entry, _NO_NUMBERS):
             raise ArgumentError(f"{name}: expected real numbers, got {type(entry).__name__}")
     return objects.view(ObjectArray)
 
