@@ -114,8 +114,8 @@ class Expr(Traced):
         twice = 2.0 * number.args[0] if number.op is Op.CONST else 0.5
         if not twice.is_integer() or abs(twice) > 2 * MOST_FACTORS:
             return (number * self.log()).exp()
-        whole, half = divmod(abs(int(twice)), 2)
-        result = _integer_power(self, whole) * (self.sqrt() if half else 1.0)
+        factors, half = divmod(abs(int(twice)), 2)
+        result = _integer_power(self, factors) * (self.sqrt() if half else 1.0)
         return result if twice >= 0 else 1.0 / result
 
     def __rpow__(self, base: Any) -> Expr:
