@@ -188,13 +188,16 @@ def _chosen(condition: Any, yes: Any, no: Any) -> Any:
     return yes if condition else no
 
 
+def _is_unknown(a: Any) -> bool:
+    return isinstance(a, Traced)
+
+
 def _not(a: Any) -> Any:
-    return ~a if isinstance(a, Traced) else not a
+    return ~a if _is_unknown(a) else not a
 
 
 def _equal(a: Any, b: Any) -> Any:
-    traced = isinstance(a, Traced) or isinstance(b, Traced)
-    return (a <= b) & (b <= a) if traced else a == b
+    return (a <= b) & (b <= a) if _is_unknown(a) or _is_unknown(b) else a == b
 
 
 def _larger(a: Any, b: Any) -> Any:

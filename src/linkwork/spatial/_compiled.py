@@ -118,7 +118,7 @@ class _Compiled:
         if kernel is not None and dtype is _FLOAT64 and not others:
             return kernel(*arrays)
         dtype = np.result_type(*arrays)
-        if kernel is None or dtype not in (np.float64, np.float32):
+        if kernel is None or dtype.type not in (np.float64, np.float32):
             return self._from_source(arrays, dtype)
         result = kernel(*(array.astype(_FLOAT64, copy=False) for array in arrays))
         with np.errstate(over="ignore"):  # too large for the type is infinite
