@@ -32,6 +32,7 @@ from tick import tick
 from timing import QUICK, Patience
 
 import linkwork as lw
+from spatial import spatial
 
 HERE = Path(__file__).parent
 README = HERE / "README.md"
@@ -49,6 +50,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "tick": lambda: tick(patience),
         "threads": lambda: threads(patience),
         "float32": lambda: float32(patience),
+        "spatial": lambda: spatial(patience),
         "startup": lambda: startup(2 if quick else 5),
         "peak": lambda: peak(patience),
         "growth": lambda: growth(patience, **sizes),

@@ -292,7 +292,7 @@ ERRORS = {
         lambda: wrong(angel=(3,))(_named("f", lambda angle: angle)),
         ArgumentError,
     ),
-    "f: argument 'x' has no shape; write compile(x=(3,), ...)": (
+    "f: argument 'x' has no shape; write @linkwork.compile(x=(3,), ...)": (
         lambda: wrong()(_f),
         ArgumentError,
     ),

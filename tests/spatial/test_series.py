@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.support.spatial import DIGITS, EPS
 
-from linkwork.spatial import _series
+from linkwork.spatial.source import _series
 
 T = np.unique(
     np.concatenate(

@@ -14,7 +14,10 @@ from linkwork.llvm.emit import emit_llvm
 from linkwork.llvm.lanes import Lanes
 from linkwork.machine.compiler import Code, compiled
 
-UNARY = (Op.NEG, Op.SQRT, Op.SIN, Op.COS, Op.EXP, Op.LOG)
+UNARY = (
+    *(Op.NEG, Op.SQRT, Op.SIN, Op.COS, Op.FLOOR),
+    *(Op.EXP, Op.LOG, Op.EXPM1, Op.LOG1P, Op.EXP2),
+)
 BINARY = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.ATAN2, Op.LESS, Op.LESS_EQUAL)
 
 ALGEBRA = {
@@ -35,6 +38,10 @@ MPMATH = {
     Op.ATAN2: mp.atan2,
     Op.EXP: mp.exp,
     Op.LOG: mp.log,
+    Op.FLOOR: mp.floor,
+    Op.EXPM1: mp.expm1,
+    Op.LOG1P: mp.log1p,
+    Op.EXP2: lambda a: mp.mpf(2) ** a,
 }
 LIBM = {
     **ALGEBRA,
@@ -44,6 +51,10 @@ LIBM = {
     Op.ATAN2: math.atan2,
     Op.EXP: math.exp,
     Op.LOG: math.log,
+    Op.FLOOR: math.floor,
+    Op.EXPM1: math.expm1,
+    Op.LOG1P: math.log1p,
+    Op.EXP2: math.exp2,
 }
 
 

@@ -21,8 +21,8 @@ from linkwork.arrays import join, matvec
 from linkwork.mechanics.base import Representation
 from linkwork.model.kinds import KINDS
 from linkwork.model.layout import BASE_NQ, BASE_NV, Layout
-from linkwork.spatial import quat, so3
 from linkwork.spatial.blocks import Scalar, as_vector, scalars
+from linkwork.spatial.source import quat, so3
 
 FREE = KINDS["floating"]  # how a base moves in the body representation
 

@@ -11,6 +11,7 @@ numbers to differentiate than numbers to differentiate by.
 Where a function has a corner, its derivative is that of one side:
 
     a < b, a <= b     0 everywhere
+    floor(a)          0 everywhere
     select(c, a, b)   the derivative of what is selected, even where that of the other is NaN
     sqrt(a)           a' / (2 sqrt(a)); at a = 0 this is 0 where a' is 0, and infinite elsewhere. So
                       the length of a vector has the derivative 0 at the zero vector
@@ -19,6 +20,7 @@ Where a function has a corner, its derivative is that of one side:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -244,4 +246,8 @@ _SLOPES: dict[Op, Callable[[Expr, Expr, Expr], tuple[Expr | float, ...]]] = {
     Op.EXP: lambda a, b, value: (value,),
     Op.LOG: lambda a, b, value: (1.0 / a,),
     Op.LESS_EQUAL: lambda a, b, value: (0.0, 0.0),
+    Op.FLOOR: lambda a, b, value: (0.0,),
+    Op.EXPM1: lambda a, b, value: (a.exp(),),
+    Op.LOG1P: lambda a, b, value: (1.0 / (1.0 + a),),
+    Op.EXP2: lambda a, b, value: (math.log(2.0) * value,),
 }

@@ -34,6 +34,10 @@ C_FORM = {
     Op.EXP: "exp({})",
     Op.LOG: "log({})",
     Op.LESS_EQUAL: "{} <= {} ? 1.0 : 0.0",
+    Op.FLOOR: "floor({})",
+    Op.EXPM1: "expm1({})",
+    Op.LOG1P: "log1p({})",
+    Op.EXP2: "exp2({})",
 }
 
 
@@ -71,14 +75,14 @@ def _description(program: Program) -> Iterator[str]:
     yield f"/* {program.n_ops} operations."
     for kind, ports in (("in", program.inputs), ("out", program.outputs)):
         for number, port in enumerate(ports):
-            plain = re.sub(r"[^\w .,+()\[\]-]", "_", port.name, flags=re.ASCII)
+            text = re.sub(r"[^\w .,+()\[\]-]", "_", port.name, flags=re.ASCII)
             shape = " x ".join(map(str, port.shape)) or "a number"
-            yield f" * {kind}[{number}]: {plain}, {shape}"
+            yield f" * {kind}[{number}]: {text}, {shape}"
     yield " */"
 
 
 def _body(program: Program) -> Iterator[str]:
-    inputs, outputs = _places("in", program.inputs), _places("out", program.outputs)
+    inputs, outputs = _elements("in", program.inputs), _elements("out", program.outputs)
     values: list[str] = []
     for step, (op, *args) in enumerate(program.steps):
         if op is Op.CONST:
@@ -87,13 +91,15 @@ def _body(program: Program) -> Iterator[str]:
         text = inputs[args[0]] if op is Op.INPUT else C_FORM[op].format(*(values[k] for k in args))
         values.append(f"t{step}")
         yield f"  const double t{step} = {text};"
-    for place, step in zip(outputs, program.results, strict=True):
-        yield f"  {place} = {values[step]};"
-    for kind, places in (("in", inputs), ("out", outputs)):
-        if not places or (kind == "in" and all(step[0] is not Op.INPUT for step in program.steps)):
+    for target, step in zip(outputs, program.results, strict=True):
+        yield f"  {target} = {values[step]};"
+    for kind, elements in (("in", inputs), ("out", outputs)):
+        if not elements or (
+            kind == "in" and all(step[0] is not Op.INPUT for step in program.steps)
+        ):
             yield f"  (void){kind};"
 
 
-def _places(kind: str, ports: tuple[Port, ...]) -> list[str]:
+def _elements(kind: str, ports: tuple[Port, ...]) -> list[str]:
     """Where each number of all inputs or all outputs stands."""
     return [f"{kind}[{n}][{k}]" for n, port in enumerate(ports) for k in range(port.size)]

@@ -5,7 +5,7 @@ are applied as nodes are made. A node is numbered after its arguments, so the nu
 order of evaluation.
 
 NumPy arrays of dtype object hold `Expr` entries: its operators and functions such as `np.sin` call
-the methods here. A truth is the number 1 or 0, and `==` still asks whether two nodes are one.
+the methods here. A condition is the number 1 or 0; `==` asks whether two nodes are the same object.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from enum import IntEnum
 from typing import Any, NoReturn
 
 from linkwork.errors import ArgumentError
+from linkwork.traced import Traced
 
 
 class Op(IntEnum):
@@ -35,14 +36,21 @@ class Op(IntEnum):
     EXP = 13
     LOG = 14
     LESS_EQUAL = 15  # 1 where a <= b, else 0
+    FLOOR = 16
+    EXPM1 = 17
+    LOG1P = 18
+    EXP2 = 19
 
 
 ARITHMETIC = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG)  # what operation counts count
-UNARY = (Op.NEG, Op.SQRT, Op.SIN, Op.COS, Op.EXP, Op.LOG)
+UNARY = (
+    *(Op.NEG, Op.SQRT, Op.SIN, Op.COS, Op.FLOOR),
+    *(Op.EXP, Op.LOG, Op.EXPM1, Op.LOG1P, Op.EXP2),
+)
 ARGUMENTS = dict.fromkeys(Op, 2) | dict.fromkeys((*UNARY, Op.CONST, Op.INPUT), 1) | {Op.SELECT: 3}
 
 
-class Expr:
+class Expr(Traced):
     """A scalar value in an expression graph."""
 
     __slots__ = ("args", "graph", "index", "op")
@@ -99,33 +107,33 @@ class Expr:
         return (self < 0.0).select(-self, self)
 
     def __pow__(self, power: Any) -> Expr:
-        """A whole power by multiplications, halves by the root, any other as exp(power log(x))."""
+        """Integer powers by multiplications, halves by the root, any other by exp and log."""
         number = power if isinstance(power, Expr) else self.graph.lift(power)
         if number is None:
             return NotImplemented
         twice = 2.0 * number.args[0] if number.op is Op.CONST else 0.5
         if not twice.is_integer() or abs(twice) > 2 * MOST_FACTORS:
             return (number * self.log()).exp()
-        whole, half = divmod(abs(int(twice)), 2)
-        result = _whole_power(self, whole) * (self.sqrt() if half else 1.0)
+        factors, half = divmod(abs(int(twice)), 2)
+        result = _integer_power(self, factors) * (self.sqrt() if half else 1.0)
         return result if twice >= 0 else 1.0 / result
 
     def __rpow__(self, base: Any) -> Expr:
         lifted = self.graph.lift(base)
         return NotImplemented if lifted is None else lifted**self
 
-    # Truths: what comparisons give, and what is made of them.
+    # Conditions: what comparisons give, and what is made of them.
 
     def __and__(self, other: Any) -> Expr:
-        a, b = self._truths(other)
+        a, b = self._conditions(other)
         return a * b
 
     def __or__(self, other: Any) -> Expr:
-        a, b = self._truths(other)
+        a, b = self._conditions(other)
         return a.select(1.0, b)
 
     def __invert__(self) -> Expr:
-        return 1.0 - self._truths(True)[0]
+        return 1.0 - self._conditions(True)[0]
 
     __rand__, __ror__ = __and__, __or__
 
@@ -152,26 +160,6 @@ class Expr:
         """Square root; `np.sqrt` calls it."""
         return self.graph.apply(Op.SQRT, self)
 
-    def tan(self) -> Expr:
-        """Tangent; `np.tan` calls it."""
-        return self.sin() / self.cos()
-
-    def arctan(self) -> Expr:
-        """Angle from -pi/2 to pi/2 with this tangent; `np.arctan` calls it."""
-        return self.arctan2(1.0)
-
-    def arcsin(self) -> Expr:
-        """Angle from -pi/2 to pi/2 with this sine; `np.arcsin` calls it."""
-        return self.arctan2(((1.0 - self) * (1.0 + self)).sqrt())
-
-    def arccos(self) -> Expr:
-        """Angle from 0 to pi with this cosine; `np.arccos` calls it."""
-        return ((1.0 - self) * (1.0 + self)).sqrt().arctan2(self)
-
-    def hypot(self, other: Any) -> Expr:
-        """Length of the vector (self, other); `np.hypot` calls it."""
-        return (self * self + other * other).sqrt()
-
     def exp(self) -> Expr:
         """Exponential; `np.exp` calls it."""
         return self.graph.apply(Op.EXP, self)
@@ -179,6 +167,22 @@ class Expr:
     def log(self) -> Expr:
         """Natural logarithm; `np.log` calls it."""
         return self.graph.apply(Op.LOG, self)
+
+    def expm1(self) -> Expr:
+        """exp(x) - 1, exact near 0; `np.expm1` calls it."""
+        return self.graph.apply(Op.EXPM1, self)
+
+    def log1p(self) -> Expr:
+        """log(1 + x), exact near 0; `np.log1p` calls it."""
+        return self.graph.apply(Op.LOG1P, self)
+
+    def exp2(self) -> Expr:
+        """2 to the power x; `np.exp2` calls it."""
+        return self.graph.apply(Op.EXP2, self)
+
+    def floor(self) -> Expr:
+        """The largest integer that is not larger; `np.floor` calls it."""
+        return self.graph.apply(Op.FLOOR, self)
 
     def conjugate(self) -> Expr:
         """Itself; `np.vdot` calls it."""
@@ -190,10 +194,11 @@ class Expr:
 
     def __bool__(self) -> bool:
         text = (
-            "the truth of a traced value is not known yet, so if, and, or, max cannot use it; use"
+            "a traced value is not known yet, so if, while, and, or, min, max cannot depend on it"
         )
-        more = "compare arrays made by np.array after linkwork.arrays.as_array"
-        raise ArgumentError(f"{text} linkwork.arrays.where(condition, yes, no), and {more}")
+        instead = "use linkwork.arrays.where(condition, yes, no), np.minimum or np.maximum"
+        more = "and compare what np.array made only after linkwork.arrays.as_array"
+        raise ArgumentError(f"{text}; {instead}, {more}")
 
     def __float__(self) -> NoReturn:
         text = "a traced value is no number yet; use NumPy's functions in place of math's"
@@ -216,9 +221,9 @@ class Expr:
             raise ArgumentError("an expression of one traced function is used in another")
         return graph.apply(op, a, b)
 
-    def _truths(self, other: Any) -> tuple[Expr, Expr]:
+    def _conditions(self, other: Any) -> tuple[Expr, Expr]:
         nodes = (self, self.graph.lifted(other))
-        if not all(map(_is_truth, nodes)):
+        if not all(map(_is_condition, nodes)):
             raise ArgumentError("&, | and ~ join comparisons, not numbers")
         return nodes
 
@@ -226,8 +231,8 @@ class Expr:
 MOST_FACTORS = 64  # a larger power is taken by exp and log
 
 
-def _whole_power(x: Expr, power: int) -> Expr:
-    """X to a whole power, by squaring."""
+def _integer_power(x: Expr, power: int) -> Expr:
+    """x to an integer power, by squaring."""
     result = x.graph.constant(1.0)
     while power:
         if power & 1:
@@ -238,13 +243,13 @@ def _whole_power(x: Expr, power: int) -> Expr:
     return result
 
 
-def _is_truth(node: Expr) -> bool:
+def _is_condition(node: Expr) -> bool:
     """Whether a node can only be 0 or 1."""
     if node.op is Op.CONST:
         return node.args[0] in (0.0, 1.0)
     if node.op in (Op.MUL, Op.SUB, Op.SELECT):  # and, not, or
         one_minus = node.op is not Op.SUB or node.args[0].op is Op.CONST
-        return one_minus and all(map(_is_truth, node.args))
+        return one_minus and all(map(_is_condition, node.args))
     return node.op in (Op.LESS, Op.LESS_EQUAL)
 
 

@@ -106,6 +106,10 @@ NUMPY_FUNCTIONS: dict[Op, Callable[..., Any]] = {
     Op.EXP: np.exp,
     Op.LOG: np.log,
     Op.LESS_EQUAL: lambda a, b: (a <= b) * 1.0,
+    Op.FLOOR: np.floor,
+    Op.EXPM1: np.expm1,
+    Op.LOG1P: np.log1p,
+    Op.EXP2: np.exp2,
 }
 
 

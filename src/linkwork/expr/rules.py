@@ -8,10 +8,11 @@ may differ by rounding. A structural zero wins over what it multiplies and over 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 
 from linkwork.expr.node import Expr, Graph, Op
+
+SMALLEST, LARGEST = 1.2e-38, 3.4e38  # of float32, which a program may be compiled for
 
 
 def simplified(graph: Graph, op: Op, args: tuple[Expr, ...]) -> Expr:
@@ -34,8 +35,8 @@ def _folded(op: Op, *values: float) -> float | None:
 
 
 def _has_all_digits(value: float) -> bool:
-    """Whether a constant is neither too large nor too small to be exact to rounding."""
-    return sys.float_info.min <= abs(value) <= sys.float_info.max
+    """Whether a constant is neither too large nor too small to be exact to rounding, as float32."""
+    return SMALLEST <= abs(value) <= LARGEST
 
 
 def _is(node: Expr, value: float) -> bool:
@@ -43,7 +44,7 @@ def _is(node: Expr, value: float) -> bool:
 
 
 def _negated(node: Expr) -> Expr | None:
-    """X of -x, or -c of a negative constant."""
+    """x of -x, or -c of a negative constant c."""
     if node.op is Op.NEG:
         return node.args[0]
     if node.op is Op.CONST and node.args[0] < 0:
@@ -177,4 +178,8 @@ _VALUES: dict[Op, Callable[..., float]] = {
     Op.EXP: math.exp,
     Op.LOG: math.log,
     Op.LESS_EQUAL: lambda a, b: float(a <= b),
+    Op.FLOOR: lambda a: float(math.floor(a)),
+    Op.EXPM1: math.expm1,
+    Op.LOG1P: math.log1p,
+    Op.EXP2: lambda a: 2.0**a,
 }

@@ -16,7 +16,7 @@ from linkwork.model.check import RELATIVE_TOLERANCE, check, unphysical_links
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.model import Model
 from linkwork.model.parts import Link
-from linkwork.spatial import inertia
+from linkwork.spatial.source import inertia
 
 
 def load(

@@ -27,7 +27,7 @@ from linkwork.model.inertia import Inertia, six
 from linkwork.model.model import Model
 from linkwork.model.parts import NO_LIMITS, Frame, Joint, Limits, Link, Mimic, unit
 from linkwork.model.pose import IDENTITY, Pose, as_pose
-from linkwork.spatial import quat, se3
+from linkwork.spatial.source import quat, se3
 
 KIND_OF = {
     "mjJNT_FREE": "floating",

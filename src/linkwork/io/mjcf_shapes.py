@@ -27,7 +27,7 @@ from linkwork.model.geometry import (
     Sphere,
 )
 from linkwork.model.pose import as_pose
-from linkwork.spatial import quat, se3
+from linkwork.spatial.source import quat, se3
 
 DRAWN_GROUPS = 3  # MuJoCo's viewer starts with the groups below this one shown
 DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)  # of a geom; a material takes its place

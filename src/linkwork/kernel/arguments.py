@@ -13,6 +13,7 @@ import numpy as np
 from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError
 from linkwork.expr.program import Port
+from linkwork.traced import is_traced
 
 NOT_UNIT = 1e-3  # a quaternion further than this from norm 1 is a mistake, not rounding
 
@@ -115,6 +116,9 @@ def _array(value: Any, port: Port, dtype: np.dtype[Any]) -> Array:
                 array = np.require(given, dtype, ["C", "A"]).reshape(given.shape)
     except (TypeError, ValueError):
         pass
+    if array is None and is_traced(value):
+        text = f"{port.name}: methods of KinDyn inside a function that is being traced are not"
+        raise ArgumentError(f"{text} supported yet; call them outside, and give it the results")
     if array is None:
         raise ArgumentError(f"{port.name}: expected numbers, got {type(value).__name__}")
     if _is_masked(value):

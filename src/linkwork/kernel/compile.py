@@ -1,4 +1,4 @@
-"""`compile_function`: a user's own function of arrays, compiled as the functions of a robot are.
+"""`linkwork.compile`: a user's own function of arrays, compiled as the functions of a robot are.
 
     @linkwork.compile(x=(3,), A=(3, 3))
     def f(x, A):
@@ -9,10 +9,10 @@
 
 Trace   the function is run once, when it is decorated, on arrays of expressions; what it did to
         them is compiled. It sees one row, without batch axes
-May     operators, indexing, `@`, NumPy's functions of arrays, sin, cos, tan, sqrt, exp, log,
-        arctan2 and their like, maximum, clip, `linkwork.spatial`, other compiled functions
-May not branch on a value (`linkwork.arrays.where` chooses), or use functions that need to know
-        numbers, such as `np.linalg.inv` or `np.sort`
+May     operators, indexing, `@`, NumPy's functions of arrays and of one number, `np.where`,
+        `linkwork.spatial`, other compiled functions
+May not branch on a value (`np.where` chooses), or use functions that need to know numbers, such as
+        `np.linalg.inv` or `np.sort`
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from typing import Any
 import numpy as np
 
 from linkwork.arrays import Array, ObjectArray, as_array
-from linkwork.errors import ArgumentError, ShapeError, name_not_found, shown
+from linkwork.errors import ArgumentError, LinkworkError, ShapeError, name_not_found, shown
 from linkwork.expr.diff import jacobian
 from linkwork.expr.node import Expr
 from linkwork.expr.program import Port, Program, replayed, trace
 from linkwork.kernel.arguments import Signature, in_order
 from linkwork.kernel.kernel import Kernel
+from linkwork.traced import is_traced, unwrapped
 
 _OPTIONS = ("out", "threads")  # what every call may be given beside its inputs
 
@@ -78,7 +79,7 @@ class CompiledFunction(Kernel):
         return self.__qualname__
 
     def _call(self, *args: Any, out: Any = None, threads: int | None = None, **named: Any) -> Any:
-        if any(_is_traced(value) for value in (*args, *named.values())):
+        if any(is_traced(value) for value in (*args, *named.values())):
             if out is not None:
                 raise ArgumentError("out: there is nothing to write yet while a function is traced")
             return self._traced_call(in_order(self.signature, args, named))
@@ -114,11 +115,12 @@ class CompiledFunction(Kernel):
 
 
 def compile_function(
-    *, dtype: Any = np.float64, **shapes: int | tuple[int, ...]
+    *given: Any, dtype: Any = np.float64, **shapes: int | tuple[int, ...]
 ) -> Callable[[Callable[..., Any]], CompiledFunction]:
     """Decorate a function of arrays: it is traced at once, and compiled when it is first called.
 
     Args:
+        given: nothing; shapes have names.
         dtype: numpy.float64 or numpy.float32.
         shapes: for each argument its shape without batch axes; () for a number. An argument that
             is not named keeps its default.
@@ -128,6 +130,8 @@ def compile_function(
         axes, broadcast as NumPy does; `out` and `threads` are as in every `Kernel`. If the function
         returns a tuple, it gives a tuple.
     """
+    if given:
+        raise ArgumentError(_without_shapes(given[0]))
     if dtype not in (np.float64, np.float32):
         raise ArgumentError(f"dtype: expected float64 or float32, got {shown(dtype)}")
     known = {name: _shape(name, shape) for name, shape in shapes.items()}
@@ -143,12 +147,17 @@ def compile_function(
     return decorate
 
 
-def _is_traced(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return any(map(_is_traced, value))
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return any(map(_is_traced, value.flat))
-    return isinstance(value, Expr)
+def _without_shapes(given: Any) -> str:
+    """What to say where shapes were not given by name; `@linkwork.compile` alone does so, too."""
+    names: list[str] = []
+    if inspect.isfunction(given):
+        parameters = inspect.signature(given).parameters.values()
+        names = [p.name for p in parameters if p.default is p.empty]
+        own = f"{given.__name__} is decorated without the shapes of its arguments"
+    else:
+        own = f"expected the shapes of arguments by name, got {shown(given)}"
+    shapes = ", ".join(f"{name}=(3,)" for name in names or ["x"])
+    return f"compile: {own}; write @linkwork.compile({shapes}), with () for a number"
 
 
 def _shape(name: str, shape: Any) -> tuple[int, ...]:
@@ -179,7 +188,7 @@ def _inputs(
             inputs.append(Port(parameter.name, shapes[parameter.name]))
         elif parameter.default is parameter.empty:
             text = f"{name}: argument {parameter.name!r} has no shape"
-            raise ArgumentError(f"{text}; write compile({parameter.name}=(3,), ...)")
+            raise ArgumentError(f"{text}; write @linkwork.compile({parameter.name}=(3,), ...)")
     return inputs
 
 
@@ -191,7 +200,11 @@ def _traced(name: str, function: Callable[..., Any], inputs: Sequence[Port]) -> 
         for port, array in zip(inputs, arrays, strict=True):
             bound.arguments[port.name] = array.view(ObjectArray)
         bound.apply_defaults()
-        returned = function(*bound.args, **bound.kwargs)
+        try:
+            returned = function(*bound.args, **bound.kwargs)
+        except Exception as error:
+            _explain(name, error)
+            raise
         if not isinstance(returned, tuple):
             return _result(name, returned)
         if not returned:
@@ -201,10 +214,18 @@ def _traced(name: str, function: Callable[..., Any], inputs: Sequence[Port]) -> 
     return trace(run, inputs, name)
 
 
+def _explain(name: str, error: Exception) -> None:
+    """Say it in other words if another package met a traced value, and does not know what it is."""
+    is_ours = isinstance(error, LinkworkError)
+    if not is_ours and any(word in str(error) for word in (ObjectArray.__name__, Expr.__name__)):
+        text = f"{name} cannot be traced: a function of another package was given a traced value"
+        raise ArgumentError(f"{text}; use NumPy's functions, or call it outside") from error
+
+
 def _result(name: str, value: Any) -> Array:
     """What a function returned, if it is an array of expressions and numbers."""
     try:
-        array = as_array(np.asarray(value, dtype=object))
+        array = unwrapped(np.asarray(value, dtype=object))
     except ValueError:
         raise ShapeError(f"{name}: the rows of what is returned do not fit each other") from None
     for entry in array.flat:

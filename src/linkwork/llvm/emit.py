@@ -20,6 +20,7 @@ from functools import cached_property
 
 from linkwork.expr.node import Op
 from linkwork.expr.program import Port, Program
+from linkwork.llvm.flags import FLAGS, flags_of
 from linkwork.llvm.lanes import Lanes
 from linkwork.llvm.pieces import CACHED, Piece, pieces_of
 from linkwork.llvm.sincos import sincos_function
@@ -28,10 +29,13 @@ from linkwork.llvm.staged import NO_STAGES, STAGES, Stage
 LONGEST_STAGED = 14_000  # steps of a program that stays whole if it fills a stage
 BLOCKS, SCRATCH_BYTES = 4, 128 * 1024  # of rows that a piece runs for, and what they may need
 FACTS = 4  # numbers known in advance that are stored together, one row at a time
-FLAGS = "reassoc nsz arcp contract"
 _BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
 _COMPARE = {Op.LESS: "olt", Op.LESS_EQUAL: "ole"}  # ordered: false for NaN
-_LIBM = {Op.ATAN2: ("atan2", 2), Op.EXP: ("exp", 1), Op.LOG: ("log", 1)}
+_INTRINSICS = {Op.SQRT: "llvm.sqrt", Op.FLOOR: "llvm.floor"}
+_LIBM = {
+    Op.ATAN2: ("atan2", 2),
+    **{op: (op.name.lower(), 1) for op in (Op.EXP, Op.LOG, Op.EXPM1, Op.LOG1P, Op.EXP2)},
+}
 
 
 def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
@@ -61,7 +65,11 @@ def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
     if writer.uses_sincos:
         parts.append(sincos_function(lanes.vector, lanes.scalar, lanes.suffix, lanes.constant))
     parts += [
-        f"declare {lanes.vector} @llvm.sqrt.{lanes.suffix}({lanes.vector})",
+        *(
+            f"declare {lanes.vector} @{intrinsic}.{lanes.suffix}({lanes.vector})"
+            for op, intrinsic in _INTRINSICS.items()
+            if op is Op.SQRT or any(step[0] is op for step in program.steps)
+        ),
         *(f"declare {lanes.scalar} @{text}" for text in sorted(writer.libm)),
     ]
     return "\n".join(parts) + "\n"
@@ -302,11 +310,13 @@ class _Writer:
         name = names[step] or f"%v{step}"
         names[step] = name
         if op in _BINARY:
-            yield f"  {name} = {_BINARY[op]} {FLAGS} {vector} {values[0]}, {values[1]}"
+            flags = flags_of(self.program, op, args, self.lanes.scalar)
+            yield f"  {name} = {_BINARY[op]} {flags} {vector} {values[0]}, {values[1]}"
         elif op is Op.NEG:
             yield f"  {name} = fneg {FLAGS} {vector} {values[0]}"
-        elif op is Op.SQRT:
-            yield f"  {name} = call {vector} @llvm.sqrt.{self.lanes.suffix}({vector} {values[0]})"
+        elif op in _INTRINSICS:
+            function = f"{_INTRINSICS[op]}.{self.lanes.suffix}"
+            yield f"  {name} = call {vector} @{function}({vector} {values[0]})"
         elif op in (Op.SIN, Op.COS):
             yield from self._sincos(args[0], values[0], name, index=int(op is Op.COS))
         elif op in _COMPARE:

@@ -30,8 +30,8 @@ from linkwork.model.layout import Layout
 from linkwork.model.parts import Joint
 from linkwork.model.pose import ROUNDING_NOISE, snapped
 from linkwork.model.tree import Tree
-from linkwork.spatial import inertia, se3
 from linkwork.spatial.blocks import Mat, Sym, Vec
+from linkwork.spatial.source import inertia, se3
 
 DIAGONAL = (4, 7, 9)  # indices of Ixx, Iyy, Izz in the ten inertial parameters
 

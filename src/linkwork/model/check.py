@@ -20,7 +20,7 @@ from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Link
 from linkwork.model.pose import IDENTITY
 from linkwork.model.tree import Tree, tree_from
-from linkwork.spatial import inertia
+from linkwork.spatial.source import inertia
 
 RELATIVE_TOLERANCE = 1e-6  # files round their numbers; a triangle this flat is meant to be flat
 

@@ -17,7 +17,7 @@ import numpy as np
 from linkwork.arrays import Array
 from linkwork.errors import model_error
 from linkwork.model.pose import Pose, Triple, floats, triple
-from linkwork.spatial import inertia as spatial_inertia
+from linkwork.spatial.source import inertia as spatial_inertia
 
 Six: TypeAlias = tuple[float, float, float, float, float, float]
 

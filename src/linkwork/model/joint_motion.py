@@ -25,8 +25,8 @@ from linkwork.arrays import Array, as_array
 from linkwork.errors import ShapeError, name_not_found
 from linkwork.model.kinds import Axis
 from linkwork.model.parts import Joint
-from linkwork.spatial import motion, se3
 from linkwork.spatial.blocks import as_vector, scalars
+from linkwork.spatial.source import motion, se3
 
 
 def child_H_parent(joint: Joint, theta: ArrayLike, *, child: str) -> Array:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
 from linkwork.errors import model_error
-from linkwork.spatial import se3, so3
+from linkwork.spatial.source import se3, so3
 
 Triple: TypeAlias = tuple[float, float, float]
 

@@ -20,7 +20,7 @@ from linkwork.arrays import Array
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import pose_matrices
-from linkwork.spatial import inertia, se3
+from linkwork.spatial.source import inertia, se3
 
 
 @dataclass(frozen=True, eq=False)

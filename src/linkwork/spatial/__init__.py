@@ -24,3 +24,4 @@ from linkwork.spatial import motion as motion
 from linkwork.spatial import quat as quat
 from linkwork.spatial import se3 as se3
 from linkwork.spatial import so3 as so3
+from linkwork.spatial._compiled import warmup as warmup

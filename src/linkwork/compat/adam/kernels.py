@@ -28,7 +28,7 @@ from linkwork.kernel.compile import CompiledFunction
 from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.kernels import MOST_UNROLLED
-from linkwork.spatial import quat
+from linkwork.spatial.source import quat
 
 NOT_A_POSE = 1e-3  # entries further than this from those of a pose are a mistake, not rounding
 WITH_GRAVITY = ("forward_dynamics", "bias_force", "gravity_force")

@@ -15,7 +15,7 @@ from linkwork.compat.idyntree.order import Visit, walk
 from linkwork.errors import ValueRangeError
 from linkwork.model.joint_motion import child_H_parent, rest_transform
 from linkwork.model.layout import Layout
-from linkwork.spatial import inertia
+from linkwork.spatial.source import inertia
 
 TRAVERSAL_INVALID_INDEX = -1
 

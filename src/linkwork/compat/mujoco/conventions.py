@@ -29,7 +29,7 @@ from linkwork.io.mjcf_package import MjModel, need_mjmodel
 from linkwork.kindyn import KinDyn
 from linkwork.mechanics.base import Representation
 from linkwork.model.model import Model
-from linkwork.spatial import se3, so3
+from linkwork.spatial.source import se3, so3
 
 
 @dataclass(frozen=True, init=False)

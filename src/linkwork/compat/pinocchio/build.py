@@ -25,7 +25,7 @@ from linkwork.model.kinds import plane_basis
 from linkwork.model.kinds.kind import axes_across
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
-from linkwork.spatial import se3
+from linkwork.spatial.source import se3
 
 ROOT_JOINT = "root_joint"  # Pinocchio's own name for the joint of a floating base
 UNIT_BOUND = 1.01  # Pinocchio's bound of what lies on the unit circle or sphere

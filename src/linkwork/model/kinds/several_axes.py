@@ -12,7 +12,6 @@ from typing import final
 
 from linkwork.arrays import Array, cos, join, matvec, sin, stack
 from linkwork.model.kinds.kind import Axis, Columns, JointKind, UnitNorm, axes_across
-from linkwork.spatial import quat, so3
 from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
@@ -31,6 +30,7 @@ from linkwork.spatial.blocks import (
     scale,
     times,
 )
+from linkwork.spatial.source import quat, so3
 
 
 @final

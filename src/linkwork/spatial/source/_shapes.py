@@ -11,16 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array, as_array, join, stack
-from linkwork.errors import ShapeError
 
 
 def expect(name: str, value: ArrayLike, *tail: int) -> Array:
     """Take `value` as an array and check its trailing axes; `name` is for the message."""
-    array = as_array(value)
-    if array.shape[-len(tail) :] != tail:
-        wanted = ", ".join(map(str, tail))
-        raise ShapeError(f"{name}: expected (..., {wanted}), got {array.shape}")
-    return array
+    return as_array(value, name, tail)
 
 
 def eye(size: int, like: Array) -> Array:

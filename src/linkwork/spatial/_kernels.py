@@ -1,0 +1,56 @@
+"""Kernels of the functions of `linkwork.spatial`; imported when the first one is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwork.expr.program import Port, trace
+from linkwork.kernel.arguments import Signature
+from linkwork.kernel.kernel import Kernel
+from linkwork.machine.background import background
+from linkwork.machine.compiler import LOCK
+from linkwork.machine.sources import source_digest
+
+
+class SpatialKernel(Kernel):
+    """A kernel of one function."""
+
+    def __init__(
+        self,
+        name: str,
+        source: Callable[..., Any],
+        inputs: Sequence[str],
+        shapes: Sequence[tuple[int, ...]],
+    ) -> None:
+        ports = tuple(map(Port, inputs, shapes))
+        with np.errstate(all="ignore"):
+            result = source(*(np.zeros(shape) for shape in shapes))
+        output = Port(source.__name__, np.shape(result))
+        super().__init__(
+            Signature(name, ports, (output,)),
+            lambda: trace(source, ports, source.__name__),
+            key=f"{name}|{source_digest()}",
+        )
+
+    def _call(self, *args: Any, **options: Any) -> Any:
+        """Parts of other arrays, such as the rotation of a pose, are copied before."""
+        copies = tuple(a if a.flags.carray else a.copy() for a in args)
+        if all(copy is a for copy, a in zip(copies, args, strict=True)):
+            return super()._call(*args, **options)
+        return self(*copies, **options)
+
+    def make_ready(self, take: Callable[[SpatialKernel], None]) -> None:
+        """Make fast code in the background, then call `take`; never, if that is not possible."""
+        own = background()
+
+        def job() -> None:
+            with LOCK:
+                ready = self._from_cache()
+            if not ready:
+                self._compile_later(own)
+            take(self)
+
+        own.submit(job)

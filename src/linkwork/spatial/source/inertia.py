@@ -1,0 +1,215 @@
+"""Spatial inertia: the sources of `linkwork.spatial.inertia`, which has the conventions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arrays import Array, as_array, cross, dot, matvec, stack, where
+from linkwork.arrays import join as join_vectors
+from linkwork.errors import model_error
+from linkwork.spatial.source._shapes import (
+    block,
+    expect,
+    eye,
+    per_matrix,
+    per_vector,
+    split_pose,
+    zero,
+)
+from linkwork.spatial.source.motion import join, split
+from linkwork.spatial.source.so3 import vee, wedge
+from linkwork.spatial.source.tensor import (
+    UPPER,
+    has_physical_moments,
+    nearest_physical_tensor,
+    rounding_of,
+    symmetric,
+    upper,
+)
+from linkwork.spatial.source.tensor import from_second_moments as from_second_moments
+from linkwork.spatial.source.tensor import principal_moments as principal_moments
+from linkwork.spatial.source.tensor import second_moments as second_moments
+
+TOLERANCE = 1e-9  # how far outside the physical tensors still counts as rounding
+
+
+def from_com(mass: ArrayLike, com: ArrayLike, tensor_at_com: ArrayLike) -> Array:
+    """Parameters of a body from mass, centre of mass and the inertia tensor about it.
+
+    Args:
+        mass: (...) [kg].
+        com: (..., 3) centre of mass in the frame [m].
+        tensor_at_com: (..., 3, 3) about the centre of mass, along the frame's axes [kg m^2].
+
+    Returns:
+        (..., 10).
+    """
+    mass, com = as_array(mass, "mass"), expect("com", com, 3)
+    at_com = upper(expect("tensor_at_com", tensor_at_com, 3, 3))
+    first = per_vector(mass) * com
+    return join_vectors([per_vector(mass), first, at_com + _shift(first, com)])
+
+
+def to_com(params: ArrayLike) -> tuple[Array, Array, Array]:
+    """Mass, centre of mass and inertia tensor about it, the inverse of `from_com`.
+
+    Args:
+        params: (..., 10).
+
+    Returns:
+        (...) mass [kg]; (..., 3) centre of mass [m], zero where the mass is zero; (..., 3, 3)
+        inertia tensor about the centre of mass, along the frame's axes [kg m^2].
+    """
+    mass, first, at_origin = _parts(params)
+    column = per_vector(mass)
+    com = where(column == 0.0, zero(first), first / where(column == 0.0, 1.0, column))
+    return mass, com, symmetric(at_origin - _shift(first, com))
+
+
+def matrix(params: ArrayLike) -> Array:
+    """(..., 6, 6) matrix that maps a velocity [linear; angular] to a momentum, of (..., 10)."""
+    mass, first, at_origin = _parts(params)
+    h = wedge(first)
+    return block([[per_matrix(mass) * eye(3, first), -h], [h, symmetric(at_origin)]])
+
+
+def from_matrix(inertia: ArrayLike) -> Array:
+    """(..., 10) parameters of a matrix (..., 6, 6), the inverse of `matrix`."""
+    M = expect("inertia", inertia, 6, 6)
+    return join_vectors([M[..., 0, :1], vee(M[..., 3:, :3]), upper(M[..., 3:, 3:])])
+
+
+def transform(a_H_b: ArrayLike, params: ArrayLike) -> Array:
+    """Express the inertia of a body in another frame.
+
+    Args:
+        a_H_b: (..., 4, 4) pose of b in a.
+        params: (..., 10) about the origin and along the axes of b.
+
+    Returns:
+        (..., 10) of the same body, about the origin and along the axes of a.
+    """
+    R, p = split_pose(a_H_b)
+    mass, first, at_origin = _parts(params)
+    turned = R @ symmetric(at_origin)
+    turned = stack([dot(turned[..., i, :], R[..., j, :]) for i, j in UPPER])  # R I R^T
+    first = matvec(R, first)
+    moved = first + per_vector(mass) * p
+    # I_a = R I R^T + (p.h 1 - p h^T) + (g.p 1 - g p^T), with h = R m c and g = h + m p
+    return join_vectors([per_vector(mass), moved, turned + _shift(p, first) + _shift(moved, p)])
+
+
+def apply(params: ArrayLike, v: ArrayLike) -> Array:
+    """Momentum of a body: the inertia times its velocity.
+
+    Args:
+        params: (..., 10).
+        v: (..., 6) motion vector in the same frame.
+
+    Returns:
+        (..., 6) force vector [linear; angular], angular about the frame's origin.
+    """
+    mass, first, at_origin = _parts(params)
+    linear, angular = split(v, "v")
+    return join(
+        per_vector(mass) * linear + cross(angular, first),
+        cross(first, linear) + matvec(symmetric(at_origin), angular),
+    )
+
+
+def kinetic_energy(params: ArrayLike, v: ArrayLike) -> Array:
+    """Kinetic energy (...) [J] of a body (..., 10) with the velocity `v` (..., 6)."""
+    return 0.5 * dot(as_array(v, "v"), apply(params, v))
+
+
+def pseudo_inertia(params: ArrayLike) -> Array:
+    """Second moments of mass in homogeneous coordinates, about the frame's origin.
+
+    Args:
+        params: (..., 10).
+
+    Returns:
+        (..., 4, 4) [[Sigma, m c], [m c^T, m]]; a body is physical if it has no negative eigenvalue.
+    """
+    mass, first, at_origin = _parts(params)
+    column = first[..., :, None]
+    sigma = second_moments(symmetric(at_origin))
+    return block([[sigma, column], [first[..., None, :], per_matrix(mass)]])
+
+
+def is_physical(params: ArrayLike, tolerance: float = TOLERANCE) -> Array:
+    """Whether some distribution of mass has these parameters.
+
+    The mass must not be negative, there must be no first moment without mass, and the second
+    moments about the centre of mass must have no negative eigenvalue.
+
+    Args:
+        params: (..., 10); what is not finite is not physical.
+        tolerance: how negative an eigenvalue may be, as a fraction of the largest one. What
+            rounding of the tensor about the origin can do is allowed in any case.
+
+    Returns:
+        (...) booleans.
+    """
+    params = expect("params", params, 10)
+    finite = np.asarray(np.isfinite(params).all(axis=-1))
+    params = where(finite[..., None], params, zero(params))
+    with np.errstate(over="ignore", invalid="ignore"):  # the centre of mass of almost no mass
+        _, _, tensor = to_com(params)
+    finite = finite & np.isfinite(tensor).all(axis=(-2, -1))
+    tensor = where(finite[..., None, None], tensor, zero(tensor))
+    mass, first, at_origin = _parts(params)
+    rounding = rounding_of(params.dtype) * abs(at_origin).max(axis=-1)
+    has_mass = (mass > 0.0) | ((mass == 0.0) & (first == 0.0).all(axis=-1))
+    return finite & has_mass & has_physical_moments(tensor, tolerance, rounding)
+
+
+def nearest_physical(
+    mass: ArrayLike, com: ArrayLike, tensor: ArrayLike, *, tolerance: float = TOLERANCE
+) -> tuple[Array, Array, Array]:
+    """Nearest physical inertia with the same mass and centre of mass.
+
+    Nearest in the second moments about the centre of mass, by the sum of squares of their entries.
+    A tensor that is physical already comes back bit for bit.
+
+    Args:
+        mass: (...) [kg]; zero for a rotor whose mass is counted elsewhere.
+        com: (..., 3) [m].
+        tensor: (..., 3, 3) about the centre of mass [kg m^2].
+        tolerance: as in `is_physical`.
+
+    Returns:
+        mass, com and tensor, ready for `from_com`.
+
+    Raises:
+        ModelError: a mass is negative, or a number is not finite.
+    """
+    mass, com, tensor = (
+        as_array(mass, "mass"),
+        expect("com", com, 3),
+        expect("tensor", tensor, 3, 3),
+    )
+    for name, value in (("mass", mass), ("com", com), ("tensor", tensor)):
+        _refuse(name, "a finite number", value[~np.isfinite(value)])
+    _refuse("mass", "zero or more", mass[mass < 0.0])
+    return mass, com, nearest_physical_tensor(tensor, tolerance=tolerance)
+
+
+def _refuse(name: str, wanted: str, bad: Array) -> None:
+    """Raise an error about the first of the bad numbers, if there is any."""
+    if bad.size:
+        raise model_error(f"expected {wanted}, got {float(bad.flat[0])}", element=name)
+
+
+def _parts(params: ArrayLike) -> tuple[Array, Array, Array]:
+    """Mass (...), first moment (..., 3), upper triangle of the tensor about the origin (..., 6)."""
+    params = expect("params", params, 10)
+    return params[..., 0], params[..., 1:4], params[..., 4:]
+
+
+def _shift(a: Array, b: Array) -> Array:
+    """Upper triangle (..., 6) of a.b 1 - a b^T, alone or in a sum that is symmetric."""
+    x, y, z = (a[..., i] * b[..., i] for i in range(3))
+    xy, xz, yz = (a[..., i] * b[..., j] for i, j in ((0, 1), (0, 2), (1, 2)))
+    return stack([y + z, -xy, -xz, x + z, -yz, x + y])

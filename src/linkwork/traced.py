@@ -1,0 +1,356 @@
+"""Values of a function that is being traced: NumPy's functions on arrays of them.
+
+`Traced`       one value that is not known yet; `linkwork.expr.node.Expr` is one
+`ObjectArray`  an array of them, on which NumPy's functions work as on numbers
+`where`        chooses entry by entry, by a condition that may be traced
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwork.errors import ArgumentError
+
+Array: TypeAlias = NDArray[Any]
+
+_FOREIGN = ("jax", "jaxlib", "torch", "casadi", "tensorflow", "cupy")
+_INSTEAD = {  # functions of matrices that need to know numbers: what to do for now
+    "solve": "solve with NumPy outside of the traced function, and give it the result as an input",
+    "inv": "invert with NumPy outside of the traced function, and give it the result as an input",
+    "det": "write the determinant out, or compute it outside and give it as an input",
+    "cholesky": "factorise outside of the traced function, and give it the factor as an input",
+}
+
+
+class Traced:
+    """One traced value: a base class, so that it can be told from a number.
+
+    It has Python's operators; comparisons give a condition that `select` takes; NumPy's functions
+    of one number are its methods.
+    """
+
+    __slots__ = ()
+
+    def select(self, yes: Any, no: Any) -> Any:
+        """`yes` where this condition is true, else `no`."""
+        raise NotImplementedError
+
+    def like(self, value: Any) -> Any:
+        """A number as a traced value of the same function."""
+        raise NotImplementedError
+
+
+def where(condition: Any, yes: Any, no: Any) -> Array:
+    """Choose entry by entry; the condition may be traced, and so may what it chooses from."""
+    parts = [unwrapped(np.asarray(part)) for part in (condition, yes, no)]
+    if any(part.dtype == object for part in parts):
+        return _objects(np.frompyfunc(_chosen, 3, 1)(*parts))
+    return np.where(condition, yes, no)
+
+
+class ObjectArray(np.ndarray[Any, np.dtype[Any]]):
+    """An array of values that are not known yet, on which NumPy's functions work as on numbers.
+
+    A comparison gives an array of conditions, an index always gives an array, and numbers may stand
+    beside traced values. What cannot work raises an `ArgumentError`.
+    """
+
+    def __getitem__(self, key: Any) -> Any:
+        return _objects(super().__getitem__(key))
+
+    def __bool__(self) -> bool:
+        for entry in self.flat:
+            if isinstance(entry, Traced):
+                return bool(entry)
+        return super().__bool__()
+
+    def dot(self, b: Any, out: Any = None) -> Any:
+        """The product that `np.dot` gives."""
+        return np.dot(self, b, out=out)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        out = options.pop("out", None)
+        for value in inputs:
+            package = foreign_package(value)
+            if package:
+                text = f"a value of {package} cannot be traced"
+                raise ArgumentError(f"{text}; use np.asarray(...) to take its numbers")
+        raw = [unwrapped(np.asarray(x)) if isinstance(x, np.ndarray) else x for x in inputs]
+        function = _FUNCTIONS.get(ufunc.__name__)
+        try:
+            with np.errstate(all="ignore"):  # joined constants may overflow, and are not used then
+                if function is None:
+                    result = getattr(ufunc, method)(*raw, **options)
+                elif method == "reduce":
+                    result = _reduced(function, *raw, **options)
+                else:
+                    result = getattr(np.frompyfunc(function, ufunc.nin, 1), method)(*raw)
+        except TypeError as error:
+            if function and isinstance(error, ArgumentError):
+                raise
+            raise _not_traced("numpy", ufunc.__name__, error) from error
+        if out is None:
+            return _conditions(result) if ufunc.__name__ in _COMPARISONS else _objects(result)
+        out[0][...] = result
+        return out[0]
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        replaced = {np.where: where, np.linalg.norm: _norm}.get(func)
+        if replaced:
+            return replaced(*args, **kwargs)
+        try:
+            result = super().__array_function__(func, types, args, kwargs)
+        except (TypeError, AttributeError) as error:
+            raise _not_traced(func.__module__, func.__name__, error) from error
+        if isinstance(result, (tuple, list)):
+            return type(result)(_objects(part) for part in result)
+        return _objects(result)
+
+
+def is_traced(value: Any) -> bool:
+    """Whether there is a traced value: alone, in an array, or in lists."""
+    if isinstance(value, (list, tuple)):
+        return any(map(is_traced, value))
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return any(map(is_traced, value.flat))
+    return isinstance(value, Traced)
+
+
+def foreign_package(value: Any) -> str | None:
+    """The name of another array package that a value belongs to."""
+    package = type(value).__module__.partition(".")[0]
+    return {"jaxlib": "jax"}.get(package, package) if package in _FOREIGN else None
+
+
+def unwrapped(array: Array) -> Array:
+    """An array with objects where `np.array` has put arrays of one object."""
+    if array.dtype != object or not any(isinstance(entry, np.ndarray) for entry in array.flat):
+        return array
+    bare = [entry.item() if isinstance(entry, np.ndarray) else entry for entry in array.flat]
+    return np.array([*bare, None], dtype=object)[:-1].reshape(array.shape)
+
+
+def _objects(value: Any) -> Any:
+    """Objects, alone or in an array, as an array of objects; all else as it is."""
+    if isinstance(value, np.ndarray):
+        return unwrapped(value).view(ObjectArray) if value.dtype == object else value
+    return np.asarray(value, object).view(ObjectArray) if isinstance(value, Traced) else value
+
+
+def _conditions(value: Any) -> Any:
+    """What a comparison of entries gives: conditions, or booleans if the entries are known."""
+    array = np.asarray(value, object)
+    unknown = any(isinstance(entry, Traced) for entry in array.flat)
+    return _objects(array) if unknown else array.astype(bool)[()]
+
+
+def _not_traced(module: str, name: str, error: Exception) -> ArgumentError:
+    """An error about a function, with what to do instead."""
+    why = str(error) if isinstance(error, ArgumentError) else "it takes numbers only"
+    if module == "numpy.linalg" and name in _INSTEAD:
+        why = f"it takes numbers only; {_INSTEAD[name]}"
+    return ArgumentError(f"{module}.{name} cannot be traced: {why}")
+
+
+def _reduced(
+    function: Callable[..., Any], array: Array, axis: Any = 0, keepdims: Any = False, **_: Any
+) -> Any:
+    """Join the entries along some axes, one after the other."""
+    axes = range(array.ndim) if axis is None else np.atleast_1d(axis) % max(array.ndim, 1)
+    moved = np.moveaxis(array, tuple(axes), range(len(axes)))
+    rows = moved.reshape(-1, *moved.shape[len(axes) :])
+    total = np.asarray(reduce(np.frompyfunc(function, 2, 1), rows), object)
+    return np.expand_dims(total, tuple(axes)) if keepdims else total
+
+
+def _norm(x: Any, ord: Any = None, axis: int | None = None, keepdims: bool = False) -> Array:
+    """Length of vectors, as `np.linalg.norm`."""
+    x = unwrapped(np.asarray(x)).view(ObjectArray)
+    if ord not in (None, 2) or (ord == 2 and axis is None and x.ndim != 1):
+        raise ArgumentError("numpy.linalg.norm cannot be traced but for the length of vectors")
+    return np.sqrt((x * x).sum(axis=axis, keepdims=keepdims))
+
+
+# NumPy's functions of one entry, where those that NumPy has for objects will not do. An entry is a
+# number, a traced value, or another kind of number that has NumPy's functions as methods.
+
+_NUMBERS = (int, float, np.number, np.bool_)
+
+
+def _chosen(condition: Any, yes: Any, no: Any) -> Any:
+    if isinstance(condition, Traced):
+        return condition.select(yes, no)
+    return yes if condition else no
+
+
+def _is_unknown(a: Any) -> bool:
+    return isinstance(a, Traced)
+
+
+def _not(a: Any) -> Any:
+    return ~a if _is_unknown(a) else not a
+
+
+def _equal(a: Any, b: Any) -> Any:
+    return (a <= b) & (b <= a) if _is_unknown(a) or _is_unknown(b) else a == b
+
+
+def _larger(a: Any, b: Any) -> Any:
+    return _chosen(a < b, b, _chosen(b <= a, a, a + b))  # a + b is NaN if one of them is
+
+
+def _smaller(a: Any, b: Any) -> Any:
+    return _chosen(b < a, b, _chosen(a <= b, a, a + b))
+
+
+def _sign(a: Any) -> Any:
+    return _chosen(a < 0.0, -1.0, _chosen(a > 0.0, 1.0, a))
+
+
+def _method(name: str) -> Callable[..., Any]:
+    """NumPy's function for numbers, a method of this name for all else."""
+    of_numbers = getattr(np, name)
+
+    def function(a: Any, *rest: Any) -> Any:
+        if isinstance(a, _NUMBERS):
+            for other in rest:
+                if isinstance(other, Traced):
+                    return getattr(other.like(a), name)(*rest)
+            return of_numbers(a, *rest)
+        return getattr(a, name)(*rest)
+
+    return function
+
+
+_ONE_ENTRY = ("sin", "cos", "sqrt", "exp", "expm1", "exp2", "log", "log1p", "floor", "arctan2")
+_sin, _cos, _sqrt, _exp, _expm1, _exp2, _log, _log1p, _floor, _arctan2 = map(_method, _ONE_ENTRY)
+
+
+def _arcsin(a: Any) -> Any:
+    return _arctan2(a, _sqrt((1.0 - a) * (1.0 + a)))
+
+
+def _arccos(a: Any) -> Any:
+    return _arctan2(_sqrt((1.0 - a) * (1.0 + a)), a)
+
+
+def _sinh(a: Any) -> Any:
+    x = abs(a)
+    grown = _expm1(x)  # sinh(x) = (e + e/(e + 1)) / 2 with e = exp(x) - 1: no cancellation
+    return _sign(a) * _chosen(x < _FAR, 0.5 * (grown + grown / (grown + 1.0)), _half_exp(x))
+
+
+def _cosh(a: Any) -> Any:
+    x = abs(a)
+    return _half_exp(x) + 0.5 * _exp(-x)
+
+
+def _half_exp(x: Any) -> Any:
+    """exp(x) / 2, finite wherever sinh and cosh are."""
+    root = _exp(0.5 * x)
+    return (0.5 * root) * root
+
+
+def _tanh(a: Any) -> Any:
+    fallen = _expm1(-2.0 * abs(a))  # from 0 to -1
+    return _sign(a) * (-fallen / (fallen + 2.0))
+
+
+def _arcsinh(a: Any) -> Any:
+    x = abs(a)
+    far = x > 1.0 / np.finfo(float).eps  # where 1 is nothing beside the square
+    near = _chosen(far, 1.0, x)
+    square = near * near
+    return _sign(a) * _chosen(
+        far, _log(x) + _LOG_2, _log1p(near + square / (1.0 + _sqrt(1.0 + square)))
+    )
+
+
+def _arccosh(a: Any) -> Any:
+    far = a > 1.0 / np.finfo(float).eps
+    t = _chosen(far, 1.0, a) - 1.0
+    return _chosen(far, _log(a) + _LOG_2, _log1p(t + _sqrt(t * (t + 2.0))))
+
+
+def _arctanh(a: Any) -> Any:
+    x = abs(a)
+    return _sign(a) * (0.5 * _log1p(2.0 * x / (1.0 - x)))
+
+
+def _ceil(a: Any) -> Any:
+    return -_floor(-a)
+
+
+def _rint(a: Any) -> Any:
+    below = _floor(a)
+    even = 2.0 * _floor(0.5 * below + 0.5)  # the even one of its two neighbours
+    rest = a - below
+    return _chosen(rest < 0.5, below, _chosen(rest > 0.5, below + 1.0, even))
+
+
+def _quotient(a: Any, b: Any) -> tuple[Any, Any]:
+    """floor(a / b) and the remainder, which has the sign of b."""
+    q = _floor(a / b)
+    r = a - q * b
+    ahead, size = _chosen(b < 0.0, -r, r), abs(b)
+    low, high = ahead < 0.0, ahead >= size  # the rounded a / b may be on the wrong side of a step
+    q = _chosen(low, q - 1.0, _chosen(high, q + 1.0, q))
+    return q, _chosen(low, r + b, _chosen(high, r - b, r))
+
+
+_LOG_2 = float(np.log(2.0))
+_FAR = 20.0  # exp(-x) is nothing beside exp(x)
+_DEGREE = np.pi / 180.0
+
+_COMPARISONS: dict[str, Callable[..., Any]] = {
+    "less": lambda a, b: a < b,
+    "less_equal": lambda a, b: a <= b,
+    "greater": lambda a, b: a > b,
+    "greater_equal": lambda a, b: a >= b,
+    "equal": _equal,
+    "not_equal": lambda a, b: _not(_equal(a, b)),
+    "logical_and": lambda a, b: a & b,
+    "logical_or": lambda a, b: a | b,
+    "logical_not": _not,
+    "bitwise_and": lambda a, b: a & b,
+    "bitwise_or": lambda a, b: a | b,
+    "invert": _not,
+    "isnan": lambda a: _not(_equal(a, a)),
+}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **_COMPARISONS,
+    **{name: _method(name) for name in _ONE_ENTRY},
+    "tan": lambda a: _sin(a) / _cos(a),
+    "arctan": lambda a: _arctan2(a, 1.0),
+    "arcsin": _arcsin,
+    "arccos": _arccos,
+    "hypot": lambda a, b: _sqrt(a * a + b * b),
+    "sinh": _sinh,
+    "cosh": _cosh,
+    "tanh": _tanh,
+    "arcsinh": _arcsinh,
+    "arccosh": _arccosh,
+    "arctanh": _arctanh,
+    "log2": lambda a: _log(a) * (1.0 / _LOG_2),
+    "log10": lambda a: _log(a) * (1.0 / float(np.log(10.0))),
+    "ceil": _ceil,
+    "trunc": lambda a: _chosen(a < 0.0, _ceil(a), _floor(a)),
+    "rint": _rint,
+    "floor_divide": lambda a, b: _quotient(a, b)[0],
+    "remainder": lambda a, b: _quotient(a, b)[1],
+    "maximum": _larger,
+    "minimum": _smaller,
+    "clip": lambda a, low, high: _smaller(_larger(a, low), high),
+    "sign": _sign,
+    "fabs": abs,
+    "float_power": lambda a, b: a**b,
+    "deg2rad": lambda a: a * _DEGREE,
+    "radians": lambda a: a * _DEGREE,
+    "rad2deg": lambda a: a / _DEGREE,
+    "degrees": lambda a: a / _DEGREE,
+}

@@ -1,0 +1,267 @@
+"""How the public functions run: on their sources at first, then compiled, always the same way."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.support.spatial import assert_close, random_poses
+
+import linkwork
+from linkwork import spatial
+from linkwork.arrays import as_array
+from linkwork.errors import ArgumentError, ShapeError
+from linkwork.spatial import _compiled, inertia, motion, quat, se3, so3
+from linkwork.spatial.source import se3 as source
+
+PACKAGE = Path(linkwork.__file__).parent
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+HEAVY = ["llvmlite", "linkwork.kernel.kernel", "linkwork.machine.background"]
+
+
+def test_a_short_script_never_meets_the_compiler():
+    code = f"""
+import sys, threading
+import numpy as np
+from linkwork.spatial import se3
+for _ in range(5):
+    se3.log(se3.inverse(np.eye(4)))
+print([name for name in {HEAVY} if name in sys.modules], threading.active_count())
+"""
+    assert run(code) == "[] 1"
+
+
+def test_loading_robots_never_meets_the_compiler():
+    code = f"""
+import sys, threading
+import linkwork as lw
+for name in lw.robots.names():
+    for _ in range(3):
+        model = lw.robots.load(name)
+        lw.tree_from(model), lw.check(model), lw.describe(model), lw.lumped(model)
+print([name for name in {HEAVY} if name in sys.modules], threading.active_count())
+"""
+    assert run(code) == "[] 1"
+
+
+def test_compiled_code_takes_over_after_some_calls(empty_cache):
+    code = """
+import sys, time
+import numpy as np
+from linkwork.spatial import _compiled, se3
+xi = np.arange(6.0) / 7
+first = se3.exp(xi)
+end = time.monotonic() + 60
+calls = 0
+while _compiled._functions[se3.exp].kernel is None and time.monotonic() < end:
+    se3.exp(xi)
+    calls += 1
+print(calls > _compiled.CALLS, _compiled._functions[se3.exp].kernel is not None)
+print(np.allclose(se3.exp(xi), first, rtol=0, atol=1e-15), "llvmlite" in sys.modules)
+"""
+    assert run(code).startswith("True True\nTrue")
+    assert run(code) == "True True\nTrue False"  # from the cache, nothing is compiled
+
+
+def test_linkwork_itself_uses_the_sources():
+    """What a robot is made of must not depend on whether compiled code is ready."""
+    made_of_users_calls = {"idyntree", "mujoco/free.py", "pinocchio/positions.py"}
+    public = re.compile(r"from linkwork\.spatial import")
+    for path in PACKAGE.rglob("*.py"):
+        name = path.relative_to(PACKAGE).as_posix()
+        if not name.startswith("spatial/") and not any(
+            part in name for part in made_of_users_calls
+        ):
+            assert not public.search(path.read_text()), name
+
+
+def test_functions_have_their_public_names(how):
+    assert se3.log.__module__ == "linkwork.spatial.se3"
+    assert se3.log.__doc__ == source.log.__doc__
+    assert pickle.loads(pickle.dumps(se3.log)) is se3.log
+
+
+def test_warming_up(how, monkeypatch):
+    compiled = _compiled._functions[quat.conjugate]
+    monkeypatch.setattr(compiled, "kernel", None)
+    spatial.warmup(so3.project, quat.conjugate)
+
+    assert compiled.kernel is not None
+    assert_close(quat.conjugate([1.0, 2.0, 3.0, 4.0]), np.array([1.0, -2.0, -3.0, -4.0]))
+
+
+def test_calls_from_several_threads(rng, monkeypatch):
+    compiled = _compiled._functions[se3.inverse]
+    monkeypatch.setattr(compiled, "kernel", None)
+    monkeypatch.setattr(_compiled, "CALLS", 0)
+    poses = random_poses(rng, 40)
+    results = {}
+
+    def work(number):
+        results[number] = np.stack([se3.inverse(pose) for pose in poses])
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    for result in results.values():
+        assert_close(result, np.linalg.inv(poses), 1e-14)
+
+
+# What may be given.
+
+
+def test_arguments_by_name(rng):
+    H, xi = random_poses(rng), rng.normal(size=6)
+
+    assert np.array_equal(motion.transform_motion(H, b_v=xi), motion.transform_motion(H, xi))
+    assert np.array_equal(motion.transform_motion(b_v=xi, a_H_b=H), motion.transform_motion(H, xi))
+
+
+@pytest.mark.parametrize("wrong", [{"H": np.eye(4)}, {}, {"a_H_b": np.eye(4), "b": 1}])
+def test_wrong_names_are_told_as_python_tells_them(wrong):
+    with pytest.raises(TypeError, match="argument"):
+        se3.inverse(**wrong)
+
+
+def test_too_many_arguments():
+    with pytest.raises(TypeError, match="too many positional arguments"):
+        se3.inverse(np.eye(4), np.eye(4))
+
+
+def test_parts_of_other_arrays_and_other_byte_orders(rng):
+    H = random_poses(rng, 5)
+    R = np.ascontiguousarray(H[..., :3, :3])
+
+    assert np.array_equal(so3.log(H[..., :3, :3]), so3.log(R))
+    assert np.array_equal(so3.log(H[0, :3, :3]), so3.log(R[0]))
+    assert np.array_equal(so3.log(np.asfortranarray(R)), so3.log(R))
+    assert np.array_equal(so3.log(R.astype(">f8")), so3.log(R))
+    assert so3.log(R.astype(">f8")).dtype.isnative
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.longdouble])
+def test_other_precisions_stay_what_they_are(dtype, rng):
+    xi = rng.normal(size=6).astype(dtype)
+
+    assert se3.exp(xi).dtype == dtype
+    assert_close(se3.exp(xi), se3.exp(xi.astype(float)), 10 * float(np.finfo(np.float16).eps))
+
+
+def test_mixed_precisions_give_the_larger(rng):
+    H, xi = random_poses(rng), rng.normal(size=6)
+    assert motion.transform_motion(H.astype(np.float32), xi).dtype == np.float64
+    assert motion.transform_motion(H.astype(np.float32), xi.astype(np.float32)).dtype == np.float32
+    assert motion.transform_motion(H.astype(np.float32), [0, 0, 0, 0, 0, 1]).dtype == np.float64
+
+
+def test_float32_that_overflows_is_infinite_without_a_warning():
+    pose, point = np.full((4, 4), 1e30, np.float32), np.full(3, 1e30, np.float32)
+    assert np.isinf(se3.transform_point(pose, point)).all()
+
+
+def test_a_number_is_no_array(rng):
+    params = inertia.from_com(1.0, [0.1, 0.2, 0.3], np.eye(3))
+    assert isinstance(inertia.kinetic_energy(params, np.ones(6)), np.float64)
+    assert isinstance(inertia.kinetic_energy(params.astype("f"), np.ones(6, "f")), np.float32)
+    assert inertia.kinetic_energy(params[None], np.ones(6)).shape == (1,)
+
+
+def test_nothing_is_said_about_what_is_not_finite():
+    assert np.isnan(quat.normalize(np.zeros(4))).all()
+    assert np.isnan(quat.log(np.full(4, np.inf))).all()
+
+
+def test_a_large_batch(rng):
+    H = random_poses(rng, 5000)
+    assert_close(se3.inverse(H), np.linalg.inv(H), 1e-14)
+
+
+def test_results_are_new_arrays(rng):
+    H = random_poses(rng)
+    first = se3.inverse(H)
+    first[0, 0] = 7.0
+    assert se3.inverse(H)[0, 0] == H[0, 0]
+
+
+def fake(package):
+    kind = type("Tensor", (), {"__module__": f"{package}.tensor", "__array__": lambda self: [0.0]})
+    return kind()
+
+
+MASKED = np.ma.masked_array(np.zeros(3), [False, True, False])
+DAY = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
+REFUSED = [
+    (1j * np.ones(3), "phi: expected real numbers, got complex128"),
+    ([0.0, 1j, 0.0], "phi: expected real numbers, got complex128"),
+    ("abc", "phi: expected real numbers, got str96"),
+    (["1", "2", "3"], "phi: expected real numbers, got str32"),
+    (b"abc", "phi: expected real numbers, got bytes24"),
+    (None, "phi: expected real numbers, got NoneType"),
+    ([0.0, None, 1.0], "phi: expected real numbers, got NoneType"),
+    (np.array(["2024-01-01"] * 3, "M8[D]"), "phi: expected real numbers, got datetime64[D]"),
+    (np.zeros(3, "m8[s]"), "phi: expected real numbers, got timedelta64[s]"),
+    ([DAY] * 3, "phi: expected real numbers, got datetime"),
+    ({"x": 1.0}, "phi: expected real numbers, got dict"),
+    (MASKED, "phi: masked elements have no value; use filled() to give one"),
+    ([0.0, MASKED[1], 0.0], "phi: masked elements have no value; use filled() to give one"),
+    (
+        fake("torch"),
+        "phi: expected NumPy arrays, got a value of torch; use np.asarray(...) to take its numbers",
+    ),
+    (
+        fake("jaxlib"),
+        "phi: expected NumPy arrays, got a value of jax; use np.asarray(...) to take its numbers",
+    ),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), REFUSED, ids=lambda x: str(x)[:20])
+def test_what_is_no_real_number_is_refused(value, text):
+    with pytest.raises(ArgumentError) as caught:
+        so3.exp(value)
+    assert str(caught.value) == text
+
+
+@pytest.mark.parametrize("call", [motion.split, se3.rotation_of, so3.project, inertia.to_com])
+def test_functions_that_are_not_compiled_refuse_it_too(call):
+    with pytest.raises(ArgumentError, match="expected real numbers, got complex128"):
+        call(np.full((10, 10), 1j))
+
+
+def test_rows_of_different_lengths():
+    with pytest.raises(
+        ShapeError, match=r"^phi: expected numbers in rows of equal length, got list"
+    ):
+        so3.exp([[1.0, 2.0], [3.0]])
+
+
+def test_batches_that_do_not_fit():
+    text = "batch axes do not fit each other: a_wxyz (2,), b_wxyz (3,)"
+    with pytest.raises(ShapeError, match=re.escape(text)):
+        quat.multiply(np.ones((2, 4)), np.ones((3, 4)))
+
+
+def test_masked_arrays_without_a_mask_are_taken():
+    assert_close(so3.wedge(np.ma.masked_array([1.0, 2.0, 3.0])), so3.wedge([1.0, 2.0, 3.0]))
+
+
+def test_a_name_for_what_has_none():
+    with pytest.raises(ArgumentError, match=r"^value: expected real numbers, got NoneType"):
+        as_array(None)
