@@ -285,7 +285,8 @@ def test_a_robot_without_joints_has_every_quantity(floating, batch):
     kd = lw.KinDyn(one_link(), floating=floating)
     assert (kd.nq, kd.nv) == ((7, 6) if floating else (0, 0))
     q, nu, tau = motion(kd, batch)
-    by_name = {"q": q, "q_end": q, "nu": nu, "step": nu, "nu_dot": tau, "tau": tau}
+    by_name = {"q": q, "nu": nu, "nu_dot": tau, "tau": tau, "dt": np.ones(batch)}
+    by_name |= {"q_start": q, "q_end": q}
     for name, quantity in QUANTITIES.items():
         if name == "transforms":  # of several frames
             kernel, shape = kd.function((name, ["body"])), (1, 4, 4)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array
 from linkwork.errors import ArgumentError
 from linkwork.kindyn.core import KinDynCore
+from linkwork.kindyn.methods import quantity
 from linkwork.kindyn.sampling import random_configurations
 
 
@@ -34,7 +35,13 @@ class ConfigurationMethods(KinDynCore):
         return q.astype(self.dtype)
 
     def integrate(
-        self, q: ArrayLike, nu: ArrayLike, dt: ArrayLike = 1.0, *, out: Array | None = None
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        dt: ArrayLike = 1.0,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """Configuration after moving at constant nu for a time.
 
@@ -43,17 +50,26 @@ class ConfigurationMethods(KinDynCore):
             nu: (..., nv) velocity, in this KinDyn's representation.
             dt: (...) how long [s].
             out: array to write to.
+            threads: how many to use for a large batch.
 
         Returns:
             (..., nq), with quaternions and (cos, sin) of norm 1.
         """
-        if not (isinstance(dt, (int, float)) and dt == 1):
-            nu = np.asarray(nu, self.dtype) * np.asarray(dt, self.dtype)[..., None]
-        kernel = self._by_name["integrate"]
-        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
+        if type(dt) is float:  # a number becomes an array here faster than in the kernel
+            dt = np.array(dt, self.dtype)
+        kernel = self._kernels["integrate",]
+        if threads is None:
+            return kernel(q, nu, dt) if out is None else kernel(q, nu, dt, out=out)
+        return kernel(q, nu, dt, out=out, threads=threads)
 
+    @quantity
     def difference(
-        self, q_start: ArrayLike, q_end: ArrayLike, *, out: Array | None = None
+        self,
+        q_start: ArrayLike,
+        q_end: ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """The constant nu that leads from one configuration to another in one second.
 
@@ -62,17 +78,16 @@ class ConfigurationMethods(KinDynCore):
         Returns:
             (..., nv), so that `integrate(q_start, difference(q_start, q_end))` is `q_end`.
         """
-        kernel = self._by_name["difference"]
-        return kernel(q_start, q_end) if out is None else kernel(q_start, q_end, out=out)
 
-    def normalize(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+    @quantity
+    def normalize(
+        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+    ) -> Array:
         """Configuration with quaternions and (cos, sin) scaled to norm 1.
 
         Returns:
             (..., nq).
         """
-        kernel = self._by_name["normalize"]
-        return kernel(q) if out is None else kernel(q, out=out)
 
 
 def _batch(n: int | tuple[int, ...]) -> tuple[int, ...]:
