@@ -7,8 +7,10 @@ import pytest
 from tests.support.models import ALL_KINDS, BATCHES, assert_close, random_model, random_q
 from tests.support.spatial import pin
 
-from linkwork import Layout, ModelBuilder, Pose, ShapeError, tree_from
+from linkwork import ModelBuilder, Pose, ShapeError
 from linkwork.algorithms.kinematics import body_poses, frame_poses, joint_motion
+from linkwork.model.layout import Layout
+from linkwork.model.tree import tree_from
 
 SEEDS = range(12)
 

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from tests.support.models import assert_close, random_model
 
-from linkwork import Joint, Layout, Mimic, Model, ModelBuilder, NameNotFoundError, tree_from
+from linkwork import Joint, Mimic, Model, ModelBuilder, NameNotFoundError
 from linkwork.algorithms.kinematics import frame_poses
+from linkwork.model.layout import Layout
+from linkwork.model.tree import tree_from
 
 each_seed = pytest.mark.parametrize("seed", range(8))
 

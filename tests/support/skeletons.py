@@ -7,9 +7,10 @@ import pytest
 from tests.support.models import random_model, random_q
 from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 
-import linkwork as lw
 from linkwork.mechanics.base import REPRESENTATIONS
 from linkwork.mechanics.skeleton import skeleton_of
+from linkwork.model.layout import Layout
+from linkwork.model.tree import tree_from
 
 SEEDS = range(8)
 REAL = [
@@ -29,8 +30,8 @@ class Case:
 
     def __init__(self, model, rng, *, floating, base=None):
         self.model = model
-        self.layout = lw.Layout(model, floating=floating)
-        self.tree = lw.tree_from(model, base)
+        self.layout = Layout(model, floating=floating)
+        self.tree = tree_from(model, base)
         self.skeleton = skeleton_of(self.tree, self.layout)
         self.q = random_q(self.layout, rng)
         self.nu, self.nu_dot = rng.normal(size=(2, self.layout.nv))

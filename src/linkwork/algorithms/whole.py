@@ -58,7 +58,9 @@ def momentum_jacobian(skeleton: Skeleton, q: Numbers, *, velocity: Representatio
     if skeleton.layout.floating:
         return mass_matrix(skeleton, q, velocity=velocity)[:6]
     momenta = inertias(skeleton, poses(skeleton, q)).momenta
-    columns = [momenta.get(place, (ZERO, ZERO)) for place in range(skeleton.layout.nv)]
+    base = base_of(skeleton.layout, q, velocity)
+    own = [momenta.get(index, (ZERO, ZERO)) for index in range(skeleton.layout.nv)]
+    columns = [base.wrench_out(*column) for column in own]
     return [[column[half][row] for column in columns] for half in (0, 1) for row in range(3)]
 
 

@@ -9,7 +9,7 @@ from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.methods import quantity
 
 
-class WholeMethods(KinDynCore):
+class CentroidalMethods(KinDynCore):
     """Quantities of the robot as one body."""
 
     @quantity

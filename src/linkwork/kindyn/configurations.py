@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from operator import index
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, ShapeError
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.methods import quantity
 from linkwork.kindyn.sampling import random_configurations
+from linkwork.model.pose import Pose, as_floats, as_pose
+from linkwork.spatial import quat
 
 
 class ConfigurationMethods(KinDynCore):
@@ -20,6 +23,51 @@ class ConfigurationMethods(KinDynCore):
     def neutral(self) -> Array:
         """(nq,) every joint at rest, the base at the origin of the world."""
         return self.layout.rest().astype(self.dtype)
+
+    def q(
+        self,
+        positions: Mapping[str, ArrayLike] | None = None,
+        /,
+        *,
+        base_pose: Pose | ArrayLike | None = None,
+        **joints: ArrayLike,
+    ) -> Array:
+        """A configuration from positions of joints by name; the others are neutral.
+
+            kd.q(elbow_pitch=0.3, base_pose=H)
+            kd.q({"elbow-pitch": 0.3})
+
+        Args:
+            positions: by names that cannot be written as keywords: a number, or as many as the
+                joint has coordinates.
+            base_pose: of a floating base in the world, as `Pose` or (4, 4) matrix.
+            joints: by name.
+
+        Returns:
+            (nq,)
+        """
+        found, layout = self.layout.rest(), self.layout
+        given = dict(positions or {})
+        for name, value in joints.items():
+            if name in given:
+                raise ArgumentError(f"joint {name!r} is given twice")
+            given[name] = value
+        for name, value in given.items():
+            at, numbers = layout.q[name], as_floats(value, f"joint {name!r}")
+            size = at.stop - at.start
+            if numbers.shape != (size,) and not (size == 1 and numbers.ndim == 0):
+                wanted = "a number" if size == 1 else f"{size} numbers"
+                raise ShapeError(f"joint {name!r}: expected {wanted}, got shape {numbers.shape}")
+            found[at] = numbers
+        if base_pose is not None:
+            if not self.floating:
+                raise ArgumentError(
+                    "base_pose: q of a fixed base has none; KinDyn takes it instead"
+                )
+            H = as_pose(base_pose, "base_pose").matrix()
+            found[layout.base_position] = H[:3, 3]
+            found[layout.base_wxyz] = quat.from_rotation(H[:3, :3])
+        return found.astype(self.dtype)
 
     def random(self, n: int | tuple[int, ...] = (), *, seed: int | None = None) -> Array:
         """Random configurations: joints within their limits, or within [-pi, pi] and [-1, 1].

@@ -77,7 +77,7 @@ class KinDynCore:
     ) -> None:
         if unknown:
             name = next(iter(unknown))
-            hint = nearest(name, ("base", *self._OPTIONS))
+            hint = nearest(name, self._OPTIONS)
             raise ArgumentError(f"KinDyn has no option {name!r}; {hint}")
         if not isinstance(model, Model):
             hint = "; lw.load reads a file" if isinstance(model, str) else ""

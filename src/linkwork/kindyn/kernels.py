@@ -10,13 +10,14 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array, as_array, stack
-from linkwork.errors import ArgumentError, LinkworkWarning, shown
+from linkwork.errors import ArgumentError, LinkworkWarning, SingularJointError, shown
 from linkwork.expr.program import Port, Program, trace
 from linkwork.kernel.arguments import Signature, Unit
 from linkwork.kernel.kernel import Kernel
@@ -103,7 +104,12 @@ class QuantityKernel(Kernel, Generic[Result]):
         wrenches = named.pop("wrenches", None) if "wrenches" in self.forces else None
         gravity = named.pop("gravity", None) if "gravity" in self.forces else None
         if wrenches is None and gravity is None:
-            return super()._call(*args, **named)
+            try:
+                return super()._call(*args, **named)
+            except SingularJointError as error:
+                if error.mask is None:  # singular by the model's numbers: so are all rows
+                    error.mask = self._all_rows(args, named)
+                raise
         if wrenches is not None and not isinstance(wrenches, Mapping):
             raise ArgumentError(f"wrenches: expected arrays by frame, got {shown(wrenches)}")
         frames = tuple(wrenches or ())
@@ -120,6 +126,18 @@ class QuantityKernel(Kernel, Generic[Result]):
             return other(*args, *given, **named)
         names = [port.name for port in other.signature.inputs[-len(given) :]]
         return other(*args, **named, **dict(zip(names, given, strict=True)))
+
+
+    def _all_rows(self, args: Sequence[Any], named: Mapping[str, Any]) -> Array | None:
+        """(rows,) True for each row of a batch; None of a single call."""
+        given = dict(zip((port.name for port in self.signature.inputs), args, strict=False))
+        given |= named
+        batches = [
+            np.shape(given[port.name])[: np.ndim(given[port.name]) - len(port.shape)]
+            for port in self.signature.inputs
+        ]
+        rows = prod(np.broadcast_shapes(*batches))
+        return np.ones(rows, dtype=bool) if rows > 1 else None
 
 
 def _found_again(robot: Robot, order: Order) -> QuantityKernel[Any]:

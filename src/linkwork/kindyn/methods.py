@@ -33,6 +33,18 @@ def quantity(method: Method) -> Method:
     return cast("Method", update_wrapper(made, method))
 
 
+Class = TypeVar("Class", bound=type[Any])
+
+
+def owned(cls: Class) -> Class:
+    """Have the methods of a class that is cut into several called its own in messages."""
+    for part in cls.__mro__:
+        for name, value in vars(part).items():
+            if inspect.isfunction(value):
+                value.__qualname__ = f"{cls.__name__}.{name}"
+    return cls
+
+
 class _OfRobot:
     """A quantity of the robot: an attribute of a `KinDyn`, its kernel."""
 
