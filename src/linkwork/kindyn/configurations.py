@@ -105,9 +105,9 @@ class ConfigurationMethods(KinDynCore):
         """
         if type(dt) is float:  # a number becomes an array here faster than in the kernel
             dt = np.array(dt, self.dtype)
-        kernel = self._kernels["integrate",]
+        kernel = self._of("integrate")
         if threads is None:
-            return kernel(q, nu, dt) if out is None else kernel(q, nu, dt, out=out)
+            return kernel(q, nu, dt, out=out)
         return kernel(q, nu, dt, out=out, threads=threads)
 
     @quantity

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-import weakref
 from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, overload
@@ -20,7 +19,7 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, FrozenError, LinkworkWarning, nearest, shown
 from linkwork.kindyn.kernels import MOST_UNROLLED, Order, QuantityKernel, build_kernel
-from linkwork.kindyn.quantities import Setting
+from linkwork.kindyn.quantities import QUANTITIES, Setting
 from linkwork.kindyn.requests import Request, spec_of, wrench_frames
 from linkwork.machine.compiler import LOCK
 from linkwork.mechanics.base import REPRESENTATIONS, Representation
@@ -58,7 +57,7 @@ class KinDynCore:
     dtype: type[Any]
     check: bool
     joint_dynamics: bool
-    _kernels: _Kernels
+    _kernels: dict[tuple[Any, ...], QuantityKernel[Any]]  # by `Order.key`
 
     def __init__(
         self,
@@ -102,8 +101,10 @@ class KinDynCore:
             dtype=np.dtype(dtype).type,
             check=bool(check),
             joint_dynamics=bool(joint_dynamics),
-            _kernels=_Kernels(self),
+            _kernels={},
         )
+        of_frames = (name for name, quantity in QUANTITIES.items() if quantity.frames)
+        self.__dict__.update((f"_of_{name}", {}) for name in of_frames)  # kernels by frames
         moving = sum(joint.kind != "fixed" for joint in model.joints)
         if moving > MOST_UNROLLED:
             text = f"{model.name}: {moving} moving joints are too many to compile"
@@ -245,12 +246,12 @@ class KinDynCore:
         for kernel in kernels:
             kernel.warmup()
 
-    def _of(self, request: Any) -> QuantityKernel[Array]:
-        """The kernel of one quantity, by the key it is kept under."""
+    def _of(self, *request: Any) -> QuantityKernel[Array]:
+        """The kernel of one quantity, looked up at once if it is there."""
         try:
             return self._kernels[request]
-        except TypeError:  # what cannot be hashed is no name, which `function` says
-            return self.function(request)
+        except (KeyError, TypeError):  # not made yet, or no names
+            return self.function(request)  # pyright: ignore[reportArgumentType]
 
     def _kernel(self, order: Order) -> QuantityKernel[Any]:
         """The kernel of an order, made if it is not there yet."""
@@ -282,19 +283,6 @@ class KinDynCore:
         options = (self.base, self.floating, self.representation, self.gravity, self.base_pose)
         text = repr((inertias, model.joints, model.frames, options, self.joint_dynamics))
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-class _Kernels(dict[tuple[Any, ...], QuantityKernel[Any]]):
-    """The kernels of a robot by `Order.key`; one that a method needs is made when it is missing."""
-
-    def __init__(self, kindyn: KinDynCore) -> None:
-        super().__init__()
-        self._kindyn = weakref.ref(kindyn)  # it holds us
-
-    def __missing__(self, request: Any) -> QuantityKernel[Any]:
-        kindyn = self._kindyn()
-        assert kindyn is not None
-        return kindyn.function(request)
 
 
 def _representation(given: object, velocity: object) -> Representation:

@@ -48,7 +48,8 @@ class FrameMethods(KinDynCore):
         """
         names: Any = self.model.frame_names if frames is None else frames
         names = tuple(names) if isinstance(names, list) else names
-        return self._of(("transforms", names))(q, out=out, threads=threads)
+        kernel = self._of("transforms", names)
+        return kernel(q, out=out) if threads is None else kernel(q, out=out, threads=threads)
 
     @quantity
     def relative_transform(
@@ -169,12 +170,13 @@ class FrameMethods(KinDynCore):
             (..., 6, n), rows [linear; angular], columns as s_dot.
         """
         if origin is None and axes is None:
-            return self._of(("relative_jacobian", reference, frame))(q, out=out, threads=threads)
-        inertial, body = self.representation == "inertial", self.representation == "body"
-        origin = origin or (reference if inertial else frame)
-        axes = axes or (frame if body else reference)
-        key = ("relative_jacobian_at", reference, frame, origin, axes)
-        return self._of(key)(q, out=out, threads=threads)
+            kernel = self._of("relative_jacobian", reference, frame)
+        else:
+            inertial, body = self.representation == "inertial", self.representation == "body"
+            origin = origin or (reference if inertial else frame)
+            axes = axes or (frame if body else reference)
+            kernel = self._of("relative_jacobian_at", reference, frame, origin, axes)
+        return kernel(q, out=out) if threads is None else kernel(q, out=out, threads=threads)
 
     def jacobian_sparsity(self, frame: str) -> Array:
         """Where the Jacobian of a frame may be other than zero, whatever the configuration.

@@ -127,7 +127,6 @@ class QuantityKernel(Kernel, Generic[Result]):
         names = [port.name for port in other.signature.inputs[-len(given) :]]
         return other(*args, **named, **dict(zip(names, given, strict=True)))
 
-
     def _all_rows(self, args: Sequence[Any], named: Mapping[str, Any]) -> Array | None:
         """(rows,) True for each row of a batch; None of a single call."""
         given = dict(zip((port.name for port in self.signature.inputs), args, strict=False))

@@ -56,12 +56,10 @@ class _OfRobot:
     def __get__(self, kindyn: Any, owner: type[Any]) -> Any:
         if kindyn is None:
             return self
-        kernel = kindyn._kernels[self._name,]
-        if not hasattr(kernel, "__signature__"):
-            signature = inspect.signature(self.__wrapped__)
-            bound = list(signature.parameters.values())[1:]
-            kernel.__signature__ = signature.replace(parameters=bound)
-            kernel.__doc__, kernel.__name__ = self.__doc__, self._name
+        kernel = kindyn.function(self._name)
+        signature = inspect.signature(self.__wrapped__)
+        kernel.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
+        kernel.__doc__, kernel.__name__ = self.__doc__, self._name
         if inspect.getattr_static(owner, self._name) is self:  # else another method calls this one
             kindyn.__dict__[self._name] = kernel
         return kernel
@@ -73,13 +71,13 @@ class _OfRobot:
 
 def _of_frames(name: str, frames: tuple[str, ...], inputs: list[str]) -> Callable[..., Any]:
     """A method that looks up the kernel of its frames and calls it."""
-    key, given = f"({name!r}, {', '.join(frames)})", ", ".join(inputs)
+    listed, given = ", ".join(frames), ", ".join(inputs)
     code = f"""
-def {name}(self, {", ".join(frames)}, {given}, *, out=None, threads=None):
+def {name}(self, {listed}, {given}, *, out=None, threads=None):
     try:
-        kernel = self._kernels[{key}]
-    except TypeError:  # what cannot be hashed is no name, which `function` says
-        kernel = self.function({key})
+        kernel = self._of_{name}[{listed}]
+    except (KeyError, TypeError):  # not made yet, or no names, which `function` says
+        kernel = self._of_{name}[{listed}] = self.function(({name!r}, {listed}))
     if threads is None:
         return kernel({given}) if out is None else kernel({given}, out=out)
     return kernel({given}, out=out, threads=threads)
