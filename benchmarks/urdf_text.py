@@ -32,7 +32,7 @@ def plain(text: str) -> str:
 
 def lumped(model: lw.Model) -> str:
     """The robot with the inertia of fixed links added to what they are fixed to."""
-    return lw.dump_urdf(lw.lumped(model))
+    return lw.dump_urdf(model.lumped())
 
 
 def for_mujoco(text: str) -> str:

@@ -7,8 +7,11 @@ M = kd.mass_matrix(kd.neutral())
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from linkwork import robots as robots
+from linkwork import spatial as spatial
 from linkwork.errors import ArgumentError as ArgumentError
 from linkwork.errors import Finding as Finding
+from linkwork.errors import FindingsError as FindingsError
+from linkwork.errors import FrozenError as FrozenError
 from linkwork.errors import LinkworkError as LinkworkError
 from linkwork.errors import LinkworkWarning as LinkworkWarning
 from linkwork.errors import ModelError as ModelError
@@ -17,18 +20,25 @@ from linkwork.errors import ParseError as ParseError
 from linkwork.errors import ShapeError as ShapeError
 from linkwork.errors import SingularJointError as SingularJointError
 from linkwork.errors import SourceError as SourceError
+from linkwork.errors import ValueRangeError as ValueRangeError
 from linkwork.io.dump import dump_urdf as dump_urdf
 from linkwork.io.load import load as load
+from linkwork.io.mjcf_package import MissingPackageError as MissingPackageError
 from linkwork.model.builder import ModelBuilder as ModelBuilder
 from linkwork.model.check import check as check
 from linkwork.model.describe import describe as describe
-from linkwork.model.edit import attached as attached
-from linkwork.model.edit import renamed as renamed
-from linkwork.model.edit import with_frame as with_frame
-from linkwork.model.edit import with_inertia as with_inertia
-from linkwork.model.edit import with_payload as with_payload
+from linkwork.model.geometry import Box as Box
+from linkwork.model.geometry import Capsule as Capsule
+from linkwork.model.geometry import Cylinder as Cylinder
+from linkwork.model.geometry import Material as Material
+from linkwork.model.geometry import Mesh as Mesh
+from linkwork.model.geometry import Shape as Shape
+from linkwork.model.geometry import Sphere as Sphere
 from linkwork.model.inertia import Inertia as Inertia
-from linkwork.model.layout import Layout as Layout
+from linkwork.model.inertia import point_mass as point_mass
+from linkwork.model.inertia import solid_box as solid_box
+from linkwork.model.inertia import solid_cylinder as solid_cylinder
+from linkwork.model.inertia import solid_sphere as solid_sphere
 from linkwork.model.model import Model as Model
 from linkwork.model.parts import Frame as Frame
 from linkwork.model.parts import Joint as Joint
@@ -36,37 +46,56 @@ from linkwork.model.parts import Limits as Limits
 from linkwork.model.parts import Link as Link
 from linkwork.model.parts import Mimic as Mimic
 from linkwork.model.pose import Pose as Pose
-from linkwork.model.reduce import lumped as lumped
-from linkwork.model.reduce import reduced as reduced
-from linkwork.model.reduce import rerooted as rerooted
-from linkwork.model.tree import Tree as Tree
-from linkwork.model.tree import tree_from as tree_from
 from linkwork.version import __version__ as __version__
 
 if _TYPE_CHECKING:
-    from linkwork.kernel.compile import compile_function
+    from linkwork.kernel.compile import compile_function as compile
+    from linkwork.kernel.kernel import Kernel as Kernel
     from linkwork.kindyn import KinDyn as KinDyn
-
-    compile = compile_function
 
 # imported when first used: name, module, name there
 _LATER = {
     "KinDyn": ("linkwork.kindyn", "KinDyn"),
+    "Kernel": ("linkwork.kernel.kernel", "Kernel"),
     "compile": ("linkwork.kernel.compile", "compile_function"),
 }
 
+# older names: where they are, and what to write instead
+_OLDER = {
+    "attached": ("linkwork.model.edit", "model.attached(...)"),
+    "renamed": ("linkwork.model.edit", "model.renamed(...)"),
+    "with_frame": ("linkwork.model.edit", "model.with_frame(...)"),
+    "with_inertia": ("linkwork.model.edit", "model.with_inertia(...)"),
+    "with_payload": ("linkwork.model.edit", "model.with_payload(...)"),
+    "reduced": ("linkwork.model.reduce", "model.reduced(...)"),
+    "lumped": ("linkwork.model.reduce", "model.lumped()"),
+    "rerooted": ("linkwork.model.reduce", "model.rerooted(...)"),
+    "Layout": ("linkwork.model.layout", "KinDyn(model).layout"),
+    "Tree": ("linkwork.model.tree", "linkwork.model.tree.Tree"),
+    "tree_from": ("linkwork.model.tree", "KinDyn(model, base).tree"),
+}
 
-def __getattr__(name: str) -> object:
-    if name not in _LATER:
+if not _TYPE_CHECKING:  # so that a wrong name is noticed before the program runs
+
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+
+        if name in _LATER:
+            module, own_name = _LATER[name]
+            found = globals()[name] = getattr(import_module(module), own_name)
+            return found
+        if name in _OLDER:
+            from warnings import warn
+
+            module, instead = _OLDER[name]
+            text = f"linkwork.{name} is deprecated; write {instead}"
+            warn(text, DeprecationWarning, stacklevel=2)
+            return getattr(import_module(module), name)
         text = f"module 'linkwork' has no attribute {name!r}"
         raise AttributeError(text)
-    from importlib import import_module
-
-    module, own_name = _LATER[name]
-    found = getattr(import_module(module), own_name)
-    globals()[name] = found
-    return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    module = type(robots)
+    own = {name for name, value in globals().items() if not isinstance(value, module)}
+    return sorted({*own, *_LATER, "robots", "spatial"})

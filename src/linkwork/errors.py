@@ -8,7 +8,7 @@
     ├── SourceError         OSError            a file that cannot be read
     ├── ShapeError          ValueError         an array of the wrong shape
     ├── ValueRangeError     ValueError         a number that means nothing here
-    ├── SingularJointError  ArithmeticError    a joint whose motion nothing resists
+    ├── SingularJointError  LinAlgError        a joint whose motion nothing resists
     ├── FrozenError         AttributeError     an object that does not change
     └── NameNotFoundError   KeyError           a name the model does not have
 
@@ -25,6 +25,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Literal
+
+from numpy.linalg import LinAlgError
 
 Severity = Literal["error", "warning", "note"]
 
@@ -99,7 +101,7 @@ class ValueRangeError(LinkworkError, ValueError):
     """A number that means nothing here, such as a quaternion that is far from unit length."""
 
 
-class SingularJointError(LinkworkError, ArithmeticError):
+class SingularJointError(LinkworkError, LinAlgError, ArithmeticError):
     """A joint whose motion nothing resists, so that forces give it no finite acceleration.
 
     `mask` tells of a batch which of its rows, in C order, are singular; None of a single call.

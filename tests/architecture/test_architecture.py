@@ -62,10 +62,112 @@ def test_what_a_package_exports_exists(path):
                 assert hasattr(module, alias.asname or alias.name)
 
 
-def test_public_names_are_documented():
-    public = [getattr(linkwork, name) for name in dir(linkwork) if not name.startswith("_")]
+PUBLIC = [
+    "load",
+    "dump_urdf",
+    "check",
+    "describe",
+    "compile",
+    "robots",
+    "spatial",
+    "KinDyn",
+    "Kernel",
+    "Model",
+    "ModelBuilder",
+    "Link",
+    "Joint",
+    "Frame",
+    "Limits",
+    "Mimic",
+    "Pose",
+    "Inertia",
+    "solid_box",
+    "solid_cylinder",
+    "solid_sphere",
+    "point_mass",
+    "Shape",
+    "Material",
+    "Box",
+    "Cylinder",
+    "Capsule",
+    "Sphere",
+    "Mesh",
+    "LinkworkError",
+    "LinkworkWarning",
+    "Finding",
+    "ArgumentError",
+    "FindingsError",
+    "FrozenError",
+    "MissingPackageError",
+    "ModelError",
+    "NameNotFoundError",
+    "ParseError",
+    "ShapeError",
+    "SingularJointError",
+    "SourceError",
+    "ValueRangeError",
+]
 
-    assert all(thing.__doc__ for thing in public)
+
+def public_names():
+    return [name for name in dir(linkwork) if not name.startswith("_")]
+
+
+def test_public_names_are_these_and_no_module_leaks():
+    assert public_names() == sorted(PUBLIC)
+
+
+def test_every_error_is_public():
+    errors = importlib.import_module("linkwork.errors")
+    defined = {
+        name
+        for name, value in vars(errors).items()
+        if isinstance(value, type)
+        and issubclass(value, Exception)
+        and value.__module__ == errors.__name__
+    }
+    assert defined <= set(PUBLIC)
+
+
+def test_public_names_are_documented():
+    assert all(getattr(linkwork, name).__doc__ for name in public_names())
+
+
+@pytest.mark.parametrize("name", linkwork._OLDER)
+def test_an_older_name_works_and_says_what_to_write(name):
+    module, instead = linkwork._OLDER[name]
+    with pytest.warns(DeprecationWarning) as caught:
+        found = getattr(linkwork, name)
+    assert found is getattr(importlib.import_module(module), name)
+    assert str(caught[0].message) == f"linkwork.{name} is deprecated; write {instead}"
+    assert caught[0].filename == __file__
+    assert name not in dir(linkwork)
+
+
+def test_an_older_function_is_the_method_that_took_its_place():
+    model = linkwork.robots.load("arm")
+    gripper = linkwork.robots.load("pendulum")
+    load = linkwork.solid_box(0.5, (0.1, 0.1, 0.1))
+    for name, arguments, options in (
+        ("reduced", (["elbow_pitch"], {"wrist_pitch": 0.3}), {}),
+        ("lumped", (), {}),
+        ("rerooted", ("tool",), {}),
+        ("with_frame", ("tip", "tool", linkwork.Pose(xyz=(0, 0, 0.1))), {}),
+        ("with_inertia", ("tool", load), {}),
+        ("with_payload", ("tool", load), {}),
+        ("attached", (gripper,), {"to": "tool", "joint": "mount", "prefix": "g_"}),
+        ("renamed", (), {"links": {"tool": "tip"}, "prefix": "left_"}),
+    ):
+        with pytest.warns(DeprecationWarning):
+            function = getattr(linkwork, name)
+        changed = getattr(model, name)(*arguments, **options)
+        assert changed == function(model, *arguments, **options)
+        assert changed != model
+
+
+def test_a_name_that_nobody_has_is_no_attribute():
+    with pytest.raises(AttributeError, match="module 'linkwork' has no attribute 'KinDin'"):
+        _ = linkwork.KinDin
 
 
 def test_layers_are_kept():

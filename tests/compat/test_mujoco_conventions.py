@@ -17,6 +17,7 @@ from linkwork.compat.mujoco import (
     kindyn_from_mjmodel,
     model_from_mjmodel,
 )
+from linkwork.model.layout import Layout
 
 BALL = '<geom size=".1" mass="1"/>'
 ROBOT = f"""<mujoco><worldbody><body name="trunk"><freejoint name="root"/>{BALL}
@@ -122,11 +123,11 @@ def test_joints_are_matched_by_name_whatever_their_order():
     mj = compiled(ROBOT)
     model = model_from_mjmodel(mj)
     turned = replace(model, joints=model.joints[::-1])
-    q = random_q(lw.Layout(turned), np.random.default_rng(6))
+    q = random_q(Layout(turned), np.random.default_rng(6))
 
     there = Conventions(turned, mj).qpos(q)
 
-    layout = lw.Layout(turned)
+    layout = Layout(turned)
     assert there[7] == q[layout.q["hip"]][0] + mj.qpos0[7]
     assert there[8] == q[layout.q["roll"]][0]
     assert_close(Conventions(turned, mj).q(there), q, 1e-15)
@@ -239,7 +240,7 @@ def test_robots_that_do_not_match_are_refused():
         "mean 'hip'?\n  joint 'hip': moves here, but MuJoCo has no such joint; did you mean 'hips'?"
     )
     assert refusal(model, slide) == "joint 'roll': is revolute here, but prismatic in MuJoCo"
-    renamed = lw.renamed(model, links={"trunk": "torso"})
+    renamed = model.renamed(links={"trunk": "torso"})
     assert refusal(renamed, mj).startswith("link 'torso': the base is no body of MuJoCo; known:")
 
 

@@ -76,7 +76,7 @@ def test_robots_are_the_same_by_way_of_mujoco(path):
     mj = on_a_free_joint(path)
     model = load_quietly(path, mimic=False)
     if "world" in model.link_names:
-        model = lw.renamed(model, links={"world": "world_of_the_file"})
+        model = model.renamed(links={"world": "world_of_the_file"})
     there = lw.KinDyn(model, velocity="inertial")
     back = rigid(mj, gravity=there.gravity, velocity="body")
     to_there, to_back = Conventions(there, mj), Conventions(back, mj)

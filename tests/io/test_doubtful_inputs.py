@@ -13,7 +13,9 @@ import pytest
 from tests.support.skeletons import frame_poses
 from tests.support.urdf_files import GOOD, before_end, chained, changed, loaded, refused
 
-from linkwork import Layout, Limits, Model, Pose, check, tree_from
+from linkwork import Limits, Model, Pose, check
+from linkwork.model.layout import Layout
+from linkwork.model.tree import tree_from
 
 AXIS = '<axis xyz="0 1 0"/>'
 HINGE_ORIGIN = '<origin xyz="1 0 0" rpy="0 0 0"/>'

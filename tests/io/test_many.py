@@ -25,8 +25,10 @@ from tests.support.urdf_files import (
     refused,
 )
 
-from linkwork import Layout, ParseError, load, tree_from
+from linkwork import ParseError, load
 from linkwork.io.load import read
+from linkwork.model.layout import Layout
+from linkwork.model.tree import tree_from
 
 PATIENCE = 30  # seconds; each of these files should take a few
 

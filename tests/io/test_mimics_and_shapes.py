@@ -15,8 +15,8 @@ from tests.support.urdf_files import (
     refused,
 )
 
-from linkwork import Layout
 from linkwork.model.geometry import Box, Capsule, Material, Mesh, Sphere
+from linkwork.model.layout import Layout
 
 SHAPES = "one of box, cylinder, sphere, capsule, mesh is wanted"
 

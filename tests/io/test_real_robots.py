@@ -12,6 +12,8 @@ import linkwork as lw
 from linkwork.io.load import read
 from linkwork.model.check import unphysical_links
 from linkwork.model.geometry import Mesh
+from linkwork.model.layout import Layout
+from linkwork.model.tree import tree_from
 
 every_robot = pytest.mark.parametrize("path", ROBOT_FILES, ids=label)
 
@@ -32,7 +34,7 @@ def test_mass_and_link_poses_are_those_of_pinocchio(path):
     model = load_quietly(path, mimic=False)
     peer = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
     data = peer.createData()
-    layout, tree = lw.Layout(model), lw.tree_from(model)
+    layout, tree = Layout(model), tree_from(model)
 
     assert model.total_mass == pytest.approx(pin.computeTotalMass(peer), rel=1e-12)
     for seed in range(3):

@@ -16,7 +16,7 @@ from linkwork.kindyn.quantities import QUANTITIES
 def test_a_q_of_the_wrong_size_is_refused_with_both_sizes(kd, size):
     with pytest.raises(lw.ShapeError) as caught:
         kd.mass_matrix(np.zeros(size))
-    assert str(caught.value) == f"q: expected (..., 9), got ({size},)"
+    assert str(caught.value) == f"q: expected (..., 9), got ({size},); {MEANING}"
     assert isinstance(caught.value, ValueError)
 
 
@@ -31,11 +31,17 @@ def test_a_velocity_or_force_of_the_wrong_size_is_refused_by_its_name(kd, size):
         kd.inverse_dynamics(q, nu, np.zeros(size))
 
 
+MEANING = (
+    "q is base position (3), base quaternion wxyz (4), positions s (2) of 2 joints"
+    "; with floating=False positions s alone"
+)
+
+
 def test_a_number_is_no_row_not_even_of_a_robot_with_one_joint(kd):
     for robot, size in ((kd, 9), (pendulum(), 1)):
         with pytest.raises(lw.ShapeError) as caught:
             robot.mass_matrix(0.5)
-        assert str(caught.value) == f"q: expected (..., {size}), got ()"
+        assert str(caught.value).startswith(f"q: expected (..., {size}), got (); q is ")
 
 
 def test_batch_axes_that_do_not_fit_each_other_are_refused_with_each(kd):
@@ -58,7 +64,7 @@ def test_one_row_of_two_axes_is_a_batch_of_one(kd):
 def test_a_column_is_refused(kd):
     with pytest.raises(lw.ShapeError) as caught:
         kd.mass_matrix(kd.neutral()[:, None])
-    assert str(caught.value) == "q: expected (..., 9), got (9, 1)"
+    assert str(caught.value) == f"q: expected (..., 9), got (9, 1); {MEANING}"
 
 
 def test_a_column_of_a_robot_with_one_joint_is_a_batch():
@@ -117,7 +123,8 @@ def test_a_wrench_of_the_wrong_size_is_refused_by_its_frame(kd, wrench):
     q, nu, tau = motion(kd)
     with pytest.raises(lw.ShapeError) as caught:
         kd.inverse_dynamics(q, nu, tau, wrenches={"tip": wrench})
-    assert str(caught.value) == f"wrench on tip: expected (..., 6), got {np.shape(wrench)}"
+    said = f"wrench_tip: expected (..., 6), got {np.shape(wrench)}"
+    assert str(caught.value) == f"{said}; the wrench on frame 'tip' is force (3), moment (3)"
 
 
 @pytest.mark.parametrize(
@@ -171,11 +178,13 @@ def test_a_kernel_says_which_arguments_are_missing_or_too_many(kd):
     np.testing.assert_array_equal(kernel(nu=nu, q=q), kernel(q, nu))
 
 
-def test_a_method_takes_what_python_lets_it(kd):
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'q'"):
+def test_a_method_says_what_is_missing_or_unknown(kd):
+    with pytest.raises(TypeError, match="mass_matrix takes q; q missing"):
         kd.mass_matrix()
-    with pytest.raises(TypeError, match="unexpected keyword argument 'foo'"):
+    with pytest.raises(TypeError, match="mass_matrix: argument 'foo' is unknown; known: q"):
         kd.mass_matrix(kd.neutral(), foo=1)
+    with pytest.raises(TypeError, match=r"KinDyn.jacobian\(\) missing 1 required .*: 'q'"):
+        kd.jacobian("tip")
 
 
 @pytest.mark.parametrize("request_", ["mass_matrx", None, 5, (), [], {}, (["x"],), ("jacobian",)])
@@ -285,7 +294,8 @@ def test_a_robot_without_joints_has_every_quantity(floating, batch):
     kd = lw.KinDyn(one_link(), floating=floating)
     assert (kd.nq, kd.nv) == ((7, 6) if floating else (0, 0))
     q, nu, tau = motion(kd, batch)
-    by_name = {"q": q, "q_end": q, "nu": nu, "step": nu, "nu_dot": tau, "tau": tau}
+    by_name = {"q": q, "nu": nu, "nu_dot": tau, "tau": tau, "dt": np.ones(batch)}
+    by_name |= {"q_start": q, "q_end": q}
     for name, quantity in QUANTITIES.items():
         if name == "transforms":  # of several frames
             kernel, shape = kd.function((name, ["body"])), (1, 4, 4)

@@ -137,7 +137,7 @@ def test_check_names_the_joint_of_a_number_that_is_none(value):
         (lambda: kd.gravity_force(q, gravity=[0, value, 0]), f"gravity: entry 1 is {value}"),
         (
             lambda: kd.inverse_dynamics(q, nu, tau, wrenches={"tip": [value, 0, 0, 0, 0, 0]}),
-            f"wrench on tip: entry 0 is {value}",
+            f"wrench_tip: entry 0 is {value}",
         ),
     ):
         with pytest.raises(lw.LinkworkError) as caught:

@@ -9,6 +9,7 @@ from tests.support.models import assert_close
 
 import linkwork as lw
 from linkwork.mechanics.base import REPRESENTATIONS
+from linkwork.model.tree import tree_from
 
 SEEDS = (10, 15, 24)
 STATES = [
@@ -204,9 +205,7 @@ def test_each_column_of_the_regressor_is_what_one_parameter_does(seed):
             tuple(np.add(link.inertia.tensor, change)),
         )
         delta = heavier.parameters() - link.inertia.parameters()
-        other = Interpreted(
-            lw.KinDyn(lw.with_inertia(case.model, link.name, heavier), **kd.kd.options)
-        )
+        other = Interpreted(lw.KinDyn(case.model.with_inertia(link.name, heavier), **kd.kd.options))
         expected = other.inverse_dynamics(q, nu, nu_dot) - tau
         found = Y[:, 10 * number : 10 * number + 10] @ delta
         assert_close(found, expected, rtol=1e-11, scale=largest(tau, expected))
@@ -245,7 +244,7 @@ def test_wrenches_through_joints_are_what_moves_all_beyond(case):
 
 def ends(case, joint):
     """(parent, child) links of a joint, seen from the base."""
-    tree = lw.tree_from(case.model, case.kd.base)
+    tree = tree_from(case.model, case.kd.base)
     near = set(nearer_links(tree.model, case.model.frame(case.kd.base).link, joint.name))
     return (joint.first, joint.second) if joint.first in near else (joint.second, joint.first)
 

@@ -185,7 +185,7 @@ def test_a_link_in_two_pieces_moves_as_the_whole(seed, floating):
             )
         )
         at = f"{link.name}_at"
-        whole = lw.with_payload(lw.with_frame(whole, at, link.name, pose), at, part)
+        whole = whole.with_frame(at, link.name, pose).with_payload(at, part)
     split = replace(case.model, links=tuple(links), joints=tuple(joints))
 
     assert_same_robot(
@@ -264,9 +264,7 @@ def test_two_robots_on_a_floating_joint_have_the_energies_of_both():
     """Robots that nothing holds together: M is made of two blocks where neither moves the other."""
     rng = np.random.default_rng(5)
     one, two = random_model(rng, 6), random_model(rng, 5, name="two")
-    joined = lw.attached(
-        one, two, to=one.default_base, joint="between", kind="floating", prefix="b_"
-    )
+    joined = one.attached(two, to=one.default_base, joint="between", kind="floating", prefix="b_")
     case = Case(joined, rng, floating=True, velocity="body")
     kd, q, nu = case.kd, case.q, case.nu
     first, second = (Interpreted(lw.KinDyn(m, velocity="body")) for m in (one, two))

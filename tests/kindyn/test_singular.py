@@ -213,3 +213,48 @@ def test_with_check_fine_input_gives_what_it_gives_without():
     for each in (kd, strict):  # code that is made quickly may round otherwise
         each.warmup("forward_dynamics")
     np.testing.assert_array_equal(call(kd), call(strict))
+
+
+@pytest.mark.parametrize("batch", [(4,), (2, 3)])
+def test_a_robot_that_is_singular_by_its_numbers_marks_every_row(batch):
+    kd = lw.KinDyn(arm(lw.Inertia()))
+    q = kd.random(batch, seed=1)
+    with pytest.raises(lw.SingularJointError, match="wrist") as caught:
+        kd.forward_dynamics(q, np.zeros(kd.nv), np.ones(kd.nv))
+    assert caught.value.mask.tolist() == [True] * np.prod(batch)
+    with pytest.raises(lw.SingularJointError) as caught:
+        kd.forward_dynamics(q=kd.neutral(), nu=np.zeros(kd.nv), tau=np.ones(kd.nv))
+    assert caught.value.mask is None
+
+
+def test_a_singular_robot_is_an_error_of_linear_algebra():
+    with pytest.raises(np.linalg.LinAlgError):
+        call(lw.KinDyn(arm(lw.Inertia())))
+
+
+@pytest.mark.parametrize("floating", [True, False])
+@pytest.mark.parametrize("change", [{"nu": 1e200}, {"tau": 1e308}])
+def test_numbers_that_overflow_are_not_called_singular(change, floating):
+    kd = lw.KinDyn(arm(BOX), floating=floating)
+    (name, size), text = *change.items(), "forward_dynamics: numbers too large"
+    for n in ((), (3,)):
+        rows = {"q": kd.random(n, seed=0), "nu": np.ones((*n, kd.nv)), "tau": np.ones((*n, kd.nv))}
+        rows[name][..., -1] = size
+        rows[name][..., 0] = -size
+        where = " (in row 0 of 3)" if n else ""
+        with pytest.raises(ValueRangeError) as caught:
+            call(kd, **rows)
+        assert str(caught.value) == f"{text}, the result overflows{where}"
+
+
+def test_a_configuration_that_overflows_is_not_called_singular():
+    kd = lw.KinDyn(arm(BOX, kind="prismatic"), floating=False)
+    with pytest.raises(ValueRangeError, match="forward_dynamics: numbers too large"):
+        call(kd, q=np.array([0.1, 0.2, 1e200]))
+    body = lw.KinDyn(arm(BOX, kind="prismatic"))
+    q = body.neutral()
+    q[-1] = 1e200
+    with pytest.raises(ValueRangeError, match="average_velocity_jacobian: numbers too large"):
+        body.average_velocity_jacobian(q)
+    with pytest.raises(ValueRangeError, match="average_velocity: numbers too large"):
+        body.average_velocity(body.neutral(), np.full(body.nv, 1e308))

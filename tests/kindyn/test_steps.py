@@ -143,3 +143,60 @@ def test_random_refuses_what_is_no_number_of_rows(n):
     kd = lw.KinDyn(lw.robots.load("quadruped"))
     with pytest.raises(lw.ArgumentError, match="how many, or a batch shape"):
         kd.random(n)
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200, 1e308, 5e-324, 1e-310])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_normalize_takes_numbers_of_any_size(scale, dtype):
+    """The largest entry is 1 first, so that no square overflows or vanishes."""
+    kd = lw.KinDyn(lw.robots.load("quadruped"), dtype=dtype)
+    limits = np.finfo(dtype)
+    scale = float(np.clip(scale, float(limits.smallest_subnormal), float(limits.max)))
+    q = kd.neutral()
+    q[3:7] = np.array([1.0, 0.0, -1.0, 0.0]) * dtype(scale)
+    half = np.sqrt(0.5)
+    assert_close(kd.normalize(q)[3:7], [half, 0, -half, 0], rtol=8 * float(limits.eps))
+
+
+def test_normalize_refuses_what_has_no_direction():
+    kd = lw.KinDyn(lw.robots.load("quadruped"))
+    q = kd.random(3, seed=1)
+    q[1, 3:7] = 0.0
+    with pytest.raises(ValueRangeError) as caught:
+        kd.normalize(q)
+    text = "q: the base quaternion is zero, so it has no direction (in row 1 of 3)"
+    assert str(caught.value) == text
+
+
+MASKED = np.ma.masked_array([0.1, 0.2], mask=[False, True])
+
+
+@pytest.mark.parametrize(
+    ("dt", "said"),
+    [
+        (1j, "dt: expected numbers, got complex"),
+        ("0.1", "dt: expected numbers, got str"),
+        (None, "dt: expected numbers, got NoneType"),
+        (np.datetime64(1, "s"), "dt: expected numbers, got datetime64"),
+        (np.timedelta64(1, "s"), "dt: expected numbers, got timedelta64"),
+        (MASKED, "dt: masked elements have no value; use filled() to give one"),
+        ([0.1 + 0j], "dt: expected numbers, got list"),
+        ({}, "dt: expected numbers, got dict"),
+    ],
+)
+def test_a_time_that_is_no_number_is_refused(dt, said):
+    kd = lw.KinDyn(lw.robots.load("quadruped"))
+    with pytest.raises(lw.ArgumentError) as caught:
+        kd.integrate(kd.neutral(), np.zeros(kd.nv), dt)
+    assert str(caught.value) == said
+
+
+def test_the_time_of_a_step_is_an_input_of_the_function_too():
+    kd = lw.KinDyn(lw.robots.load("quadruped"))
+    q, nu = kd.random(seed=1), np.random.default_rng(2).normal(size=kd.nv)
+    step = kd.function("integrate")
+    assert [port.name for port in step.signature.inputs] == ["q", "nu", "dt"]
+    for dt in (0.25, 2, np.float32(0.5), np.array(0.125), np.array([0.1, 0.2])):
+        np.testing.assert_array_equal(step(q, nu, dt), kd.integrate(q, nu, dt))
+    assert_close(kd.integrate(q, nu, 0.25), kd.integrate(q, 0.25 * nu), rtol=1e-15)
+    assert kd.integrate(q, nu, np.ones((3, 1))).shape == (3, 1, kd.nq)

@@ -17,9 +17,9 @@ def keys_of(kd: lw.KinDyn, *requests: object) -> set[str]:
 
 def test_what_differs_never_shares_code():
     model = floater().model
-    heavy = lw.with_inertia(model, "tip", lw.Inertia(1e-9, (0, 0, 0), (0,) * 6))
-    framed = lw.with_frame(model, "tool", "tip", lw.Pose(xyz=(1e-12, 0.0, 0.0)))
-    moved = lw.with_frame(model, "tool", "tip", lw.Pose(xyz=(1.0000000000000002e-12, 0.0, 0.0)))
+    heavy = model.with_inertia("tip", lw.Inertia(1e-9, (0, 0, 0), (0,) * 6))
+    framed = model.with_frame("tool", "tip", lw.Pose(xyz=(1e-12, 0.0, 0.0)))
+    moved = model.with_frame("tool", "tip", lw.Pose(xyz=(1.0000000000000002e-12, 0.0, 0.0)))
     robots = [
         lw.KinDyn(model),
         lw.KinDyn(model, floating=False),
@@ -69,8 +69,8 @@ def test_a_key_is_the_same_in_every_process(seeds):
 
 
 def test_how_numbers_are_printed_does_not_change_a_key(monkeypatch):
-    model = lw.with_frame(floater().model, "tool", "tip", lw.Pose(xyz=(0.1234567, 0.0, 0.0)))
-    other = lw.with_frame(floater().model, "tool", "tip", lw.Pose(xyz=(0.1234568, 0.0, 0.0)))
+    model = floater().model.with_frame("tool", "tip", lw.Pose(xyz=(0.1234567, 0.0, 0.0)))
+    other = floater().model.with_frame("tool", "tip", lw.Pose(xyz=(0.1234568, 0.0, 0.0)))
     with np.printoptions(precision=2, threshold=1):
         keys = keys_of(lw.KinDyn(model), "com")
         assert keys != keys_of(lw.KinDyn(other), "com")

@@ -7,10 +7,10 @@ import pytest
 from tests.support.models import assert_close
 from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 
-from linkwork import Layout
 from linkwork.mechanics import origins
 from linkwork.mechanics.origins import Site, best_origins
 from linkwork.mechanics.skeleton import skeleton_of
+from linkwork.model.layout import Layout
 from linkwork.model.tree import tree_from
 
 X, Y, Z = (tuple(row) for row in np.eye(3))

@@ -17,21 +17,10 @@ from tests.support.models import (
 from tests.support.skeletons import frame_poses
 from tests.support.spatial import pin
 
-from linkwork import (
-    Inertia,
-    Layout,
-    Mimic,
-    ModelBuilder,
-    ModelError,
-    NameNotFoundError,
-    Pose,
-    attached,
-    renamed,
-    tree_from,
-    with_frame,
-    with_inertia,
-    with_payload,
-)
+from linkwork import Inertia, Mimic, ModelBuilder, ModelError, NameNotFoundError, Pose
+from linkwork.model.edit import attached, renamed, with_frame, with_inertia, with_payload
+from linkwork.model.layout import Layout
+from linkwork.model.tree import tree_from
 
 SEEDS = range(6)
 PREFIX_HINT = "give the attached robot a prefix, such as prefix='left_'"
@@ -313,3 +302,22 @@ def test_nothing_changes_the_model_it_is_given(rng):
 
     assert (model, other) == twins
     assert np.array_equal(matrix, np.eye(4))
+
+
+def test_what_is_attached_without_a_joint_sits_on_a_fixed_one():
+    model, other = stick(), stick().renamed(prefix="other_")
+    joined = model.attached(other, to=model.link_names[-1])
+    (bridge,) = (joint for joint in joined.joints if joint.first == model.link_names[-1])
+    assert bridge.kind == "fixed"
+    assert bridge.name == f"{model.link_names[-1]}_to_{other.default_base}"
+    assert joined.total_mass == pytest.approx(2 * model.total_mass)
+    named = model.attached(other, to=model.link_names[-1], joint=bridge.name)
+    assert named == joined
+
+
+def test_edits_of_a_model_can_be_chained():
+    model = stick()
+    box = Inertia(0.5, (0.0, 0.0, 0.1), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
+    changed = model.with_frame("point", model.link_names[-1]).with_payload("point", box).lumped()
+    assert changed.total_mass == pytest.approx(model.total_mass + 0.5)
+    assert "point" in changed.frame_names

@@ -9,7 +9,9 @@ import pytest
 from tests.support.models import assert_close, random_model
 from tests.support.skeletons import frame_poses
 
-from linkwork import Joint, Layout, Mimic, Model, ModelBuilder, NameNotFoundError, tree_from
+from linkwork import Joint, Mimic, Model, ModelBuilder, NameNotFoundError
+from linkwork.model.layout import Layout
+from linkwork.model.tree import tree_from
 
 each_seed = pytest.mark.parametrize("seed", range(8))
 

@@ -21,7 +21,6 @@ from tests.support.spatial import pin
 
 from linkwork import (
     Inertia,
-    Layout,
     Mimic,
     ModelBuilder,
     ModelError,
@@ -29,13 +28,12 @@ from linkwork import (
     Pose,
     ShapeError,
     load,
-    lumped,
-    reduced,
-    rerooted,
-    tree_from,
 )
 from linkwork.model.geometry import Box, Shape
+from linkwork.model.layout import Layout
 from linkwork.model.pose import IDENTITY
+from linkwork.model.reduce import lumped, reduced, rerooted
+from linkwork.model.tree import tree_from
 
 SEEDS = range(8)
 ROBOTS = Path(sysconfig.get_paths()["purelib"], "cmeel.prefix/share/example-robot-data/robots")

@@ -17,8 +17,10 @@ from tests.support.models import (
 from tests.support.skeletons import frame_poses
 from tests.support.spatial import pin
 
-from linkwork import Layout, ModelBuilder, NameNotFoundError, Pose, tree_from
+from linkwork import ModelBuilder, NameNotFoundError, Pose
+from linkwork.model.layout import Layout
 from linkwork.model.pose import as_pose
+from linkwork.model.tree import tree_from
 
 SEEDS = range(8)
 

@@ -31,7 +31,7 @@ def text_of(name: str, joints: tuple[str, ...] | None = None) -> str:
     """A real robot as a text that everybody reads the same way."""
     (path,) = (path for path in ROBOT_FILES if label(path) == name)
     model = load_quietly(path, mimic=False)
-    return clean(lw.dump_urdf(lw.reduced(model, joints) if joints else model))
+    return clean(lw.dump_urdf(model.reduced(joints) if joints else model))
 
 
 def clean(text: str) -> str:

@@ -17,14 +17,12 @@ import warnings
 from functools import cache
 
 import numpy as np
-from tests.support.kindyn import run_program
 from tests.support.real_robots import ROBOT_FILES, label
 from tests.support.spatial import idyn
 
 import linkwork as lw
 import linkwork.compat.idyntree as compat
-from linkwork.kindyn.core import _request
-from linkwork.kindyn.kernels import spec_of
+from linkwork.expr.program import NUMPY_FUNCTIONS
 
 MODULES = {"iDynTree": idyn, "linkwork": compat}
 REPRESENTATIONS = (0, 1, 2)  # inertial, body, mixed
@@ -33,12 +31,17 @@ REPRESENTATIONS = (0, 1, 2)  # inertial, body, mixed
 class WithoutCompiling(lw.KinDyn):
     """A KinDyn that runs its programs on NumPy, so that a test of many robots compiles nothing."""
 
-    def _call(self, what, arguments, out, wrenches=None, gravity=None):
-        spec = spec_of(_request(what), self.model.frame_names)
-        given = wrenches or {}
-        kernel = self._kernel((spec,), tuple(given), with_gravity=gravity is not None)
-        more = () if gravity is None else (gravity,)
-        return run_program(kernel.program, *arguments, *more, *given.values())[0]
+    def _kernel(self, order):
+        kernel = super()._kernel(order)
+        if kernel._plain is None:
+            sizes = np.cumsum([0, *(port.size for port in kernel.signature.outputs)])
+
+            def run(*columns):
+                flat = kernel.program.run(*columns, functions=NUMPY_FUNCTIONS)
+                return [flat[a:b] for a, b in zip(sizes, sizes[1:], strict=False)]
+
+            kernel._plain = run
+        return kernel
 
 
 def path_of(name):

@@ -14,7 +14,6 @@ from tests.support.models import random_model, random_q
 
 import linkwork as lw
 from linkwork.expr.program import NUMPY_FUNCTIONS
-from linkwork.kindyn.kernels import Spec
 from linkwork.kindyn.quantities import QUANTITIES
 from linkwork.model.joint_motion import position_jacobian
 
@@ -24,7 +23,8 @@ GRAVITY = np.array([0.0, 0.0, -9.80665])
 
 def run_program(program, *arguments, functions=NUMPY_FUNCTIONS):
     """Outputs of a program at rows, or batches of rows, as a list of arrays."""
-    numbers = [np.asarray(argument) for argument in arguments]
+    sized = zip(arguments, program.inputs, strict=True)
+    numbers = [np.asarray(a) if port.shape else np.asarray(a)[..., None] for a, port in sized]
     batch = np.broadcast_shapes(*(array.shape[:-1] for array in numbers))
     flat = program.run(*(np.moveaxis(array, -1, 0) for array in numbers), functions=functions)
     kind = np.result_type(*(np.asarray(value).dtype for value in flat), float) if flat else float
@@ -49,17 +49,15 @@ class Interpreted:
             return getattr(self.kd, name)
 
         def quantity(*arguments, wrenches=None, gravity=None):
-            frame = None
-            if QUANTITIES[name].of_frame:
-                frame, *arguments = arguments
-            elif QUANTITIES[name].frames:
-                count = len(QUANTITIES[name].frames)
-                frame, arguments = arguments[:count], arguments[count:]
+            count = len(QUANTITIES[name].frames)
+            frames, arguments = arguments[:count], list(arguments[count:])
             given = wrenches or {}
-            kernel = self.kd._kernel(
-                (Spec(name, frame),), tuple(given), with_gravity=gravity is not None
+            kernel = self.kd.function(
+                (name, *frames), wrenches=tuple(given), gravity=gravity is not None
             )
             more = () if gravity is None else (gravity,)
+            if name == "integrate" and len(arguments) == 2:
+                arguments.append(1.0)
             return run_program(kernel.program, *arguments, *more, *given.values())[0]
 
         return quantity

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork import Inertia, Layout, Mimic, Model, ModelBuilder, Pose
+from linkwork import Inertia, Mimic, Model, ModelBuilder, Pose
 from linkwork.model.kinds import KINDS
+from linkwork.model.layout import Layout
 
 ALL_KINDS = tuple(KINDS)
 MOVING_KINDS = tuple(kind for kind in ALL_KINDS if kind != "fixed")

@@ -12,6 +12,8 @@ import linkwork as lw
 from linkwork.algorithms import frames
 from linkwork.mechanics.base import REPRESENTATIONS
 from linkwork.mechanics.skeleton import skeleton_of
+from linkwork.model.layout import Layout
+from linkwork.model.tree import tree_from
 
 SEEDS = range(8)
 REAL = [
@@ -31,8 +33,8 @@ class Case:
 
     def __init__(self, model, rng, *, floating, base=None):
         self.model = model
-        self.layout = lw.Layout(model, floating=floating)
-        self.tree = lw.tree_from(model, base)
+        self.layout = Layout(model, floating=floating)
+        self.tree = tree_from(model, base)
         self.skeleton = skeleton_of(self.tree, self.layout)
         self.q = random_q(self.layout, rng)
         self.nu, self.nu_dot = rng.normal(size=(2, self.layout.nv))

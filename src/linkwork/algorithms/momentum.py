@@ -60,8 +60,10 @@ def momentum_jacobian(skeleton: Skeleton, q: Numbers, *, velocity: Representatio
     """(6, nv) J with momentum = J nu."""
     if skeleton.layout.floating:
         return mass_matrix(skeleton, q, velocity=velocity)[:6]
+    base = base_of(skeleton.layout, q, velocity)
     momenta = inertias(skeleton, poses(skeleton, q)).momenta
-    return rows_of_columns(momenta, range(skeleton.layout.nv))
+    columns = {index: base.wrench_out(*column) for index, column in momenta.items()}
+    return rows_of_columns(columns, range(skeleton.layout.nv))
 
 
 def centroidal_momentum(

@@ -63,7 +63,7 @@ def _refuse_what_urdf_lacks(model: Model) -> None:
     for joint in model.joints:
         if joint.joint_H_second != IDENTITY or joint.second in seconds | {model.default_base}:
             text = f"URDF wants link {joint.second!r} to hang on this joint by its origin; "
-            text += "linkwork.rerooted(model) moves the origins of links so that they do"
+            text += "model.rerooted() moves the origins of links so that they do"
             findings.append(Finding("error", f"joint {joint.name!r}", text, joint.place))
         seconds.add(joint.second)
     if findings:

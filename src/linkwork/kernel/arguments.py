@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -36,6 +36,7 @@ class Signature:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     units: tuple[Unit, ...] = ()
+    meanings: Mapping[str, str] = field(default_factory=dict[str, str])  # of inputs, for messages
 
 
 def in_order(signature: Signature, args: Sequence[Any], named: dict[str, Any]) -> list[Any]:
@@ -62,7 +63,10 @@ def as_rows(
 ) -> tuple[tuple[Array, ...], tuple[int, ...]]:
     """Arguments as (rows, size) arrays, one row where all share it; and the batch shape."""
     ports = signature.inputs
-    arrays = [_array(value, port, dtype) for value, port in zip(values, ports, strict=True)]
+    arrays = [
+        _array(value, port, dtype, signature.meanings.get(port.name, ""))
+        for value, port in zip(values, ports, strict=True)
+    ]
     batches = [
         array.shape[: array.ndim - len(port.shape)]
         for array, port in zip(arrays, ports, strict=True)
@@ -107,7 +111,7 @@ def outputs_for(
     return targets, given
 
 
-def _array(value: Any, port: Port, dtype: np.dtype[Any]) -> Array:
+def _array(value: Any, port: Port, dtype: np.dtype[Any], meaning: str) -> Array:
     array = None
     try:
         given = np.asarray(value)
@@ -126,7 +130,8 @@ def _array(value: Any, port: Port, dtype: np.dtype[Any]) -> Array:
     own = array.shape[array.ndim - len(port.shape) :] if array.ndim >= len(port.shape) else None
     if own != port.shape:
         wanted = ", ".join(["...", *map(str, port.shape)])
-        raise ShapeError(f"{port.name}: expected ({wanted}), got {array.shape}")
+        text = f"{port.name}: expected ({wanted}), got {array.shape}"
+        raise ShapeError(f"{text}; {meaning}" if meaning else text)
     return array
 
 

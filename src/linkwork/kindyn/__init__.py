@@ -5,30 +5,41 @@ nu      [base velocity (6), s_dot], or just s_dot
 Frames  are named; velocities, Jacobians and wrenches are in the representation of the `KinDyn`
 Batch   any leading axes, broadcast as NumPy does
 out     an array to write to, instead of a new one
+threads how many to use for a large batch; as many as there are cores if not given
+
+`KinDyn` is one class in five files: `core` has the options and the kernels, `frames`, `dynamics`,
+`centroidal` and `configurations` declare its methods.
 """
 
 from __future__ import annotations
 
-from linkwork.kindyn.centroidal import WholeMethods
+from linkwork.kindyn.centroidal import CentroidalMethods
 from linkwork.kindyn.configurations import ConfigurationMethods
 from linkwork.kindyn.dynamics import DynamicsMethods
 from linkwork.kindyn.frames import FrameMethods
+from linkwork.kindyn.methods import owned
 
 
-class KinDyn(FrameMethods, DynamicsMethods, WholeMethods, ConfigurationMethods):
+@owned
+class KinDyn(FrameMethods, DynamicsMethods, CentroidalMethods, ConfigurationMethods):
     """Every quantity of one robot, as compiled functions. Stateless, thread-safe, picklable.
+
+    Two are equal if their models and options are.
 
     Args:
         model: the robot.
         base: the link or frame whose pose and velocity are those of the base; the model's default
             if not given.
-        floating: whether the base moves freely; if not, it is fixed to the world's origin.
-        velocity: how velocities of the base and of frames are written: mixed, body or inertial.
-            Kept as `representation`.
+        floating: whether the base moves freely; if not, it is fixed to the world.
+        representation: how velocities of the base and of frames are written: "mixed" (the default),
+            "body" or "inertial".
         gravity: acceleration of free fall in the world [m/s^2].
+        base_pose: of a fixed base in the world, as `Pose` or (4, 4) matrix; the world's origin if
+            not given.
         dtype: numpy.float64 or numpy.float32.
         check: whether to look for NaN and infinity in what is given, and name the joint.
         joint_dynamics: whether the joints' armature, damping and friction enter the dynamics.
+        velocity: the older name of `representation`, deprecated.
     """
 
 

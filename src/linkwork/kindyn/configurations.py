@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from operator import index
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, ShapeError
 from linkwork.kindyn.core import KinDynCore
+from linkwork.kindyn.methods import quantity
 from linkwork.kindyn.sampling import random_configurations
+from linkwork.model.pose import Pose, as_floats, as_pose
+from linkwork.spatial import quat
 
 
 class ConfigurationMethods(KinDynCore):
@@ -18,7 +22,52 @@ class ConfigurationMethods(KinDynCore):
 
     def neutral(self) -> Array:
         """(nq,) every joint at rest, the base at the origin of the world."""
-        return self.layout.rest().astype(self.dtype)
+        return self.layout.neutral().astype(self.dtype)
+
+    def q(
+        self,
+        positions: Mapping[str, ArrayLike] | None = None,
+        /,
+        *,
+        base_pose: Pose | ArrayLike | None = None,
+        **joints: ArrayLike,
+    ) -> Array:
+        """A configuration from positions of joints by name; the others are neutral.
+
+            kd.q(elbow_pitch=0.3, base_pose=H)
+            kd.q({"elbow-pitch": 0.3})
+
+        Args:
+            positions: by names that cannot be written as keywords: a number, or as many as the
+                joint has coordinates.
+            base_pose: of a floating base in the world, as `Pose` or (4, 4) matrix.
+            joints: by name.
+
+        Returns:
+            (nq,)
+        """
+        found, layout = self.layout.neutral(), self.layout
+        given = dict(positions or {})
+        for name, value in joints.items():
+            if name in given:
+                raise ArgumentError(f"joint {name!r} is given twice")
+            given[name] = value
+        for name, value in given.items():
+            at, numbers = layout.q[name], as_floats(value, f"joint {name!r}")
+            size = at.stop - at.start
+            if numbers.shape != (size,) and not (size == 1 and numbers.ndim == 0):
+                wanted = "a number" if size == 1 else f"{size} numbers"
+                raise ShapeError(f"joint {name!r}: expected {wanted}, got shape {numbers.shape}")
+            found[at] = numbers
+        if base_pose is not None:
+            if not self.floating:
+                raise ArgumentError(
+                    "base_pose: q of a fixed base has none; KinDyn takes it instead"
+                )
+            H = as_pose(base_pose, "base_pose").matrix()
+            found[layout.base_position] = H[:3, 3]
+            found[layout.base_wxyz] = quat.from_rotation(H[:3, :3])
+        return found.astype(self.dtype)
 
     def random(self, n: int | tuple[int, ...] = (), *, seed: int | None = None) -> Array:
         """Random configurations: joints within their limits, or within [-pi, pi] and [-1, 1].
@@ -34,7 +83,13 @@ class ConfigurationMethods(KinDynCore):
         return q.astype(self.dtype)
 
     def integrate(
-        self, q: ArrayLike, nu: ArrayLike, dt: ArrayLike = 1.0, *, out: Array | None = None
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        dt: ArrayLike = 1.0,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """Configuration after moving at constant nu for a time.
 
@@ -43,17 +98,26 @@ class ConfigurationMethods(KinDynCore):
             nu: (..., nv) velocity, in this KinDyn's representation.
             dt: (...) how long [s].
             out: array to write to.
+            threads: how many to use for a large batch.
 
         Returns:
             (..., nq), with quaternions and (cos, sin) of norm 1.
         """
-        if not (isinstance(dt, (int, float)) and dt == 1):
-            nu = np.asarray(nu, self.dtype) * np.asarray(dt, self.dtype)[..., None]
-        kernel = self._by_name["integrate"]
-        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
+        if type(dt) is float:  # a number becomes an array here faster than in the kernel
+            dt = np.array(dt, self.dtype)
+        kernel = self._of("integrate")
+        if threads is None:
+            return kernel(q, nu, dt, out=out)
+        return kernel(q, nu, dt, out=out, threads=threads)
 
+    @quantity
     def difference(
-        self, q_start: ArrayLike, q_end: ArrayLike, *, out: Array | None = None
+        self,
+        q_start: ArrayLike,
+        q_end: ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """The constant nu that leads from one configuration to another in one second.
 
@@ -62,17 +126,16 @@ class ConfigurationMethods(KinDynCore):
         Returns:
             (..., nv), so that `integrate(q_start, difference(q_start, q_end))` is `q_end`.
         """
-        kernel = self._by_name["difference"]
-        return kernel(q_start, q_end) if out is None else kernel(q_start, q_end, out=out)
 
-    def normalize(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+    @quantity
+    def normalize(
+        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+    ) -> Array:
         """Configuration with quaternions and (cos, sin) scaled to norm 1.
 
         Returns:
             (..., nq).
         """
-        kernel = self._by_name["normalize"]
-        return kernel(q) if out is None else kernel(q, out=out)
 
 
 def _batch(n: int | tuple[int, ...]) -> tuple[int, ...]:

@@ -9,38 +9,43 @@ from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
 from linkwork.kindyn.core import KinDynCore
+from linkwork.kindyn.methods import quantity
 
 
 class DynamicsMethods(KinDynCore):
     """Forces and accelerations, and the matrices between them."""
 
-    def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+    @quantity
+    def mass_matrix(
+        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+    ) -> Array:
         """Mass matrix M: the kinetic energy is `nu @ M @ nu / 2`.
 
         Returns:
             (..., nv, nv), symmetric.
         """
-        kernel = self._by_name["mass_matrix"]
-        return kernel(q) if out is None else kernel(q, out=out)
 
-    def mass_matrix_dot(self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None) -> Array:
+    @quantity
+    def mass_matrix_dot(
+        self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
+    ) -> Array:
         """Time derivative of the mass matrix.
 
         Returns:
             (..., nv, nv), symmetric.
         """
-        kernel = self._by_name["mass_matrix_dot"]
-        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
-    def coriolis_matrix(self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None) -> Array:
+    @quantity
+    def coriolis_matrix(
+        self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
+    ) -> Array:
         """Coriolis matrix C: `C @ nu` is the Coriolis force, and Mdot = C + C^T.
 
         Returns:
             (..., nv, nv).
         """
-        kernel = self._by_name["coriolis_matrix"]
-        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
+    @quantity
     def inverse_dynamics(
         self,
         q: ArrayLike,
@@ -50,6 +55,7 @@ class DynamicsMethods(KinDynCore):
         wrenches: Mapping[str, ArrayLike] | None = None,
         gravity: ArrayLike | None = None,
         out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """Forces behind a motion: tau = M nu_dot + h - sum J^T f.
 
@@ -58,15 +64,13 @@ class DynamicsMethods(KinDynCore):
             wrenches: (..., 6) on frames by name, dual to the frame's velocity.
             gravity: (..., 3) in the world; the one of this KinDyn if not given.
             out: array to write to.
+            threads: how many to use for a large batch.
 
         Returns:
             (..., nv): wrench on the base (6), then joint torques and forces.
         """
-        if wrenches is None and gravity is None:
-            kernel = self._by_name["inverse_dynamics"]
-            return kernel(q, nu, nu_dot) if out is None else kernel(q, nu, nu_dot, out=out)
-        return self._call(("inverse_dynamics", None), (q, nu, nu_dot), out, wrenches, gravity)
 
+    @quantity
     def forward_dynamics(
         self,
         q: ArrayLike,
@@ -76,6 +80,7 @@ class DynamicsMethods(KinDynCore):
         wrenches: Mapping[str, ArrayLike] | None = None,
         gravity: ArrayLike | None = None,
         out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """Motion behind forces: nu_dot = M^-1 (tau + sum J^T f - h).
 
@@ -84,15 +89,13 @@ class DynamicsMethods(KinDynCore):
             wrenches: (..., 6) on frames by name, dual to the frame's velocity.
             gravity: (..., 3) in the world; the one of this KinDyn if not given.
             out: array to write to.
+            threads: how many to use for a large batch.
 
         Returns:
             (..., nv).
         """
-        if wrenches is None and gravity is None:
-            kernel = self._by_name["forward_dynamics"]
-            return kernel(q, nu, tau) if out is None else kernel(q, nu, tau, out=out)
-        return self._call(("forward_dynamics", None), (q, nu, tau), out, wrenches, gravity)
 
+    @quantity
     def bias_force(
         self,
         q: ArrayLike,
@@ -100,6 +103,7 @@ class DynamicsMethods(KinDynCore):
         *,
         gravity: ArrayLike | None = None,
         out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """Bias forces h = C nu + g: the forces at nu_dot = 0.
 
@@ -107,30 +111,30 @@ class DynamicsMethods(KinDynCore):
             q, nu: rows, or batches of rows.
             gravity: (..., 3) in the world; the one of this KinDyn if not given.
             out: array to write to.
+            threads: how many to use for a large batch.
 
         Returns:
             (..., nv).
         """
-        if gravity is None:
-            kernel = self._by_name["bias_force"]
-            return kernel(q, nu) if out is None else kernel(q, nu, out=out)
-        return self._call(("bias_force", None), (q, nu), out, None, gravity)
 
-    def coriolis_force(self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None) -> Array:
+    @quantity
+    def coriolis_force(
+        self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
+    ) -> Array:
         """C nu: the forces at nu_dot = 0 without gravity.
 
         Returns:
             (..., nv).
         """
-        kernel = self._by_name["coriolis_force"]
-        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
+    @quantity
     def gravity_force(
         self,
         q: ArrayLike,
         *,
         gravity: ArrayLike | None = None,
         out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """g: the forces at rest.
 
@@ -138,17 +142,20 @@ class DynamicsMethods(KinDynCore):
             q: rows, or batches of rows.
             gravity: (..., 3) in the world; the one of this KinDyn if not given.
             out: array to write to.
+            threads: how many to use for a large batch.
 
         Returns:
             (..., nv).
         """
-        if gravity is None:
-            kernel = self._by_name["gravity_force"]
-            return kernel(q) if out is None else kernel(q, out=out)
-        return self._call(("gravity_force", None), (q,), out, None, gravity)
 
+    @quantity
     def external_force(
-        self, q: ArrayLike, *, wrenches: Mapping[str, ArrayLike], out: Array | None = None
+        self,
+        q: ArrayLike,
+        *,
+        wrenches: Mapping[str, ArrayLike],
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """What wrenches on frames do along nu: sum J^T f.
 
@@ -156,12 +163,13 @@ class DynamicsMethods(KinDynCore):
             q: rows, or batches of rows.
             wrenches: (..., 6) on frames by name, dual to the frame's velocity.
             out: array to write to.
+            threads: how many to use for a large batch.
 
         Returns:
             (..., nv).
         """
-        return self._call(("external_force", None), (q,), out, wrenches)
 
+    @quantity
     def joint_wrenches(
         self,
         q: ArrayLike,
@@ -171,6 +179,7 @@ class DynamicsMethods(KinDynCore):
         wrenches: Mapping[str, ArrayLike] | None = None,
         gravity: ArrayLike | None = None,
         out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """The wrench through each joint, fixed joints too.
 
@@ -182,12 +191,13 @@ class DynamicsMethods(KinDynCore):
             wrenches: (..., 6) on frames by name, dual to the frame's velocity.
             gravity: (..., 3) in the world; the one of this KinDyn if not given.
             out: array to write to.
+            threads: how many to use for a large batch.
 
         Returns:
             (..., joints, 6), in the order of `model.joints`.
         """
-        return self._call(("joint_wrenches", None), (q, nu, nu_dot), out, wrenches, gravity)
 
+    @quantity
     def regressor(
         self,
         q: ArrayLike,
@@ -196,6 +206,7 @@ class DynamicsMethods(KinDynCore):
         *,
         gravity: ArrayLike | None = None,
         out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """Inverse dynamics per unit of the inertial parameters: tau = Y phi.
 
@@ -205,14 +216,11 @@ class DynamicsMethods(KinDynCore):
             q, nu, nu_dot: rows, or batches of rows.
             gravity: (..., 3) in the world; the one of this KinDyn if not given.
             out: array to write to.
+            threads: how many to use for a large batch.
 
         Returns:
             (..., nv, 10 links), columns as `inertial_parameters`.
         """
-        if gravity is None:
-            kernel = self._by_name["regressor"]
-            return kernel(q, nu, nu_dot) if out is None else kernel(q, nu, nu_dot, out=out)
-        return self._call(("regressor", None), (q, nu, nu_dot), out, None, gravity)
 
     def inertial_parameters(self) -> Array:
         """The numbers phi in which the dynamics is linear.

@@ -11,25 +11,29 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array
 from linkwork.expr.node import Op
 from linkwork.kindyn.core import KinDynCore
+from linkwork.kindyn.methods import quantity
 
 
 class FrameMethods(KinDynCore):
     """Quantities of frames, in the representation of the `KinDyn`."""
 
-    def transform(self, frame: str, q: ArrayLike, *, out: Array | None = None) -> Array:
+    @quantity
+    def transform(
+        self, frame: str, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+    ) -> Array:
         """Pose of a frame in the world, world_H_frame.
 
         Returns:
             (..., 4, 4)
         """
-        try:
-            kernel = self._by_frame["transform"][frame]
-        except TypeError:  # what cannot be hashed is no name
-            kernel = self.function(("transform", frame))
-        return kernel(q) if out is None else kernel(q, out=out)
 
     def transforms(
-        self, q: ArrayLike, *, frames: Sequence[str] | None = None, out: Array | None = None
+        self,
+        q: ArrayLike,
+        *,
+        frames: Sequence[str] | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """Poses of several frames in the world.
 
@@ -37,39 +41,49 @@ class FrameMethods(KinDynCore):
             q: (..., nq) configuration.
             frames: their names; all of `model.frame_names` if not given.
             out: array to write to.
+            threads: how many to use for a large batch.
 
         Returns:
             (..., frames, 4, 4) world_H_frame.
         """
         names: Any = self.model.frame_names if frames is None else frames
-        if isinstance(names, list):
-            names = tuple(map(str, names)) if all(isinstance(n, str) for n in names) else names
-        return self._call(("transforms", names), (q,), out)
+        names = tuple(names) if isinstance(names, list) else names
+        kernel = self._of("transforms", names)
+        return kernel(q, out=out) if threads is None else kernel(q, out=out, threads=threads)
 
+    @quantity
     def relative_transform(
-        self, reference: str, frame: str, q: ArrayLike, *, out: Array | None = None
+        self,
+        reference: str,
+        frame: str,
+        q: ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """Pose of a frame in another one, reference_H_frame.
 
         Returns:
             (..., 4, 4)
         """
-        return self._call(("relative_transform", (reference, frame)), (q,), out)
 
+    @quantity
     def velocity(
-        self, frame: str, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None
+        self,
+        frame: str,
+        q: ArrayLike,
+        nu: ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """Velocity of a frame, in this KinDyn's representation.
 
         Returns:
             (..., 6) [linear; angular].
         """
-        try:
-            kernel = self._by_frame["velocity"][frame]
-        except TypeError:  # what cannot be hashed is no name
-            kernel = self.function(("velocity", frame))
-        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
+    @quantity
     def acceleration(
         self,
         frame: str,
@@ -78,57 +92,55 @@ class FrameMethods(KinDynCore):
         nu_dot: ArrayLike,
         *,
         out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """Time derivative of the velocity of a frame, in the same representation.
 
         Returns:
             (..., 6) [linear; angular].
         """
-        try:
-            kernel = self._by_frame["acceleration"][frame]
-        except TypeError:  # what cannot be hashed is no name
-            kernel = self.function(("acceleration", frame))
-        return kernel(q, nu, nu_dot) if out is None else kernel(q, nu, nu_dot, out=out)
 
+    @quantity
     def bias_acceleration(
-        self, frame: str, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None
+        self,
+        frame: str,
+        q: ArrayLike,
+        nu: ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """Acceleration of a frame at nu_dot = 0, Jdot nu.
 
         Returns:
             (..., 6).
         """
-        try:
-            kernel = self._by_frame["bias_acceleration"][frame]
-        except TypeError:  # what cannot be hashed is no name
-            kernel = self.function(("bias_acceleration", frame))
-        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
-    def jacobian(self, frame: str, q: ArrayLike, *, out: Array | None = None) -> Array:
+    @quantity
+    def jacobian(
+        self, frame: str, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+    ) -> Array:
         """Jacobian J of a frame: its velocity is `J @ nu`.
 
         Returns:
             (..., 6, nv), rows [linear; angular], columns as nu.
         """
-        try:
-            kernel = self._by_frame["jacobian"][frame]
-        except TypeError:  # what cannot be hashed is no name
-            kernel = self.function(("jacobian", frame))
-        return kernel(q) if out is None else kernel(q, out=out)
 
+    @quantity
     def jacobian_dot(
-        self, frame: str, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None
+        self,
+        frame: str,
+        q: ArrayLike,
+        nu: ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """Time derivative of the Jacobian of a frame.
 
         Returns:
             (..., 6, nv).
         """
-        try:
-            kernel = self._by_frame["jacobian_dot"][frame]
-        except TypeError:  # what cannot be hashed is no name
-            kernel = self.function(("jacobian_dot", frame))
-        return kernel(q, nu) if out is None else kernel(q, nu, out=out)
 
     def relative_jacobian(
         self,
@@ -139,6 +151,7 @@ class FrameMethods(KinDynCore):
         origin: str | None = None,
         axes: str | None = None,
         out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """Jacobian of a frame relative to another: its velocity seen from there is `J @ s_dot`.
 
@@ -151,16 +164,19 @@ class FrameMethods(KinDynCore):
             axes: frame in whose axes it is written. If not given, `frame` in the body
                 representation, else `reference`.
             out: array to write to.
+            threads: how many to use for a large batch.
 
         Returns:
             (..., 6, n), rows [linear; angular], columns as s_dot.
         """
         if origin is None and axes is None:
-            return self._call(("relative_jacobian", (reference, frame)), (q,), out)
-        inertial, body = self.representation == "inertial", self.representation == "body"
-        origin = origin or (reference if inertial else frame)
-        axes = axes or (frame if body else reference)
-        return self._call(("relative_jacobian_at", (reference, frame, origin, axes)), (q,), out)
+            kernel = self._of("relative_jacobian", reference, frame)
+        else:
+            inertial, body = self.representation == "inertial", self.representation == "body"
+            origin = origin or (reference if inertial else frame)
+            axes = axes or (frame if body else reference)
+            kernel = self._of("relative_jacobian_at", reference, frame, origin, axes)
+        return kernel(q, out=out) if threads is None else kernel(q, out=out, threads=threads)
 
     def jacobian_sparsity(self, frame: str) -> Array:
         """Where the Jacobian of a frame may be other than zero, whatever the configuration.

@@ -1,7 +1,6 @@
-"""From the name of a quantity to a kernel that computes it.
+"""From quantities to the kernel that computes them.
 
-A `Spec` is a name, or a name and a frame. Several specs make one fused kernel, whose inputs are the
-union of what each needs.
+Several specs make one fused kernel, whose inputs are the union of what each needs.
 """
 
 from __future__ import annotations
@@ -9,138 +8,228 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from linkwork.algorithms import dynamics
-from linkwork.arrays import Array
-from linkwork.errors import (
-    ArgumentError,
-    LinkworkError,
-    LinkworkWarning,
-    SingularJointError,
-    ValueRangeError,
-    name_not_found,
-)
+from linkwork.arrays import Array, as_array, stack
+from linkwork.errors import ArgumentError, LinkworkWarning, SingularJointError, shown
 from linkwork.expr.program import Port, Program, trace
 from linkwork.kernel.arguments import Signature, Unit
 from linkwork.kernel.kernel import Kernel
-from linkwork.kindyn.quantities import QUANTITIES, Quantity, Setting
+from linkwork.kindyn.checks import finite_check, result_check
+from linkwork.kindyn.inputs import GRAVITY, UNNORMALIZED_Q, Input, Wrench, merged, wrench_on
+from linkwork.kindyn.quantities import Setting
+from linkwork.kindyn.requests import Spec
 from linkwork.machine.sources import source_digest
 from linkwork.model.layout import BASE_NV, Layout
 
-ORDER = ("q", "any_q", "q_end", "step", "nu", "nu_dot", "tau", "gravity")
-CONFIGURATIONS = ("q", "any_q", "q_end")
-SHOWN = {"any_q": "q"}  # inputs that go by another name in messages
 MOST_UNROLLED = 256  # robots with more moving joints are computed with NumPy
 MOST_STEPS = 250_000  # so are quantities with more operations
 
+Result = TypeVar("Result")
 
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """A quantity, and the frames it is of."""
 
-    name: str
-    frame: str | tuple[str, ...] | None = None
+@dataclass(frozen=True)
+class Order:
+    """What a kernel is to compute, from which inputs."""
+
+    specs: tuple[Spec, ...]
+    wrenches: tuple[str, ...] = ()  # frames on which a wrench is given, each an input of its own
+    gravity: bool = False  # whether gravity is an input
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        """One flat tuple for each order: quantities with their frames, then what acts if given."""
+        names = tuple(part for spec in self.specs for part in spec.request)
+        return (*names, self.wrenches, self.gravity) if self.wrenches or self.gravity else names
 
     @property
-    def frames(self) -> tuple[str, ...]:
-        """The frames it is of."""
-        return (self.frame,) if isinstance(self.frame, str) else self.frame or ()
+    def inputs(self) -> list[Input]:
+        """The union of what the quantities need, then the wrenches."""
+        needed = [one for spec in self.specs for one in spec.quantity.inputs]
+        return [*merged([*needed, *[GRAVITY] * self.gravity]), *map(wrench_on, self.wrenches)]
 
-    def shape(self, layout: Layout) -> tuple[int, ...]:
-        """Shape of one row of the result."""
-        own = self.quantity.shape(layout)
-        return (len(self.frames), *own) if self.quantity.of_many else own
+
+class Robot(Protocol):
+    """What a kernel needs to know of the `KinDyn` that it belongs to."""
 
     @property
-    def quantity(self) -> Quantity:
-        """What is to be computed."""
-        return QUANTITIES[self.name]
+    def layout(self) -> Layout:
+        """What the entries of q and nu mean."""
+        ...
+
+    def _setting(self) -> Setting: ...
+
+    def _kernel(self, order: Order) -> QuantityKernel[Any]: ...
 
 
-def spec_of(request: object, frame_names: Sequence[str]) -> Spec:
-    """Take `"mass_matrix"` or `("jacobian", "l_sole")` as a spec, or say what is wrong with it."""
-    parts: list[Any] = list(request) if isinstance(request, (tuple, list)) else [request]
-    name = parts[0] if parts else None
-    if not isinstance(name, str) or name not in QUANTITIES:
-        raise name_not_found("quantity", name, QUANTITIES)
-    quantity = QUANTITIES[name]
-    if len(parts) != 1 + len(quantity.frames):
-        wanted = f"({', '.join([repr(name), *quantity.frames])})" if quantity.frames else repr(name)
-        raise ArgumentError(f"expected {wanted}, got {request!r}")
-    if len(parts) == 1:
-        return Spec(name)
-    if quantity.of_many and not isinstance(parts[1], (list, tuple)):
-        raise ArgumentError(f"frames: expected a list of names, got {parts[1]!r}")
-    frames: list[Any] = list(parts[1]) if quantity.of_many else parts[1:]
-    for wanted in frames:
-        if not isinstance(wanted, str) or wanted not in frame_names:
-            raise name_not_found("frame", wanted, frame_names)
-    return Spec(name, frames[0] if quantity.frames == ("frame",) else tuple(frames))
+class QuantityKernel(Kernel, Generic[Result]):
+    """The compiled function of one or several quantities of a robot.
+
+    Where gravity or wrenches enter, it also takes `gravity=` and `wrenches={frame: wrench}`. It is
+    pickled as the robot and the names of the quantities.
+    """
+
+    robot: Any  # the `KinDyn` that it belongs to
+    order: Order
+    forces: tuple[str, ...]  # which of gravity and wrenches a call may give beside the inputs
+
+    if TYPE_CHECKING:
+
+        def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
+            self,
+            *args: ArrayLike,
+            out: Any = None,
+            threads: int | None = None,
+            wrenches: Mapping[str, ArrayLike] | None = None,
+            **named: ArrayLike,
+        ) -> Result: ...
+
+    def __reduce__(self) -> Any:
+        return _found_again, (self.robot, self.order)
+
+    def named(self, *args: ArrayLike, **named: Any) -> dict[str, Array]:
+        """The results by name, such as "mass_matrix" and "jacobian_l_sole"."""
+        results: Any = self(*args, **named)
+        names = [port.name for port in self.signature.outputs]
+        return dict(zip(names, results if len(names) > 1 else [results], strict=True))
+
+    def _call(self, *args: Any, **named: Any) -> Any:
+        """What the fast way does not take; gravity and wrenches are for a kernel of their own."""
+        wrenches = named.pop("wrenches", None) if "wrenches" in self.forces else None
+        gravity = named.pop("gravity", None) if "gravity" in self.forces else None
+        if wrenches is None and gravity is None:
+            try:
+                return super()._call(*args, **named)
+            except SingularJointError as error:
+                if error.mask is None:  # singular by the model's numbers: so are all rows
+                    error.mask = self._all_rows(args, named)
+                raise
+        if wrenches is not None and not isinstance(wrenches, Mapping):
+            raise ArgumentError(f"wrenches: expected arrays by frame, got {shown(wrenches)}")
+        frames = tuple(wrenches or ())
+        kernels: Mapping[Any, QuantityKernel[Any]] = self.robot._kernels
+        other = kernels.get((*self.order.key, frames, gravity is not None))
+        if other is None:
+            other = self.robot.function(
+                self.order.key, wrenches=frames, gravity=gravity is not None
+            )
+        given = () if gravity is None else (gravity,)
+        if wrenches:
+            given += tuple(wrenches.values())
+        if len(args) == len(self.signature.inputs):
+            return other(*args, *given, **named)
+        names = [port.name for port in other.signature.inputs[-len(given) :]]
+        return other(*args, **named, **dict(zip(names, given, strict=True)))
+
+    def _all_rows(self, args: Sequence[Any], named: Mapping[str, Any]) -> Array | None:
+        """(rows,) True for each row of a batch; None of a single call."""
+        given = dict(zip((port.name for port in self.signature.inputs), args, strict=False))
+        given |= named
+        batches = [
+            np.shape(given[port.name])[: np.ndim(given[port.name]) - len(port.shape)]
+            for port in self.signature.inputs
+        ]
+        rows = prod(np.broadcast_shapes(*batches))
+        return np.ones(rows, dtype=bool) if rows > 1 else None
+
+
+def _found_again(robot: Robot, order: Order) -> QuantityKernel[Any]:
+    return robot._kernel(order)  # pyright: ignore[reportPrivateUsage]
 
 
 def build_kernel(
-    setting: Callable[[], Setting],
-    layout: Layout,
-    specs: Sequence[Spec],
-    *,
-    key: str,
-    dtype: Any,
-    wrench_frames: Sequence[str] = (),
-    with_gravity: bool = False,
-    check: bool = False,
-) -> Kernel:
+    robot: Robot, order: Order, *, key: str, dtype: Any, check: bool
+) -> QuantityKernel[Any]:
     """The kernel of some quantities.
 
     Args:
-        setting: makes what the quantities are computed for; called when the program is traced.
-        layout: what the entries of q and nu mean.
-        specs: what to compute.
+        robot: what they are computed for.
+        order: what to compute, from which inputs.
         key: names the robot and the options, for the cache.
         dtype: float64 or float32.
-        wrench_frames: frames on which a wrench is given, each an input of its own.
-        with_gravity: whether gravity is an input.
         check: whether to refuse input that is not finite.
     """
-    needed = {name for spec in specs for name in spec.quantity.inputs}
-    needed |= {"gravity"} if with_gravity else set()
-    sizes = dict.fromkeys(ORDER, layout.nv) | dict.fromkeys(CONFIGURATIONS, layout.nq)
-    sizes["gravity"] = 3
-    inputs = [Port(SHOWN.get(name, name), (sizes[name],)) for name in ORDER if name in needed]
-    inputs += [Port(f"wrench on {frame}", (6,)) for frame in wrench_frames]
-    outputs = [Port(spec.name, spec.shape(layout)) for spec in specs]
-    places = {name: place for place, name in enumerate(layout.model.frame_names)}
-    parameters = [name for name in ORDER if name in needed]
-    units = _units(layout, parameters)
-    parameters += [f"wrench{places[frame]}" for frame in wrench_frames]
-
-    def compute(*columns: Sequence[Any]) -> tuple[Array, ...]:
-        at = setting()
-        rows = dict(zip(parameters, columns, strict=True))
-        return tuple(
-            _computed(at, spec, rows, port, places)
-            for spec, port in zip(specs, outputs, strict=True)
-        )
+    layout, specs, inputs = robot.layout, order.specs, order.inputs
+    ports = tuple(Port(one.name, one.shape(layout)) for one in inputs)
+    outputs = tuple(Port(spec.label, spec.shape(layout)) for spec in specs)
+    setting = robot._setting  # pyright: ignore[reportPrivateUsage]
+    compute = _computation(setting, layout, order, outputs)
 
     def program() -> Program:
         return trace(
-            lambda *arrays: compute(*map(tuple, arrays)), inputs, [port.name for port in outputs]
+            lambda *arrays: compute(*map(_scalars, arrays)), ports, [port.name for port in outputs]
         )
 
-    text = "|".join((key, repr(tuple(specs)), repr(inputs), source_digest()))
-    checks = [_CHECKS[spec.name] for spec in specs if spec.name in _CHECKS]
-    return Kernel(
-        Signature(" + ".join(spec.name for spec in specs), tuple(inputs), tuple(outputs), units),
+    kernel: QuantityKernel[Any] = QuantityKernel(
+        Signature(
+            " + ".join(map(str, specs)),
+            ports,
+            outputs,
+            _units(layout, ["q" if one.has_unit_norms else "" for one in inputs]),
+            {one.name: one.meaning(layout) for one in inputs},
+        ),
         program,
-        key=hashlib.sha256(text.encode()).hexdigest(),
+        key=hashlib.sha256("|".join((key, repr(order), source_digest())).encode()).hexdigest(),
         dtype=dtype,
         plain=_flat(compute) if _is_too_long(setting, layout, specs) else None,
-        check_input=_finite_check(layout) if check else None,
-        check_result=_result_check(checks[0], setting, layout) if checks else None,
+        check_input=finite_check(layout, inputs) if check else None,
+        check_result=result_check(specs, setting, layout, _units(layout, ("q",))),
     )
+    kernel.robot, kernel.order = robot, order
+    is_bare = len(specs) == 1 and not (order.wrenches or order.gravity)
+    kernel.forces = specs[0].quantity.forces if is_bare else ()
+    return kernel
+
+
+def _computation(
+    setting: Callable[[], Setting], layout: Layout, order: Order, outputs: Sequence[Port]
+) -> Callable[..., tuple[Array, ...]]:
+    """The function from the numbers of each input to the arrays of each output."""
+    inputs, index = order.inputs, layout.model.frame_index
+    unit_norms = _units(layout, ("q",))
+
+    def compute(*columns: Sequence[Any]) -> tuple[Array, ...]:
+        rows = dict(zip((one.name for one in inputs), columns, strict=True))
+        pairs = [(one, rows[one.name]) for one in inputs]
+        at = replace(
+            setting(), wrenches={index(x.frame): row for x, row in pairs if isinstance(x, Wrench)}
+        )
+        if order.gravity:
+            at = replace(at, gravity=tuple(rows["gravity"]))
+        for one, row in pairs:
+            if one == UNNORMALIZED_Q:
+                rows[one.name] = _scaled(row, unit_norms)
+        found: list[Array] = []
+        for spec, port in zip(order.specs, outputs, strict=True):
+            given = [rows[one.name] for one in spec.quantity.inputs]
+            nested = spec.quantity.compute(at, *given, *map(index, spec.frames))
+            array = np.empty(port.size, dtype=object)
+            array[:] = list(_flattened(nested))
+            found.append(array.reshape(port.shape))
+        return tuple(found)
+
+    return compute
+
+
+def _scalars(array: Array) -> tuple[Any, ...]:
+    return tuple(array.reshape(-1))
+
+
+def _scaled(q: Sequence[Any], units: Sequence[Unit]) -> Sequence[Any]:
+    """Scale what shall get norm 1 by its largest entry, so that no square overflows or vanishes."""
+    found = list(q)
+    for unit in units:
+        at = slice(unit.offset, unit.offset + unit.count)
+        block = as_array(stack(found[at]))
+        scaled = block / abs(block).max(axis=-1, keepdims=True)
+        found[at] = [scaled[..., k] if scaled.ndim > 1 else scaled[k] for k in range(unit.count)]
+    return found
 
 
 def _is_too_long(setting: Callable[[], Setting], layout: Layout, specs: Sequence[Spec]) -> bool:
@@ -159,8 +248,7 @@ def _is_too_long(setting: Callable[[], Setting], layout: Layout, specs: Sequence
     of_bodies = sum(moved_by)
     of_links = sum(moved_by[body] for body, _, _ in skeleton.frames[: len(layout.model.links)])
     for spec in specs:
-        pairs = of_links if spec.name == "regressor" else of_bodies
-        steps = spec.quantity.per_pair * pairs
+        steps = spec.quantity.per_pair * (of_links if spec.quantity.of_links else of_bodies)
         if steps > MOST_STEPS:
             text = f"{layout.model.name}: {spec.name} has about {steps:,} operations, too many to"
             warnings.warn(LinkworkWarning(f"{text} compile; NumPy computes instead"), stacklevel=5)
@@ -173,15 +261,6 @@ def _flat(compute: Callable[..., tuple[Array, ...]]) -> Callable[..., Sequence[A
         return [array.reshape(-1) for array in compute(*columns)]
 
     return plain
-
-
-def _computed(
-    at: Setting, spec: Spec, rows: dict[str, Any], port: Port, places: Mapping[str, int]
-) -> Array:
-    frames = [places[name] for name in spec.frames]
-    found = np.empty(port.size, dtype=object)
-    found[:] = list(_flattened(spec.quantity.compute(at, rows, *frames)))
-    return found.reshape(port.shape)
 
 
 def _flattened(nested: Any) -> Iterator[Any]:
@@ -203,91 +282,3 @@ def _units(layout: Layout, inputs: Sequence[str]) -> tuple[Unit, ...]:
                 for part in layout.model.joint(name).motion_kind.unit_norm
             ]
     return tuple(found)
-
-
-_Blame: TypeAlias = Callable[[Setting, Layout, Array], LinkworkError]
-
-
-def _result_check(
-    blame: _Blame, setting: Callable[[], Setting], layout: Layout
-) -> Callable[[Kernel, Sequence[Array], Sequence[Array]], None]:
-    """Refuses infinite numbers that finite input gave, and says what is to blame."""
-
-    def check(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        del kernel
-        bad = ~np.all([np.isfinite(array).all(axis=1) for array in outputs], axis=0)
-        if bad.any():
-            for array in inputs:
-                bad = bad & np.isfinite(array).all(axis=1)
-        if bad.any():
-            row = int(np.flatnonzero(bad)[0])
-            error = blame(setting(), layout, inputs[0][row if len(inputs[0]) > 1 else 0])
-            where = f" (in row {row} of {len(bad)})" if len(bad) > 1 else ""
-            error = type(error)(f"{error}{where}")
-            if isinstance(error, SingularJointError):
-                error.mask = bad if len(bad) > 1 else None
-            raise error
-
-    return check
-
-
-def _singular_joint(at: Setting, layout: Layout, q: Array) -> LinkworkError:
-    text = "nothing resists its motion here, so it has no acceleration"
-    return SingularJointError(f"{_freest(at, layout, q)}: {text}")
-
-
-def _singular_whole(at: Setting, layout: Layout, q: Array) -> LinkworkError:
-    del at, layout, q
-    text = "its masses lie on a line, so its average velocity is not defined"
-    return SingularJointError(f"the robot as one body: {text}")
-
-
-def _no_direction(at: Setting, layout: Layout, q: Array) -> LinkworkError:
-    del at
-    for unit in _units(layout, ("q",)):
-        if not q[unit.offset : unit.offset + unit.count].any():
-            return ValueRangeError(f"q: {unit.owner} is zero, so it has no direction")
-    return ValueRangeError("q: numbers too large to normalize")
-
-
-_CHECKS: dict[str, _Blame] = {
-    "forward_dynamics": _singular_joint,
-    "average_velocity": _singular_whole,
-    "average_velocity_jacobian": _singular_whole,
-    "centroidal_average_velocity": _singular_whole,
-    "centroidal_average_velocity_jacobian": _singular_whole,
-    "normalize": _no_direction,
-}
-
-
-def _freest(at: Setting, layout: Layout, q: Array) -> str:
-    """The coordinate that moves most in the motion which the mass matrix resists least."""
-    rows = dynamics.mass_matrix(
-        at.skeleton, tuple(map(float, q)), velocity=at.velocity, drives=at.drives
-    )
-    _, motions = np.linalg.eigh(np.array(rows, dtype=np.float64))
-    place = int(np.argmax(np.abs(motions[:, 0])))
-    names = [name for name, where in layout.nu.items() if where.start <= place < where.stop]
-    return f"joint {names[0]!r}" if names else "the base"
-
-
-def _finite_check(layout: Layout) -> Callable[[Sequence[Port], Sequence[Array]], None]:
-    """Refuses numbers that are not finite, and says which joint they are of."""
-
-    def owner(port: Port, place: int) -> str:
-        slices = layout.q if port.name in CONFIGURATIONS else layout.nu
-        if port.name not in ORDER or port.name == "gravity":
-            return f"entry {place}"
-        names = [name for name, at in slices.items() if at.start <= place < at.stop]
-        return f"joint {names[0]!r}" if names else "the base"
-
-    def check(ports: Sequence[Port], rows: Sequence[Array]) -> None:
-        for port, array in zip(ports, rows, strict=True):
-            bad = np.argwhere(~np.isfinite(array))
-            if len(bad):
-                row, place = bad[0]
-                where = f" (row {row})" if len(array) > 1 else ""
-                value = array[row, place]
-                raise ValueRangeError(f"{port.name}: {owner(port, place)} is {value}{where}")
-
-    return check

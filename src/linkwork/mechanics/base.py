@@ -129,5 +129,6 @@ class Base:
 def base_of(layout: Layout, q: Sequence[Scalar], velocity: Representation) -> Base:
     """The base at a configuration."""
     if not layout.floating:
-        return Base(IDENTITY, ZERO, "body", floating=False)
+        R, o = layout.base_pose.matrix()[:3, :3].tolist(), layout.base_pose.xyz
+        return Base((tuple(R[0]), tuple(R[1]), tuple(R[2])), o, velocity, floating=False)
     return Base(quaternion_rotation(q[3:7]), (q[0], q[1], q[2]), velocity, floating=True)

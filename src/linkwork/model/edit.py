@@ -1,4 +1,4 @@
-"""Changed copies of models. Nothing here changes the model it is given.
+"""Changed copies of models, behind the methods of `Model` that document them.
 
 A payload adds its own mass and no more; a frame adds nothing; names change nothing but names.
 """
@@ -17,14 +17,7 @@ from linkwork.model.pose import IDENTITY, Pose, as_pose, composed
 
 
 def with_frame(model: Model, name: str, link: str, link_H_frame: Pose | Array = IDENTITY) -> Model:
-    """Fix a further frame to a link, or to another frame.
-
-    Args:
-        model: the robot.
-        name: of the new frame.
-        link: what the frame is fixed to: a link, or a frame on one.
-        link_H_frame: pose of the new frame in it, as `Pose` or (4, 4) matrix.
-    """
+    """`Model.with_frame`."""
     host = model.frame(link)
     pose = composed(host.link_H_frame, as_pose(link_H_frame))
     return replace(
@@ -33,18 +26,12 @@ def with_frame(model: Model, name: str, link: str, link_H_frame: Pose | Array = 
 
 
 def with_inertia(model: Model, link: str, inertia: Inertia) -> Model:
-    """Give a link another inertia, in the link's own axes."""
+    """`Model.with_inertia`."""
     return _with_link(model, replace(model.link(link), inertia=inertia))
 
 
 def with_payload(model: Model, frame: str, payload: Inertia) -> Model:
-    """Fix a load to a link: adds its inertia to the link's.
-
-    Args:
-        model: the robot.
-        frame: the link, or a frame on it, that carries the load.
-        payload: inertia of the load in the axes of `frame`.
-    """
+    """`Model.with_payload`."""
     host = model.frame(frame)
     link = model.link(host.link)
     load = moved(payload, host.link_H_frame)
@@ -56,26 +43,13 @@ def attached(
     other: Model,
     *,
     to: str,
-    joint: str,
+    joint: str | None = None,
     kind: str = "fixed",
     pose: Pose | Array = IDENTITY,
     link: str | None = None,
     prefix: str = "",
 ) -> Model:
-    """Mount another robot on this one.
-
-    Args:
-        model, other: the robot that carries, and the one it gets, such as an arm and a gripper.
-        to: link or frame of `model` that carries `other`.
-        joint: name of the new joint between the two.
-        kind: of that joint; about z where it has an axis.
-        pose: of the joint in `to`.
-        link: link of `other` that sits on the joint; its default base if not given.
-        prefix: put before every name of `other`.
-
-    Raises:
-        ModelError: both robots use one name; a prefix helps.
-    """
+    """`Model.attached`."""
     if link is not None:
         other.link_index(link)
     other = renamed(other, prefix=prefix)
@@ -83,7 +57,7 @@ def attached(
     _refuse_shared_names(model, other)
     mount = other.default_base if link is None else prefix + link
     bridge = Joint(
-        name=joint,
+        name=f"{to}_to_{mount}" if joint is None else joint,
         kind=kind,
         first=host.link,
         second=mount,
@@ -106,14 +80,7 @@ def renamed(
     frames: Mapping[str, str] | None = None,
     prefix: str = "",
 ) -> Model:
-    """Give a robot or its parts other names.
-
-    Args:
-        model: the robot.
-        name: of the robot.
-        links, joints, frames: new names by old ones; what is not listed keeps its name.
-        prefix: put before every name of a link, joint or frame.
-    """
+    """`Model.renamed`."""
     link = _renaming("link", links, model.link_names, prefix)
     joint = _renaming("joint", joints, model.joint_names, prefix)
     frame = _renaming("frame", frames, [frame.name for frame in model.frames], prefix)

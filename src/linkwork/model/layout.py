@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from linkwork.arrays import Array
 from linkwork.errors import LinkworkError, name_not_found
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
+from linkwork.model.pose import IDENTITY, Pose
 
 BASE_NQ, BASE_NV = 7, 6
 BASE_NEUTRAL = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
@@ -33,12 +35,23 @@ class Follower:
     offset: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class JointLimits:
+    """Bounds of joints as read-only arrays, infinite where there is none."""
+
+    lower: Array  # of s, [rad] or [m]
+    upper: Array
+    velocity: Array  # of s_dot, either way [rad/s] or [m/s]
+    effort: Array  # either way [N m] or [N]
+
+
 @dataclass(frozen=True)
 class Layout:
     """Slices of q and nu by the name of a joint."""
 
     model: Model
     floating: bool = True
+    base_pose: Pose = IDENTITY  # of a base that does not float, in the world
 
     @cached_property
     def joint_names(self) -> tuple[str, ...]:
@@ -95,6 +108,20 @@ class Layout:
 
     rest = neutral  # its name before 0.2
 
+    @cached_property
+    def limits(self) -> JointLimits:
+        """Bounds of the joints: lower and upper as s, velocity and effort as s_dot.
+
+        A joint of several coordinates has none, nor has a pair (cos, sin).
+        """
+        joints = [self.model.joint(name) for name in self.joint_names]
+        return JointLimits(
+            lower=_frozen([joint.limits.lower if n == 1 else -inf for joint, n in _each(joints)]),
+            upper=_frozen([joint.limits.upper if n == 1 else inf for joint, n in _each(joints)]),
+            velocity=_frozen([joint.limits.velocity for joint in joints for _ in range(joint.nv)]),
+            effort=_frozen([joint.limits.effort for joint in joints for _ in range(joint.nv)]),
+        )
+
     def theta(self, q: Array, joint: str) -> Array:
         """(..., nq of the joint) position of any joint, fixed and dependent ones too."""
         follower = self.followers.get(joint)
@@ -111,6 +138,17 @@ class Layout:
                 slices[joint.name] = slice(offset, offset + size)
                 offset += size
         return _Slices(slices, self.model)
+
+
+def _each(joints: Sequence[Joint]) -> list[tuple[Joint, int]]:
+    """The joint of each entry of s, and how many it has."""
+    return [(joint, joint.nq) for joint in joints for _ in range(joint.nq)]
+
+
+def _frozen(numbers: Sequence[float]) -> Array:
+    array = np.array(numbers, dtype=np.float64)
+    array.flags.writeable = False
+    return array
 
 
 class _Slices(dict[str, slice]):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum
 
+from numpy.typing import ArrayLike
+
+from linkwork.arrays import Array
 from linkwork.errors import ModelError, name_not_found
+from linkwork.model.inertia import Inertia
 from linkwork.model.parts import Frame, Joint, Link, check_name
+from linkwork.model.pose import IDENTITY, Pose
 from linkwork.model.structure import structure_findings
 
 
@@ -40,12 +45,12 @@ class Model:
 
     @cached_property
     def link_names(self) -> tuple[str, ...]:
-        """Names of the links; a link's index is its place here."""
+        """Names of the links; their order is that of the indices."""
         return tuple(link.name for link in self.links)
 
     @cached_property
     def joint_names(self) -> tuple[str, ...]:
-        """Names of all joints, fixed and dependent ones too; a joint's index is its place here."""
+        """Names of all joints, fixed and dependent ones too; in the order of the indices."""
         return tuple(joint.name for joint in self.joints)
 
     @cached_property
@@ -79,32 +84,164 @@ class Model:
         return self.frames[index] if index >= 0 else Frame(name=name, link=name)
 
     def link_index(self, name: str) -> int:
-        """Place of a link in `links`."""
-        return _look_up("link", name, self._link_places)
+        """Index of a link in `links`."""
+        return _look_up("link", name, self._link_indices)
 
     def joint_index(self, name: str) -> int:
-        """Place of a joint in `joints`."""
-        return _look_up("joint", name, self._joint_places)
+        """Index of a joint in `joints`."""
+        return _look_up("joint", name, self._joint_indices)
 
     def frame_index(self, name: str) -> int:
-        """Place of a frame in `frame_names`."""
-        return _look_up("frame", name, self._frame_places)
+        """Index of a frame in `frame_names`."""
+        return _look_up("frame", name, self._frame_indices)
 
     def neighbors(self, link: str) -> tuple[tuple[str, str], ...]:
         """(other link, joint) for each joint of a link, in the order of the joints."""
         self.link_index(link)
         return self._adjacency[link]
 
+    # Changed copies; the model itself stays what it is.
+
+    def reduced(
+        self, joints: Iterable[str], positions: Mapping[str, ArrayLike] | None = None
+    ) -> Model:
+        """A robot of which some joints move and the others are locked.
+
+        Locked joints become fixed ones; all links stay, with their names and inertias.
+
+        Args:
+            joints: the joints that keep moving, in the order their coordinates shall have. Joints
+                that mimic one of them go on doing so and need not be named.
+            positions: where to lock joints, by name: a number, or (nq,) coordinates. Others are
+                locked at their neutral position; a locked joint takes the joints that mimic it
+                along.
+
+        Raises:
+            NameNotFoundError: no moving joint has such a name.
+            ModelError: a joint is named twice, or is both kept and given a position, or has no
+                coordinate of its own.
+        """
+        from linkwork.model.reduce import reduced
+
+        return reduced(self, joints, positions)
+
+    def lumped(self) -> Model:
+        """One link for each group of links that fixed joints hold together.
+
+        Each group becomes its link nearest to the default base, with the inertias and shapes of
+        all; the others stay as frames of their old names.
+        """
+        from linkwork.model.reduce import lumped
+
+        return lumped(self)
+
+    def rerooted(self, base: str | None = None) -> Model:
+        """The same robot with all joints pointing away from a base, link origins on the joints.
+
+        This is the form that URDF can express. Names, motion and physics stay, and so does the
+        meaning of every coordinate; the frames of links whose origin was elsewhere move onto the
+        joint that holds the link.
+
+        Args:
+            base: the link to start from; `default_base` if not given.
+
+        Raises:
+            ModelError: a joint of several coordinates would have to be turned around.
+        """
+        from linkwork.model.reduce import rerooted
+
+        return rerooted(self, base)
+
+    def with_frame(self, name: str, link: str, link_H_frame: Pose | Array = IDENTITY) -> Model:
+        """A further frame on a link, or on another frame.
+
+        Args:
+            name: of the new frame.
+            link: what the frame is fixed to: a link, or a frame on one.
+            link_H_frame: pose of the new frame in it, as `Pose` or (4, 4) matrix.
+        """
+        from linkwork.model.edit import with_frame
+
+        return with_frame(self, name, link, link_H_frame)
+
+    def with_inertia(self, link: str, inertia: Inertia) -> Model:
+        """Another inertia for a link, in the link's own axes."""
+        from linkwork.model.edit import with_inertia
+
+        return with_inertia(self, link, inertia)
+
+    def with_payload(self, frame: str, payload: Inertia) -> Model:
+        """A load fixed to a link: adds its inertia to the link's.
+
+        Args:
+            frame: the link, or a frame on it, that carries the load.
+            payload: inertia of the load in the axes of `frame`.
+        """
+        from linkwork.model.edit import with_payload
+
+        return with_payload(self, frame, payload)
+
+    def attached(
+        self,
+        other: Model,
+        *,
+        to: str,
+        joint: str | None = None,
+        kind: str = "fixed",
+        pose: Pose | Array = IDENTITY,
+        link: str | None = None,
+        prefix: str = "",
+    ) -> Model:
+        """Another robot mounted on this one.
+
+        Args:
+            other: the robot to mount, such as a gripper on an arm.
+            to: link or frame of this robot that carries `other`.
+            joint: name of the new joint between the two; `<to>_to_<link>` if not given.
+            kind: of that joint; about z where it has an axis.
+            pose: of the joint in `to`.
+            link: link of `other` that sits on the joint; its default base if not given.
+            prefix: put before every name of `other`.
+
+        Raises:
+            ModelError: both robots use one name; a prefix helps.
+        """
+        from linkwork.model.edit import attached
+
+        return attached(
+            self, other, to=to, joint=joint, kind=kind, pose=pose, link=link, prefix=prefix
+        )
+
+    def renamed(
+        self,
+        *,
+        name: str | None = None,
+        links: Mapping[str, str] | None = None,
+        joints: Mapping[str, str] | None = None,
+        frames: Mapping[str, str] | None = None,
+        prefix: str = "",
+    ) -> Model:
+        """Other names for the robot or its parts.
+
+        Args:
+            name: of the robot.
+            links, joints, frames: new names by old ones; what is not listed keeps its name.
+            prefix: put before every name of a link, joint or frame.
+        """
+        from linkwork.model.edit import renamed
+
+        return renamed(self, name=name, links=links, joints=joints, frames=frames, prefix=prefix)
+
     @cached_property
-    def _link_places(self) -> Mapping[str, int]:
+    def _link_indices(self) -> Mapping[str, int]:
         return {name: index for index, name in enumerate(self.link_names)}
 
     @cached_property
-    def _joint_places(self) -> Mapping[str, int]:
+    def _joint_indices(self) -> Mapping[str, int]:
         return {name: index for index, name in enumerate(self.joint_names)}
 
     @cached_property
-    def _frame_places(self) -> Mapping[str, int]:
+    def _frame_indices(self) -> Mapping[str, int]:
         return {name: index for index, name in enumerate(self.frame_names)}
 
     @cached_property
@@ -116,8 +253,8 @@ class Model:
         return {name: tuple(others) for name, others in found.items()}
 
 
-def _look_up(what: str, name: str, places: Mapping[str, int]) -> int:
+def _look_up(what: str, name: str, indices: Mapping[str, int]) -> int:
     try:
-        return places[name]
+        return indices[name]
     except (KeyError, TypeError):  # TypeError: not hashable, so no name either
-        raise name_not_found(what, name, places) from None
+        raise name_not_found(what, name, indices) from None

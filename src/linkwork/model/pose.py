@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import TypeAlias
 
 import numpy as np
@@ -49,9 +50,14 @@ def floats(values: Iterable[float], what: str) -> tuple[float, ...]:
 def as_floats(values: ArrayLike, what: str) -> Array:
     """Take numbers as an array of floats, or say that they are none."""
     try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise model_error(f"{what}: expected numbers, got {values!r}") from None
+        given = np.asarray(values)
+        # texts, dates, complex numbers and masked elements could be converted, but mean nothing
+        is_real = given.dtype.kind in "fiub" or all(isinstance(x, Real) for x in given.flat)
+        if is_real and not np.any(getattr(values, "mask", False)):
+            return given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise model_error(f"{what}: expected numbers, got {values!r}")
 
 
 @dataclass(frozen=True, slots=True)

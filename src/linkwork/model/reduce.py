@@ -1,4 +1,4 @@
-"""Simpler copies of models: joints locked, links lumped together, another root.
+"""Simpler copies of models, behind methods of `Model`: joints locked, links lumped, another root.
 
 What should stay, stays: total mass, centre of mass, and the motion of what still moves.
 """
@@ -27,22 +27,7 @@ from linkwork.model.tree import tree_from
 def reduced(
     model: Model, joints: Iterable[str], positions: Mapping[str, ArrayLike] | None = None
 ) -> Model:
-    """Keep some joints moving and lock the others.
-
-    Locked joints become fixed ones; all links stay, with their names and inertias.
-
-    Args:
-        model: the robot.
-        joints: the joints that keep moving, in the order their coordinates shall have. Joints that
-            mimic one of them go on doing so and need not be named.
-        positions: where to lock joints, by name: a number, or (nq,) coordinates. Others are locked
-            at rest; a locked joint takes the joints that mimic it along.
-
-    Raises:
-        NameNotFoundError: no moving joint has such a name.
-        ModelError: a joint is named twice, or is both kept and given a position, or has no
-            coordinate of its own.
-    """
+    """`Model.reduced`."""
     if isinstance(joints, str):
         raise ArgumentError(f"joints: expected a list of names, got the text {joints!r}")
     names, at = list(joints), dict(positions or {})
@@ -62,11 +47,7 @@ def reduced(
 
 
 def lumped(model: Model) -> Model:
-    """Make one link of those that fixed joints hold together.
-
-    Each group becomes its link nearest to the default base, with the inertias and shapes of all;
-    the others stay as frames of their old names.
-    """
+    """`Model.lumped`."""
     tree = tree_from(model)
     pose_in_body = {
         name: as_pose(pose)
@@ -98,19 +79,7 @@ def lumped(model: Model) -> Model:
 
 
 def rerooted(model: Model, base: str | None = None) -> Model:
-    """The same robot with all joints pointing away from a base, and link origins on the joints.
-
-    This is the form that URDF can express. Names, motion and physics stay, and so does the meaning
-    of every coordinate; the frames of links whose origin was elsewhere move onto the joint that
-    holds the link.
-
-    Args:
-        model: the robot.
-        base: the link to start from; `model.default_base` if not given.
-
-    Raises:
-        ModelError: a joint with several velocity coordinates would have to be turned around.
-    """
+    """`Model.rerooted`."""
     base = model.default_base if base is None else base
     holders = _holders(model, base)
     # old_H_new of every link: where its frame has to go

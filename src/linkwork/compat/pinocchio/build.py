@@ -103,7 +103,7 @@ class _Building:
             root = self.pin.JointModelFreeFlyer()
             joint = self.model.addJoint(0, root, self.pin.SE3.Identity(), name, *_free_bounds())
             above = self.model.addJointFrame(joint, 0)
-        self._places[0] = (joint, np.eye(4))
+        self._places[0] = (joint, self.kd.layout.base_pose.matrix())
         self._add_link(self.kd.model.frame(self.tree.base).link, above)
 
     def _add_joint(self, joint: Joint, near: int) -> int:

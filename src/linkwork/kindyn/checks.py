@@ -1,0 +1,151 @@
+"""What is refused in the input of a kernel, and what its results tell of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from linkwork.algorithms import average_velocity, dynamics
+from linkwork.arrays import Array
+from linkwork.errors import LinkworkError, SingularJointError, ValueRangeError
+from linkwork.expr.program import Port
+from linkwork.kernel.arguments import Unit
+from linkwork.kernel.kernel import Kernel
+from linkwork.kindyn.inputs import Input
+from linkwork.kindyn.quantities import Setting
+from linkwork.kindyn.requests import Spec
+from linkwork.model.layout import Layout
+
+OVERFLOWING = 1e150  # entries of an inertia whose products are not finite any more
+
+ResultCheck: TypeAlias = Callable[[Kernel, Sequence[Array], Sequence[Array]], None]
+_Blame: TypeAlias = Callable[[Setting, Layout, Array], "LinkworkError | None"]
+
+
+def finite_check(
+    layout: Layout, inputs: Sequence[Input]
+) -> Callable[[Sequence[Port], Sequence[Array]], None]:
+    """Refuses numbers that are not finite, and says which joint they are of."""
+
+    def check(ports: Sequence[Port], rows: Sequence[Array]) -> None:
+        del ports
+        for one, array in zip(inputs, rows, strict=True):
+            bad = np.argwhere(~np.isfinite(array))
+            if len(bad):
+                row, index = bad[0].tolist()
+                where = f" (row {row})" if len(array) > 1 else ""
+                who, value = one.owner(layout, index), array[row, index]
+                raise ValueRangeError(f"{one.name}: {who} is {value}{where}")
+
+    return check
+
+
+def result_check(
+    specs: Sequence[Spec],
+    setting: Callable[[], Setting],
+    layout: Layout,
+    unit_norms: Sequence[Unit],
+) -> ResultCheck | None:
+    """Refuses infinite numbers that finite input gave, and says what is to blame.
+
+    None for quantities that have a finite value wherever their inputs are reasonable.
+    """
+    names = [spec.name for spec in specs]
+    blame = next((_CHECKS[name] for name in names if name in _CHECKS), None)
+    if blame is None and "normalize" in names:
+        return lambda kernel, inputs, outputs: _check_directions(inputs[0], outputs, unit_norms)
+    if blame is None:
+        return None
+
+    def check(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        bad = _unexplained(inputs, outputs)
+        if not bad.any():
+            return
+        row = int(np.flatnonzero(bad)[0])
+        given = [array[row if len(array) > 1 else 0] for array in inputs]
+        error = _reason(kernel, given, lambda q: blame(setting(), layout, q))
+        where = f" (in row {row} of {len(bad)})" if len(bad) > 1 else ""
+        error = type(error)(f"{error}{where}")
+        if isinstance(error, SingularJointError):
+            error.mask = bad if len(bad) > 1 else None
+        raise error
+
+    return check
+
+
+def _unexplained(inputs: Sequence[Array], outputs: Sequence[Array]) -> Array:
+    """(rows,) which rows of the results are not finite although the input is."""
+    bad = ~np.all([np.isfinite(array).all(axis=1) for array in outputs], axis=0)
+    for array in inputs if bad.any() else ():
+        bad = bad & np.isfinite(array).all(axis=1)
+    return bad
+
+
+def _reason(
+    kernel: Kernel, given: Sequence[Array], blame: Callable[[Array], LinkworkError | None]
+) -> LinkworkError:
+    """Why a row gave infinite numbers: its configuration, or the size of its numbers."""
+    q, others = given[0], given[1:]
+    large = ValueRangeError(f"{kernel.signature.name}: numbers too large, the result overflows")
+    if any(array.any() for array in others):
+        try:
+            kernel(q, *(np.zeros_like(array) for array in others))
+        except LinkworkError as error:  # at rest, too: the configuration is to blame
+            return error
+        return large
+    return blame(q) or large
+
+
+def _singular_joint(at: Setting, layout: Layout, q: Array) -> LinkworkError | None:
+    with np.errstate(all="ignore"):
+        rows = dynamics.mass_matrix(
+            at.skeleton, tuple(q.astype(float)), velocity=at.representation, drives=at.drives
+        )
+        M = np.array(rows, dtype=np.float64)
+    if not np.abs(M).max() < OVERFLOWING:
+        return None
+    text = "nothing resists its motion here, so it has no acceleration"
+    return SingularJointError(f"{_freest(M, layout)}: {text}")
+
+
+def _singular_body(at: Setting, layout: Layout, q: Array) -> LinkworkError | None:
+    del layout
+    with np.errstate(all="ignore"):
+        rows: Any = average_velocity.locked_inertia(
+            at.skeleton, tuple(q.astype(float)), velocity=at.representation
+        )
+        if not np.abs(np.array(rows, dtype=np.float64)).max() < OVERFLOWING:
+            return None
+    text = "its masses lie on a line, so its average velocity is not defined"
+    return SingularJointError(f"the robot as one body: {text}")
+
+
+_CHECKS: dict[str, _Blame] = {
+    "forward_dynamics": _singular_joint,
+    "average_velocity": _singular_body,
+    "average_velocity_jacobian": _singular_body,
+    "centroidal_average_velocity": _singular_body,
+    "centroidal_average_velocity_jacobian": _singular_body,
+}
+
+
+def _freest(M: Array, layout: Layout) -> str:
+    """The coordinate that moves most in the motion which the mass matrix resists least."""
+    _, motions = np.linalg.eigh(M)
+    index = int(np.argmax(np.abs(motions[:, 0])))
+    names = [name for name, where in layout.nu.items() if where.start <= index < where.stop]
+    return f"joint {names[0]!r}" if names else "the base"
+
+
+def _check_directions(q: Array, outputs: Sequence[Array], unit_norms: Sequence[Unit]) -> None:
+    """Refuse numbers that cannot be scaled to norm 1."""
+    bad = _unexplained([q], outputs)
+    if not bad.any():
+        return
+    row = int(np.flatnonzero(bad)[0])
+    where = f" (in row {row} of {len(bad)})" if len(bad) > 1 else ""
+    for unit in unit_norms:
+        if not q[row, unit.offset : unit.offset + unit.count].any():
+            raise ValueRangeError(f"q: {unit.owner} is zero, so it has no direction{where}")

@@ -1,0 +1,101 @@
+"""The inputs of quantities: their names, sizes, and what their entries mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from linkwork.errors import clipped
+from linkwork.model.layout import BASE_NQ, BASE_NV, Layout
+
+
+@dataclass(frozen=True)
+class Input:
+    """An argument of a quantity."""
+
+    name: str
+    shape: Callable[[Layout], tuple[int, ...]]  # of one row
+    slices: Callable[[Layout], Mapping[str, slice]]  # by the joints whose entries they are
+    meaning: Callable[[Layout], str]  # of the entries, for messages
+    has_unit_norms: bool = False  # whether quaternions and (cos, sin) in it must have norm 1
+
+    def owner(self, layout: Layout, index: int) -> str:
+        """Whose an entry is: a joint's, the base's, or nobody's."""
+        slices = self.slices(layout)
+        for name, at in slices.items():
+            if at.start <= index < at.stop:
+                return f"joint {name!r}"
+        return "the base" if layout.floating and slices else f"entry {index}"
+
+
+@dataclass(frozen=True)
+class Wrench(Input):
+    """The wrench on a frame, as an input."""
+
+    frame: str = ""
+
+
+def wrench_on(frame: str) -> Wrench:
+    """The input for a wrench on a frame."""
+    return Wrench(
+        f"wrench_{frame}",
+        lambda layout: (6,),
+        _nobody,
+        lambda layout: f"the wrench on frame {clipped(frame)!r} is force (3), moment (3)",
+        frame=frame,
+    )
+
+
+def merged(inputs: Iterable[Input]) -> list[Input]:
+    """The union of what several quantities need, each input once and in a fixed order."""
+    found: dict[str, Input] = {}
+    for one in inputs:
+        known = found.get(one.name, one)
+        found[one.name] = one if one.has_unit_norms else known
+    return sorted(found.values(), key=lambda one: _ORDER.index(one.name))
+
+
+def _nobody(layout: Layout) -> Mapping[str, slice]:
+    del layout
+    return {}
+
+
+def _parts(layout: Layout, name: str, base: str, of_joints: str, size: int, n_base: int) -> str:
+    count = size - n_base if layout.floating else size
+    joints = f"{of_joints} ({count}) of {len(layout.joint_names)} joints"
+    if not layout.floating:
+        return f"{name} is {joints}; with floating=True {base} come first"
+    return f"{name} is {base}, {joints}; with floating=False {of_joints} alone"
+
+
+def _like_q(name: str) -> Input:
+    base = "base position (3), base quaternion wxyz (4)"
+    return Input(
+        name,
+        lambda layout: (layout.nq,),
+        lambda layout: layout.q,
+        lambda layout: _parts(layout, name, base, "positions s", layout.nq, BASE_NQ),
+        has_unit_norms=True,
+    )
+
+
+def _like_nu(name: str, of_base: str, of_joints: str) -> Input:
+    return Input(
+        name,
+        lambda layout: (layout.nv,),
+        lambda layout: layout.nu,
+        lambda layout: _parts(layout, name, f"{of_base} (6)", of_joints, layout.nv, BASE_NV),
+    )
+
+
+Q, Q_START, Q_END = map(_like_q, ("q", "q_start", "q_end"))
+UNNORMALIZED_Q = replace(Q, has_unit_norms=False)
+NU = _like_nu("nu", "base velocity", "velocities s_dot")
+NU_DOT = _like_nu("nu_dot", "base acceleration", "accelerations s_ddot")
+TAU = _like_nu("tau", "wrench on the base", "joint torques and forces")
+DT = Input("dt", lambda layout: (), _nobody, lambda layout: "dt is one time [s] for each row")
+GRAVITY = Input(
+    "gravity", lambda layout: (3,), _nobody, lambda layout: "gravity is a vector in the world"
+)
+
+_ORDER = [one.name for one in (Q, Q_START, Q_END, NU, DT, NU_DOT, TAU, GRAVITY)]

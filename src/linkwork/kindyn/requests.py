@@ -1,0 +1,133 @@
+"""What can be asked for: the name of a quantity, or a name and frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from linkwork.errors import ArgumentError, name_not_found
+from linkwork.kindyn.quantities import QUANTITIES, Quantity
+from linkwork.model.layout import Layout
+
+QuantityOfRobot: TypeAlias = Literal[
+    "mass_matrix",
+    "mass_matrix_dot",
+    "coriolis_matrix",
+    "inverse_dynamics",
+    "bias_force",
+    "coriolis_force",
+    "gravity_force",
+    "external_force",
+    "forward_dynamics",
+    "joint_wrenches",
+    "regressor",
+    "com",
+    "com_velocity",
+    "com_acceleration",
+    "com_bias_acceleration",
+    "com_jacobian",
+    "momentum",
+    "momentum_jacobian",
+    "centroidal_momentum",
+    "centroidal_momentum_matrix",
+    "centroidal_momentum_bias",
+    "average_velocity",
+    "average_velocity_jacobian",
+    "centroidal_average_velocity",
+    "centroidal_average_velocity_jacobian",
+    "locked_inertia",
+    "centroidal_locked_inertia",
+    "kinetic_energy",
+    "potential_energy",
+    "integrate",
+    "difference",
+    "normalize",
+]
+QuantityOfFrame: TypeAlias = Literal[
+    "transform",
+    "velocity",
+    "acceleration",
+    "bias_acceleration",
+    "jacobian",
+    "jacobian_dot",
+]
+QuantityOfFrames: TypeAlias = Literal[
+    "transforms", "relative_transform", "relative_jacobian", "relative_jacobian_at"
+]
+Request: TypeAlias = (
+    QuantityOfRobot
+    | tuple[QuantityOfRobot]
+    | tuple[QuantityOfFrame, str]
+    | tuple[Literal["transforms"], Sequence[str]]
+    | tuple[Literal["relative_transform", "relative_jacobian"], str, str]
+    | tuple[Literal["relative_jacobian_at"], str, str, str, str]
+)
+"""A quantity as `KinDyn.function` takes it: "mass_matrix", or ("jacobian", frame)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A quantity, and the frames it is of."""
+
+    name: str
+    frames: tuple[str, ...] = ()
+
+    @property
+    def quantity(self) -> Quantity:
+        """What is to be computed."""
+        return QUANTITIES[self.name]
+
+    def shape(self, layout: Layout) -> tuple[int, ...]:
+        """Shape of one row of the result."""
+        own = self.quantity.shape(layout)
+        return (len(self.frames), *own) if self.quantity.of_many else own
+
+    @property
+    def request(self) -> tuple[Any, ...]:
+        """What `KinDyn.function` takes for it."""
+        return (self.name, self.frames) if self.quantity.of_many else (self.name, *self.frames)
+
+    @property
+    def label(self) -> str:
+        """A name for its result, which a keyword can be if the names of the frames can."""
+        return "_".join((self.name, *self.frames)) if not self.quantity.of_many else self.name
+
+    def __str__(self) -> str:
+        """Such as `jacobian(l_sole)`."""
+        listed = ", ".join(self.frames)
+        if self.quantity.of_many and len(self.frames) > 3:
+            listed = f"{len(self.frames)} frames"
+        return f"{self.name}({listed})" if self.frames else self.name
+
+
+def spec_of(request: object, frame_names: Sequence[str]) -> Spec:
+    """Take `"mass_matrix"` or `("jacobian", "l_sole")` as a spec, or say what is wrong with it."""
+    parts: list[Any] = list(request) if isinstance(request, (tuple, list)) else [request]
+    name = parts[0] if parts else None
+    if not isinstance(name, str) or name not in QUANTITIES:
+        raise name_not_found("quantity", name, QUANTITIES)
+    quantity = QUANTITIES[name]
+    if len(parts) != 1 + len(quantity.frames):
+        wanted = f"({', '.join([repr(name), *quantity.frames])})" if quantity.frames else repr(name)
+        raise ArgumentError(f"expected {wanted}, got {request!r}")
+    if quantity.of_many and not isinstance(parts[1], (list, tuple)):
+        raise ArgumentError(f"frames: expected a list of names, got {parts[1]!r}")
+    frames: list[Any] = list(parts[1]) if quantity.of_many else parts[1:]
+    for wanted in frames:
+        if not isinstance(wanted, str) or wanted not in frame_names:
+            raise name_not_found("frame", wanted, frame_names)
+    return Spec(name, tuple(frames))
+
+
+def wrench_frames(given: object, frame_names: Sequence[str]) -> tuple[str, ...]:
+    """The frames on which wrenches act, in the order given, each once."""
+    if not isinstance(given, (tuple, list)):  # a set has no order, a text is a list of letters
+        raise ArgumentError(f"wrenches: expected a list of frames, got {given!r}")
+    names: list[Any] = list(given)  # pyright: ignore[reportUnknownArgumentType]
+    for position, name in enumerate(names):
+        if not isinstance(name, str) or name not in frame_names:
+            raise name_not_found("frame", name, frame_names)
+        if name in names[:position]:
+            raise ArgumentError(f"wrenches: frame {name!r} is named twice")
+    return tuple(names)

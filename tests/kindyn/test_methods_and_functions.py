@@ -1,0 +1,261 @@
+"""Methods and functions of a `KinDyn`: one set of arguments, one kernel for each request."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from functools import partial
+from typing import get_args
+
+import numpy as np
+import pytest
+from tests.support.models import assert_close, random_model
+
+import linkwork as lw
+from linkwork.kindyn import requests
+from linkwork.kindyn.kernels import QuantityKernel
+from linkwork.kindyn.quantities import QUANTITIES
+
+ARM = lw.robots.load("arm")
+WRENCH = np.array([1.0, -2.0, 3.0, 0.5, 0.2, -0.1])
+GRAVITY = np.array([1.0, 2.0, -8.0])
+
+
+@pytest.fixture(scope="module")
+def kd():
+    return lw.KinDyn(ARM)
+
+
+def state(kd, seed=0):
+    rng = np.random.default_rng(seed)
+    return kd.random(seed=seed), *rng.normal(size=(2, kd.nv))
+
+
+# Declarations.
+
+
+def test_every_quantity_has_a_method_and_every_method_declares_the_inputs_of_its_quantity(kd):
+    for name, quantity in QUANTITIES.items():
+        if name == "relative_jacobian_at":  # relative_jacobian(..., origin=, axes=)
+            continue
+        parameters = inspect.signature(getattr(lw.KinDyn, name)).parameters
+        wanted = [*quantity.frames, *(one.name for one in quantity.inputs)]
+        assert set(wanted) <= set(parameters), name
+        assert {"out", "threads"} <= set(parameters), name
+        assert ("gravity" in parameters) == ("gravity" in quantity.forces), name
+        assert ("wrenches" in parameters) == ("wrenches" in quantity.forces), name
+        assert inspect.getdoc(getattr(kd, name)), name
+        bound = inspect.signature(getattr(kd, name)).parameters
+        assert [*bound] == [*parameters][1:], name
+
+
+def test_a_declaration_that_differs_from_its_quantity_is_refused():
+    from linkwork.kindyn.methods import quantity
+
+    def com(self, nu):
+        del self, nu
+
+    with pytest.raises(AssertionError, match="com takes"):
+        quantity(com)
+
+
+def test_the_types_know_every_quantity_and_no_other():
+    kinds = (requests.QuantityOfRobot, requests.QuantityOfFrame, requests.QuantityOfFrames)
+    known = [name for kind in kinds for name in get_args(kind)]
+    assert sorted(known) == sorted(QUANTITIES)
+    for name in get_args(requests.QuantityOfFrame):
+        assert QUANTITIES[name].frames == ("frame",)
+    for name in get_args(requests.QuantityOfRobot):
+        assert not QUANTITIES[name].frames
+
+
+def test_a_method_called_on_the_class_is_the_method(kd):
+    q, nu, _ = state(kd)
+    np.testing.assert_array_equal(lw.KinDyn.mass_matrix(kd, q), kd.mass_matrix(q))
+    np.testing.assert_array_equal(lw.KinDyn.velocity(kd, "tool", q, nu), kd.velocity("tool", q, nu))
+
+
+def test_a_subclass_may_override_and_call_the_method_of_its_parent():
+    class Scaled(lw.KinDyn):
+        def mass_matrix(self, q):
+            return 2 * super().mass_matrix(q)
+
+        def jacobian(self, frame, q):
+            return 3 * super().jacobian(frame, q)
+
+    own, plain = Scaled(ARM), lw.KinDyn(ARM)
+    q = plain.random(seed=1)
+    for _ in range(3):
+        np.testing.assert_array_equal(own.mass_matrix(q), 2 * plain.mass_matrix(q))
+        np.testing.assert_array_equal(own.jacobian("tool", q), 3 * plain.jacobian("tool", q))
+
+
+# Kernels.
+
+
+def test_methods_and_functions_share_one_kernel_for_each_request(kd):
+    assert kd.mass_matrix is kd.function("mass_matrix")
+    assert kd.function(("mass_matrix",)) is kd.function("mass_matrix")
+    q, nu, tau = state(kd)
+    kd.jacobian("tool", q)
+    kd.forward_dynamics(q, nu, tau, gravity=GRAVITY, wrenches={"tool": WRENCH})
+    before = len(kd._kernels)
+    kd.function(("jacobian", "tool"))
+    kd.function("forward_dynamics", wrenches=["tool"], gravity=True)
+    assert len(kd._kernels) == before
+    assert all(isinstance(key, tuple) for key in kd._kernels)
+
+
+@pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics", "joint_wrenches"])
+def test_a_function_takes_gravity_and_wrenches_as_the_method_does(kd, name):
+    arguments = state(kd)
+    function = kd.function(name)
+    options = {"gravity": GRAVITY, "wrenches": {"tool": WRENCH}}
+    ports = [one.name for one in QUANTITIES[name].inputs]
+    expected = kd.function(name, wrenches=["tool"], gravity=True)(*arguments, GRAVITY, WRENCH)
+    by_name = dict(zip(ports, arguments, strict=True))
+    for found in (
+        getattr(kd, name)(*arguments, **options),
+        function(*arguments, **options),
+        function(**by_name, **options),
+        kd.function(name, wrenches=["tool"], gravity=True)(
+            **by_name, gravity=GRAVITY, wrench_tool=WRENCH
+        ),
+    ):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(
+        function(*arguments, gravity=None, wrenches=None), function(*arguments)
+    )
+
+
+def test_what_does_not_depend_on_gravity_does_not_take_it(kd):
+    with pytest.raises(lw.ArgumentError) as caught:
+        kd.mass_matrix(kd.neutral(), gravity=GRAVITY)
+    assert str(caught.value) == "mass_matrix: argument 'gravity' is unknown; known: q"
+    with pytest.raises(lw.ArgumentError, match="'wrenches' is unknown"):
+        kd.bias_force(kd.neutral(), np.zeros(kd.nv), wrenches={"tool": WRENCH})
+
+
+def test_frames_of_wrenches_are_a_list_in_which_each_stands_once(kd):
+    for wrenches, said in (
+        (["tool", "tool"], "wrenches: frame 'tool' is named twice"),
+        ({"tool"}, "wrenches: expected a list of frames, got {'tool'}"),
+        ("tool", "wrenches: expected a list of frames, got 'tool'"),
+    ):
+        with pytest.raises(lw.ArgumentError) as caught:
+            kd.function("inverse_dynamics", wrenches=wrenches)
+        assert str(caught.value) == said
+    with pytest.raises(lw.NameNotFoundError, match="no frame named 'tol'; did you mean 'tool'"):
+        kd.function("inverse_dynamics", wrenches=["tol"])
+
+
+def test_a_fused_function_names_its_inputs_its_frames_and_its_results(kd):
+    function = kd.function(
+        "mass_matrix", ("jacobian", "tool"), "inverse_dynamics", wrenches=["tool"], gravity=True
+    )
+    assert repr(function) == (
+        "<Kernel mass_matrix + jacobian(tool) + inverse_dynamics: q (15,), nu (14,), nu_dot (14,), "
+        "gravity (3,), wrench_tool (6,) -> mass_matrix (14, 14), jacobian_tool (6, 14), "
+        "inverse_dynamics (14,)>"
+    )
+    q, nu, nu_dot = state(kd)
+    by_name = {"q": q, "nu": nu, "nu_dot": nu_dot, "gravity": GRAVITY, "wrench_tool": WRENCH}
+    results = function(**by_name)
+    named = function.named(**by_name)
+    assert list(named) == ["mass_matrix", "jacobian_tool", "inverse_dynamics"]
+    for one, other in zip(named.values(), results, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert list(kd.function("com").named(q)) == ["com"]
+
+
+def test_a_function_of_many_frames_names_few_of_them(kd):
+    few = kd.function(("transforms", ["tool", "hand"]))
+    many = kd.function(("transforms", kd.model.frame_names))
+    assert repr(few).startswith("<Kernel transforms(tool, hand): ")
+    assert repr(many).startswith("<Kernel transforms(12 frames): ")
+
+
+def test_fused_with_normalize_a_configuration_is_checked_once(kd):
+    function = kd.function("normalize", "mass_matrix")
+    assert [port.name for port in function.signature.inputs] == ["q"]
+    q = kd.random(seed=3)
+    nearly, M = function(q * np.r_[np.ones(3), np.full(4, 1 + 1e-7), np.ones(8)])
+    assert_close(nearly, q, rtol=1e-6)
+    assert_close(M, kd.mass_matrix(q), rtol=1e-6)
+    with pytest.raises(lw.ValueRangeError, match="the base quaternion has norm 2"):
+        function(2 * q)
+
+
+@pytest.mark.parametrize("threads", [None, 1, 2])
+def test_every_method_takes_a_number_of_threads(kd, threads):
+    q = kd.random(3000, seed=1)
+    nu = np.ones(kd.nv)
+    options = {"threads": threads}
+    for method, arguments in (
+        (kd.mass_matrix, (q,)),
+        (kd.bias_force, (q, nu)),
+        (partial(kd.jacobian, "tool"), (q,)),
+        (partial(kd.relative_transform, "hand", "tool"), (q,)),
+        (partial(kd.relative_jacobian, "hand", "tool"), (q,)),
+        (kd.transforms, (q,)),
+        (kd.integrate, (q, nu, 0.1)),
+    ):
+        found, out = method(*arguments, **options), None
+        out = np.empty_like(found)
+        assert method(*arguments, out=out, **options) is out
+        np.testing.assert_array_equal(out, found)
+        assert_close(found[:9], method(*(a[:9] if a is q else a for a in arguments)), rtol=1e-12)
+
+
+# Pickles.
+
+
+def test_kernels_and_methods_are_pickled_as_the_robot_and_the_request(kd):
+    q, nu, tau = state(kd)
+    fused = kd.function("mass_matrix", ("jacobian", "tool"), wrenches=["tool"])
+    for thing, arguments in (
+        (kd.function("com"), (q,)),
+        (
+            kd.function("forward_dynamics", wrenches=["tool"], gravity=True),
+            (q, nu, tau, GRAVITY, WRENCH),
+        ),
+        (kd.mass_matrix, (q,)),
+        (partial(kd.jacobian, "tool"), (q,)),
+        (kd.neutral, ()),
+    ):
+        again = pickle.loads(pickle.dumps(thing))
+        assert_close(again(*arguments), thing(*arguments), rtol=1e-12)
+    again = pickle.loads(pickle.dumps(fused))
+    assert isinstance(again, QuantityKernel)
+    assert repr(again) == repr(fused)
+    assert again.robot == kd
+
+
+# Warming up.
+
+
+def test_warmup_compiles_what_is_named_what_was_asked_for_or_a_first_set():
+    kd = lw.KinDyn(lw.robots.load("pendulum"))
+    kd.warmup()
+    names = {key[0] for key in kd._kernels}
+    assert names == {"mass_matrix", "bias_force", "inverse_dynamics", "forward_dynamics"}
+    assert all(kernel._wide for kernel in kd._kernels.values())
+    kd.function("com")
+    kd.warmup(("jacobian", kd.model.link_names[-1]))
+    assert not kd.function("com")._wide
+    kd.warmup()
+    assert all(kernel._wide for kernel in kd._kernels.values())
+
+
+def test_every_kind_of_robot_has_the_same_by_method_and_by_function():
+    kd = lw.KinDyn(random_model(np.random.default_rng(5), 6), representation="body")
+    q, nu, nu_dot = state(kd)
+    rows = {"q": q, "nu": nu, "nu_dot": nu_dot, "tau": nu_dot, "dt": np.array(0.3)}
+    rows |= {"q_start": q, "q_end": kd.random(seed=9)}
+    frames = ("frame0", "link1")
+    for name in ("integrate", "difference", "relative_transform", "acceleration"):
+        quantity = QUANTITIES[name]
+        given = [rows[one.name] for one in quantity.inputs]
+        own = frames[: len(quantity.frames)]
+        found = kd.function((name, *own))(*given)
+        np.testing.assert_array_equal(getattr(kd, name)(*own, *given), found)

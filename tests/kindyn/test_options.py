@@ -1,0 +1,266 @@
+"""Options of a `KinDyn`, what they are kept as, and what is known of a robot without computing."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from tests.support.models import assert_close, random_model
+
+import linkwork as lw
+from linkwork.kindyn.quantities import QUANTITIES
+from linkwork.mechanics.base import REPRESENTATIONS
+
+ARM = lw.robots.load("arm")
+PLACED = lw.Pose(xyz=(0.3, -0.2, 0.5), rpy=(0.4, -0.7, 1.1))
+
+
+# Names of options.
+
+
+@pytest.mark.parametrize("name", REPRESENTATIONS)
+def test_velocity_is_an_older_name_of_representation(name):
+    kd = lw.KinDyn(ARM, representation=name)
+    assert kd == lw.KinDyn(ARM, velocity=name)
+    assert (
+        kd == lw.KinDyn(ARM).replace(velocity=name) == lw.KinDyn(ARM).replace(representation=name)
+    )
+    assert kd.representation == kd.options["representation"] == name
+    assert kd.replace(floating=False).representation == name
+
+
+def test_both_names_at_once_are_refused():
+    text = "give representation or velocity, its older name, not both"
+    for make in (lambda **o: lw.KinDyn(ARM, **o), lw.KinDyn(ARM).replace):
+        with pytest.raises(lw.ArgumentError) as caught:
+            make(representation="body", velocity="body")
+        assert str(caught.value) == text
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (
+            lambda: lw.KinDyn(ARM, representation="bodi"),
+            "unknown velocity representation 'bodi'; did you mean 'body'?",
+        ),
+        (lambda: lw.KinDyn(ARM, floatin=False), "KinDyn has no option 'floatin'; did you mean"),
+        (lambda: lw.KinDyn(ARM).replace(dtyp=float), "KinDyn has no option 'dtyp'; did you mean"),
+        (
+            lambda: lw.KinDyn("robot.urdf"),
+            "model: expected a Model, got 'robot.urdf'; lw.load reads a file",
+        ),
+        (lambda: lw.KinDyn(ARM, None, False), "KinDyn.__init__() takes from 2 to 3 positional"),
+        (lambda: lw.KinDyn(ARM).random(1, 2), "KinDyn.random() takes from 1 to 2 positional"),
+        (lambda: lw.KinDyn(ARM).transforms(1, fram=2), "KinDyn.transforms() got an unexpected"),
+        (
+            lambda: lw.KinDyn(ARM, base_pose=PLACED),
+            "base_pose: a floating base has its pose in q; it is for floating=False",
+        ),
+    ],
+)
+def test_what_is_wrong_with_an_option_is_said_in_public_names(make, said):
+    with pytest.raises(TypeError) as caught:
+        make()
+    assert str(caught.value).startswith(said)
+
+
+def test_a_configuration_of_the_wrong_size_is_told_what_its_entries_are():
+    floating, fixed = lw.KinDyn(ARM), lw.KinDyn(ARM, floating=False)
+    with pytest.raises(lw.ShapeError) as caught:
+        floating.mass_matrix(np.zeros(8))
+    assert str(caught.value) == (
+        "q: expected (..., 15), got (8,); q is base position (3), base quaternion wxyz (4), "
+        "positions s (8) of 8 joints; with floating=False positions s alone"
+    )
+    with pytest.raises(lw.ShapeError) as caught:
+        fixed.bias_force(np.zeros(8), np.zeros(14))
+    assert str(caught.value) == (
+        "nu: expected (..., 8), got (14,); nu is velocities s_dot (8) of 8 joints; "
+        "with floating=True base velocity (6) come first"
+    )
+
+
+# Values.
+
+
+def test_equal_robots_and_options_are_equal_and_hash_alike():
+    kd = lw.KinDyn(ARM, gravity=(0, 0, -9.8))
+    twin = lw.KinDyn(lw.robots.load("arm"), gravity=[0.0, 0.0, -9.8])
+    assert kd == twin
+    assert hash(kd) == hash(twin)
+    assert {kd: "found"}[twin] == "found"
+    assert kd == pickle.loads(pickle.dumps(kd)) == kd.replace()
+    others = [
+        kd.replace(**change)
+        for change in (
+            {"base": "tool"},
+            {"floating": False},
+            {"representation": "body"},
+            {"gravity": (0, 0, -9.7)},
+            {"dtype": np.float32},
+            {"check": True},
+            {"joint_dynamics": True},
+            {"floating": False, "base_pose": PLACED},
+            {"model": ARM.renamed(name="other")},
+        )
+    ]
+    for k, other in enumerate(others):
+        assert other != kd
+        assert all(other != another for another in others[:k])
+    assert kd != "kd"
+
+    class Own(lw.KinDyn):
+        pass
+
+    assert Own(ARM) != lw.KinDyn(ARM)
+
+
+def test_limits_are_arrays_in_the_order_of_s():
+    kd = lw.KinDyn(ARM)
+    limits = kd.limits
+    joints = [ARM.joint(name) for name in kd.joint_names]
+    assert limits.lower.tolist() == [joint.limits.lower for joint in joints]
+    assert limits.upper.tolist() == [joint.limits.upper for joint in joints]
+    assert limits.velocity.tolist() == [joint.limits.velocity for joint in joints]
+    assert limits.effort.tolist() == [joint.limits.effort for joint in joints]
+    assert limits is kd.limits
+    for array in (limits.lower, limits.upper, limits.velocity, limits.effort):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0.0
+
+
+def test_limits_have_an_entry_for_each_coordinate_of_every_kind_of_joint():
+    kd = lw.KinDyn(random_model(np.random.default_rng(3), 12))
+    n_q, n_v = kd.nq - 7, kd.nv - 6
+    assert kd.limits.lower.shape == kd.limits.upper.shape == (n_q,)
+    assert kd.limits.velocity.shape == kd.limits.effort.shape == (n_v,)
+    for name in kd.joint_names:
+        joint, at = kd.model.joint(name), kd.layout.q[name]
+        lower = kd.limits.lower[at.start - 7 : at.stop - 7]
+        assert np.all(lower == (joint.limits.lower if joint.nq == 1 else -np.inf))
+
+
+def test_a_configuration_is_made_from_names():
+    kd = lw.KinDyn(ARM)
+    expected = kd.neutral()
+    assert kd.q().tolist() == expected.tolist()
+    expected[kd.layout.q["elbow_pitch"]] = 0.3
+    assert kd.q(elbow_pitch=0.3).tolist() == expected.tolist()
+    assert kd.q({"elbow_pitch": [0.3]}).tolist() == expected.tolist()
+    for pose in (PLACED, PLACED.matrix()):
+        q = kd.q({"elbow_pitch": 0.3}, base_pose=pose, wrist_pitch=-1)
+        assert_close(kd.transform("base", q), PLACED.matrix(), rtol=1e-14)
+        assert q[kd.layout.q["wrist_pitch"]] == -1
+    fixed = lw.KinDyn(ARM, floating=False, dtype=np.float32)
+    assert fixed.q(elbow_pitch=0.3).dtype == np.float32
+    assert fixed.q(elbow_pitch=0.3).shape == (8,)
+
+
+def test_a_joint_of_several_coordinates_takes_them_all():
+    kd = lw.KinDyn(random_model(np.random.default_rng(3), 12))
+    ball = next(name for name in kd.joint_names if kd.model.joint(name).kind == "spherical")
+    assert kd.q({ball: [0, 1, 0, 0]})[kd.layout.q[ball]].tolist() == [0, 1, 0, 0]
+    with pytest.raises(lw.ShapeError) as caught:
+        kd.q({ball: 1.0})
+    assert str(caught.value) == f"joint {ball!r}: expected 4 numbers, got shape ()"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named", "said"),
+    [
+        ((), {"elbo_pitch": 1}, "no joint named 'elbo_pitch'; did you mean 'elbow_pitch'?"),
+        ((), {"right_finger_slide": 1}, "has no coordinate of its own: it mimics"),
+        ((), {"elbow_pitch": "1"}, "joint 'elbow_pitch': expected numbers, got '1'"),
+        ((), {"elbow_pitch": [1, 2]}, "joint 'elbow_pitch': expected a number, got shape (2,)"),
+        (({"elbow_pitch": 1},), {"elbow_pitch": 1}, "joint 'elbow_pitch' is given twice"),
+        ((), {"base_pose": np.eye(3)}, "base_pose: expected a Pose or a (4, 4) matrix"),
+    ],
+)
+def test_a_configuration_from_wrong_names_or_numbers_is_refused(arguments, named, said):
+    with pytest.raises(lw.LinkworkError) as caught:
+        lw.KinDyn(ARM).q(*arguments, **named)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "gravity",
+    [
+        ("0", "0", "-9.8"),
+        np.array([0, 0, -9.8 + 0j]),
+        np.array([0, 0, 1], "datetime64[s]"),
+        [0, 0, None],
+        np.ma.masked_array([0, 0, -9.8], mask=[0, 0, 1]),
+    ],
+)
+def test_gravity_that_is_no_vector_of_numbers_is_refused(gravity):
+    with pytest.raises(lw.LinkworkError, match="gravity: expected numbers, got"):
+        lw.KinDyn(ARM, gravity=gravity)
+    kd = lw.KinDyn(ARM)
+    with pytest.raises(lw.LinkworkError, match="gravity: "):
+        kd.gravity_force(kd.neutral(), gravity=gravity)
+
+
+def test_a_fixed_base_has_no_pose_in_q():
+    with pytest.raises(lw.ArgumentError) as caught:
+        lw.KinDyn(ARM, floating=False).q(base_pose=PLACED)
+    assert str(caught.value) == "base_pose: q of a fixed base has none; KinDyn takes it instead"
+
+
+# A fixed base anywhere.
+
+
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+@pytest.mark.parametrize("base", [None, "frame0"])
+def test_a_fixed_base_is_a_floating_one_that_does_not_move(representation, base):
+    """Every quantity, with wrenches and gravity: the joints' part of what the floating robot has."""
+    model = random_model(np.random.default_rng(4), 8)
+    options = {"representation": representation, "gravity": (1.0, -2.0, -9.0)}
+    floating = lw.KinDyn(model, base, **options)
+    fixed = lw.KinDyn(model, base, floating=False, base_pose=PLACED, **options)
+    assert fixed.base_pose == PLACED
+    rng = np.random.default_rng(5)
+    s, (s_dot, s_ddot) = fixed.random(seed=6), rng.normal(size=(2, fixed.nv))
+    q = np.concatenate([floating.q(base_pose=PLACED)[:7], s])
+    still = np.zeros(6)
+    small = {"q": s, "nu": s_dot, "nu_dot": s_ddot}
+    large = {"q": q, "nu": np.r_[still, s_dot], "nu_dot": np.r_[still, s_ddot]}
+    wrenches = rng.normal(size=(2, 6))
+    frames = ("frame1", "link2", "link0", "link3")
+    compared = 0
+    for name, quantity in QUANTITIES.items():
+        inputs = [one.name for one in quantity.inputs]
+        if not set(inputs) <= set(small):
+            continue
+        own = (frames,) if quantity.of_many else frames[: len(quantity.frames)]
+        acting = ["link1", "frame1"] if "wrenches" in quantity.forces else []
+        pair = []
+        for kd, rows in ((fixed, small), (floating, large)):
+            function = kd.function((name, *own), wrenches=acting)
+            program_inputs = [rows[one] for one in inputs] + list(wrenches[: len(acting)])
+            pair.append(interpreted(function, program_inputs))
+        found, expected = pair
+        sizes = zip(found.shape, expected.shape, strict=True)
+        part = tuple(slice(b - a, None) for a, b in sizes)
+        assert_close(found, expected[part], rtol=1e-11, scale=np.abs(expected).max() + 1e-3)
+        compared += 1
+    assert compared >= 38
+
+
+def interpreted(function, rows):
+    from tests.support.kindyn import run_program
+
+    return run_program(function.program, *rows)[0]
+
+
+def test_forward_dynamics_of_a_placed_base_undoes_inverse_dynamics():
+    kd = lw.KinDyn(ARM, floating=False, base_pose=PLACED.matrix())
+    s, (s_dot, s_ddot) = kd.random(seed=1), np.random.default_rng(2).normal(size=(2, kd.nv))
+    tau = kd.inverse_dynamics(s, s_dot, s_ddot)
+    assert_close(kd.forward_dynamics(s, s_dot, tau), s_ddot, rtol=1e-11)
+    level = lw.KinDyn(ARM, floating=False)
+    assert np.abs(kd.gravity_force(s) - level.gravity_force(s)).max() > 1e-2
+    turned = PLACED.matrix()[:3, :3].T @ np.array(kd.gravity)
+    assert_close(kd.gravity_force(s), level.gravity_force(s, gravity=turned), rtol=1e-12)
+    assert_close(kd.transform("tool", s), PLACED.matrix() @ level.transform("tool", s), rtol=1e-13)
