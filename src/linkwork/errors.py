@@ -133,12 +133,14 @@ def model_error(text: str, element: str = "", place: Place | None = None) -> Mod
 
 
 @contextmanager
-def concerning(element: str) -> Generator[None, None, None]:
-    """Say whom it concerns, in errors about facts that do not say it themselves."""
+def concerning(element: str, place: Place | None = None) -> Generator[None, None, None]:
+    """Say which part it is, and where, in errors about values that do not say it themselves."""
     try:
         yield
     except ModelError as error:
-        named = [replace(f, element=f.element or element) for f in error.findings]
+        named = [
+            replace(f, element=f.element or element, place=f.place or place) for f in error.findings
+        ]
         raise ModelError(named) from None
 
 
@@ -172,7 +174,12 @@ def _comparable(name: str, names: Sequence[str]) -> list[str]:
 
 def shown(value: object) -> str:
     """A value for a message: in quotes if it is a text, and not too long."""
-    return repr(clipped(value)) if isinstance(value, str) else clipped(repr(value))
+    if isinstance(value, str):
+        return repr(clipped(value))
+    try:
+        return clipped(repr(value))
+    except ValueError:  # Python refuses to print integers of many thousand digits
+        return f"an {type(value).__name__} of very many digits"
 
 
 def clipped(text: str, longest: int = 60) -> str:

@@ -27,7 +27,7 @@ class Model:
     frames: tuple[Frame, ...] = ()
 
     def __post_init__(self) -> None:
-        check_name("model", self.name)
+        object.__setattr__(self, "name", check_name("model", self.name))
         for field in ("links", "joints", "frames"):
             object.__setattr__(self, field, tuple(getattr(self, field)))
         findings = structure_findings(self.links, self.joints, self.frames)
