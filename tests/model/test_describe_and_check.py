@@ -199,7 +199,7 @@ def test_bundled_robots_are_above_suspicion_but_for_bent_knees(path):
         return
     legs = ("FL", "FR", "RL", "RR")
     assert [finding.element for finding in findings] == [f"joint '{leg}_knee'" for leg in legs]
-    text = "rest position 0 is outside the limits -2.6 to -0.4"
+    text = "neutral position 0 is outside the limits -2.6 to -0.4"
     assert {(finding.severity, finding.text) for finding in findings} == {("note", text)}
 
 
@@ -239,12 +239,12 @@ def test_bundled_robots_are_above_suspicion_but_for_bent_knees(path):
         (
             swing(BOX, lower=0.5, upper=1.5),
             "note",
-            "joint 'pivot': rest position 0 is outside the limits 0.5 to 1.5",
+            "joint 'pivot': neutral position 0 is outside the limits 0.5 to 1.5",
         ),
         (
             swing(BOX, kind="revolute_cos_sin", lower=0.5, upper=1.5),
             "note",
-            "joint 'pivot': rest position 0 is outside the limits 0.5 to 1.5",
+            "joint 'pivot': neutral position 0 is outside the limits 0.5 to 1.5",
         ),
     ],
 )

@@ -17,9 +17,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
 from os.path import abspath, basename, dirname, isfile, join, normpath
+from typing import TypeAlias
 from urllib.parse import unquote
 
 from linkwork.errors import ArgumentError
+
+Folders: TypeAlias = Iterable[str | PathLike[str]] | str | PathLike[str] | None
 
 _FOLDERS = ("ROS_PACKAGE_PATH", "GAZEBO_MODEL_PATH", "GZ_SIM_RESOURCE_PATH")
 _PREFIXES = ("AMENT_PREFIX_PATH", "COLCON_PREFIX_PATH", "CMAKE_PREFIX_PATH")
@@ -43,7 +46,7 @@ class MeshFinder:
     def __init__(
         self,
         file: str | PathLike[str] | None,
-        package_dirs: Iterable[str | PathLike[str]] | str | PathLike[str] | None = (),
+        package_dirs: Folders = (),
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         """Look around a file.

@@ -14,9 +14,7 @@ import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.errors import model_error
-from linkwork.model.numbers import Triple as Triple
-from linkwork.model.numbers import as_floats as as_floats
-from linkwork.model.numbers import settle, triple
+from linkwork.model.numbers import Triple, as_floats, settle, triple
 from linkwork.spatial import se3, so3
 
 ROUNDING_NOISE = 1e-15  # entries of a rotation this close to -1, 0 or 1 are meant to be that number
