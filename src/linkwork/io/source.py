@@ -88,6 +88,8 @@ def standard_input() -> Source:
         SourceError: it cannot be read, or is too large.
         ParseError: the bytes are no text.
     """
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+        raise SourceError(f"{STANDARD_INPUT} is closed")
     try:
         data = _limited(sys.stdin.buffer, STANDARD_INPUT)
     except OSError as error:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import fsum
 
-from linkwork.errors import ModelError, name_not_found
+from linkwork.errors import ModelError, counted, name_not_found
 from linkwork.model.parts import Frame, Joint, Link, check_name
 from linkwork.model.structure import structure_findings
 
@@ -35,7 +35,8 @@ class Model:
             raise ModelError(findings)
 
     def __repr__(self) -> str:
-        counts = f"{len(self.links)} links, {len(self.joints)} joints, {len(self.frames)} frames"
+        parts = (self.links, "link"), (self.joints, "joint"), (self.frames, "frame")
+        counts = ", ".join(counted(len(several), noun) for several, noun in parts)
         return f"<Model {self.name!r}: {counts}, {self.total_mass:.6g} kg>"
 
     @cached_property
