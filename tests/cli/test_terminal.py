@@ -42,13 +42,14 @@ class Screen(io.StringIO):
 def in_here(*words: object, columns: int | None = None) -> str:
     """What a command writes, run in this process; to a terminal, if it has columns."""
     output = io.StringIO() if columns is None else Screen()
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", str(columns or 80))
         patch.setenv("TERM", "xterm")
         patch.setattr(sys, "argv", ["linkwork", *map(str, words)])
         patch.setattr(sys, "stdout", output)
         patch.setattr(sys, "stderr", output)
-        main()
+        with pytest.raises(SystemExit):
+            main()
     return COLORS.sub("", output.getvalue())
 
 

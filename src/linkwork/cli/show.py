@@ -37,20 +37,18 @@ def print_error(text: str) -> None:
     console.print(Text.assemble(("linkwork: error: ", "bold red"), lines))
 
 
-def print_table(console: Console, table: Table) -> None:
+def print_table(console: Console, table: Table, width: int | None = None) -> None:
     """Print a table; on a terminal it is no wider than that."""
-    width = console.width if sys.stdout.isatty() else None
-    heading, *lines = as_text(table, width).split("\n")
+    heading, *lines = as_text(table, width or _width(console)).split("\n")
     print_text(console, heading, "bold")
     for line in lines:
         print_text(console, line, LINE_COLOR if line.startswith("─") else "")
 
 
-def print_tree(console: Console, model: Model, base: str) -> None:
+def print_tree(console: Console, model: Model, base: str, width: int | None = None) -> None:
     """Print the tree of a robot from a base, the lines dim and the joints coloured."""
-    width = console.width if sys.stdout.isatty() else None
     for branch in branches(model, base):
-        console.print(_dressed_branch(branch, width))
+        console.print(_dressed_branch(branch, width or _width(console)))
 
 
 def print_findings(console: Console, findings: Sequence[Finding]) -> None:
@@ -58,6 +56,11 @@ def print_findings(console: Console, findings: Sequence[Finding]) -> None:
     for finding in findings:
         severity = (f"{finding.severity}: ", COLORS[finding.severity])
         console.print(Text.assemble(severity, finding.line(short=True)))
+
+
+def _width(console: Console) -> int | None:
+    """How wide lines may be: as the terminal, or of any width in a file or a pipe."""
+    return console.width if sys.stdout.isatty() else None
 
 
 def _dressed_branch(branch: Branch, width: int | None) -> Text:
