@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from linkwork import robots as bundled
-from linkwork.cli.facts import branch_facts, finding_facts, model_facts, summary_facts
+from linkwork.cli.data import branch_data, finding_data, model_data, summary_data
 from linkwork.cli.json import print_json
 from linkwork.cli.show import print_findings, print_table, print_text, print_tree, terminal
 from linkwork.errors import ParseError, count_findings, escaped
@@ -40,7 +40,7 @@ def info(file: File, *, as_json: Json = False, free_mimic: FreeMimic = False) ->
     reading = _read(file, mimic=not free_mimic)
     model = _model(reading)
     if as_json:
-        print_json(model_facts(model))
+        print_json(model_data(model))
         return
     console = terminal()
     print_text(console, summary(model), "bold")
@@ -57,7 +57,7 @@ def tree(file: File, *, base: Base = None, as_json: Json = False) -> None:
     start = model.default_base if base is None else base
     model.link_index(start)
     if as_json:
-        print_json(branch_facts(model, start))
+        print_json(branch_data(model, start))
         return
     print_tree(terminal(), model, start)
 
@@ -69,7 +69,7 @@ def check(file: File, *, strict: Strict = False, as_json: Json = False) -> None:
     """
     findings = _read(file).findings
     if as_json:
-        print_json([finding_facts(finding) for finding in findings])
+        print_json([finding_data(finding) for finding in findings])
     else:
         console = terminal()
         name = STANDARD_INPUT if file == "-" else escaped(file)
@@ -86,7 +86,7 @@ def robots(*, as_json: Json = False) -> None:
     if as_json:
         print_json(
             [
-                {"name": name, "file": str(bundled.path(name)), **summary_facts(model)}
+                {"name": name, "file": str(bundled.path(name)), **summary_data(model)}
                 for name, model in models.items()
             ]
         )

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from linkwork.cli.commands import Json
-from linkwork.cli.facts import plain
+from linkwork.cli.data import plain
 from linkwork.cli.json import print_json
 from linkwork.cli.show import print_table, terminal
 from linkwork.compat.cards import all_cards, card, rows

@@ -41,12 +41,12 @@ class Model:
 
     @cached_property
     def link_names(self) -> tuple[str, ...]:
-        """Names of the links; a link's index is its place here."""
+        """Names of the links; a link's index is its position here."""
         return tuple(link.name for link in self.links)
 
     @cached_property
     def joint_names(self) -> tuple[str, ...]:
-        """Names of all joints, fixed and dependent ones too; a joint's index is its place here."""
+        """Names of all joints, fixed and dependent ones too, by index."""
         return tuple(joint.name for joint in self.joints)
 
     @cached_property
@@ -80,15 +80,15 @@ class Model:
         return self.frames[index] if index >= 0 else Frame(name=name, link=name)
 
     def link_index(self, name: str) -> int:
-        """Place of a link in `links`."""
+        """Index of a link in `links`."""
         return _look_up("link", name, self._link_places)
 
     def joint_index(self, name: str) -> int:
-        """Place of a joint in `joints`."""
+        """Index of a joint in `joints`."""
         return _look_up("joint", name, self._joint_places)
 
     def frame_index(self, name: str) -> int:
-        """Place of a frame in `frame_names`."""
+        """Index of a frame in `frame_names`."""
         return _look_up("frame", name, self._frame_places)
 
     def neighbors(self, link: str) -> tuple[tuple[str, str], ...]:

@@ -12,18 +12,18 @@ from linkwork.model.model import Model
 from linkwork.model.walk import walk
 
 
-def model_facts(model: Model) -> dict[str, Any]:
+def model_data(model: Model) -> dict[str, Any]:
     """Everything a model holds, and what is counted from it."""
     return {
         "name": model.name,
-        **summary_facts(model),
+        **summary_data(model),
         "links": plain(model.links),
         "joints": plain(model.joints),
         "frames": plain(model.frames),
     }
 
 
-def summary_facts(model: Model) -> dict[str, Any]:
+def summary_data(model: Model) -> dict[str, Any]:
     """What is counted from a model."""
     layout = Layout(model, floating=False)
     return {
@@ -35,7 +35,7 @@ def summary_facts(model: Model) -> dict[str, Any]:
     }
 
 
-def branch_facts(model: Model, base: str) -> dict[str, Any]:
+def branch_data(model: Model, base: str) -> dict[str, Any]:
     """The tree from a base: each link with the joints that hang on it, and what hangs on those."""
     nodes: dict[str, dict[str, Any]] = {}
     for link, parent, joint in walk(model, base):
@@ -46,8 +46,8 @@ def branch_facts(model: Model, base: str) -> dict[str, Any]:
     return nodes[base]
 
 
-def finding_facts(finding: Finding) -> dict[str, Any]:
-    """A finding, with its place taken apart."""
+def finding_data(finding: Finding) -> dict[str, Any]:
+    """A finding, with file and line apart."""
     place = finding.place
     return {
         "severity": finding.severity,
