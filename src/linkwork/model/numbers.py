@@ -55,9 +55,9 @@ def finite(value: object, what: str) -> float:
 def finite_numbers(values: object, count: int, what: str) -> tuple[float, ...]:
     """Take so many finite real numbers as floats, or say what is wrong with them."""
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
-        raise model_error(f"{what}: expected {count} numbers, got {shown(values)}")
+        raise model_error(f"{what}: expected a list of {count} numbers, got {shown(values)}")
     if isinstance(values, np.ndarray) and values.ndim == 0:
-        raise model_error(f"{what}: expected {count} numbers, got {values[()]!r}")
+        raise model_error(f"{what}: expected a list of {count} numbers, got {values[()]!r}")
     taken = tuple(number(value, what) for value in values)
     if len(taken) != count:
         raise model_error(f"{what}: expected {count} numbers, got {len(taken)}")
