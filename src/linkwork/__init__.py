@@ -14,6 +14,8 @@ from linkwork.errors import FindingsError as FindingsError
 from linkwork.errors import FrozenError as FrozenError
 from linkwork.errors import LinkworkError as LinkworkError
 from linkwork.errors import LinkworkWarning as LinkworkWarning
+from linkwork.errors import MissingFileError as MissingFileError
+from linkwork.errors import MissingPackageError as MissingPackageError
 from linkwork.errors import ModelError as ModelError
 from linkwork.errors import NameNotFoundError as NameNotFoundError
 from linkwork.errors import ParseError as ParseError
@@ -23,7 +25,6 @@ from linkwork.errors import SourceError as SourceError
 from linkwork.errors import ValueRangeError as ValueRangeError
 from linkwork.io.dump import dump_urdf as dump_urdf
 from linkwork.io.load import load as load
-from linkwork.io.mjcf_package import MissingPackageError as MissingPackageError
 from linkwork.model.builder import ModelBuilder as ModelBuilder
 from linkwork.model.check import check as check
 from linkwork.model.describe import describe as describe

@@ -1,29 +1,37 @@
-"""Errors and findings: facts in, message out.
+"""Errors and findings: values in, message out.
 
     LinkworkError
-    ├── FindingsError       ValueError         has several reasons, and holds them as `findings`
-    │   ├── ParseError                         a text that is no robot
-    │   └── ModelError                         facts that make no robot
-    ├── ArgumentError       TypeError          an argument of a type that means nothing here
-    ├── SourceError         OSError            a file that cannot be read
-    ├── ShapeError          ValueError         an array of the wrong shape
-    ├── ValueRangeError     ValueError         a number that means nothing here
-    ├── SingularJointError  LinAlgError        a joint whose motion nothing resists
-    ├── FrozenError         AttributeError     an object that does not change
-    └── NameNotFoundError   KeyError           a name the model does not have
+    ├── FindingsError        ValueError         has one or more reasons, held as `findings`
+    │   ├── ParseError                          a text that is no robot
+    │   └── ModelError                          parts that make no robot
+    ├── ArgumentError        TypeError          an argument of a type that means nothing here
+    ├── SourceError          OSError            a file that cannot be read
+    │   └── MissingFileError FileNotFoundError  a file that does not exist
+    ├── MissingPackageError  ImportError        an optional package that is not installed
+    ├── ShapeError           ValueError         an array of the wrong shape
+    ├── ValueRangeError      ValueError         a number that means nothing here
+    ├── SingularJointError   ArithmeticError,   a joint whose motion nothing resists
+    │                        LinAlgError
+    ├── FrozenError          AttributeError     an object that does not change
+    └── NameNotFoundError    KeyError           a name the model does not have
 
-    LinkworkWarning         UserWarning        the one category of every warning
+    LinkworkWarning          UserWarning        the one category of every warning
 
 A message is lower case without a full stop; it says what was given, what is wanted, and the nearest
-valid name. What concerns a file starts with `file:line:`.
+valid name. What concerns a file starts with `file:line:`. Names come from files, so characters that
+would act on a terminal are written as escapes.
 """
 
 from __future__ import annotations
 
+import errno as error_numbers
+import sys
+import warnings
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from pathlib import PurePath
 from typing import Any, Literal
 
 from numpy.linalg import LinAlgError
@@ -45,7 +53,12 @@ class Place:
     line: int
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{escaped(self.file)}:{self.line}"
+
+    @property
+    def short(self) -> str:
+        """The same without the folder, for where the file was named already."""
+        return f"{escaped(PurePath(self.file).name)}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +71,19 @@ class Finding:
     place: Place | None = None
 
     def __str__(self) -> str:
-        parts = [str(self.place or ""), clipped(self.element, 200), clipped(self.text, 600)]
-        return ": ".join(part for part in parts if part)
+        return self.line()
+
+    def line(self, *, short: bool = False, label: bool = False) -> str:
+        """The finding on one line.
+
+        Args:
+            short: whether to leave the folder of the file out.
+            label: whether to say that it is an error, a warning or a note.
+        """
+        place = str((self.place.short if short else self.place) if self.place else "")
+        severity = self.severity if label else ""
+        parts = [place, severity, clipped(self.element, 200), clipped(self.text, 600)]
+        return escaped(": ".join(part for part in parts if part))
 
 
 class LinkworkError(Exception):
@@ -82,7 +106,7 @@ class ParseError(FindingsError):
 
 
 class ModelError(FindingsError):
-    """Facts that make no robot: a link joined to itself, two links of one name, a negative mass."""
+    """Parts that make no robot: a link joined to itself, two links of one name, a negative mass."""
 
 
 class ArgumentError(LinkworkError, TypeError):
@@ -90,7 +114,17 @@ class ArgumentError(LinkworkError, TypeError):
 
 
 class SourceError(LinkworkError, OSError):
-    """A file that does not exist or cannot be read."""
+    """A file that cannot be read."""
+
+
+class MissingFileError(SourceError, FileNotFoundError):
+    """A file that does not exist."""
+
+    errno = error_numbers.ENOENT
+
+
+class MissingPackageError(LinkworkError, ImportError):
+    """An optional package that is needed for what was asked, but is not installed."""
 
 
 class ShapeError(LinkworkError, ValueError):
@@ -129,18 +163,34 @@ class LinkworkWarning(UserWarning):
         super().__init__(message)
 
 
+def warn(message: str, findings: Sequence[Finding] = ()) -> None:
+    """Warn, pointing at the line outside of linkwork that led here."""
+    level, frame = 1, sys._getframe()  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] == "linkwork":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(LinkworkWarning(message, findings), stacklevel=level)
+
+
+def warn_of(findings: Sequence[Finding]) -> None:
+    """Warn of everything doubtful at once, if there is anything."""
+    if findings:
+        warn(list_findings(findings, usual="warning"), findings)
+
+
 def model_error(text: str, element: str = "", place: Place | None = None) -> ModelError:
-    """Build the error for one fact that makes no robot."""
+    """Build the error for one reason why parts make no robot."""
     return ModelError([Finding("error", element, text, place)])
 
 
 @contextmanager
-def concerning(element: str) -> Generator[None, None, None]:
-    """Say whom it concerns, in errors about facts that do not say it themselves."""
+def concerning(element: str, place: Place | None = None) -> Generator[None, None, None]:
+    """Say which part it is, and where, in errors about values that do not say it themselves."""
     try:
         yield
     except ModelError as error:
-        named = [replace(f, element=f.element or element) for f in error.findings]
+        named = [
+            replace(f, element=f.element or element, place=f.place or place) for f in error.findings
+        ]
         raise ModelError(named) from None
 
 
@@ -158,7 +208,7 @@ def nearest(name: object, known: Iterable[str]) -> str:
     if not names:
         return "there is none"
     more = len(names) - MOST_NAMES
-    listed = ", ".join(clipped(other) for other in names[:MOST_NAMES])
+    listed = ", ".join(escaped(clipped(other)) for other in names[:MOST_NAMES])
     return f"known: {listed}" + (f" and {more} more" if more > 0 else "")
 
 
@@ -166,20 +216,40 @@ def _comparable(name: str, names: Sequence[str]) -> list[str]:
     """The names worth comparing with one: comparing takes long for many names, or long ones."""
     if len(name) > LONGEST_NAME:
         return []
-    found = [other for other in names if len(other) <= LONGEST_NAME]
-    if len(found) > MOST_COMPARED:  # look at those that begin or end alike
-        found = [other for other in found if other[:2] == name[:2] or other[-2:] == name[-2:]]
-    return found[:MOST_COMPARED]
+    near = [other for other in names if len(other) <= LONGEST_NAME]
+    if len(near) > MOST_COMPARED:  # look at those that begin or end alike
+        near = [other for other in near if other[:2] == name[:2] or other[-2:] == name[-2:]]
+    return near[:MOST_COMPARED]
 
 
 def shown(value: object) -> str:
     """A value for a message: in quotes if it is a text, and not too long."""
-    return repr(clipped(value)) if isinstance(value, str) else clipped(repr(value))
+    if isinstance(value, str):
+        return repr(clipped(value))
+    try:
+        return clipped(repr(value))
+    except ValueError:  # Python refuses to print integers of many thousand digits
+        return f"an {type(value).__name__} of very many digits"
 
 
 def clipped(text: str, longest: int = 60) -> str:
     """A text, or its start if it is long."""
     return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+def escaped(text: str) -> str:
+    """A text of printable characters: control characters and line breaks become escapes."""
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: `1 link`, `2 links`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 class Suggestions:
@@ -197,19 +267,28 @@ class Suggestions:
         return f"; {nearest(name, [known for known in self._known if known != besides])}"
 
 
-def list_findings(findings: Sequence[Finding], most: int = MOST_FINDINGS) -> str:
-    """Write findings one to a line; a single one stands alone, without a headline."""
+def list_findings(findings: Sequence[Finding], usual: Severity = "error") -> str:
+    """Write findings one to a line; a single one stands alone, without a headline.
+
+    Args:
+        findings: what to write.
+        usual: the severity that goes without saying; if there are others, each line says its own.
+    """
+    label = any(finding.severity != usual for finding in findings)
     if len(findings) == 1:
-        return str(findings[0])
-    lines = [count_findings(findings), *(f"  {finding}" for finding in findings[:most])]
-    if len(findings) > most:
-        lines.append(f"  ... and {len(findings) - most} more")
-    return "\n".join(lines)
+        return findings[0].line(label=label)
+    files = sorted({finding.place.file for finding in findings if finding.place})
+    name = files[0] if len(files) == 1 else ""
+    once = PurePath(name).name != name  # a file in some folder, which is named once
+    headline = count_findings(findings) + (f" in {escaped(name)}" if once else "")
+    lines = [f.line(short=once, label=label) for f in findings[:MOST_FINDINGS]]
+    if len(findings) > MOST_FINDINGS:
+        lines.append(f"... and {len(findings) - MOST_FINDINGS} more")
+    return "\n  ".join([headline, *lines])
 
 
 def count_findings(findings: Sequence[Finding]) -> str:
     """Count findings in words: `2 errors, 1 warning`."""
     severities: tuple[Severity, ...] = ("error", "warning", "note")
     counts = {name: sum(f.severity == name for f in findings) for name in severities}
-    words = [f"{n} {name}{'s' if n > 1 else ''}" for name, n in counts.items() if n]
-    return ", ".join(words) or "nothing found"
+    return ", ".join(counted(n, name) for name, n in counts.items() if n) or "nothing found"

@@ -98,6 +98,7 @@ PUBLIC = [
     "ArgumentError",
     "FindingsError",
     "FrozenError",
+    "MissingFileError",
     "MissingPackageError",
     "ModelError",
     "NameNotFoundError",

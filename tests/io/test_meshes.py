@@ -215,7 +215,7 @@ def test_mesh_of_a_text_is_looked_for_in_no_folder():
     mesh = mesh_of(with_mesh("arm.stl"))
 
     assert mesh.path is None
-    assert mesh.searched == ("nowhere: no place is known for such a name",)
+    assert mesh.searched == ("nowhere: no folder is known for such a name",)
 
 
 @pytest.mark.parametrize("variable", ["ROS_PACKAGE_PATH", "GAZEBO_MODEL_PATH"])

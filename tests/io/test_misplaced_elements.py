@@ -59,7 +59,10 @@ ERRORS = [
     (
         "SDF",
         '<sdf version="1.6"/>',
-        "<text>:1: expected <robot> at the top, found <sdf>; this is an SDF file",
+        (
+            "<text>:1: expected <robot> at the top, found <sdf>; this is an SDF file: "
+            "convert it to URDF first, or look for the URDF that most robots have, too"
+        ),
     ),
     (
         "web page",
@@ -290,16 +293,28 @@ def test_misspelt_link_or_joint_is_never_passed_over_in_silence(tag: str):
 @pytest.mark.parametrize(
     "line",
     [
-        '<gazebo reference="arm"><link name="x"/></gazebo>',
+        '<gazebo reference="arm"><link name="arm"/></gazebo>',
+        '<group name="g"><link name="arm"/><joint name="hinge"/></group>',
         '<transmission name="t"><joint name="hinge"/></transmission>',
-        '<ros2_control name="c"><joint name="hinge"/></ros2_control>',
+        '<ros2_control name="c"><joint name="other"/></ros2_control>',
         '<d:extension xmlns:d="urn:d"><d:link name="x"/></d:extension>',
         "<?php link ?><!-- <link name='x'/> -->",
     ],
-    ids=["gazebo", "transmission", "ros2_control", "namespace", "instruction"],
+    ids=["gazebo", "group", "transmission", "ros2_control", "namespace", "instruction"],
 )
 def test_what_other_programs_add_is_passed_over(line: str):
     assert loaded(before_end(line)) == loaded(GOOD)
+
+
+@pytest.mark.parametrize("around", ["gazebo", "group", "sensor", "plugin"])
+@pytest.mark.parametrize("tag", ["link", "joint"])
+def test_a_part_inside_an_element_that_is_not_read_is_not_lost_without_a_word(around, tag):
+    line = f'<{around} name="g"><inner><{tag} name="arms"/></inner></{around}>'
+
+    assert loaded(before_end(line)) == (
+        loaded(GOOD)[0],
+        [f"<text>:20: {tag} 'arms': a <{tag}> inside <{around}> is not read"],
+    )
 
 
 def test_attribute_with_a_declared_prefix_is_passed_over():

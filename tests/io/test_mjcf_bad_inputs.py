@@ -10,7 +10,7 @@ from tests.support.urdf_files import refusal
 
 import linkwork as lw
 from linkwork import SourceError
-from linkwork.io.mjcf_package import MissingPackageError
+from linkwork.errors import MissingPackageError
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -34,7 +34,7 @@ def refusal(call):
         (lambda: Pose(rpy=(0, 0, nan)), "rpy: (0.0, 0.0, nan) is not finite"),
         (
             lambda: Mimic(joint="a", multiplier=inf),
-            "mimic: multiplier inf and offset 0.0 must be finite",
+            "mimic multiplier inf is not finite",
         ),
         (lambda: Limits(lower=0.5, upper=0.25), "limit lower 0.5 is above upper 0.25"),
         (

@@ -16,6 +16,7 @@ from linkwork.mechanics.base import Representation, base_of
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.model import Model
+from linkwork.model.walk import walk
 from linkwork.spatial.blocks import Sym, Twist, Vec, add, apply, apply_t, cross, sub, twist_add
 
 
@@ -90,14 +91,12 @@ def _inertia(model: Model, link: int) -> RigidInertia:
 
 def _outward(model: Model, base_link: str) -> list[_Edge]:
     """Every joint once, as it is met on the way from the base."""
-    seen, waiting = {base_link}, [base_link]
-    edges: list[_Edge] = []
-    while waiting:
-        link = waiting.pop()
-        for other, joint in model.neighbors(link):
-            if other not in seen:
-                seen.add(other)
-                waiting.append(other)
-                ends = (model.link_index(link), model.link_index(other))
-                edges.append(_Edge(model.joint_index(joint), *ends))
-    return edges
+    return [
+        _Edge(
+            model.joint_index(visit.joint.name),
+            model.link_index(str(visit.parent)),
+            model.link_index(visit.link),
+        )
+        for visit in walk(model, base_link)
+        if visit.joint
+    ]

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-import json
-import sys
+from os.path import exists
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from linkwork import robots as bundled
-from linkwork.cli.facts import branch_facts, finding_facts, model_facts
-from linkwork.cli.show import print_findings, print_table, print_tree, terminal
-from linkwork.errors import ParseError, count_findings
+from linkwork.cli.data import branch_data, finding_data, model_data, summary_data
+from linkwork.cli.json import print_json
+from linkwork.cli.show import print_findings, print_table, print_text, print_tree, terminal
+from linkwork.errors import ParseError, count_findings, escaped
 from linkwork.io.load import read
-from linkwork.io.urdf import Reading
+from linkwork.io.reading import Reading
+from linkwork.io.source import STANDARD_INPUT, standard_input
 from linkwork.model.describe import summary, tables
 from linkwork.model.model import Model
 
-File = Annotated[str, typer.Argument(help="URDF file, or the name of a bundled robot")]
+File = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="URDF or MJCF file, or the name of a bundled robot, or - for standard input",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
-Base = Annotated[str | None, typer.Option(metavar="LINK", help="draw the tree from this link")]
+Base = Annotated[
+    str | None, typer.Option("--base", metavar="LINK", help="draw the tree from this link")
+]
 FreeMimic = Annotated[bool, typer.Option("--free-mimic", help="let joints that mimic move freely")]
+Strict = Annotated[bool, typer.Option("--strict", help="exit with 1 on warnings")]
 
 
 def info(file: File, *, as_json: Json = False, free_mimic: FreeMimic = False) -> None:
@@ -31,10 +40,10 @@ def info(file: File, *, as_json: Json = False, free_mimic: FreeMimic = False) ->
     reading = _read(file, mimic=not free_mimic)
     model = _model(reading)
     if as_json:
-        _print_json(model_facts(model))
+        print_json(model_data(model))
         return
     console = terminal()
-    console.print(Text(summary(model), "bold"), soft_wrap=True)
+    print_text(console, summary(model), "bold")
     for table in tables(model):
         if table.rows:
             console.print()
@@ -48,55 +57,64 @@ def tree(file: File, *, base: Base = None, as_json: Json = False) -> None:
     start = model.default_base if base is None else base
     model.link_index(start)
     if as_json:
-        _print_json(branch_facts(model, start))
+        print_json(branch_data(model, start))
         return
     print_tree(terminal(), model, start)
 
 
-def check(
-    file: File,
-    *,
-    strict: Annotated[bool, typer.Option("--strict", help="exit with 1 on warnings")] = False,
-    as_json: Json = False,
-) -> None:
-    """List all that is wrong or doubtful in a robot file; exit with 2 on errors."""
+def check(file: File, *, strict: Strict = False, as_json: Json = False) -> None:
+    """List what is wrong or doubtful in a file.
+
+    Exits with 2 on errors, and with --strict also with 1 on warnings.
+    """
     findings = _read(file).findings
     if as_json:
-        _print_json([finding_facts(finding) for finding in findings])
+        print_json([finding_data(finding) for finding in findings])
     else:
         console = terminal()
+        name = STANDARD_INPUT if file == "-" else escaped(file)
         print_findings(console, findings)
-        console.print(Text(f"{file}: {count_findings(findings)}", "bold"), soft_wrap=True)
+        print_text(console, f"{name}: {count_findings(findings)}", "bold")
     severities = {finding.severity for finding in findings}
     code = 2 if "error" in severities else int(strict and "warning" in severities)
     raise typer.Exit(code)
 
 
-def robots() -> None:
+def robots(*, as_json: Json = False) -> None:
     """List the bundled robots."""
-    for name in bundled.names():
-        terminal().print(Text(summary(bundled.load(name))), soft_wrap=True)
+    models = {name: bundled.load(name) for name in bundled.names()}
+    if as_json:
+        print_json(
+            [
+                {"name": name, "file": str(bundled.path(name)), **summary_data(model)}
+                for name, model in models.items()
+            ]
+        )
+        return
+    for model in models.values():
+        print_text(terminal(), summary(model))
 
 
 def _read(file: str, *, mimic: bool = True) -> Reading:
     """Read a file; where there is none of that name, a bundled robot."""
-    known = not Path(file).exists() and file in bundled.names()
+    if file == "-":
+        try:
+            return read(standard_input(), mimic=mimic)
+        except ParseError as error:  # bytes that are no text
+            return Reading(None, error.findings)
+    known = not exists(file) and file in bundled.names()  # noqa: PTH110 - takes names of any length
     return read(bundled.path(file) if known else Path(file), mimic=mimic)
 
 
 def _model(reading: Reading) -> Model:
     if reading.model is None:
-        raise ParseError([f for f in reading.findings if f.severity == "error"])
+        raise ParseError([f for f in reading.findings if f.severity != "note"])
     return reading.model
 
 
 def _hint_at_findings(console: Console, file: str, reading: Reading) -> None:
     warnings = [finding for finding in reading.findings if finding.severity == "warning"]
     if warnings:
-        text = f"{count_findings(warnings)}; `linkwork check {file}` lists them"
+        text = f"{count_findings(warnings)}; `linkwork check {escaped(file)}` lists them"
         console.print()
-        console.print(Text(text, "yellow"), soft_wrap=True)
-
-
-def _print_json(facts: Any) -> None:
-    sys.stdout.write(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+        print_text(console, text, "yellow")

@@ -6,18 +6,30 @@ from typing import Annotated
 
 import typer
 
+from linkwork.cli.commands import Json
+from linkwork.cli.data import plain
+from linkwork.cli.json import print_json
 from linkwork.cli.show import print_table, terminal
 from linkwork.compat.cards import all_cards, card, rows
-from linkwork.model.describe import Table
+from linkwork.model.table import Table
 
-Name = Annotated[str | None, typer.Argument(help="a system, such as pinocchio; all if not given")]
+Name = Annotated[
+    str | None,
+    typer.Argument(metavar="[NAME]", help="a system, such as pinocchio; all if not given"),
+]
 
 
-def conventions(name: Name = None) -> None:
-    """Print how a system writes configurations, velocities, forces; without NAME list them."""
-    if name is None:
-        listed = tuple((one.name, one.q) for one in all_cards())
+def conventions(name: Name = None, *, as_json: Json = False) -> None:
+    """Print how a system writes what it computes.
+
+    Configurations, velocities, forces and more; without NAME the systems are listed.
+    """
+    cards = all_cards() if name is None else (card(name),)
+    if as_json:
+        print_json(plain(cards if name is None else cards[0]))
+    elif name is None:
+        listed = tuple((one.name, one.q) for one in cards)
         print_table(terminal(), Table("Convention cards", ("system", "configuration"), listed))
-        return
-    one = card(name)
-    print_table(terminal(), Table(f"Conventions of {one.name}", ("what", "how"), rows(one)))
+    else:
+        heading = f"Conventions of {cards[0].name}"
+        print_table(terminal(), Table(heading, ("what", "how"), rows(cards[0])))

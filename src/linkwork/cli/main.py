@@ -1,41 +1,91 @@
 """The `linkwork` command: thin commands over the library.
 
-Exit codes   0 fine, 1 doubtful (`check --strict`), 2 wrong
+Exit codes   0 fine, 1 doubtful (`check --strict`) or nobody reads on, 2 wrong
 """
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 import warnings
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from linkwork.cli.commands import check, info, robots, tree
 from linkwork.cli.conventions import conventions
+from linkwork.cli.show import print_error
 from linkwork.errors import LinkworkError
+from linkwork.version import __version__
+
+USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  # click's, wherever typer keeps it
+INTERRUPTED = 130  # the exit code of a program that was stopped from the keyboard
 
 app = typer.Typer(
-    help="Kinematics and dynamics of robots.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (info, tree, check, robots, conventions):
     app.command()(command)
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"linkwork {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option("--version", callback=_print_version, is_eager=True, help="print the version"),
+]
+
+
+@app.callback(invoke_without_command=True)
+def linkwork(context: typer.Context, *, version: Version = False) -> None:
+    """Kinematics and dynamics of robots."""
+    del version
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
 def main() -> None:
     """Run the command; an error becomes one message and exit code 2."""
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+        print_error("standard output is closed")
+        sys.exit(2)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # an encoding may lack a character
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the commands print findings themselves
-            app()
+            code = app(standalone_mode=False)
+        sys.stdout.flush()
+    except USAGE_ERROR as error:
+        print_error(f"{error.format_message().rstrip('.')}; see `linkwork --help`")
+        code = 2
     except LinkworkError as error:
-        console = Console(stderr=True, soft_wrap=True, highlight=False)
-        console.print("[bold red]linkwork: error:[/]", end=" ")
-        console.print(str(error), markup=False)
-        sys.exit(2)
+        print_error(str(error))
+        code = 2
+    except typer.Abort:
+        code = INTERRUPTED
+    except OSError as error:
+        _drop_output()
+        if isinstance(error, BrokenPipeError):
+            sys.exit(1)  # such as `linkwork tree arm | head -1`
+        print_error(f"cannot write: {error.strerror}")
+        code = 2
+    sys.exit(code)
+
+
+def _drop_output() -> None:
+    """Send what is still to be written nowhere, or Python would complain of it at the end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -1,61 +1,79 @@
-"""How robots and findings look: dressed up on a terminal, plain text in a file or a pipe."""
+"""How robots and findings look: coloured and folded on a terminal, plain text in a file or a pipe.
+
+Text that comes from files goes through `rich.text.Text` only, which takes every character as it is.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table as RichTable
 from rich.text import Text
 
-from linkwork.errors import Finding
-from linkwork.model.describe import Table, as_text, tree_lines
+from linkwork.errors import Finding, escaped
+from linkwork.model.describe import Branch, branches
 from linkwork.model.model import Model
+from linkwork.model.table import Table, as_text, width_of
 
 COLORS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 LINE_COLOR = "dim"
 
 
 def terminal() -> Console:
-    """Where to print; colours and line breaks appear on a terminal only."""
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    """Where to print; colours appear on a terminal only."""
+    return Console(highlight=False, emoji=False, markup=False, soft_wrap=True)
 
 
-def print_table(console: Console, table: Table) -> None:
-    """Print a table: dressed up on a terminal, aligned plain text elsewhere."""
-    if not console.is_terminal:
-        console.print(as_text(table), markup=False, highlight=False)
-        return
-    dressed = RichTable(title=table.heading, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for name in table.columns:
-        number = name in table.numeric
-        dressed.add_column(name, justify="right" if number else "left", no_wrap=number)
-    for row in table.rows:
-        dressed.add_row(*map(Text, row))
-    console.print(dressed)
+def print_text(console: Console, text: str, style: str = "") -> None:
+    """Print a text as it is; on a terminal, lines end between words."""
+    console.print(Text(text, style), soft_wrap=not sys.stdout.isatty())
 
 
-def print_tree(console: Console, model: Model, base: str) -> None:
+def print_error(text: str) -> None:
+    """Print an error on standard error; every line of it is printable."""
+    console = Console(stderr=True, highlight=False, emoji=False, markup=False, soft_wrap=True)
+    lines = "\n".join(map(escaped, text.split("\n")))
+    console.print(Text.assemble(("linkwork: error: ", "bold red"), lines))
+
+
+def print_table(console: Console, table: Table, width: int | None = None) -> None:
+    """Print a table; on a terminal it is no wider than that."""
+    heading, *lines = as_text(table, width or _width(console)).split("\n")
+    print_text(console, heading, "bold")
+    for line in lines:
+        print_text(console, line, LINE_COLOR if line.startswith("─") else "")
+
+
+def print_tree(console: Console, model: Model, base: str, width: int | None = None) -> None:
     """Print the tree of a robot from a base, the lines dim and the joints coloured."""
-    for line in tree_lines(model, base):
-        console.print(_dressed_branch(line), soft_wrap=True)
+    for branch in branches(model, base):
+        console.print(_dressed_branch(branch, width or _width(console)))
 
 
 def print_findings(console: Console, findings: Sequence[Finding]) -> None:
-    """Print findings one to a line, each with its severity."""
+    """Print findings one to a line, each with its severity and without the folder of its file."""
     for finding in findings:
-        text = Text.assemble((f"{finding.severity}: ", COLORS[finding.severity]), str(finding))
-        console.print(text, soft_wrap=True)
+        severity = (f"{finding.severity}: ", COLORS[finding.severity])
+        console.print(Text.assemble(severity, finding.line(short=True)))
 
 
-def _dressed_branch(line: str) -> Text:
-    drawing = len(line) - len(line.lstrip("│├└─ "))
-    joint, arrow, link = line[drawing:].partition(" ─ ")
-    if not arrow:  # the base, which hangs on no joint
-        return Text.assemble((joint, "bold"))
-    pieces: Iterator[tuple[str, str]] = iter(
-        [(line[:drawing], LINE_COLOR), (joint, "green"), (arrow, LINE_COLOR), (link, "bold")]
+def _width(console: Console) -> int | None:
+    """How wide lines may be: as the terminal, or of any width in a file or a pipe."""
+    return console.width if sys.stdout.isatty() else None
+
+
+def _dressed_branch(branch: Branch, width: int | None) -> Text:
+    """A branch on one line, or with its link on a second one if the first is too short for both."""
+    if not branch.joint:  # the base, which hangs on no joint
+        return Text(branch.link, "bold")
+    between = " ─ "
+    if width is not None and width_of(str(branch)) > width:
+        passing = "│  " if branch.corner.startswith("├") else "   "
+        between = f"\n{branch.lead}{passing}─ "
+    return Text.assemble(
+        (branch.lead + branch.corner, LINE_COLOR),
+        (branch.joint, "green"),
+        (between, LINE_COLOR),
+        (branch.link, "bold"),
     )
-    return Text.assemble(*pieces)

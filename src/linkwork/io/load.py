@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
 
-from linkwork.errors import Finding, LinkworkWarning, ParseError, list_findings
-from linkwork.io.meshes import MeshFinder
+from linkwork.errors import Finding, ParseError, warn_of
+from linkwork.io.meshes import Folders
 from linkwork.io.mjcf import is_mjcf, read_mjcf
-from linkwork.io.source import read_source
-from linkwork.io.urdf import Reading, read_urdf
+from linkwork.io.reading import Reading
+from linkwork.io.source import Source, read_source
+from linkwork.io.urdf import read_urdf
 from linkwork.model.check import RELATIVE_TOLERANCE, check, unphysical_links
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.model import Model
 from linkwork.model.parts import Link
 from linkwork.spatial.source import inertia
+
+# Which text is of which format, and who reads it. What is none of these is read as URDF, which
+# says what is wrong with it.
+FORMATS = ((is_mjcf, read_mjcf),)
 
 
 def load(
@@ -25,7 +29,7 @@ def load(
     strict: bool = False,
     repair: bool = False,
     mimic: bool = True,
-    package_dirs: Iterable[str | PathLike[str]] | str | PathLike[str] | None = (),
+    package_dirs: Folders = (),
 ) -> Model:
     """Load a robot.
 
@@ -42,6 +46,7 @@ def load(
         the robot, links and joints in the order of the file.
 
     Raises:
+        MissingFileError: there is no such file.
         SourceError: the file cannot be read.
         ParseError: it is no robot; the message lists all reasons, each with its line.
 
@@ -52,17 +57,16 @@ def load(
     doubts = [finding for finding in reading.findings if finding.severity == "warning"]
     if reading.model is None or (strict and any(not is_repair(doubt) for doubt in doubts)):
         raise ParseError([f for f in reading.findings if f.severity != "note"])
-    if doubts:
-        warnings.warn(LinkworkWarning(list_findings(doubts), doubts), stacklevel=2)
+    warn_of(doubts)
     return reading.model
 
 
 def read(
-    source: str | bytes | PathLike[str],
+    source: str | bytes | PathLike[str] | Source,
     *,
     repair: bool = False,
     mimic: bool = True,
-    package_dirs: Iterable[str | PathLike[str]] | str | PathLike[str] | None = (),
+    package_dirs: Folders = (),
 ) -> Reading:
     """Read a robot and say everything about it, without raising for what is wrong with its content.
 
@@ -75,13 +79,10 @@ def read(
     Raises:
         SourceError: the file cannot be read.
     """
-    text = None
     try:
         text = read_source(source)
-        if is_mjcf(text):
-            reading = read_mjcf(text, mimic=mimic)
-        else:
-            reading = read_urdf(text, MeshFinder(text.path, package_dirs), mimic=mimic)
+        reader = next((reader for fits, reader in FORMATS if fits(text)), read_urdf)
+        reading = reader(text, mimic=mimic, package_dirs=package_dirs)
     except ParseError as error:
         return Reading(None, error.findings)
     if reading.model is None:
@@ -99,7 +100,7 @@ def repaired(model: Model) -> tuple[Model, list[Finding]]:
     Returns:
         the model, and one finding for each link that was changed.
     """
-    bad = {link.name for link in unphysical_links(model)}
+    bad = {link.name for link in unphysical_links(model.links)}
     links = tuple(_repaired_link(link) if link.name in bad else link for link in model.links)
     findings = [
         Finding("warning", f"link {old.name!r}", _repair_text(old, new), old.place)

@@ -17,9 +17,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
 from os.path import abspath, basename, dirname, isfile, join, normpath
+from typing import TypeAlias
 from urllib.parse import unquote
 
 from linkwork.errors import ArgumentError
+
+Folders: TypeAlias = Iterable[str | PathLike[str]] | str | PathLike[str] | None
 
 _FOLDERS = ("ROS_PACKAGE_PATH", "GAZEBO_MODEL_PATH", "GZ_SIM_RESOURCE_PATH")
 _PREFIXES = ("AMENT_PREFIX_PATH", "COLCON_PREFIX_PATH", "CMAKE_PREFIX_PATH")
@@ -43,7 +46,7 @@ class MeshFinder:
     def __init__(
         self,
         file: str | PathLike[str] | None,
-        package_dirs: Iterable[str | PathLike[str]] | str | PathLike[str] | None = (),
+        package_dirs: Folders = (),
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         """Look around a file.
@@ -77,17 +80,17 @@ class MeshFinder:
             searched[path] = None
             if isfile(path):
                 return FoundMesh(path, tuple(searched))
-        return FoundMesh(None, tuple(searched) or ("nowhere: no place is known for such a name",))
+        return FoundMesh(None, tuple(searched) or ("nowhere: no folder is known for such a name",))
 
     def _candidates(self, filename: str) -> list[tuple[str, str]]:
-        """(allowed root, path) for each place where a mesh may lie."""
-        scheme, mark, rest = filename.partition("://")
+        """(allowed root, path) for each folder in which a mesh may lie."""
+        scheme, mark, name = filename.partition("://")
         if not mark:
             return [(root, join(folder, filename)) for root, folder in self._beside()]
         if scheme == "file":
-            path = "/" + unquote(rest.partition("/")[2])  # what stands before is a host
+            path = "/" + unquote(name.partition("/")[2])  # what stands before is a host
             return [(root, path) for root, _ in self._beside()]
-        package, _, inside = rest.lstrip("/").partition("/")  # some write package:///NAME
+        package, _, inside = name.lstrip("/").partition("/")  # some write package:///NAME
         if scheme not in _PACKAGE_SCHEMES or package in ("", ".", "..") or os.sep in package:
             return []
         around = _and_above(self._folder)

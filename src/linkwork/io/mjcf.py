@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from linkwork.errors import Finding, ModelError, ParseError, Place
+from linkwork.io.meshes import Folders
 from linkwork.io.mjcf_model import read_mjmodel
 from linkwork.io.mjcf_package import MjModel, import_mujoco
+from linkwork.io.reading import Reading
 from linkwork.io.source import Source, text_error
-from linkwork.io.urdf import Reading
 
 UNNAMED = "MuJoCo Model"  # what MuJoCo calls a model whose file does not name it
 
@@ -33,17 +34,19 @@ def is_mjcf(source: Source) -> bool:
     return re.match(r"<mujoco[\s/>]", source.text[start : start + 8] + ">") is not None
 
 
-def read_mjcf(source: Source, *, mimic: bool = True) -> Reading:
+def read_mjcf(source: Source, *, mimic: bool = True, package_dirs: Folders = ()) -> Reading:
     """Read an MJCF text, or the file it came from.
 
     Args:
         source: the text; if it has a path, the file is read from there, with all that it includes.
         mimic: whether linear joint equalities make joints depend on others.
+        package_dirs: not used; MJCF names its files by itself.
 
     Raises:
         ParseError: MuJoCo refuses the file.
         MissingPackageError: MuJoCo is not installed.
     """
+    del package_dirs
     mujoco = import_mujoco()
     with collected_warnings(mujoco) as said:
         mj = _compiled(mujoco, source)
@@ -51,14 +54,14 @@ def read_mjcf(source: Source, *, mimic: bool = True) -> Reading:
     name = _name(mj, source)
     folder = str(source.path.parent) if source.path else None
     try:
-        reading = read_mjmodel(mj, mimic=mimic, name=name, folder=folder)
+        model, findings = read_mjmodel(mj, mimic=mimic, name=name, folder=folder)
     except ModelError as error:
         places = [
             Finding(f.severity, f.element, f.text, f.place or Place(source.name, 1))
             for f in error.findings
         ]
         return Reading(None, (*places, *doubts))
-    return Reading(reading.model, (*doubts, *reading.findings))
+    return Reading(model, (*doubts, *findings))
 
 
 def _compiled(mujoco: Any, source: Source) -> MjModel:

@@ -12,16 +12,16 @@ Position theta = qpos - qpos0 for hinges and slides, so limits are shifted by qp
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 
 import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.errors import Finding, concerning, model_error
+from linkwork.io.mjcf_left_out import equality_mimics, left_out
 from linkwork.io.mjcf_names import Names, names_of
 from linkwork.io.mjcf_package import MjModel, name_in_enum
-from linkwork.io.mjcf_rest import equality_mimics, left_out
 from linkwork.io.mjcf_shapes import Shapes, shapes_of
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.model import Model
@@ -37,18 +37,10 @@ KIND_OF = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class MujocoReading:
-    """A model, and what MuJoCo knows of the robot but linkwork does not."""
-
-    model: Model
-    findings: tuple[Finding, ...]
-
-
 def read_mjmodel(
     mj: MjModel, *, mimic: bool = True, name: str | None = None, folder: str | None = None
-) -> MujocoReading:
-    """Read a compiled model.
+) -> tuple[Model, tuple[Finding, ...]]:
+    """Read a compiled model: the robot, and what MuJoCo knows of it but linkwork does not.
 
     Args:
         mj: a `mujoco.MjModel`.
@@ -86,7 +78,7 @@ def read_mjmodel(
             if body in present
         ),
     )
-    return MujocoReading(model, (*unclear, *left_out(mj, names, base)))
+    return model, (*unclear, *left_out(mj, names, base))
 
 
 def floating_body(mj: MjModel) -> int | None:
@@ -205,7 +197,7 @@ def _limits(mj: MjModel, joint: int, kind: str) -> Limits:
         return NO_LIMITS
     lower, upper = -inf, inf
     if mj.jnt_limited[joint]:
-        rest = mj.qpos0[mj.jnt_qposadr[joint]]
-        lower, upper = (mj.jnt_range[joint] - rest).tolist()
+        neutral = mj.qpos0[mj.jnt_qposadr[joint]]
+        lower, upper = (mj.jnt_range[joint] - neutral).tolist()
     effort = np.abs(mj.jnt_actfrcrange[joint]).max() if mj.jnt_actfrclimited[joint] else inf
     return Limits(lower=lower, upper=upper, effort=float(effort))

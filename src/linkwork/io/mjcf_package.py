@@ -5,13 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from linkwork.errors import ArgumentError, LinkworkError, shown
+from linkwork.errors import ArgumentError, MissingPackageError, shown
 
 MjModel: TypeAlias = Any  # mujoco.MjModel; the package has no type stubs
-
-
-class MissingPackageError(LinkworkError, ImportError):
-    """A package that is needed for what was asked, but not installed."""
 
 
 def import_mujoco() -> Any:

@@ -8,14 +8,28 @@ from __future__ import annotations
 
 import codecs
 import re
+import sys
 from dataclasses import dataclass
+from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
+from typing import BinaryIO
 
-from linkwork.errors import ArgumentError, Finding, ParseError, Place, SourceError
+from linkwork.errors import (
+    ArgumentError,
+    Finding,
+    MissingFileError,
+    ParseError,
+    Place,
+    SourceError,
+    clipped,
+)
+from linkwork.io.bundled import bundled_hint
 
 LARGEST_FILE = 256 * 1024 * 1024  # bytes
+CHUNK = 1024 * 1024  # bytes that are read at once
 TEXT_NAME = "<text>"  # stands for the file name where there is none
+STANDARD_INPUT = "<standard input>"
 
 _BYTE_ORDER_MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
@@ -40,7 +54,7 @@ class Source:
     path: Path | None  # None if it came as a text
 
 
-def read_source(source: str | bytes | PathLike[str]) -> Source:
+def read_source(source: str | bytes | PathLike[str] | Source) -> Source:
     """Take a path, or a text that holds XML.
 
     Args:
@@ -48,9 +62,12 @@ def read_source(source: str | bytes | PathLike[str]) -> Source:
             empty, and a path otherwise; or bytes, which are a text.
 
     Raises:
-        SourceError: there is no such file, or it is no regular file, or it may not be read.
+        MissingFileError: there is no such file.
+        SourceError: it is no regular file, or it may not be read.
         ParseError: the bytes are no text.
     """
+    if isinstance(source, Source):
+        return source
     if isinstance(source, bytes):
         return Source(TEXT_NAME, _decoded(source, TEXT_NAME), None)
     if isinstance(source, str) and (not source.strip() or re.search(r"[<\n\r]", source)):
@@ -62,6 +79,32 @@ def read_source(source: str | bytes | PathLike[str]) -> Source:
         raise ArgumentError(f"expected a path or a text, got a path of {type(name).__name__}")
     path = Path(name)
     return Source(str(path), _decoded(_bytes_of(path), str(path)), path)
+
+
+def standard_input() -> Source:
+    """The text on standard input.
+
+    Raises:
+        SourceError: it cannot be read, or is too large.
+        ParseError: the bytes are no text.
+    """
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+        raise SourceError(f"{STANDARD_INPUT} is closed")
+    try:
+        data = _limited(sys.stdin.buffer, STANDARD_INPUT)
+    except OSError as error:
+        if isinstance(error, SourceError):
+            raise
+        raise SourceError(f"cannot read {STANDARD_INPUT}: {error.strerror}") from error
+    return Source(STANDARD_INPUT, _decoded(data, STANDARD_INPUT), None)
+
+
+def _limited(file: BinaryIO, name: str) -> bytes:
+    """All bytes of a file, chunk by chunk: some files do not know their size beforehand."""
+    chunks = list(islice(iter(lambda: file.read(CHUNK), b""), LARGEST_FILE // CHUNK + 1))
+    if sum(map(len, chunks)) > LARGEST_FILE:
+        raise SourceError(f"{name} is larger than {LARGEST_FILE >> 20} MiB")
+    return b"".join(chunks)
 
 
 def _plain(text: str) -> str:
@@ -77,22 +120,25 @@ def text_error(name: str, text: str, line: int = 1) -> ParseError:
 def _bytes_of(path: Path) -> bytes:
     try:
         if not path.exists():
-            folder = "" if path.parent.is_dir() else f"; there is no folder {str(path.parent)!r}"
-            raise SourceError(f"no file {str(path)!r}{folder}")
+            folder = f"; there is no folder {shown_path(path.parent)}"
+            hint = bundled_hint(str(path)) if path.parent.is_dir() else folder
+            raise MissingFileError(f"no file {shown_path(path)}{hint}")
         if path.is_dir():
-            raise SourceError(f"{str(path)!r} is a folder, not a file")
+            raise SourceError(f"{shown_path(path)} is a folder, not a file")
         if not path.is_file():  # a pipe or a device might never end
-            raise SourceError(f"{str(path)!r} is not a regular file")
-        with path.open("rb") as file:  # some files do not know their size beforehand
-            data = file.read(LARGEST_FILE + 1)
-        if len(data) > LARGEST_FILE:
-            raise SourceError(f"{str(path)!r} is larger than {LARGEST_FILE >> 20} MiB")
+            raise SourceError(f"{shown_path(path)} is not a regular file")
+        with path.open("rb") as file:
+            return _limited(file, shown_path(path))
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
         if isinstance(error, SourceError):
             raise
         reason = getattr(error, "strerror", None) or str(error)
-        raise SourceError(f"cannot read {str(path)!r}: {reason}") from error
-    return data
+        raise SourceError(f"cannot read {shown_path(path)}: {reason}") from error
+
+
+def shown_path(path: Path) -> str:
+    """A path in quotes; of one longer than any message should be, the start."""
+    return repr(clipped(str(path), 400))
 
 
 def _decoded(data: bytes, name: str) -> str:

@@ -11,12 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from linkwork.errors import LONGEST_NAME, MOST_LISTED, Finding, shown
-from linkwork.io.meshes import MeshFinder
-from linkwork.io.part import Part, Report, is_xacro, xacro_text
+from linkwork.io.meshes import Folders, MeshFinder
+from linkwork.io.reading import Reading
 from linkwork.io.source import Source
 from linkwork.io.urdf_joint import read_joint
 from linkwork.io.urdf_link import read_link, read_material
+from linkwork.io.urdf_part import Part, Report, is_xacro, xacro_text
 from linkwork.io.xml import namespace_of, parse_xml, tag_of
+from linkwork.model.check import doubtful_parts
 from linkwork.model.geometry import Material
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
@@ -28,24 +30,20 @@ OTHERS_ROBOT = (
     *("disable_collisions", "group", "group_state", "end_effector", "virtual_joint", "frame"),
     *("passive_joint", "actuator", "static", "self_collide"),
 )
-OTHER_FORMATS = {"mujoco": "an MJCF file", "sdf": "an SDF file", "WorkCell": "a RobWork workcell"}
+REFERRING = ("transmission", "ros2_control")  # name joints, of which some may be left out
+OTHER_FORMATS = {
+    "sdf": "an SDF file: convert it to URDF first, or look for the URDF that most robots have, too",
+    "WorkCell": "a RobWork workcell",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What came out of a file: a model unless there were errors, and all findings."""
-
-    model: Model | None
-    findings: tuple[Finding, ...]
-
-
-def read_urdf(source: Source, meshes: MeshFinder, *, mimic: bool = True) -> Reading:
+def read_urdf(source: Source, *, mimic: bool = True, package_dirs: Folders = ()) -> Reading:
     """Read a URDF text.
 
     Args:
         source: the text.
-        meshes: where to look for meshes.
         mimic: whether joints that mimic others depend on them, or are free.
+        package_dirs: folders in which the packages of `package://` names lie.
 
     Raises:
         ParseError: the text is not XML.
@@ -58,8 +56,9 @@ def read_urdf(source: Source, meshes: MeshFinder, *, mimic: bool = True) -> Read
         return Reading(None, tuple(report.findings))
     name = _name(robot, source)
     _check_robot(robot)
-    parts = _read_parts(robot, meshes, mimic=mimic)
+    parts = _read_parts(robot, MeshFinder(source.path, package_dirs), mimic=mimic)
     if report.n_errors:
+        report.extend(doubtful_parts(parts.links, parts.joints))
         return Reading(None, tuple(report.findings))
     model = Model(name=name, links=parts.links, joints=parts.joints)
     return Reading(_with_marked_frames(model, robot), tuple(report.findings))
@@ -89,9 +88,26 @@ def _is_urdf(robot: Part, source: Source) -> bool:
 
 def _check_robot(robot: Part) -> None:
     robot.note_unknown(("link", "joint", "material", *OTHERS_ROBOT), ("name", "version"))
+    _note_passed_over(robot)
     version = robot.text("version")
     if version is not None and version.split(".")[0].strip() != "1":
         robot.warning(f"version {version!r} of URDF is not known; read as version 1")
+
+
+def _note_passed_over(robot: Part) -> None:
+    """Warn of links and joints inside elements that are not read, unless they only name one.
+
+    Groups, sensors and plugins refer to links and joints by elements of the same name, so only
+    names that the robot does not have tell of something that is lost.
+    """
+    known = {tag: {part.text("name") for part in robot.children(tag)} for tag in ("link", "joint")}
+    for other in (tag for tag in OTHERS_ROBOT if tag not in REFERRING):
+        for part in robot.children(other):
+            for element in part.element.iterdescendants("link", "joint"):
+                tag, name = tag_of(element), element.get("name")
+                if name and name not in known[tag]:
+                    text = f"a <{tag}> inside <{other}> is not read"
+                    robot.report.add("warning", element, f"{tag} {shown(name)}", text)
 
 
 def _name(robot: Part, source: Source) -> str:
@@ -119,7 +135,7 @@ def _read_parts(robot: Part, meshes: MeshFinder, *, mimic: bool) -> _Parts:
     unread -= {joint.name for joint in known}
     robot.report.extend(part_findings(links, known, (), unread))
     if n_links == len(links) and n_joints == len(known):  # else the graph has unknown pieces
-        robot.report.extend(_graph_findings(links, known))
+        robot.report.extend(_root_findings(links, known))
     return _Parts(tuple(links), tuple(known))
 
 
@@ -176,8 +192,11 @@ def _prefixes(name: str) -> list[str]:
     return [name[: at + 1] for at, letter in enumerate(name) if letter in "_-./:"]
 
 
-def _graph_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
-    """Why the links do not form one tree from a root, in the terms of parents and children."""
+def _root_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
+    """Why the links do not hang on one root, in the terms of parents and children.
+
+    This is more than a `Model` asks for: a tree of links, in which joints point either way.
+    """
     names = {link.name for link in links}
     parents: dict[str, list[Joint]] = {}
     for joint in joints:
@@ -185,7 +204,7 @@ def _graph_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[
     for child, several in parents.items():
         if len(several) > 1:
             listed = " and ".join(
-                f"{shown(joint.name)} ({joint.place})" for joint in several[:MOST_LISTED]
+                f"{shown(joint.name)} ({_short(joint)})" for joint in several[:MOST_LISTED]
             )
             listed += " and more" if len(several) > MOST_LISTED else ""
             text = f"is the child of {len(several)} joints: {listed}; {CLOSED_LOOP}"
@@ -199,10 +218,14 @@ def _graph_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[
     roots = [link for link in links if link.name not in parents]
     ends_known = all({joint.first, joint.second} <= names for joint in joints)
     if len(roots) > 1 and ends_known and len(names) == len(links):
-        listed = ", ".join(f"{shown(link.name)} ({link.place})" for link in roots[:MOST_LISTED])
+        listed = ", ".join(f"{shown(link.name)} ({_short(link)})" for link in roots[:MOST_LISTED])
         more = f" and {len(roots) - MOST_LISTED} more" if len(roots) > MOST_LISTED else ""
         text = f"{len(roots)} links are the child of no joint, but only one can be the root: "
         yield Finding("error", "", text + listed + more, roots[1].place)
+
+
+def _short(part: Link | Joint) -> str:
+    return part.place.short if part.place else "?"
 
 
 CLOSED_LOOP = "a robot is a tree here, so leave one joint of a closed loop out"

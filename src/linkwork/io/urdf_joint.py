@@ -7,8 +7,8 @@ from dataclasses import replace
 from math import inf
 
 from linkwork.errors import ModelError, nearest, shown
-from linkwork.io.part import Part, is_xacro
 from linkwork.io.urdf_link import FINITE, read_origin
+from linkwork.io.urdf_part import Part, Report, is_xacro
 from linkwork.model.kinds import KINDS
 from linkwork.model.parts import NO_LIMITS, Joint, Limits, Mimic, unit
 from linkwork.model.pose import Triple
@@ -94,14 +94,16 @@ def _read_axis(part: Part, kind: str) -> tuple[Triple, float]:
     axis = part.child("axis")
     numbers = DEFAULT_AXIS
     pitch = 0.0
+    if not KINDS[kind].has_axis:
+        if axis:
+            _note_unused_axis(axis, kind)
+        return (0.0, 0.0, 1.0), 0.0
     if axis:
         axis.note_unknown((), ("xyz", "pitch"), strict=True)
         numbers = axis.triple("xyz", DEFAULT_AXIS, largest=FINITE)
         if axis.text("xyz") is None:
             axis.warning("<axis> has no 'xyz'; 1 0 0 is assumed")
         pitch = axis.number("pitch", 0.0)
-    if not KINDS[kind].has_axis:
-        return (0.0, 0.0, 1.0), 0.0
     try:
         direction = unit(numbers)
     except ModelError as error:
@@ -111,6 +113,14 @@ def _read_axis(part: Part, kind: str) -> tuple[Triple, float]:
     if axis and abs(length - 1) > UNIT_NOTICE:
         axis.warning(f"axis {list(numbers)} has length {length:.6g}; it is scaled to length 1")
     return direction, pitch
+
+
+def _note_unused_axis(axis: Part, kind: str) -> None:
+    """Warn of what is wrong with the axis of a joint that has none: it changes nothing."""
+    aside = Report(axis.report.file, {})
+    Part(axis.element, axis.owner, aside).triple("xyz", DEFAULT_AXIS, largest=FINITE)
+    for finding in aside.findings:
+        axis.warning(f"{finding.text}; ignored, as a {kind} joint has no axis")
 
 
 def _read_limits(part: Part, kind: str) -> Limits:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from linkwork.errors import ModelError, shown
 from linkwork.io.meshes import MeshFinder
-from linkwork.io.part import Part
+from linkwork.io.urdf_part import Part
 from linkwork.model.geometry import (
     Box,
     Capsule,

@@ -35,27 +35,36 @@ def check(model: Model) -> list[Finding]:
         the element it concerns and, if the robot came from a file, its line there.
     """
     return [
-        *_inertia_findings(model),
+        *doubtful_parts(model.links, model.joints),
         *_singular_joint_findings(tree_from(model)),
-        *(finding for joint in model.joints for finding in _joint_findings(joint)),
-        *_mesh_findings(model),
     ]
 
 
-def unphysical_links(model: Model) -> list[Link]:
+def doubtful_parts(links: Sequence[Link], joints: Sequence[Joint]) -> list[Finding]:
+    """Find what is doubtful about parts by themselves, which need not make a robot."""
+    return [
+        *_inertia_findings(links),
+        *(finding for joint in joints for finding in _joint_findings(joint)),
+        *_mesh_findings(links),
+    ]
+
+
+def unphysical_links(links: Sequence[Link]) -> list[Link]:
     """The links whose inertia no body can have, by the triangle inequality."""
-    tensors = np.array([link.inertia.matrix() for link in model.links])
-    masses = np.array([link.inertia.mass for link in model.links])
+    if not links:
+        return []
+    tensors = np.array([link.inertia.matrix() for link in links])
+    masses = np.array([link.inertia.mass for link in links])
     tensors[np.abs(tensors).max(axis=(1, 2)) <= masses * SMALLEST_RADIUS**2] = 0.0
-    parameters = inertia.from_com(masses, np.zeros((len(model.links), 3)), tensors)
+    parameters = inertia.from_com(masses, np.zeros((len(links), 3)), tensors)
     physical = inertia.is_physical(parameters, RELATIVE_TOLERANCE)
-    return [link for link, good in zip(model.links, physical, strict=True) if not good]
+    return [link for link, good in zip(links, physical, strict=True) if not good]
 
 
-def _inertia_findings(model: Model) -> Iterator[Finding]:
-    for link in unphysical_links(model):
+def _inertia_findings(links: Sequence[Link]) -> Iterator[Finding]:
+    for link in unphysical_links(links):
         yield Finding("warning", f"link {link.name!r}", _why_unphysical(link), link.place)
-    for link in model.links:
+    for link in links:
         if link.inertia.mass == 0 and any(link.inertia.tensor):
             text = "has rotational inertia but no mass; kept as it is (a pure rotor)"
             yield Finding("warning", f"link {link.name!r}", text, link.place)
@@ -121,24 +130,24 @@ def _subspace(joint: Joint, *, backwards: bool) -> Array:
 
 def _joint_findings(joint: Joint) -> Iterator[Finding]:
     element = f"joint {joint.name!r}"
-    facts = {
+    values = {
         "damping": joint.damping,
         "friction": joint.friction,
         "armature": joint.armature,
         "limit velocity": joint.limits.velocity,
         "limit effort": joint.limits.effort,
     }
-    for name, value in facts.items():
+    for name, value in values.items():
         if value < 0:
             yield Finding("warning", element, f"{name} {value:g} is negative", joint.place)
     limits = joint.limits
     if joint.nv == 1 and not limits.lower <= 0 <= limits.upper:
-        text = f"rest position 0 is outside the limits {limits.lower:g} to {limits.upper:g}"
+        text = f"neutral position 0 is outside the limits {limits.lower:g} to {limits.upper:g}"
         yield Finding("note", element, text, joint.place)
 
 
-def _mesh_findings(model: Model) -> Iterator[Finding]:
-    for link in model.links:
+def _mesh_findings(links: Sequence[Link]) -> Iterator[Finding]:
+    for link in links:
         for shape in (*link.visuals, *link.collisions):
             mesh = shape.geometry
             if isinstance(mesh, Mesh) and mesh.path is None and mesh.searched:

@@ -1,30 +1,36 @@
 """A robot in words: its tree as a drawing, its parts as tables. Plain text, for people.
 
-The tables are rows of strings, so that other programs can dress them up.
+The tables are rows of strings, so that other programs can dress them up. Names come from files, so
+characters that would act on a terminal are written as escapes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import isfinite
+from typing import NamedTuple
 
+from linkwork.errors import counted, escaped
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
-from linkwork.model.parts import Joint
+from linkwork.model.parts import Joint, Mimic
 from linkwork.model.pose import IDENTITY, Pose
+from linkwork.model.table import Table, as_text
+from linkwork.model.walk import walk
 
 _AXES = {(1.0, 0.0, 0.0): "x", (0.0, 1.0, 0.0): "y", (0.0, 0.0, 1.0): "z"}
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table for people: a heading, the names of its columns, and rows of text."""
+class Branch(NamedTuple):
+    """A line of the drawing of a tree, taken apart."""
 
-    heading: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numeric: frozenset[str] = frozenset()  # columns to be aligned to the right
+    lead: str  # the lines that pass by on the left
+    corner: str  # where this branch leaves its parent; empty for the base
+    joint: str  # empty for the base
+    link: str
+
+    def __str__(self) -> str:
+        return f"{self.lead}{self.corner}{self.joint}{' ─ ' if self.joint else ''}{self.link}"
 
 
 def describe(model: Model, base: str | None = None) -> str:
@@ -45,29 +51,35 @@ def summary(model: Model) -> str:
     moving = len(layout.joint_names)
     dependent = len(layout.followers)
     counts = [
-        _count(len(model.links), "link"),
-        f"{_count(len(model.joints), 'joint')} ({moving} moving"
+        counted(len(model.links), "link"),
+        f"{counted(len(model.joints), 'joint')} ({moving} moving"
         + (f", {dependent} dependent" if dependent else "")
         + ")",
-        *([_count(len(model.frames), "additional frame")] if model.frames else []),
-        f"{layout.nv} degree{'' if layout.nv == 1 else 's'} of freedom and 6 of the base",
+        *([counted(len(model.frames), "additional frame")] if model.frames else []),
+        f"{counted(layout.nv, 'degree')} of freedom and 6 of the base",
         f"{model.total_mass:.6g} kg",
     ]
-    return f"{model.name}: {', '.join(counts)}"
+    return f"{escaped(model.name)}: {', '.join(counts)}"
 
 
 def tree_lines(model: Model, base: str | None = None) -> Iterator[str]:
     """Draw the tree from a base, one line to a link."""
-    base = model.default_base if base is None else base
-    yield _link_text(model, base)
-    seen = {base}
-    waiting = _branches(model, base, seen, "")
-    while waiting:
-        lead, last, joint, link = waiting.pop()
-        seen.add(link)
-        joint_text = f"{joint.name} ({_motion_text(joint)})"
-        yield f"{lead}{'└─ ' if last else '├─ '}{joint_text} ─ {_link_text(model, link)}"
-        waiting.extend(_branches(model, link, seen, lead + ("   " if last else "│  ")))
+    return map(str, branches(model, base))
+
+
+def branches(model: Model, base: str | None = None) -> Iterator[Branch]:
+    """The tree from a base, one branch to a link."""
+    visits = list(walk(model, model.default_base if base is None else base))
+    last = {visit.parent: visit.link for visit in visits}  # the last child of each link
+    leads = {visits[0].link: ""}  # what stands before the children of a link
+    yield Branch("", "", "", _link_text(model, visits[0].link))
+    for link, parent, joint in visits[1:]:
+        assert parent is not None
+        assert joint is not None
+        lead, is_last = leads[parent], last[parent] == link
+        leads[link] = lead + ("   " if is_last else "│  ")
+        joint_text = f"{escaped(joint.name)} ({_motion_text(joint)})"
+        yield Branch(lead, "└─ " if is_last else "├─ ", joint_text, _link_text(model, link))
 
 
 def tables(model: Model) -> list[Table]:
@@ -90,9 +102,12 @@ def joint_table(model: Model) -> Table:
         "effort",
         "first",
         "second",
+        "mimics",
     )
+    if not any(joint.mimic for joint in model.joints):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
     numeric = frozenset({"s", "lower", "upper", "velocity", "effort"})
-    return Table("moving joints", columns, tuple(rows), numeric)
+    return Table("moving joints", columns, tuple(rows), numeric, n_naming=2)
 
 
 def link_table(model: Model) -> Table:
@@ -100,7 +115,7 @@ def link_table(model: Model) -> Table:
     rows = [
         (
             str(index),
-            link.name,
+            escaped(link.name),
             f"{link.inertia.mass:.6g}" if link.inertia.mass else "-",
             _vector(link.inertia.com) if link.inertia.mass else "-",
             _vector(tuple(link.inertia.tensor[i] for i in (0, 3, 5))) if link.inertia.mass else "-",
@@ -108,56 +123,28 @@ def link_table(model: Model) -> Table:
         for index, link in enumerate(model.links)
     ]
     columns = ("#", "link", "mass [kg]", "centre of mass [m]", "ixx, iyy, izz [kg m^2]")
-    return Table("links", columns, tuple(rows), frozenset({"#", "mass [kg]"}))
+    return Table("links", columns, tuple(rows), frozenset({"#", "mass [kg]"}), n_naming=2)
 
 
 def frame_table(model: Model) -> Table:
     """The additional frames: what they are fixed to, and where."""
-    rows = [(frame.name, frame.link, _pose_text(frame.link_H_frame)) for frame in model.frames]
-    return Table("additional frames", ("frame", "link", "pose in the link"), tuple(rows))
-
-
-def as_text(table: Table) -> str:
-    """A table as lines of text, columns aligned."""
-    grid = [table.columns, *table.rows]
-    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        padded = [
-            cell.rjust(width) if name in table.numeric else cell.ljust(width)
-            for cell, width, name in zip(cells, widths, table.columns, strict=True)
-        ]
-        return "  ".join(padded).rstrip()
-
-    rule = "  ".join("─" * width for width in widths)
-    return "\n".join([table.heading, line(table.columns), rule, *map(line, table.rows)])
-
-
-def _branches(
-    model: Model, link: str, seen: set[str], lead: str
-) -> list[tuple[str, bool, Joint, str]]:
-    """What hangs on a link, the last first, ready to be popped in order."""
-    found = [(other, joint) for other, joint in model.neighbors(link) if other not in seen]
-    return [
-        (lead, index == 0, model.joint(joint), other)
-        for index, (other, joint) in enumerate(reversed(found))
+    rows = [
+        (escaped(frame.name), escaped(frame.link), _pose_text(frame.link_H_frame))
+        for frame in model.frames
     ]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return Table("additional frames", ("frame", "link", "pose in the link"), tuple(rows))
 
 
 def _link_text(model: Model, link: str) -> str:
     mass = model.link(link).inertia.mass
-    return f"{link}  {mass:.4g} kg" if mass else link
+    return escaped(link) + (f"  {mass:.4g} kg" if mass else "")
 
 
 def _motion_text(joint: Joint) -> str:
     axis = _axis_text(joint) if joint.motion_kind.has_axis else ""
     axis = f" ({axis})" if "," in axis else f" {axis}".rstrip()
     axis += f", {joint.pitch:.4g} m/rad" if joint.pitch else ""
-    mimic = f", mimics {joint.mimic.joint}" if joint.mimic else ""
+    mimic = f", mimics {escaped(joint.mimic.joint)}" if joint.mimic else ""
     return f"{joint.kind}{axis}{mimic}"
 
 
@@ -172,28 +159,27 @@ def _axis_text(joint: Joint) -> str:
 def _joint_row(joint: Joint, layout: Layout) -> tuple[str, ...]:
     at = layout.q[joint.name] if joint.nq else None
     span = "-" if at is None else _span(at)
-    kind = joint.kind if joint.mimic is None else f"{joint.kind} = {_mimic_text(joint)}"
     limits = joint.limits
     return (
         span,
-        joint.name,
-        kind,
+        escaped(joint.name),
+        joint.kind,
         _axis_text(joint) if joint.motion_kind.has_axis else "-",
         _bound(limits.lower),
         _bound(limits.upper),
         _bound(limits.velocity),
         _bound(limits.effort),
-        joint.first,
-        joint.second,
+        escaped(joint.first),
+        escaped(joint.second),
+        _mimic_text(joint.mimic) if joint.mimic else "-",
     )
 
 
-def _mimic_text(joint: Joint) -> str:
-    assert joint.mimic
-    offset = joint.mimic.offset
+def _mimic_text(mimic: Mimic) -> str:
+    offset = mimic.offset
     sign = "-" if offset < 0 else "+"
     shift = f" {sign} {abs(offset):g}" if offset else ""
-    return f"{joint.mimic.multiplier:g} {joint.mimic.joint}{shift}"
+    return f"{mimic.multiplier:g} {escaped(mimic.joint)}{shift}"
 
 
 def _span(at: slice) -> str:

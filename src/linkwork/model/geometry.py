@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
-from linkwork.model.pose import IDENTITY, Pose, Triple
+from linkwork.errors import model_error, shown
+from linkwork.model.numbers import Triple, finite, finite_numbers, instance, settle, text, triple
+from linkwork.model.pose import IDENTITY, Pose
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +15,9 @@ class Box:
     """A box about the origin."""
 
     size: Triple  # edges along x, y, z [m]
+
+    def __post_init__(self) -> None:
+        settle(self, size=triple(self.size, "box size"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,9 @@ class Cylinder:
     radius: float  # [m]
     length: float  # [m]
 
+    def __post_init__(self) -> None:
+        _settle_round(self, "cylinder")
+
 
 @dataclass(frozen=True, slots=True)
 class Capsule:
@@ -30,12 +38,18 @@ class Capsule:
     radius: float  # [m]
     length: float  # of the cylinder alone [m]
 
+    def __post_init__(self) -> None:
+        _settle_round(self, "capsule")
+
 
 @dataclass(frozen=True, slots=True)
 class Sphere:
     """A ball about the origin."""
 
     radius: float  # [m]
+
+    def __post_init__(self) -> None:
+        settle(self, radius=finite(self.radius, "sphere radius"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +62,24 @@ class Mesh:
     filename: str
     scale: Triple = (1.0, 1.0, 1.0)
     path: str | None = field(default=None, compare=False)  # None: not found
-    searched: tuple[str, ...] = field(default=(), compare=False, repr=False)  # the places tried
+    searched: tuple[str, ...] = field(default=(), compare=False, repr=False)  # the paths tried
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            filename=text(self.filename, "mesh filename"),
+            scale=triple(self.scale, "mesh scale"),
+            path=None if self.path is None else text(self.path, "mesh path"),
+            searched=tuple(text(path, "searched path") for path in self.searched),
+        )
+
+
+def _settle_round(shape: Cylinder | Capsule, what: str) -> None:
+    settle(
+        shape,
+        radius=finite(shape.radius, f"{what} radius"),
+        length=finite(shape.length, f"{what} length"),
+    )
 
 
 Geometry: TypeAlias = Box | Cylinder | Capsule | Sphere | Mesh
@@ -62,6 +93,13 @@ class Material:
     rgba: tuple[float, float, float, float] | None = None  # each 0 to 1
     texture: str | None = None
 
+    def __post_init__(self) -> None:
+        settle(self, name=text(self.name, "material name"))
+        if self.rgba is not None:
+            settle(self, rgba=finite_numbers(self.rgba, 4, "rgba"))
+        if self.texture is not None:
+            settle(self, texture=text(self.texture, "texture"))
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -71,3 +109,12 @@ class Shape:
     link_H_shape: Pose = IDENTITY
     name: str = ""
     material: Material | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.geometry, get_args(Geometry)):
+            known = "a Box, Cylinder, Capsule, Sphere or Mesh"
+            raise model_error(f"geometry: expected {known}, got {shown(self.geometry)}")
+        instance(self.link_H_shape, Pose, "link_H_shape")
+        settle(self, name=text(self.name, "shape name"))
+        if self.material is not None:
+            instance(self.material, Material, "material")

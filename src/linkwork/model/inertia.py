@@ -8,7 +8,6 @@ Units     kg, m, kg m^2
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -16,7 +15,8 @@ import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.errors import model_error
-from linkwork.model.pose import Pose, Triple, floats, triple
+from linkwork.model.numbers import Triple, finite, finite_numbers, number, settle, triple
+from linkwork.model.pose import Pose
 from linkwork.spatial.source import inertia as spatial_inertia
 
 Six: TypeAlias = tuple[float, float, float, float, float, float]
@@ -31,19 +31,11 @@ class Inertia:
     tensor: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # ixx, ixy, ixz, iyy, iyz, izz about the CoM
 
     def __post_init__(self) -> None:
-        (mass,) = floats((self.mass,), "mass")
-        if not math.isfinite(mass):
-            raise model_error(f"mass {mass} is not finite")
+        mass = finite(self.mass, "mass")
         if mass < 0:
             raise model_error(f"mass {mass:g} is negative")
-        tensor = floats(self.tensor, "tensor")
-        if len(tensor) != 6:
-            raise model_error(f"tensor: expected 6 numbers, got {len(tensor)}")
-        if not all(map(math.isfinite, tensor)):
-            raise model_error(f"tensor: {tensor} is not finite")
-        object.__setattr__(self, "mass", mass)
-        object.__setattr__(self, "com", triple(self.com, "com"))
-        object.__setattr__(self, "tensor", tensor)
+        tensor = finite_numbers(self.tensor, 6, "tensor")
+        settle(self, mass=mass, com=triple(self.com, "com"), tensor=tensor)
 
     def matrix(self) -> Array:
         """Tensor about the centre of mass as a (3, 3) matrix."""
@@ -99,6 +91,7 @@ def combined(first: Inertia, second: Inertia) -> Inertia:
 
 def solid_box(mass: float, size: Triple, com: Triple = (0.0, 0.0, 0.0)) -> Inertia:
     """Inertia of a homogeneous box with edges `size` along the axes [m]."""
+    mass = number(mass, "mass")
     x, y, z = (_square(length, "size") for length in triple(size, "size"))
     return Inertia(
         mass, com, (mass * (y + z) / 12, 0.0, 0.0, mass * (x + z) / 12, 0.0, mass * (x + y) / 12)
@@ -109,6 +102,7 @@ def solid_cylinder(
     mass: float, radius: float, length: float, com: Triple = (0.0, 0.0, 0.0)
 ) -> Inertia:
     """Inertia of a homogeneous cylinder along z [m]."""
+    mass = number(mass, "mass")
     r, h = _square(radius, "radius"), _square(length, "length")
     across = mass * (3 * r + h) / 12
     return Inertia(mass, com, (across, 0.0, 0.0, across, 0.0, mass * r / 2))
@@ -116,6 +110,7 @@ def solid_cylinder(
 
 def solid_sphere(mass: float, radius: float, com: Triple = (0.0, 0.0, 0.0)) -> Inertia:
     """Inertia of a homogeneous ball [m]."""
+    mass = number(mass, "mass")
     moment = 0.4 * mass * _square(radius, "radius")
     return Inertia(mass, com, (moment, 0.0, 0.0, moment, 0.0, moment))
 
@@ -126,6 +121,7 @@ def point_mass(mass: float, com: Triple = (0.0, 0.0, 0.0)) -> Inertia:
 
 
 def _square(length: float, what: str) -> float:
+    length = number(length, what)
     if length < 0:
         raise model_error(f"{what}: {length:g} is negative")
     return length * length

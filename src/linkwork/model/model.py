@@ -10,7 +10,7 @@ from math import fsum
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
-from linkwork.errors import ModelError, name_not_found
+from linkwork.errors import ModelError, counted, name_not_found
 from linkwork.model.inertia import Inertia
 from linkwork.model.parts import Frame, Joint, Link, check_name
 from linkwork.model.pose import IDENTITY, Pose
@@ -32,7 +32,7 @@ class Model:
     frames: tuple[Frame, ...] = ()
 
     def __post_init__(self) -> None:
-        check_name("model", self.name)
+        object.__setattr__(self, "name", check_name("model", self.name))
         for field in ("links", "joints", "frames"):
             object.__setattr__(self, field, tuple(getattr(self, field)))
         findings = structure_findings(self.links, self.joints, self.frames)
@@ -40,7 +40,8 @@ class Model:
             raise ModelError(findings)
 
     def __repr__(self) -> str:
-        counts = f"{len(self.links)} links, {len(self.joints)} joints, {len(self.frames)} frames"
+        parts = (self.links, "link"), (self.joints, "joint"), (self.frames, "frame")
+        counts = ", ".join(counted(len(several), noun) for several, noun in parts)
         return f"<Model {self.name!r}: {counts}, {self.total_mass:.6g} kg>"
 
     @cached_property

@@ -15,11 +15,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf
 
-from linkwork.errors import Finding, ModelError, Place, model_error, nearest
+from linkwork.errors import Finding, ModelError, Place, concerning, model_error, nearest, shown
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.kinds import KINDS, JointKind
-from linkwork.model.pose import IDENTITY, Pose, Triple, floats, triple
+from linkwork.model.numbers import Triple, finite, instance, number, settle, text, triple
+from linkwork.model.pose import IDENTITY, Pose
 
 UNIT_TOLERANCE = 1e-12  # how far the length of an axis may be from 1
 LONGER_THAN_ROUNDING = 1e-15  # an axis closer to unit length than this is left as it is
@@ -36,12 +37,11 @@ class Link:
     place: Place | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_name("link", self.name, self.place)
-        if not isinstance(self.inertia, Inertia):
-            text = f"inertia: expected an Inertia, got {self.inertia!r}"
-            raise model_error(text, f"link {self.name!r}", self.place)
-        object.__setattr__(self, "visuals", tuple(self.visuals))
-        object.__setattr__(self, "collisions", tuple(self.collisions))
+        settle(self, name=check_name("link", self.name, self.place))
+        with concerning(f"link {self.name!r}", self.place):
+            instance(self.inertia, Inertia, "inertia")
+            settle(self, visuals=_shapes(self.visuals, "visuals"))
+            settle(self, collisions=_shapes(self.collisions, "collisions"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,10 @@ class Frame:
     place: Place | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_name("frame", self.name, self.place)
+        settle(self, name=check_name("frame", self.name, self.place))
+        with concerning(f"frame {self.name!r}", self.place):
+            settle(self, link=text(self.link, "link"))
+            instance(self.link_H_frame, Pose, "link_H_frame")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +71,10 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper", "velocity", "effort"):
-            (value,) = floats((getattr(self, name),), f"limit {name}")
+            value = number(getattr(self, name), f"limit {name}")
             if math.isnan(value):
                 raise model_error(f"limit {name} is not a number")
-            object.__setattr__(self, name, value)
+            settle(self, **{name: value})
         if self.lower > self.upper:
             raise model_error(f"limit lower {self.lower:g} is above upper {self.upper:g}")
 
@@ -88,9 +91,12 @@ class Mimic:
     offset: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.multiplier) and math.isfinite(self.offset)):
-            text = f"mimic: multiplier {self.multiplier} and offset {self.offset} must be finite"
-            raise model_error(text)
+        settle(
+            self,
+            joint=text(self.joint, "mimic joint"),
+            multiplier=finite(self.multiplier, "mimic multiplier"),
+            offset=finite(self.offset, "mimic offset"),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +114,7 @@ class Joint:
     axis: Triple = (0.0, 0.0, 1.0)  # unit vector in the joint frame
     pitch: float = 0.0  # of a helical joint: advance along the axis per radian [m/rad]
     first_H_joint: Pose = IDENTITY  # where the joint sits on `first`
-    joint_H_second: Pose = IDENTITY  # where `second` sits on the joint in its neutral position
+    joint_H_second: Pose = IDENTITY  # where `second` sits on the joint at its neutral position
     limits: Limits = NO_LIMITS
     mimic: Mimic | None = None
     damping: float = 0.0  # [N m s/rad] or [N s/m]
@@ -117,19 +123,22 @@ class Joint:
     place: Place | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_name("joint", self.name, self.place)
-        for what in (self.kind, self.first, self.second):
-            if not isinstance(what, str):
-                text = f"expected names, got {what!r}"
-                raise model_error(text, f"joint {self.name!r}", self.place)
-        object.__setattr__(self, "axis", triple(self.axis, "axis"))
-        for name in ("pitch", "damping", "friction", "armature"):
-            (value,) = floats((getattr(self, name),), name)
-            object.__setattr__(self, name, value)
+        settle(self, name=check_name("joint", self.name, self.place))
+        with concerning(f"joint {self.name!r}", self.place):
+            for name in ("kind", "first", "second"):
+                settle(self, **{name: text(getattr(self, name), name)})
+            settle(self, axis=triple(self.axis, "axis"))
+            for name in ("pitch", "damping", "friction", "armature"):
+                settle(self, **{name: number(getattr(self, name), name)})
+            for name in ("first_H_joint", "joint_H_second"):
+                instance(getattr(self, name), Pose, name)
+            instance(self.limits, Limits, "limits")
+            if self.mimic is not None:
+                instance(self.mimic, Mimic, "mimic")
         problems = list(_problems(self))
         if problems:
             element = f"joint {self.name!r}"
-            raise ModelError([Finding("error", element, text, self.place) for text in problems])
+            raise ModelError([Finding("error", element, why, self.place) for why in problems])
 
     @property
     def motion_kind(self) -> JointKind:
@@ -160,12 +169,19 @@ def unit(axis: Iterable[float]) -> Triple:
     return (x / length, y / length, z / length)
 
 
-def check_name(what: str, name: object, place: Place | None = None) -> None:
-    """Refuse what cannot be the name of a part."""
+def check_name(what: str, name: object, place: Place | None = None) -> str:
+    """Take the name of a part as a Python str, or refuse what cannot be one."""
     if not isinstance(name, str):
         raise model_error(f"the name of a {what} must be a str, got {name!r}", place=place)
     if not name.strip():
         raise model_error(f"the name of a {what} must not be empty, got {name!r}", place=place)
+    return str.__str__(name)
+
+
+def _shapes(shapes: Iterable[Shape], what: str) -> tuple[Shape, ...]:
+    if not isinstance(shapes, Iterable):
+        raise model_error(f"{what}: expected Shapes, got {shown(shapes)}")
+    return tuple(instance(shape, Shape, what) for shape in shapes)
 
 
 def _problems(joint: Joint) -> Iterable[str]:
@@ -178,11 +194,9 @@ def _problems(joint: Joint) -> Iterable[str]:
     x, y, z = joint.axis
     if abs(math.sqrt(x * x + y * y + z * z) - 1) > UNIT_TOLERANCE:
         yield f"axis {joint.axis} is not of length 1"
-    if not math.isfinite(joint.pitch):
-        yield f"pitch {joint.pitch} is not finite"
     if joint.pitch and not joint.motion_kind.has_pitch:
         yield f"a {joint.kind} joint has no pitch, got {joint.pitch:g}"
-    for name in ("damping", "friction", "armature"):
+    for name in ("pitch", "damping", "friction", "armature"):
         if not math.isfinite(getattr(joint, name)):
             yield f"{name} {getattr(joint, name)} is not finite"
     if joint.mimic and joint.motion_kind.nq != 1:

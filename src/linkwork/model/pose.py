@@ -7,57 +7,18 @@ mathematics speaks in.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Real
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
 from linkwork.errors import model_error
+from linkwork.model.numbers import Triple, as_floats, settle, triple
 from linkwork.spatial.source import se3, so3
-
-Triple: TypeAlias = tuple[float, float, float]
 
 ROUNDING_NOISE = 1e-15  # entries of a rotation this close to -1, 0 or 1 are meant to be that number
 NOT_A_ROTATION = 1e-6  # a matrix further than this from a rotation is a mistake, not rounding
-
-
-def triple(values: Iterable[float], what: str) -> Triple:
-    """Take three finite numbers, or say what is wrong with them."""
-    numbers = floats(values, what)
-    if len(numbers) != 3:
-        raise model_error(f"{what}: expected 3 numbers, got {len(numbers)}")
-    if not all(map(math.isfinite, numbers)):
-        raise model_error(f"{what}: {numbers} is not finite")
-    return (numbers[0], numbers[1], numbers[2])
-
-
-def floats(values: Iterable[float], what: str) -> tuple[float, ...]:
-    """Take numbers as floats, or say that they are none."""
-    try:
-        numbers = tuple(values)
-        if not any(isinstance(number, (str, bytes)) for number in numbers):
-            return tuple(map(float, numbers))
-    except (TypeError, ValueError):
-        pass
-    raise model_error(f"{what}: expected numbers, got {values!r}")
-
-
-def as_floats(values: ArrayLike, what: str) -> Array:
-    """Take numbers as an array of floats, or say that they are none."""
-    try:
-        given = np.asarray(values)
-        # texts, dates, complex numbers and masked elements could be converted, but mean nothing
-        is_real = given.dtype.kind in "fiub" or all(isinstance(x, Real) for x in given.flat)
-        if is_real and not np.any(getattr(values, "mask", False)):
-            return given.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise model_error(f"{what}: expected numbers, got {values!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +29,7 @@ class Pose:
     rpy: Triple = (0.0, 0.0, 0.0)  # roll, pitch, yaw: rotation Rz(yaw) Ry(pitch) Rx(roll) [rad]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "xyz", triple(self.xyz, "xyz"))
-        object.__setattr__(self, "rpy", triple(self.rpy, "rpy"))
+        settle(self, xyz=triple(self.xyz, "xyz"), rpy=triple(self.rpy, "rpy"))
 
     def matrix(self) -> Array:
         """Pose a_H_b as a (4, 4) matrix."""
@@ -87,8 +47,8 @@ def pose_matrices(poses: Iterable[Pose]) -> Array:
 
 def snapped(rotation: Array) -> Array:
     """Replace entries within rounding noise of -1, 0 and 1 by those numbers."""
-    whole = np.round(rotation)
-    return np.where(np.abs(rotation - whole) <= ROUNDING_NOISE, whole + 0.0, rotation)
+    rounded = np.round(rotation)
+    return np.where(np.abs(rotation - rounded) <= ROUNDING_NOISE, rounded + 0.0, rotation)
 
 
 def as_pose(value: Pose | Array, what: str = "pose") -> Pose:

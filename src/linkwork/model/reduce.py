@@ -22,6 +22,7 @@ from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.pose import IDENTITY, Pose, as_floats, as_pose, composed, inverted
 from linkwork.model.tree import tree_from
+from linkwork.model.walk import walk
 
 
 def reduced(
@@ -81,7 +82,7 @@ def lumped(model: Model) -> Model:
 def rerooted(model: Model, base: str | None = None) -> Model:
     """`Model.rerooted`."""
     base = model.default_base if base is None else base
-    holders = _holders(model, base)
+    holders = {visit.link: visit.joint for visit in walk(model, base) if visit.joint}
     # old_H_new of every link: where its frame has to go
     moves = {base: IDENTITY} | {
         link: inverted(joint.joint_H_second) if joint.second == link else joint.first_H_joint
@@ -194,20 +195,6 @@ def _moved_link(link: Link, new_H_old: Pose) -> Link:
         visuals=shapes(link.visuals),
         collisions=shapes(link.collisions),
     )
-
-
-def _holders(model: Model, base: str) -> dict[str, Joint]:
-    """The joint that holds each link but the base, seen from the base."""
-    model.link_index(base)
-    holders: dict[str, Joint] = {}
-    waiting = [base]
-    while waiting:
-        here = waiting.pop()
-        for other, name in model.neighbors(here):
-            if other != base and other not in holders:
-                holders[other] = model.joint(name)
-                waiting.append(other)
-    return holders
 
 
 def _pointed(joint: Joint, outer: str, back: Mapping[str, Pose]) -> Joint:

@@ -71,7 +71,8 @@ def _duplicates(what: str, parts: Iterable[Link | Joint | Frame]) -> Iterator[Fi
         if known is None:
             first[part.name] = part
         else:
-            text = "this name is taken" + (f"; first used at {known.place}" if known.place else "")
+            first_use = f"; first used at {known.place.short}" if known.place else ""
+            text = f"this name is taken{first_use}"
             yield Finding("error", f"{what} {part.name!r}", text, part.place)
 
 

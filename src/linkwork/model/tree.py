@@ -20,6 +20,7 @@ from linkwork.arrays import Array
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import pose_matrices
+from linkwork.model.walk import walk
 from linkwork.spatial.source import inertia, se3
 
 
@@ -73,31 +74,31 @@ def tree_from(model: Model, base: str | None = None) -> Tree:
         NameNotFoundError: the model has no such frame.
     """
     base = model.default_base if base is None else base
-    walk = _Walk(model, base)
+    bodies = _Bodies(model, base)
     frames = [model.frame(name) for name in model.frame_names]
     link_H_frame = pose_matrices([frame.link_H_frame for frame in frames])
-    places = [walk.places[frame.link] for frame in frames]
-    body_H_frame = np.array([pose for _, pose in places]) @ link_H_frame
+    carriers = [bodies.body_of[frame.link] for frame in frames]
+    body_H_frame = np.array([pose for _, pose in carriers]) @ link_H_frame
     return Tree(
         model=model,
         base=base,
-        links=tuple(map(tuple, walk.links)),
-        parents=tuple(walk.parents),
-        joints=tuple(walk.joints),
-        backwards=tuple(walk.backwards),
-        parent_H_joint=np.array(walk.parent_H_joint),
-        joint_H_body=np.array(walk.joint_H_body),
-        inertias=_body_inertias(model, walk),
-        frame_bodies=tuple(body for body, _ in places),
+        links=tuple(map(tuple, bodies.links)),
+        parents=tuple(bodies.parents),
+        joints=tuple(bodies.joints),
+        backwards=tuple(bodies.backwards),
+        parent_H_joint=np.array(bodies.parent_H_joint),
+        joint_H_body=np.array(bodies.joint_H_body),
+        inertias=_body_inertias(model, bodies),
+        frame_bodies=tuple(body for body, _ in carriers),
         body_H_frame=body_H_frame,
     )
 
 
-class _Walk:
-    """Visits every link once, depth first, neighbours in the order of the joints."""
+class _Bodies:
+    """The bodies of a model, in the order in which a walk from the base meets them."""
 
     def __init__(self, model: Model, base: str) -> None:
-        self.model = model
+        self._model = model
         self._mounts = _mounts(model.joints)
         self.links: list[list[str]] = []
         self.parents: list[int] = []
@@ -105,34 +106,24 @@ class _Walk:
         self.backwards: list[bool] = []
         self.parent_H_joint: list[Array] = []
         self.joint_H_body: list[Array] = []
-        self.places: dict[str, tuple[int, Array]] = {}  # link: its body, body_H_link
+        self.body_of: dict[str, tuple[int, Array]] = {}  # link: its body, body_H_link
         frame = model.frame(base)
         self._add_body(-1, None, backwards=False, near=np.eye(4), far=np.eye(4))
-        self._add_link(frame.link, 0, se3.inverse(frame.link_H_frame.matrix()))
-        waiting = [frame.link]
-        while waiting:
-            link = waiting.pop()
-            reached = [self._cross(joint, link) for joint in self._new_joints(link)]
-            waiting.extend(reversed(reached))
-        self._renumber_depth_first()
+        for visit in walk(model, frame.link):
+            if visit.joint is None:
+                self._add_link(frame.link, 0, se3.inverse(frame.link_H_frame.matrix()))
+            else:
+                self._cross(visit.joint, *self.body_of[str(visit.parent)], visit.link)
 
-    def _new_joints(self, link: str) -> list[str]:
-        return [joint for other, joint in self.model.neighbors(link) if other not in self.places]
-
-    def _cross(self, name: str, link: str) -> str:
+    def _cross(self, joint: Joint, body: int, body_H_link: Array, beyond: str) -> None:
         """Go over a joint to the link beyond, which joins this body or starts one."""
-        index = self.model.joint_index(name)
-        joint = self.model.joints[index]
-        backwards = joint.second == link
-        near, far = self._mounts[backwards][index]
-        beyond = joint.first if backwards else joint.second
-        body, body_H_link = self.places[link]
+        backwards = joint.first == beyond
+        near, far = self._mounts[backwards][self._model.joint_index(joint.name)]
         if joint.kind == "fixed":
             self._add_link(beyond, body, body_H_link @ near @ far)
         else:
             new = self._add_body(body, joint, backwards=backwards, near=body_H_link @ near, far=far)
             self._add_link(beyond, new, np.eye(4))
-        return beyond
 
     def _add_body(
         self, parent: int, joint: Joint | None, *, backwards: bool, near: Array, far: Array
@@ -147,28 +138,7 @@ class _Walk:
 
     def _add_link(self, link: str, body: int, body_H_link: Array) -> None:
         self.links[body].append(link)
-        self.places[link] = (body, body_H_link)
-
-    def _renumber_depth_first(self) -> None:
-        """Number the bodies in depth-first order: a branch stays together in memory."""
-        children: list[list[int]] = [[] for _ in self.parents]
-        for body, parent in enumerate(self.parents[1:], start=1):
-            children[parent].append(body)
-        order: list[int] = []
-        waiting = [0]
-        while waiting:
-            body = waiting.pop()
-            order.append(body)
-            waiting.extend(reversed(children[body]))
-        new = {old: number for number, old in enumerate(order)}
-        new[-1] = -1
-        self.links = [self.links[old] for old in order]
-        self.parents = [new[self.parents[old]] for old in order]
-        self.joints = [self.joints[old] for old in order]
-        self.backwards = [self.backwards[old] for old in order]
-        self.parent_H_joint = [self.parent_H_joint[old] for old in order]
-        self.joint_H_body = [self.joint_H_body[old] for old in order]
-        self.places = {link: (new[body], pose) for link, (body, pose) in self.places.items()}
+        self.body_of[link] = (body, body_H_link)
 
 
 def _mounts(joints: Sequence[Joint]) -> tuple[list[tuple[Array, Array]], list[tuple[Array, Array]]]:
@@ -180,14 +150,14 @@ def _mounts(joints: Sequence[Joint]) -> tuple[list[tuple[Array, Array]], list[tu
     return forwards, list(inverses)
 
 
-def _body_inertias(model: Model, walk: _Walk) -> Array:
+def _body_inertias(model: Model, bodies: _Bodies) -> Array:
     """(bodies, 10) the inertias of the links of each body, added up in the body's frame."""
     tensors = np.array([link.inertia.matrix() for link in model.links])
     coms = np.array([link.inertia.com for link in model.links])
     masses = np.array([link.inertia.mass for link in model.links])
-    places = [walk.places[name] for name in model.link_names]
+    carriers = [bodies.body_of[name] for name in model.link_names]
     parameters = inertia.from_com(masses, coms, tensors)
-    moved = inertia.transform(np.array([pose for _, pose in places]), parameters)
-    total = np.zeros((len(walk.links), 10))
-    np.add.at(total, [body for body, _ in places], moved)
+    moved = inertia.transform(np.array([pose for _, pose in carriers]), parameters)
+    total = np.zeros((len(bodies.links), 10))
+    np.add.at(total, [body for body, _ in carriers], moved)
     return total

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from linkwork.errors import name_not_found
+from linkwork.errors import NameNotFoundError, nearest, shown
+from linkwork.io.bundled import FOLDER, REAL_ROBOTS, bundled_names
 from linkwork.io.load import load as load_file
 from linkwork.model.model import Model
-
-_FOLDER = Path(__file__).parent
 
 
 def names() -> tuple[str, ...]:
     """Names of the bundled robots."""
-    return tuple(sorted(path.stem for path in _FOLDER.glob("*.urdf")))
+    return bundled_names()
 
 
 def path(name: str) -> Path:
@@ -26,8 +25,10 @@ def path(name: str) -> Path:
         NameNotFoundError: no robot of this name is bundled.
     """
     if name not in names():
-        raise name_not_found("bundled robot", name, names())
-    return _FOLDER / f"{name}.urdf"
+        hint = nearest(name, names())
+        real = "" if hint.startswith("did you mean") else f"; {REAL_ROBOTS}"
+        raise NameNotFoundError(f"no bundled robot named {shown(name)}; {hint}{real}")
+    return FOLDER / f"{name}.urdf"
 
 
 def load(name: str) -> Model:

@@ -12,8 +12,8 @@ from os import PathLike
 
 from linkwork.compat.idyntree.order import walk
 from linkwork.errors import ParseError
-from linkwork.io.part import Part, Report
 from linkwork.io.source import read_source
+from linkwork.io.urdf_part import Part, Report
 from linkwork.io.xml import parse_xml
 from linkwork.model.edit import with_frame
 from linkwork.model.joint_motion import rest_transform

@@ -10,11 +10,10 @@ MuJoCo's gravity is 9.81 m/s^2 unless the file says otherwise, linkwork's is 9.8
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from linkwork.compat.mujoco.conventions import Conventions as Conventions
-from linkwork.errors import LinkworkWarning, list_findings
+from linkwork.errors import warn_of
 from linkwork.io.mjcf_model import floating_body, read_mjmodel
 from linkwork.io.mjcf_package import MjModel, import_mujoco, need_mjmodel
 from linkwork.kindyn import KinDyn
@@ -38,10 +37,7 @@ def model_from_mjmodel(mj_model: MjModel, *, mimic: bool = True) -> Model:
     Warns:
         LinkworkWarning: once, with everything that changes the motion but is left out.
     """
-    model, message = _read(mj_model, mimic=mimic)
-    if message:
-        warnings.warn(message, stacklevel=2)
-    return model
+    return _read(mj_model, mimic=mimic)
 
 
 def kindyn_from_mjmodel(mj_model: MjModel, *, mimic: bool = True, **options: Any) -> KinDyn:
@@ -58,9 +54,7 @@ def kindyn_from_mjmodel(mj_model: MjModel, *, mimic: bool = True, **options: Any
     Warns:
         LinkworkWarning: once, with everything that changes the motion but is left out.
     """
-    model, message = _read(mj_model, mimic=mimic)
-    if message:
-        warnings.warn(message, stacklevel=2)
+    model = _read(mj_model, mimic=mimic)
     off = mj_model.opt.disableflags & import_mujoco().mjtDisableBit.mjDSBL_GRAVITY
     gravity = (0.0, 0.0, 0.0) if off else tuple(mj_model.opt.gravity.tolist())
     floating = floating_body(mj_model) is not None
@@ -68,10 +62,9 @@ def kindyn_from_mjmodel(mj_model: MjModel, *, mimic: bool = True, **options: Any
     return KinDyn(model, **chosen)
 
 
-def _read(mj_model: MjModel, *, mimic: bool) -> tuple[Model, LinkworkWarning | None]:
-    """The model, and what to warn of."""
+def _read(mj_model: MjModel, *, mimic: bool) -> Model:
+    """The model, after a warning of what is doubtful or left out."""
     need_mjmodel(mj_model)
-    reading = read_mjmodel(mj_model, mimic=mimic)
-    findings = [*reading.findings, *check(reading.model)]
-    doubts = [finding for finding in findings if finding.severity == "warning"]
-    return reading.model, LinkworkWarning(list_findings(doubts), doubts) if doubts else None
+    model, left_out = read_mjmodel(mj_model, mimic=mimic)
+    warn_of([f for f in (*left_out, *check(model)) if f.severity == "warning"])
+    return model

@@ -18,7 +18,7 @@ import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.compat.pinocchio.order import crossings, is_cos_sin_there
-from linkwork.errors import ArgumentError, LinkworkError, model_error, shown
+from linkwork.errors import ArgumentError, MissingPackageError, model_error, shown
 from linkwork.kindyn import KinDyn
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.kinds import plane_basis
@@ -36,10 +36,6 @@ ALIGNED: Mapping[tuple[float, ...], str] = {
 }
 
 
-class PinocchioMissingError(LinkworkError, ImportError):
-    """Pinocchio is not installed."""
-
-
 def to_pinocchio(robot: Model | KinDyn) -> Any:
     """The same robot as a `pinocchio.Model`.
 
@@ -52,7 +48,7 @@ def to_pinocchio(robot: Model | KinDyn) -> Any:
 
     Raises:
         ModelError: a dependent joint is helical, or cannot come after the joint it depends on.
-        PinocchioMissingError: Pinocchio is not installed.
+        MissingPackageError: Pinocchio is not installed.
     """
     kd = KinDyn(robot) if isinstance(robot, Model) else robot
     if not isinstance(kd, KinDyn):
@@ -64,7 +60,7 @@ def _pinocchio() -> Any:
     try:
         return import_module("pinocchio")
     except ModuleNotFoundError as error:
-        raise PinocchioMissingError(
+        raise MissingPackageError(
             "Pinocchio is not installed; `pip install pin` installs it"
         ) from error
 

@@ -11,7 +11,7 @@ Nothing here imports Pinocchio.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isinf
 from typing import Any, Literal, TypeAlias
@@ -20,6 +20,7 @@ from linkwork.errors import ModelError, ValueRangeError, model_error, name_not_f
 from linkwork.kindyn import KinDyn
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
+from linkwork.model.walk import Visit, walk
 
 Form: TypeAlias = Literal[
     "same", "angle_cos_sin", "cos_sin_angle", "two_angles", "planar", "quaternion", "free"
@@ -59,15 +60,11 @@ def crossings(model: Model, base: str) -> tuple[Crossing, ...]:
     """
     start = model.frame(base).link
     before = _branches_before(model, start)
-    found: list[Crossing] = []
-    crossed: set[str] = set()
-    waiting = _branches(model, start, crossed, before)
-    while waiting:
-        here = waiting.pop()
-        found.append(here)
-        crossed.add(here.joint.name)
-        waiting.extend(_branches(model, here.beyond, crossed, before))
-    return tuple(found)
+    return tuple(
+        Crossing(visit.joint, str(visit.parent), visit.link)
+        for visit in walk(model, start, lambda onward: _branches(model, onward, before))
+        if visit.joint
+    )
 
 
 def joint_order(model: Model, base: str) -> tuple[str, ...]:
@@ -128,19 +125,16 @@ def is_cos_sin_there(joint: Joint, leaders: set[str]) -> bool:
     return unbounded and joint.name not in leaders and not joint.mimic
 
 
-def _branches(
-    model: Model, link: str, crossed: set[str], before: Mapping[str, set[str]]
-) -> list[Crossing]:
-    """The joints that lead on from a link, the one to be crossed first at the end."""
-    left = {joint: other for other, joint in model.neighbors(link) if joint not in crossed}
-    order: list[Crossing] = []
+def _branches(model: Model, onward: Sequence[Visit], before: Mapping[str, set[str]]) -> list[Visit]:
+    """What leads on from a link, in the order in which Pinocchio crosses the joints."""
+    left = {visit.joint.name: visit for visit in onward if visit.joint}
+    order: list[Visit] = []
     while left:
         ready = [name for name in left if not before.get(name, set()) & left.keys()]
         if not ready:
             raise _no_order(model, min(left))
-        name = min(ready)
-        order.append(Crossing(model.joint(name), link, left.pop(name)))
-    return order[::-1]
+        order.append(left.pop(min(ready)))
+    return order
 
 
 def _branches_before(model: Model, start: str) -> dict[str, set[str]]:
@@ -163,14 +157,12 @@ def _branches_before(model: Model, start: str) -> dict[str, set[str]]:
 
 def _ways(model: Model, start: str) -> dict[str, tuple[str, ...]]:
     """The joints from the base to each joint, itself included."""
+    to_link: dict[str, tuple[str, ...]] = {}
     ways: dict[str, tuple[str, ...]] = {}
-    waiting: list[tuple[str, tuple[str, ...]]] = [(start, ())]
-    while waiting:
-        link, way = waiting.pop()
-        for other, joint in model.neighbors(link):
-            if joint not in ways:
-                ways[joint] = (*way, joint)
-                waiting.append((other, ways[joint]))
+    for link, parent, joint in walk(model, start):
+        to_link[link] = (*to_link[str(parent)], joint.name) if joint else ()
+        if joint:
+            ways[joint.name] = to_link[link]
     return ways
 
 

@@ -1,4 +1,4 @@
-"""Elements of a robot file, read strictly: what is wrong is noted, and reading goes on.
+"""Elements of a URDF file, read strictly: what is wrong is noted, and reading goes on.
 
 A `Part` is an element together with the link or joint it belongs to. Its readers return a harmless
 value after noting an error; a file with errors never becomes a model, so that value goes nowhere.

@@ -1,4 +1,4 @@
-"""Robots and findings as plain data for JSON. What is infinite or absent is null."""
+"""Robots and findings as dicts, lists, texts and numbers for JSON. What is infinite is null."""
 
 from __future__ import annotations
 
@@ -9,42 +9,45 @@ from typing import Any
 from linkwork.errors import Finding, Place
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
+from linkwork.model.walk import walk
 
 
-def model_facts(model: Model) -> dict[str, Any]:
+def model_data(model: Model) -> dict[str, Any]:
     """Everything a model holds, and what is counted from it."""
-    layout = Layout(model, floating=False)
     return {
         "name": model.name,
-        "total_mass": model.total_mass,
-        "default_base": model.default_base,
-        "degrees_of_freedom": layout.nv,
-        "position_coordinates": layout.nq,
-        "moving_joints": list(layout.joint_names),
+        **summary_data(model),
         "links": plain(model.links),
         "joints": plain(model.joints),
         "frames": plain(model.frames),
     }
 
 
-def branch_facts(model: Model, base: str) -> dict[str, Any]:
+def summary_data(model: Model) -> dict[str, Any]:
+    """What is counted from a model."""
+    layout = Layout(model, floating=False)
+    return {
+        "total_mass": model.total_mass,
+        "default_base": model.default_base,
+        "degrees_of_freedom": layout.nv,
+        "position_coordinates": layout.nq,
+        "moving_joints": list(layout.joint_names),
+    }
+
+
+def branch_data(model: Model, base: str) -> dict[str, Any]:
     """The tree from a base: each link with the joints that hang on it, and what hangs on those."""
-    root: dict[str, Any] = {"link": base, "joints": []}
-    seen, waiting = {base}, [root]
-    while waiting:
-        node = waiting.pop()
-        for other, joint in model.neighbors(node["link"]):
-            if other not in seen:
-                seen.add(other)
-                child: dict[str, Any] = {"link": other, "joints": []}
-                kind = model.joint(joint).kind
-                node["joints"].append({"joint": joint, "kind": kind, "to": child})
-                waiting.append(child)
-    return root
+    nodes: dict[str, dict[str, Any]] = {}
+    for link, parent, joint in walk(model, base):
+        nodes[link] = {"link": link, "joints": []}
+        if joint:
+            branch = {"joint": joint.name, "kind": joint.kind, "to": nodes[link]}
+            nodes[str(parent)]["joints"].append(branch)
+    return nodes[base]
 
 
-def finding_facts(finding: Finding) -> dict[str, Any]:
-    """A finding, with its place taken apart."""
+def finding_data(finding: Finding) -> dict[str, Any]:
+    """A finding, with file and line apart."""
     place = finding.place
     return {
         "severity": finding.severity,

@@ -1,4 +1,4 @@
-"""What a MuJoCo model holds besides a tree of rigid bodies: some of it is read, the rest is named.
+"""What a MuJoCo model holds besides rigid bodies: joint equalities are read, all else is named.
 
 A joint equality with the polynomial a0 + a1 x makes the first joint depend on the second; MuJoCo
 measures both from qpos0, as linkwork does, so nothing has to be converted. All else that would
@@ -48,7 +48,7 @@ def equality_mimics(mj: MjModel, names: Names) -> tuple[dict[int, Mimic], list[F
 
 
 def left_out(mj: MjModel, names: Names, base: int | None) -> list[Finding]:
-    """One finding for each kind of thing that changes the motion but has no place in a model."""
+    """One finding for each kind of thing that changes the motion but is no part of a model."""
     found = [
         *_left_out_of_equalities(mj),
         *_left_out_of_joints(mj, names, base),

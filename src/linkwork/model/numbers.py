@@ -1,0 +1,107 @@
+"""Numbers of a robot's parts: Python floats from the start, whatever the caller wrote them as.
+
+A part compares, hashes and prints by its numbers, and compiled code is kept under them. So an
+integer, a NumPy scalar or an array of no dimension becomes a float when the part is made, and
+everything that is no real number is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arrays import Array
+from linkwork.errors import model_error, shown
+
+T = TypeVar("T")
+Triple: TypeAlias = tuple[float, float, float]
+
+
+def number(value: object, what: str) -> float:
+    """Take one real number as a float, infinite or NaN included, or say that it is none.
+
+    Args:
+        value: an int, a float, or any other real number, such as a NumPy scalar or 0-d array.
+        what: its name, for the message.
+
+    Raises:
+        ModelError: it is no real number, or too large for a float.
+    """
+    if type(value) is float:
+        return value
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise model_error(f"{what}: expected a number, got {shown(value)}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise model_error(f"{what}: the number is too large") from None
+
+
+def finite(value: object, what: str) -> float:
+    """Take one finite real number as a float, or say what is wrong with it."""
+    taken = number(value, what)
+    if not math.isfinite(taken):
+        raise model_error(f"{what} {taken} is not finite")
+    return taken
+
+
+def finite_numbers(values: object, count: int, what: str) -> tuple[float, ...]:
+    """Take so many finite real numbers as floats, or say what is wrong with them."""
+    if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
+        raise model_error(f"{what}: expected a list of {count} numbers, got {shown(values)}")
+    if isinstance(values, np.ndarray) and values.ndim == 0:
+        raise model_error(f"{what}: expected a list of {count} numbers, got {values[()]!r}")
+    taken = tuple(number(value, what) for value in values)
+    if len(taken) != count:
+        raise model_error(f"{what}: expected {count} numbers, got {len(taken)}")
+    if not all(map(math.isfinite, taken)):
+        raise model_error(f"{what}: {taken} is not finite")
+    return taken
+
+
+def triple(values: object, what: str) -> Triple:
+    """Take three finite real numbers as floats, or say what is wrong with them."""
+    x, y, z = finite_numbers(values, 3, what)
+    return (x, y, z)
+
+
+def as_floats(values: ArrayLike, what: str) -> Array:
+    """Take numbers as an array of floats, or say that they are none."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):  # rows of several lengths
+        raise model_error(f"{what}: expected numbers, got {shown(values)}") from None
+    if np.any(getattr(values, "mask", False)):
+        raise model_error(f"{what}: masked elements have no value; use filled() to give one")
+    if array.dtype.kind in "fiu":
+        return np.asarray(array, dtype=np.float64)
+    if array.dtype.kind == "O":
+        flat = [number(value, what) for value in array.ravel()]
+        return np.array(flat, dtype=np.float64).reshape(array.shape)
+    raise model_error(f"{what}: expected numbers, got {shown(values)}")
+
+
+def instance(value: Any, kind: type[T], what: str) -> T:
+    """Take an object of a type, or say that it is of another."""
+    if not isinstance(value, kind):
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise model_error(f"{what}: expected {article} {kind.__name__}, got {shown(value)}")
+    return value
+
+
+def text(value: object, what: str) -> str:
+    """Take a text as a Python str, which a NumPy text is not quite, or say that it is none."""
+    return str.__str__(instance(value, str, what))
+
+
+def settle(part: object, **values: object) -> None:
+    """Set fields of a frozen part while it is being made."""
+    for name, value in values.items():
+        object.__setattr__(part, name, value)

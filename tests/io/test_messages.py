@@ -1,0 +1,172 @@
+"""What a user reads when a file is wrong: labelled, all at once, the path once, with the line."""
+
+from __future__ import annotations
+
+import pickle
+import tracemalloc
+import warnings
+
+import pytest
+from tests.support.urdf_files import GOOD, before_end, changed, loaded
+
+import linkwork as lw
+from linkwork import Finding, LinkworkWarning, SourceError, load
+from linkwork.compat.adam import KinDynComputations
+from linkwork.errors import LinkworkError, MissingFileError, Place, escaped, list_findings
+
+UNPHYSICAL = changed('izz="0.5"', 'izz="5"')
+WHY = "unphysical inertia: principal moments 0.3, 0.4, 5; the largest exceeds the sum of the others"
+
+
+def message(source, **options) -> str:
+    with pytest.raises(LinkworkError) as caught:
+        load(source, **options)
+    return str(caught.value)
+
+
+def test_errors_and_warnings_come_at_once_and_say_which_they_are():
+    text = changed('type="revolute"', 'type="revolut"', 'upper="1"', 'uper="1"', text=UNPHYSICAL)
+
+    assert message(text).splitlines() == [
+        "1 error, 2 warnings",
+        "  <text>:13: error: joint 'hinge': unknown type 'revolut'; did you mean 'revolute'?",
+        f"  <text>:3: warning: link 'arm': {WHY}",
+        (
+            "  <text>:18: warning: joint 'hinge': <limit> has an unknown attribute 'uper'; "
+            "did you mean 'upper'?"
+        ),
+    ]
+
+
+def test_a_single_warning_that_is_refused_says_that_it_is_one():
+    assert message(UNPHYSICAL, strict=True) == f"<text>:3: warning: link 'arm': {WHY}"
+
+
+def test_errors_alone_need_no_label():
+    text = changed('value="2"', 'value="two"', 'izz="0.5"', 'izz="half"')
+
+    assert message(text).splitlines() == [
+        "2 errors",
+        "  <text>:6: link 'arm': mass value: 'two' is not a decimal number",
+        "  <text>:7: link 'arm': inertia izz: 'half' is not a decimal number",
+    ]
+
+
+def test_the_path_of_a_file_stands_once_in_front_of_many_findings(tmp_path):
+    path = tmp_path / "robot.urdf"
+    path.write_text(before_end('<link name="arm"/>', '<link name="base"/>'))
+
+    lines = message(path).splitlines()
+
+    assert lines[0] == f"2 errors in {path}"
+    assert lines[1] == "  robot.urdf:20: link 'arm': this name is taken; first used at robot.urdf:3"
+    assert str(tmp_path) not in "\n".join(lines[1:])
+
+
+def test_a_single_finding_has_the_whole_path(tmp_path):
+    path = tmp_path / "robot.urdf"
+    path.write_text(before_end('<link name="arm"/>'))
+
+    assert message(path).startswith(f"{path}:20: link 'arm': this name is taken")
+
+
+def test_a_missing_file_is_a_file_not_found_error(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        load(tmp_path / "robot.urdf")
+
+    error = caught.value
+    assert isinstance(error, SourceError)
+    assert error.errno == 2
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is MissingFileError
+    assert (str(again), again.errno) == (f"no file {str(tmp_path / 'robot.urdf')!r}", 2)
+
+
+REAL = "files of real robots: pip install robot_descriptions, or example-robot-data"
+NAMES = "arm, cartpole, double_pendulum, humanoid, pendulum, quadrotor, quadruped"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("arm", "; the bundled robot is lw.robots.load('arm')"),
+        ("arm.urdf", "; the bundled robot is lw.robots.load('arm')"),
+        ("quadrupd", "; did you mean the bundled robot 'quadruped'?"),
+        ("Humanoid", "; did you mean the bundled robot 'humanoid'?"),
+        ("panda", f"; bundled robots: {NAMES}; {REAL}"),
+        ("panda.urdf", ""),
+    ],
+)
+def test_who_looks_for_a_robot_is_told_where_robots_are(name, hint, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    assert message(name) == f"no file {name!r}{hint}"
+
+
+def test_an_unknown_bundled_robot_is_told_where_real_ones_are():
+    with pytest.raises(lw.NameNotFoundError) as caught:
+        lw.robots.load("panda")
+
+    assert str(caught.value) == f"no bundled robot named 'panda'; known: {NAMES}; {REAL}"
+
+
+def test_a_small_file_takes_little_memory(tmp_path):
+    path = tmp_path / "robot.urdf"
+    path.write_text(GOOD)
+    load(path)  # so that modules are there
+    tracemalloc.start()
+    try:
+        load(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 8 * 1024 * 1024
+
+
+@pytest.mark.parametrize("value", ["nan nan nan", "0 0", "up", "0 0 inf"])
+def test_the_axis_of_a_fixed_joint_is_not_used_whatever_it_says(value):
+    fixed = changed('type="revolute"', 'type="fixed"')
+    model, said = loaded(changed('xyz="0 1 0"', f'xyz="{value}"', text=fixed))
+
+    assert model == loaded(fixed)[0]
+    assert all(text.endswith("; ignored, as a fixed joint has no axis") for text in said)
+    assert all(text.startswith("<text>:17: joint 'hinge': axis xyz: ") for text in said)
+    assert said
+
+
+def test_warnings_of_loading_point_at_the_line_that_asked():
+    for call in (load, KinDynComputations):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call(UNPHYSICAL)
+        places = {warning.filename for warning in caught if warning.category is LinkworkWarning}
+        assert places == {__file__}, call
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a\nerror: b", r"a\nerror: b"),
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("\x9b31m", r"\x9b31m"),
+        ("a\u202eb", r"a\u202eb"),
+        ("Gelenk_ä_关节", "Gelenk_ä_关节"),
+        ("back\\slash", "back\\slash"),
+    ],
+)
+def test_what_acts_on_a_terminal_is_written_as_an_escape(name, shown):
+    finding = Finding("error", name, name, Place(name, 3))
+
+    assert escaped(name) == shown
+    assert str(finding) == f"{shown}:3: {shown}: {shown}"
+    assert list_findings([finding, finding]).count("\n") == 2
+
+
+def test_names_in_messages_cannot_break_lines():
+    names = ("a&#10;b", "c&#x85;d")
+    links = "".join(f'<link name="{name}"/>' for name in names)
+    said = message(f'<robot name="r">{links}{links}</robot>')
+
+    assert len(said.splitlines()) == 3
+    assert said.replace("\n", "").isprintable()
