@@ -20,6 +20,8 @@ valid name. What concerns a file starts with `file:line:`.
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -125,6 +127,14 @@ class LinkworkWarning(UserWarning):
     def __init__(self, message: str, findings: Sequence[Finding] = ()) -> None:
         self.findings = tuple(findings)
         super().__init__(message)
+
+
+def warn(warning: LinkworkWarning) -> None:
+    """Warn of something, at the line outside linkwork that led to it."""
+    frame, level = inspect.currentframe(), 1
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] == "linkwork":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(warning, stacklevel=level)
 
 
 def model_error(text: str, element: str = "", place: Place | None = None) -> ModelError:

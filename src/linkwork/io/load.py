@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
 
-from linkwork.errors import Finding, LinkworkWarning, ParseError, list_findings
+from linkwork.errors import Finding, LinkworkWarning, ParseError, list_findings, warn
 from linkwork.io.meshes import MeshFinder
 from linkwork.io.mjcf import is_mjcf, read_mjcf
 from linkwork.io.source import read_source
@@ -53,7 +52,7 @@ def load(
     if reading.model is None or (strict and any(not is_repair(doubt) for doubt in doubts)):
         raise ParseError([f for f in reading.findings if f.severity != "note"])
     if doubts:
-        warnings.warn(LinkworkWarning(list_findings(doubts), doubts), stacklevel=2)
+        warn(LinkworkWarning(list_findings(doubts), doubts))
     return reading.model
 
 

@@ -46,7 +46,12 @@ class MujocoReading:
 
 
 def read_mjmodel(
-    mj: MjModel, *, mimic: bool = True, name: str | None = None, folder: str | None = None
+    mj: MjModel,
+    *,
+    mimic: bool = True,
+    name: str | None = None,
+    folder: str | None = None,
+    names: Names | None = None,
 ) -> MujocoReading:
     """Read a compiled model.
 
@@ -55,13 +60,14 @@ def read_mjmodel(
         mimic: whether linear joint equalities make joints depend on others.
         name: of the robot; the one in the model if not given.
         folder: where files that the model names lie.
+        names: of all parts; those of `names_of` if not given.
 
     Raises:
         ModelError: there is no body besides the world.
     """
     if mj.nbody <= 1:
         raise model_error("the world has no bodies")
-    names = names_of(mj)
+    names = names or names_of(mj)
     base = floating_body(mj)
     followers, unclear = equality_mimics(mj, names) if mimic else ({}, [])
     shapes = shapes_of(mj, folder)

@@ -116,7 +116,8 @@ def _array(value: Any, port: Port, dtype: np.dtype[Any]) -> Array:
     except (TypeError, ValueError):
         pass
     if array is None:
-        raise ArgumentError(f"{port.name}: expected numbers, got {type(value).__name__}")
+        of = f" of {value.dtype}" if isinstance(value, np.ndarray) else ""
+        raise ArgumentError(f"{port.name}: expected numbers, got {type(value).__name__}{of}")
     if _is_masked(value):
         raise ArgumentError(f"{port.name}: masked elements have no value; use filled() to give one")
     own = array.shape[array.ndim - len(port.shape) :] if array.ndim >= len(port.shape) else None

@@ -133,7 +133,7 @@ def _is_from_pinocchio(joint: Joint) -> bool:
 
 
 def _rank(joint: Joint) -> tuple[int, str]:
-    """What sorts the joints of a link: their number in Pinocchio if they have one, else the name."""
+    """What sorts the joints of a link: their number in Pinocchio if they have one; the name."""
     return joint.place.line if joint.place and _is_from_pinocchio(joint) else 0, joint.name
 
 
