@@ -32,6 +32,12 @@ def test_the_page_is_written_from_the_cards():
     assert PAGE.read_text() == page()
 
 
+def test_every_table_of_the_page_has_a_header():
+    lines = page().splitlines()
+    headers = [lines[i - 1] for i, line in enumerate(lines) if line.startswith("|---")]
+    assert headers == ["| subject | convention |"] * len(all_cards())
+
+
 def test_every_field_has_a_label_and_every_card_says_something():
     for one in all_cards():
         names = [field.name for field in fields(one)]
@@ -111,6 +117,27 @@ class TestIDynTree:
         assert {"b", "c", "d"} <= set(names)
         assert model.getNrOfDOFs() == 2
         assert model.getNrOfPosCoords() == 2
+
+    def test_massless_roots_and_ends_become_frames(self):
+        massless = URDF.replace(
+            "</robot>",
+            """<link name="e"/><link name="f"/>
+<joint name="w" type="fixed"><parent link="d"/><child link="e"/></joint>
+<joint name="v" type="continuous"><parent link="d"/><child link="f"/></joint></robot>""",
+        )
+        root = massless.replace(
+            'type="continuous"><parent link="a"/>', 'type="fixed"><parent link="a"/>', 1
+        )
+        root = root.replace(
+            '<parent link="a"/><child link="d"/>', '<parent link="b"/><child link="d"/>'
+        )
+        loader = idyn.ModelLoader()
+        assert loader.loadModelFromString(root)
+        model = loader.model()
+        links = [model.getLinkName(i) for i in range(model.getNrOfLinks())]
+        frames = [model.getFrameName(i) for i in range(len(links), model.getNrOfFrames())]
+        assert sorted(links) == ["b", "c", "d", "f"]
+        assert sorted(frames) == ["a", "e"]
 
 
 class TestMuJoCo:

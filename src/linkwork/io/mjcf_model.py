@@ -19,22 +19,15 @@ import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.errors import Finding, concerning, model_error
+from linkwork.io.mjcf_left_out import equality_mimics, left_out
 from linkwork.io.mjcf_names import Names, names_of
-from linkwork.io.mjcf_package import MjModel, name_in_enum
-from linkwork.io.mjcf_rest import equality_mimics, left_out
+from linkwork.io.mjcf_package import MjModel, kind_of
 from linkwork.io.mjcf_shapes import Shapes, shapes_of
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.model import Model
 from linkwork.model.parts import NO_LIMITS, Frame, Joint, Limits, Link, Mimic, unit
 from linkwork.model.pose import IDENTITY, Pose, as_pose
 from linkwork.spatial import quat, se3
-
-KIND_OF = {
-    "mjJNT_FREE": "floating",
-    "mjJNT_BALL": "spherical",
-    "mjJNT_SLIDE": "prismatic",
-    "mjJNT_HINGE": "revolute",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +95,6 @@ def floating_body(mj: MjModel) -> int | None:
         return None
     free = kind_of(mj, int(mj.body_jntadr[top[0]])) == "floating"
     return int(top[0]) if free else None
-
-
-def kind_of(mj: MjModel, joint: int) -> str:
-    """The kind of joint that one of MuJoCo's is in linkwork."""
-    return KIND_OF[name_in_enum("mjtJoint", mj.jnt_type[joint])]
 
 
 def pose_of(xyz: Array, wxyz: Array) -> Pose:
@@ -211,7 +199,7 @@ def _limits(mj: MjModel, joint: int, kind: str) -> Limits:
         return NO_LIMITS
     lower, upper = -inf, inf
     if mj.jnt_limited[joint]:
-        rest = mj.qpos0[mj.jnt_qposadr[joint]]
-        lower, upper = (mj.jnt_range[joint] - rest).tolist()
+        qpos0 = mj.qpos0[mj.jnt_qposadr[joint]]
+        lower, upper = (mj.jnt_range[joint] - qpos0).tolist()
     effort = np.abs(mj.jnt_actfrcrange[joint]).max() if mj.jnt_actfrclimited[joint] else inf
     return Limits(lower=lower, upper=upper, effort=float(effort))

@@ -1,6 +1,6 @@
 """Maps between the vectors and matrices of linkwork and those of MuJoCo.
 
-Between the two stand the rest positions and a linear map T of velocities:
+Between the two are the positions qpos0 of the model and a linear map T of velocities:
 
     qpos - qpos0 = theta      qvel = T nu          qacc = T nu_dot + T_dot nu
     tau = T^T qfrc            M = T^T M_mj T       h = T^T (h_mj + M_mj T_dot nu)
@@ -77,7 +77,7 @@ class Conventions:
         for pair in self.pairs:
             theta = q[..., pair.q]
             moved = theta if pair.own else pair.multiplier * theta + pair.offset
-            found[..., pair.qpos] = moved + pair.rest
+            found[..., pair.qpos] = moved + pair.qpos0
         return found
 
     def q(self, qpos: ArrayLike) -> Array:
@@ -86,7 +86,7 @@ class Conventions:
         found = np.zeros((*qpos.shape[:-1], self.nq))
         for pair in self.pairs:
             if pair.own:
-                found[..., pair.q] = qpos[..., pair.qpos] - pair.rest
+                found[..., pair.q] = qpos[..., pair.qpos] - pair.qpos0
         return found
 
     def qvel(self, q: ArrayLike, nu: ArrayLike) -> Array:

@@ -1,3 +1,3 @@
 """What adam's users import from `adam.numpy`, for programs that write it out."""
 
-from linkwork.compat.adam.kindyn import KinDynComputations as KinDynComputations
+from linkwork.compat.adam.numpy.computations import KinDynComputations as KinDynComputations
