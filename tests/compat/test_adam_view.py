@@ -524,6 +524,43 @@ def test_complex_numbers_are_refused(kd, state):
         kd.mass_matrix(state.H, state.s + 1j)
 
 
+def spoilt(old, new):
+    assert old in CHAIN
+    return CHAIN.replace('type="prismatic"', 'type="revolute"').replace(old, new)
+
+
+SECOND_PARENT = """<joint name="more" type="fixed"><origin xyz="0 0 0" rpy="0 0 0"/>
+<parent link="base"/><child link="arm"/></joint></robot>"""
+TIP = '<link name="tip"/>'
+READ_BY_ADAM = {
+    "link 'tip': this name is taken": (
+        '<link name="tip"/>',
+        '<link name="tip"/><link name="tip"/>',
+    ),
+    "joint 'turn': this name is taken": ('name="tip_joint"', 'name="turn"'),
+    "no link named 'tipp'": ('<child link="tip"/>', '<child link="tipp"/>'),
+    "link 'arm': is the child of 2 joints": ("</robot>", SECOND_PARENT),
+    "2 links are the child of no joint": (
+        '<link name="tip"/>',
+        '<link name="tip"/><link name="x"/>',
+    ),
+    "mass value: 'nan' is not finite": ('mass value="1.5"', 'mass value="nan"'),
+    "mass -1.5 is negative": ('mass value="1.5"', 'mass value="-1.5"'),
+    "axis is zero": ('<axis xyz="0 1 0"/>', '<axis xyz="0 0 0"/>'),
+    "axis xyz: 'nan' is not finite": ('<axis xyz="0 1 0"/>', '<axis xyz="nan 0 0"/>'),
+    "limit lower 1 is above upper -1": ('lower="-1" upper="1"', 'lower="1" upper="-1"'),
+}
+
+
+@pytest.mark.parametrize("reason", READ_BY_ADAM)
+def test_files_that_make_no_robot_are_refused_though_adam_reads_them(reason):
+    """As docs/adam.md says."""
+    text = spoilt(*READ_BY_ADAM[reason])
+    assert adam_kindyn(text).NDoF == 2
+    with pytest.raises(ValueError, match=reason):
+        quietly(KinDynComputations, text)
+
+
 def test_a_missing_file_is_not_found():
     with pytest.raises(lw.SourceError, match=r"^no file 'nowhere.urdf'"):
         KinDynComputations("nowhere.urdf")

@@ -119,18 +119,16 @@ class TestIDynTree:
         assert model.getNrOfPosCoords() == 2
 
     def test_massless_roots_and_ends_become_frames(self):
-        massless = URDF.replace(
-            "</robot>",
-            """<link name="e"/><link name="f"/>
-<joint name="w" type="fixed"><parent link="d"/><child link="e"/></joint>
-<joint name="v" type="continuous"><parent link="d"/><child link="f"/></joint></robot>""",
+        bodies = {name: BODY if name in "bcd" else "" for name in "abcdef"}
+        links = "".join(f'<link name="{name}">{body}</link>' for name, body in bodies.items())
+        ends = (("a", "b", "fixed"), ("b", "c", "fixed"), ("b", "d", "continuous"))
+        more = (("d", "e", "fixed"), ("d", "f", "continuous"))
+        joints = "".join(
+            f'<joint name="{first}{second}" type="{kind}"><parent link="{first}"/>'
+            f'<child link="{second}"/></joint>'
+            for first, second, kind in (*ends, *more)
         )
-        root = massless.replace(
-            'type="continuous"><parent link="a"/>', 'type="fixed"><parent link="a"/>', 1
-        )
-        root = root.replace(
-            '<parent link="a"/><child link="d"/>', '<parent link="b"/><child link="d"/>'
-        )
+        root = f'<robot name="r">{links}{joints}</robot>'
         loader = idyn.ModelLoader()
         assert loader.loadModelFromString(root)
         model = loader.model()

@@ -183,12 +183,12 @@ class Conventions:
         """(..., 6, nv) linkwork's Jacobian, from those of `mj_jacBody`; undoes `jac`."""
         parts = [_matrix(name, J, 3, self.mj_nv) for name, J in (("jacp", jacp), ("jacr", jacr))]
         batch = np.broadcast_shapes(*(part.shape[:-2] for part in parts))
-        whole = np.concatenate(
+        rows = np.concatenate(
             [np.broadcast_to(part, (*batch, 3, self.mj_nv)) for part in parts], axis=-2
         )
         return (
             _to_mixed(self.representation, world_H_frame, inverse=True)
-            @ whole
+            @ rows
             @ self.velocity_map(self.q(qpos))
         )
 

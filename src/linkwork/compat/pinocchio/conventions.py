@@ -99,7 +99,7 @@ class Conventions:
 
     def v_to_pinocchio(self, q: ArrayLike, nu: ArrayLike) -> Array:
         """(..., nv) velocity: v = T nu."""
-        return self._forwards(self._blocks(q).plain, self._row(nu, "nu"))
+        return self._forwards(self._blocks(q).forward, self._row(nu, "nu"))
 
     def v_from_pinocchio(self, q: ArrayLike, v: ArrayLike) -> Array:
         """(..., nv) velocity: nu = T^-1 v."""
@@ -109,7 +109,7 @@ class Conventions:
     def a_to_pinocchio(self, q: ArrayLike, nu: ArrayLike, nu_dot: ArrayLike) -> Array:
         """(..., nv) acceleration: a = T nu_dot + T_dot nu = T (nu_dot + T^-1 T_dot nu)."""
         nu, nu_dot = self._row(nu, "nu"), self._row(nu_dot, "nu_dot")
-        return self._forwards(self._blocks(q).plain, nu_dot + self._drift(nu))
+        return self._forwards(self._blocks(q).forward, nu_dot + self._drift(nu))
 
     def a_from_pinocchio(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """(..., nv) acceleration: nu_dot = T^-1 a - T^-1 T_dot nu."""
@@ -124,7 +124,7 @@ class Conventions:
     def tau_from_pinocchio(self, q: ArrayLike, tau: ArrayLike) -> Array:
         """(..., nv) generalised forces: T^T tau, of the same power."""
         blocks = self._blocks(self.q_from_pinocchio(q))
-        return self._backwards(_dual(blocks.plain), self._row(tau, "tau"))
+        return self._backwards(_dual(blocks.forward), self._row(tau, "tau"))
 
     def jacobian_to_pinocchio(self, q: ArrayLike, J: ArrayLike) -> Array:
         """(..., k, nv) any Jacobian, its rows as they are: J T^-1."""
@@ -136,7 +136,7 @@ class Conventions:
 
         A frame Jacobian that Pinocchio gives in `reference_frame` becomes `kd.jacobian`.
         """
-        blocks = _for_rows(_dual(self._blocks(self.q_from_pinocchio(q)).plain))
+        blocks = _for_rows(_dual(self._blocks(self.q_from_pinocchio(q)).forward))
         return self._backwards(blocks, self._row(J, "J", rows="k"))
 
     def mass_matrix_to_pinocchio(self, q: ArrayLike, M: ArrayLike) -> Array:

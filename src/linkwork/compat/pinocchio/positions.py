@@ -21,7 +21,7 @@ from linkwork.spatial import motion, quat, se3
 class Blocks:
     """The parts of T that are not the identity, by the number of their joint; and of T^-1."""
 
-    plain: Mapping[int, Array]  # (..., n, n)
+    forward: Mapping[int, Array]  # (..., n, n)
     inverse: Mapping[int, Array]
 
 
@@ -45,7 +45,7 @@ def position_there(at: JointSlices, theta: Array) -> Array:
 
 
 def position_here(at: JointSlices, theta: Array) -> Array:
-    """Position of a joint as linkwork writes it; undoes `position_there` up to whole turns."""
+    """Position of a joint as linkwork writes it; undoes `position_there` up to full turns."""
     match at.form:
         case "same":
             found = theta
@@ -70,17 +70,17 @@ def blocks_here(slices: Sequence[JointSlices], q: Array, velocity: str) -> Block
         q: (..., nq) configuration.
         velocity: representation of the base's velocity.
     """
-    plain: dict[int, Array] = {}
+    forward: dict[int, Array] = {}
     inverse: dict[int, Array] = {}
     for number, at in enumerate(slices):
         theta = q[..., at.q]
         if at.joint == BASE:
             if velocity != "body":
-                plain[number], inverse[number] = _base_blocks(theta, velocity)
+                forward[number], inverse[number] = _base_blocks(theta, velocity)
         elif at.backwards:
-            plain[number] = _backward_block(at, theta)
+            forward[number] = _backward_block(at, theta)
             inverse[number] = _backward_block(at, _reversed(at, theta))
-    return Blocks(plain, inverse)
+    return Blocks(forward, inverse)
 
 
 def _base_blocks(theta: Array, velocity: str) -> tuple[Array, Array]:
