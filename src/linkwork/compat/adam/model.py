@@ -142,9 +142,13 @@ class AdamModel:
 
 def _joint_of(frame: Frame) -> Joint:
     """The joint that holds a frame, with the name that adam gives it."""
-    name = f"{frame.link}_to_{frame.name}_fixed"
-    ends = {"first": frame.link, "second": frame.name}
-    return Joint(name=name, kind="fixed", **ends, first_H_joint=frame.link_H_frame)
+    return Joint(
+        name=f"{frame.link}_to_{frame.name}_fixed",
+        kind="fixed",
+        first=frame.link,
+        second=frame.name,
+        first_H_joint=frame.link_H_frame,
+    )
 
 
 def _type_of(joint: Joint) -> str:
