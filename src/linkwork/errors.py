@@ -20,7 +20,7 @@ valid name. What concerns a file starts with `file:line:`.
 
 from __future__ import annotations
 
-import inspect
+import sys
 import warnings
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -129,12 +129,18 @@ class LinkworkWarning(UserWarning):
         super().__init__(message)
 
 
-def warn(warning: LinkworkWarning) -> None:
-    """Warn of something, at the line outside linkwork that led to it."""
-    frame, level = inspect.currentframe(), 1
-    while frame and frame.f_globals.get("__name__", "").partition(".")[0] == "linkwork":
-        frame, level = frame.f_back, level + 1
-    warnings.warn(warning, stacklevel=level)
+def warn(message: str, findings: Sequence[Finding] = ()) -> None:
+    """Warn, pointing at the line outside of linkwork that led here."""
+    level, frame = 1, sys._getframe()  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] == "linkwork":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(LinkworkWarning(message, findings), stacklevel=level)
+
+
+def warn_of(findings: Sequence[Finding]) -> None:
+    """Warn of everything doubtful at once, if there is anything."""
+    if findings:
+        warn(list_findings(findings), findings)
 
 
 def model_error(text: str, element: str = "", place: Place | None = None) -> ModelError:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
 
-from linkwork.errors import Finding, LinkworkWarning, ParseError, list_findings, warn
+from linkwork.errors import Finding, ParseError, warn_of
 from linkwork.io.meshes import MeshFinder
 from linkwork.io.mjcf import is_mjcf, read_mjcf
 from linkwork.io.source import read_source
@@ -51,8 +51,7 @@ def load(
     doubts = [finding for finding in reading.findings if finding.severity == "warning"]
     if reading.model is None or (strict and any(not is_repair(doubt) for doubt in doubts)):
         raise ParseError([f for f in reading.findings if f.severity != "note"])
-    if doubts:
-        warn(LinkworkWarning(list_findings(doubts), doubts))
+    warn_of(doubts)
     return reading.model
 
 

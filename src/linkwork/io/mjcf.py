@@ -57,14 +57,14 @@ def read_mjcf(source: Source, *, mimic: bool = True) -> Reading:
     name = _name(mj, source)
     folder = str(source.path.parent) if source.path else None
     try:
-        reading = read_mjmodel(mj, mimic=mimic, name=name, folder=folder)
+        model, findings = read_mjmodel(mj, mimic=mimic, name=name, folder=folder)
     except ModelError as error:
         places = [
             Finding(f.severity, f.element, f.text, f.place or Place(source.name, 1))
             for f in error.findings
         ]
         return Reading(None, (*places, *doubts))
-    return Reading(reading.model, (*doubts, *reading.findings))
+    return Reading(model, (*doubts, *findings))
 
 
 def _first_tag(source: Source) -> str:

@@ -12,7 +12,7 @@ Position theta = qpos - qpos0 for hinges and slides, so limits are shifted by qp
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -30,14 +30,6 @@ from linkwork.model.pose import IDENTITY, Pose, as_pose
 from linkwork.spatial import quat, se3
 
 
-@dataclass(frozen=True, slots=True)
-class MujocoReading:
-    """A model, and what MuJoCo knows of the robot but linkwork does not."""
-
-    model: Model
-    findings: tuple[Finding, ...]
-
-
 def read_mjmodel(
     mj: MjModel,
     *,
@@ -45,8 +37,8 @@ def read_mjmodel(
     name: str | None = None,
     folder: str | None = None,
     names: Names | None = None,
-) -> MujocoReading:
-    """Read a compiled model.
+) -> tuple[Model, tuple[Finding, ...]]:
+    """Read a compiled model: the robot, and what MuJoCo knows of it but linkwork does not.
 
     Args:
         mj: a `mujoco.MjModel`.
@@ -85,7 +77,7 @@ def read_mjmodel(
             if body in present
         ),
     )
-    return MujocoReading(model, (*unclear, *left_out(mj, names, base)))
+    return model, (*unclear, *left_out(mj, names, base))
 
 
 def floating_body(mj: MjModel) -> int | None:
@@ -199,7 +191,7 @@ def _limits(mj: MjModel, joint: int, kind: str) -> Limits:
         return NO_LIMITS
     lower, upper = -inf, inf
     if mj.jnt_limited[joint]:
-        qpos0 = mj.qpos0[mj.jnt_qposadr[joint]]
-        lower, upper = (mj.jnt_range[joint] - qpos0).tolist()
+        neutral = mj.qpos0[mj.jnt_qposadr[joint]]
+        lower, upper = (mj.jnt_range[joint] - neutral).tolist()
     effort = np.abs(mj.jnt_actfrcrange[joint]).max() if mj.jnt_actfrclimited[joint] else inf
     return Limits(lower=lower, upper=upper, effort=float(effort))

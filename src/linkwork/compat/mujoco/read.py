@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwork.errors import LinkworkWarning, list_findings, warn
+from linkwork.errors import warn_of
 from linkwork.io.mjcf_model import floating_body, read_mjmodel
 from linkwork.io.mjcf_names import Names
 from linkwork.io.mjcf_package import MjModel, import_mujoco, need_mjmodel
@@ -57,9 +57,6 @@ def kindyn_from_mjmodel(mj_model: MjModel, *, mimic: bool = True, **options: Any
 def read_and_warn(mj_model: MjModel, *, mimic: bool, names: Names | None = None) -> Model:
     """The model, with its parts named as `names_of` does or otherwise; its doubts are warned of."""
     need_mjmodel(mj_model)
-    reading = read_mjmodel(mj_model, mimic=mimic, names=names)
-    findings = [*reading.findings, *check(reading.model)]
-    doubts = [finding for finding in findings if finding.severity == "warning"]
-    if doubts:
-        warn(LinkworkWarning(list_findings(doubts), doubts))
-    return reading.model
+    model, left_out = read_mjmodel(mj_model, mimic=mimic, names=names)
+    warn_of([f for f in (*left_out, *check(model)) if f.severity == "warning"])
+    return model
