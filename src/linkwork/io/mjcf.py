@@ -11,11 +11,11 @@ import re
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from linkwork.errors import MOST_LISTED, Finding, ModelError, ParseError, Place
-from linkwork.io.mjcf_model import read_mjmodel
+from linkwork.errors import Finding, ModelError, ParseError, Place
+from linkwork.io.mjcf_include import included_by
+from linkwork.io.mjcf_model import NO_BODIES, read_mjmodel
 from linkwork.io.mjcf_package import MjModel, import_mujoco
 from linkwork.io.source import Source, text_error
 from linkwork.io.urdf import Reading
@@ -23,8 +23,6 @@ from linkwork.io.urdf import Reading
 UNNAMED = "MuJoCo Model"  # what MuJoCo calls a model whose file does not name it
 
 INCLUDED = "mujocoinclude"  # the first element of a file that others include
-MOST_SEARCHED = 100  # files of a folder that are searched for who includes a file
-MOST_SEARCHED_IN = 1 << 20  # characters of each
 
 _TAG = re.compile(r"<([^\s/>]+)")
 _PROLOG = re.compile(r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*>)*", re.DOTALL)
@@ -49,11 +47,16 @@ def read_mjcf(source: Source, *, mimic: bool = True) -> Reading:
         MissingPackageError: MuJoCo is not installed.
     """
     if _first_tag(source) == INCLUDED:
-        raise text_error(source.name, _included_text(source))
+        text = f"<{INCLUDED}> is a part of an MJCF model; load the file that includes it"
+        raise text_error(source.name, text + included_by(source.path))
     mujoco = import_mujoco()
     with collected_warnings(mujoco) as said:
         mj = _compiled(mujoco, source)
     doubts = [Finding("warning", "", text, Place(source.name, _line(text))) for text in said]
+    if mj.nbody <= 1:
+        files = included_by(source.path)
+        hint = f"; load the file that includes this one{files}" if files else ""
+        return Reading(None, (*text_error(source.name, NO_BODIES + hint).findings, *doubts))
     name = _name(mj, source)
     folder = str(source.path.parent) if source.path else None
     try:
@@ -71,29 +74,6 @@ def _first_tag(source: Source) -> str:
     prolog = _PROLOG.match(source.text)
     found = _TAG.match(source.text, prolog.end() if prolog else 0)
     return found.group(1) if found else ""
-
-
-def _included_text(source: Source) -> str:
-    """What a part of a model is, and which files beside it or above it say that they include it."""
-    text = f"<{INCLUDED}> is a part of an MJCF model; load the file that includes it"
-    if source.path is None:
-        return text
-    folders = (source.path.parent, source.path.parent.parent)
-    files = [file for folder in folders for file in sorted(folder.glob("*.xml"))[:MOST_SEARCHED]]
-    including = re.compile(rf"<include\s[^>]*{re.escape(source.path.name)}[\"']")
-    found = [str(file) for file in files if including.search(_start_of(file))]
-    return f"{text}: {' or '.join(found[:MOST_LISTED])}" if found else text
-
-
-def _start_of(file: Path) -> str:
-    """The first part of a text file; nothing if it cannot be read."""
-    try:
-        if not file.is_file():  # a pipe might never end
-            return ""
-        with file.open(errors="replace") as text:
-            return text.read(MOST_SEARCHED_IN)
-    except OSError:
-        return ""
 
 
 def _compiled(mujoco: Any, source: Source) -> MjModel:

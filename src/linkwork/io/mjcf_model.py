@@ -29,6 +29,8 @@ from linkwork.model.parts import NO_LIMITS, Frame, Joint, Limits, Link, Mimic, u
 from linkwork.model.pose import IDENTITY, Pose, as_pose
 from linkwork.spatial import quat, se3
 
+NO_BODIES = "the world has no bodies"
+
 
 def read_mjmodel(
     mj: MjModel,
@@ -51,7 +53,7 @@ def read_mjmodel(
         ModelError: there is no body besides the world.
     """
     if mj.nbody <= 1:
-        raise model_error("the world has no bodies")
+        raise model_error(NO_BODIES)
     names = names or names_of(mj)
     base = floating_body(mj)
     followers, unclear = equality_mimics(mj, names) if mimic else ({}, [])
