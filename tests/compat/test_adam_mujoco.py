@@ -5,7 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
-from tests.support.adam import State, quietly
+from tests.support.adam import State, adam_model, quietly
 from tests.support.models import assert_close
 
 from linkwork.compat.adam import KinDynComputations
@@ -29,6 +29,54 @@ def test_a_mujoco_model_has_its_one_body_as_the_root(free):
     assert list(kd.model.frames) == ["mark"]
     assert_close(kd.get_total_mass(), 3.5)
     assert quietly(KinDynComputations, mj).NDoF == 2
+
+
+UNNAMED = """<mujoco><compiler angle="radian"/><worldbody>
+  <site name="of the world"/>
+  <body name="trunk"><freejoint/><geom size=".1" mass="2"/><site pos="0 0 .1"/>
+    <body pos="0 .1 0"><joint axis="0 1 0"/><geom size=".1" mass="1"/>
+      <body name="rigid" pos="0 0 .3"><geom size=".1" mass="1"/></body>
+      <body name="tool"><site name="tool" pos="0 0 1"/><site name="tip" pos=".1 0 0" euler="1 0 0"/>
+      </body></body>
+    <body name="foot"><joint name="slide" type="slide" range="-1 2"/><geom size=".1" mass="1"/>
+      <body/></body></body>
+  </worldbody></mujoco>"""
+
+
+def test_parts_of_a_mujoco_model_have_the_names_and_types_of_adam():
+    """adam 0.5 has no sites; later versions have each as a frame on a fixed joint."""
+    mj = mujoco.MjModel.from_xml_string(UNNAMED)
+    theirs, kd = adam_model(mj), quietly(KinDynComputations, mj)
+    mine, sites = kd.model, ["site_1", "tip"]
+
+    assert theirs.name == mine.name
+    assert list(mine.links) == list(theirs.links)
+    assert "body_2" in mine.links
+    assert list(mine.frames) == [*theirs.frames, *sites]
+    holders = ["trunk_to_site_1_fixed", "tool_to_tip_fixed"]
+    assert list(mine.joints) == [*theirs.joints, *holders]
+    assert mine.actuated_joints == theirs.actuated_joints
+    assert list(mine.tree.ordered_nodes_list) == theirs.tree.ordered_nodes_list
+    for name, joint in theirs.joints.items():
+        own = mine.joints[name]
+        assert [own.parent, own.child, own.type] == [joint.parent, joint.child, joint.type]
+        assert [own.limit.lower, own.limit.upper] == [joint.limit.lower, joint.limit.upper]
+
+
+def test_sites_hang_on_fixed_joints():
+    mj = mujoco.MjModel.from_xml_string(UNNAMED)
+    kd, state = quietly(KinDynComputations, mj), State(2)
+    chain = kd.model.get_joints_chain("trunk", "tip")
+    assert [joint.name for joint in chain] == [
+        "joint_1",
+        "body_2_to_tool_fixed",
+        "tool_to_tip_fixed",
+    ]
+    pose = state.H
+    for joint in chain:
+        pose = pose @ joint.homogeneous(state.s[joint.idx] if joint.idx is not None else 0.0)
+    assert_close(kd.forward_kinematics("tip", state.H, state.s), pose, 1e-12)
+    assert kd.model.frames["tip"].inertial.mass == 0
 
 
 def test_a_mujoco_joint_turns_about_its_anchor():

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from pathlib import Path
 
 import adam
 import adam.numpy
 import numpy as np
 import pytest
+from adam.core.rbd_algorithms import RBDAlgorithms
 from tests.support.adam import (
     GRAVITY,
     REPRESENTATIONS,
     AtIDynTree,
     State,
     adam_kindyn,
+    adam_model,
     quietly,
+    readable,
 )
 from tests.support.models import assert_close
 from tests.support.real_robots import ROBOT_FILES, label
 
 import linkwork as lw
 from linkwork.compat.adam import KinDynComputations, Representations
+from linkwork.compat.adam.read import read_adam_model
 
 BODY, MIXED, INERTIAL = REPRESENTATIONS
 CHAIN = """<robot name="chain">
@@ -47,8 +52,8 @@ CHAIN = """<robot name="chain">
 
 
 MANY = (
-    "<text>:14: joint 'turn': a floating joint has several coordinates, which adam has no place "
-    "for; leave it out of joints_name_list to lock it"
+    "<text>:14: joint 'turn': a floating joint has several coordinates, of which adam knows none; "
+    "leave it out of joints_name_list to lock it"
 )
 
 
@@ -66,12 +71,63 @@ def state(kd):
 # The interface.
 
 
+def public(kind):
+    """Names of a class, those it inherits too."""
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+def assert_same_arguments(mine, theirs):
+    """Names and kinds, and which have a default; further ones of mine need one."""
+    mine = list(inspect.signature(mine).parameters.values())
+    theirs = list(inspect.signature(theirs).parameters.values())
+    for own, other in zip(mine, theirs, strict=True):
+        assert (own.name, own.kind) == (other.name, other.kind)
+        assert (own.default is own.empty) == (other.default is other.empty)
+
+
 def test_every_method_of_adam_is_there_with_the_same_arguments():
-    for name, method in vars(adam.numpy.KinDynComputations).items():
-        if name.startswith("_") and name != "__init__":
-            continue
-        mine = inspect.signature(getattr(KinDynComputations, name)).parameters
-        assert list(mine) == list(inspect.signature(method).parameters), name
+    """Those of its base classes too, from which `from_urdf` and `from_mujoco_model` come."""
+    names = public(adam.numpy.KinDynComputations)
+    assert {"from_urdf", "from_mujoco_model", "mass_matrix"} <= names
+    for name in ("__init__", *names):
+        theirs = getattr(adam.numpy.KinDynComputations, name)
+        assert_same_arguments(getattr(KinDynComputations, name), theirs)
+
+
+def test_every_algorithm_of_adam_is_there_with_the_same_arguments(kd):
+    names = public(RBDAlgorithms)
+    assert {"crba", "rnea", "aba", "joints_jacobian"} <= names
+    for name in names:
+        assert_same_arguments(getattr(type(kd.rbdalgos), name), getattr(RBDAlgorithms, name))
+    assert {"model", "NDoF", "root_link", "frame_velocity_representation"} <= public(kd.rbdalgos)
+
+
+def test_models_trees_links_and_joints_have_the_names_of_adam(kd):
+    theirs, mine = adam_model(CHAIN), kd.model
+    assert public(theirs) - public(mine) == {"build"}
+    assert public(theirs.tree) - public(mine.tree) == {"build_tree", "get_children", "print"}
+    pairs = [
+        (theirs.tree[1], mine.tree[1]),
+        (theirs.links["arm"], mine.links["arm"]),
+        (theirs.joints["turn"], mine.joints["turn"]),
+        (theirs.joints["turn"].limit, mine.joints["turn"].limit),
+        (theirs.joints["turn"].origin, mine.joints["turn"].origin),
+    ]
+    for other, own in pairs:
+        assert public(other) - public(own) <= {"math", "build", "zero"}
+    inertial = theirs.links["arm"].inertial, mine.links["arm"].inertial
+    for other, own in (inertial, (inertial[0].inertia, inertial[1].inertia)):
+        missing = public(other) - public(own)
+        assert missing <= {"build", "zero", "set_mass", "set_inertia", "set_origin"}
+
+
+def test_imports_are_those_of_adam():
+    """`import adam` and `from adam.numpy import ...`, with the name of the package before it."""
+    import linkwork.compat.adam as ours
+    import linkwork.compat.adam.numpy as in_numpy
+
+    assert ours.numpy.KinDynComputations is in_numpy.KinDynComputations is KinDynComputations
+    assert ours.Representations.MIXED_REPRESENTATION == adam.Representations.MIXED_REPRESENTATION
 
 
 def test_representations_are_those_of_adam(kd):
@@ -82,37 +138,35 @@ def test_representations_are_those_of_adam(kd):
     assert kd.frame_velocity_representation == BODY
 
 
-REFUSED_BY_ADAM = {
-    "a1_description/a1",
-    "anymal_b_simple_description/anymal",
-    "b1_description/b1",
-    "centauro_description/centauro",
-    "hyq_description/hyq_no_sensors",
-    "panda_description/panda_collision",
-    "romeo_description/romeo_laas_small",
-    "talos_data/talos_reduced_box",
-    "tiago_description/tiago_no_hand",
-    "iCubGenova03/model",
-    "iCubNancy01/model",
-}
-TAKEN = [path for path in ROBOT_FILES[::4] if label(path) not in REFUSED_BY_ADAM]
+@pytest.mark.parametrize("path", ROBOT_FILES, ids=label)
+def test_the_model_is_that_of_adam(path):
+    """Links, frames, joints, their types and limits, the root, and the order of the tree."""
+    text = readable(path.read_bytes())
+    theirs, mine = adam_model(text), quietly(read_adam_model, text)
 
-
-@pytest.mark.parametrize("path", TAKEN, ids=label)
-def test_links_frames_joints_and_root_are_those_of_adam(path):
-    theirs = adam_kindyn(str(path)).rbdalgos
-    mine = quietly(KinDynComputations, str(path))
-
-    assert mine.model.actuated_joints == theirs.model.actuated_joints
-    assert list(mine.model.links) == list(theirs.model.links)
-    assert list(mine.model.frames) == list(theirs.model.frames)
-    assert list(mine.model.joints) == list(theirs.model.joints)
-    assert (mine.root_link, mine.NDoF) == (theirs.root_link, theirs.NDoF)
-    assert (mine.model.name, mine.model.N) == (theirs.model.name, theirs.model.N)
-    for name, joint in theirs.model.joints.items():
-        assert mine.model.joints[name].parent == joint.parent
-        assert mine.model.joints[name].child == joint.child
-        assert mine.model.joints[name].idx == joint.idx
+    assert mine.actuated_joints == theirs.actuated_joints
+    assert list(mine.links) == list(theirs.links)
+    assert list(mine.frames) == list(theirs.frames)
+    assert list(mine.joints) == list(theirs.joints)
+    assert list(mine.tree.ordered_nodes_list) == theirs.tree.ordered_nodes_list
+    assert [node.name for node in mine.tree] == [node.name for node in theirs.tree]
+    assert (mine.root, mine.NDoF) == (theirs.tree.root, theirs.NDoF)
+    assert (mine.name, mine.N) == (theirs.name, theirs.N)
+    for name, joint in theirs.joints.items():
+        own = mine.joints[name]
+        assert [own.parent, own.child, own.type] == [joint.parent, joint.child, joint.type]
+        assert own.idx == joint.idx
+        for bound in ("lower", "upper", "effort", "velocity"):
+            assert getattr(own.limit, bound) == getattr(joint.limit, bound), name
+        assert own.origin.xyz.tolist() == joint.origin.xyz.array.tolist()
+    for name, link in theirs.links.items():
+        assert_close(
+            mine.links[name].spatial_inertia(), link.spatial_inertia().array, 1e-12, scale=1e-3
+        )
+    chains = [
+        model.get_joints_chain(model.tree.root, list(model.links)[-1]) for model in (theirs, mine)
+    ]
+    assert [joint.name for joint in chains[0]] == [joint.name for joint in chains[1]]
 
 
 def test_the_model_tells_what_the_file_says(kd):
@@ -125,7 +179,7 @@ def test_the_model_tells_what_the_file_says(kd):
         *("prismatic", "continuous", "fixed"),
     ]
     assert model.joints["turn"].limit.upper == 2 * np.pi
-    assert model.joints["slide"].origin.rpy == (0.4, 0.5, 0.6)
+    assert model.joints["slide"].origin.rpy.tolist() == [0.4, 0.5, 0.6]
     assert [joint.name for joint in model.get_joints_chain("base", "tip")] == [
         *("slide", "turn", "tip_joint"),
     ]
@@ -178,7 +232,8 @@ def test_a_prismatic_joint_on_a_turned_origin_agrees_with_idyntree(root, represe
 
 def test_link_poses_are_those_of_all_links_without_frames(kd, state):
     poses = kd.link_poses(state.H, state.s)
-    assert list(poses) == list(kd.model.links)
+    assert set(poses) == set(kd.model.links)
+    assert list(poses) == [node.name for node in kd.model.tree]
     for name, pose in poses.items():
         assert_close(pose, kd.forward_kinematics(name, state.H, state.s))
 
@@ -251,6 +306,80 @@ def test_it_can_be_pickled(kd, state):
     assert_close(copy.mass_matrix(state.H, state.s), kd.mass_matrix(state.H, state.s))
 
 
+# What adam has inside.
+
+
+def test_joints_and_links_compute_what_those_of_adam_do(kd):
+    text = CHAIN.replace('type="prismatic"', 'type="revolute"')  # adam 0.5 lacks prismatic ones
+    theirs, mine = adam_model(text), quietly(KinDynComputations, text).model
+    for name, joint in theirs.joints.items():
+        own = mine.joints[name]
+        for q in (0.0, 0.3, [0.1, -2.0]):
+            there = joint.math.asarray(np.array(q))
+            batch = np.shape(q)
+            expected = np.broadcast_to(joint.homogeneous(there).array, (*batch, 4, 4))
+            assert_close(own.homogeneous(q), expected, 1e-14)
+            expected = np.broadcast_to(joint.spatial_transform(there).array, (*batch, 6, 6))
+            assert_close(own.spatial_transform(q).array, expected, 1e-14)
+        assert_close(own.motion_subspace(), joint.motion_subspace().array, 1e-15, scale=1.0)
+    for name, link in theirs.links.items():
+        own, other = mine.links[name], link.inertial
+        assert_close(own.spatial_inertia().array, link.spatial_inertia().array, 1e-14, scale=1.0)
+        assert float(own.inertial.mass.array) == float(other.mass.array)
+        assert own.inertial.origin.xyz.tolist() == other.origin.xyz.array.tolist()
+
+
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_algorithms_are_those_of_adam(representation):
+    text = CHAIN.replace('type="prismatic"', 'type="revolute"')
+    theirs, mine = (
+        make(text).rbdalgos
+        for make in (adam_kindyn, lambda text: quietly(KinDynComputations, text))
+    )
+    theirs.frame_velocity_representation = mine.frame_velocity_representation = representation
+    assert mine.frame_velocity_representation == representation
+    state, wrench = State(2), {"arm": np.arange(6.0)}
+    at, moving = (state.H, state.s), (state.H, state.s, state.v, state.sd)
+    calls = [
+        lambda a: a.crba(*at)[0],
+        lambda a: a.crba(*at)[1],
+        lambda a: a.rnea(*moving, 2 * GRAVITY),
+        lambda a: a.aba(*moving, state.tau, 2 * GRAVITY, wrench),
+        lambda a: a.aba(*moving, state.tau, 2 * GRAVITY),
+        lambda a: a.joints_jacobian("tip", state.s),
+        lambda a: a.relative_jacobian("tip", state.s),
+        lambda a: a.forward_kinematics("tip", *at),
+        lambda a: a.jacobian("arm", *at),
+        lambda a: a.CoM_position(*at),
+        lambda a: a.CoM_jacobian(*at),
+    ]
+    for call in calls:
+        found, expected = call(mine).array, np.squeeze(call(theirs).array)
+        assert_close(found, expected, 1e-10, scale=max(1.0, np.abs(expected).max()))
+        assert type(found) is np.ndarray
+    assert mine.frame_velocity_representation == representation
+    assert mine.get_total_mass() == theirs.get_total_mass()
+    assert list(mine.link_poses(*at)) == list(mine.model.tree.ordered_nodes_list)
+
+
+def test_the_table_shows_who_is_joined_to_whom(kd, capsys):
+    kd.model.print_table()
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    words = [[word for word in line if word not in "│┃|"] for line in lines]
+    assert ["Idx", "Parent", "Link", "Joint", "name", "Child", "Link", "Type"] in words
+    assert ["2", "slider", "turn", "arm", "continuous"] in words
+
+
+@pytest.mark.parametrize("joints", [["slide", "turn"], ["turn"]])
+def test_idyntree_takes_the_model(joints):
+    from linkwork.compat.adam import to_idyntree_model
+
+    kd, state = KinDynComputations(CHAIN, joints), State(len(joints))
+    idyntree = AtIDynTree(to_idyntree_model(kd.model), joints, "base", state, MIXED)
+    assert_close(kd.mass_matrix(state.H, state.s), idyntree.everything("tip")["mass_matrix"], 1e-12)
+    assert_close(kd.jacobian("tip", state.H, state.s), idyntree.jacobian("tip"), 1e-12)
+
+
 # Roots.
 
 
@@ -265,12 +394,39 @@ def test_another_root_changes_the_base_only():
     assert kd.frame_velocity_representation == MIXED
 
 
+def test_the_root_can_be_set_back():
+    kd = KinDynComputations(CHAIN, root_link="arm")
+    assert (kd.root_link, kd.model.root) == ("arm", "arm")
+    kd.set_root_link(None)
+    assert (kd.root_link, kd.model.root) == ("base", "base")
+
+
+def test_the_tree_follows_the_root():
+    """Arcs that are not on the way back to the root of the file come first, as in adam."""
+    kd, state = KinDynComputations(CHAIN), State(2)
+    assert kd.model.tree.ordered_nodes_list == ("base", "slider", "arm", "weightless")
+    kd.set_root_link("slider")
+    tree = kd.model.tree
+    assert tree.ordered_nodes_list == ("slider", "arm", "weightless", "base")
+    assert list(kd.link_poses(state.H, state.s)) == list(tree.ordered_nodes_list)
+    arc = tree.get_node_from_name("base").parent_arc
+    assert (arc.name, arc.parent, arc.child) == ("slide", "slider", "base")
+    assert_close(arc.homogeneous(0.3) @ kd.model.joints["slide"].homogeneous(0.3), np.eye(4), 1e-15)
+    chain = kd.model.get_joints_chain("slider", "tip")
+    assert [joint.name for joint in chain] == ["turn", "tip_joint"]
+    assert kd.model.get_joints_chain("arm", "arm") == []
+    assert [node.name for node in reversed(tree)] == list(tree.ordered_nodes_list)[::-1]
+    assert (len(tree), tree.get_idx_from_name("base"), tree.get_name_from_idx(3)) == (4, 3, "base")
+
+
 def test_a_frame_cannot_be_the_root(kd):
-    text = "no link named 'tip'; known: arm, base, slider, weightless"
+    text = r"^root_link: 'tip' is a frame, fixed to link 'arm'$"
     with pytest.raises(ValueError, match=text):
         kd.set_root_link("tip")
     with pytest.raises(ValueError, match=text):
         KinDynComputations(CHAIN, root_link="tip")
+    with pytest.raises(ValueError, match=r"^no link named 'slid'; did you mean 'slider'\?$"):
+        kd.set_root_link("slid")
 
 
 # Errors. Those about what users get wrong are ValueErrors, as in adam.
@@ -314,15 +470,107 @@ def test_what_cannot_be_computed_is_told(kd, state):
             kd.set_frame_velocity_representation(unknown)
     with pytest.raises(ValueError, match=r"^link 'slider': does not hang on link 'arm'$"):
         kd.model.get_joints_chain("arm", "slider")
+    with pytest.raises(ValueError, match=r"^no link or frame named 'arms'; did you mean 'arm'\?$"):
+        kd.model.get_joints_chain("base", "arms")
+
+
+def calls_with_a_pose(kd, state, H):
+    """Every method that takes a pose, by name."""
+    at, moving = (H, state.s), (H, state.s, state.v, state.sd)
+    return {
+        "forward_kinematics": lambda: kd.forward_kinematics("tip", *at),
+        "link_poses": lambda: kd.link_poses(*at),
+        "jacobian": lambda: kd.jacobian("tip", *at),
+        "jacobian_dot": lambda: kd.jacobian_dot("tip", *moving),
+        "CoM_position": lambda: kd.CoM_position(*at),
+        "CoM_jacobian": lambda: kd.CoM_jacobian(*at),
+        "mass_matrix": lambda: kd.mass_matrix(*at),
+        "centroidal_momentum_matrix": lambda: kd.centroidal_momentum_matrix(*at),
+        "bias_force": lambda: kd.bias_force(*moving),
+        "coriolis_term": lambda: kd.coriolis_term(*moving),
+        "gravity_term": lambda: kd.gravity_term(*at),
+        "aba": lambda: kd.aba(*moving, state.tau),
+    }
 
 
 @pytest.mark.parametrize("spoil", [lambda H: H.T, lambda H: 1.1 * H, lambda H: H * [1, 1, -1, 1]])
-def test_a_matrix_that_is_no_pose_is_refused(kd, state, spoil):
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_a_matrix_that_is_no_pose_is_refused(kd, state, spoil, representation):
+    """Also where the result does not depend on the pose, as body velocities make it."""
+    kd.set_frame_velocity_representation(representation)
     text = "^base_transform: expected a pose, the rotation and position of the base in the world"
-    with pytest.raises(ValueError, match=text):
-        kd.mass_matrix(np.ascontiguousarray(spoil(state.H)), state.s)
+    for call in calls_with_a_pose(kd, state, np.ascontiguousarray(spoil(state.H))).values():
+        with pytest.raises(ValueError, match=text):
+            call()
     with pytest.raises(ValueError, match=r"\(in row 1 of 2\)$"):
         kd.mass_matrix(np.stack([state.H, spoil(state.H)]), state.s)
+    for call in calls_with_a_pose(kd, state, state.H).values():
+        call()
+
+
+def test_wrenches_have_names(kd, state):
+    moving = (state.H, state.s, state.v, state.sd, state.tau)
+    text = (
+        r"^external_wrenches: expected a mapping from links and frames to wrenches \(..., 6\), got"
+    )
+    with pytest.raises(TypeError, match=text):
+        kd.aba(*moving, np.zeros(6))
+    assert_close(kd.aba(*moving, {}), kd.aba(*moving))
+
+
+def test_complex_numbers_are_refused(kd, state):
+    text = r"^joint_positions: expected numbers, got ndarray of complex128$"
+    with pytest.raises(TypeError, match=text):
+        kd.mass_matrix(state.H, state.s + 1j)
+
+
+def spoilt(old, new):
+    assert old in CHAIN
+    return CHAIN.replace('type="prismatic"', 'type="revolute"').replace(old, new)
+
+
+SECOND_PARENT = """<joint name="more" type="fixed"><origin xyz="0 0 0" rpy="0 0 0"/>
+<parent link="base"/><child link="arm"/></joint></robot>"""
+TIP = '<link name="tip"/>'
+READ_BY_ADAM = {
+    "link 'tip': this name is taken": (
+        '<link name="tip"/>',
+        '<link name="tip"/><link name="tip"/>',
+    ),
+    "joint 'turn': this name is taken": ('name="tip_joint"', 'name="turn"'),
+    "no link named 'tipp'": ('<child link="tip"/>', '<child link="tipp"/>'),
+    "link 'arm': is the child of 2 joints": ("</robot>", SECOND_PARENT),
+    "2 links are the child of no joint": (
+        '<link name="tip"/>',
+        '<link name="tip"/><link name="x"/>',
+    ),
+    "mass value: 'nan' is not finite": ('mass value="1.5"', 'mass value="nan"'),
+    "mass -1.5 is negative": ('mass value="1.5"', 'mass value="-1.5"'),
+    "axis is zero": ('<axis xyz="0 1 0"/>', '<axis xyz="0 0 0"/>'),
+    "axis xyz: 'nan' is not finite": ('<axis xyz="0 1 0"/>', '<axis xyz="nan 0 0"/>'),
+    "limit lower 1 is above upper -1": ('lower="-1" upper="1"', 'lower="1" upper="-1"'),
+}
+
+
+@pytest.mark.parametrize("reason", READ_BY_ADAM)
+def test_files_that_make_no_robot_are_refused_though_adam_reads_them(reason):
+    """As docs/adam.md says."""
+    text = spoilt(*READ_BY_ADAM[reason])
+    assert adam_kindyn(text).NDoF == 2
+    with pytest.raises(ValueError, match=reason):
+        quietly(KinDynComputations, text)
+
+
+def test_a_missing_file_is_not_found():
+    with pytest.raises(lw.SourceError, match=r"^no file 'nowhere.urdf'"):
+        KinDynComputations("nowhere.urdf")
+
+
+def test_doubts_about_a_file_are_warned_of_at_the_line_of_the_caller():
+    doubtful = CHAIN.replace('izz="0.15"', 'izz="15"')
+    with pytest.warns(lw.LinkworkWarning) as caught:
+        KinDynComputations(doubtful)
+    assert [Path(warning.filename).name for warning in caught] == [Path(__file__).name]
 
 
 def test_what_is_not_a_number_gives_what_is_not_a_number(kd, state):

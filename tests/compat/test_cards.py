@@ -32,6 +32,12 @@ def test_the_page_is_written_from_the_cards():
     assert PAGE.read_text() == page()
 
 
+def test_every_table_of_the_page_has_a_header():
+    lines = page().splitlines()
+    headers = [lines[i - 1] for i, line in enumerate(lines) if line.startswith("|---")]
+    assert headers == ["| subject | convention |"] * len(all_cards())
+
+
 def test_every_field_has_a_label_and_every_card_says_something():
     for one in all_cards():
         names = [field.name for field in fields(one)]
@@ -111,6 +117,25 @@ class TestIDynTree:
         assert {"b", "c", "d"} <= set(names)
         assert model.getNrOfDOFs() == 2
         assert model.getNrOfPosCoords() == 2
+
+    def test_massless_roots_and_ends_become_frames(self):
+        bodies = {name: BODY if name in "bcd" else "" for name in "abcdef"}
+        links = "".join(f'<link name="{name}">{body}</link>' for name, body in bodies.items())
+        ends = (("a", "b", "fixed"), ("b", "c", "fixed"), ("b", "d", "continuous"))
+        more = (("d", "e", "fixed"), ("d", "f", "continuous"))
+        joints = "".join(
+            f'<joint name="{first}{second}" type="{kind}"><parent link="{first}"/>'
+            f'<child link="{second}"/></joint>'
+            for first, second, kind in (*ends, *more)
+        )
+        root = f'<robot name="r">{links}{joints}</robot>'
+        loader = idyn.ModelLoader()
+        assert loader.loadModelFromString(root)
+        model = loader.model()
+        links = [model.getLinkName(i) for i in range(model.getNrOfLinks())]
+        frames = [model.getFrameName(i) for i in range(len(links), model.getNrOfFrames())]
+        assert sorted(links) == ["b", "c", "d", "f"]
+        assert sorted(frames) == ["a", "e"]
 
 
 class TestMuJoCo:

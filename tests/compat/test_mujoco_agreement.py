@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import mujoco
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ from tests.support.kindyn import Interpreted
 from tests.support.models import assert_close, random_q
 from tests.support.mujoco import Both, compiled, rigid
 
+import linkwork as lw
 from linkwork.compat.mujoco import (
     Conventions,
     kindyn_from_mjmodel,
@@ -236,3 +240,38 @@ def test_armature_and_damping_move_the_robot_as_in_mujoco_if_asked_for():
     assert_close(here.mass_matrix(q), to.mass_matrix(data.qpos, M), 1e-12)
     nu_dot = to.nu_dot(data.qpos, data.qvel, data.qacc)
     assert_close(here.forward_dynamics(q, nu, tau), nu_dot, 1e-11)
+
+
+def test_armature_of_a_free_body_is_warned_of_and_the_difference_is_as_told():
+    """Forces differ by armature * (w x v), of bodies that are not the floating base."""
+    text = """<mujoco><worldbody><body name="ball"><joint name="free" type="free" armature="0.7"/>
+      <geom type="box" size=".1 .2 .3" mass="2"/></body>
+      <body name="post"><joint name="hinge"/><geom size=".1"/></body></worldbody></mujoco>"""
+    mj = mujoco.MjModel.from_xml_string(text)
+    said = (
+        "armature of free joints acts in MuJoCo along the axes of the world, here along those of "
+        "the body: forces differ by armature * (w x v), of free"
+    )
+    with pytest.warns(lw.LinkworkWarning, match=re.escape(said)) as caught:
+        kd = kindyn_from_mjmodel(mj, joint_dynamics=True)
+    assert [Path(warning.filename).name for warning in caught] == [Path(__file__).name]
+    maps, data, rng = Conventions(kd, mj), mujoco.MjData(mj), np.random.default_rng(0)
+    q, nu = kd.random(seed=0), rng.normal(size=kd.nv)
+    data.qpos[:], data.qvel[:] = maps.qpos(q), maps.qvel(q, nu)
+    mujoco.mj_forward(mj, data)
+    nu_dot = maps.nu_dot(data.qpos, data.qvel, data.qacc)
+
+    tau = kd.inverse_dynamics(q, nu, nu_dot)
+
+    free = kd.layout.nu["free"]
+    v, w = nu[free][:3], nu[free][3:]
+    expected = np.zeros(kd.nv)
+    expected[free] = [*(-0.7 * np.cross(w, v)), 0, 0, 0]
+    assert_close(tau, expected, 1e-9, scale=np.abs(expected).max())
+
+
+def test_armature_that_means_the_same_is_not_warned_of():
+    text = """<mujoco><worldbody><body name="ball"><freejoint/><geom size=".1"/>
+      <body name="post"><joint name="hinge" armature="1"/><geom size=".1"/></body></body>
+      </worldbody></mujoco>"""
+    assert kindyn_from_mjmodel(mujoco.MjModel.from_xml_string(text)).nv == 7

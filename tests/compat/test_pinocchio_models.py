@@ -86,25 +86,149 @@ def test_there_and_back_is_the_same_robot(seed):
     Both(again, pin_model, Conventions(again, pin_model)).assert_same(model.link_names, rtol=1e-12)
 
 
+def pinocchio_reads(path, *, floating):
+    return pin.buildModelFromUrdf(str(path), *([pin.JointModelFreeFlyer()] if floating else []))
+
+
 @pytest.mark.parametrize("path", ROBOT_FILES, ids=label)
 def test_every_real_robot_is_the_one_that_pinocchio_reads(path):
     """Order, frames, counts and placements, and the dynamics in Pinocchio's own reading."""
     kd = lw.KinDyn(load_quietly(path, mimic=False))
-    theirs = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
+    theirs = pinocchio_reads(path, floating=True)
     theirs.gravity.linear = np.array(kd.gravity)
 
     ours = to_pinocchio(kd)
 
+    assert_same_parts(ours, theirs, bounds=label(path) not in WITH_UNBOUNDED_REVOLUTE)
+    if label(path) not in WITH_UNBOUNDED_REVOLUTE:  # see docs/pinocchio.md
+        assert Conventions(kd).slices == Conventions(kd, theirs).slices
+    frames = np.random.default_rng(1).choice(kd.model.link_names, 3)
+    Both(kd, theirs, Conventions(kd, theirs)).assert_same(frames, rtol=1e-12)
+
+
+@pytest.mark.parametrize("path", ROBOT_FILES, ids=label)
+def test_every_real_robot_on_a_fixed_base_is_the_one_that_pinocchio_reads(path):
+    kd = lw.KinDyn(load_quietly(path, mimic=False), floating=False)
+
+    ours, theirs = to_pinocchio(kd), pinocchio_reads(path, floating=False)
+
+    assert_same_parts(ours, theirs, bounds=label(path) not in WITH_UNBOUNDED_REVOLUTE)
+
+
+BOUNDS = ("PositionLimit", "VelocityLimit", "EffortLimit", "DryFrictionLimit")
+
+
+def assert_same_parts(ours, theirs, *, bounds):
+    """Joints, frames, inertias; kinds and bounds too, unless a file leaves bounds out."""
     assert list(ours.names) == list(theirs.names)
+    assert list(ours.parents) == list(theirs.parents)
     assert ours.nbodies == theirs.nbodies
     assert [(f.name, f.type) for f in ours.frames] == [(f.name, f.type) for f in theirs.frames]
     assert [f.parentFrame for f in ours.frames] == [f.parentFrame for f in theirs.frames]
-    if label(path) not in WITH_UNBOUNDED_REVOLUTE:  # see docs/pinocchio.md
-        assert Conventions(kd).places == Conventions(kd, theirs).places
-        for a, b in zip(ours.inertias, theirs.inertias, strict=True):
-            assert_close(a.matrix(), b.matrix(), 1e-13, scale=max(np.abs(b.matrix()).max(), 1e-12))
-    frames = np.random.default_rng(1).choice(kd.model.link_names, 3)
-    Both(kd, theirs, Conventions(kd, theirs)).assert_same(frames, rtol=1e-12)
+    assert [f.parentJoint for f in ours.frames] == [f.parentJoint for f in theirs.frames]
+    assert_same_inertias([f.inertia for f in ours.frames], [f.inertia for f in theirs.frames])
+    if not bounds:
+        return
+    assert [j.shortname() for j in ours.joints] == [j.shortname() for j in theirs.joints]
+    assert_same_inertias(ours.inertias, theirs.inertias)
+    for name in (*(side + bound for bound in BOUNDS for side in ("lower", "upper")), "damping"):
+        assert getattr(ours, name).tolist() == getattr(theirs, name).tolist(), name
+
+
+def assert_same_inertias(ours, theirs):
+    for a, b in zip(ours, theirs, strict=True):
+        assert_close(a.matrix(), b.matrix(), 1e-13, scale=max(np.abs(b.matrix()).max(), 1e-12))
+
+
+def test_what_a_frame_carries_is_what_pinocchio_says():
+    """Of a force-torque sensor in an arm: the mass beyond it, that behind the fixed joint too."""
+    (path,) = (path for path in ROBOT_FILES if label(path) == "iCubGenova04/model")
+    theirs = pinocchio_reads(path, floating=True)
+    ours = to_pinocchio(load_quietly(path, mimic=False))
+
+    def carried(model, frame):
+        data = model.createData()
+        pin.forwardKinematics(model, data, pin.neutral(model))
+        return pin.computeSupportedInertiaByFrame(model, data, model.getFrameId(frame), True)
+
+    found = carried(ours, "l_arm_ft_sensor")
+    assert found.mass == pytest.approx(1.935, abs=1e-3)
+    assert_same_inertias([found], [carried(theirs, "l_arm_ft_sensor")])
+
+
+def test_a_configuration_can_be_sampled():
+    model = to_pinocchio(lw.robots.load("quadruped"))
+    q = pin.randomConfiguration(model)
+    assert np.linalg.norm(q[3:7]) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("axis", "kind"), [((1, 0, 0), "RX"), ((0, 1, 0), "RY"), ((0, 0, 1), "RZ")]
+)
+@pytest.mark.parametrize("noise", [0.0, 2.2e-16, -2.2e-16, 1e-9])
+def test_an_axis_is_aligned_up_to_rounding(axis, kind, noise):
+    builder = lw.ModelBuilder("one")
+    builder.add_link("a"), builder.add_link("b")
+    noisy = np.array(axis) + noise * np.roll(axis, 1)
+    builder.add_joint("j", "revolute", "a", "b", axis=tuple(noisy), lower=-1, upper=1)
+    name = to_pinocchio(builder.build()).joints[2].shortname()
+    assert name == (f"JointModel{kind}" if noise != 1e-9 else "JointModelRevoluteUnaligned")
+
+
+def from_names(order, kind=None):
+    """A Pinocchio model whose joints hang on the universe, in any order."""
+    model = pin.Model()
+    for name in order:
+        joint = model.addJoint(0, kind or pin.JointModelRX(), pin.SE3.Random(), name)
+        model.appendBodyToJoint(joint, pin.Inertia.Random(), pin.SE3.Random())
+    return model
+
+
+SAMPLES = {
+    "humanoid": pin.buildSampleModelHumanoid,
+    "humanoid at random": pin.buildSampleModelHumanoidRandom,
+    "manipulator": pin.buildSampleModelManipulator,
+    "from names": lambda: from_names("cab"),
+}
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_a_model_of_pinocchio_comes_back_with_its_joints_in_order(sample):
+    """Also one that no URDF would give, so that its vectors mean the same."""
+    theirs = SAMPLES[sample]()
+    floating = theirs.joints[1].shortname() == "JointModelFreeFlyer"
+    kd = lw.KinDyn(from_pinocchio(theirs), floating=floating, gravity=theirs.gravity.linear)
+
+    again = to_pinocchio(kd)
+
+    assert list(again.names)[1:] == list(theirs.names)[1:]
+    assert [j.shortname() for j in again.joints] == [j.shortname() for j in theirs.joints]
+    assert again.nq == theirs.nq
+    assert Conventions(kd).slices == Conventions(kd, theirs).slices
+    q, v = pin.neutral(theirs), np.random.default_rng(0).normal(size=theirs.nv)
+    q = pin.integrate(theirs, q, v)
+    expected = pin.rnea(theirs, theirs.createData(), q, v, 2 * v)
+    assert_close(pin.rnea(again, again.createData(), q, v, 2 * v), expected, 1e-12)
+
+
+def test_the_centre_of_mass_of_pinocchio_leaves_out_what_hangs_on_the_universe():
+    """See docs/pinocchio.md: with a fixed base it is that of the moving links alone."""
+    kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
+    there, q = to_pinocchio(kd), kd.random(seed=0)
+    base = kd.model.link(kd.base).inertia
+    com = pin.centerOfMass(there, there.createData(), Conventions(kd).q_to_pinocchio(q))
+    moving = kd.total_mass - base.mass
+    assert base.mass > 1
+    assert pin.computeTotalMass(there) == pytest.approx(moving, rel=1e-14)
+    both = (moving * com + base.mass * np.array(base.com)) / kd.total_mass
+    assert_close(kd.com(q), both, 1e-12)
+
+
+def test_a_number_that_is_none_is_told_with_its_joint():
+    theirs = from_names("ab")
+    theirs.inertias[2].mass = np.inf
+    with pytest.raises(lw.ModelError, match=r"^inertia of joint 'b': mass inf is not finite$"):
+        from_pinocchio(theirs)
 
 
 def test_limits_friction_damping_and_armature_come_along():

@@ -86,3 +86,37 @@ def test_urdf_is_read_without_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
 
     assert lw.robots.load("arm").joints
+
+
+PART = "<mujocoinclude><worldbody/></mujocoinclude>"
+A_PART = "<mujocoinclude> is a part of an MJCF model; load the file that includes it"
+
+
+def test_a_file_for_including_is_told_from_a_model(tmp_path: Path):
+    assert refusal(PART) == f"<text>:1: {A_PART}"
+    part = tmp_path / "parts" / "arm.xml"
+    part.parent.mkdir()
+    part.write_text(f"<!-- an arm -->\n{PART}")
+    assert refusal(part) == f"{part}:1: {A_PART}"
+
+
+def test_a_file_for_including_names_the_files_that_include_it(tmp_path: Path):
+    part = tmp_path / "parts" / "arm.xml"
+    part.parent.mkdir()
+    part.write_text(PART)
+    scene, other = tmp_path / "scene.xml", part.parent / "robot.xml"
+    scene.write_text('<mujoco><include file="parts/arm.xml"/></mujoco>')
+    other.write_text("<mujoco><include file='arm.xml'/></mujoco>")
+    (tmp_path / "else.xml").write_text("<mujoco><include file='forearm.xml'/></mujoco>")
+    (tmp_path / "folder.xml").mkdir()
+    assert refusal(part) == f"{part}:1: {A_PART}: {other} or {scene}"
+
+
+def test_a_model_without_bodies_names_the_files_that_include_it(tmp_path: Path):
+    part, scene = tmp_path / "visual.xml", tmp_path / "scene.xml"
+    part.write_text("<mujoco><visual/></mujoco>")
+    assert refusal(part) == f"{part}:1: the world has no bodies"
+    scene.write_text(mjcf(ARM, '<include file="visual.xml"/>'))
+    hint = f"load the file that includes this one: {scene}"
+    assert refusal(part) == f"{part}:1: the world has no bodies; {hint}"
+    assert lw.load(scene).joint_names == ("hinge",)

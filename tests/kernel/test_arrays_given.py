@@ -145,7 +145,8 @@ def test_what_is_no_number_is_refused_by_name_and_type(kd, value):
             continue  # that of the robot
         with pytest.raises(lw.ArgumentError) as caught:
             call()
-        assert str(caught.value) == f"{name}: expected numbers, got {type(value).__name__}"
+        of = f" of {value.dtype}" if isinstance(value, np.ndarray) else ""
+        assert str(caught.value) == f"{name}: expected numbers, got {type(value).__name__}{of}"
         assert isinstance(caught.value, TypeError)
 
 

@@ -34,13 +34,19 @@ def text_of(name: str, joints: tuple[str, ...] | None = None) -> str:
     return clean(lw.dump_urdf(model.reduced(joints) if joints else model))
 
 
-def clean(text: str) -> str:
-    robot = etree.fromstring(text.encode())
+def readable(text: bytes) -> str:
+    """A file without what adam 0.5 stumbles over."""
+    robot = etree.fromstring(text)
     for element in [e for e in robot.iter() if e.tag in SHAPES]:
         element.getparent().remove(element)
     for element in [*robot.iter("inertial"), *robot.iter("joint")]:
         if element.find("origin") is None:
             element.insert(0, etree.Element("origin", xyz="0 0 0", rpy="0 0 0"))
+    return etree.tostring(robot).decode()
+
+
+def clean(text: str) -> str:
+    robot = etree.fromstring(readable(text.encode()))
     children = {joint.find("child").get("link") for joint in robot.iter("joint")}
     (root,) = (link for link in robot.iter("link") if link.get("name") not in children)
     held = [j for j in robot.iter("joint") if j.find("parent").get("link") == root.get("name")]
@@ -94,6 +100,18 @@ def adam_kindyn(text, joints=None, **options):
         return adam.numpy.KinDynComputations(text, joints, gravity=GRAVITY, **options)
 
 
+def adam_model(description, joints=None):
+    """The model that adam makes of a robot, before it computes anything with it."""
+    from adam.core.array_api_math import spec_from_reference
+    from adam.model import Model, build_model_factory
+    from adam.numpy.numpy_like import SpatialMath
+
+    math = SpatialMath(spec_from_reference(np.array(0.0)))
+    silence = io.StringIO()
+    with contextlib.redirect_stdout(silence), contextlib.redirect_stderr(silence):
+        return Model.build(build_model_factory(description, math), joints)
+
+
 class State:
     """Where a robot is and how it moves: random, far from the origin and fast."""
 
@@ -142,11 +160,13 @@ class State:
 class AtIDynTree:
     """The same robot in the same state in iDynTree."""
 
-    def __init__(self, text, joints, root, state, representation):
-        loader = idyn.ModelLoader()
-        assert loader.loadReducedModelFromString(text, joints)
+    def __init__(self, robot, joints, root, state, representation):
+        if isinstance(robot, str):
+            loader = idyn.ModelLoader()
+            assert loader.loadReducedModelFromString(robot, joints)
+            robot = loader.model()
         self.kd = idyn.KinDynComputations()
-        assert self.kd.loadRobotModel(loader.model())
+        assert self.kd.loadRobotModel(robot)
         assert self.kd.setFloatingBase(root)
         name = ours.Representations(representation).name
         assert self.kd.setFrameVelocityRepresentation(getattr(idyn, name))

@@ -15,23 +15,25 @@ from typing import Any
 
 from linkwork.errors import Finding, ModelError, ParseError, Place
 from linkwork.io.meshes import Folders
-from linkwork.io.mjcf_model import read_mjmodel
+from linkwork.io.mjcf_include import included_by
+from linkwork.io.mjcf_model import NO_BODIES, read_mjmodel
 from linkwork.io.mjcf_package import MjModel, import_mujoco
 from linkwork.io.reading import Reading
 from linkwork.io.source import Source, text_error
 
 UNNAMED = "MuJoCo Model"  # what MuJoCo calls a model whose file does not name it
 
+INCLUDED = "mujocoinclude"  # the first element of a file that others include
+
+_TAG = re.compile(r"<([^\s/>]+)")
 _PROLOG = re.compile(r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*>)*", re.DOTALL)
 _LINE = re.compile(r"[Ll]ine(?: number=|:? )(\d+)")
 _one_at_a_time = threading.Lock()  # MuJoCo's warning handler is one for the process
 
 
 def is_mjcf(source: Source) -> bool:
-    """Whether the first element of a text is `<mujoco>`."""
-    prolog = _PROLOG.match(source.text)
-    start = prolog.end() if prolog else 0
-    return re.match(r"<mujoco[\s/>]", source.text[start : start + 8] + ">") is not None
+    """Whether the first element of a text is `<mujoco>`, or `<mujocoinclude>`, a part of one."""
+    return _first_tag(source) in ("mujoco", INCLUDED)
 
 
 def read_mjcf(source: Source, *, mimic: bool = True, package_dirs: Folders = ()) -> Reading:
@@ -47,10 +49,17 @@ def read_mjcf(source: Source, *, mimic: bool = True, package_dirs: Folders = ())
         MissingPackageError: MuJoCo is not installed.
     """
     del package_dirs
+    if _first_tag(source) == INCLUDED:
+        text = f"<{INCLUDED}> is a part of an MJCF model; load the file that includes it"
+        raise text_error(source.name, text + included_by(source.path))
     mujoco = import_mujoco()
     with collected_warnings(mujoco) as said:
         mj = _compiled(mujoco, source)
     doubts = [Finding("warning", "", text, Place(source.name, _line(text))) for text in said]
+    if mj.nbody <= 1:
+        files = included_by(source.path)
+        hint = f"; load the file that includes this one{files}" if files else ""
+        return Reading(None, (*text_error(source.name, NO_BODIES + hint).findings, *doubts))
     name = _name(mj, source)
     folder = str(source.path.parent) if source.path else None
     try:
@@ -62,6 +71,12 @@ def read_mjcf(source: Source, *, mimic: bool = True, package_dirs: Folders = ())
         ]
         return Reading(None, (*places, *doubts))
     return Reading(model, (*doubts, *findings))
+
+
+def _first_tag(source: Source) -> str:
+    prolog = _PROLOG.match(source.text)
+    found = _TAG.match(source.text, prolog.end() if prolog else 0)
+    return found.group(1) if found else ""
 
 
 def _compiled(mujoco: Any, source: Source) -> MjModel:

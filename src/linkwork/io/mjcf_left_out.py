@@ -1,9 +1,9 @@
-"""What a MuJoCo model holds besides rigid bodies: joint equalities are read, all else is named.
+"""What a MuJoCo model holds besides a tree of rigid bodies: read where it can be, else named.
 
 A joint equality with the polynomial a0 + a1 x makes the first joint depend on the second; MuJoCo
 measures both from qpos0, as linkwork does, so nothing has to be converted. All else that would
 change the motion is left out, and said. Contacts, actuators and sensors are no part of a model here
-and pass without a word.
+and are not mentioned.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from linkwork.arrays import Array
 from linkwork.errors import MOST_LISTED, Finding
 from linkwork.io.mjcf_names import Names
-from linkwork.io.mjcf_package import MjModel, given_name, name_in_enum
+from linkwork.io.mjcf_package import MjModel, given_name, kind_of, name_in_enum
 from linkwork.model.parts import Mimic
 
 
@@ -57,6 +57,7 @@ def left_out(mj: MjModel, names: Names, base: int | None) -> list[Finding]:
     notes = _notes(mj, names, base)
     return [
         *(Finding("warning", "", f"left out: {text}") for text in found),
+        *(Finding("warning", "", text) for text in _meant_otherwise(mj, names, base)),
         *(Finding("note", "", text) for text in notes),
     ]
 
@@ -114,6 +115,22 @@ def _left_out_of_parts(mj: MjModel, names: Names) -> Iterator[str]:
         yield f"{mj.nflex} deformable parts (flex)"
     if getattr(mj, "nplugin", 0):
         yield f"{mj.nplugin} plugins"
+
+
+def _meant_otherwise(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
+    """What is read, but means something else here.
+
+    Armature a of a free body exerts -a d/dt(R v) in MuJoCo, where linear velocities are those in
+    the world, and -a v_dot here, where v is in the axes of the body: R^T d/dt(R v) = v_dot + w x v.
+    """
+    free = np.array([kind_of(mj, joint) == "floating" for joint in range(mj.njnt)], dtype=bool)
+    heavy = _joints_of(mj, mj.dof_armature != 0) & free
+    if base is not None:
+        heavy[mj.body_jntadr[base]] = False
+    if heavy.any():
+        where = "in MuJoCo along the axes of the world, here along those of the body"
+        text = f"armature of free joints acts {where}: forces differ by armature * (w x v), of"
+        yield f"{text} {_listed(names.joints, heavy)}"
 
 
 def _notes(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:

@@ -21,7 +21,7 @@ from linkwork.arrays import Array
 from linkwork.errors import Finding, concerning, model_error
 from linkwork.io.mjcf_left_out import equality_mimics, left_out
 from linkwork.io.mjcf_names import Names, names_of
-from linkwork.io.mjcf_package import MjModel, name_in_enum
+from linkwork.io.mjcf_package import MjModel, kind_of
 from linkwork.io.mjcf_shapes import Shapes, shapes_of
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.model import Model
@@ -29,16 +29,16 @@ from linkwork.model.parts import NO_LIMITS, Frame, Joint, Limits, Link, Mimic, u
 from linkwork.model.pose import IDENTITY, Pose, as_pose
 from linkwork.spatial.source import quat, se3
 
-KIND_OF = {
-    "mjJNT_FREE": "floating",
-    "mjJNT_BALL": "spherical",
-    "mjJNT_SLIDE": "prismatic",
-    "mjJNT_HINGE": "revolute",
-}
+NO_BODIES = "the world has no bodies"
 
 
 def read_mjmodel(
-    mj: MjModel, *, mimic: bool = True, name: str | None = None, folder: str | None = None
+    mj: MjModel,
+    *,
+    mimic: bool = True,
+    name: str | None = None,
+    folder: str | None = None,
+    names: Names | None = None,
 ) -> tuple[Model, tuple[Finding, ...]]:
     """Read a compiled model: the robot, and what MuJoCo knows of it but linkwork does not.
 
@@ -47,13 +47,14 @@ def read_mjmodel(
         mimic: whether linear joint equalities make joints depend on others.
         name: of the robot; the one in the model if not given.
         folder: where files that the model names lie.
+        names: of all parts; those of `names_of` if not given.
 
     Raises:
         ModelError: there is no body besides the world.
     """
     if mj.nbody <= 1:
-        raise model_error("the world has no bodies")
-    names = names_of(mj)
+        raise model_error(NO_BODIES)
+    names = names or names_of(mj)
     base = floating_body(mj)
     followers, unclear = equality_mimics(mj, names) if mimic else ({}, [])
     shapes = shapes_of(mj, folder)
@@ -88,11 +89,6 @@ def floating_body(mj: MjModel) -> int | None:
         return None
     free = kind_of(mj, int(mj.body_jntadr[top[0]])) == "floating"
     return int(top[0]) if free else None
-
-
-def kind_of(mj: MjModel, joint: int) -> str:
-    """The kind of joint that one of MuJoCo's is in linkwork."""
-    return KIND_OF[name_in_enum("mjtJoint", mj.jnt_type[joint])]
 
 
 def pose_of(xyz: Array, wxyz: Array) -> Pose:

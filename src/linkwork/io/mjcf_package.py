@@ -1,4 +1,4 @@
-"""The package `mujoco`, which is optional: imported on first use, missed with good advice."""
+"""The package `mujoco`, which is optional and imported on first use, and what is asked of it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from typing import Any, TypeAlias
 from linkwork.errors import ArgumentError, MissingPackageError, shown
 
 MjModel: TypeAlias = Any  # mujoco.MjModel; the package has no type stubs
+
+KIND_OF = {
+    "mjJNT_FREE": "floating",
+    "mjJNT_BALL": "spherical",
+    "mjJNT_SLIDE": "prismatic",
+    "mjJNT_HINGE": "revolute",
+}
 
 
 def import_mujoco() -> Any:
@@ -28,6 +35,11 @@ def need_mjmodel(value: object) -> None:
 def name_in_enum(enum: str, value: int) -> str:
     """What MuJoCo calls a value of one of its enumerations, such as `mjJNT_HINGE` of `mjtJoint`."""
     return getattr(import_mujoco(), enum)(int(value)).name
+
+
+def kind_of(mj: MjModel, joint: int) -> str:
+    """The kind of joint that one of MuJoCo's is in linkwork."""
+    return KIND_OF[name_in_enum("mjtJoint", mj.jnt_type[joint])]
 
 
 def given_name(mj: MjModel, kind: str, number: int) -> str:

@@ -124,7 +124,8 @@ def _array(value: Any, port: Port, dtype: np.dtype[Any], meaning: str) -> Array:
         text = f"{port.name}: methods of KinDyn inside a function that is being traced are not"
         raise ArgumentError(f"{text} supported yet; call them outside, and give it the results")
     if array is None:
-        raise ArgumentError(f"{port.name}: expected numbers, got {type(value).__name__}")
+        of = f" of {value.dtype}" if isinstance(value, np.ndarray) else ""
+        raise ArgumentError(f"{port.name}: expected numbers, got {type(value).__name__}{of}")
     if _is_masked(value):
         raise ArgumentError(f"{port.name}: masked elements have no value; use filled() to give one")
     own = array.shape[array.ndim - len(port.shape) :] if array.ndim >= len(port.shape) else None

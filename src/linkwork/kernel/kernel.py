@@ -108,6 +108,11 @@ class Kernel(Call):
             self._program = self._make_program()
         return self._program
 
+    @property
+    def key(self) -> str | None:
+        """A name for the program that is known without tracing it, if it was given one."""
+        return self._key
+
     def warmup(self) -> None:
         """Wait until the code that runs fast is in use."""
         if self._plain is None:

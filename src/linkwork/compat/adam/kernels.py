@@ -5,9 +5,9 @@
     g                (6,)    [linear; 0]         joint_torques     (n,)
 
 Each is the function of a `KinDyn`, traced together with what makes its q, nu and tau of these, so
-that a call is one call of machine code. A matrix that is no pose gives NaN there, which is noticed
-and told; what no pose enters into, such as a mass matrix in the axes of the base, has nothing to
-tell.
+that a call is one call of machine code. That code also checks `base_transform` and `g`: if one of
+them is wrong, the first number of the result is NaN, which the kernel notices as it notices a
+singular mass matrix, and `_check` finds out why and raises.
 """
 
 from __future__ import annotations
@@ -53,8 +53,7 @@ class PoseFunction:
     def kernel(self) -> Kernel:
         """The compiled function."""
         inner = self.inner
-        key = inner._key  # pyright: ignore[reportPrivateUsage]
-        text = f"adam|{key}"  # the key of the inner kernel contains the digest of the sources
+        text = f"adam|{inner.key}"  # the key of the inner kernel contains the digest of the sources
         return Kernel(
             Signature(self._name, self.inputs, inner.signature.outputs),
             self._program,
@@ -98,7 +97,7 @@ class PoseFunction:
             "q": lambda: _q(given.get("base_transform"), given["joint_positions"]),
             "nu": lambda: join([given["base_velocity"], given["joint_velocities"]]),
             "tau": lambda: join([np.zeros(6), given["joint_torques"]]),
-            "gravity": lambda: _linear(given["g"]),
+            "gravity": lambda: given["g"][..., :3],
         }
         names = [port.name for port in self.inner.signature.inputs]
         return [made[name]() if name in made else given[name] for name in names]
@@ -110,8 +109,8 @@ class PoseFunction:
             if not any(array.size for array in arrays):  # relative to the base nothing moves
                 return np.zeros(self.inner.signature.outputs[0].shape)
             views = [array.view(ObjectArray) for array in arrays]
-            names = [port.name for port in self.inputs]
-            return inner(*self.rows(dict(zip(names, views, strict=True))))
+            given = dict(zip((port.name for port in self.inputs), views, strict=True))
+            return _nan_where(_is_wrong(given), inner(*self.rows(given)))
 
         return trace(run, self.inputs, self._name)
 
@@ -121,7 +120,7 @@ class PoseFunction:
             port.name: np.stack(numbers, axis=-1).reshape(-1, *port.shape)
             for port, numbers in zip(self.inputs, columns, strict=True)
         }
-        found = self.inner(*self.rows(given))
+        found = _nan_where(_is_wrong(given), self.inner(*self.rows(given)))
         return [found.reshape(len(found), -1).T]
 
     def _check(self, kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
@@ -147,32 +146,44 @@ class PoseFunction:
 
 
 def _q(pose: Array | None, s: Array) -> Array:
-    """(..., nq) configuration; of NaN where the pose is none."""
+    """(..., nq) configuration; without a pose, that of the base does not matter."""
     if pose is None:
         return join([np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]), s])
-    wxyz = quat.from_rotation(pose[..., :3, :3])
-    good = where(_off_pose(pose, wxyz) <= NOT_A_POSE, 1.0, np.nan)
-    return join([pose[..., :3, 3] * good, wxyz * good, s])
+    return join([pose[..., :3, 3], quat.from_rotation(pose[..., :3, :3]), s])
 
 
-def _off_pose(pose: Array, wxyz: Array) -> Array:
+def _is_wrong(given: Mapping[str, Array]) -> Array | None:
+    """(..., 1) 0 where pose and gravity make sense, NaN where not; None if there is neither."""
+    bounds = []
+    if "base_transform" in given:
+        bounds.append(_off_pose(given["base_transform"]) - NOT_A_POSE)
+    if "g" in given:
+        bounds.append(abs(given["g"][..., 3:]).max(axis=-1, keepdims=True))
+    flags = [where(bound <= 0.0, 0.0, np.nan) for bound in bounds]
+    return sum(flags[1:], start=flags[0]) if flags else None
+
+
+def _nan_where(wrong: Array | None, result: Array) -> Array:
+    """The result, its first number NaN where something is wrong."""
+    if wrong is None or not result.size:
+        return result
+    n_outer = wrong.ndim - 1
+    flat = result.reshape(*result.shape[:n_outer], -1)
+    return join([flat[..., :1] + wrong, flat[..., 1:]]).reshape(result.shape)
+
+
+def _off_pose(pose: Array) -> Array:
     """(..., 1) how far entries of a matrix are from those of the nearest pose."""
-    off = pose[..., :3, :3] - quat.to_rotation(wxyz)
+    off = pose[..., :3, :3] - quat.to_rotation(quat.from_rotation(pose[..., :3, :3]))
     last = pose[..., 3, :] - np.array([0.0, 0.0, 0.0, 1.0])
     both = join([off.reshape(*off.shape[:-2], 9), last])
     return abs(both).max(axis=-1, keepdims=True)
 
 
-def _linear(g: Array) -> Array:
-    """(..., 3) gravity; of NaN if there is an angular part."""
-    turning = abs(g[..., 3:]).max(axis=-1, keepdims=True)
-    return g[..., :3] * where(turning <= 0.0, 1.0, np.nan)
-
-
 def _check_pose(pose: Array | None) -> None:
     if pose is None:
         return
-    off = _off_pose(pose, quat.from_rotation(pose[:3, :3]))[0]
+    off = _off_pose(pose)[0]
     if not off <= NOT_A_POSE:
         text = "expected a pose, the rotation and position of the base in the world"
         raise ValueRangeError(f"base_transform: {text}; entries are off by {off:.3g}")

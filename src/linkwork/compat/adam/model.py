@@ -1,28 +1,24 @@
-"""The robot as adam describes it: which links are frames, which joints move, where the root is.
+"""The robot as adam describes it: links, frames and joints by name, and the tree they make.
 
 Links    all links of a file but the frames
 Frames   links without `<inertial>` (of MuJoCo: without mass) that end the tree on a fixed joint;
          and sites
-Joints   those listed move, in the order of the list; others that could move are locked at 0
-Root     the link that no joint holds; of a MuJoCo model its one top-level body
-Mimic    is ignored: such joints move freely
+Joints   those of the file, and a fixed one for each site
+Tree     from the root that is set; joints between it and the file's root point backwards
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf, pi
-from os import PathLike
-from typing import Any
+from math import inf, isinf, pi
 
-from linkwork.errors import NameNotFoundError, model_error, name_not_found, shown
-from linkwork.io.load import load
-from linkwork.model.inertia import NO_INERTIA
+from linkwork.compat.adam.parts import AdamJoint, AdamLimits, AdamLink
+from linkwork.compat.adam.tree import Tree, tree_of
+from linkwork.errors import NameNotFoundError, model_error, name_not_found
 from linkwork.model.model import Model
-from linkwork.model.parts import NO_LIMITS, Frame, Joint, Limits, Link
-from linkwork.model.pose import Pose, Triple
+from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.reduce import reduced
 
 
@@ -35,29 +31,17 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameEr
     return UnknownNameError(str(name_not_found(kind, name, known)))
 
 
-@dataclass(frozen=True, slots=True)
-class AdamJoint:
-    """A joint with the names that adam gives its facts."""
-
-    name: str
-    parent: str
-    child: str
-    type: str  # revolute, continuous, prismatic or fixed, or a kind that only linkwork knows
-    axis: Triple | None  # unit vector in the joint frame; None of a fixed joint
-    origin: Pose  # xyz and rpy of the joint on its parent
-    limit: Limits  # lower, upper, velocity, effort
-    idx: int | None  # place in the joint vector; None if it does not move
-
-
 @dataclass(frozen=True)
 class AdamModel:
-    """What adam's users read of a model. All of it is about the file, whatever the root is."""
+    """What adam's users read of a model."""
 
     source: Model  # all joints as in the file, locked ones too
     root: str
     actuated_joints: list[str]
     bare: frozenset[str]  # links that are frames
-    outside: frozenset[str] = frozenset()  # links and joints that hold the root of a MuJoCo model
+    outside: frozenset[str] = frozenset()  # links, joints and frames that adam leaves out
+    types: Mapping[str, str] = field(default_factory=dict[str, str])  # where the file tells
+    limits: Mapping[str, AdamLimits] = field(default_factory=dict[str, AdamLimits])
 
     @property
     def name(self) -> str:
@@ -75,23 +59,29 @@ class AdamModel:
         return len(self.links)
 
     @cached_property
-    def links(self) -> Mapping[str, Link]:
+    def links(self) -> Mapping[str, AdamLink]:
         """Links by name."""
         others = self.bare | self.outside
-        return {link.name: link for link in self.source.links if link.name not in others}
+        return {link.name: AdamLink(link) for link in self.source.links if link.name not in others}
 
     @cached_property
-    def frames(self) -> Mapping[str, Link | Frame]:
+    def frames(self) -> Mapping[str, AdamLink]:
         """Frames by name."""
         bare = [link for link in self.source.links if link.name in self.bare]
-        return {part.name: part for part in (*bare, *self.source.frames)}
+        sites = [Link(name=frame.name) for frame in self._sites]
+        return {link.name: AdamLink(link) for link in (*bare, *sites)}
 
     @cached_property
     def joints(self) -> Mapping[str, AdamJoint]:
         """Joints by name, those of frames too."""
-        places = {name: place for place, name in enumerate(self.actuated_joints)}
         inner = [joint for joint in self.source.joints if joint.name not in self.outside]
-        return {joint.name: _adam_joint(joint, places.get(joint.name)) for joint in inner}
+        held = [_joint_of(frame) for frame in self._sites]
+        return {joint.name: self._joint(joint) for joint in (*inner, *held)}
+
+    @cached_property
+    def tree(self) -> Tree:
+        """Links and the joints between them, from the root."""
+        return tree_of(self.links, self.joints.values(), self.root)
 
     @cached_property
     def moving(self) -> Model:
@@ -109,9 +99,10 @@ class AdamModel:
             ValueError: there is no such link, or the way does not lead out from the root.
         """
         for name in (root, target):
-            if name not in self.source.link_names:
-                raise unknown_name("link", name, self.source.link_names)
-        above = {joint.child: joint for joint in self.joints.values()}
+            if name not in self.links and name not in self.frames:
+                raise unknown_name("link or frame", name, (*self.links, *self.frames))
+        above = {joint.child: joint for joint in self.joints.values() if joint.child in self.frames}
+        above |= {node.name: node.parent_arc for node in self.tree if node.parent_arc}
         chain: list[AdamJoint] = []
         here = target
         while here != root:
@@ -121,111 +112,54 @@ class AdamModel:
             here = above[here].parent
         return chain
 
+    def print_table(self) -> None:
+        """Print which joint joins which links, with the package `rich`."""
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
 
-def read_adam_model(description: Any, joints_name_list: Sequence[str] | None = None) -> AdamModel:
-    """Read what adam takes: path or text of a URDF, a `mujoco.MjModel`; or a linkwork model.
+        table = Table("Idx", "Parent Link", "Joint name", "Child Link", "Type")
+        arcs = [arc for node in self.tree.graph.values() for arc in node.arcs]
+        for number, arc in enumerate(arcs, start=1):
+            table.add_row(*map(Text, (str(number), arc.parent, arc.name, arc.child, arc.type)))
+        Console().print(table)
 
-    Args:
-        description: the robot.
-        joints_name_list: the joints that move, in their order; all that can if not given.
+    @cached_property
+    def _sites(self) -> list[Frame]:
+        return [frame for frame in self.source.frames if frame.name not in self.outside]
 
-    Raises:
-        ValueError: it is no robot, or has no such joints.
-    """
-    found = _read(description)
-    if isinstance(joints_name_list, str):
-        raise model_error(f"joints_name_list: expected names, got the text {joints_name_list!r}")
-    movable = [j.name for j in found.source.joints if j.nq and j.name not in found.outside]
-    names = movable if joints_name_list is None else list(joints_name_list)
-    for name in names:
-        if name not in found.joints:
-            raise unknown_name("joint", name, movable)
-        joint = found.source.joint(name)
-        if joint.nq > 1:
-            why = f"a {joint.kind} joint has several coordinates, which adam has no place for"
-            hint = "leave it out of joints_name_list to lock it"
-            raise model_error(f"{why}; {hint}", f"joint {name!r}", joint.place)
-    listed = replace(found, actuated_joints=names)
-    _ = listed.moving  # what does not fit is said now
-    return listed
-
-
-def is_mjmodel(description: Any) -> bool:
-    """Whether it is a `mujoco.MjModel`; MuJoCo need not be there to know."""
-    kind = type(description)
-    return kind.__name__ == "MjModel" and kind.__module__.partition(".")[0] == "mujoco"
+    def _joint(self, joint: Joint) -> AdamJoint:
+        moving = joint.name in self.actuated_joints
+        return AdamJoint(
+            joint,
+            parent=joint.first,
+            child=joint.second,
+            type=self.types.get(joint.name) or _type_of(joint),
+            limit=self.limits.get(joint.name) or _limits_of(joint),
+            idx=self.actuated_joints.index(joint.name) if moving else None,
+        )
 
 
-def actuated_joints_of(mj_model: Any) -> list[str]:
-    """Names of the joints that the actuators of a `mujoco.MjModel` drive, in their order."""
-    from linkwork.io.mjcf_names import names_of
-    from linkwork.io.mjcf_package import import_mujoco
-
-    kinds = import_mujoco().mjtTrn
-    joints = names_of(mj_model).joints
-    driving = (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT)
-    found = [
-        joints[int(joint)]
-        for kind, (joint, _) in zip(mj_model.actuator_trntype, mj_model.actuator_trnid, strict=True)
-        if int(kind) in tuple(map(int, driving))
-    ]
-    return list(dict.fromkeys(found))
-
-
-def _read(description: Any) -> AdamModel:
-    """The robot, before it is known which of its joints move."""
-    if is_mjmodel(description):
-        return _from_mujoco(description)
-    if isinstance(description, Model):
-        source = description
-    elif isinstance(description, (str, bytes, PathLike)):
-        source = load(description, mimic=False)
-    else:
-        wanted = "the path or text of a URDF, or a mujoco.MjModel"
-        raise model_error(f"urdfstring: expected {wanted}, got {shown(description)}")
-    # the reader gives this very object to links without <inertial>, also if others equal it
-    bare = _ends(source, [link for link in source.links if link.inertia is NO_INERTIA])
-    return AdamModel(source, source.default_base, [], bare)
-
-
-def _from_mujoco(mj_model: Any) -> AdamModel:
-    from linkwork.compat.mujoco import model_from_mjmodel
-    from linkwork.io.mjcf_names import names_of
-
-    source, names = model_from_mjmodel(mj_model, mimic=False), names_of(mj_model)
-    bodies = enumerate(mj_model.body_parentid.tolist())
-    tops = [names.bodies[body] for body, parent in bodies if body and not parent]
-    if len(tops) != 1:
-        raise model_error(f"expected one top-level body as the root, found {', '.join(tops)}")
-    above = {joint.second: joint for joint in source.joints}
-    outside: list[str] = []
-    here = tops[0]
-    while here in above:
-        outside += [above[here].name, above[here].first]
-        here = above[here].first
-    bare = _ends(source, [link for link in source.links if not link.inertia.mass])
-    return AdamModel(source, tops[0], [], bare - set(outside), frozenset(outside))
-
-
-def _ends(model: Model, links: Iterable[Link]) -> frozenset[str]:
-    """Those of some links that end the tree, on a fixed joint."""
-    fixed = {joint.second for joint in model.joints if joint.kind == "fixed"}
-    inner = {joint.first for joint in model.joints}
-    return frozenset(link.name for link in links) & fixed - inner
-
-
-def _adam_joint(joint: Joint, place: int | None) -> AdamJoint:
-    free = joint.kind == "revolute" and joint.limits == NO_LIMITS
-    limits = joint.limits
-    if limits.lower == -inf and limits.upper == inf and joint.kind == "revolute":
-        limits = replace(limits, lower=-2 * pi, upper=2 * pi)
-    return AdamJoint(
-        name=joint.name,
-        parent=joint.first,
-        child=joint.second,
-        type="continuous" if free else joint.kind,
-        axis=None if joint.kind == "fixed" else joint.axis,
-        origin=joint.first_H_joint,
-        limit=limits,
-        idx=place,
+def _joint_of(frame: Frame) -> Joint:
+    """The joint that holds a frame, with the name that adam gives it."""
+    return Joint(
+        name=f"{frame.link}_to_{frame.name}_fixed",
+        kind="fixed",
+        first=frame.link,
+        second=frame.name,
+        first_H_joint=frame.link_H_frame,
     )
+
+
+def _type_of(joint: Joint) -> str:
+    """The type that a URDF would give a joint."""
+    unbounded = isinf(joint.limits.lower) and isinf(joint.limits.upper)
+    return "continuous" if joint.kind == "revolute" and unbounded else joint.kind
+
+
+def _limits_of(joint: Joint) -> AdamLimits:
+    """What adam has where a file gives no bounds: two turns, or any way."""
+    limits, most = joint.limits, inf if joint.kind == "prismatic" else 2 * pi
+    lower = -most if isinf(limits.lower) else limits.lower
+    upper = most if isinf(limits.upper) else limits.upper
+    return AdamLimits(lower, upper, limits.effort, limits.velocity)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linkwork.compat.cards import Card
+from linkwork.compat.cards.cards import Card
 
 LINKWORK = Card(
     name="linkwork",
@@ -59,7 +59,8 @@ IDYNTREE = Card(
     joint_order="its own traversal of the model, or the list given for a reduced model",
     continuous="one angle",
     mimic="ignored: the joints are free",
-    fixed_joints="links and joints stay; a root link without mass becomes a frame",
+    fixed_joints="links and joints stay; a link without mass that is the root, or ends the tree on "
+    "a fixed joint, becomes a frame",
     gravity="an argument of setRobotState: acceleration of free fall in the world (3)",
     inertia="SpatialInertia: mass, CoM, and tensor about the origin of the link",
     wrench="one per link, dual to the link's velocity; generalizedExternalForces is -sum J^T f",

@@ -8,63 +8,6 @@ MuJoCo's gravity is 9.81 m/s^2 unless the file says otherwise, linkwork's is 9.8
 `kindyn_from_mjmodel` takes over what the model says.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 from linkwork.compat.mujoco.conventions import Conventions as Conventions
-from linkwork.errors import warn_of
-from linkwork.io.mjcf_model import floating_body, read_mjmodel
-from linkwork.io.mjcf_package import MjModel, import_mujoco, need_mjmodel
-from linkwork.kindyn import KinDyn
-from linkwork.model.check import check
-from linkwork.model.model import Model
-
-
-def model_from_mjmodel(mj_model: MjModel, *, mimic: bool = True) -> Model:
-    """Read a compiled MuJoCo model.
-
-    Args:
-        mj_model: a `mujoco.MjModel`.
-        mimic: whether linear joint equalities make joints depend on others; if not, they are free.
-
-    Returns:
-        the robot. Its root is the one top-level body if that is free, and else a link `world`.
-
-    Raises:
-        ModelError: there is no body besides the world.
-
-    Warns:
-        LinkworkWarning: once, with everything that changes the motion but is left out.
-    """
-    return _read(mj_model, mimic=mimic)
-
-
-def kindyn_from_mjmodel(mj_model: MjModel, *, mimic: bool = True, **options: Any) -> KinDyn:
-    """Kinematics and dynamics of a MuJoCo model, with its gravity and its base.
-
-    Args:
-        mj_model: a `mujoco.MjModel`.
-        mimic: whether linear joint equalities make joints depend on others; if not, they are free.
-        options: further ones of `KinDyn`, such as `velocity`.
-
-    Raises:
-        ModelError: there is no body besides the world.
-
-    Warns:
-        LinkworkWarning: once, with everything that changes the motion but is left out.
-    """
-    model = _read(mj_model, mimic=mimic)
-    off = mj_model.opt.disableflags & import_mujoco().mjtDisableBit.mjDSBL_GRAVITY
-    gravity = (0.0, 0.0, 0.0) if off else tuple(mj_model.opt.gravity.tolist())
-    floating = floating_body(mj_model) is not None
-    chosen: dict[str, Any] = {"floating": floating, "gravity": gravity, **options}
-    return KinDyn(model, **chosen)
-
-
-def _read(mj_model: MjModel, *, mimic: bool) -> Model:
-    """The model, after a warning of what is doubtful or left out."""
-    need_mjmodel(mj_model)
-    model, left_out = read_mjmodel(mj_model, mimic=mimic)
-    warn_of([f for f in (*left_out, *check(model)) if f.severity == "warning"])
-    return model
+from linkwork.compat.mujoco.read import kindyn_from_mjmodel as kindyn_from_mjmodel
+from linkwork.compat.mujoco.read import model_from_mjmodel as model_from_mjmodel

@@ -1,6 +1,6 @@
 """Maps between the vectors and matrices of linkwork and those of MuJoCo.
 
-Between the two stand the rest positions and a linear map T of velocities:
+Between the two are the positions qpos0 of the model and a linear map T of velocities:
 
     qpos - qpos0 = theta      qvel = T nu          qacc = T nu_dot + T_dot nu
     tau = T^T qfrc            M = T^T M_mj T       h = T^T (h_mj + M_mj T_dot nu)
@@ -77,7 +77,7 @@ class Conventions:
         for pair in self.pairs:
             theta = q[..., pair.q]
             moved = theta if pair.own else pair.multiplier * theta + pair.offset
-            found[..., pair.qpos] = moved + pair.rest
+            found[..., pair.qpos] = moved + pair.qpos0
         return found
 
     def q(self, qpos: ArrayLike) -> Array:
@@ -86,7 +86,7 @@ class Conventions:
         found = np.zeros((*qpos.shape[:-1], self.nq))
         for pair in self.pairs:
             if pair.own:
-                found[..., pair.q] = qpos[..., pair.qpos] - pair.rest
+                found[..., pair.q] = qpos[..., pair.qpos] - pair.qpos0
         return found
 
     def qvel(self, q: ArrayLike, nu: ArrayLike) -> Array:
@@ -183,12 +183,12 @@ class Conventions:
         """(..., 6, nv) linkwork's Jacobian, from those of `mj_jacBody`; undoes `jac`."""
         parts = [_matrix(name, J, 3, self.mj_nv) for name, J in (("jacp", jacp), ("jacr", jacr))]
         batch = np.broadcast_shapes(*(part.shape[:-2] for part in parts))
-        whole = np.concatenate(
+        rows = np.concatenate(
             [np.broadcast_to(part, (*batch, 3, self.mj_nv)) for part in parts], axis=-2
         )
         return (
             _to_mixed(self.representation, world_H_frame, inverse=True)
-            @ whole
+            @ rows
             @ self.velocity_map(self.q(qpos))
         )
 

@@ -59,8 +59,8 @@ def _parts(position_wxyz: Array) -> tuple[Array, Array]:
 def _blocks(upper: Array, corner: Array | None, lower: Array) -> Array:
     """(..., 6, 6) [upper, corner; 0, lower]."""
     batch = np.broadcast_shapes(upper.shape[:-2], lower.shape[:-2])
-    whole = np.zeros((*batch, 6, 6))
-    whole[..., :3, :3], whole[..., 3:, 3:] = upper, lower
+    matrix = np.zeros((*batch, 6, 6))
+    matrix[..., :3, :3], matrix[..., 3:, 3:] = upper, lower
     if corner is not None:
-        whole[..., :3, 3:] = corner
-    return whole
+        matrix[..., :3, 3:] = corner
+    return matrix

@@ -1,4 +1,4 @@
-"""Which joint of linkwork is which of MuJoCo's, by name, and where both keep their numbers."""
+"""Which joint of linkwork is which of MuJoCo's, by name, and the slices of both vectors."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from linkwork.errors import Finding, ModelError, nearest, shown
-from linkwork.io.mjcf_model import kind_of
 from linkwork.io.mjcf_names import Names, names_of
-from linkwork.io.mjcf_package import MjModel
+from linkwork.io.mjcf_package import MjModel, kind_of
 from linkwork.model.kinds import KINDS
 from linkwork.model.layout import Layout
 from linkwork.model.parts import Joint
@@ -29,7 +28,7 @@ class Pair:
     nu: slice
     qpos: slice
     qvel: slice
-    rest: float = 0.0  # qpos0 of a joint with one coordinate
+    qpos0: float = 0.0  # of a joint with one coordinate
     multiplier: float = 1.0
     offset: float = 0.0
     own: bool = True  # False for a dependent joint
@@ -112,21 +111,21 @@ def _only_here(name: str, known: list[str]) -> Finding:
 
 
 def _base_pair(mj: MjModel, joint: int) -> Pair:
-    return Pair(BASE, slice(0, 7), slice(0, 6), *_places(mj, joint, 7, 6))
+    return Pair(BASE, slice(0, 7), slice(0, 6), *_slices(mj, joint, 7, 6))
 
 
 def _pair(layout: Layout, mj: MjModel, joint: int, name: str) -> Pair:
     kind = kind_of(mj, joint)
     nq, nv = KINDS[kind].nq, KINDS[kind].nv
-    rest = float(mj.qpos0[mj.jnt_qposadr[joint]]) if nq == 1 else 0.0
-    places = _places(mj, joint, nq, nv)
+    qpos0 = float(mj.qpos0[mj.jnt_qposadr[joint]]) if nq == 1 else 0.0
+    slices = _slices(mj, joint, nq, nv)
     follower = layout.followers.get(name)
     if follower is None:
-        return Pair(kind, layout.q[name], layout.nu[name], *places, rest)
+        return Pair(kind, layout.q[name], layout.nu[name], *slices, qpos0)
     at = (layout.q[follower.leader], layout.nu[follower.leader])
-    return Pair(kind, *at, *places, rest, follower.multiplier, follower.offset, own=False)
+    return Pair(kind, *at, *slices, qpos0, follower.multiplier, follower.offset, own=False)
 
 
-def _places(mj: MjModel, joint: int, nq: int, nv: int) -> tuple[slice, slice]:
+def _slices(mj: MjModel, joint: int, nq: int, nv: int) -> tuple[slice, slice]:
     position, velocity = int(mj.jnt_qposadr[joint]), int(mj.jnt_dofadr[joint])
     return slice(position, position + nq), slice(velocity, velocity + nv)

@@ -3,13 +3,15 @@
 Joints      of Pinocchio sit where linkwork's joints are; planar joints, and (cos, sin) joints about
             a tilted axis, are turned so that their axis is z, as Pinocchio cannot be given another
 Links       become BODY frames, fixed joints FIXED_JOINT frames, additional frames OP_FRAMEs
+Inertia     of a link is that of its joint; of what a fixed joint holds, and of a fixed base, also
+            that of the frame, as Pinocchio's reader has it
 Dependent   joints become Pinocchio's mimic joints, which have no coordinates either
 Gravity     is that of the KinDyn
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
 from importlib import import_module
 from math import inf
 from typing import Any
@@ -20,7 +22,7 @@ from linkwork.arrays import Array
 from linkwork.compat.pinocchio.order import crossings, is_cos_sin_there
 from linkwork.errors import ArgumentError, MissingPackageError, model_error, shown
 from linkwork.kindyn import KinDyn
-from linkwork.model.inertia import NO_INERTIA, Inertia
+from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.kinds import plane_basis
 from linkwork.model.kinds.kind import axes_across
 from linkwork.model.model import Model
@@ -29,11 +31,8 @@ from linkwork.spatial.source import se3
 
 ROOT_JOINT = "root_joint"  # Pinocchio's own name for the joint of a floating base
 UNIT_BOUND = 1.01  # Pinocchio's bound of what lies on the unit circle or sphere
-ALIGNED: Mapping[tuple[float, ...], str] = {
-    (1.0, 0.0, 0.0): "X",
-    (0.0, 1.0, 0.0): "Y",
-    (0.0, 0.0, 1.0): "Z",
-}
+UNBOUNDED = sys.float_info.max  # Pinocchio's bound of a floating base; it can sample within it
+AXIS_NOISE = 1e-12  # an axis this close to x, y or z is aligned with it, as for Pinocchio's reader
 
 
 def to_pinocchio(robot: Model | KinDyn) -> Any:
@@ -44,7 +43,8 @@ def to_pinocchio(robot: Model | KinDyn) -> Any:
             floats on its default base.
 
     Returns:
-        the model; `Conventions(kd)` maps the vectors of the KinDyn to it.
+        the model; `Conventions(kd)` maps the vectors of the KinDyn to it. Joints are in the order
+        of Pinocchio's URDF reader, or, if `from_pinocchio` made the robot, as they were there.
 
     Raises:
         ModelError: a dependent joint is helical, or cannot come after the joint it depends on.
@@ -76,7 +76,7 @@ class _Building:
         self.model.gravity.linear = np.array(kd.gravity)
         self._leaders = {follower.leader for follower in kd.layout.followers.values()}
         self._bodies = {joint.name: body for body, _, joint in self.tree.outward()}
-        self._places: dict[int, tuple[int, Array]] = {}  # body: its joint there, joint_H_body
+        self._poses: dict[int, tuple[int, Array]] = {}  # body: its joint there, joint_H_body
         self._body_frames: dict[str, int] = {}  # link: its frame there
         self._add_base()
         for crossing in crossings(kd.model, self.tree.base):
@@ -86,7 +86,7 @@ class _Building:
                 above = self._add_fixed_frame(crossing.joint.name, crossing.beyond, near)
             else:
                 above = self._add_joint(crossing.joint, near)
-            self._add_link(crossing.beyond, above, is_body=not fixed)
+            self._add_link(crossing.beyond, above, held=fixed)
         for frame in kd.model.frames:
             self._add_frame(frame.name, self._body_frames[frame.link], self.pin.OP_FRAME)
 
@@ -99,19 +99,19 @@ class _Building:
             root = self.pin.JointModelFreeFlyer()
             joint = self.model.addJoint(0, root, self.pin.SE3.Identity(), name, *_free_bounds())
             above = self.model.addJointFrame(joint, 0)
-        self._places[0] = (joint, self.kd.layout.base_pose.matrix())
+        self._poses[0] = (joint, self.kd.layout.base_pose.matrix())
         self._add_link(self.kd.model.frame(self.tree.base).link, above)
 
     def _add_joint(self, joint: Joint, near: int) -> int:
         """Add a moving joint and give its frame; `near` is the frame that it hangs on."""
         body = self._bodies[joint.name]
-        parent, parent_H_body = self._places[self.tree.parents[body]]
+        parent, parent_H_body = self._poses[self.tree.parents[body]]
         # read backwards, a joint about or along an axis moves about or along the opposite one
         sign = -1.0 if self.tree.backwards[body] and joint.kind != "planar" else 1.0
-        axis = tuple(sign * number + 0.0 for number in joint.axis)
+        axis = sign * np.array(joint.axis)
         unbounded = is_cos_sin_there(joint, self._leaders)
-        turned = joint.kind == "planar" or (unbounded and axis not in ALIGNED)
-        turn = _turn(np.array(axis)) if turned else np.eye(4)
+        turned = joint.kind == "planar" or (unbounded and not _letter(axis))
+        turn = _turn(axis) if turned else np.eye(4)
         placement = parent_H_body @ self.tree.parent_H_joint[body] @ turn
         kind = self._kind(joint, axis, unbounded=unbounded)
         bounds = self._bounds(joint) if joint.nv else ()
@@ -119,10 +119,10 @@ class _Building:
         index = self.model.addJoint(parent, kind, pose, joint.name, *bounds)
         there = self.model.joints[index]
         self.model.armature[there.idx_v : there.idx_v + there.nv] = joint.armature
-        self._places[body] = (index, se3.inverse(turn) @ self.tree.joint_H_body[body])
+        self._poses[body] = (index, se3.inverse(turn) @ self.tree.joint_H_body[body])
         return self.model.addJointFrame(index, near)
 
-    def _kind(self, joint: Joint, axis: tuple[float, ...], *, unbounded: bool) -> Any:
+    def _kind(self, joint: Joint, axis: Array, *, unbounded: bool) -> Any:
         """The joint as Pinocchio has it."""
         pin = self.pin
         match joint.kind:
@@ -138,19 +138,21 @@ class _Building:
             case "floating":
                 return pin.JointModelFreeFlyer()
             case "helical":
-                kind = pin.JointModelHelicalUnaligned(np.array(axis), joint.pitch)
+                kind = pin.JointModelHelicalUnaligned(axis, joint.pitch)
             case "prismatic":
                 kind = self._along("JointModelP", "JointModelPrismaticUnaligned", axis)
             case _ if unbounded:
-                return getattr(pin, "JointModelRUB" + ALIGNED.get(axis, "Z"))()
-            case _:
+                return getattr(pin, "JointModelRUB" + (_letter(axis) or "Z"))()
+            case "revolute":
                 kind = self._along("JointModelR", "JointModelRevoluteUnaligned", axis)
+            case _:
+                text = f"a {joint.kind} joint has no counterpart in Pinocchio"
+                raise model_error(text, f"joint {joint.name!r}", joint.place)
         return self._following(joint, kind) if joint.mimic else kind
 
-    def _along(self, aligned: str, tilted: str, axis: tuple[float, ...]) -> Any:
-        if axis in ALIGNED:
-            return getattr(self.pin, aligned + ALIGNED[axis])()
-        return getattr(self.pin, tilted)(np.array(axis))
+    def _along(self, aligned: str, tilted: str, axis: Array) -> Any:
+        letter = _letter(axis)
+        return getattr(self.pin, aligned + letter)() if letter else getattr(self.pin, tilted)(axis)
 
     def _following(self, joint: Joint, kind: Any) -> Any:
         """A joint without coordinates, which moves as its leader tells."""
@@ -182,19 +184,19 @@ class _Building:
             joint.damping * one,
         )
 
-    def _add_link(self, link: str, above: int, *, is_body: bool = True) -> None:
-        """Add a link: its inertia to the joint it hangs on, and its frame."""
+    def _add_link(self, link: str, above: int, *, held: bool = False) -> None:
+        """Add the frame of a link, and its inertia unless the frame of a fixed joint holds it."""
         joint, placement = self._placed(link)
-        own = self.kd.model.link(link).inertia
-        inertia = self._inertia(own)
-        if own != NO_INERTIA and is_body:
-            self.model.appendBodyToJoint(joint, inertia, placement)  # counts in nbodies
-        else:
-            self.model.inertias[joint] += placement.act(inertia)
-        frame = self.pin.Frame(link, joint, above, placement, self.pin.BODY)
-        self._body_frames[link] = self.model.addFrame(frame)
+        inertia = self.pin.Inertia.Zero() if held else self._inertia(link)
+        if joint and not held:
+            if self.kd.model.link(link).inertia != NO_INERTIA:
+                self.model.appendBodyToJoint(joint, inertia, placement)  # counts in nbodies
+            inertia = self.pin.Inertia.Zero()
+        frame = self.pin.Frame(link, joint, above, placement, self.pin.BODY, inertia)
+        self._body_frames[link] = self.model.addFrame(frame)  # adds its inertia to the joint's
 
-    def _inertia(self, inertia: Inertia) -> Any:
+    def _inertia(self, link: str) -> Any:
+        inertia = self.kd.model.link(link).inertia
         there = self.pin.Inertia.Zero()  # its constructor refuses what files have
         there.mass, there.lever = inertia.mass, np.array(inertia.com)
         there.inertia = inertia.matrix()
@@ -202,7 +204,8 @@ class _Building:
 
     def _add_fixed_frame(self, name: str, beyond: str, near: int) -> int:
         joint, placement = self._placed(beyond)
-        frame = self.pin.Frame(name, joint, near, placement, self.pin.FIXED_JOINT)
+        inertia = self._inertia(beyond)
+        frame = self.pin.Frame(name, joint, near, placement, self.pin.FIXED_JOINT, inertia)
         return self.model.addFrame(frame)
 
     def _add_frame(self, name: str, above: int, kind: Any) -> None:
@@ -212,8 +215,14 @@ class _Building:
     def _placed(self, frame: str) -> tuple[int, Any]:
         """The joint there that carries a frame, and the frame's placement on it."""
         index = self.kd.model.frame_index(frame)
-        joint, joint_H_body = self._places[self.tree.frame_bodies[index]]
+        joint, joint_H_body = self._poses[self.tree.frame_bodies[index]]
         return joint, self.pin.SE3(joint_H_body @ self.tree.body_H_frame[index])
+
+
+def _letter(axis: Array) -> str:
+    """X, Y or Z if an axis points that way; nothing if it is tilted, or points the opposite way."""
+    near = np.flatnonzero(np.abs(axis - np.eye(3)).max(axis=1) <= AXIS_NOISE)
+    return "XYZ"[near[0]] if len(near) else ""
 
 
 def _turn(axis: Array) -> Array:
@@ -230,5 +239,5 @@ def _position_bounds(kind: str) -> tuple[Array, Array]:
 
 def _free_bounds() -> tuple[Array, ...]:
     """Bounds of the joint of a floating base, in the order of `addJoint`."""
-    none, zero = np.full(6, inf), np.zeros(6)
-    return (-none, none, -none, none, *_position_bounds("floating"), zero, zero, zero)
+    velocity, position, zero = np.full(6, UNBOUNDED), np.full(7, UNBOUNDED), np.zeros(6)
+    return (-velocity, velocity, -velocity, velocity, -position, position, zero, zero, zero)

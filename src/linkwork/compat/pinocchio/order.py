@@ -1,10 +1,11 @@
-"""Which joint stands where in Pinocchio's vectors, from the model alone.
+"""Which coordinates of Pinocchio's vectors are those of a joint, from the model alone.
 
 Order       depth first from the base, the joints of each link in alphabetical order, as Pinocchio's
-            URDF reader visits them; fixed joints are crossed and get no place
-Dependent   joints have no place either; branches with their leaders come before those with them,
+            URDF reader visits them; fixed joints are crossed and have no coordinates
+Dependent   joints have none either; branches with their leaders come before those with them,
             because Pinocchio wants it so
 Angles      a revolute joint without bounds is (cos, sin) there, unless another joint follows it
+Origin      joints that `from_pinocchio` read keep the order and the kind that they had there
 
 Nothing here imports Pinocchio.
 """
@@ -26,13 +27,14 @@ Form: TypeAlias = Literal[
     "same", "angle_cos_sin", "cos_sin_angle", "two_angles", "planar", "quaternion", "free"
 ]
 
+ORIGIN = "pinocchio.Model"  # stands for the file in the place of a joint that was read from one
 BASE = ""  # stands for the joint of a floating base, which is no joint of the model
 NQ_THERE: Mapping[str, int] = {"universal": 2, "planar": 4, "spherical": 4, "floating": 7}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where the coordinates of one joint stand, here and there."""
+class JointSlices:
+    """The coordinates of one joint, here and there."""
 
     joint: str  # or BASE
     form: Form  # how its position is written there
@@ -73,16 +75,16 @@ def joint_order(model: Model, base: str) -> tuple[str, ...]:
     return tuple(joint.name for joint in joints if joint.kind != "fixed")
 
 
-def expected_places(kd: KinDyn) -> tuple[Place, ...]:
-    """Places in the model that Pinocchio reads from the same URDF, or `to_pinocchio` builds."""
+def expected_slices(kd: KinDyn) -> tuple[JointSlices, ...]:
+    """Slices in the model that Pinocchio reads from the same URDF, or `to_pinocchio` builds."""
     leaders = {follower.leader for follower in kd.layout.followers.values()}
     names = [name for name in joint_order(kd.model, str(kd.base)) if kd.model.joint(name).nq]
     sizes = [(name, nq_there(kd.model.joint(name), leaders)) for name in names]
-    return tuple(_places(kd, sizes))
+    return tuple(_slices(kd, sizes))
 
 
-def given_places(kd: KinDyn, pin_model: Any) -> tuple[Place, ...]:
-    """Places in a Pinocchio model, joint by joint of the same name.
+def given_slices(kd: KinDyn, pin_model: Any) -> tuple[JointSlices, ...]:
+    """Slices in a Pinocchio model, joint by joint of the same name.
 
     Raises:
         NameNotFoundError: a joint of one is no moving, independent joint of the other.
@@ -103,7 +105,7 @@ def given_places(kd: KinDyn, pin_model: Any) -> tuple[Place, ...]:
     for name in kd.layout.joint_names:
         if name not in there:
             raise name_not_found("moving joint of the Pinocchio model", name, there)
-    return tuple(_places(kd, [(name, joint.nq) for name, joint in moving[floats:]]))
+    return tuple(_slices(kd, [(name, joint.nq) for name, joint in moving[floats:]]))
 
 
 def is_free_flyer(pin_model: Any) -> bool:
@@ -119,10 +121,19 @@ def nq_there(joint: Joint, leaders: set[str]) -> int:
 
 def is_cos_sin_there(joint: Joint, leaders: set[str]) -> bool:
     """Whether Pinocchio writes the angle of a joint as (cos, sin)."""
-    if joint.kind != "revolute":
+    if joint.kind != "revolute" or _is_from_pinocchio(joint):
         return joint.kind == "revolute_cos_sin"
     unbounded = isinf(joint.limits.lower) and isinf(joint.limits.upper)
     return unbounded and joint.name not in leaders and not joint.mimic
+
+
+def _is_from_pinocchio(joint: Joint) -> bool:
+    return joint.place is not None and joint.place.file == ORIGIN
+
+
+def _rank(joint: Joint) -> tuple[int, str]:
+    """What sorts the joints of a link: their number in Pinocchio if they have one; the name."""
+    return joint.place.line if joint.place and _is_from_pinocchio(joint) else 0, joint.name
 
 
 def _branches(model: Model, onward: Sequence[Visit], before: Mapping[str, set[str]]) -> list[Visit]:
@@ -133,7 +144,7 @@ def _branches(model: Model, onward: Sequence[Visit], before: Mapping[str, set[st
         ready = [name for name in left if not before.get(name, set()) & left.keys()]
         if not ready:
             raise _no_order(model, min(left))
-        order.append(left.pop(min(ready)))
+        order.append(left.pop(min(ready, key=lambda name: _rank(model.joint(name)))))
     return order
 
 
@@ -175,11 +186,11 @@ def _no_order(model: Model, name: str) -> ModelError:
     return model_error(f"{text} wants it", f"joint {name!r}")
 
 
-def _places(kd: KinDyn, sizes: list[tuple[str, int]]) -> Iterator[Place]:
-    """Places one after the other, from the number of position coordinates of each joint."""
+def _slices(kd: KinDyn, sizes: list[tuple[str, int]]) -> Iterator[JointSlices]:
+    """Slices one after the other, from the number of position coordinates of each joint."""
     layout, start_q, start_v = kd.layout, 0, 0
     if kd.floating:
-        yield Place(BASE, "free", slice(7), slice(6), slice(7), slice(6), backwards=False)
+        yield JointSlices(BASE, "free", slice(7), slice(6), slice(7), slice(6), backwards=False)
         start_q, start_v = 7, 6
     read_backwards = {
         joint.name
@@ -188,7 +199,7 @@ def _places(kd: KinDyn, sizes: list[tuple[str, int]]) -> Iterator[Place]:
     }
     for name, nq in sizes:
         joint = kd.model.joint(name)
-        yield Place(
+        yield JointSlices(
             name,
             _form(joint, nq),
             layout.q[name],

@@ -13,23 +13,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwork.arrays import Array, cos, join, matrix, matvec, sin, stack, transpose
-from linkwork.compat.pinocchio.order import BASE, Place
+from linkwork.compat.pinocchio.order import BASE, JointSlices
 from linkwork.spatial import motion, quat, se3
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The parts of T that are not the identity, by the number of their place; and of T^-1."""
+    """The parts of T that are not the identity, by the number of their joint; and of T^-1."""
 
-    plain: Mapping[int, Array]  # (..., n, n)
+    forward: Mapping[int, Array]  # (..., n, n)
     inverse: Mapping[int, Array]
 
 
-def position_there(place: Place, theta: Array) -> Array:
+def position_there(at: JointSlices, theta: Array) -> Array:
     """Position of a joint as Pinocchio writes it."""
-    if place.backwards:
-        theta = _reversed(place, theta)
-    match place.form:
+    if at.backwards:
+        theta = _reversed(at, theta)
+    match at.form:
         case "same" | "two_angles":
             return theta
         case "angle_cos_sin":
@@ -44,9 +44,9 @@ def position_there(place: Place, theta: Array) -> Array:
             return join([theta[..., :3], np.roll(theta[..., 3:], -1, axis=-1)])
 
 
-def position_here(place: Place, theta: Array) -> Array:
-    """Position of a joint as linkwork writes it; undoes `position_there` up to whole turns."""
-    match place.form:
+def position_here(at: JointSlices, theta: Array) -> Array:
+    """Position of a joint as linkwork writes it; undoes `position_there` up to full turns."""
+    match at.form:
         case "same" | "two_angles":
             found = theta
         case "angle_cos_sin":
@@ -59,28 +59,28 @@ def position_here(place: Place, theta: Array) -> Array:
             found = np.roll(theta, 1, axis=-1)
         case "free":
             found = join([theta[..., :3], np.roll(theta[..., 3:], 1, axis=-1)])
-    return _reversed(place, found) if place.backwards else found
+    return _reversed(at, found) if at.backwards else found
 
 
-def blocks_here(places: Sequence[Place], q: Array, velocity: str) -> Blocks:
+def blocks_here(slices: Sequence[JointSlices], q: Array, velocity: str) -> Blocks:
     """T at a configuration of linkwork's, without the permutation.
 
     Args:
-        places: of the joints.
+        slices: of the joints.
         q: (..., nq) configuration.
         velocity: representation of the base's velocity.
     """
-    plain: dict[int, Array] = {}
+    forward: dict[int, Array] = {}
     inverse: dict[int, Array] = {}
-    for number, place in enumerate(places):
-        theta = q[..., place.q]
-        if place.joint == BASE:
+    for number, at in enumerate(slices):
+        theta = q[..., at.q]
+        if at.joint == BASE:
             if velocity != "body":
-                plain[number], inverse[number] = _base_blocks(theta, velocity)
-        elif place.backwards:
-            plain[number] = _backward_block(place, theta)
-            inverse[number] = _backward_block(place, _reversed(place, theta))
-    return Blocks(plain, inverse)
+                forward[number], inverse[number] = _base_blocks(theta, velocity)
+        elif at.backwards:
+            forward[number] = _backward_block(at, theta)
+            inverse[number] = _backward_block(at, _reversed(at, theta))
+    return Blocks(forward, inverse)
 
 
 def _base_blocks(theta: Array, velocity: str) -> tuple[Array, Array]:
@@ -92,9 +92,9 @@ def _base_blocks(theta: Array, velocity: str) -> tuple[Array, Array]:
     return motion.motion_transform(back), motion.motion_transform(world_H_base)
 
 
-def _reversed(place: Place, theta: Array) -> Array:
+def _reversed(at: JointSlices, theta: Array) -> Array:
     """Position of the inverse motion."""
-    match place.form:
+    match at.form:
         case "two_angles":  # about the second axis first
             return -theta[..., ::-1]
         case "planar":
@@ -108,9 +108,9 @@ def _reversed(place: Place, theta: Array) -> Array:
             return quat.conjugate(theta)
 
 
-def _backward_block(place: Place, theta: Array) -> Array:
+def _backward_block(at: JointSlices, theta: Array) -> Array:
     """-Ad(M), in the velocity coordinates of the joint."""
-    match place.form:
+    match at.form:
         case "two_angles":
             return np.array([[0.0, -1.0], [-1.0, 0.0]])
         case "planar":

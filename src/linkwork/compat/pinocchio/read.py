@@ -3,6 +3,7 @@
 Links    one for each joint of Pinocchio, as its links of one body are merged there: it has the name
          of the BODY frame at the joint, or of the joint if there is none
 Frames   all others of Pinocchio, those of fixed joints too, become additional frames
+Order    joints keep theirs, and their number there as their place, which `to_pinocchio` looks at
 Base     a free-flyer on the universe makes the base float and is no joint here; otherwise the
          universe is a link, and the KinDyn is to be made with `floating=False`
 """
@@ -16,15 +17,15 @@ from typing import Any
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.compat.pinocchio.order import is_free_flyer
-from linkwork.errors import ArgumentError, model_error, shown
+from linkwork.compat.pinocchio.order import ORIGIN, is_free_flyer
+from linkwork.errors import ArgumentError, Place, concerning, model_error, shown
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Limits, Link, Mimic, unit
 from linkwork.model.pose import as_pose
 
 HUGE = 1e300  # Pinocchio's bound of what has none may be the largest number there is
-SAME_PLACE = 1e-14  # a frame this close to a joint lies on it
+SAME_POSE = 1e-14  # a frame this close to a joint lies on it
 KINDS = {
     "JointModelPlanar": "planar",
     "JointModelSpherical": "spherical",
@@ -43,7 +44,8 @@ def from_pinocchio(pin_model: Any) -> Model:
     """The same robot as a linkwork model.
 
     Dynamics, frames, limits, damping, friction and armature are kept. Joints are in Pinocchio's
-    order, so that `s` is; gravity is an option of `KinDyn`.
+    order, so that `s` is, and `to_pinocchio` gives them in this order again; gravity is an option
+    of `KinDyn`.
 
     Raises:
         ModelError: a joint is of a kind that linkwork does not have, or a name stands for several
@@ -57,8 +59,7 @@ def from_pinocchio(pin_model: Any) -> Model:
     return Model(
         name=str(pin_model.name) or "robot",
         links=tuple(
-            Link(name=names[number], inertia=_inertia(pin_model.inertias[number]))
-            for number in numbers
+            Link(name=names[number], inertia=_inertia(pin_model, number)) for number in numbers
         ),
         joints=tuple(_joint(pin_model, number, names) for number in numbers[1:]),
         frames=tuple(_frames(pin_model, names)),
@@ -77,15 +78,17 @@ def _link_names(pin_model: Any, numbers: Sequence[int]) -> dict[int, str]:
     """A name for the link of each joint, by the number of the joint."""
     names: dict[int, str] = {}
     for frame in pin_model.frames:
-        near = np.abs(frame.placement.homogeneous - np.eye(4)).max() <= SAME_PLACE
+        near = np.abs(frame.placement.homogeneous - np.eye(4)).max() <= SAME_POSE
         if str(frame.type) == "BODY" and near:
             names.setdefault(int(frame.parentJoint), str(frame.name))
     return {number: names.get(number, str(pin_model.names[number])) for number in numbers}
 
 
-def _inertia(inertia: Any) -> Inertia:
+def _inertia(pin_model: Any, number: int) -> Inertia:
+    inertia = pin_model.inertias[number]
     tensor = np.array(inertia.inertia)
-    return Inertia(float(inertia.mass), tuple(inertia.lever.tolist()), six(tensor))
+    with concerning(f"inertia of joint {str(pin_model.names[number])!r}"):
+        return Inertia(float(inertia.mass), tuple(inertia.lever.tolist()), six(tensor))
 
 
 def _joint(pin_model: Any, number: int, names: dict[int, str]) -> Joint:
@@ -110,6 +113,7 @@ def _joint(pin_model: Any, number: int, names: dict[int, str]) -> Joint:
         damping=_one(pin_model.damping, joint, name, "damping"),
         friction=_one(pin_model.upperDryFrictionLimit, joint, name, "friction"),
         armature=_one(pin_model.armature, joint, name, "armature"),
+        place=Place(ORIGIN, number),
     )
 
 

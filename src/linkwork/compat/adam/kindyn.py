@@ -1,0 +1,362 @@
+"""The class that adam's users work with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arrays import Array
+from linkwork.compat.adam.kernels import PoseFunction
+from linkwork.compat.adam.model import AdamModel, unknown_name
+from linkwork.compat.adam.read import actuated_joints_of, read_adam_model
+from linkwork.compat.adam.representations import NAMES, Representations, name_of
+from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, model_error, shown
+from linkwork.kernel.kernel import Kernel
+from linkwork.kindyn import KinDyn
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from linkwork.compat.adam.algorithms import RBDAlgorithms
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.80665, 0.0, 0.0, 0.0)
+"""Acceleration of free fall in the world [m/s^2], with the angular part that adam writes too."""
+
+
+class KinDynComputations:
+    """Kinematics and dynamics of a robot with a floating base, as adam offers them.
+
+    Args:
+        urdfstring: path or text of a URDF, or a `mujoco.MjModel`.
+        joints_name_list: the joints that move, in their order; all that can if not given. Others
+            are locked at 0.
+        dtype: numpy.float64 or numpy.float32.
+        root_link: the link whose pose and velocity are those of the base; the one that no joint
+            holds if not given.
+        gravity: (6,) acceleration of free fall in the world, and three zeros.
+
+    Raises:
+        ValueError: it is no robot, or has no such joints or link.
+    """
+
+    def __init__(
+        self,
+        urdfstring: Any,
+        joints_name_list: Sequence[str] | None = None,
+        dtype: Any = np.float64,
+        root_link: str | None = None,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+    ) -> None:
+        self._model = read_adam_model(urdfstring, joints_name_list)
+        self._root_of_file = self._model.root
+        self._kd = KinDyn(self._model.moving, self._model.root, dtype=dtype)
+        self._views: dict[str, tuple[KinDyn, dict[Any, Kernel]]] = {}
+        self.NDoF = self._model.NDoF
+        self.g = gravity
+        self.set_frame_velocity_representation(Representations.MIXED_REPRESENTATION)
+        if root_link is not None:
+            self.set_root_link(root_link)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_views": {}, "_kernels": {}}  # functions are made again
+
+    @classmethod
+    def from_urdf(cls, urdfstring: Any, *args: Any, **kwargs: Any) -> Self:
+        """Make one from the path or text of a URDF; further arguments as of the class."""
+        return cls(urdfstring, *args, **kwargs)
+
+    @classmethod
+    def from_mujoco_model(
+        cls, mujoco_model: Any, use_mujoco_actuators: bool = False, *args: Any, **kwargs: Any
+    ) -> Self:
+        """Make one from a `mujoco.MjModel`.
+
+        Args:
+            mujoco_model: the compiled model.
+            use_mujoco_actuators: whether only the joints move that actuators drive, in the order
+                of the actuators.
+            args, kwargs: further arguments as of the class.
+        """
+        if use_mujoco_actuators:
+            kwargs.setdefault("joints_name_list", actuated_joints_of(mujoco_model))
+        return cls(mujoco_model, *args, **kwargs)
+
+    @property
+    def model(self) -> AdamModel:
+        """Links, frames and joints by name."""
+        return self._model
+
+    @property
+    def rbdalgos(self) -> RBDAlgorithms:
+        """The same quantities as adam has behind this name, and the model and the root link."""
+        from linkwork.compat.adam.algorithms import RBDAlgorithms
+
+        return RBDAlgorithms(self)
+
+    @property
+    def root_link(self) -> str:
+        """The link whose pose and velocity are those of the base."""
+        return self._kd.base
+
+    @property
+    def frame_velocity_representation(self) -> Representations:
+        """How velocities of the base and of frames are written now."""
+        return next(key for key, name in NAMES.items() if name == self._kd.representation)
+
+    @property
+    def g(self) -> Array:
+        """(6,) acceleration of free fall in the world [m/s^2], and three zeros; may be changed."""
+        return self._g
+
+    @g.setter
+    def g(self, value: ArrayLike) -> None:
+        given = np.array(value, dtype=self._kd.dtype)
+        if given.shape != (6,):
+            hint = "write [0, 0, -9.80665, 0, 0, 0]"
+            raise ShapeError(f"gravity: expected (6,), got {given.shape}; {hint}")
+        if given[3:].any():
+            text = f"the last three of {given.tolist()} must be 0"
+            raise ValueRangeError(f"gravity: {text}; gravity turns nothing")
+        self._g = given
+
+    def set_frame_velocity_representation(self, representation: Representations) -> None:
+        """Set how velocities of the base and of frames are written, in every method.
+
+        Raises:
+            ValueError: there is no such representation.
+        """
+        name = name_of(representation)
+        if name not in self._views:
+            self._views[name] = self._kd.replace(velocity=name), {}
+        self._kd, self._kernels = self._views[name]
+
+    def set_root_link(self, root_link: str | None) -> None:
+        """Take another link as the base; joints keep their order and meaning.
+
+        Args:
+            root_link: name of the link; None for the one that no joint of the file holds.
+
+        Raises:
+            ValueError: there is no such link, or it is a frame.
+        """
+        root = self._root_of_file if root_link is None else root_link
+        if root in self._model.frames:
+            (holder,) = (j.parent for j in self._model.joints.values() if j.child == root)
+            raise model_error(f"root_link: {root!r} is a frame, fixed to link {holder!r}")
+        if root not in self._model.links:
+            raise unknown_name("link", root, self._model.links)
+        self._model = replace(self._model, root=root)
+        self._kd = self._kd.replace(base=root)
+        self._kernels: dict[Any, Kernel] = {}
+        self._views = {self._kd.representation: (self._kd, self._kernels)}
+
+    def forward_kinematics(
+        self, frame: str, base_transform: ArrayLike, joint_positions: ArrayLike
+    ) -> Array:
+        """Pose of a link or frame in the world.
+
+        Returns:
+            (..., 4, 4) w_H_frame.
+        """
+        return self.frame_kernel("transform", frame)(base_transform, joint_positions)
+
+    def link_poses(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> dict[str, Array]:
+        """Poses of all links in the world, by name, depth first; without those of frames.
+
+        Returns:
+            (..., 4, 4) w_H_link each, in the order of `model.tree`.
+        """
+        names = self._model.tree.ordered_nodes_list
+        kernel = self._kernels.get("link_poses")
+        if kernel is None:
+            kernel = self._made("link_poses", ("transforms", names))
+        poses = kernel(base_transform, joint_positions)
+        return {name: poses[..., index, :, :] for index, name in enumerate(names)}
+
+    def jacobian(self, frame: str, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
+        """Jacobian J of a link or frame: its velocity is `J @ nu`.
+
+        Returns:
+            (..., 6, 6 + n), columns [base velocity, joint velocities].
+        """
+        return self.frame_kernel("jacobian", frame)(base_transform, joint_positions)
+
+    def relative_jacobian(self, frame: str, joint_positions: ArrayLike) -> Array:
+        """Jacobian of a link or frame relative to the root link.
+
+        Returns:
+            (..., 6, n). Body: in the frame; inertial: in the root; mixed: at the origin of the
+            frame, in the axes of the root.
+        """
+        return self.frame_kernel("relative_jacobian", frame)(joint_positions)
+
+    def jacobian_dot(
+        self,
+        frame: str,
+        base_transform: ArrayLike,
+        joint_positions: ArrayLike,
+        base_velocity: ArrayLike,
+        joint_velocities: ArrayLike,
+    ) -> Array:
+        """Time derivative of the Jacobian of a link or frame.
+
+        Returns:
+            (..., 6, 6 + n).
+        """
+        kernel = self.frame_kernel("jacobian_dot", frame)
+        return kernel(base_transform, joint_positions, base_velocity, joint_velocities)
+
+    def CoM_position(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
+        """Centre of mass in the world.
+
+        Returns:
+            (..., 3) [m].
+        """
+        return self.robot_kernel("com")(base_transform, joint_positions)
+
+    def CoM_jacobian(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
+        """Jacobian of the centre of mass: its velocity in the world is `J @ nu`.
+
+        Returns:
+            (..., 3, 6 + n).
+        """
+        return self.robot_kernel("com_jacobian")(base_transform, joint_positions)
+
+    def mass_matrix(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
+        """Mass matrix M: the kinetic energy is `nu @ M @ nu / 2`.
+
+        Returns:
+            (..., 6 + n, 6 + n).
+        """
+        return self.robot_kernel("mass_matrix")(base_transform, joint_positions)
+
+    def centroidal_momentum_matrix(self, base_transform: ArrayLike, s: ArrayLike) -> Array:
+        """Centroidal momentum matrix A: the momentum about the centre of mass is `A @ nu`.
+
+        Returns:
+            (..., 6, 6 + n), rows [linear; angular] in the axes of the base (body) or the world.
+        """
+        return self.robot_kernel("centroidal_momentum_matrix")(base_transform, s)
+
+    def bias_force(
+        self,
+        base_transform: ArrayLike,
+        joint_positions: ArrayLike,
+        base_velocity: ArrayLike,
+        joint_velocities: ArrayLike,
+    ) -> Array:
+        """Bias forces h = C nu + g, so that M nu_dot + h = tau.
+
+        Returns:
+            (..., 6 + n).
+        """
+        kernel = self.robot_kernel("bias_force")
+        return kernel(base_transform, joint_positions, base_velocity, joint_velocities, self._g)
+
+    def coriolis_term(
+        self,
+        base_transform: ArrayLike,
+        joint_positions: ArrayLike,
+        base_velocity: ArrayLike,
+        joint_velocities: ArrayLike,
+    ) -> Array:
+        """Coriolis forces C nu, a vector.
+
+        Returns:
+            (..., 6 + n).
+        """
+        kernel = self.robot_kernel("coriolis_force")
+        return kernel(base_transform, joint_positions, base_velocity, joint_velocities)
+
+    def gravity_term(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
+        """Forces that gravity asks for at rest.
+
+        Returns:
+            (..., 6 + n).
+        """
+        return self.robot_kernel("gravity_force")(base_transform, joint_positions, self._g)
+
+    def aba(  # noqa: PLR0917 - adam's arguments
+        self,
+        base_transform: ArrayLike,
+        joint_positions: ArrayLike,
+        base_velocity: ArrayLike,
+        joint_velocities: ArrayLike,
+        joint_torques: ArrayLike,
+        external_wrenches: Mapping[str, ArrayLike] | None = None,
+    ) -> Array:
+        """Accelerations nu_dot = M^-1 (tau + sum J^T f - h), with nothing pushing the base.
+
+        Args:
+            base_transform, joint_positions, base_velocity, joint_velocities: where and how fast.
+            joint_torques: (..., n).
+            external_wrenches: (..., 6) on links and frames by name, dual to their velocities.
+
+        Returns:
+            (..., 6 + n) derivatives of base velocity and joint velocities.
+
+        Raises:
+            SingularJointError: nothing resists the motion of some joint.
+        """
+        kernel, wrenches = self.aba_kernel(external_wrenches)
+        moving = base_transform, joint_positions, base_velocity, joint_velocities
+        return kernel(*moving, joint_torques, self._g, *wrenches)
+
+    def get_total_mass(self) -> float:
+        """Mass of the robot [kg]."""
+        return self._model.get_total_mass()
+
+    def warmup(self) -> None:
+        """Wait until the fast code of all functions that were called is in use; not in adam."""
+        for kernel in list(self._kernels.values()):
+            kernel.warmup()
+
+    def robot_kernel(self, quantity: str) -> Kernel:
+        """The compiled function of a quantity; this is where most calls pass. Not in adam."""
+        kernel = self._kernels.get(quantity)
+        return self._made(quantity, quantity) if kernel is None else kernel
+
+    def frame_kernel(self, quantity: str, frame: str) -> Kernel:
+        """The compiled function of a quantity of a frame. Not in adam."""
+        key = quantity, frame
+        kernel = self._kernels.get(key) if isinstance(frame, str) else None
+        if kernel is None:
+            self._check_frame(frame)
+            kernel = self._made(key, self._request(quantity, frame))
+        return kernel
+
+    def aba_kernel(
+        self, external_wrenches: Mapping[str, ArrayLike] | None
+    ) -> tuple[Kernel, tuple[ArrayLike, ...]]:
+        """The compiled function of `aba`, and the wrenches in its order. Not in adam."""
+        if external_wrenches is None:
+            return self.robot_kernel("forward_dynamics"), ()
+        if not isinstance(external_wrenches, Mapping):
+            wanted = "a mapping from links and frames to wrenches (..., 6)"
+            given = shown(external_wrenches)
+            raise ArgumentError(f"external_wrenches: expected {wanted}, got {given}")
+        frames = tuple(external_wrenches)
+        key = ("forward_dynamics", frames) if frames else "forward_dynamics"
+        if key not in self._kernels:
+            for frame in frames:
+                self._check_frame(frame)
+            self._made(key, "forward_dynamics", frames)
+        return self._kernels[key], tuple(external_wrenches.values())
+
+    def _request(self, quantity: str, frame: str) -> tuple[str, ...]:
+        """What to ask `KinDyn` for."""
+        if quantity == "relative_jacobian":
+            return quantity, self.root_link, frame
+        return quantity, frame
+
+    def _made(self, key: Any, request: Any, wrenches: tuple[str, ...] = ()) -> Kernel:
+        kernel = PoseFunction(self._kd, request, wrenches).kernel
+        return self._kernels.setdefault(key, kernel)
+
+    def _check_frame(self, frame: Any) -> None:
+        if not isinstance(frame, str) or frame not in self._kd.model.frame_names:
+            raise unknown_name("link or frame", frame, self._kd.model.frame_names)
