@@ -11,7 +11,7 @@ import hashlib
 import warnings
 import weakref
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -22,6 +22,7 @@ from linkwork.errors import ArgumentError, FrozenError, LinkworkWarning, nearest
 from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn.kernels import MOST_UNROLLED, Spec, build_kernel, spec_of
 from linkwork.kindyn.quantities import QUANTITIES, Setting
+from linkwork.lazy import cached_property
 from linkwork.machine.compiler import LOCK
 from linkwork.mechanics.base import REPRESENTATIONS, Representation
 from linkwork.mechanics.joint_dynamics import drives_of

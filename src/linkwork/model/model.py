@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from math import fsum
 
 from linkwork.errors import ModelError, name_not_found
+from linkwork.lazy import cached_property
 from linkwork.model.parts import Frame, Joint, Link, check_name
 from linkwork.model.structure import structure_findings
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import inf, pi
 from os import PathLike
 from typing import Any
 
 from linkwork.errors import NameNotFoundError, model_error, name_not_found, shown
 from linkwork.io.load import load
+from linkwork.lazy import cached_property
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.model import Model
 from linkwork.model.parts import NO_LIMITS, Frame, Joint, Limits, Link

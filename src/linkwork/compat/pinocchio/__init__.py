@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ from linkwork.compat.pinocchio.positions import (
 from linkwork.compat.pinocchio.read import from_pinocchio
 from linkwork.errors import ArgumentError, ShapeError, shown
 from linkwork.kindyn import KinDyn
+from linkwork.lazy import cached_property
 
 __all__ = ["Conventions", "from_pinocchio", "to_pinocchio"]
 
