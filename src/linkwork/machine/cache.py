@@ -45,9 +45,10 @@ def fetch(key: str) -> bytes | None:
     if folder is None:
         return None
     try:
-        if not _is_ours(folder.stat()):
-            text = f"{folder}: belongs to another user, or others may write to it"
-            warn_once("cache", f"{text}; no machine code is kept there, `chmod 700` mends this")
+        status = folder.stat()
+        if stat.S_ISDIR(status.st_mode) and not _is_ours(status):
+            text = f"{folder}: no machine code is kept here, for others may write to it"
+            warn_once("cache", f"{text}; it must belong to this user, with mode 700")
             return None
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         with os.fdopen(os.open(folder / f"{key}.o", flags), "rb") as file:

@@ -23,13 +23,18 @@ def compiled(ir: str, level: int = FAST) -> bytes:
     """Machine code of a module, as an object file."""
     with LOCK:
         check_executable()  # else it would be made in vain
-        llvm, machine = llvm_binding(), _target_machine(level)
-        try:
-            module = llvm.parse_assembly(ir)
-            module.verify()
-            return machine.emit_object(module)
-        except RuntimeError as error:
-            raise NoMachineCodeError(f"LLVM cannot compile it ({error})") from error
+        return _emitted(ir, level)
+
+
+def _emitted(ir: str, level: int) -> bytes:
+    """The same; what it leaves to LLVM to free is freed before it returns."""
+    llvm, machine = llvm_binding(), _target_machine(level)
+    try:
+        module = llvm.parse_assembly(ir)
+        module.verify()
+        return machine.emit_object(module)
+    except RuntimeError as error:
+        raise NoMachineCodeError(f"LLVM cannot compile it ({error})") from error
 
 
 class Code:
@@ -58,20 +63,26 @@ class LoadedByLlvm:
     def __init__(self, data: bytes) -> None:
         with LOCK:
             check_executable()
-            llvm, machine = llvm_binding(), _target_machine(FAST)
-            empty = llvm.parse_assembly("")
-            empty.triple = this_target().triple
-            self._engine: Any = llvm.create_mcjit_compiler(empty, machine)
-            self._engine.add_object_file(llvm.ObjectFileRef.from_data(data))
-            self._engine.finalize_object()
+            self._engine: Any = _engine(data)
 
     def address(self, name: str) -> int:
         """Where a function starts."""
-        return self._engine.get_function_address(name)
+        with LOCK:
+            return self._engine.get_function_address(name)
 
     def __del__(self, lock: Any = LOCK) -> None:
         with lock:  # no fork while LLVM frees it
             self.__dict__.clear()
+
+
+def _engine(data: bytes) -> Any:
+    llvm, machine = llvm_binding(), _target_machine(FAST)
+    empty = llvm.parse_assembly("")
+    empty.triple = this_target().triple
+    engine = llvm.create_mcjit_compiler(empty, machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+    engine.finalize_object()
+    return engine
 
 
 def _target_machine(level: int) -> Any:

@@ -16,7 +16,6 @@ import ctypes
 import mmap
 import os
 import threading
-from collections.abc import Sequence
 from functools import cache
 from typing import TypeAlias
 

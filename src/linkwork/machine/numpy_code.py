@@ -6,6 +6,7 @@ a single row runs it on floats, which takes a tenth of the time.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -67,16 +68,14 @@ class NumpyCode:
     def __call__(self, *columns: Sequence[Array]) -> list[list[Any]]:
         """For each output its columns, flat; each a number if all inputs have one row."""
         flat = [column for port in columns for column in port]
-        results = None
-        if all(len(column) == 1 for column in flat):
-            try:
-                results = self._on_floats([float(column[0]) for column in flat])
-            except (ArithmeticError, ValueError):  # where arrays give infinity or NaN
-                pass
-        if results is None:
-            results = self._on_arrays(flat)
-        numbers = iter(results)
+        numbers = iter(self._results(flat))
         return [[next(numbers) for _ in range(size)] for size in self._sizes]
+
+    def _results(self, columns: list[Array]) -> list[Any]:
+        if all(len(column) == 1 for column in columns):
+            with contextlib.suppress(ArithmeticError, ValueError):  # arrays give infinity or NaN
+                return self._on_floats([float(column[0]) for column in columns])
+        return self._on_arrays(columns)
 
 
 def python_source(program: Program) -> str:

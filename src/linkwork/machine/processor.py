@@ -59,7 +59,7 @@ def this_target() -> Target:
 
 
 def llvm_binding() -> Any:
-    """llvmlite's interface to LLVM."""
+    """Llvmlite's interface to LLVM."""
     try:
         import llvmlite.binding as llvm
     except (ImportError, OSError) as error:  # not installed, or its library cannot be loaded
