@@ -41,7 +41,7 @@ else:
 
 CHUNKS = 8  # a thread works on about so many parts of a batch, one after the other
 FEWEST_ROWS, MOST_ROWS = 64, 16384  # of a part; after each one, an interrupt may land
-CHUNK_BYTES = 256 * 1024  # of a part that NumPy computes
+CHUNK_BYTES, CHUNK_ROWS = 4 << 20, 4096  # of a part that NumPy computes, at most
 SHARED_ROWS = 2048  # batches larger than this are shared out over threads
 
 
@@ -263,7 +263,8 @@ class Kernel(Call):
             run = self._rows
         else:  # each step makes an array of so many rows
             width = sum(port.size for port in (*self.signature.inputs, *self.signature.outputs))
-            run, most = self._plain_rows, CHUNK_BYTES // (max(width, 1) * self.dtype.itemsize)
+            most = min(CHUNK_ROWS, CHUNK_BYTES // (max(width, 1) * self.dtype.itemsize))
+            run = self._plain_rows
         chunk = max(FEWEST_ROWS, most // FEWEST_ROWS * FEWEST_ROWS)
         share_out(lambda start, stop: run(rows, strides, outputs, start, stop), n, chunk, workers)
 
@@ -283,6 +284,9 @@ class Kernel(Call):
         ]
         with np.errstate(all="ignore"):  # compiled code says nothing either
             for array, numbers in zip(outputs, self._plain(*columns), strict=True):
+                if isinstance(numbers, np.ndarray) and numbers.dtype != object:  # one row for all
+                    array[start:stop] = numbers
+                    continue
                 for place, number in enumerate(numbers):
                     array[start:stop, place] = number
 

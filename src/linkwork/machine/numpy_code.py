@@ -6,9 +6,9 @@ a single row runs it on floats, which takes a tenth of the time.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -63,19 +63,24 @@ class NumpyCode:
         code = compile(python_source(program), f"<program {program.digest[:8]}>", "exec")
         self._on_floats = _defined(code, _OF_FLOATS)
         self._on_arrays = _defined(code, _OF_ARRAYS)
-        self._sizes = [port.size for port in program.outputs]
+        sizes = [port.size for port in program.outputs]
+        ends = list(accumulate(sizes))
+        self._parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
 
-    def __call__(self, *columns: Sequence[Array]) -> list[list[Any]]:
-        """For each output its columns, flat; each a number if all inputs have one row."""
+    def __call__(self, *columns: Sequence[Array]) -> list[Any]:
+        """For each output a list of its columns; an array of its row if all inputs have one row."""
         flat = [column for port in columns for column in port]
-        numbers = iter(self._results(flat))
-        return [[next(numbers) for _ in range(size)] for size in self._sizes]
+        results: Any = self._row(flat) if all(len(column) == 1 for column in flat) else None
+        if results is None:
+            results = self._on_arrays(flat)
+        return [results[part] for part in self._parts]
 
-    def _results(self, columns: list[Array]) -> list[Any]:
-        if all(len(column) == 1 for column in columns):
-            with contextlib.suppress(ArithmeticError, ValueError):  # arrays give infinity or NaN
-                return self._on_floats([float(column[0]) for column in columns])
-        return self._on_arrays(columns)
+    def _row(self, columns: list[Array]) -> Array | None:
+        """Computed with floats; None where they raise, and arrays give infinity or NaN."""
+        try:
+            return np.array(self._on_floats([float(column[0]) for column in columns]))
+        except (ArithmeticError, ValueError):
+            return None
 
 
 def python_source(program: Program) -> str:
