@@ -305,6 +305,15 @@ def test_kernels_do_without_llvm_otherwise(kernel):
     assert all(isinstance(code._loaded, LoadedObject) for code in kernel._code)
 
 
+def test_llvm_may_be_chosen_as_the_loader(monkeypatch):
+    data = compiled(PLUS_ONE)
+    for chosen, kind in (("llvm", LoadedByLlvm), ("own", LoadedObject), ("", LoadedObject)):
+        monkeypatch.setenv("LINKWORK_LOADER", chosen)
+        code = Code(data)
+        assert isinstance(code._loaded, kind)
+        assert call(code, 1.0) == 2.5
+
+
 # Processes and threads.
 
 

@@ -96,7 +96,7 @@ class Kernel(Call):
         self._process = 0  # whose background makes the fast code
         self._code: tuple[Code | None, Code | None] = None, None  # for one row, and for several
         self._level = -1  # of the code in use; -1 for none
-        self._wide = False  # whether there is code for several rows at a time, made last
+        self._wide = False  # whether there is code for several rows at a time, which is made last
 
     def __repr__(self) -> str:
         takes = ", ".join(f"{port.name} {port.shape}" for port in self.signature.inputs)

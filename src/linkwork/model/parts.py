@@ -91,6 +91,8 @@ class Mimic:
         if not (math.isfinite(self.multiplier) and math.isfinite(self.offset)):
             text = f"mimic: multiplier {self.multiplier} and offset {self.offset} must be finite"
             raise model_error(text)
+        object.__setattr__(self, "multiplier", float(self.multiplier))
+        object.__setattr__(self, "offset", float(self.offset))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
