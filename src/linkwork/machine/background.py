@@ -22,6 +22,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,8 +68,8 @@ class Background:
     def submit(self, job: Callable[[], None]) -> None:
         """Do something later. An error in it is dropped: whoever waits finds nothing done."""
         if background_mode() == "process":
-            with contextlib.suppress(ImportError):  # now: a fork while the thread imports may hang
-                import linkwork.machine.process  # noqa: F401
+            with contextlib.suppress(ImportError):  # not in the thread: a fork meanwhile may hang
+                import_module("linkwork.machine.process")
         with self._lock:
             if self.closed:
                 return

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-import sys
 import warnings
 from pathlib import Path
 
 from linkwork.errors import LinkworkWarning, nearest, shown
 
-_PACKAGE = str(Path(__file__).parents[1])
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
 _told: set[str] = set()
 
 
@@ -18,8 +18,8 @@ def warn_once(topic: str, text: str) -> None:
     if topic in _told:
         return
     _told.add(topic)
-    frame, level = sys._getframe(), 1
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(LinkworkWarning(text), stacklevel=level)
 

@@ -127,6 +127,6 @@ def _last_uses(program: Program) -> list[int]:
 
 
 def _defined(code: Any, functions: dict[str, Any]) -> Callable[[list[Any]], list[Any]]:
-    namespace = {**_NUMBERS, **functions}
+    namespace: dict[str, Any] = {**_NUMBERS, **functions}
     exec(code, namespace)
     return namespace["f"]

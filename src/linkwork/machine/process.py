@@ -25,7 +25,7 @@ class CompilerProcess:
             with other:
                 self._starter = subprocess.Popen(
                     [sys.executable, "-I", str(Path(worker.__file__))],
-                    stdin=other,
+                    stdin=other.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,  # an interrupt from the terminal is for us alone
