@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import weakref
+from dataclasses import replace
 
 import pytest
 from tests.support.kernels import BUSY, floater, output_of, run_python
@@ -301,13 +302,14 @@ def test_all_threads_have_the_same_background(monkeypatch):
 @pytest.fixture
 def process():
     started = CompilerProcess()
+    started.wait_until_ready()
     yield started
     started.close()
 
 
 def ask(process, ir: str, level: int = 1, *, triple: str | None = None) -> bytes:
-    machine = this_target()
-    return process.compiled(level, machine.cpu, machine.features, triple or machine.triple, ir)
+    target = this_target()
+    return process.compiled(level, replace(target, triple=triple or target.triple), ir)
 
 
 GOOD = "define i32 @f() {\n ret i32 5\n}\n"
@@ -356,6 +358,32 @@ def test_a_job_cut_off_ends_the_process(process, sent):
     process._socket.sendall(sent)
     process.close()
     assert not is_running(process.pid)
+
+
+@pytest.mark.parametrize("when", ["before", "during"])
+@needs_signals
+def test_what_ended_the_process_is_not_tried_here(monkeypatch, when):
+    """Whatever it was, memory or a mistake of LLVM, would end this process, too."""
+    here: list[str] = []
+    monkeypatch.setattr(module, "compiled", lambda ir, _: here.append(ir))
+    beside = Background()
+    try:
+        assert beside.compiled(GOOD)
+        first = beside._process
+        assert first is not None
+        if when == "before":
+            os.kill(first.pid, signal.SIGKILL)
+            assert not is_running(first.pid)
+            assert beside.compiled(GOOD)  # by another process
+            assert beside._process is not first
+        else:
+            os.kill(first.pid, signal.SIGSTOP)
+            threading.Timer(0.2, os.kill, (first.pid, signal.SIGKILL)).start()
+            with pytest.raises(EOFError):
+                beside.compiled(GOOD)
+        assert not here
+    finally:
+        beside.close()
 
 
 def test_ir_that_is_none_is_an_error_here_as_well():
@@ -517,17 +545,15 @@ def test_a_compilation_in_progress_ends_with_its_parent():
     """Not when it is done: large code takes a minute and a gigabyte."""
     returncode, out, _ = run_python(
         """
-        from linkwork.machine.background import background
         from linkwork.machine.process import CompilerProcess
         from linkwork.machine.processor import this_target
         steps = [f" %v{k+1} = fmul double %v{k}, %v{k // 2}" for k in range(400_000)]
         steps = ["define double @f(double %v0) {", *steps, " ret double %v400000", "}"]
         ir = "\\n".join(steps)
-        target = this_target()
         process = CompilerProcess()
-        def work(): process.compiled(1, target.cpu, target.features, target.triple, ir)
-        threading.Thread(target=work, daemon=True).start()
-        while process.pid is None: time.sleep(0.01)
+        process.wait_until_ready()
+        arguments = (1, this_target(), ir)
+        threading.Thread(target=process.compiled, args=arguments, daemon=True).start()
         time.sleep(1.0)
         print(process.pid, os.getpriority(os.PRIO_PROCESS, process.pid), flush=True)
         os.kill(os.getpid(), 9)

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 from linkwork.machine.compiler import FAST, LOCK, compiled
 from linkwork.machine.notices import setting
 from linkwork.machine.processor import this_target
+from linkwork.machine.worker import CompileError
 
 if TYPE_CHECKING:
     from linkwork.machine.process import CompilerProcess
@@ -82,10 +83,23 @@ class Background:
                     self._thread = None
 
     def compiled(self, ir: str) -> bytes:
-        """Compile in the process beside; here, if there can be none."""
-        if background_mode() == "process":
-            with contextlib.suppress(Exception):
-                return self._compiled_beside(ir)
+        """Compile in the process beside; here, if there can be none.
+
+        Not here if that process ended over it: whatever ended it would end this one, too.
+        """
+        for _ in range(2):
+            process = self._started_process()
+            if process is None:
+                break
+            try:
+                return process.compiled(FAST, this_target(), ir)
+            except CompileError:  # it may lack a package that is here
+                break
+            except BrokenPipeError:  # it had ended before: another one is started
+                self._end_process()
+            except BaseException:
+                self._end_process()
+                raise
         with LOCK:
             self.check_open()
             return compiled(ir, FAST)
@@ -111,23 +125,20 @@ class Background:
         if process is not None:
             process.disown()
 
-    def _compiled_beside(self, ir: str) -> bytes:
-        from linkwork.machine.process import CompilerProcess
-        from linkwork.machine.worker import CompileError
+    def _started_process(self) -> CompilerProcess | None:
+        """The process beside; None if there can be none."""
+        if background_mode() != "process" or self._process is not None:
+            return self._process
+        try:
+            from linkwork.machine.process import CompilerProcess
 
-        target = this_target()
-        process = self._process
-        if process is None:
             with LOCK:  # no fork meanwhile
                 self.check_open()
-                process = self._process = CompilerProcess()
-        try:
-            return process.compiled(FAST, target.cpu, target.features, target.triple, ir)
-        except CompileError:  # it may lack a package that is here
-            raise
-        except BaseException:  # it is in no state to be asked again
+                self._process = CompilerProcess()
+            self._process.wait_until_ready()
+        except Exception:  # noqa: BLE001 - then there is none
             self._end_process()
-            raise
+        return self._process
 
     def _work(self) -> None:
         while not self.closed:

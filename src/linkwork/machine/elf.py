@@ -47,7 +47,7 @@ class Section(NamedTuple):
 
     @property
     def is_loaded(self) -> bool:
-        """Whether it is needed in memory. Tables for unwinding are not: nothing unwinds our code."""
+        """Whether it is needed in memory; tables for unwinding are not."""
         return bool(self.flags & ALLOC) and self.kind != _UNWIND
 
     @property

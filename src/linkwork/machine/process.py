@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from linkwork.machine import worker
+from linkwork.machine.processor import Target
 
 START_LIMIT = 30.0  # [s] for a Python to start
 _NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)  # if it ended: an error, not SIGPIPE
@@ -19,7 +20,7 @@ class CompilerProcess:
 
     def __init__(self) -> None:
         """Start it. Nobody may fork meanwhile, or the connection stays open in the child."""
-        self.pid: int | None = None  # once it has answered
+        self.pid: int | None = None  # once it is ready
         self._socket, other = socket.socketpair()
         try:
             with other:
@@ -34,12 +35,32 @@ class CompilerProcess:
             self._socket.close()
             raise
 
-    def compiled(self, level: int, cpu: str, features: str, triple: str, ir: str) -> bytes:
-        """Have a module compiled, and wait for it."""
-        if self.pid is None:
-            self.pid = self._answer_to_start()
-        self._socket.sendall(worker.packed_job(level, cpu, features, triple, ir), _NO_SIGNAL)
-        return worker.read_answer(self._socket.recv)
+    def wait_until_ready(self) -> None:
+        """Wait until it has started."""
+        try:
+            self._starter.wait(START_LIMIT)
+        except subprocess.TimeoutExpired:  # it is something else that is called Python
+            self._starter.kill()
+            self._starter.wait()
+            raise
+        self._socket.settimeout(START_LIMIT)
+        (self.pid,) = worker.START.unpack(worker.exactly(self._socket.recv, worker.START.size))
+        self._socket.settimeout(None)
+
+    def compiled(self, level: int, target: Target, ir: str) -> bytes:
+        """Have a module compiled, and wait for it.
+
+        Raises:
+            CompileError: it could not be compiled there.
+            BrokenPipeError: the process had ended.
+            EOFError: the process ended over it.
+        """
+        job = worker.packed_job(level, target.cpu, target.features, target.triple, ir)
+        self._socket.sendall(job, _NO_SIGNAL)
+        try:
+            return worker.read_answer(self._socket.recv)
+        except ConnectionError as error:
+            raise EOFError from error
 
     def close(self) -> None:
         """End it, in the middle of a job too; whoever waits for an answer gets an error."""
@@ -51,15 +72,3 @@ class CompilerProcess:
         """In a forked child: leave it to the parent."""
         self._socket.close()
         self._starter.returncode = 0  # ended long ago, or not ours to wait for
-
-    def _answer_to_start(self) -> int:
-        try:
-            self._starter.wait(START_LIMIT)
-        except subprocess.TimeoutExpired:
-            self._starter.kill()
-            self._starter.wait()
-            raise
-        self._socket.settimeout(START_LIMIT)
-        (pid,) = worker.START.unpack(worker.exactly(self._socket.recv, worker.START.size))
-        self._socket.settimeout(None)
-        return pid
