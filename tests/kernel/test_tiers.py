@@ -93,12 +93,10 @@ def test_calls_go_on_when_the_process_that_compiles_dies(when):
     done = output_of(
         BUSY
         + f"""
-from linkwork.machine.background import background
 import signal
-until = time.monotonic() + 30
-while background()._process is None and time.monotonic() < until: time.sleep(0.001)
+pid = worker_pid()
 time.sleep({0 if when == "at once" else 0.3})
-os.kill(background()._process.pid, signal.SIGKILL)
+os.kill(pid, signal.SIGKILL)
 for _ in range(20):
     np.testing.assert_allclose(kd.forward_dynamics(q, nu, tau), expected, rtol=1e-9, atol=1e-9)
 kd.warmup()
@@ -121,9 +119,7 @@ def test_an_interrupt_from_the_terminal_leaves_the_background_working():
     process = start_python(
         BUSY
         + """
-from linkwork.machine.background import background
-until = time.monotonic() + 30
-while background()._process is None and time.monotonic() < until: time.sleep(0.001)
+worker_pid()
 print("go", flush=True)
 try:
     time.sleep(30)

@@ -5,19 +5,23 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import signal
 import struct
 import subprocess
 import sys
 import threading
 import time
 import weakref
+from dataclasses import replace
 
 import pytest
 from tests.support.kernels import BUSY, floater, output_of, run_python
 
+import linkwork as lw
 from linkwork.machine import background as module
 from linkwork.machine import worker
 from linkwork.machine.background import Background
+from linkwork.machine.process import CompilerProcess
 from linkwork.machine.processor import this_target
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -38,7 +42,7 @@ from linkwork.machine.background import background
 kd.inverse_dynamics(q, nu, tau)
 time.sleep({wait})
 process = background()._process
-print(process.pid if process else 0)
+print(process.pid or 0 if process else 0)
 """
     )
     assert not is_running(int(out))
@@ -50,10 +54,7 @@ def test_any_end_of_a_process_ends_the_one_that_compiles(end):
     returncode, out, err = run_python(
         BUSY
         + f"""
-from linkwork.machine.background import background
-until = time.monotonic() + 30
-while background()._process is None and time.monotonic() < until: time.sleep(0.001)
-print(background()._process.pid, flush=True)
+print(worker_pid(), flush=True)
 {end}
 """
     )
@@ -63,17 +64,18 @@ print(background()._process.pid, flush=True)
     assert not is_running(int(out))
 
 
-def is_running(pid: int) -> bool:
-    """Whether a process is still there after a while."""
-    for _ in range(200):
-        if not pid:
-            return False
+def is_running(pid: int, patience: float = 10.0) -> bool:
+    """Whether a process is still there after some seconds."""
+    until = time.monotonic() + patience
+    while pid:
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
             return False
+        if time.monotonic() > until:
+            return True
         time.sleep(0.05)
-    return True
+    return False
 
 
 def test_nothing_is_started_after_the_end(monkeypatch):
@@ -226,20 +228,19 @@ def test_nobody_waits_for_a_process_that_does_nothing():
     done = output_of(
         BUSY
         + """
-from linkwork.machine.background import background
 import signal
-until = time.monotonic() + 30
-while background()._process is None and time.monotonic() < until: time.sleep(0.001)
-os.kill(background()._process.pid, signal.SIGSTOP)
+pid = worker_pid()
+os.kill(pid, signal.SIGSTOP)
 small = floater()
 small.com(small.neutral())
 small.warmup()
 kd.warmup()
 np.testing.assert_allclose(kd.forward_dynamics(q, nu, tau), expected, rtol=1e-9, atol=1e-9)
-print("done")
+print(pid)
 """
     )
-    assert done == "done"
+    os.kill(int(done), signal.SIGCONT)  # it finds that nobody is there any more
+    assert not is_running(int(done))
 
 
 def test_functions_may_be_called_while_the_process_ends():
@@ -300,18 +301,15 @@ def test_all_threads_have_the_same_background(monkeypatch):
 
 @pytest.fixture
 def process():
-    arguments = [sys.executable, "-I", worker.__file__]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(arguments, stdin=pipe, stdout=pipe, stderr=pipe) as started:
-        yield started
-        started.kill()
+    started = CompilerProcess()
+    started.wait_until_ready()
+    yield started
+    started.close()
 
 
 def ask(process, ir: str, level: int = 1, *, triple: str | None = None) -> bytes:
-    machine = this_target()
-    texts = (machine.cpu, machine.features, triple or machine.triple, ir)
-    worker.write_job(process.stdin, level, *texts)
-    return worker.read_answer(process.stdout)
+    target = this_target()
+    return process.compiled(level, replace(target, triple=triple or target.triple), ir)
 
 
 GOOD = "define i32 @f() {\n ret i32 5\n}\n"
@@ -332,7 +330,6 @@ def test_ir_that_is_none_is_an_answer_and_the_next_job_is_done(process, ir):
     with pytest.raises(RuntimeError):
         ask(process, ir)
     assert ask(process, GOOD)[:4]
-    assert process.poll() is None
 
 
 def test_nothing_at_all_is_compiled_to_an_empty_object(process):
@@ -347,17 +344,46 @@ def test_a_job_that_cannot_be_is_an_answer_and_the_next_job_is_done(process, lev
 
 
 def test_bytes_that_are_no_text_are_an_answer_and_the_next_job_is_done(process):
-    process.stdin.write(struct.pack("<B4I", 1, 0, 0, 0, 4) + b"\xff\xfe\xff\xff")
-    process.stdin.flush()
+    assert ask(process, GOOD)
+    process._socket.sendall(struct.pack("<B4I", 1, 0, 0, 0, 4) + b"\xff\xfe\xff\xff")
     with pytest.raises(RuntimeError):
-        worker.read_answer(process.stdout)
+        worker.read_answer(process._socket.recv)
     assert ask(process, GOOD)
 
 
 @pytest.mark.parametrize("sent", [b"", b"\x01", b"\x01" * 12, struct.pack("<B4I", 1, 9, 9, 9, 9)])
-def test_a_job_cut_off_ends_the_process_without_a_word(process, sent):
-    out, err = process.communicate(sent, timeout=60)
-    assert (process.returncode, out, err) == (0, b"", b"")
+def test_a_job_cut_off_ends_the_process(process, sent):
+    assert ask(process, GOOD)
+    assert is_running(process.pid, 0)
+    process._socket.sendall(sent)
+    process.close()
+    assert not is_running(process.pid)
+
+
+@pytest.mark.parametrize("when", ["before", "during"])
+@needs_signals
+def test_what_ended_the_process_is_not_tried_here(monkeypatch, when):
+    """Whatever it was, memory or a mistake of LLVM, would end this process, too."""
+    here: list[str] = []
+    monkeypatch.setattr(module, "compiled", lambda ir, _: here.append(ir))
+    beside = Background()
+    try:
+        assert beside.compiled(GOOD)
+        first = beside._process
+        assert first is not None
+        if when == "before":
+            os.kill(first.pid, signal.SIGKILL)
+            assert not is_running(first.pid)
+            assert beside.compiled(GOOD)  # by another process
+            assert beside._process is not first
+        else:
+            os.kill(first.pid, signal.SIGSTOP)
+            threading.Timer(0.2, os.kill, (first.pid, signal.SIGKILL)).start()
+            with pytest.raises(EOFError):
+                beside.compiled(GOOD)
+        assert not here
+    finally:
+        beside.close()
 
 
 def test_ir_that_is_none_is_an_error_here_as_well():
@@ -368,19 +394,46 @@ def test_ir_that_is_none_is_an_error_here_as_well():
         assert beside.compiled(GOOD)
     finally:
         beside.close()
-        if beside._process:
-            beside._process.communicate()
 
 
-def test_a_frozen_program_does_not_start_itself_again(monkeypatch):
+@pytest.fixture
+def no_process(monkeypatch):
+    """Counts what is started instead of starting it."""
+    started: list[object] = []
+    monkeypatch.setattr(subprocess, "Popen", lambda *args, **_: started.append(args))
+    return started
+
+
+def test_a_frozen_program_does_not_start_itself_again(monkeypatch, no_process):
     """There, `sys.executable` is the program, which would start the next, and so on."""
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    started = []
-    monkeypatch.setattr(subprocess, "Popen", lambda *args, **_: started.append(args))
     beside = Background()
     assert beside.compiled(GOOD)
     beside.close()
-    assert not started
+    assert not no_process
+
+
+HOSTS = ["uwsgi", "FreeCAD", "isaac-sim.sh", "pythonista", "mypython", "python3.11-config"]
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_program_with_python_inside_is_not_started(monkeypatch, no_process, tmp_path, host):
+    (tmp_path / host).write_text("#!/bin/sh\n", encoding="utf-8")
+    (tmp_path / host).chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / host))
+    assert module.background_mode() == "thread"
+    beside = Background()
+    assert beside.compiled(GOOD)
+    beside.close()
+    assert not no_process
+
+
+@pytest.mark.parametrize("name", ["python", "python3", "python3.13t", "pypy3.10", "python3.11d"])
+def test_interpreters_are_known_by_their_names(monkeypatch, tmp_path, name):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / name))
+    assert module.background_mode() == "thread"  # there is no such file
+    (tmp_path / name).touch(0o755)
+    assert module.background_mode() == "process"
 
 
 @pytest.mark.parametrize("executable", [None, "", "/nonexistent/python"])
@@ -390,3 +443,122 @@ def test_without_a_python_to_start_it_is_compiled_here(monkeypatch, executable):
     beside = Background()
     assert beside.compiled(GOOD)
     beside.close()
+
+
+def test_something_else_that_is_called_python_does_no_harm(monkeypatch, tmp_path):
+    fake = tmp_path / "python3"
+    fake.write_text("#!/bin/sh\necho hello\n", encoding="utf-8")
+    fake.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(fake))
+    beside = Background()
+    assert beside.compiled(GOOD)
+    beside.close()
+
+
+# What the environment chooses.
+
+CHOSEN = """
+import subprocess
+started, Popen = [], subprocess.Popen
+subprocess.Popen = lambda *args, **named: (started.append(args), Popen(*args, **named))[1]
+kd = floater()
+kernel = kd.function("com")
+kernel(kd.neutral())
+first = kernel._level, kernel._wide
+until = time.monotonic() + 30
+while not kernel._wide and time.monotonic() < until: time.sleep(0.01)
+names = [thread.name for thread in threading.enumerate()]
+print(len(started), names.count("linkwork"), *first, kernel._level, kernel._wide)
+"""
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ("", "1 1 0 False 1 True"),
+        ("process", "1 1 0 False 1 True"),
+        ("thread", "0 1 0 False 1 True"),
+        ("off", "0 0 1 True 1 True"),
+    ],
+)
+def test_where_fast_code_is_made_can_be_chosen(chosen, expected):
+    assert output_of(CHOSEN, LINKWORK_BACKGROUND=chosen) == expected
+
+
+def test_a_choice_that_is_unknown_is_said_once(monkeypatch):
+    monkeypatch.setattr("linkwork.machine.notices._told", set())
+    monkeypatch.setenv("LINKWORK_BACKGROUND", "threads")
+    text = "LINKWORK_BACKGROUND='threads' is unknown; did you mean 'thread'?; 'process' is used"
+    with pytest.warns(lw.LinkworkWarning) as caught:
+        modes = [module.background_mode() for _ in range(2)]
+    assert modes == ["process", "process"]
+    assert [str(warning.message) for warning in caught] == [text]
+
+
+# The process is nobody's child, and does not stay.
+
+
+@needs_signals
+def test_waiting_for_all_children_does_not_wait_for_the_process_that_compiles():
+    done = output_of(
+        BUSY
+        + """
+worker_pid()
+pid = os.fork()
+if pid == 0: os._exit(7)
+waited = []
+try:
+    while True: waited.append(os.wait())
+except ChildProcessError:
+    pass
+assert waited == [(pid, 7 << 8)]
+kd.warmup()
+print("done")
+"""
+    )
+    assert done == "done"
+
+
+@needs_signals
+def test_the_process_ends_when_it_has_nothing_to_do(no_cache, monkeypatch):
+    monkeypatch.setattr(module, "IDLE_LIMIT", 0.2)
+    beside = Background()
+    objects: list[bytes] = []
+    beside.submit(lambda: objects.append(beside.compiled(GOOD)))
+    until = time.monotonic() + 30
+    while not objects and time.monotonic() < until:
+        time.sleep(0.001)
+    until = time.monotonic() + 10
+    while beside._process is not None and time.monotonic() < until:
+        time.sleep(0.01)
+    assert beside._process is None
+    beside.submit(lambda: objects.append(beside.compiled(GOOD)))  # and starts when there is
+    until = time.monotonic() + 30
+    while len(objects) < 2 and time.monotonic() < until:
+        time.sleep(0.001)
+    assert objects[0] == objects[1]
+    beside.close()
+
+
+@needs_signals
+def test_a_compilation_in_progress_ends_with_its_parent():
+    """Not when it is done: large code takes a minute and a gigabyte."""
+    returncode, out, _ = run_python(
+        """
+        from linkwork.machine.process import CompilerProcess
+        from linkwork.machine.processor import this_target
+        steps = [f" %v{k+1} = fmul double %v{k}, %v{k // 2}" for k in range(400_000)]
+        steps = ["define double @f(double %v0) {", *steps, " ret double %v400000", "}"]
+        ir = "\\n".join(steps)
+        process = CompilerProcess()
+        process.wait_until_ready()
+        arguments = (1, this_target(), ir)
+        threading.Thread(target=process.compiled, args=arguments, daemon=True).start()
+        time.sleep(1.0)
+        print(process.pid, os.getpriority(os.PRIO_PROCESS, process.pid), flush=True)
+        os.kill(os.getpid(), 9)
+        """
+    )
+    pid, priority = map(int, out.split())
+    assert (returncode, priority) == (-9, 19)
+    assert not is_running(pid, 3.0)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import stat
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +25,7 @@ from tests.support.kernels import (
 
 import linkwork as lw
 from linkwork.kernel import kernel
-from linkwork.machine import cache
+from linkwork.machine import cache, notices
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="files have no such owners there")
 only_for_root = pytest.mark.skipif(
@@ -187,24 +189,43 @@ def test_a_file_that_others_may_write_is_not_trusted(folder, compile_count, mode
     assert len(compile_count) == 2
 
 
+@pytest.fixture
+def not_told(monkeypatch):
+    """As if nothing had been said yet in this process."""
+    monkeypatch.setattr(notices, "_told", set())
+
+
+def refused(folder: Path) -> str:
+    text = f"{folder}: no machine code is kept here, for others may write to it"
+    return re.escape(f"{text}; it must belong to this user, with mode 700")
+
+
 @posix
 @pytest.mark.parametrize("mode", [0o770, 0o777, 0o1777])
-def test_a_folder_that_others_may_write_to_is_not_trusted(folder, compile_count, mode):
+def test_a_folder_that_others_may_write_to_is_not_used_which_is_said_once(
+    folder, compile_count, not_told, mode
+):
     expected = ready()
+    before = files(folder)
     folder.chmod(mode)
     compile_count.clear()
-    np.testing.assert_array_equal(ready(), expected)
+    with pytest.warns(lw.LinkworkWarning, match=f"^{refused(folder)}$"):
+        np.testing.assert_array_equal(ready(), expected)
     assert len(compile_count) == 2
+    np.testing.assert_array_equal(ready(gravity=(0.0, 0.0, -1.0)), expected)  # nothing more is said
+    assert files(folder) == before
 
 
 @only_for_root
 @pytest.mark.parametrize("what", ["files", "folder"])
-def test_what_belongs_to_another_user_is_not_trusted(folder, compile_count, what):
+def test_what_belongs_to_another_user_is_not_trusted(folder, compile_count, not_told, what):
     expected = ready()
     for path in files(folder) if what == "files" else [folder]:
         os.chown(path, 12345, 12345)
     compile_count.clear()
-    np.testing.assert_array_equal(ready(), expected)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", refused(folder))
+        np.testing.assert_array_equal(ready(), expected)
     assert len(compile_count) == 2
 
 
@@ -218,7 +239,7 @@ def test_a_pipe_in_place_of_a_file_does_not_hang(folder):
     assert output_of(code, cache=folder) == "(3,)"
 
 
-@pytest.mark.parametrize("place", ["tempfile.mkstemp", "os.fdopen", "pathlib.Path.replace"])
+@pytest.mark.parametrize("place", ["os.fdopen", "os.urandom", "pathlib.Path.replace"])
 def test_a_disk_that_takes_nothing_is_no_trouble(folder, compile_count, monkeypatch, place):
     """Read-only, full, over the quota, or a folder that may not be written to."""
     expected = ready()
@@ -237,11 +258,12 @@ def test_a_disk_that_takes_nothing_is_no_trouble(folder, compile_count, monkeypa
 
 
 @posix
-def test_what_another_user_planted_is_not_trusted(folder, compile_count, monkeypatch):
+def test_what_another_user_planted_is_not_trusted(folder, compile_count, not_told, monkeypatch):
     expected = ready()
     monkeypatch.setattr(os, "getuid", lambda: os.geteuid() + 1)
     compile_count.clear()
-    np.testing.assert_array_equal(ready(), expected)
+    with pytest.warns(lw.LinkworkWarning, match=refused(folder)):
+        np.testing.assert_array_equal(ready(), expected)
     assert len(compile_count) == 2
 
 
@@ -276,6 +298,45 @@ def test_without_a_word_code_is_kept_with_the_caches_of_the_user(monkeypatch):
     assert found is not None
     assert found.is_absolute()
     assert "linkwork" in found.parts
+
+
+NO_HOME = """
+import pwd
+def no_entry(uid): raise KeyError(f"getpwuid(): uid not found: {uid}")
+pwd.getpwuid = no_entry
+"""
+
+
+@posix
+@pytest.mark.parametrize("how", ["as installed", "as before platformdirs 4.1", "refused"])
+def test_a_user_without_a_home_has_no_cache_and_nothing_else_is_wrong(tmp_path, how):
+    """Containers run with a user id that no file knows."""
+    patch = {
+        "as installed": "",
+        "as before platformdirs 4.1": """
+import platformdirs
+platformdirs.user_cache_dir = lambda *_, **__: os.path.expanduser("~/.cache/linkwork")
+""",
+        "refused": """
+import platformdirs
+def refuse(*_, **__): raise RuntimeError("Could not determine home directory.")
+platformdirs.user_cache_dir = refuse
+""",
+    }
+    done = output_of(
+        NO_HOME
+        + patch[how]
+        + f"""
+for name in ("HOME", "XDG_CACHE_HOME", "LINKWORK_CACHE"): os.environ.pop(name, None)
+os.chdir({str(tmp_path)!r})
+from linkwork.machine.cache import cache_folder
+kd = floater()
+print(kd.com(kd.neutral()).shape, cache_folder())
+kd.warmup()
+"""
+    )
+    assert done == "(3,) None"
+    assert not list(tmp_path.iterdir())
 
 
 def test_several_processes_may_fill_one_cache_at_once(folder):

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.support.kernels import floater, output_of, with_frames
+from tests.support.models import random_model
 
 import linkwork as lw
 from linkwork.kernel import kernel
@@ -49,6 +55,104 @@ def test_what_differs_never_shares_code():
         new = keys_of(kd, *request)
         assert not new & seen
         seen |= new
+
+
+# Keys hold every bit of every number.
+
+
+def robot() -> lw.Model:
+    """A robot with joints of all kinds, of which some mimic others."""
+    model = random_model(np.random.default_rng(5), 10)
+    limits = lw.Limits(lower=-1.0, upper=0.5, velocity=3.0, effort=20.0)
+    joints = [
+        replace(joint, limits=limits, damping=0.25, friction=0.125, armature=0.5)
+        if joint.kind in ("revolute", "prismatic")
+        else joint
+        for joint in model.joints
+    ]
+    return replace(model, joints=tuple(joints))
+
+
+def numbers_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], float]]:
+    """All numbers of a model, and how to get to each: names of fields, and indices."""
+    if is_dataclass(value):
+        for field in fields(value):
+            if field.name not in ("visuals", "collisions", "place"):
+                yield from numbers_in(getattr(value, field.name), (*path, field.name))
+    elif isinstance(value, tuple):
+        for index, part in enumerate(value):
+            yield from numbers_in(part, (*path, index))
+    elif isinstance(value, float):
+        yield path, value
+
+
+def with_number(value: Any, path: tuple[Any, ...], number: Any) -> Any:
+    """A model with another number somewhere."""
+    if not path:
+        return number
+    first, *rest = path
+    if isinstance(first, int):
+        parts = list(value)
+        parts[first] = with_number(parts[first], tuple(rest), number)
+        return tuple(parts)
+    return replace(value, **{first: with_number(getattr(value, first), tuple(rest), number)})
+
+
+def changed(model: lw.Model, path: tuple[Any, ...], number: Any) -> lw.Model | None:
+    """The same; None if it is no robot then, such as one with a joint that has no pitch."""
+    try:
+        other = with_number(model, path, number)
+    except lw.ModelError:
+        return None
+    return None if other == model else other  # an axis may be normalised to the same
+
+
+def test_the_last_bit_of_every_number_counts():
+    model = robot()
+    seen = keys_of(lw.KinDyn(model), "forward_dynamics")
+    fields_seen = set()
+    for path, number in numbers_in(model):
+        other = changed(model, path, math.nextafter(number, math.inf if number <= 0 else 0.0))
+        if other is not None:
+            keys = keys_of(lw.KinDyn(other), "forward_dynamics")
+            assert not keys & seen, path
+            seen |= keys
+            fields_seen |= {part for part in path if isinstance(part, str)}
+    assert fields_seen >= {
+        *("mass", "com", "tensor", "xyz", "rpy", "axis", "pitch", "multiplier", "offset"),
+        *("lower", "upper", "velocity", "effort", "damping", "friction", "armature"),
+        *("first_H_joint", "joint_H_second", "link_H_frame"),
+    }
+
+
+@pytest.mark.parametrize("given", [np.float64, np.array], ids=["scalar", "0-d array"])
+def test_numbers_of_numpy_are_the_same_as_floats(given):
+    """Arrays are printed with eight digits: two robots must not share code for that."""
+    model = robot()
+    for path, number in numbers_in(model):
+        same = with_number(model, path, given(number))
+        assert {type(value) for _, value in numbers_in(same)} == {float}, path
+        assert same == model
+        if path[-1] in ("multiplier", "offset", "mass", "pitch"):
+            assert keys_of(lw.KinDyn(same), "com") == keys_of(lw.KinDyn(model), "com")
+    assert sum(1 for _ in numbers_in(model)) > 200
+
+
+def test_two_robots_that_differ_in_the_ninth_digit_of_an_array_do_not_share_code():
+    model = robot()
+    path = next(path for path, _ in numbers_in(model) if path[-1] == "multiplier")
+    keys = [
+        keys_of(lw.KinDyn(with_number(model, path, np.array(number))), "com")
+        for number in (0.333333331, 0.333333332)
+    ]
+    assert not keys[0] & keys[1]
+
+
+def test_programs_that_differ_in_the_last_bit_do_not_share_code():
+    factors = (0.1, math.nextafter(0.1, 1.0), np.float32(0.1), -0.0, 0.5)
+    functions = [lw.compile(x=2)(lambda x, k=k: k / (x + k)) for k in factors]
+    keys = {function._cache_key(1) for function in functions}
+    assert len(keys) == len(factors)
 
 
 def test_the_name_of_the_robot_and_whether_it_checks_do_not_matter():

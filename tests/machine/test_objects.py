@@ -125,25 +125,10 @@ def test_data_may_be_written_and_starts_as_the_file_says(make):
 
 
 def test_code_cannot_be_written_to_and_constants_cannot_be_run():
-    loaded = LoadedObject(compiled(PLUS_ONE))
-    code = loaded.address("f")
-    assert call(loaded, 1.0) == 2.5
-    assert access_at(code) == "r-xp"
-    assert access_at(code // 4096 * 4096 + 4096) == "r--p"  # the page after the code
-
-
-def test_memory_goes_back_with_the_object():
-    data = compiled(PLUS_ONE)
-    loaded = LoadedObject(data)
-    address = loaded.address("f")
-    assert access_at(address) == "r-xp"
-    del loaded
-    assert access_at(address) != "r-xp"
-    before = len(Path("/proc/self/maps").read_text(encoding="utf-8").splitlines())
-    for _ in range(2000):
-        LoadedObject(data)
-    after = len(Path("/proc/self/maps").read_text(encoding="utf-8").splitlines())
-    assert after < before + 20
+    loaded = LoadedObject(compiled(WITH_DATA.replace("2.0", "2.5").replace("%x\n", "1.25\n")))
+    code, constants, data = (loaded._block.start + offset for offset in loaded._block.offsets)
+    assert code <= loaded.address("f") < code + 4096
+    assert [access_at(place) for place in (code, constants, data)] == ["r-xp", "r--p", "rw-p"]
 
 
 def test_what_is_not_in_the_file_is_not_found():
@@ -318,6 +303,15 @@ def test_kernels_work_where_everything_is_refused(monkeypatch):
 
 def test_kernels_do_without_llvm_otherwise(kernel):
     assert all(isinstance(code._loaded, LoadedObject) for code in kernel._code)
+
+
+def test_llvm_may_be_chosen_as_the_loader(monkeypatch):
+    data = compiled(PLUS_ONE)
+    for chosen, kind in (("llvm", LoadedByLlvm), ("own", LoadedObject), ("", LoadedObject)):
+        monkeypatch.setenv("LINKWORK_LOADER", chosen)
+        code = Code(data)
+        assert isinstance(code._loaded, kind)
+        assert call(code, 1.0) == 2.5
 
 
 # Processes and threads.

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +117,17 @@ def wait_for_background() -> None:
     done = threading.Event()
     background().submit(done.set)
     assert done.wait(LONGEST)
+
+
+def worker_pid() -> int:
+    """Process id of the process that compiles, once it has started."""
+    until = time.monotonic() + LONGEST / 2
+    while time.monotonic() < until:
+        process = background()._process
+        if process is not None and process.pid:
+            return process.pid
+        time.sleep(0.001)
+    raise AssertionError("no process compiles")
 
 
 def pendulum(**options: object) -> KinDyn:

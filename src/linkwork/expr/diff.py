@@ -23,12 +23,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, TypeAlias
 
 from linkwork.errors import ShapeError, name_not_found
 from linkwork.expr.node import Expr, Graph, Op
 from linkwork.expr.program import Port, Program, program_of, replayed
+from linkwork.lazy import cached_property
 
 Mode: TypeAlias = Literal["forward", "reverse"]
 _Row: TypeAlias = dict[int, Expr]  # derivatives by the numbers of the inputs; absent where 0

@@ -11,7 +11,6 @@ import hashlib
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.expr.node import ARGUMENTS, ARITHMETIC, Expr, Graph, Op
+from linkwork.lazy import cached_property
 
 
 @dataclass(frozen=True, slots=True)

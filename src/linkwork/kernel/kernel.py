@@ -23,9 +23,11 @@ from linkwork.kernel.sharing import share_out, thread_count
 from linkwork.llvm.emit import emit_llvm
 from linkwork.llvm.lanes import Lanes
 from linkwork.machine import cache
-from linkwork.machine.background import Background, background
+from linkwork.machine.background import Background, background, background_mode
 from linkwork.machine.compiler import FAST, LOCK, QUICK, RELOCATION, Code, compiled
-from linkwork.machine.processor import this_machine
+from linkwork.machine.notices import warn_once
+from linkwork.machine.numpy_code import NumpyCode
+from linkwork.machine.processor import NoMachineCodeError, this_machine
 from linkwork.machine.sources import source_digest
 from linkwork.version import __version__
 
@@ -39,7 +41,7 @@ else:
 
 CHUNKS = 8  # a thread works on about so many parts of a batch, one after the other
 FEWEST_ROWS, MOST_ROWS = 64, 16384  # of a part; after each one, an interrupt may land
-CHUNK_BYTES = 256 * 1024  # of a part that NumPy computes
+CHUNK_BYTES, CHUNK_ROWS = 4 << 20, 4096  # of a part that NumPy computes, at most
 SHARED_ROWS = 2048  # batches larger than this are shared out over threads
 
 
@@ -94,7 +96,7 @@ class Kernel(Call):
         self._process = 0  # whose background makes the fast code
         self._code: tuple[Code | None, Code | None] = None, None  # for one row, and for several
         self._level = -1  # of the code in use; -1 for none
-        self._wide = False  # whether there is code for several rows at a time, and so all
+        self._wide = False  # whether there is code for several rows at a time, which is made last
 
     def __repr__(self) -> str:
         takes = ", ".join(f"{port.name} {port.shape}" for port in self.signature.inputs)
@@ -149,23 +151,31 @@ class Kernel(Call):
     # Machine code.
 
     def _prepare(self, level: int) -> None:
-        """Have code of at least this level in use, from the cache or made now."""
+        """Have code of at least this level in use, from the cache or made now; else use NumPy."""
         if self._is_ready(level):
             return
         with LOCK:
-            if self._is_ready(level) or self._from_cache():
-                return
-            if level == FAST:
-                self._compile_fast()
-                return
-            one, _ = self._code
-            if one is None:
-                ir = emit_llvm(self.program, "f", Lanes(1, self._scalar))
-                self._take(Code(compiled(ir, QUICK)), None, QUICK)
-            else:  # we are in a forked child, which took it out of use
-                self._take(one, None, self._level)
-            self._submit()
-            self._process = os.getpid()
+            try:
+                if not self._is_ready(level) and not self._from_cache():
+                    self._make_code(level)
+            except NoMachineCodeError as error:
+                instead = "the code of the first call stays in use"
+                if self._code[0] is None:
+                    self._plain, instead = NumpyCode(self.program), "NumPy computes instead, slower"
+                warn_once("machine code", f"no machine code here: {error}; {instead}")
+
+    def _make_code(self, level: int) -> None:
+        if level == FAST or background_mode() == "off":
+            self._compile_fast()
+            return
+        one, _ = self._code
+        if one is None:
+            ir = emit_llvm(self.program, "f", Lanes(1, self._scalar))
+            self._take(Code(compiled(ir, QUICK)), None, QUICK)
+        else:  # in a forked child, where `_reset_after_fork` took it out of use
+            self._take(one, None, self._level)
+        self._submit()
+        self._process = os.getpid()
 
     def _is_ready(self, level: int) -> bool:
         """Whether there is such code; while it is not the best, whether that is on its way."""
@@ -200,8 +210,8 @@ class Kernel(Call):
         one = self._code[0] if self._level == FAST else Code(self._compile(1, compiled))
         self._take(one, Code(self._compile(self._width, compiled)), FAST)
 
-    def _start_anew(self) -> None:
-        """In a forked child: the next call comes by `_prepare`, for nobody makes fast code here."""
+    def _reset_after_fork(self) -> None:
+        """In a forked child: let the next call go to `_prepare`, which has fast code made here."""
         self._use(0, 0, 1, self._code)
 
     def _compile(self, width: int, compiler: Callable[[str], bytes]) -> bytes:
@@ -258,7 +268,8 @@ class Kernel(Call):
             run = self._rows
         else:  # each step makes an array of so many rows
             width = sum(port.size for port in (*self.signature.inputs, *self.signature.outputs))
-            run, most = self._plain_rows, CHUNK_BYTES // (max(width, 1) * self.dtype.itemsize)
+            most = min(CHUNK_ROWS, CHUNK_BYTES // (max(width, 1) * self.dtype.itemsize))
+            run = self._plain_rows
         chunk = max(FEWEST_ROWS, most // FEWEST_ROWS * FEWEST_ROWS)
         share_out(lambda start, stop: run(rows, strides, outputs, start, stop), n, chunk, workers)
 
@@ -278,6 +289,9 @@ class Kernel(Call):
         ]
         with np.errstate(all="ignore"):  # compiled code says nothing either
             for array, numbers in zip(outputs, self._plain(*columns), strict=True):
+                if isinstance(numbers, np.ndarray) and numbers.dtype != object:  # one row for all
+                    array[start:stop] = numbers
+                    continue
                 for place, number in enumerate(numbers):
                     array[start:stop, place] = number
 
@@ -290,10 +304,10 @@ def _copied(target: Array, array: Array) -> Array:
 _unfinished: weakref.WeakSet[Kernel] = weakref.WeakSet()  # changed while LOCK is held
 
 
-def _start_anew() -> None:
+def _reset_after_fork() -> None:
     for kernel in list(_unfinished):
-        kernel._start_anew()  # pyright: ignore[reportPrivateUsage]
+        kernel._reset_after_fork()  # pyright: ignore[reportPrivateUsage]
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_anew)
+    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -21,6 +21,7 @@ from linkwork.errors import ArgumentError, FrozenError, LinkworkWarning, nearest
 from linkwork.kindyn.kernels import MOST_UNROLLED, Order, QuantityKernel, build_kernel
 from linkwork.kindyn.quantities import QUANTITIES, Setting
 from linkwork.kindyn.requests import Request, spec_of, wrench_frames
+from linkwork.lazy import cached_property
 from linkwork.machine.compiler import LOCK
 from linkwork.mechanics.base import REPRESENTATIONS, Representation
 from linkwork.mechanics.joint_dynamics import drives_of

@@ -9,7 +9,6 @@ import hashlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -25,6 +24,7 @@ from linkwork.kindyn.checks import finite_check, result_check
 from linkwork.kindyn.inputs import GRAVITY, UNNORMALIZED_Q, Input, Wrench, merged, wrench_on
 from linkwork.kindyn.quantities import Setting
 from linkwork.kindyn.requests import Spec
+from linkwork.lazy import cached_property
 from linkwork.machine.sources import source_digest
 from linkwork.model.layout import BASE_NV, Layout
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from linkwork.expr.node import Op
 from linkwork.expr.program import Port, Program
+from linkwork.lazy import cached_property
 from linkwork.llvm.flags import FLAGS, flags_of
 from linkwork.llvm.lanes import Lanes
 from linkwork.llvm.pieces import CACHED, Piece, pieces_of

@@ -12,10 +12,10 @@ time between the steps of the program: memory takes its time, and the processor 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 
 from linkwork.expr.node import Op
 from linkwork.expr.program import Port, Program
+from linkwork.lazy import cached_property
 from linkwork.llvm.lanes import Lanes
 from linkwork.llvm.pieces import CACHED
 from linkwork.llvm.stores import GROUP, NOTHING, PLAIN, STREAMED, Writing, streams

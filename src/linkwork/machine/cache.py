@@ -1,9 +1,9 @@
 """Machine code on disk, so that a robot is compiled once and not once per process.
 
 A file holds its own digest and is used only if that fits, and only if it belongs to this user and
-nobody else may write to it. It is written beside its place and moved there, so that no process ever
-sees half a file. What cannot be read is made again; what cannot be written is not kept.
-`LINKWORK_CACHE` names another folder, or `off`.
+nobody else may write to it or to its folder. It is written under another name and then renamed, so
+that no process ever reads a part of it. What cannot be read is made again; what cannot be written
+is not kept. `LINKWORK_CACHE` names another folder, or `off`; without a home, nothing is kept.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import contextlib
 import hashlib
 import os
 import stat
-import tempfile
 from pathlib import Path
+
+from linkwork.machine.notices import warn_once
 
 _MAGIC = b"linkwork object 1\n"
 _DIGEST_SIZE = 32
@@ -25,11 +26,17 @@ def cache_folder() -> Path | None:
     given = os.environ.get("LINKWORK_CACHE", "")
     if given.lower() in _OFF:
         return None
-    if given:
-        return Path(given)
+    return Path(given) if given else _user_folder()
+
+
+def _user_folder() -> Path | None:
     import platformdirs
 
-    return Path(platformdirs.user_cache_dir("linkwork", appauthor=False)) / "code"
+    try:
+        folder = Path(platformdirs.user_cache_dir("linkwork", appauthor=False)) / "code"
+    except (RuntimeError, KeyError, OSError):  # a user without a home
+        return None
+    return folder if folder.is_absolute() else None  # `~/.cache` where `~` means nothing
 
 
 def fetch(key: str) -> bytes | None:
@@ -38,20 +45,23 @@ def fetch(key: str) -> bytes | None:
     if folder is None:
         return None
     try:
+        status = folder.stat()
+        if stat.S_ISDIR(status.st_mode) and not _is_ours(status):
+            text = f"{folder}: no machine code is kept here, for others may write to it"
+            warn_once("cache", f"{text}; it must belong to this user, with mode 700")
+            return None
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         with os.fdopen(os.open(folder / f"{key}.o", flags), "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or not _is_ours(status):
-                return None
-            if not _is_ours(folder.stat()):
                 return None
             data = file.read()
     except OSError:
         return None
     head = len(_MAGIC) + _DIGEST_SIZE
     digest, content = data[len(_MAGIC) : head], data[head:]
-    whole = data.startswith(_MAGIC) and _digest(key, content) == digest
-    return content if whole else None
+    is_valid = data.startswith(_MAGIC) and _digest(key, content) == digest
+    return content if is_valid else None
 
 
 def keep(key: str, content: bytes) -> None:
@@ -61,18 +71,23 @@ def keep(key: str, content: bytes) -> None:
         return
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=folder, prefix=".new-")
+        if not _is_ours(folder.stat()):
+            return
+        # not by tempfile: it has a lock, for which the child of a fork could wait for ever
+        path = folder / f".new-{os.getpid()}-{os.urandom(8).hex()}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        handle = os.open(path, flags, 0o600)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(_MAGIC + _digest(key, content) + content)
-            Path(name).replace(folder / f"{key}.o")
+            path.replace(folder / f"{key}.o")
         except OSError:
             with contextlib.suppress(OSError):
-                Path(name).unlink()
+                path.unlink()
 
 
 def _digest(key: str, content: bytes) -> bytes:
-    """Fits one content under one key only."""
+    """Of a content and its key: a file under the name of another does not fit."""
     return hashlib.sha256(key.encode() + b"\n" + content).digest()
 
 

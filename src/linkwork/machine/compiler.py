@@ -8,10 +8,12 @@ import threading
 from typing import Any
 
 from linkwork.machine.elf import ObjectError
+from linkwork.machine.memory import check_executable
+from linkwork.machine.notices import setting
 from linkwork.machine.objects import LoadedObject
-from linkwork.machine.processor import this_target
+from linkwork.machine.processor import NoMachineCodeError, llvm_binding, this_target
 
-LOCK = threading.RLock()  # held while code is made or loaded, and over a fork
+LOCK = threading.RLock()  # held while code is made or loaded, and during a fork
 # Addresses of 64 bits: in a large process, code and its constants may end up far apart.
 RELOCATION = {"reloc": "static", "codemodel": "jitdefault"}
 FAST, QUICK = 1, 0  # levels of code generation: runs fast, or is made quickly
@@ -19,82 +21,117 @@ FAST, QUICK = 1, 0  # levels of code generation: runs fast, or is made quickly
 
 def compiled(ir: str, level: int = FAST) -> bytes:
     """Machine code of a module, as an object file."""
-    import llvmlite.binding as llvm
-
     with LOCK:
-        machine = _target_machine(level)
+        check_executable()  # else it would be made in vain
+        return _emitted(ir, level)
+
+
+def _emitted(ir: str, level: int) -> bytes:
+    """The same; what it leaves to LLVM to free is freed before it returns."""
+    llvm, machine = llvm_binding(), _target_machine(level)
+    try:
         module = llvm.parse_assembly(ir)
         module.verify()
         return machine.emit_object(module)
+    except RuntimeError as error:
+        raise NoMachineCodeError(f"LLVM cannot compile it ({error})") from error
 
 
 class Code:
     """Machine code in memory; it stays as long as this object."""
 
     def __init__(self, data: bytes) -> None:
-        try:
-            self._loaded = LoadedObject(data)
-        except ObjectError:  # of another system, or with something in it that is new to us
-            self._loaded = LoadedByLlvm(data)
+        self._loaded = _loaded(data)
 
     def address(self, name: str) -> int:
         """Where a function starts."""
         return self._loaded.address(name)
 
 
+def _loaded(data: bytes) -> LoadedObject | LoadedByLlvm:
+    if setting("LINKWORK_LOADER", ("own", "llvm")) == "own":
+        try:
+            return LoadedObject(data)
+        except ObjectError:  # of another system, or with something in it that is new to us
+            pass
+    return LoadedByLlvm(data)
+
+
 class LoadedByLlvm:
     """An object file in memory, as LLVM loads it: takes every kind, but LLVM has to be there."""
 
     def __init__(self, data: bytes) -> None:
-        import llvmlite.binding as llvm
-
-        machine = _target_machine(FAST)
-        empty = llvm.parse_assembly("")
-        empty.triple = this_target().triple
-        self._engine: Any = llvm.create_mcjit_compiler(empty, machine)
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(data))
-        self._engine.finalize_object()
+        with LOCK:
+            check_executable()
+            self._engine: Any = _engine(data)
 
     def address(self, name: str) -> int:
         """Where a function starts."""
-        return self._engine.get_function_address(name)
+        with LOCK:
+            return self._engine.get_function_address(name)
+
+    def __del__(self, lock: Any = LOCK) -> None:
+        with lock:  # no fork while LLVM frees it
+            self.__dict__.clear()
+
+
+def _engine(data: bytes) -> Any:
+    llvm, machine = llvm_binding(), _target_machine(FAST)
+    empty = llvm.parse_assembly("")
+    empty.triple = this_target().triple
+    engine = llvm.create_mcjit_compiler(empty, machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+    engine.finalize_object()
+    return engine
 
 
 def _target_machine(level: int) -> Any:
-    import llvmlite.binding as llvm
-
     target = this_target()
-    return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu,
-        features=target.features,
-        opt=level,
-        jit=True,
-        reloc=RELOCATION["reloc"],
-        codemodel=RELOCATION["codemodel"],
+    return (
+        llvm_binding()
+        .Target.from_triple(target.triple)
+        .create_target_machine(
+            cpu=target.cpu,
+            features=target.features,
+            opt=level,
+            jit=True,
+            reloc=RELOCATION["reloc"],
+            codemodel=RELOCATION["codemodel"],
+        )
     )
 
 
-_held: list[Any] = []  # of llvmlite, while a fork goes on
+def llvmlite_lock() -> Any:
+    """The lock that llvmlite holds while it calls LLVM; None if it is not loaded, or has none.
 
-
-def _hold() -> None:
-    """Before a fork: a lock that another thread holds would stay held in the child for ever.
-
-    Code that is dropped takes the lock of llvmlite without ours.
+    It is private to llvmlite. Without it, a fork is still safe while linkwork alone uses LLVM,
+    for that happens under `LOCK`; not if another package, such as numba, compiles meanwhile.
     """
-    LOCK.acquire()
     ffi: Any = sys.modules.get("llvmlite.binding.ffi")
-    lock = getattr(getattr(ffi, "lib", None), "_lock", None)
+    return getattr(getattr(ffi, "lib", None), "_lock", None)
+
+
+_locked: list[Any] = []  # locks of llvmlite that are held during a fork
+
+
+def _lock_before_fork() -> None:
+    """Hold the locks: one that another thread holds would stay locked in the child for ever."""
+    LOCK.acquire()
+    lock = llvmlite_lock()
     if lock is not None:
         lock.__enter__()
-        _held.append(lock)
+        _locked.append(lock)
 
 
-def _let_go() -> None:
-    while _held:
-        _held.pop().__exit__(None, None, None)
+def _unlock_after_fork() -> None:
+    while _locked:
+        _locked.pop().__exit__(None, None, None)
     LOCK.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_let_go)
+    os.register_at_fork(
+        before=_lock_before_fork,
+        after_in_parent=_unlock_after_fork,
+        after_in_child=_unlock_after_fork,
+    )

@@ -1,7 +1,7 @@
 """Reads object files of Linux on x86-64: ELF, 64 bits, not yet linked.
 
-Only what code generation writes is taken. All else raises `ObjectError`, damaged files included:
-no number of a file is used before it is known to fit.
+Only what LLVM's code generation writes is accepted. All else raises `ObjectError`, damaged files
+included: no offset, size or index of a file is used before it was checked.
 
 System V ABI, chapters 4 and 5, and its supplement for AMD64.
 """
@@ -17,20 +17,20 @@ _SECTION = struct.Struct("<4xIQ8xQQIIQQ")
 _SYMBOL = struct.Struct("<IBxHQ8x")
 _RELOCATION = struct.Struct("<QIIq")
 
-# 64 bits, little end first, version 1; to be linked, for x86-64
+# 64 bits, little endian, version 1; relocatable, for x86-64
 _X86_64_OBJECT = (b"\x7fELF", 2, 1, 1, 1, 62)
 
 _PROGBITS, _SYMTAB, _STRTAB, _RELA, _NOBITS, _REL, _UNWIND = 1, 2, 3, 4, 8, 9, 0x70000001
 WRITE, ALLOC, EXECUTE = 1, 2, 4
 _KNOWN_FLAGS = WRITE | ALLOC | EXECUTE | 0x10 | 0x20 | 0x10000000  # merge, strings, large
-_UNDEFINED, _RESERVED = 0, 0xFF00  # numbers of sections with a meaning of their own
-_PLAIN_TYPES = (0, 1, 2, 3)  # of symbols: none, object, function, section
+_UNDEFINED, _RESERVED = 0, 0xFF00  # indices of sections with a special meaning
+_KNOWN_TYPES = (0, 1, 2, 3)  # of symbols: none, object, function, section
 _GLOBAL, _FUNCTION = 1, 2
 MOST_ALIGNMENT = 4096  # [bytes] a page
 
 
 class ObjectError(ValueError):
-    """An object file that is not taken here; another loader may take it."""
+    """An object file that is not accepted here; another loader may load it."""
 
 
 class Section(NamedTuple):
@@ -40,14 +40,14 @@ class Section(NamedTuple):
     flags: int
     offset: int  # in the file
     size: int
-    link: int  # number of the section that it needs
-    info: int  # number of the section that it is about
+    link: int  # index of the section that it needs
+    info: int  # index of the section that it is about
     alignment: int
     entry_size: int
 
     @property
     def is_loaded(self) -> bool:
-        """Whether it is needed in memory. Nothing unwinds our code, so tables for that are not."""
+        """Whether it is needed in memory; tables for unwinding are not."""
         return bool(self.flags & ALLOC) and self.kind != _UNWIND
 
     @property
@@ -57,26 +57,26 @@ class Section(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A place with a name."""
+    """A name for an address."""
 
     name: str
-    section: int | None  # its number; None if the place is not in this file
+    section: int | None  # its index; None if the address is not in this file
     value: int  # [bytes] from the start of the section
-    is_function: bool  # that others may call
+    is_function: bool  # global, so that it may be called from outside
 
 
 class Relocation(NamedTuple):
     """An address to fill in."""
 
-    section: int  # number of the section where it is filled in
+    section: int  # index of the section where it is filled in
     offset: int  # [bytes] from the start of that
     kind: int
-    symbol: int  # number of the symbol whose address is wanted
+    symbol: int  # index of the symbol whose address is wanted
     addend: int
 
 
 class ObjectFile:
-    """What an object file says."""
+    """The sections, symbols and relocations of an object file."""
 
     def __init__(self, data: bytes) -> None:
         self._data = memoryview(data)
@@ -142,10 +142,10 @@ class ObjectFile:
         entries = _SYMBOL.iter_unpack(self.content(tables[0]))
         return tuple(_symbol(texts, *entry) for entry in entries)
 
-    def _section(self, number: int) -> Section:
-        if number >= len(self.sections):
-            raise ObjectError(f"there is no section {number}")
-        return self.sections[number]
+    def _section(self, index: int) -> Section:
+        if index >= len(self.sections):
+            raise ObjectError(f"there is no section {index}")
+        return self.sections[index]
 
     def _check_table(self, table: Section, kind: int, entry: struct.Struct) -> None:
         if table.kind != kind or table.entry_size != entry.size or table.size % entry.size:
@@ -157,8 +157,8 @@ def _symbol(texts: bytes, name: int, info: int, section: int, value: int) -> Sym
     if end < 0:
         raise ObjectError("a name without an end")
     binding, kind = info >> 4, info & 15
-    if kind not in _PLAIN_TYPES or section >= _RESERVED:
-        return Symbol("", None, 0, False)  # of another sort: nothing can refer to it
+    if kind not in _KNOWN_TYPES or section >= _RESERVED:
+        return Symbol("", None, 0, False)  # of another type: no relocation may refer to it
     text = texts[name:end].decode("ascii")
     if section == _UNDEFINED:
         return Symbol(text, None, 0, False)

@@ -1,6 +1,6 @@
 """Object files to code in memory, without LLVM: its library takes longer to load than the code.
 
-Memory   code, constants and data, each on pages of its own: read and run, read, read and write
+Memory   code, constants and data, each on pages of its own, in the slabs of memory.py
 Outside  functions that the code calls are those of this process and of libm
 Refused  what is not known raises `ObjectError`; nothing is left behind then
 """
@@ -14,10 +14,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from linkwork.machine.elf import EXECUTE, WRITE, ObjectError, ObjectFile, Section, Symbol
-from linkwork.machine.processor import IS_LINUX_ON_X86_64
+from linkwork.machine.memory import Block, Sizes, slabs
+from linkwork.machine.processor import IS_LINUX_ON_X86_64, NoMachineCodeError
 
 MOST_BYTES = 1 << 30  # so that all parts of an object are within reach of each other
-_FORMS = {  # kinds of addresses: how they are written, and whether they count from their own place
+_FORMS = {  # kinds of addresses: format, and whether relative to where they are written
     1: (struct.Struct("<Q"), False),  # R_X86_64_64
     2: (struct.Struct("<i"), True),  # R_X86_64_PC32
     4: (struct.Struct("<i"), True),  # R_X86_64_PLT32
@@ -31,10 +32,29 @@ class LoadedObject:
     def __init__(self, data: bytes) -> None:
         if not IS_LINUX_ON_X86_64:
             raise ObjectError("only for Linux on x86-64")
+        file = ObjectFile(data)
+        positions, sizes = _layout(file.sections)
+        block = slabs().take(sizes)
+        offsets = {
+            number: block.offsets[region] + position
+            for number, (region, position) in positions.items()
+        }
+        for number, offset in offsets.items():
+            section = file.sections[number]
+            if not section.is_empty_space:  # free pages are zero
+                block.memory[offset : offset + section.size] = file.content(section)
+        _relocate(block, file, offsets)
         try:
-            self._load(ObjectFile(data))
-        except (OSError, OverflowError, MemoryError) as error:
-            raise ObjectError(str(error)) from error
+            block.make_executable()
+        except OSError as error:
+            text = f"memory cannot be made executable ({error.strerror})"
+            raise NoMachineCodeError(text) from error
+        self._functions = {
+            symbol.name: block.start + _offset(symbol, file.sections, offsets)
+            for symbol in file.symbols
+            if symbol.is_function
+        }
+        self._block = block  # its pages are free again with this object
 
     def address(self, name: str) -> int:
         """Where a function starts."""
@@ -42,48 +62,28 @@ class LoadedObject:
             raise ObjectError(f"there is no function {name!r}")
         return self._functions[name]
 
-    def _load(self, file: ObjectFile) -> None:
-        places, ends = _layout(file.sections)
-        memory = mmap.mmap(-1, ends[-1], flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-        for number, place in places.items():
-            section = file.sections[number]
-            if not section.is_empty_space:
-                memory[place : place + section.size] = file.content(section)
-        _fill_in(memory, start, file, places)
-        code, constants, _ = ends
-        _protect(start, code, mmap.PROT_READ | mmap.PROT_EXEC)
-        _protect(start + code, constants - code, mmap.PROT_READ)
-        self._functions = {
-            symbol.name: start + _place(symbol, file.sections, places)
-            for symbol in file.symbols
-            if symbol.is_function
-        }
-        self._memory = memory  # goes back to the system with this object
 
-
-def _layout(sections: Sequence[Section]) -> tuple[dict[int, int], list[int]]:
-    """Where each section goes, and where code, constants and data end, on whole pages."""
-    places: dict[int, int] = {}
-    ends: list[int] = []
-    end = 0
-    for access in (EXECUTE, 0, WRITE):
+def _layout(sections: Sequence[Section]) -> tuple[dict[int, tuple[int, int]], Sizes]:
+    """The region and the position in it of each section, and the sizes of the regions."""
+    positions: dict[int, tuple[int, int]] = {}
+    ends = [0, 0, 0]
+    for region, access in enumerate((EXECUTE, 0, WRITE)):
         for number, section in enumerate(sections):
             if section.is_loaded and section.flags & (EXECUTE | WRITE) == access:
-                places[number] = _rounded_up(end, max(section.alignment, 1))
-                end = places[number] + section.size
-        end = _rounded_up(end, mmap.PAGESIZE)
-        ends.append(end)
-    if not 0 < end <= MOST_BYTES:
-        raise ObjectError(f"{end} bytes to load")
-    return places, ends
+                position = _rounded_up(ends[region], max(section.alignment, 1))
+                positions[number] = region, position
+                ends[region] = position + section.size
+    code, constants, data = (_rounded_up(end, mmap.PAGESIZE) for end in ends)
+    if not 0 < code + constants + data <= MOST_BYTES:
+        raise ObjectError(f"{code + constants + data} bytes to load")
+    return positions, (code, constants, data)
 
 
 def _rounded_up(number: int, step: int) -> int:
     return -(-number // step) * step
 
 
-def _fill_in(memory: mmap.mmap, start: int, file: ObjectFile, places: Mapping[int, int]) -> None:
+def _relocate(block: Block, file: ObjectFile, offsets: Mapping[int, int]) -> None:
     """Write the addresses that were not known when the code was made."""
     addresses: dict[int, int] = {}
     for section, offset, kind, number, addend in file.relocations():
@@ -96,22 +96,24 @@ def _fill_in(memory: mmap.mmap, start: int, file: ObjectFile, places: Mapping[in
             symbol = file.symbols[number]
             inside = symbol.section is not None
             addresses[number] = (
-                start + _place(symbol, file.sections, places) if inside else _outside(symbol.name)
+                block.start + _offset(symbol, file.sections, offsets)
+                if inside
+                else _outside(symbol.name)
             )
-        place = places[section] + offset
-        value = addresses[number] + addend - (start + place if is_relative else 0)
+        place = offsets[section] + offset
+        value = addresses[number] + addend - (block.start + place if is_relative else 0)
         try:
-            form.pack_into(memory, place, value)
+            form.pack_into(block.memory, place, value)
         except struct.error as error:
             raise ObjectError(f"{value:#x} does not fit {form.size} bytes") from error
 
 
-def _place(symbol: Symbol, sections: Sequence[Section], places: Mapping[int, int]) -> int:
-    """Where a symbol of this file is, from the start of the memory."""
+def _offset(symbol: Symbol, sections: Sequence[Section], offsets: Mapping[int, int]) -> int:
+    """Where a symbol of this file is, from the start of the slab."""
     section = symbol.section
-    if section is None or section not in places or symbol.value > sections[section].size:
-        raise ObjectError(f"symbol {symbol.name!r} is nowhere in memory")
-    return places[section] + symbol.value
+    if section is None or section not in offsets or symbol.value > sections[section].size:
+        raise ObjectError(f"symbol {symbol.name!r} is not in memory")
+    return offsets[section] + symbol.value
 
 
 def _outside(name: str) -> int:
@@ -129,9 +131,4 @@ def _outside(name: str) -> int:
 
 @cache
 def _opened(library: str | None) -> ctypes.CDLL:
-    return ctypes.CDLL(library, use_errno=True)
-
-
-def _protect(start: int, size: int, access: int) -> None:
-    if size and _opened(None).mprotect(ctypes.c_void_p(start), ctypes.c_size_t(size), access):
-        raise OSError(ctypes.get_errno(), "mprotect")
+    return ctypes.CDLL(library)

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[1]
-_APART = ("cli", "viewer", "robots")  # make no programs
+_EXCLUDED = ("cli", "viewer", "robots")  # folders whose sources do not enter programs
 
 
 @cache
@@ -20,6 +20,6 @@ def source_digest() -> str:
     digest = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         name = path.relative_to(_PACKAGE)
-        if name.parts[0] not in _APART:
+        if name.parts[0] not in _EXCLUDED:
             digest.update(name.as_posix().encode() + b"\n" + path.read_bytes())
     return digest.hexdigest()

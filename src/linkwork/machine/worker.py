@@ -1,51 +1,66 @@
-"""A process that compiles: it reads jobs and writes object files until it is closed.
+"""A process that compiles: it reads jobs and writes object files until the connection is closed.
 
 It shares nothing with the process that started it, so neither waits for the other's locks. It
-imports llvmlite and nothing of linkwork.
+imports llvmlite and nothing of linkwork. Standard input is a socket, for jobs and answers.
 
+    start   process id (4 bytes)
     job     level (1 byte), four lengths (4 bytes each), then cpu, features, triple and IR as UTF-8
     answer  1 if it worked (1 byte), length (4 bytes), then the object file, or the reason as UTF-8
+
+Child     it forks and the child works, so that it is not a child of the program that uses
+          linkwork: `os.wait()` there does not wait for it
+Priority  the lowest
+End       as soon as the connection is closed, in the middle of a job too
 """
 
 from __future__ import annotations
 
+import os
 import struct
-import sys
-from typing import IO
+import threading
+from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
 
-JOB, ANSWER = struct.Struct("<B4I"), struct.Struct("<BI")
+START, JOB, ANSWER = struct.Struct("<I"), struct.Struct("<B4I"), struct.Struct("<BI")
+
+Receive = Callable[[int], bytes]  # gives some bytes, at most so many; none at the end
 
 
 class CompileError(RuntimeError):
     """What the process says that could not compile."""
 
 
-def write_job(pipe: IO[bytes], level: int, *texts: str) -> None:
-    """Send a job: cpu, features, triple and IR."""
+def packed_job(level: int, *texts: str) -> bytes:
+    """A job to send: cpu, features, triple and IR."""
     parts = [text.encode() for text in texts]
-    left = memoryview(JOB.pack(level, *map(len, parts)) + b"".join(parts))
-    while left:  # a pipe without a buffer takes what it can
-        left = left[pipe.write(left) :]
-    pipe.flush()
+    return JOB.pack(level, *map(len, parts)) + b"".join(parts)
 
 
-def read_answer(pipe: IO[bytes]) -> bytes:
+def read_answer(receive: Receive) -> bytes:
     """Take the object file of a job."""
-    good, length = ANSWER.unpack(_exactly(pipe, ANSWER.size))
-    content = _exactly(pipe, length)
+    good, length = ANSWER.unpack(exactly(receive, ANSWER.size))
+    content = exactly(receive, length)
     if not good:
         raise CompileError(content.decode())
     return content
 
 
-def _exactly(pipe: IO[bytes], count: int) -> bytes:
+def exactly(receive: Receive, count: int) -> bytes:
+    """Receive so many bytes."""
     data = bytearray()
-    while len(data) < count:  # a pipe without a buffer gives what it has
-        part = pipe.read(count - len(data))
+    while len(data) < count:
+        part = receive(min(count - len(data), 1 << 20))
         if not part:
             raise EOFError
         data += part
     return bytes(data)
+
+
+def _send(data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(0, left) :]
 
 
 def _compile(level: int, cpu: str, features: str, triple: str, ir: str) -> bytes:
@@ -57,26 +72,37 @@ def _compile(level: int, cpu: str, features: str, triple: str, ir: str) -> bytes
     module.verify()
     machine = llvm.Target.from_triple(triple).create_target_machine(
         cpu=cpu, features=features, opt=level, reloc="static", codemodel="jitdefault", jit=True
-    )  # as in jit.py
+    )  # as in compiler.py
     return machine.emit_object(module)
 
 
+def _read_jobs(jobs: SimpleQueue[tuple[int, list[bytes]]]) -> None:
+    """Receive jobs while another is done; the end of the connection ends the process."""
+    receive = partial(os.read, 0)
+    try:
+        while True:
+            level, *lengths = JOB.unpack(exactly(receive, JOB.size))
+            jobs.put((level, [exactly(receive, length) for length in lengths]))
+    finally:
+        os._exit(0)
+
+
 def main() -> None:
-    """Work until there are no more jobs."""
-    jobs, answers = sys.stdin.buffer, sys.stdout.buffer
+    """Work until the connection is closed."""
+    if os.fork():
+        os._exit(0)
+    os.nice(19)
+    _send(START.pack(os.getpid()))
+    jobs: SimpleQueue[tuple[int, list[bytes]]] = SimpleQueue()
+    threading.Thread(target=_read_jobs, args=(jobs,), daemon=True).start()
     while True:
-        try:
-            level, *lengths = JOB.unpack(_exactly(jobs, JOB.size))
-            parts = [_exactly(jobs, length) for length in lengths]
-        except EOFError:
-            return
+        level, parts = jobs.get()
         try:
             cpu, features, triple, ir = (part.decode() for part in parts)
             good, content = 1, _compile(level, cpu, features, triple, ir)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
             good, content = 0, str(error).encode()
-        answers.write(ANSWER.pack(good, len(content)) + content)
-        answers.flush()
+        _send(ANSWER.pack(good, len(content)) + content)
 
 
 if __name__ == "__main__":

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import inf
 
 import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.errors import LinkworkError, name_not_found
+from linkwork.lazy import cached_property
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY, Pose

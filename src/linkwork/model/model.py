@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from math import fsum
 
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
 from linkwork.errors import ModelError, counted, name_not_found
+from linkwork.lazy import cached_property
 from linkwork.model.inertia import Inertia
 from linkwork.model.parts import Frame, Joint, Link, check_name
 from linkwork.model.pose import IDENTITY, Pose

@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from linkwork.kernel.compile import CompiledFunction
 from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.kernels import MOST_UNROLLED
+from linkwork.lazy import cached_property
 from linkwork.spatial.source import quat
 
 NOT_A_POSE = 1e-3  # entries further than this from those of a pose are a mistake, not rounding

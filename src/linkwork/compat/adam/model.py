@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import inf, isinf, pi
 
 from linkwork.compat.adam.parts import AdamJoint, AdamLimits, AdamLink
 from linkwork.compat.adam.tree import Tree, tree_of
 from linkwork.errors import NameNotFoundError, model_error, name_not_found
+from linkwork.lazy import cached_property
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.reduce import reduced

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from linkwork.compat.pinocchio.positions import (
 )
 from linkwork.errors import ArgumentError, ShapeError, shown
 from linkwork.kindyn import KinDyn
+from linkwork.lazy import cached_property
 
 REFERENCE_FRAMES: Mapping[str, str] = {
     "mixed": "LOCAL_WORLD_ALIGNED",

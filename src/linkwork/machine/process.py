@@ -1,0 +1,74 @@
+"""The process that compiles, as the process that uses it sees it."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from linkwork.machine import worker
+from linkwork.machine.processor import Target
+
+START_LIMIT = 30.0  # [s] for a Python to start
+_NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)  # if it ended: an error, not SIGPIPE
+
+
+class CompilerProcess:
+    """A process that runs worker.py. It is not our child: nobody has to wait for its end."""
+
+    def __init__(self) -> None:
+        """Start it. Nobody may fork meanwhile, or the connection stays open in the child."""
+        self.pid: int | None = None  # once it is ready
+        self._socket, other = socket.socketpair()
+        try:
+            with other:
+                self._starter = subprocess.Popen(
+                    [sys.executable, "-I", str(Path(worker.__file__))],
+                    stdin=other.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,  # an interrupt from the terminal is for us alone
+                )
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def wait_until_ready(self) -> None:
+        """Wait until it has started."""
+        try:
+            self._starter.wait(START_LIMIT)
+        except subprocess.TimeoutExpired:  # it is something else that is called Python
+            self._starter.kill()
+            self._starter.wait()
+            raise
+        self._socket.settimeout(START_LIMIT)
+        (self.pid,) = worker.START.unpack(worker.exactly(self._socket.recv, worker.START.size))
+        self._socket.settimeout(None)
+
+    def compiled(self, level: int, target: Target, ir: str) -> bytes:
+        """Have a module compiled, and wait for it.
+
+        Raises:
+            CompileError: it could not be compiled there.
+            BrokenPipeError: the process had ended.
+            EOFError: the process ended over it.
+        """
+        job = worker.packed_job(level, target.cpu, target.features, target.triple, ir)
+        self._socket.sendall(job, _NO_SIGNAL)
+        try:
+            return worker.read_answer(self._socket.recv)
+        except ConnectionError as error:
+            raise EOFError from error
+
+    def close(self) -> None:
+        """End it, in the middle of a job too; whoever waits for an answer gets an error."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self.disown()
+
+    def disown(self) -> None:
+        """In a forked child: leave it to the parent."""
+        self._socket.close()
+        self._starter.returncode = 0  # ended long ago, or not ours to wait for
