@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, TypeAlias
 
@@ -93,7 +93,7 @@ class ObjectArray(np.ndarray[Any, np.dtype[Any]]):
         except TypeError as error:
             if function and isinstance(error, ArgumentError):
                 raise
-            raise _not_traced("numpy", ufunc.__name__, error) from error
+            raise _not_traced("numpy", ufunc.__name__, error, inputs) from error
         if out is None:
             return _conditions(result) if ufunc.__name__ in _COMPARISONS else _objects(result)
         out[0][...] = result
@@ -149,9 +149,14 @@ def _conditions(value: Any) -> Any:
     return _objects(array) if unknown else array.astype(bool)[()]
 
 
-def _not_traced(module: str, name: str, error: Exception) -> ArgumentError:
+def _not_traced(
+    module: str, name: str, error: Exception, inputs: Sequence[Any] = ()
+) -> ArgumentError:
     """An error about a function, with what to do instead."""
     why = str(error) if isinstance(error, ArgumentError) else "it takes numbers only"
+    for value in inputs:
+        if value is None or isinstance(value, (str, bytes, complex, dict)):
+            why = f"it takes real numbers, got {type(value).__name__}"
     if module == "numpy.linalg" and name in _INSTEAD:
         why = f"it takes numbers only; {_INSTEAD[name]}"
     return ArgumentError(f"{module}.{name} cannot be traced: {why}")

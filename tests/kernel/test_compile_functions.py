@@ -147,11 +147,37 @@ def test_a_function_of_another_package_is_explained():
         raise TypeError(text)
 
     text = (
-        "other cannot be traced: a function of another package was given a traced value; use"
+        "other cannot be traced: sin(): argument 'input' must be Tensor, not traced array; use"
         " NumPy's functions, or call it outside"
     )
     with pytest.raises(ArgumentError) as caught:
         lw.compile(x=(3,))(other)
+    assert str(caught.value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [("a", "str"), (None, "NoneType"), (1j, "complex"), (b"a", "bytes")]
+)
+def test_what_is_no_number_is_named(value, kind):
+    text = f"numpy.add cannot be traced: it takes real numbers, got {kind}"
+    with pytest.raises(ArgumentError) as caught:
+        lw.compile(x=(3,))(lambda x: x + value)
+    assert str(caught.value) == text
+
+
+def test_an_attribute_that_does_not_exist():
+    def f(x):
+        return x.lenght
+
+    with pytest.raises(ArgumentError, match="'traced array' object has no attribute 'lenght'"):
+        lw.compile(x=(3,))(f)
+
+
+def test_a_value_of_another_package_is_not_returned():
+    tensor = type("Tensor", (), {"__module__": "torch.core"})
+    with pytest.raises(ArgumentError) as caught:
+        lw.compile(x=(3,))(lambda x: tensor())
+    text = "<lambda>: expected an array of numbers to be returned, got Tensor of torch"
     assert str(caught.value) == text
 
 

@@ -31,8 +31,14 @@ from linkwork.expr.node import Expr
 from linkwork.expr.program import Port, Program, replayed, trace
 from linkwork.kernel.arguments import Signature, in_order
 from linkwork.kernel.kernel import Kernel
-from linkwork.traced import is_traced, unwrapped
+from linkwork.traced import foreign_package, is_traced, unwrapped
 
+_SHOWN_AS = {  # what our classes are called in messages of others
+    "linkwork.traced.ObjectArray": "traced array",
+    "linkwork.expr.node.Expr": "traced value",
+    "ObjectArray": "traced array",
+    "Expr": "traced value",
+}
 _OPTIONS = ("out", "threads")  # what every call may be given beside its inputs
 
 
@@ -215,15 +221,20 @@ def _traced(name: str, function: Callable[..., Any], inputs: Sequence[Port]) -> 
 
 
 def _explain(name: str, error: Exception) -> None:
-    """Say it in other words if another package met a traced value, and does not know what it is."""
-    is_ours = isinstance(error, LinkworkError)
-    if not is_ours and any(word in str(error) for word in (ObjectArray.__name__, Expr.__name__)):
-        text = f"{name} cannot be traced: a function of another package was given a traced value"
+    """Say it in other words if something does not know what a traced value is."""
+    if not isinstance(error, LinkworkError) and any(word in str(error) for word in _SHOWN_AS):
+        text = str(error).partition("\n")[0]
+        for inside, outside in _SHOWN_AS.items():
+            text = text.replace(inside, outside)
+        text = f"{name} cannot be traced: {text}"
         raise ArgumentError(f"{text}; use NumPy's functions, or call it outside") from error
 
 
 def _result(name: str, value: Any) -> Array:
     """What a function returned, if it is an array of expressions and numbers."""
+    if foreign_package(value):
+        text = f"{name}: expected an array of numbers to be returned"
+        raise ArgumentError(f"{text}, got {type(value).__name__} of {foreign_package(value)}")
     try:
         array = unwrapped(np.asarray(value, dtype=object))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Spatial algebra: rotations, poses, velocities, forces and inertias as plain arrays.
+"""Spatial algebra: rotations, poses, velocities, forces and inertias as arrays.
 
     so3       rotation matrices (..., 3, 3)
     quat      unit quaternions (..., 4)
@@ -14,9 +14,14 @@ rpy          roll, pitch, yaw [rad] as in URDF: R = Rz(yaw) Ry(pitch) Rx(roll)
 Batch        any leading axes, broadcast as NumPy does; lists and numbers are welcome
 Units        SI, angles in radians
 
+Speed        a function that is used often is compiled beside the calls: less than a microsecond a
+             row then, from 50 to 500 with NumPy; `warmup` compiles at once
+
 Every function is pure: it never writes into its arguments. What is only a part of an argument, such
 as the rotation of a pose, comes back as a view of it. A wrong trailing shape raises
-`linkwork.errors.ShapeError`.
+`linkwork.errors.ShapeError`; what is no real number, such as a complex number, a text, None or a
+masked element, raises `linkwork.errors.ArgumentError`. Results that are not finite warn of nothing.
+The same numbers give the same result up to rounding, before and after a function is compiled.
 """
 
 from linkwork.spatial import inertia as inertia

@@ -12,6 +12,7 @@ Both give the same result up to rounding, and neither warns about numbers that a
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import sys
@@ -63,7 +64,7 @@ def warmup(*functions: Callable[..., Any]) -> None:
     """Compile functions of `linkwork.spatial` now, so that every call takes the same short time.
 
     Args:
-        functions: such as `se3.log`; all that can be compiled if none is given. What cannot be
+        functions: such as `se3.log`; all if none is given, which takes seconds. What cannot be
             compiled, such as `so3.project`, is left as it is.
     """
     for function in functions or tuple(_functions):
@@ -141,15 +142,18 @@ class _Compiled:
             self._calls += 1 + int(np.prod(batch)) // ROWS
             if self._calls > CALLS and self._maker != os.getpid():
                 self._maker = os.getpid()
-                threading.Thread(target=self._make, name="linkwork spatial", daemon=True).start()
+                thread = threading.Thread(target=self._make, name="linkwork spatial", daemon=True)
+                with contextlib.suppress(RuntimeError):  # no thread to be had: no compiled code
+                    thread.start()
         with np.errstate(all="ignore"):  # compiled code says nothing either
             return self.source(*arrays)
 
     def _make(self) -> None:
         """Make the kernel beside the calls; what imports take is not waited for either."""
-        from linkwork.spatial._kernels import SpatialKernel
+        with contextlib.suppress(Exception):  # what cannot be made leaves the source in use
+            from linkwork.spatial._kernels import SpatialKernel
 
-        SpatialKernel(self.name, self.source, self.names, self.tails).make_ready(self._take)
+            SpatialKernel(self.name, self.source, self.names, self.tails).make_ready(self._take)
 
     def _take(self, kernel: SpatialKernel) -> None:
         """Use a kernel from now on; one row of a number comes without an array, as from NumPy."""
