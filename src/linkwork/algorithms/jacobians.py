@@ -65,7 +65,7 @@ def jacobian_dot(
         # s_dot = (V_carrier - V_frame) x s + S_dot
         of_base = [twist_cross(base_behind, column) for column in of_base]
         return _assembled(skeleton, of_base, _rates(columns, behind) + own_rates)
-    # the world's axes do not turn with the frame, but where columns are written moves with it
+    # columns are in the axes of the world, at the frame's origin, which moves
     mixed = [(v, w) for (v, _), (_, w) in zip(behind, carriers, strict=True)]
     arm_dot = sub(cross(start[1], arm), base_behind[0])
     of_base = [(cross(axis, arm_dot), ZERO) for _, axis in of_base]

@@ -155,7 +155,7 @@ def _is_too_long(setting: Callable[[], Setting], layout: Layout, specs: Sequence
     skeleton = setting().skeleton
     moved_by = [BASE_NV * layout.floating]  # how many coordinates move each body
     for body in skeleton.bodies[1:]:
-        moved_by.append(moved_by[body.parent] + len(body.nu))
+        moved_by.append(moved_by[body.parent] + len(body.nu_indices))
     of_bodies = sum(moved_by)
     of_links = sum(moved_by[body] for body, _, _ in skeleton.frames[: len(layout.model.links)])
     for spec in specs:

@@ -135,8 +135,8 @@ def _written_in_body(mount: Mount, M: tuple[Mat, Vec], columns: Columns) -> Colu
     """Columns of the kind as they move the body: S, or backwards -Ad(M) S; times a multiplier."""
     if mount.backwards:
         R, p = M
-        turned = [(apply(R, v), apply(R, w)) for v, w in columns]
-        columns = tuple((neg(add(v, cross(p, w))), neg(w)) for v, w in turned)
+        rotated = [(apply(R, v), apply(R, w)) for v, w in columns]
+        columns = tuple((neg(add(v, cross(p, w))), neg(w)) for v, w in rotated)
     k = mount.multiplier
     return tuple((scale(k, v), scale(k, w)) for v, w in columns)
 

@@ -127,7 +127,7 @@ class _Walk:
         near, far = self._mounts[backwards][index]
         beyond = joint.first if backwards else joint.second
         body, body_H_link = self.places[link]
-        if joint.kind == "fixed":
+        if joint.is_fixed:
             self._add_link(beyond, body, body_H_link @ near @ far)
         else:
             new = self._add_body(body, joint, backwards=backwards, near=body_H_link @ near, far=far)

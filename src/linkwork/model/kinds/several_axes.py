@@ -38,7 +38,7 @@ class Universal(JointKind):
     """Rotation about the axis, then about a second axis across it, which moves with the first.
 
     The second axis is the first vector of `axes_across`: y for x, z for y, x for z. With R2 the
-    second rotation,  S = [R2^T e1, e2],  so that S turns with the second angle.
+    second rotation,  S = [R2^T e1, e2],  so that S depends on the second angle.
     """
 
     name, nq, nv, neutral, reach = "universal", 2, 2, (0.0, 0.0), (math.pi, math.pi)
