@@ -39,7 +39,7 @@ CHAINS = [("revolute",), ("revolute", "revolute", "revolute"), ("helical", "univ
 
 
 @every_mount
-@pytest.mark.parametrize("kinds", CHAINS, ids=lambda kinds: "-".join(kinds))
+@pytest.mark.parametrize("kinds", CHAINS, ids="-".join)
 def test_dynamics_do_not_depend_on_the_mount(xyz, kinds, rng):
     here, there = (
         Interpreted(lw.KinDyn(small_arm(at, kinds=kinds), floating=False))

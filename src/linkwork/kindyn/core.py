@@ -24,7 +24,7 @@ from linkwork.kindyn.kernels import MOST_UNROLLED, Spec, build_kernel, spec_of
 from linkwork.kindyn.quantities import QUANTITIES, Setting
 from linkwork.machine.compiler import LOCK
 from linkwork.mechanics.base import REPRESENTATIONS, Representation
-from linkwork.mechanics.joint_dynamics import drives_of
+from linkwork.mechanics.joint_dynamics import joint_dynamics_of
 from linkwork.mechanics.skeleton import skeleton_of
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
@@ -243,8 +243,8 @@ class KinDynCore:
 
     def _setting(self) -> Setting:
         base_link = self.model.frame(self.base).link
-        drives = drives_of(self.layout) if self.joint_dynamics else {}
-        return Setting(self._skeleton, self.representation, self.gravity, base_link, drives)
+        joint_dynamics = joint_dynamics_of(self.layout) if self.joint_dynamics else {}
+        return Setting(self._skeleton, self.representation, self.gravity, base_link, joint_dynamics)
 
     @cached_property
     def _skeleton(self) -> Any:

@@ -263,7 +263,7 @@ _CHECKS: dict[str, _Blame] = {
 def _freest(at: Setting, layout: Layout, q: Array) -> str:
     """The coordinate that moves most in the motion which the mass matrix resists least."""
     rows = dynamics.mass_matrix(
-        at.skeleton, tuple(map(float, q)), velocity=at.velocity, drives=at.drives
+        at.skeleton, tuple(map(float, q)), velocity=at.velocity, joint_dynamics=at.joint_dynamics
     )
     _, motions = np.linalg.eigh(np.array(rows, dtype=np.float64))
     place = int(np.argmax(np.abs(motions[:, 0])))

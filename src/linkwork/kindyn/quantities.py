@@ -24,7 +24,7 @@ from linkwork.algorithms import (
 from linkwork.algorithms.joint_wrenches import joint_wrenches
 from linkwork.algorithms.regressor import PER_LINK, regressor
 from linkwork.mechanics.base import Representation
-from linkwork.mechanics.joint_dynamics import Drives
+from linkwork.mechanics.joint_dynamics import DynamicsByIndex
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.layout import Layout
 from linkwork.spatial.blocks import ZERO, Scalar, Vec
@@ -41,7 +41,7 @@ class Setting:
     velocity: Representation
     gravity: Vec
     base_link: str
-    drives: Drives  # of the joints, if they enter the dynamics
+    joint_dynamics: DynamicsByIndex  # of the joints, if they enter the dynamics
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _inverse(
         gravity=ZERO if bare else _gravity(at, v),
         velocity=at.velocity,
         wrenches=_wrenches(v),
-        drives={} if bare else at.drives,
+        joint_dynamics={} if bare else at.joint_dynamics,
     )
 
 
@@ -95,7 +95,7 @@ def _forward(at: Setting, v: Values) -> Any:
         gravity=_gravity(at, v),
         velocity=at.velocity,
         wrenches=_wrenches(v),
-        drives=at.drives,
+        joint_dynamics=at.joint_dynamics,
     )
 
 
@@ -124,12 +124,14 @@ def _regressor(at: Setting, v: Values) -> Any:
 
 
 def _mass_matrix(at: Setting, v: Values) -> Any:
-    return dynamics.mass_matrix(at.skeleton, v["q"], velocity=at.velocity, drives=at.drives)
+    return dynamics.mass_matrix(
+        at.skeleton, v["q"], velocity=at.velocity, joint_dynamics=at.joint_dynamics
+    )
 
 
 def _kinetic_energy(at: Setting, v: Values) -> Any:
     return energy.kinetic_energy(
-        at.skeleton, v["q"], v["nu"], velocity=at.velocity, drives=at.drives
+        at.skeleton, v["q"], v["nu"], velocity=at.velocity, joint_dynamics=at.joint_dynamics
     )
 
 

@@ -85,9 +85,7 @@ def lumped(model: Model) -> Model:
             if name in bodies
         ),
         joints=tuple(
-            _remounted(joint, leader, pose_in_body)
-            for joint in model.joints
-            if not joint.is_fixed
+            _remounted(joint, leader, pose_in_body) for joint in model.joints if not joint.is_fixed
         ),
         frames=tuple(
             Frame(name=name, link=leader[model.frame(name).link], link_H_frame=pose_in_body[name])
