@@ -227,7 +227,7 @@ MOST_FACTORS = 64  # a larger power is taken by exp and log
 
 
 def _whole_power(x: Expr, power: int) -> Expr:
-    """X to a whole power, by squaring."""
+    """x to a whole power, by squaring."""
     result = x.graph.constant(1.0)
     while power:
         if power & 1:

@@ -43,7 +43,7 @@ def _is(node: Expr, value: float) -> bool:
 
 
 def _negated(node: Expr) -> Expr | None:
-    """X of -x, or -c of a negative constant."""
+    """x of -x, or -c of a negative constant."""
     if node.op is Op.NEG:
         return node.args[0]
     if node.op is Op.CONST and node.args[0] < 0:
