@@ -92,7 +92,7 @@ class KinDynCore:
             _by_name=_ByName(self),
             _by_frame=_ByFrame(self),
         )
-        moving = sum(joint.kind != "fixed" for joint in model.joints)
+        moving = sum(not joint.is_fixed for joint in model.joints)
         if moving > MOST_UNROLLED:
             text = f"{model.name}: {moving} moving joints are too many to compile"
             warnings.warn(LinkworkWarning(f"{text}; NumPy computes instead"), stacklevel=3)

@@ -145,7 +145,7 @@ def build_kernel(
 
 def _is_too_long(setting: Callable[[], Setting], layout: Layout, specs: Sequence[Spec]) -> bool:
     """Whether a program would have too many steps to be compiled."""
-    n_moving = sum(joint.kind != "fixed" for joint in layout.model.joints)
+    n_moving = sum(not joint.is_fixed for joint in layout.model.joints)
     if n_moving > MOST_UNROLLED:
         return True
     n_bodies = max(n_moving, len(layout.model.links))

@@ -93,12 +93,10 @@ class JointKind(ABC):
         self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]
     ) -> Columns | None:
         """Time derivative of the columns of S at the velocity nu; None for a constant S."""
-        del axis, theta, nu
         return None
 
     def position_jacobian(self, theta: Sequence[Scalar]) -> list[list[Scalar]]:
         """Rows (nq, nv) of J with theta_dot = J nu."""
-        del theta
         return [[1.0 if i == j else 0.0 for j in range(self.nv)] for i in range(self.nq)]
 
     def moved(self, theta: Sequence[Scalar], step: Sequence[Scalar]) -> list[Scalar]:
