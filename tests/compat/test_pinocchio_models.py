@@ -274,21 +274,45 @@ def test_pinocchios_own_samples_are_read(floating):
     Both(kd, theirs, Conventions(kd, theirs)).assert_same(kd.model.frame_names, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "kind", ["SphericalZYX", "Translation", "Universal", "Composite", "Ellipsoid"]
-)
+@pytest.mark.parametrize("kind", ["SphericalZYX", "Translation", "Composite", "Ellipsoid"])
 def test_a_kind_without_counterpart_is_named(kind):
     joint = getattr(pin, f"JointModel{kind}")()
     if kind == "Composite":
         joint.addJoint(pin.JointModelRX())
-    if kind == "Universal":
-        joint = pin.JointModelUniversal(np.array([1.0, 0, 0]), np.array([0, 1.0, 0]))
     theirs = pin.Model()
     theirs.addJoint(0, joint, pin.SE3.Identity(), "wrist")
 
     text = f"joint 'wrist': JointModel{kind} has no counterpart in linkwork"
     with pytest.raises(lw.ModelError, match=text):
         from_pinocchio(theirs)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [((1, 0, 0), (0, 1, 0)), ((1, 0, 0), (0, 0, 1)), ((0, 0.6, 0.8), (-1, 0, 0))],
+)
+def test_a_universal_joint_is_read_with_any_two_perpendicular_axes(first, second, rng):
+    theirs = pin.Model()
+    joint = pin.JointModelUniversal(np.array(first, float), np.array(second, float))
+    index = theirs.addJoint(0, joint, pin.SE3.Random(), "wrist")
+    theirs.appendBodyToJoint(index, pin.Inertia.Random(), pin.SE3.Random())
+    kd = lw.KinDyn(from_pinocchio(theirs), floating=False, gravity=tuple(theirs.gravity.linear))
+    q, v, a = rng.normal(size=(3, 2))
+
+    expected = pin.rnea(theirs, theirs.createData(), q, v, a)
+
+    assert_close(kd.inverse_dynamics(q, v, a), expected, rtol=1e-12)
+
+
+def test_a_universal_joint_with_axes_that_are_not_perpendicular_is_refused():
+    theirs = pin.Model()
+    joint = pin.JointModelUniversal(np.array([1.0, 0, 0]), np.array([0.6, 0.8, 0]))
+    theirs.addJoint(0, joint, pin.SE3.Identity(), "wrist")
+
+    with pytest.raises(lw.ModelError) as caught:
+        from_pinocchio(theirs)
+    axes = "(1.0, 0.0, 0.0) and (0.6, 0.8, 0.0)"
+    assert str(caught.value) == f"joint 'wrist': its axes {axes} are not perpendicular"
 
 
 def test_a_helical_joint_that_mimics_is_refused():

@@ -36,7 +36,7 @@ CLOSING = '<joint name="closing" type="fixed"><parent link="b"/><child link="arm
 SECOND_HINGE = '<joint name="hinge" type="fixed"><parent link="arm"/><child link="b"/></joint>'
 KNOWN_TYPES = (
     "ball, continuous, fixed, floating, helical, planar, prismatic, revolute, revolute_cos_sin, "
-    "spherical"
+    "spherical, universal"
 )
 TREE = "a robot is a tree here, so leave one joint of a closed loop out"
 ONE_ROOT = "2 links are the child of no joint, but only one can be the root: "

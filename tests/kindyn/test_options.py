@@ -214,7 +214,7 @@ def test_a_fixed_base_has_no_pose_in_q():
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
 @pytest.mark.parametrize("base", [None, "frame0"])
 def test_a_fixed_base_is_a_floating_one_that_does_not_move(representation, base):
-    """Every quantity, with wrenches and gravity: the joints' part of what the floating robot has."""
+    """Every quantity, with wrenches and gravity, is the joints' part of the floating robot's."""
     model = random_model(np.random.default_rng(4), 8)
     options = {"representation": representation, "gravity": (1.0, -2.0, -9.0)}
     floating = lw.KinDyn(model, base, **options)

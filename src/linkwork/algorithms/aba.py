@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from linkwork.errors import SingularJointError
 from linkwork.mechanics.inertia import RigidInertia
-from linkwork.mechanics.joint_dynamics import NO_DRIVES, Drives
+from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
@@ -90,7 +90,7 @@ def accelerations(
     joints: dict[int, JointPose],
     torques: Sequence[Scalar],
     base_wrench: Twist | None,
-    drives: Drives = NO_DRIVES,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
 ) -> tuple[Twist, dict[int, Scalar]]:
     """Solve M nu_dot = torques.
 
@@ -99,7 +99,7 @@ def accelerations(
         joints: where its joints are.
         torques: tau - h by index in nu.
         base_wrench: force and moment on a floating base, in its axes; None if the base is fixed.
-        drives: of the joints; their armatures resist too.
+        joint_dynamics: of the joints; their armatures resist too.
 
     Returns:
         acceleration of the base's origin and its angular acceleration, in the base's axes, and the
@@ -113,7 +113,10 @@ def accelerations(
     solved: dict[int, _JointSolution] = {}
     for number in reversed(joints):
         parent, pose = skeleton.bodies[number].parent, joints[number]
-        rotors = [drives[k].armature if k in drives else 0.0 for k in pose.mount.nu_indices]
+        rotors = [
+            joint_dynamics[k].armature if k in joint_dynamics else 0.0
+            for k in pose.mount.nu_indices
+        ]
         joint = _solve_joint(pose, inertia[number], push[number], torques, rotors=rotors)
         solved[number] = joint
         left = _without_joint(inertia[number], pose, joint, is_free=not any(rotors))

@@ -27,7 +27,7 @@ from linkwork.algorithms.frames import Matrix, Numbers, path_to, velocities
 from linkwork.algorithms.rnea import poses
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.inertia import RigidInertia
-from linkwork.mechanics.joints import JointPose
+from linkwork.mechanics.joints import ZERO_TWIST, JointPose
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
     ZERO,
@@ -184,7 +184,8 @@ def _joint_columns(pose: JointPose, twist: Twist, nu: Numbers) -> list[_Column]:
     if pose.mount.backwards:
         v_J, w_J = pose.velocity(nu)
         v, w = sub(v, v_J), sub(w, w_J)
-    each = zip(pose.mount.nu_indices, pose.columns, pose.columns_rate(nu), strict=True)
+    rates = pose.columns_rate(nu) or (ZERO_TWIST,) * len(pose.columns)
+    each = zip(pose.mount.nu_indices, pose.columns, rates, strict=True)
     return [_Column(k, S, twist_add(twist_cross((v, w), S), rate)) for k, S, rate in each]
 
 

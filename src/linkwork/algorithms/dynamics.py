@@ -16,7 +16,11 @@ from linkwork.algorithms.crba import inertias
 from linkwork.algorithms.frames import body_pose
 from linkwork.algorithms.rnea import body_wrenches, gather, motions, poses
 from linkwork.mechanics.base import Base, Representation, base_of
-from linkwork.mechanics.joint_dynamics import NO_DRIVES, Drives, with_drives
+from linkwork.mechanics.joint_dynamics import (
+    NO_JOINT_DYNAMICS,
+    DynamicsByIndex,
+    with_joint_dynamics,
+)
 from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
@@ -48,7 +52,7 @@ def inverse_dynamics(
     gravity: Vec,
     velocity: Representation,
     wrenches: Wrenches | None = None,
-    drives: Drives = NO_DRIVES,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
 ) -> list[Scalar]:
     """tau = M nu_dot + h - sum J^T f. None for nu or nu_dot stands for zero."""
     layout = skeleton.layout
@@ -64,7 +68,7 @@ def inverse_dynamics(
     force, moment = base.wrench_out(forces.base_force, forces.base_moment)
     start = [*force, *moment] if layout.floating else []
     found = start + [forces.joint.get(k, 0.0) for k in range(len(start), layout.nv)]
-    return with_drives(found, drives, nu, nu_dot)
+    return with_joint_dynamics(found, joint_dynamics, nu, nu_dot)
 
 
 def external_force(
@@ -88,7 +92,7 @@ def mass_matrix(
     q: Sequence[Scalar],
     *,
     velocity: Representation,
-    drives: Drives = NO_DRIVES,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
 ) -> list[list[Scalar]]:
     """M, rows and columns as nu."""
     layout = skeleton.layout
@@ -98,8 +102,8 @@ def mass_matrix(
     M: list[list[Scalar]] = [[0.0] * layout.nv for _ in range(layout.nv)]
     for (i, j), value in parts.joint.items():
         M[i][j] = M[j][i] = value
-    for k, drive in drives.items():
-        M[k][k] = plus(M[k][k], drive.armature)
+    for k, added in joint_dynamics.items():
+        M[k][k] = plus(M[k][k], added.armature)
     if not layout.floating:
         return M
     robot = parts.base.rotated(R).shifted(origin)
@@ -125,7 +129,7 @@ def forward_dynamics(
     gravity: Vec,
     velocity: Representation,
     wrenches: Wrenches | None = None,
-    drives: Drives = NO_DRIVES,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
 ) -> list[Scalar]:
     """nu_dot = M^-1 (tau + sum J^T f - h).
 
@@ -133,7 +137,11 @@ def forward_dynamics(
         SingularJointError: nothing resists the motion of a joint.
     """
     if skeleton.layout.followers:
-        options: dict[str, Any] = {"gravity": gravity, "wrenches": wrenches, "drives": drives}
+        options: dict[str, Any] = {
+            "gravity": gravity,
+            "wrenches": wrenches,
+            "joint_dynamics": joint_dynamics,
+        }
         return _solved_densely(skeleton, q, nu, tau, velocity=velocity, **options)
     layout = skeleton.layout
     base = base_of(layout, q, velocity)
@@ -146,13 +154,13 @@ def forward_dynamics(
     bias = gather(skeleton, joints, acting)
     first = 6 if layout.floating else 0
     joint_bias = [bias.joint.get(k, 0.0) for k in range(layout.nv)]
-    joint_bias = with_drives(joint_bias, drives, nu, None)
+    joint_bias = with_joint_dynamics(joint_bias, joint_dynamics, nu, None)
     left = [minus(tau[k], joint_bias[k]) if k >= first else 0.0 for k in range(layout.nv)]
     push = None
     if layout.floating:
         force, moment = base.wrench_in(tau)
         push = sub(force, bias.base_force), sub(moment, bias.base_moment)
-    (a, u), found = accelerations(skeleton, joints, left, push, drives)
+    (a, u), found = accelerations(skeleton, joints, left, push, joint_dynamics)
     start: list[Scalar] = []
     if layout.floating:
         linear, angular = base.derivative(nu, a, u)
@@ -169,11 +177,15 @@ def _solved_densely(
     gravity: Vec,
     velocity: Representation,
     wrenches: Wrenches | None,
-    drives: Drives,
+    joint_dynamics: DynamicsByIndex,
 ) -> list[Scalar]:
     """With dependent joints there is no recursion: M is built and factored, zeros left out."""
-    M = mass_matrix(skeleton, q, velocity=velocity, drives=drives)
-    options: dict[str, Any] = {"gravity": gravity, "wrenches": wrenches, "drives": drives}
+    M = mass_matrix(skeleton, q, velocity=velocity, joint_dynamics=joint_dynamics)
+    options: dict[str, Any] = {
+        "gravity": gravity,
+        "wrenches": wrenches,
+        "joint_dynamics": joint_dynamics,
+    }
     h = inverse_dynamics(skeleton, q, nu, None, velocity=velocity, **options)
     right = [minus(t, b) for t, b in zip(tau, h, strict=True)]
     order = list(reversed(range(len(right))))  # leaves first: no entry becomes filled

@@ -6,7 +6,7 @@ from linkwork.algorithms.com import Moments, total_mass
 from linkwork.algorithms.frames import Numbers, velocities
 from linkwork.algorithms.rnea import poses
 from linkwork.mechanics.base import Representation, base_of
-from linkwork.mechanics.joint_dynamics import NO_DRIVES, Drives
+from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import Scalar, Vec, add, apply, dot, minus, plus, scale, times
 
@@ -17,7 +17,7 @@ def kinetic_energy(
     nu: Numbers,
     *,
     velocity: Representation,
-    drives: Drives = NO_DRIVES,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
 ) -> Scalar:
     """Kinetic energy [J]: half of nu M nu."""
     base = base_of(skeleton.layout, q, velocity)
@@ -26,8 +26,8 @@ def kinetic_energy(
     for number, (v, w) in moving.items():
         linear, angular = skeleton.bodies[number].inertia.momentum(v, w)
         twice = plus(twice, plus(dot(v, linear), dot(w, angular)))
-    for k, drive in drives.items():
-        twice = plus(twice, times(drive.armature, times(nu[k], nu[k])))
+    for k, added in joint_dynamics.items():
+        twice = plus(twice, times(added.armature, times(nu[k], nu[k])))
     return times(0.5, twice)
 
 

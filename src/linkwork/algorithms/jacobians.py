@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from linkwork.algorithms.frames import Matrix, Numbers, path_poses
 from linkwork.mechanics.base import Base, Representation, base_of
-from linkwork.mechanics.joints import JointPose
+from linkwork.mechanics.joints import ZERO_TWIST, JointPose
 from linkwork.mechanics.skeleton import Body, Skeleton
 from linkwork.spatial.blocks import (
     IDENTITY,
@@ -26,7 +26,6 @@ from linkwork.spatial.blocks import (
     apply,
     apply_t,
     cross,
-    is_zero,
     matmul,
     neg,
     scale,
@@ -65,7 +64,7 @@ def jacobian_dot(
         # s_dot = (V_carrier - V_frame) x s + S_dot
         of_base = [twist_cross(base_behind, column) for column in of_base]
         return _assembled(skeleton, of_base, _rates(columns, behind) + own_rates)
-    # the world's axes do not turn with the frame, but where columns are written moves with it
+    # columns are in the axes of the world, at the frame's origin, which moves
     mixed = [(v, w) for (v, _), (_, w) in zip(behind, carriers, strict=True)]
     arm_dot = sub(cross(start[1], arm), base_behind[0])
     of_base = [(cross(axis, arm_dot), ZERO) for _, axis in of_base]
@@ -83,9 +82,12 @@ def _own_rates(
 ) -> _Columns:
     """S_dot of joints whose S depends on the position, written where their columns are."""
     rates = {number: pose.columns_rate(nu) for number, pose in joints.items()}
-    if all(is_zero(half) for columns in rates.values() for column in columns for half in column):
+    if not any(rates.values()):
         return []
-    changing = {number: replace(pose, columns=rates[number]) for number, pose in joints.items()}
+    changing = {
+        number: replace(pose, columns=rates[number] or (ZERO_TWIST,) * len(pose.columns))
+        for number, pose in joints.items()
+    }
     return _columns(skeleton, base, changing, frame, velocity)[0]
 
 

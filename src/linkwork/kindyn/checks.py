@@ -101,7 +101,10 @@ def _reason(
 def _singular_joint(at: Setting, layout: Layout, q: Array) -> LinkworkError | None:
     with np.errstate(all="ignore"):
         rows = dynamics.mass_matrix(
-            at.skeleton, tuple(q.astype(float)), velocity=at.representation, drives=at.drives
+            at.skeleton,
+            tuple(q.astype(float)),
+            velocity=at.representation,
+            joint_dynamics=at.joint_dynamics,
         )
         M = np.array(rows, dtype=np.float64)
     if not np.abs(M).max() < OVERFLOWING:

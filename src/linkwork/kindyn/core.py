@@ -24,7 +24,7 @@ from linkwork.kindyn.requests import Request, spec_of, wrench_frames
 from linkwork.lazy import cached_property
 from linkwork.machine.compiler import LOCK
 from linkwork.mechanics.base import REPRESENTATIONS, Representation
-from linkwork.mechanics.joint_dynamics import drives_of
+from linkwork.mechanics.joint_dynamics import joint_dynamics_of
 from linkwork.mechanics.skeleton import Skeleton, skeleton_of
 from linkwork.model.layout import JointLimits, Layout
 from linkwork.model.model import Model
@@ -106,7 +106,7 @@ class KinDynCore:
         )
         of_frames = (name for name, quantity in QUANTITIES.items() if quantity.frames)
         self.__dict__.update((f"_of_{name}", {}) for name in of_frames)  # kernels by frames
-        moving = sum(joint.kind != "fixed" for joint in model.joints)
+        moving = sum(not joint.is_fixed for joint in model.joints)
         if moving > MOST_UNROLLED:
             text = f"{model.name}: {moving} moving joints are too many to compile"
             warnings.warn(LinkworkWarning(f"{text}; NumPy computes instead"), stacklevel=3)
@@ -269,8 +269,10 @@ class KinDynCore:
 
     def _setting(self) -> Setting:
         base_link = self.model.frame(self.base).link
-        drives = drives_of(self.layout) if self.joint_dynamics else {}
-        return Setting(self._skeleton, self.representation, self.gravity, base_link, drives, {})
+        joint_dynamics = joint_dynamics_of(self.layout) if self.joint_dynamics else {}
+        return Setting(
+            self._skeleton, self.representation, self.gravity, base_link, joint_dynamics, {}
+        )
 
     @cached_property
     def _skeleton(self) -> Skeleton:

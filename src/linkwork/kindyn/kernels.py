@@ -234,7 +234,7 @@ def _scaled(q: Sequence[Any], units: Sequence[Unit]) -> Sequence[Any]:
 
 def _is_too_long(setting: Callable[[], Setting], layout: Layout, specs: Sequence[Spec]) -> bool:
     """Whether a program would have too many steps to be compiled."""
-    n_moving = sum(joint.kind != "fixed" for joint in layout.model.joints)
+    n_moving = sum(not joint.is_fixed for joint in layout.model.joints)
     if n_moving > MOST_UNROLLED:
         return True
     n_bodies = max(n_moving, len(layout.model.links))
@@ -244,7 +244,7 @@ def _is_too_long(setting: Callable[[], Setting], layout: Layout, specs: Sequence
     skeleton = setting().skeleton
     moved_by = [BASE_NV * layout.floating]  # how many coordinates move each body
     for body in skeleton.bodies[1:]:
-        moved_by.append(moved_by[body.parent] + len(body.nu))
+        moved_by.append(moved_by[body.parent] + len(body.nu_indices))
     of_bodies = sum(moved_by)
     of_links = sum(moved_by[body] for body, _, _ in skeleton.frames[: len(layout.model.links)])
     for spec in specs:

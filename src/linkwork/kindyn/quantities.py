@@ -26,7 +26,7 @@ from linkwork.algorithms.joint_wrenches import joint_wrenches
 from linkwork.algorithms.regressor import PER_LINK, regressor
 from linkwork.kindyn.inputs import DT, NU, NU_DOT, Q_END, Q_START, TAU, UNNORMALIZED_Q, Input, Q
 from linkwork.mechanics.base import Representation
-from linkwork.mechanics.joint_dynamics import Drives
+from linkwork.mechanics.joint_dynamics import DynamicsByIndex
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.layout import Layout
 from linkwork.spatial.blocks import ZERO, Scalar, Vec
@@ -43,7 +43,7 @@ class Setting:
     representation: Representation
     gravity: Vec
     base_link: str
-    drives: Drives  # of the joints, if they enter the dynamics
+    joint_dynamics: DynamicsByIndex  # of the joints, if they enter the dynamics
     wrenches: Mapping[int, Numbers]  # by the index of the frame they act on
 
 
@@ -78,7 +78,7 @@ def _inverse(
         gravity=ZERO if bare else at.gravity,
         velocity=at.representation,
         wrenches=at.wrenches,
-        drives={} if bare else at.drives,
+        joint_dynamics={} if bare else at.joint_dynamics,
     )
 
 
@@ -91,7 +91,7 @@ def _forward(at: Setting, q: Numbers, nu: Numbers, tau: Numbers) -> Any:
         gravity=at.gravity,
         velocity=at.representation,
         wrenches=at.wrenches,
-        drives=at.drives,
+        joint_dynamics=at.joint_dynamics,
     )
 
 
@@ -117,11 +117,15 @@ def _regressor(at: Setting, q: Numbers, nu: Numbers, nu_dot: Numbers) -> Any:
 
 
 def _mass_matrix(at: Setting, q: Numbers) -> Any:
-    return dynamics.mass_matrix(at.skeleton, q, velocity=at.representation, drives=at.drives)
+    return dynamics.mass_matrix(
+        at.skeleton, q, velocity=at.representation, joint_dynamics=at.joint_dynamics
+    )
 
 
 def _kinetic_energy(at: Setting, q: Numbers, nu: Numbers) -> Any:
-    return energy.kinetic_energy(at.skeleton, q, nu, velocity=at.representation, drives=at.drives)
+    return energy.kinetic_energy(
+        at.skeleton, q, nu, velocity=at.representation, joint_dynamics=at.joint_dynamics
+    )
 
 
 def _potential_energy(at: Setting, q: Numbers) -> Any:

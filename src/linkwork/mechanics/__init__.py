@@ -1,1 +1,1 @@
-"""A robot prepared for computing: block algebra, joint motion, bodies with constant facts."""
+"""A robot prepared for computing: bodies with constants only, joints that move them, the base."""

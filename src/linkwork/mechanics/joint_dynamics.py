@@ -20,8 +20,8 @@ from linkwork.spatial.blocks import Scalar, plus, times
 
 
 @dataclass(frozen=True, slots=True)
-class Drive:
-    """What acts along one coordinate of nu."""
+class JointDynamics:
+    """What joints add along one coordinate of nu."""
 
     armature: float = 0.0
     damping: float = 0.0
@@ -38,42 +38,42 @@ class Drive:
         return plus(total, times(self.friction, _sign(velocity))) if self.friction else total
 
 
-Drives = Mapping[int, Drive]  # by place in nu; places without one are left out
-NO_DRIVES: Drives = {}
+DynamicsByIndex = Mapping[int, JointDynamics]  # by index in nu; those without any are left out
+NO_JOINT_DYNAMICS: DynamicsByIndex = {}
 
 
-def drives_of(layout: Layout) -> dict[int, Drive]:
-    """The drives of a robot's joints."""
-    found: dict[int, Drive] = {}
+def joint_dynamics_of(layout: Layout) -> dict[int, JointDynamics]:
+    """Armature, damping and friction along the coordinates of nu."""
+    by_index: dict[int, JointDynamics] = {}
     for joint in layout.model.joints:
-        if not (joint.armature or joint.damping or joint.friction) or not joint.motion_kind.nv:
+        if not (joint.armature or joint.damping or joint.friction) or joint.is_fixed:
             continue
         follower = layout.followers.get(joint.name)
-        k = follower.multiplier if follower else 1.0
+        factor = follower.multiplier if follower else 1.0
         at = layout.nu[follower.leader if follower else joint.name]
-        for place in range(at.start, at.stop):
-            old = found.get(place, Drive())
-            found[place] = Drive(
-                old.armature + k * k * joint.armature,
-                old.damping + k * k * joint.damping,
-                old.friction + abs(k) * joint.friction,
+        for k in range(at.start, at.stop):
+            old = by_index.get(k, JointDynamics())
+            by_index[k] = JointDynamics(
+                old.armature + factor * factor * joint.armature,
+                old.damping + factor * factor * joint.damping,
+                old.friction + abs(factor) * joint.friction,
             )
-    return found
+    return by_index
 
 
-def with_drives(
+def with_joint_dynamics(
     forces: Sequence[Scalar],
-    drives: Drives,
+    joint_dynamics: DynamicsByIndex,
     nu: Sequence[Scalar] | None,
     nu_dot: Sequence[Scalar] | None,
 ) -> list[Scalar]:
     """Forces of inverse dynamics with what the joints add. None stands for zero."""
-    found = list(forces)
-    for place, drive in drives.items():
-        velocity = None if nu is None else nu[place]
-        acceleration = None if nu_dot is None else nu_dot[place]
-        found[place] = plus(found[place], drive.force(velocity, acceleration))
-    return found
+    total = list(forces)
+    for k, added in joint_dynamics.items():
+        velocity = None if nu is None else nu[k]
+        acceleration = None if nu_dot is None else nu_dot[k]
+        total[k] = plus(total[k], added.force(velocity, acceleration))
+    return total
 
 
 def _sign(x: Scalar) -> Scalar:

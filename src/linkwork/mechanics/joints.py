@@ -72,14 +72,18 @@ class JointPose:
 
     def bias(self, nu: Sequence[Scalar] | None) -> Twist:
         """S_dot nu, with the rate of S as seen from the side that its axes are fixed to."""
-        return ZERO_TWIST if nu is None else _combined(self.columns_rate(nu), self._own(nu))
+        rates = None if nu is None else self.columns_rate(nu)
+        return ZERO_TWIST if nu is None or rates is None else _combined(rates, self._own(nu))
 
-    def columns_rate(self, nu: Sequence[Scalar]) -> Columns:
-        """S_dot as seen from the side that the joint's axes are fixed to, in the body's axes."""
+    def columns_rate(self, nu: Sequence[Scalar]) -> Columns | None:
+        """S_dot as seen from the side that the joint's axes are fixed to, in the body's axes.
+
+        None for a joint whose S is constant there.
+        """
         mount = self.mount
         own = [times(mount.multiplier, value) for value in self._own(nu)]
         rates = mount.kind.subspace_rate(mount.axis, self.theta, own)
-        return _written_in_body(mount, self.M, rates)
+        return None if rates is None else _written_in_body(mount, self.M, rates)
 
     def force(self, force: Vec, moment: Vec) -> list[Scalar]:
         """S^T (force, moment)."""
@@ -135,8 +139,8 @@ def _written_in_body(mount: Mount, M: tuple[Mat, Vec], columns: Columns) -> Colu
     """Columns of the kind as they move the body: S, or backwards -Ad(M) S; times a multiplier."""
     if mount.backwards:
         R, p = M
-        turned = [(apply(R, v), apply(R, w)) for v, w in columns]
-        columns = tuple((neg(add(v, cross(p, w))), neg(w)) for v, w in turned)
+        rotated = [(apply(R, v), apply(R, w)) for v, w in columns]
+        columns = tuple((neg(add(v, cross(p, w))), neg(w)) for v, w in rotated)
     k = mount.multiplier
     return tuple((scale(k, v), scale(k, w)) for v, w in columns)
 

@@ -90,7 +90,7 @@ def tables(model: Model) -> list[Table]:
 def joint_table(model: Model) -> Table:
     """The joints that move: where they stand in s, how they move, how far."""
     layout = Layout(model, floating=False)
-    rows = [_joint_row(joint, layout) for joint in model.joints if joint.kind != "fixed"]
+    rows = [_joint_row(joint, layout) for joint in model.joints if not joint.is_fixed]
     columns = (
         "s",
         "joint",

@@ -146,6 +146,11 @@ class Joint:
         return KINDS[self.kind]
 
     @property
+    def is_fixed(self) -> bool:
+        """Whether the joint makes one body of its links."""
+        return not self.motion_kind.nv
+
+    @property
     def nq(self) -> int:
         """How many position coordinates the joint has of its own."""
         return 0 if self.mimic else self.motion_kind.nq

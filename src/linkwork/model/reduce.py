@@ -39,7 +39,7 @@ def reduced(
     listed = set(names)
     rest = [
         joint
-        if joint.name in kept or joint.kind == "fixed"
+        if joint.name in kept or joint.is_fixed
         else _locked(joint, _lock_position(joint, at, followers.get(joint.name)))
         for joint in model.joints
         if joint.name not in listed
@@ -67,9 +67,7 @@ def lumped(model: Model) -> Model:
             if name in bodies
         ),
         joints=tuple(
-            _remounted(joint, leader, pose_in_body)
-            for joint in model.joints
-            if joint.kind != "fixed"
+            _remounted(joint, leader, pose_in_body) for joint in model.joints if not joint.is_fixed
         ),
         frames=tuple(
             Frame(name=name, link=leader[model.frame(name).link], link_H_frame=pose_in_body[name])

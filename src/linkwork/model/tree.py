@@ -119,7 +119,7 @@ class _Bodies:
         """Go over a joint to the link beyond, which joins this body or starts one."""
         backwards = joint.first == beyond
         near, far = self._mounts[backwards][self._model.joint_index(joint.name)]
-        if joint.kind == "fixed":
+        if joint.is_fixed:
             self._add_link(beyond, body, body_H_link @ near @ far)
         else:
             new = self._add_body(body, joint, backwards=backwards, near=body_H_link @ near, far=far)

@@ -3,7 +3,7 @@
 A scalar is a float (a constant of the robot), or what the caller computes with: an expression being
 traced, or an array with one entry per robot of a batch. Constants that are 0 or 1 cost nothing: a
 float times a float is a float, and sums and products with 0.0 and 1.0 (structural zeros and ones)
-are left out. `arrays` and the other modules of `spatial` have the same algebra on whole arrays,
+are left out. `arrays` and the other modules of `spatial` have the same algebra on arrays,
 where no entry is known beforehand.
 
 Vec    (x, y, z)
@@ -264,7 +264,7 @@ def halves(numbers: Sequence[Scalar]) -> Twist:
 
 
 def as_vector(numbers: Sequence[Scalar]) -> Array:
-    """(..., n) array of n scalars, for the functions that take whole arrays."""
+    """(..., n) array of n scalars, for the functions that take arrays."""
     return as_array(stack(numbers)) if numbers else as_array([])
 
 

@@ -29,6 +29,18 @@ Form: TypeAlias = Literal[
 
 ORIGIN = "pinocchio.Model"  # stands for the file in the place of a joint that was read from one
 BASE = ""  # stands for the joint of a floating base, which is no joint of the model
+FORMS: Mapping[tuple[str, int], Form] = {  # by kind here and number of coordinates there
+    ("revolute", 1): "same",
+    ("revolute", 2): "angle_cos_sin",
+    ("revolute_cos_sin", 1): "cos_sin_angle",
+    ("revolute_cos_sin", 2): "same",
+    ("prismatic", 1): "same",
+    ("helical", 1): "same",
+    ("universal", 2): "two_angles",
+    ("planar", 4): "planar",
+    ("spherical", 4): "quaternion",
+    ("floating", 7): "free",
+}
 NQ_THERE: Mapping[str, int] = {"universal": 2, "planar": 4, "spherical": 4, "floating": 7}
 
 
@@ -212,24 +224,11 @@ def _slices(kd: KinDyn, sizes: list[tuple[str, int]]) -> Iterator[JointSlices]:
 
 
 def _form(joint: Joint, nq: int) -> Form:
-    match joint.kind, nq:
-        case "universal", 2:
-            return "two_angles"
-        case "planar", 4:
-            return "planar"
-        case "spherical", 4:
-            return "quaternion"
-        case "floating", 7:
-            return "free"
-        case "revolute", 2:
-            return "angle_cos_sin"
-        case "revolute_cos_sin", 1:
-            return "cos_sin_angle"
-        case ("revolute" | "prismatic" | "helical", 1) | ("revolute_cos_sin", 2):
-            return "same"
-        case _:
-            text = f"joint {joint.name!r} is {joint.kind} here, but has {nq} position coordinates"
-            raise ValueRangeError(f"{text} in the Pinocchio model")
+    form = FORMS.get((joint.kind, nq))
+    if form is None:
+        text = f"joint {joint.name!r} is {joint.kind} here, but has {nq} position coordinates"
+        raise ValueRangeError(f"{text} in the Pinocchio model")
+    return form
 
 
 def _not_moving_here(kd: KinDyn, name: str) -> Exception:

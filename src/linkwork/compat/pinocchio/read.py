@@ -20,13 +20,16 @@ from linkwork.arrays import Array
 from linkwork.compat.pinocchio.order import ORIGIN, is_free_flyer
 from linkwork.errors import ArgumentError, Place, concerning, model_error, shown
 from linkwork.model.inertia import Inertia, six
+from linkwork.model.kinds.kind import axes_across
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Limits, Link, Mimic, unit
-from linkwork.model.pose import as_pose
+from linkwork.model.pose import NOT_A_ROTATION, ROUNDING_NOISE, as_pose
+from linkwork.spatial import se3
 
 HUGE = 1e300  # Pinocchio's bound of what has none may be the largest number there is
 SAME_POSE = 1e-14  # a frame this close to a joint lies on it
 KINDS = {
+    "JointModelUniversal": "universal",
     "JointModelPlanar": "planar",
     "JointModelSpherical": "spherical",
     "JointModelFreeFlyer": "floating",
@@ -36,7 +39,6 @@ WITHOUT_COUNTERPART = (
     "JointModelEllipsoid",
     "JointModelSphericalZYX",
     "JointModelTranslation",
-    "JointModelUniversal",
 )
 
 
@@ -98,6 +100,9 @@ def _joint(pin_model: Any, number: int, names: dict[int, str]) -> Joint:
         text = f"{shortname} has no counterpart in linkwork"
         raise model_error(text, f"joint {name!r}")
     kind, axis, pitch = KINDS.get(shortname, ""), (0.0, 0.0, 1.0), 0.0
+    placement, turn = pin_model.jointPlacements[number].homogeneous, np.eye(4)
+    if kind == "universal":
+        axis, turn = _two_axes(joint.extract(), name)
     if not kind:
         kind, axis, pitch = _about_an_axis(joint)
     return Joint(
@@ -107,7 +112,8 @@ def _joint(pin_model: Any, number: int, names: dict[int, str]) -> Joint:
         second=names[number],
         axis=axis,
         pitch=pitch,
-        first_H_joint=as_pose(pin_model.jointPlacements[number].homogeneous),
+        first_H_joint=as_pose(placement @ turn),
+        joint_H_second=as_pose(turn.T),
         mimic=_mimic(pin_model, number),
         limits=_limits(pin_model, joint),
         damping=_one(pin_model.damping, joint, name, "damping"),
@@ -115,6 +121,18 @@ def _joint(pin_model: Any, number: int, names: dict[int, str]) -> Joint:
         armature=_one(pin_model.armature, joint, name, "armature"),
         place=Place(ORIGIN, number),
     )
+
+
+def _two_axes(joint: Any, name: str) -> tuple[tuple[float, float, float], Array]:
+    """The axis of a universal joint, and the (4, 4) rotation of the joint in which it is one."""
+    first, second = unit(joint.axis1.tolist()), unit(joint.axis2.tolist())
+    if abs(float(np.dot(first, second))) > NOT_A_ROTATION:
+        text = f"its axes {first} and {second} are not perpendicular"
+        raise model_error(text, f"joint {name!r}")
+    if np.allclose(axes_across(first)[0], second, rtol=0.0, atol=ROUNDING_NOISE):
+        return first, np.eye(4)
+    R = np.stack([second, np.cross(first, second), first], axis=1)
+    return (0.0, 0.0, 1.0), se3.pose(R, np.zeros(3))
 
 
 def _about_an_axis(joint: Any) -> tuple[str, tuple[float, float, float], float]:

@@ -29,7 +29,6 @@ import numpy as np
 from linkwork.arrays import Array, sqrt
 from linkwork.spatial.blocks import (
     IDENTITY,
-    ZERO,
     Mat,
     Scalar,
     Twist,
@@ -90,14 +89,14 @@ class JointKind(ABC):
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
         """The nv columns of S, in the axes of the moving side at its origin."""
 
-    def subspace_rate(self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]) -> Columns:
-        """Time derivative of the columns of S at the velocity nu; zero for a constant S."""
-        del axis, theta, nu
-        return ((ZERO, ZERO),) * self.nv
+    def subspace_rate(
+        self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]
+    ) -> Columns | None:
+        """Time derivative of the columns of S at the velocity nu; None for a constant S."""
+        return None
 
     def position_jacobian(self, theta: Sequence[Scalar]) -> list[list[Scalar]]:
         """Rows (nq, nv) of J with theta_dot = J nu."""
-        del theta
         return [[1.0 if i == j else 0.0 for j in range(self.nv)] for i in range(self.nq)]
 
     def moved(self, theta: Sequence[Scalar], step: Sequence[Scalar]) -> list[Scalar]:

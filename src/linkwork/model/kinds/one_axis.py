@@ -30,11 +30,9 @@ class Fixed(JointKind):
     has_axis = False
 
     def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:
-        del axis, theta
         return IDENTITY, ZERO
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
-        del axis, theta
         return ()
 
 
@@ -51,7 +49,6 @@ class Revolute(JointKind):
         return rotation_about(axis.direction, cos(angle), sin(angle)), ZERO
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
-        del theta
         return ((ZERO, axis.direction),)
 
 
@@ -68,7 +65,6 @@ class RevoluteCosSin(JointKind):
         return rotation_about(axis.direction, *theta), ZERO
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
-        del theta
         return ((ZERO, axis.direction),)
 
     def position_jacobian(self, theta: Sequence[Scalar]) -> list[list[Scalar]]:
@@ -96,7 +92,6 @@ class Prismatic(JointKind):
         return IDENTITY, scale(theta[0], axis.direction)
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
-        del theta
         return ((axis.direction, ZERO),)
 
 
@@ -114,5 +109,4 @@ class Helical(JointKind):
         return rotation_about(axis.direction, cos(angle), sin(angle)), scale(theta[0], advance)
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
-        del theta
         return ((scale(axis.pitch, axis.direction), axis.direction),)

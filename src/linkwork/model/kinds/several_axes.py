@@ -38,7 +38,7 @@ class Universal(JointKind):
     """Rotation about the axis, then about a second axis across it, which moves with the first.
 
     The second axis is the first vector of `axes_across`: y for x, z for y, x for z. With R2 the
-    second rotation,  S = [R2^T e1, e2],  so that S turns with the second angle.
+    second rotation,  S = [R2^T e1, e2],  so that S depends on the second angle.
     """
 
     name, nq, nv, neutral, reach = "universal", 2, 2, (0.0, 0.0), (math.pi, math.pi)
@@ -76,7 +76,6 @@ class Planar(JointKind):
         return R, add(scale(theta[0], e1), scale(theta[1], e2))
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
-        del theta
         e1, e2 = axes_across(axis.direction)
         return ((e1, ZERO), (e2, ZERO), (ZERO, axis.direction))
 
@@ -108,11 +107,9 @@ class Spherical(JointKind):
     unit_norm = (UnitNorm("quaternion", 0, 4),)
 
     def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:
-        del axis
         return quaternion_rotation(theta), ZERO
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
-        del axis, theta
         return tuple((ZERO, e) for e in IDENTITY)
 
     def position_jacobian(self, theta: Sequence[Scalar]) -> list[list[Scalar]]:
@@ -136,11 +133,9 @@ class Floating(JointKind):
     unit_norm = (UnitNorm("quaternion", 3, 4),)
 
     def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:
-        del axis
         return quaternion_rotation(theta[3:]), (theta[0], theta[1], theta[2])
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
-        del axis, theta
         return tuple((e, ZERO) for e in IDENTITY) + tuple((ZERO, e) for e in IDENTITY)
 
     def position_jacobian(self, theta: Sequence[Scalar]) -> list[list[Scalar]]:
