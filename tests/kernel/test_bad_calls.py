@@ -30,6 +30,7 @@ def test_a_velocity_or_force_of_the_wrong_size_is_refused_by_its_name(kd, size):
     with pytest.raises(lw.ShapeError, match=rf"nu_dot: expected \(\.\.\., 8\), got \({size},\)"):
         kd.inverse_dynamics(q, nu, np.zeros(size))
 
+
 MEANING = (
     "q is base position (3), base quaternion wxyz (4), positions s (2) of 2 joints"
     "; with floating=False positions s alone"

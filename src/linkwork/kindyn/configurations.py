@@ -126,6 +126,7 @@ class ConfigurationMethods(KinDynCore):
         Returns:
             (..., nv), so that `integrate(q_start, difference(q_start, q_end))` is `q_end`.
         """
+        ...
 
     @quantity
     def normalize(
@@ -136,6 +137,7 @@ class ConfigurationMethods(KinDynCore):
         Returns:
             (..., nq).
         """
+        ...
 
 
 def _batch(n: int | tuple[int, ...]) -> tuple[int, ...]:

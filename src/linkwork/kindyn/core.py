@@ -208,7 +208,13 @@ class KinDynCore:
 
     @overload
     def function(
-        self, *requests: Request, wrenches: Sequence[str] = (), gravity: bool = False
+        self,
+        request: Request,
+        second: Request,
+        /,
+        *more: Request,
+        wrenches: Sequence[str] = (),
+        gravity: bool = False,
     ) -> QuantityKernel[tuple[Array, ...]]: ...
 
     def function(

@@ -26,6 +26,7 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 4, 4)
         """
+        ...
 
     def transforms(
         self,
@@ -66,6 +67,7 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 4, 4)
         """
+        ...
 
     @quantity
     def velocity(
@@ -82,6 +84,7 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 6) [linear; angular].
         """
+        ...
 
     @quantity
     def acceleration(
@@ -99,6 +102,7 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 6) [linear; angular].
         """
+        ...
 
     @quantity
     def bias_acceleration(
@@ -115,6 +119,7 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 6).
         """
+        ...
 
     @quantity
     def jacobian(
@@ -125,6 +130,7 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 6, nv), rows [linear; angular], columns as nu.
         """
+        ...
 
     @quantity
     def jacobian_dot(
@@ -141,6 +147,7 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 6, nv).
         """
+        ...
 
     def relative_jacobian(
         self,

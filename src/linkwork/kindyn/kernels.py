@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,19 +55,6 @@ class Order:
         return [*merged([*needed, *[GRAVITY] * self.gravity]), *map(wrench_on, self.wrenches)]
 
 
-class Robot(Protocol):
-    """What a kernel needs to know of the `KinDyn` that it belongs to."""
-
-    @property
-    def layout(self) -> Layout:
-        """What the entries of q and nu mean."""
-        ...
-
-    def _setting(self) -> Setting: ...
-
-    def _kernel(self, order: Order) -> QuantityKernel[Any]: ...
-
-
 class QuantityKernel(Kernel, Generic[Result]):
     """The compiled function of one or several quantities of a robot.
 
@@ -88,7 +75,9 @@ class QuantityKernel(Kernel, Generic[Result]):
             threads: int | None = None,
             wrenches: Mapping[str, ArrayLike] | None = None,
             **named: ArrayLike,
-        ) -> Result: ...
+        ) -> Result:
+            """Call the compiled function."""
+            ...
 
     def __reduce__(self) -> Any:
         return _found_again, (self.robot, self.order)
@@ -139,26 +128,27 @@ class QuantityKernel(Kernel, Generic[Result]):
         return np.ones(rows, dtype=bool) if rows > 1 else None
 
 
-def _found_again(robot: Robot, order: Order) -> QuantityKernel[Any]:
-    return robot._kernel(order)  # pyright: ignore[reportPrivateUsage]
+def _found_again(robot: Any, order: Order) -> QuantityKernel[Any]:
+    return robot._kernel(order)
 
 
 def build_kernel(
-    robot: Robot, order: Order, *, key: str, dtype: Any, check: bool
+    robot: Any, order: Order, *, key: str, dtype: Any, check: bool
 ) -> QuantityKernel[Any]:
     """The kernel of some quantities.
 
     Args:
-        robot: what they are computed for.
+        robot: the `KinDyn` that they are computed for.
         order: what to compute, from which inputs.
         key: names the robot and the options, for the cache.
         dtype: float64 or float32.
         check: whether to refuse input that is not finite.
     """
-    layout, specs, inputs = robot.layout, order.specs, order.inputs
+    layout: Layout = robot.layout
+    specs, inputs = order.specs, order.inputs
     ports = tuple(Port(one.name, one.shape(layout)) for one in inputs)
     outputs = tuple(Port(spec.label, spec.shape(layout)) for spec in specs)
-    setting = robot._setting  # pyright: ignore[reportPrivateUsage]
+    setting: Callable[[], Setting] = robot._setting
     compute = _computation(setting, layout, order, outputs)
 
     def program() -> Program:

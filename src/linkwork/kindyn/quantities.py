@@ -23,7 +23,7 @@ from linkwork.algorithms import (
 from linkwork.algorithms.joint_wrenches import joint_wrenches
 from linkwork.algorithms.regressor import PER_LINK, regressor
 from linkwork.arrays import Array, as_array, stack
-from linkwork.kindyn.inputs import DT, NU, NU_DOT, Q, Q_END, Q_START, TAU, UNNORMALIZED_Q, Input
+from linkwork.kindyn.inputs import DT, NU, NU_DOT, Q_END, Q_START, TAU, UNNORMALIZED_Q, Input, Q
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.blocks import Scalar, Vec
 from linkwork.mechanics.joint_dynamics import Drives
