@@ -21,7 +21,7 @@ class ConfigurationMethods(KinDynCore):
     """Configurations, and steps between them."""
 
     def neutral(self) -> Array:
-        """(nq,) every joint at rest, the base at the origin of the world."""
+        """(nq,) the neutral configuration: joints at zero, the base at the origin of the world."""
         return self.layout.rest().astype(self.dtype)
 
     def q(

@@ -58,6 +58,7 @@ class KinDynCore:
     check: bool
     joint_dynamics: bool
     _kernels: dict[tuple[Any, ...], QuantityKernel[Any]]  # by `Order.key`
+    _of_transforms: dict[Any, QuantityKernel[Array]]  # by frames, as of each quantity of frames
 
     def __init__(
         self,
@@ -104,7 +105,7 @@ class KinDynCore:
             _kernels={},
         )
         of_frames = (name for name, quantity in QUANTITIES.items() if quantity.frames)
-        self.__dict__.update((f"_of_{name}", {}) for name in of_frames)  # kernels by frames
+        self.__dict__.update((f"_of_{name}", {}) for name in of_frames)
         moving = sum(joint.kind != "fixed" for joint in model.joints)
         if moving > MOST_UNROLLED:
             text = f"{model.name}: {moving} moving joints are too many to compile"

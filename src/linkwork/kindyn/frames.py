@@ -47,9 +47,12 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., frames, 4, 4) world_H_frame.
         """
-        names: Any = self.model.frame_names if frames is None else frames
-        names = tuple(names) if isinstance(names, list) else names
-        kernel = self._of("transforms", names)
+        key: Any = tuple(frames) if isinstance(frames, list) else frames
+        try:
+            kernel = self._of_transforms[key]
+        except (KeyError, TypeError):  # not made yet, or no names
+            names: Any = self.model.frame_names if frames is None else key
+            kernel = self._of_transforms[key] = self.function(("transforms", names))
         return kernel(q, out=out) if threads is None else kernel(q, out=out, threads=threads)
 
     @quantity
