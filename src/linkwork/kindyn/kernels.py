@@ -64,7 +64,9 @@ class QuantityKernel(Kernel, Generic[Result]):
 
     robot: Any  # the `KinDyn` that it belongs to
     order: Order
-    _with: dict[Any, QuantityKernel[Any]]  # by the frames of wrenches, and whether gravity is given
+    siblings: dict[
+        Any, QuantityKernel[Any]
+    ]  # by the frames of wrenches, and whether gravity is given
 
     if TYPE_CHECKING:
 
@@ -94,7 +96,7 @@ class QuantityKernel(Kernel, Generic[Result]):
             return self._call_itself(*args, **named)
         try:
             more = () if wrenches is None else (*wrenches.values(),)
-            other = self._with[() if wrenches is None else (*wrenches,), gravity is not None]
+            other = self.siblings[() if wrenches is None else (*wrenches,), gravity is not None]
         except (AttributeError, KeyError, TypeError):  # not made yet, or no wrenches by frame
             if not self._takes(wrenches, gravity):
                 given = {"wrenches": wrenches, "gravity": gravity}
@@ -121,7 +123,7 @@ class QuantityKernel(Kernel, Generic[Result]):
 
     def _made_with(self, frames: tuple[str, ...], gravity: bool) -> QuantityKernel[Any]:
         other = self.robot.function(self.order.key, wrenches=frames, gravity=gravity)
-        self._with[frames, gravity] = other
+        self.siblings[frames, gravity] = other
         return other
 
     def _call_itself(self, *args: Any, **named: Any) -> Any:
@@ -187,7 +189,7 @@ def build_kernel(
         check_input=finite_check(layout, inputs) if check else None,
         check_result=result_check(specs, setting, layout, _units(layout, ("q",))),
     )
-    kernel.robot, kernel.order, kernel._with = robot, order, {}
+    kernel.robot, kernel.order, kernel.siblings = robot, order, {}
     return kernel
 
 
