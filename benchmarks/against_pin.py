@@ -60,7 +60,7 @@ def single(patience: Patience) -> Section:
             section.data.append({"robot": case.name, "function": function} | times)
     section.notes += [
         "kernel: `f = kd.function(...)` once, then `f(q, ...)`.",
-        "method: `kd.inverse_dynamics(q, ...)` and so on, which looks the kernel up in each call.",
+        "method: `kd.inverse_dynamics(q, ...)` and so on.",
         "pin: the fastest of its ways, such as the two conventions of crba and aba.",
     ]
     return section

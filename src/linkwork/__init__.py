@@ -4,7 +4,7 @@ kd = linkwork.KinDyn(linkwork.load("robot.urdf"))
 M = kd.mass_matrix(kd.neutral())
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from linkwork import robots as robots
 from linkwork import spatial as spatial
@@ -49,8 +49,8 @@ from linkwork.model.parts import Mimic as Mimic
 from linkwork.model.pose import Pose as Pose
 from linkwork.version import __version__ as __version__
 
-if _TYPE_CHECKING:
-    from linkwork.kernel.compile import compile_function as compile
+if _typing.TYPE_CHECKING:
+    from linkwork.kernel.compile import compile_function as compile  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from linkwork.kernel.kernel import Kernel as Kernel
     from linkwork.kindyn import KinDyn as KinDyn
 
@@ -76,7 +76,7 @@ _OLDER = {
     "tree_from": ("linkwork.model.tree", "KinDyn(model, base).tree"),
 }
 
-if not _TYPE_CHECKING:  # so that a wrong name is noticed before the program runs
+if not _typing.TYPE_CHECKING:  # so that a wrong name is noticed before the program runs
 
     def __getattr__(name: str) -> object:
         from importlib import import_module

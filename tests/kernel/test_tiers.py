@@ -43,7 +43,7 @@ def test_the_code_of_the_first_call_gives_the_same_numbers(only_quick, dtype, n)
     q, nu, tau = motion(kd, n)
     by_name = {"q": q, "nu": nu, "nu_dot": tau, "tau": tau}
     for name in ("mass_matrix", "bias_force", "inverse_dynamics", "com_jacobian", "jacobian_dot"):
-        request = (name, "tip") if QUANTITIES[name].of_frame else name
+        request = (name, "tip") if QUANTITIES[name].frames else name
         kernel = kd.function(request)
         inputs = [by_name[port.name] for port in kernel.signature.inputs]
         first = kernel(*inputs)

@@ -60,13 +60,17 @@ def test_a_declaration_that_differs_from_its_quantity_is_refused():
 
 
 def test_the_types_know_every_quantity_and_no_other():
-    kinds = (requests.QuantityOfRobot, requests.QuantityOfFrame, requests.QuantityOfFrames)
-    known = [name for kind in kinds for name in get_args(kind)]
-    assert sorted(known) == sorted(QUANTITIES)
-    for name in get_args(requests.QuantityOfFrame):
-        assert QUANTITIES[name].frames == ("frame",)
-    for name in get_args(requests.QuantityOfRobot):
-        assert not QUANTITIES[name].frames
+    of_robot = get_args(requests.QuantityOfRobot)
+    of_frame = get_args(requests.QuantityOfFrame)
+    of_pair = get_args(requests.QuantityOfPair)
+    others = ("transforms", "relative_jacobian_at")
+    assert sorted((*of_robot, *of_frame, *of_pair, *others)) == sorted(QUANTITIES)
+    for names, frames in (
+        (of_robot, ()),
+        (of_frame, ("frame",)),
+        (of_pair, ("reference", "frame")),
+    ):
+        assert all(QUANTITIES[name].frames == frames for name in names)
 
 
 def test_a_method_called_on_the_class_is_the_method(kd):

@@ -78,7 +78,7 @@ def test_a_configuration_of_the_wrong_size_is_told_what_its_entries_are():
         fixed.bias_force(np.zeros(8), np.zeros(14))
     assert str(caught.value) == (
         "nu: expected (..., 8), got (14,); nu is velocities s_dot (8) of 8 joints; "
-        "with floating=True base velocity (6) come first"
+        "with floating=True, base velocity (6) first"
     )
 
 
@@ -214,7 +214,7 @@ def test_a_fixed_base_has_no_pose_in_q():
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
 @pytest.mark.parametrize("base", [None, "frame0"])
 def test_a_fixed_base_is_a_floating_one_that_does_not_move(representation, base):
-    """Every quantity, with wrenches and gravity, is the joints' part of the floating robot's."""
+    """Every quantity, with wrenches and gravity: the joints' part of the floating robot's."""
     model = random_model(np.random.default_rng(4), 8)
     options = {"representation": representation, "gravity": (1.0, -2.0, -9.0)}
     floating = lw.KinDyn(model, base, **options)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 from tests.support.real_robots import ROBOT_FILES, label
@@ -38,7 +39,7 @@ class WithoutCompiling(lw.KinDyn):
 
             def run(*columns):
                 flat = kernel.program.run(*columns, functions=NUMPY_FUNCTIONS)
-                return [flat[a:b] for a, b in zip(sizes, sizes[1:], strict=False)]
+                return [flat[a:b] for a, b in pairwise(sizes)]
 
             kernel._plain = run
         return kernel

@@ -19,6 +19,7 @@ class CentroidalMethods(KinDynCore):
         Returns:
             (..., 3) [m].
         """
+        ...
 
     @quantity
     def com_velocity(
@@ -29,6 +30,7 @@ class CentroidalMethods(KinDynCore):
         Returns:
             (..., 3) [m/s].
         """
+        ...
 
     @quantity
     def com_acceleration(
@@ -45,6 +47,7 @@ class CentroidalMethods(KinDynCore):
         Returns:
             (..., 3) [m/s^2].
         """
+        ...
 
     @quantity
     def com_bias_acceleration(
@@ -55,6 +58,7 @@ class CentroidalMethods(KinDynCore):
         Returns:
             (..., 3) [m/s^2].
         """
+        ...
 
     @quantity
     def com_jacobian(
@@ -65,6 +69,7 @@ class CentroidalMethods(KinDynCore):
         Returns:
             (..., 3, nv).
         """
+        ...
 
     @quantity
     def momentum(
@@ -75,6 +80,7 @@ class CentroidalMethods(KinDynCore):
         Returns:
             (..., 6) [linear; angular].
         """
+        ...
 
     @quantity
     def momentum_jacobian(
@@ -85,6 +91,7 @@ class CentroidalMethods(KinDynCore):
         Returns:
             (..., 6, nv).
         """
+        ...
 
     @quantity
     def centroidal_momentum(
@@ -95,6 +102,7 @@ class CentroidalMethods(KinDynCore):
         Returns:
             (..., 6), axes of the world (mixed, inertial) or of the base (body).
         """
+        ...
 
     @quantity
     def centroidal_momentum_matrix(
@@ -105,6 +113,7 @@ class CentroidalMethods(KinDynCore):
         Returns:
             (..., 6, nv).
         """
+        ...
 
     @quantity
     def centroidal_momentum_bias(
@@ -115,6 +124,7 @@ class CentroidalMethods(KinDynCore):
         Returns:
             (..., 6).
         """
+        ...
 
     @quantity
     def average_velocity(
@@ -125,6 +135,7 @@ class CentroidalMethods(KinDynCore):
         Returns:
             (..., 6), written as the velocity of the base.
         """
+        ...
 
     @quantity
     def average_velocity_jacobian(
@@ -135,6 +146,7 @@ class CentroidalMethods(KinDynCore):
         Returns:
             (..., 6, nv).
         """
+        ...
 
     @quantity
     def centroidal_average_velocity(
@@ -145,6 +157,7 @@ class CentroidalMethods(KinDynCore):
         Returns:
             (..., 6), axes of the world (mixed, inertial) or of the base (body).
         """
+        ...
 
     @quantity
     def centroidal_average_velocity_jacobian(
@@ -155,6 +168,7 @@ class CentroidalMethods(KinDynCore):
         Returns:
             (..., 6, nv).
         """
+        ...
 
     @quantity
     def locked_inertia(
@@ -165,6 +179,7 @@ class CentroidalMethods(KinDynCore):
         Returns:
             (..., 6, 6).
         """
+        ...
 
     @quantity
     def centroidal_locked_inertia(
@@ -175,6 +190,7 @@ class CentroidalMethods(KinDynCore):
         Returns:
             (..., 6, 6).
         """
+        ...
 
     @quantity
     def kinetic_energy(
@@ -185,6 +201,7 @@ class CentroidalMethods(KinDynCore):
         Returns:
             (...) [J].
         """
+        ...
 
     @quantity
     def potential_energy(
@@ -206,3 +223,4 @@ class CentroidalMethods(KinDynCore):
         Returns:
             (...) [J].
         """
+        ...

@@ -21,7 +21,7 @@ class ConfigurationMethods(KinDynCore):
     """Configurations, and steps between them."""
 
     def neutral(self) -> Array:
-        """(nq,) every joint at rest, the base at the origin of the world."""
+        """(nq,) the neutral configuration: joints at zero, the base at the origin of the world."""
         return self.layout.neutral().astype(self.dtype)
 
     def q(
@@ -126,6 +126,7 @@ class ConfigurationMethods(KinDynCore):
         Returns:
             (..., nv), so that `integrate(q_start, difference(q_start, q_end))` is `q_end`.
         """
+        ...
 
     @quantity
     def normalize(
@@ -136,6 +137,7 @@ class ConfigurationMethods(KinDynCore):
         Returns:
             (..., nq).
         """
+        ...
 
 
 def _batch(n: int | tuple[int, ...]) -> tuple[int, ...]:

@@ -59,6 +59,7 @@ class KinDynCore:
     check: bool
     joint_dynamics: bool
     _kernels: dict[tuple[Any, ...], QuantityKernel[Any]]  # by `Order.key`
+    _of_transforms: dict[Any, QuantityKernel[Array]]  # by frames, as of each quantity of frames
 
     def __init__(
         self,
@@ -105,7 +106,7 @@ class KinDynCore:
             _kernels={},
         )
         of_frames = (name for name, quantity in QUANTITIES.items() if quantity.frames)
-        self.__dict__.update((f"_of_{name}", {}) for name in of_frames)  # kernels by frames
+        self.__dict__.update((f"_of_{name}", {}) for name in of_frames)
         moving = sum(not joint.is_fixed for joint in model.joints)
         if moving > MOST_UNROLLED:
             text = f"{model.name}: {moving} moving joints are too many to compile"
@@ -209,7 +210,13 @@ class KinDynCore:
 
     @overload
     def function(
-        self, *requests: Request, wrenches: Sequence[str] = (), gravity: bool = False
+        self,
+        request: Request,
+        second: Request,
+        /,
+        *more: Request,
+        wrenches: Sequence[str] = (),
+        gravity: bool = False,
     ) -> QuantityKernel[tuple[Array, ...]]: ...
 
     def function(

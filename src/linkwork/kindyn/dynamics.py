@@ -24,6 +24,7 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv, nv), symmetric.
         """
+        ...
 
     @quantity
     def mass_matrix_dot(
@@ -34,6 +35,7 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv, nv), symmetric.
         """
+        ...
 
     @quantity
     def coriolis_matrix(
@@ -44,6 +46,7 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv, nv).
         """
+        ...
 
     @quantity
     def inverse_dynamics(
@@ -69,6 +72,7 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv): wrench on the base (6), then joint torques and forces.
         """
+        ...
 
     @quantity
     def forward_dynamics(
@@ -94,6 +98,7 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv).
         """
+        ...
 
     @quantity
     def bias_force(
@@ -116,6 +121,7 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv).
         """
+        ...
 
     @quantity
     def coriolis_force(
@@ -126,6 +132,7 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv).
         """
+        ...
 
     @quantity
     def gravity_force(
@@ -147,6 +154,7 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv).
         """
+        ...
 
     @quantity
     def external_force(
@@ -168,6 +176,7 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv).
         """
+        ...
 
     @quantity
     def joint_wrenches(
@@ -196,6 +205,7 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., joints, 6), in the order of `model.joints`.
         """
+        ...
 
     @quantity
     def regressor(
@@ -221,6 +231,7 @@ class DynamicsMethods(KinDynCore):
         Returns:
             (..., nv, 10 links), columns as `inertial_parameters`.
         """
+        ...
 
     def inertial_parameters(self) -> Array:
         """The numbers phi in which the dynamics is linear.

@@ -26,6 +26,7 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 4, 4)
         """
+        ...
 
     def transforms(
         self,
@@ -46,9 +47,12 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., frames, 4, 4) world_H_frame.
         """
-        names: Any = self.model.frame_names if frames is None else frames
-        names = tuple(names) if isinstance(names, list) else names
-        kernel = self._of("transforms", names)
+        key: Any = tuple(frames) if isinstance(frames, list) else frames
+        try:
+            kernel = self._of_transforms[key]
+        except (KeyError, TypeError):  # not made yet, or no names
+            names: Any = self.model.frame_names if frames is None else key
+            kernel = self._of_transforms[key] = self.function(("transforms", names))
         return kernel(q, out=out) if threads is None else kernel(q, out=out, threads=threads)
 
     @quantity
@@ -66,6 +70,7 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 4, 4)
         """
+        ...
 
     @quantity
     def velocity(
@@ -82,6 +87,7 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 6) [linear; angular].
         """
+        ...
 
     @quantity
     def acceleration(
@@ -99,6 +105,7 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 6) [linear; angular].
         """
+        ...
 
     @quantity
     def bias_acceleration(
@@ -115,6 +122,7 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 6).
         """
+        ...
 
     @quantity
     def jacobian(
@@ -125,6 +133,7 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 6, nv), rows [linear; angular], columns as nu.
         """
+        ...
 
     @quantity
     def jacobian_dot(
@@ -141,6 +150,7 @@ class FrameMethods(KinDynCore):
         Returns:
             (..., 6, nv).
         """
+        ...
 
     def relative_jacobian(
         self,

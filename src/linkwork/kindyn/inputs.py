@@ -60,21 +60,20 @@ def _nobody(layout: Layout) -> Mapping[str, slice]:
     return {}
 
 
-def _parts(layout: Layout, name: str, base: str, of_joints: str, size: int, n_base: int) -> str:
-    count = size - n_base if layout.floating else size
+def _meaning(name: str, of_base: str, of_joints: str, layout: Layout, count: int) -> str:
     joints = f"{of_joints} ({count}) of {len(layout.joint_names)} joints"
     if not layout.floating:
-        return f"{name} is {joints}; with floating=True {base} come first"
-    return f"{name} is {base}, {joints}; with floating=False {of_joints} alone"
+        return f"{name} is {joints}; with floating=True, {of_base} first"
+    return f"{name} is {of_base}, {joints}; with floating=False {of_joints} alone"
 
 
 def _like_q(name: str) -> Input:
-    base = "base position (3), base quaternion wxyz (4)"
+    base, joints = "base position (3), base quaternion wxyz (4)", "positions s"
     return Input(
         name,
-        lambda layout: (layout.nq,),
-        lambda layout: layout.q,
-        lambda layout: _parts(layout, name, base, "positions s", layout.nq, BASE_NQ),
+        lambda at: (at.nq,),
+        lambda at: at.q,
+        lambda at: _meaning(name, base, joints, at, at.nq - BASE_NQ * at.floating),
         has_unit_norms=True,
     )
 
@@ -82,9 +81,9 @@ def _like_q(name: str) -> Input:
 def _like_nu(name: str, of_base: str, of_joints: str) -> Input:
     return Input(
         name,
-        lambda layout: (layout.nv,),
-        lambda layout: layout.nu,
-        lambda layout: _parts(layout, name, f"{of_base} (6)", of_joints, layout.nv, BASE_NV),
+        lambda at: (at.nv,),
+        lambda at: at.nu,
+        lambda at: _meaning(name, f"{of_base} (6)", of_joints, at, at.nv - BASE_NV * at.floating),
     )
 
 

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,19 +55,6 @@ class Order:
         return [*merged([*needed, *[GRAVITY] * self.gravity]), *map(wrench_on, self.wrenches)]
 
 
-class Robot(Protocol):
-    """What a kernel needs to know of the `KinDyn` that it belongs to."""
-
-    @property
-    def layout(self) -> Layout:
-        """What the entries of q and nu mean."""
-        ...
-
-    def _setting(self) -> Setting: ...
-
-    def _kernel(self, order: Order) -> QuantityKernel[Any]: ...
-
-
 class QuantityKernel(Kernel, Generic[Result]):
     """The compiled function of one or several quantities of a robot.
 
@@ -77,7 +64,9 @@ class QuantityKernel(Kernel, Generic[Result]):
 
     robot: Any  # the `KinDyn` that it belongs to
     order: Order
-    forces: tuple[str, ...]  # which of gravity and wrenches a call may give beside the inputs
+    siblings: dict[
+        Any, QuantityKernel[Any]
+    ]  # by the frames of wrenches, and whether gravity is given
 
     if TYPE_CHECKING:
 
@@ -88,7 +77,9 @@ class QuantityKernel(Kernel, Generic[Result]):
             threads: int | None = None,
             wrenches: Mapping[str, ArrayLike] | None = None,
             **named: ArrayLike,
-        ) -> Result: ...
+        ) -> Result:
+            """Call the compiled function."""
+            ...
 
     def __reduce__(self) -> Any:
         return _found_again, (self.robot, self.order)
@@ -99,33 +90,49 @@ class QuantityKernel(Kernel, Generic[Result]):
         names = [port.name for port in self.signature.outputs]
         return dict(zip(names, results if len(names) > 1 else [results], strict=True))
 
-    def _call(self, *args: Any, **named: Any) -> Any:
+    def _call(self, *args: Any, wrenches: Any = None, gravity: Any = None, **named: Any) -> Any:
         """What the fast way does not take; gravity and wrenches are for a kernel of their own."""
-        wrenches = named.pop("wrenches", None) if "wrenches" in self.forces else None
-        gravity = named.pop("gravity", None) if "gravity" in self.forces else None
         if wrenches is None and gravity is None:
-            try:
-                return super()._call(*args, **named)
-            except SingularJointError as error:
-                if error.mask is None:  # singular by the model's numbers: so are all rows
-                    error.mask = self._all_rows(args, named)
-                raise
-        if wrenches is not None and not isinstance(wrenches, Mapping):
-            raise ArgumentError(f"wrenches: expected arrays by frame, got {shown(wrenches)}")
-        frames = tuple(wrenches or ())
-        kernels: Mapping[Any, QuantityKernel[Any]] = self.robot._kernels
-        other = kernels.get((*self.order.key, frames, gravity is not None))
-        if other is None:
-            other = self.robot.function(
-                self.order.key, wrenches=frames, gravity=gravity is not None
-            )
-        given = () if gravity is None else (gravity,)
-        if wrenches:
-            given += tuple(wrenches.values())
+            return self._call_itself(*args, **named)
+        try:
+            more = () if wrenches is None else (*wrenches.values(),)
+            other = self.siblings[() if wrenches is None else (*wrenches,), gravity is not None]
+        except (AttributeError, KeyError, TypeError):  # not made yet, or no wrenches by frame
+            if not self._takes(wrenches, gravity):
+                given = {"wrenches": wrenches, "gravity": gravity}
+                named |= {name: value for name, value in given.items() if value is not None}
+                return self._call_itself(*args, **named)
+            more = tuple((wrenches or {}).values())
+            other = self._made_with(tuple(wrenches or ()), gravity is not None)
+        if gravity is not None:
+            more = (gravity, *more)
         if len(args) == len(self.signature.inputs):
-            return other(*args, *given, **named)
-        names = [port.name for port in other.signature.inputs[-len(given) :]]
-        return other(*args, **named, **dict(zip(names, given, strict=True)))
+            return other(*args, *more, **named)
+        names = [port.name for port in other.signature.inputs[-len(more) :]]
+        return other(*args, **named, **dict(zip(names, more, strict=True)))
+
+    def _takes(self, wrenches: Any, gravity: Any) -> bool:
+        """Whether they may be given beside the inputs; if not, what is given is no input either."""
+        forces = self.order.specs[0].quantity.forces if len(self.order.specs) == 1 else ()
+        if self.order.wrenches or self.order.gravity:
+            forces = ()
+        if wrenches is not None and "wrenches" in forces and not isinstance(wrenches, Mapping):
+            raise ArgumentError(f"wrenches: expected arrays by frame, got {shown(wrenches)}")
+        given = {"wrenches": wrenches, "gravity": gravity}
+        return all(name in forces for name, value in given.items() if value is not None)
+
+    def _made_with(self, frames: tuple[str, ...], gravity: bool) -> QuantityKernel[Any]:
+        other = self.robot.function(self.order.key, wrenches=frames, gravity=gravity)
+        self.siblings[frames, gravity] = other
+        return other
+
+    def _call_itself(self, *args: Any, **named: Any) -> Any:
+        try:
+            return super()._call(*args, **named)
+        except SingularJointError as error:
+            if error.mask is None:  # singular by the model's numbers: so are all rows
+                error.mask = self._all_rows(args, named)
+            raise
 
     def _all_rows(self, args: Sequence[Any], named: Mapping[str, Any]) -> Array | None:
         """(rows,) True for each row of a batch; None of a single call."""
@@ -139,26 +146,27 @@ class QuantityKernel(Kernel, Generic[Result]):
         return np.ones(rows, dtype=bool) if rows > 1 else None
 
 
-def _found_again(robot: Robot, order: Order) -> QuantityKernel[Any]:
-    return robot._kernel(order)  # pyright: ignore[reportPrivateUsage]
+def _found_again(robot: Any, order: Order) -> QuantityKernel[Any]:
+    return robot._kernel(order)
 
 
 def build_kernel(
-    robot: Robot, order: Order, *, key: str, dtype: Any, check: bool
+    robot: Any, order: Order, *, key: str, dtype: Any, check: bool
 ) -> QuantityKernel[Any]:
     """The kernel of some quantities.
 
     Args:
-        robot: what they are computed for.
+        robot: the `KinDyn` that they are computed for.
         order: what to compute, from which inputs.
         key: names the robot and the options, for the cache.
         dtype: float64 or float32.
         check: whether to refuse input that is not finite.
     """
-    layout, specs, inputs = robot.layout, order.specs, order.inputs
+    layout: Layout = robot.layout
+    specs, inputs = order.specs, order.inputs
     ports = tuple(Port(one.name, one.shape(layout)) for one in inputs)
     outputs = tuple(Port(spec.label, spec.shape(layout)) for spec in specs)
-    setting = robot._setting  # pyright: ignore[reportPrivateUsage]
+    setting: Callable[[], Setting] = robot._setting
     compute = _computation(setting, layout, order, outputs)
 
     def program() -> Program:
@@ -181,9 +189,7 @@ def build_kernel(
         check_input=finite_check(layout, inputs) if check else None,
         check_result=result_check(specs, setting, layout, _units(layout, ("q",))),
     )
-    kernel.robot, kernel.order = robot, order
-    is_bare = len(specs) == 1 and not (order.wrenches or order.gravity)
-    kernel.forces = specs[0].quantity.forces if is_bare else ()
+    kernel.robot, kernel.order, kernel.siblings = robot, order, {}
     return kernel
 
 

@@ -3,6 +3,7 @@
     @quantity
     def mass_matrix(self, q: ArrayLike, *, out: ..., threads: ...) -> Array:
         '''Mass matrix M: the kinetic energy is `nu @ M @ nu / 2`.'''
+        ...
 
 A quantity of the robot becomes an attribute that holds the kernel itself once it was used, so that
 a call passes no Python code. A quantity of frames becomes a method that looks up the kernel of its

@@ -1,6 +1,8 @@
 """What can be computed of a robot, by name: inputs, shape, and the function that computes it.
 
-A quantity may need frames; a fused function computes several quantities from shared work.
+A quantity may need frames; a fused function computes several quantities from shared work. To add
+one: a function in `algorithms`, a row in `QUANTITIES`, its name among the types in `requests`, and
+the declaration of a method of `KinDyn`.
 """
 
 from __future__ import annotations

@@ -10,57 +10,28 @@ from linkwork.errors import ArgumentError, name_not_found
 from linkwork.kindyn.quantities import QUANTITIES, Quantity
 from linkwork.model.layout import Layout
 
+# fmt: off
 QuantityOfRobot: TypeAlias = Literal[
-    "mass_matrix",
-    "mass_matrix_dot",
-    "coriolis_matrix",
-    "inverse_dynamics",
-    "bias_force",
-    "coriolis_force",
-    "gravity_force",
-    "external_force",
-    "forward_dynamics",
-    "joint_wrenches",
-    "regressor",
-    "com",
-    "com_velocity",
-    "com_acceleration",
-    "com_bias_acceleration",
-    "com_jacobian",
-    "momentum",
-    "momentum_jacobian",
-    "centroidal_momentum",
-    "centroidal_momentum_matrix",
-    "centroidal_momentum_bias",
-    "average_velocity",
-    "average_velocity_jacobian",
-    "centroidal_average_velocity",
-    "centroidal_average_velocity_jacobian",
-    "locked_inertia",
-    "centroidal_locked_inertia",
-    "kinetic_energy",
-    "potential_energy",
-    "integrate",
-    "difference",
-    "normalize",
+    "mass_matrix", "mass_matrix_dot", "coriolis_matrix", "inverse_dynamics", "bias_force",
+    "coriolis_force", "gravity_force", "external_force", "forward_dynamics", "joint_wrenches",
+    "regressor", "com", "com_velocity", "com_acceleration", "com_bias_acceleration",
+    "com_jacobian", "momentum", "momentum_jacobian", "centroidal_momentum",
+    "centroidal_momentum_matrix", "centroidal_momentum_bias", "average_velocity",
+    "average_velocity_jacobian", "centroidal_average_velocity",
+    "centroidal_average_velocity_jacobian", "locked_inertia", "centroidal_locked_inertia",
+    "kinetic_energy", "potential_energy", "integrate", "difference", "normalize",
 ]
 QuantityOfFrame: TypeAlias = Literal[
-    "transform",
-    "velocity",
-    "acceleration",
-    "bias_acceleration",
-    "jacobian",
-    "jacobian_dot",
+    "transform", "velocity", "acceleration", "bias_acceleration", "jacobian", "jacobian_dot",
 ]
-QuantityOfFrames: TypeAlias = Literal[
-    "transforms", "relative_transform", "relative_jacobian", "relative_jacobian_at"
-]
+QuantityOfPair: TypeAlias = Literal["relative_transform", "relative_jacobian"]
+# fmt: on
 Request: TypeAlias = (
     QuantityOfRobot
     | tuple[QuantityOfRobot]
     | tuple[QuantityOfFrame, str]
     | tuple[Literal["transforms"], Sequence[str]]
-    | tuple[Literal["relative_transform", "relative_jacobian"], str, str]
+    | tuple[QuantityOfPair, str, str]
     | tuple[Literal["relative_jacobian_at"], str, str, str, str]
 )
 """A quantity as `KinDyn.function` takes it: "mass_matrix", or ("jacobian", frame)."""

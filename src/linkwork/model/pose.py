@@ -51,7 +51,7 @@ def snapped(rotation: Array) -> Array:
     return np.where(np.abs(rotation - rounded) <= ROUNDING_NOISE, rounded + 0.0, rotation)
 
 
-def as_pose(value: Pose | Array, what: str = "pose") -> Pose:
+def as_pose(value: Pose | ArrayLike, what: str = "pose") -> Pose:
     """Take a `Pose` or a (4, 4) matrix as a `Pose`."""
     if isinstance(value, Pose):
         return value
