@@ -1,9 +1,9 @@
-"""What a MuJoCo model holds besides rigid bodies: joint equalities are read, all else is named.
+"""What a MuJoCo model holds besides a tree of rigid bodies: read where it can be, else named.
 
 A joint equality with the polynomial a0 + a1 x makes the first joint depend on the second; MuJoCo
 measures both from qpos0, as linkwork does, so nothing has to be converted. All else that would
 change the motion is left out, and said. Contacts, actuators and sensors are no part of a model here
-and pass without a word.
+and are not mentioned.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.errors import MOST_LISTED, Finding
+from linkwork.errors import Finding, listed
 from linkwork.io.mjcf_names import Names
 from linkwork.io.mjcf_package import MjModel, given_name, name_in_enum
 from linkwork.model.parts import Mimic
@@ -73,7 +73,7 @@ def _left_out_of_equalities(mj: MjModel) -> Iterator[str]:
             name = given_name(mj, "equality", equality) or f"number {equality}"
             kinds.setdefault(kind, []).append(name)
     for kind, several in kinds.items():
-        yield f"equality of the kind {kind}: {_listed(several)}"
+        yield f"equality of the kind {kind}: {listed(several)}"
 
 
 def _left_out_of_joints(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
@@ -98,14 +98,14 @@ def _left_out_of_parts(mj: MjModel, names: Names) -> Iterator[str]:
     fields = ("stiffness", "stiffnesspoly", "damping", "dampingpoly", "frictionloss", "armature")
     tendons = _some(mj, *(f"tendon_{field}" for field in fields), count=mj.ntendon)
     if tendons.any():
-        listed = _listed(_given_or_numbers(mj, "tendon", mj.ntendon), tendons)
-        yield f"tendons with stiffness, damping, friction or armature: {listed}"
+        which = _listed(_given_or_numbers(mj, "tendon", mj.ntendon), tendons)
+        yield f"tendons with stiffness, damping, friction or armature: {which}"
     fields = ("actuator_armature", "actuator_damping", "actuator_dampingpoly")
     count = len(mj.actuator_trntype)
     actuators = _some(mj, *fields, count=count)
     if actuators.any():
-        listed = _listed(_given_or_numbers(mj, "actuator", count), actuators)
-        yield f"armature or damping of actuators: {listed}"
+        which = _listed(_given_or_numbers(mj, "actuator", count), actuators)
+        yield f"armature or damping of actuators: {which}"
     if mj.body_gravcomp.any():
         yield f"gravity compensation of bodies: {_listed(names.bodies, mj.body_gravcomp != 0)}"
     if mj.opt.density or mj.opt.viscosity:
@@ -149,11 +149,5 @@ def _given_or_numbers(mj: MjModel, kind: str, count: int) -> list[str]:
     return [given_name(mj, kind, number) or f"number {number}" for number in range(count)]
 
 
-def _listed(names: Sequence[str], chosen: Iterable[bool] | None = None) -> str:
-    which = (
-        list(names)
-        if chosen is None
-        else [name for name, here in zip(names, chosen, strict=True) if here]
-    )
-    more = len(which) - MOST_LISTED
-    return ", ".join(which[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+def _listed(names: Sequence[str], chosen: Iterable[bool]) -> str:
+    return listed([name for name, here in zip(names, chosen, strict=True) if here])
