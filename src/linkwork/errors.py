@@ -207,9 +207,13 @@ def nearest(name: object, known: Iterable[str]) -> str:
         return f"did you mean {' or '.join(map(repr, near))}?"
     if not names:
         return "there is none"
-    more = len(names) - MOST_NAMES
-    listed = ", ".join(escaped(clipped(other)) for other in names[:MOST_NAMES])
-    return f"known: {listed}" + (f" and {more} more" if more > 0 else "")
+    return f"known: {listed([clipped(other) for other in names], MOST_NAMES)}"
+
+
+def listed(names: Sequence[str], most: int = MOST_LISTED) -> str:
+    """Names with commas between them; of many, the first ones and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return escaped(", ".join(names[:most]) + more)
 
 
 def _comparable(name: str, names: Sequence[str]) -> list[str]:

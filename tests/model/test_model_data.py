@@ -26,7 +26,7 @@ from linkwork.errors import Place
 from linkwork.model.geometry import Box, Mesh, Shape
 
 A, B = Link(name="a"), Link(name="b")
-LOOP_HINT = "a robot is a tree here, so leave one joint of the loop out"
+LOOP_HINT = "a robot is a tree here, so leave one joint of a closed loop out"
 JOINT = Joint(name="j", kind="revolute", first="a", second="b")
 
 

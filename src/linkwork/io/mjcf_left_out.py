@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.errors import MOST_LISTED, Finding
+from linkwork.errors import Finding, listed
 from linkwork.io.mjcf_names import Names
 from linkwork.io.mjcf_package import MjModel, given_name, kind_of, name_in_enum
 from linkwork.model.parts import Mimic
@@ -74,7 +74,7 @@ def _left_out_of_equalities(mj: MjModel) -> Iterator[str]:
             name = given_name(mj, "equality", equality) or f"number {equality}"
             kinds.setdefault(kind, []).append(name)
     for kind, several in kinds.items():
-        yield f"equality of the kind {kind}: {_listed(several)}"
+        yield f"equality of the kind {kind}: {listed(several)}"
 
 
 def _left_out_of_joints(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
@@ -99,14 +99,14 @@ def _left_out_of_parts(mj: MjModel, names: Names) -> Iterator[str]:
     fields = ("stiffness", "stiffnesspoly", "damping", "dampingpoly", "frictionloss", "armature")
     tendons = _some(mj, *(f"tendon_{field}" for field in fields), count=mj.ntendon)
     if tendons.any():
-        listed = _listed(_given_or_numbers(mj, "tendon", mj.ntendon), tendons)
-        yield f"tendons with stiffness, damping, friction or armature: {listed}"
+        which = _listed(_given_or_numbers(mj, "tendon", mj.ntendon), tendons)
+        yield f"tendons with stiffness, damping, friction or armature: {which}"
     fields = ("actuator_armature", "actuator_damping", "actuator_dampingpoly")
     count = len(mj.actuator_trntype)
     actuators = _some(mj, *fields, count=count)
     if actuators.any():
-        listed = _listed(_given_or_numbers(mj, "actuator", count), actuators)
-        yield f"armature or damping of actuators: {listed}"
+        which = _listed(_given_or_numbers(mj, "actuator", count), actuators)
+        yield f"armature or damping of actuators: {which}"
     if mj.body_gravcomp.any():
         yield f"gravity compensation of bodies: {_listed(names.bodies, mj.body_gravcomp != 0)}"
     if mj.opt.density or mj.opt.viscosity:
@@ -166,11 +166,5 @@ def _given_or_numbers(mj: MjModel, kind: str, count: int) -> list[str]:
     return [given_name(mj, kind, number) or f"number {number}" for number in range(count)]
 
 
-def _listed(names: Sequence[str], chosen: Iterable[bool] | None = None) -> str:
-    which = (
-        list(names)
-        if chosen is None
-        else [name for name, here in zip(names, chosen, strict=True) if here]
-    )
-    more = len(which) - MOST_LISTED
-    return ", ".join(which[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+def _listed(names: Sequence[str], chosen: Iterable[bool]) -> str:
+    return listed([name for name, here in zip(names, chosen, strict=True) if here])

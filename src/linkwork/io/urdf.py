@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from linkwork.errors import LONGEST_NAME, MOST_LISTED, Finding, shown
+from linkwork.errors import LONGEST_NAME, MOST_LISTED, Finding, listed, shown
 from linkwork.io.meshes import Folders, MeshFinder
 from linkwork.io.reading import Reading
 from linkwork.io.source import Source
@@ -22,7 +22,7 @@ from linkwork.model.check import doubtful_parts
 from linkwork.model.geometry import Material
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
-from linkwork.model.structure import cycles, joined, part_findings
+from linkwork.model.structure import LOOP_HINT, cycles, joined, part_findings
 
 # Elements that other programs put into robots. They say nothing about kinematics or dynamics.
 OTHERS_ROBOT = (
@@ -197,17 +197,15 @@ def _root_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[F
 
     This is more than a `Model` asks for: a tree of links, in which joints point either way.
     """
-    names = {link.name for link in links}
+    known = {link.name for link in links}
     parents: dict[str, list[Joint]] = {}
     for joint in joints:
         parents.setdefault(joint.second, []).append(joint)
     for child, several in parents.items():
         if len(several) > 1:
-            listed = " and ".join(
-                f"{shown(joint.name)} ({_short(joint)})" for joint in several[:MOST_LISTED]
-            )
-            listed += " and more" if len(several) > MOST_LISTED else ""
-            text = f"is the child of {len(several)} joints: {listed}; {CLOSED_LOOP}"
+            names = [f"{shown(joint.name)} ({_short(joint)})" for joint in several[:MOST_LISTED]]
+            names += ["more"] if len(several) > MOST_LISTED else []
+            text = f"is the child of {len(several)} joints: {' and '.join(names)}; {LOOP_HINT}"
             yield Finding("error", f"link {child!r}", text, several[1].place)
     parent_of = {child: several[0] for child, several in parents.items()}
     for upward in cycles({child: joint.first for child, joint in parent_of.items()}):
@@ -216,19 +214,17 @@ def _root_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[F
         joint = parent_of[cycle[0]]
         yield Finding("error", f"joint {joint.name!r}", text, joint.place)
     roots = [link for link in links if link.name not in parents]
-    ends_known = all({joint.first, joint.second} <= names for joint in joints)
-    if len(roots) > 1 and ends_known and len(names) == len(links):
-        listed = ", ".join(f"{shown(link.name)} ({_short(link)})" for link in roots[:MOST_LISTED])
-        more = f" and {len(roots) - MOST_LISTED} more" if len(roots) > MOST_LISTED else ""
-        text = f"{len(roots)} links are the child of no joint, but only one can be the root: "
-        yield Finding("error", "", text + listed + more, roots[1].place)
+    ends_known = all({joint.first, joint.second} <= known for joint in joints)
+    if len(roots) > 1 and ends_known and len(known) == len(links):
+        names = listed([f"{shown(link.name)} ({_short(link)})" for link in roots])
+        text = (
+            f"{len(roots)} links are the child of no joint, but only one can be the root: {names}"
+        )
+        yield Finding("error", "", text, roots[1].place)
 
 
 def _short(part: Link | Joint) -> str:
     return part.place.short if part.place else "?"
-
-
-CLOSED_LOOP = "a robot is a tree here, so leave one joint of a closed loop out"
 
 
 def _with_marked_frames(model: Model, robot: Part) -> Model:

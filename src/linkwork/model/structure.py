@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from linkwork.errors import MOST_LISTED, Finding, Suggestions, shown
+from linkwork.errors import MOST_LISTED, Finding, Suggestions, listed, shown
 from linkwork.model.parts import Frame, Joint, Link
 
 
@@ -163,7 +163,7 @@ def _loop_findings(
         yield Finding("error", f"joint {joint.name!r}", text, joint.place)
 
 
-LOOP_HINT = "a robot is a tree here, so leave one joint of the loop out"
+LOOP_HINT = "a robot is a tree here, so leave one joint of a closed loop out"
 
 
 def _to_root(link: str, via: dict[str, tuple[str | None, Joint | None]]) -> list[str]:
@@ -175,8 +175,6 @@ def _to_root(link: str, via: dict[str, tuple[str | None, Joint | None]]) -> list
 
 
 def _pieces_finding(pieces: list[list[str]]) -> Finding:
-    names = [repr(piece[0]) for piece in pieces]
-    more = len(names) - MOST_LISTED
-    listed = ", ".join(names[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
-    text = f"the links fall into {len(pieces)} pieces that no joint connects; they hold {listed}"
+    names = listed([repr(piece[0]) for piece in pieces])
+    text = f"the links fall into {len(pieces)} pieces that no joint connects; they hold {names}"
     return Finding("error", "", text)
