@@ -1,20 +1,31 @@
-"""What callers give, as rows that compiled code can take; and arrays to write the answers to."""
+"""The arguments of a call in Python: converted to rows, or refused; and arrays for the results."""
 
 from __future__ import annotations
 
+import operator
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.arrays import Array, ObjectArray
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError
+from linkwork.expr.node import Expr
 from linkwork.expr.program import Port
+from linkwork.kernel.norms import TOLERANCE, UnitPart, norms
 
-NOT_UNIT = 1e-3  # a quaternion further than this from norm 1 is a mistake, not rounding
+MOST_AXES = 32  # of an input or output; NumPy has no more on every version
+
+# Arrays of other libraries: what they are called, and how to get numbers out of `{0}`.
+_FOREIGN = {
+    "torch": ("a torch tensor", "{0}.detach().cpu().numpy()"),
+    "jax": ("a jax array", "np.asarray({0})"),
+    "jaxlib": ("a jax array", "np.asarray({0})"),
+    "casadi": ("a casadi matrix", "{0}.full().ravel()"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +37,11 @@ class Unit:
     count: int
     owner: str  # for messages, such as "the base quaternion"
 
+    @property
+    def part(self) -> UnitPart:
+        """Where the numbers are."""
+        return self.input, self.offset, self.count
+
 
 @dataclass(frozen=True, slots=True)
 class Signature:
@@ -35,6 +51,14 @@ class Signature:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     units: tuple[Unit, ...] = ()
+    meanings: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
+    """What the numbers of an input are, by its name; said when their count is wrong."""
+
+    def __post_init__(self) -> None:
+        for port in (*self.inputs, *self.outputs):
+            if len(port.shape) > MOST_AXES:
+                text = f"{port.name}: at most {MOST_AXES} axes, got {len(port.shape)}"
+                raise ArgumentError(text)
 
 
 def in_order(signature: Signature, args: Sequence[Any], named: dict[str, Any]) -> list[Any]:
@@ -61,7 +85,10 @@ def as_rows(
 ) -> tuple[tuple[Array, ...], tuple[int, ...]]:
     """Arguments as (rows, size) arrays, one row where all share it; and the batch shape."""
     ports = signature.inputs
-    arrays = [_array(value, port, dtype) for value, port in zip(values, ports, strict=True)]
+    arrays = [
+        _array(value, port, dtype, signature.meanings.get(port.name, ""))
+        for value, port in zip(values, ports, strict=True)
+    ]
     batches = [
         array.shape[: array.ndim - len(port.shape)]
         for array, port in zip(arrays, ports, strict=True)
@@ -106,7 +133,29 @@ def outputs_for(
     return targets, given
 
 
-def _array(value: Any, port: Port, dtype: np.dtype[Any]) -> Array:
+def thread_number(threads: Any) -> int | None:
+    """A number of threads that was given; None for as many as there are cores."""
+    try:
+        return None if threads is None else operator.index(threads)
+    except TypeError:
+        raise ArgumentError(f"threads: expected a whole number, got {threads!r}") from None
+
+
+def check_norms(signature: Signature, rows: Sequence[Array]) -> None:
+    """Refuse numbers whose norm must be 1 and is not, with the first such row."""
+    for unit in signature.units:
+        norm = norms(rows[unit.input], unit.part)
+        with np.errstate(invalid="ignore"):
+            wrong = np.abs(norm - 1) > TOLERANCE
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            name = signature.inputs[unit.input].name
+            text = f"{name}: {unit.owner} has norm {norm[row]:.6g}, not 1"
+            raise ValueRangeError(text + (f" (row {row})" if len(norm) > 1 else ""))
+
+
+def _array(value: Any, port: Port, dtype: np.dtype[Any], meaning: str) -> Array:
+    _refuse_foreign(value, port.name)
     array = None
     try:
         given = np.asarray(value)
@@ -122,8 +171,26 @@ def _array(value: Any, port: Port, dtype: np.dtype[Any]) -> Array:
     own = array.shape[array.ndim - len(port.shape) :] if array.ndim >= len(port.shape) else None
     if own != port.shape:
         wanted = ", ".join(["...", *map(str, port.shape)])
-        raise ShapeError(f"{port.name}: expected ({wanted}), got {array.shape}")
+        text = f"{port.name}: expected ({wanted}), got {array.shape}"
+        raise ShapeError(f"{text}; {meaning}" if meaning else text)
     return array
+
+
+def _refuse_foreign(value: Any, name: str) -> None:
+    """Refuse values of a function that is being traced, and arrays of other libraries."""
+    if isinstance(value, (list, tuple)):
+        for part in value:  # pyright: ignore[reportUnknownVariableType]
+            _refuse_foreign(part, name)
+    elif isinstance(value, (Expr, ObjectArray)):
+        text = f"{name}: an unknown of the function that is being compiled"
+        raise ArgumentError(f"{text}; this function cannot be called inside of another one")
+    elif not isinstance(value, np.ndarray):
+        library = type(value).__module__.partition(".")[0]
+        if library in _FOREIGN:
+            what, numbers = _FOREIGN[library]
+            bridge = library.removesuffix("lib")
+            text = f"{name}: {what}; linkwork takes NumPy arrays, so give {numbers.format(name)}"
+            raise ArgumentError(f"{text} (a bridge linkwork.{bridge} is planned)")
 
 
 def _is_masked(value: Any) -> bool:
@@ -141,31 +208,6 @@ def _rows(array: Array, own: tuple[int, ...], batch: tuple[int, ...], port: Port
     if own != batch:
         array = np.ascontiguousarray(np.broadcast_to(array, (*batch, *port.shape)))
     return array.reshape(prod(batch), port.size)
-
-
-def normalized(
-    signature: Signature, rows: Sequence[Array], dtype: np.dtype[Any]
-) -> tuple[Array, ...]:
-    """Scale what must have norm 1 and nearly has; refuse what has not."""
-    found = list(rows)
-    noise = 4 * np.finfo(dtype).eps
-    for unit in signature.units:
-        where = slice(unit.offset, unit.offset + unit.count)
-        part = found[unit.input][:, where]
-        with np.errstate(over="ignore", invalid="ignore"):  # NaN and infinity pass, as anywhere
-            norm = np.sqrt((part.astype(np.float64) ** 2).sum(axis=1))
-            off = np.abs(norm - 1)
-            wrong = off > NOT_UNIT
-        if wrong.any():
-            worst = int(np.argmax(wrong))
-            name = signature.inputs[unit.input].name
-            text = f"{name}: {unit.owner} has norm {norm[worst]:.6g}, not 1"
-            raise ValueRangeError(text + (f" (row {worst})" if len(norm) > 1 else ""))
-        if (off > noise).any():
-            copy = found[unit.input].copy()
-            copy[:, where] = part / norm[:, None]
-            found[unit.input] = copy
-    return tuple(found)
 
 
 def _share(a: Array, b: Array) -> bool:
