@@ -167,7 +167,8 @@ static int finish(Job *job, int is_given)
         give_block(block);
         return job->status;
     }
-    if (is_given && (self->n_units || self->check_inputs) && job->rows > job->chunk) {
+    int is_one_chunk = job->rows <= job->chunk && job->rows <= SHARED_ROWS;
+    if (is_given && !is_one_chunk && (self->n_units || self->check_inputs)) {
         job->only_checks = 1;
         run_job(job, block.start);
         job->only_checks = 0;

@@ -50,6 +50,7 @@ def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
         longest=CACHED if takes_turns else LONGEST_STAGED if staged else None,
         piece=CACHED if takes_turns else None,
         staged=staged,
+        lanes=lanes,
     )
     takes = f"{arrays}, i64 %rows, ptr noalias %workspace"
     parts = [f"define i64 @{name}({takes}) {{", *writer.body(pieces), "}"]
