@@ -172,6 +172,8 @@ static int finish(Job *job, int is_given)
         job->only_checks = 1;
         run_job(job, block.start);
         job->only_checks = 0;
+        job->is_checked = !job->has_drifted;
+        if (job->status == DONE) plan(job);  /* fewer buffers, longer chunks */
     }
     if (job->status == DONE) run_job(job, block.start);
     give_block(block);

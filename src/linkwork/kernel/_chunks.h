@@ -18,12 +18,14 @@ typedef struct {           /* a call, as the threads that work on it see it */
     npy_intp rows;
     int is_large;          /* whether results use non-temporal stores */
     int only_checks;       /* whether inputs are only looked at */
+    int is_checked;        /* whether inputs were looked at, and can be used as they are */
     npy_intp chunk;        /* most rows of a chunk; a multiple of the width */
     npy_intp fitting;      /* as many as the buffers have room for */
     size_t pointers_at, buffers_at, bytes;  /* in the block of each thread: the workspace is first */
     int threads;
     npy_intp next;         /* the first row that no thread has taken */
     int status;
+    int has_drifted;       /* whether a norm is to be made 1 */
     int has_bad_outputs;   /* whether results are not finite that should be */
 } Job;
 
@@ -35,7 +37,7 @@ static npy_intp multiple(npy_intp rows, npy_intp width)
 static int needs_buffer(const Job *job, int input)
 {
     if (!job->sources[input].is_direct) return 1;
-    for (int k = 0; k < job->call->n_units; k++)
+    for (int k = 0; k < job->call->n_units && !job->is_checked; k++)
         if (job->call->units[k].input == input) return 1;
     return 0;
 }
@@ -59,7 +61,7 @@ static void plan(Job *job)
     job->bytes = job->buffers_at + (size_t)self->n_in * CACHE_LINE + row_bytes * (size_t)rows;
     job->next = 0;
     job->status = DONE;
-    job->has_bad_outputs = 0;
+    job->has_drifted = job->has_bad_outputs = 0;
 }
 
 /* Blocks of `width` rows with `many`, the rows that are left with `one`. */
@@ -80,20 +82,21 @@ static void compute(const Job *job, void **in, void **out, npy_int64 *strides, n
     code->one(in, out, strides, rows - blocks, workspace);
 }
 
-/* Have norms of 1 in a chunk, in a copy of the rows if they are the caller's. */
+/* Have norms of 1 in a chunk, in a copy of the rows if they are the caller's; gives how it ended. */
 static int have_unit_norms(const Job *job, const UnitNorm *unit, void **in, npy_int64 *strides,
                            npy_intp start, npy_intp rows, void *buffer)
 {
     const Call *self = job->call;
     int k = unit->input;
-    if (norms_are_one(self, unit, in[k], strides[k], rows)) return 1;
-    if (job->only_checks) return normalise(self, unit, in[k], strides[k], rows, 0);
+    if (norms_are_one(self, unit, in[k], strides[k], rows)) return DONE;
+    if (job->only_checks)
+        return normalise(self, unit, in[k], strides[k], rows, 0) ? DRIFTED : NOT_UNIT_NORM;
     if (in[k] != buffer) {
         copy_rows(self, &self->ins[k], &job->sources[k], start, rows, buffer);
         in[k] = buffer;
         if (strides[k]) strides[k] = self->ins[k].size;
     }
-    return normalise(self, unit, buffer, self->ins[k].size, rows, 1);
+    return normalise(self, unit, buffer, self->ins[k].size, rows, 1) ? DONE : NOT_UNIT_NORM;
 }
 
 static int inputs_are_finite(const Call *self, void **in, const npy_int64 *strides, npy_intp rows)
@@ -118,6 +121,7 @@ static int do_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
     void **in = (void **)(block + job->pointers_at), **out = in + self->n_in;
     npy_int64 *strides = (npy_int64 *)(out + self->n_out);
     char *buffer = block + job->buffers_at;
+    int ending = DONE;
     for (int k = 0; k < self->n_in; k++) {
         const Source *source = &job->sources[k];
         npy_intp count = source->step ? rows : 1;
@@ -132,13 +136,16 @@ static int do_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
             in[k] = own;
             strides[k] = source->step ? self->ins[k].size : 0;
         }
-        for (int u = 0; u < self->n_units; u++)
-            if (self->units[u].input == k
-                && !have_unit_norms(job, &self->units[u], in, strides, start, count, own))
-                return NOT_UNIT_NORM;
+        for (int u = 0; u < self->n_units && !job->is_checked; u++) {
+            if (self->units[u].input != k) continue;
+            int status = have_unit_norms(job, &self->units[u], in, strides, start, count, own);
+            if (status == NOT_UNIT_NORM) return status;
+            if (status == DRIFTED) ending = status;
+        }
     }
-    if (self->check_inputs && !inputs_are_finite(self, in, strides, rows)) return NOT_FINITE_INPUT;
-    if (job->only_checks) return DONE;
+    if (self->check_inputs && !job->is_checked && !inputs_are_finite(self, in, strides, rows))
+        return NOT_FINITE_INPUT;
+    if (job->only_checks) return ending;
     for (int k = 0; k < self->n_out; k++)
         out[k] = (char *)job->outs[k] + start * self->outs[k].size * (npy_intp)self->item;
     compute(job, in, out, strides, rows, block);

@@ -159,6 +159,7 @@ static void take_chunks(Job *job, char *block, PyThreadState **state)
         LOCK();
         if (state && now > before) job->chunk = better_chunk(job, rows, now - before);
         if (status == NOT_FINITE_OUTPUT) job->has_bad_outputs = 1;  /* the others are computed */
+        else if (status == DRIFTED) job->has_drifted = 1;
         else if (status != DONE && job->status == DONE) job->status = status;
     }
     UNLOCK();
@@ -253,9 +254,15 @@ static void run_job(Job *job, char *block)
     if (job->threads > most && most > 0) job->threads = (int)most;
     job->next = 0;
     PyThreadState *state = PyEval_SaveThread();
-    int is_shared = job->threads > 1 && publish(job);
-    take_chunks(job, block, &state);
-    if (is_shared) withdraw();
+    if (job->threads == 1 && job->rows <= job->chunk) {  /* one chunk: no other thread, no clock */
+        int status = do_chunk(job, 0, job->rows, block);
+        job->has_bad_outputs = status == NOT_FINITE_OUTPUT;
+        job->status = status == NOT_FINITE_OUTPUT ? DONE : status;
+    } else {
+        int is_shared = job->threads > 1 && publish(job);
+        take_chunks(job, block, &state);
+        if (is_shared) withdraw();
+    }
     PyEval_RestoreThread(state);
     if (!job->only_checks) job->code->chunk = job->chunk;
 }
