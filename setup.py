@@ -1,14 +1,16 @@
-"""The C extension. It is optional: without a compiler, calls are slower, and no more than that."""
+"""The C extension. It is optional: without a compiler, calls are slower, and a warning says so."""
 
 import numpy
 from setuptools import Extension, setup
+
+FOLDER = "src/linkwork/kernel"
 
 setup(
     ext_modules=[
         Extension(
             "linkwork.kernel._call",
-            ["src/linkwork/kernel/_call.c"],
-            depends=["src/linkwork/kernel/_threads.h"],
+            [f"{FOLDER}/_call.c"],
+            depends=[f"{FOLDER}/_{name}.h" for name in ("call", "inputs", "chunks", "threads")],
             include_dirs=[numpy.get_include()],
             optional=True,
         )

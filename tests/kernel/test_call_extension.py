@@ -36,8 +36,10 @@ from tests.support.kernels import run_python
         ({"units": ((0, 2**63 - 1, 1),)}, ValueError),
         ({"units": ((0, 1, 2**63 - 1),)}, ValueError),
         ({"units": None}, TypeError),
-        ({"most_rows": "many"}, TypeError),
-        ({"most_rows": 2**70}, OverflowError),
+        ({"norm_limits": "some"}, TypeError),
+        ({"norm_limits": (1.0,)}, TypeError),
+        ({"norm_limits": None}, TypeError),
+        ({"slow": make()}, TypeError),
         ({"unknown": 1}, TypeError),
     ],
 )
@@ -47,7 +49,7 @@ def test_a_call_that_cannot_be_is_refused(changes, error):
 
 
 def test_a_call_needs_all_of_its_arguments():
-    for count in range(7):
+    for count in range(8):
         with pytest.raises(TypeError):
             Call(*list(GIVEN.values())[:count])
     with pytest.raises(TypeError):
@@ -72,12 +74,14 @@ def test_slow_may_raise_or_be_no_function():
 
 def test_a_call_that_was_never_initialised_says_so():
     call = Call.__new__(Call)
-    with pytest.raises(RuntimeError, match="the call has no slow path"):
+    with pytest.raises(RuntimeError, match="the call was not initialised"):
         call()
-    with pytest.raises(RuntimeError, match="the call has no slow path"):
+    with pytest.raises(RuntimeError, match="the call was not initialised"):
         call(np.zeros(2))
-    with pytest.raises(ValueError, match="rows: arguments that do not fit the function"):
-        call._rows((), (), (), 0, 0)
+    with pytest.raises(RuntimeError, match="the call was not initialised"):
+        call._use(1, 0, 1, None)
+    with pytest.raises(ValueError, match="run: arguments that do not fit the function"):
+        call._run((), (), 0, None)
 
 
 @pytest.mark.parametrize(
@@ -92,11 +96,11 @@ def test_no_address_is_no_code():
     call = make()
     call._use(0, 0, 1, None)
     assert call(np.zeros(2))[0] == "slow"
-    with pytest.raises(ValueError, match="rows: arguments that do not fit the function"):
-        call._rows((np.zeros(2),), (2,), (np.zeros(4),), 0, 1)
+    with pytest.raises(ValueError, match="run: arguments that do not fit the function"):
+        call._run((np.zeros((1, 2)),), (np.zeros((1, 4)),), 1, None)
 
 
-TWO, FOUR = np.zeros((5, 2)), np.zeros((5, 2, 2))
+TWO, FOUR = np.zeros((5, 2)), np.zeros((5, 4))
 READ_ONLY = FOUR.copy()
 READ_ONLY.flags.writeable = False
 
@@ -105,94 +109,94 @@ READ_ONLY.flags.writeable = False
     "args",
     [
         (),
-        ((TWO,), (2,), (FOUR,), 0),
-        ([TWO], (2,), (FOUR,), 0, 1),
-        ((TWO,), [2], (FOUR,), 0, 1),
-        ((TWO,), (2,), FOUR, 0, 1),
-        ((), (), (), 0, 1),
-        ((TWO, TWO), (2, 2), (FOUR,), 0, 1),
-        ((TWO,), (2, 2), (FOUR,), 0, 1),
-        ((TWO,), (2,), (FOUR, FOUR), 0, 1),
-        ((TWO,), (1,), (FOUR,), 0, 1),
-        ((TWO,), (-2,), (FOUR,), 0, 1),
-        ((TWO,), (2**70,), (FOUR,), 0, 1),
-        ((TWO,), ("2",), (FOUR,), 0, 1),
-        ((TWO,), (None,), (FOUR,), 0, 1),
-        ((TWO,), (2,), (FOUR,), -1, 1),
-        ((TWO,), (2,), (FOUR,), 3, 2),
-        ((TWO,), (2,), (FOUR,), 0, 6),
-        ((TWO,), (2,), (FOUR,), 5, 6),
-        ((TWO,), (0,), (FOUR,), 0, 6),
-        ((TWO[:4],), (2,), (FOUR,), 0, 5),
-        ((TWO[:0],), (0,), (FOUR,), 0, 1),
-        ((TWO[:, :1],), (2,), (FOUR,), 0, 1),
-        ((TWO[::-1],), (2,), (FOUR,), 0, 1),
-        ((TWO.astype("f4"),), (2,), (FOUR,), 0, 1),
-        ((TWO.astype(">f8"),), (2,), (FOUR,), 0, 1),
-        ((TWO.astype(object),), (2,), (FOUR,), 0, 1),
-        ((TWO,), (2,), (FOUR.astype("f4"),), 0, 1),
-        ((TWO,), (2,), (FOUR[..., ::-1],), 0, 1),
-        ((TWO,), (2,), (READ_ONLY,), 0, 1),
-        ((None,), (2,), (FOUR,), 0, 1),
-        ((TWO,), (2,), (None,), 0, 1),
-        ((TWO.tolist(),), (2,), (FOUR,), 0, 1),
-        ((TWO,), (2,), (FOUR,), 0.5, 1),
-        ((TWO,), (2,), (FOUR,), 0, 2**70),
-        ((TWO,), (2,), (FOUR,), 0, 2**62),
-        ((TWO,), (2,), (FOUR,), 2**62 - 1, 2**62),
-        ((TWO,), (2,), (FOUR,), 2**63 - 2, 2**63 - 1),
-        ((TWO,), (0,), (FOUR,), 2**61, 2**61 + 1),
+        ((TWO,), (FOUR,), 5),
+        ([TWO], (FOUR,), 5, None),
+        ((TWO,), [FOUR], 5, None),
+        ((TWO,), FOUR, 5, None),
+        ((), (), 5, None),
+        ((TWO, TWO), (FOUR,), 5, None),
+        ((TWO,), (FOUR, FOUR), 5, None),
+        ((TWO,), (FOUR,), -1, None),
+        ((TWO,), (FOUR,), 4, None),
+        ((TWO,), (FOUR,), 6, None),
+        ((TWO,), (FOUR,), 0, None),
+        ((TWO,), (FOUR,), 2**62, None),
+        ((TWO,), (FOUR,), 2**70, None),
+        ((TWO,), (FOUR,), 0.5, None),
+        ((TWO,), (FOUR,), 5, "2"),
+        ((TWO[:4],), (FOUR,), 5, None),
+        ((TWO[:0],), (FOUR,), 5, None),
+        ((TWO[:, :1],), (FOUR,), 5, None),
+        ((TWO[::-1],), (FOUR,), 5, None),
+        ((TWO[0],), (FOUR,), 5, None),
+        ((TWO.astype("f4"),), (FOUR,), 5, None),
+        ((TWO.astype(">f8"),), (FOUR,), 5, None),
+        ((TWO.astype(object),), (FOUR,), 5, None),
+        ((TWO,), (FOUR[:1],), 5, None),
+        ((TWO,), (FOUR.astype("f4"),), 5, None),
+        ((TWO,), (FOUR[..., ::-1],), 5, None),
+        ((TWO,), (FOUR.reshape(5, 2, 2),), 5, None),
+        ((TWO,), (READ_ONLY,), 5, None),
+        ((None,), (FOUR,), 5, None),
+        ((TWO,), (None,), 5, None),
+        ((TWO.tolist(),), (FOUR,), 5, None),
     ],
     ids=str,
 )
-def test_rows_refuses_arrays_and_ranges_that_do_not_fit(kernel, args):
+def test_run_refuses_arrays_that_do_not_fit(kernel, args):
     before = FOUR.copy()
     with pytest.raises((TypeError, ValueError, OverflowError)):
-        kernel._rows(*args)
+        kernel._run(*args)
     np.testing.assert_array_equal(FOUR, before)
 
 
-def test_rows_writes_its_range_and_nothing_else(kernel):
+def test_run_writes_its_rows_and_nothing_else(kernel):
     q = np.linspace(-1, 1, 26).reshape(13, 2)
-    expected = kernel(q)
+    expected = kernel(q).reshape(13, 4)
     for start in range(13):
         for stop in range(start, 14):
-            out = np.full((13, 2, 2), 7.0)
-            kernel._rows((q,), (2,), (out,), start, stop)
+            out = np.full((13, 4), 7.0)
+            assert kernel._run((q[start:stop],), (out[start:stop],), stop - start, None) == 0
             np.testing.assert_allclose(out[start:stop], expected[start:stop], rtol=1e-13)
             np.testing.assert_array_equal(out[:start], 7.0)
             np.testing.assert_array_equal(out[stop:], 7.0)
-            kernel._rows((q[:1],), (0,), (out,), start, stop)
+            kernel._run((q[:1],), (out[start:stop],), stop - start, None)
             np.testing.assert_allclose(out[start:stop] - expected[0], 0.0, atol=1e-13)
 
 
 HOSTILE = {
     "initialised again with other sizes": """
         for _ in range(100):
-            again(((1,),), ((1,),), (), False, False, 10, lambda *args: "slow")
+            again(((1,),), ((1,),), (), (0.0, 0.0), False, False, False, lambda *args: "slow")
             attempt(lambda: kernel(np.zeros(1)))
         """,
     "initialised again with less to keep": """
-        again(((2,),), ((1,),), (), False, False, 10, lambda *args: "slow")
+        again(((2,),), ((1,),), (), (0.0, 0.0), False, False, False, lambda *args: "slow")
         for _ in range(100):
             attempt(lambda: kernel(np.zeros(2)))
         """,
     "initialised again and failing half-way": """
         for bad in (("x",), ((1,), "x")):
-            again(((1,),), bad, (), False, False, 10, print)
-            ones = (np.zeros(1),) * len(bad)
+            again(((1,),), bad, (), (0.0, 0.0), False, False, False, print)
+            ones = (np.zeros((1, 1)),) * len(bad)
             for _ in range(100):
-                attempt(lambda: kernel._rows((np.zeros(1),), (1,), ones, 0, 1))
+                attempt(lambda: kernel._run((np.zeros((1, 1)),), ones, 1, None))
         """,
     "initialised again for float32": """
-        again(((2,),), ((2, 2),), (), True, False, 10, lambda *args: "slow")
+        again(((2,),), ((2, 2),), (), (0.0, 0.0), True, False, False, lambda *args: "slow")
         for _ in range(100):
             attempt(lambda: kernel(np.zeros(2, "f4")))
         """,
     "slow is itself": """
-        call = Call.__new__(Call)
-        Call.__init__(call, ((1,),), ((1,),), (), False, False, 10, call)
-        attempt(call)
+        import functools
+        def make(slow):
+            call = Call.__new__(Call)
+            Call.__init__(call, ((1,),), ((1,),), (), (0.0, 0.0), False, False, False,
+                          slow(call))
+            return call
+        attempt(lambda: make(lambda call: call))
+        attempt(make(functools.partial))
+        attempt(make(lambda call: lambda *args: call(*args)))
         """,
     "slow deletes itself": """
         import gc
@@ -202,41 +206,41 @@ HOSTILE = {
             holder.clear()
             gc.collect()
             return "gone"
-        holder = [Own(((1,),), ((1,),), (), False, False, 10, slow)]
+        holder = [Own(((1,),), ((1,),), (), (0.0, 0.0), False, False, False, slow)]
         assert holder[0]() == "gone"
         """,
-    "a stride that raises": """
-        class Odd:
-            def __index__(self):
-                raise KeyError("odd")
-        attempt(lambda: kernel._rows((np.zeros(2),), (Odd(),), (np.zeros(4),), 0, 1))
-        """,
-    "a stride that shrinks the array it is of": """
-        array, out = np.zeros((100_000, 2)), np.zeros((100_000, 2, 2))
+    "a number of rows that shrinks the array": """
+        array, out = np.zeros((100_000, 2)), np.zeros((100_000, 4))
         class Odd:
             def __index__(self):
                 array.resize((1, 2), refcheck=False)
-                return 2
-        attempt(lambda: kernel._rows((array,), (Odd(),), (out,), 0, 100_000))
+                return 100_000
+        attempt(lambda: kernel._run((array,), (out,), Odd(), None))
         """,
-    "a stride that brings other sizes": """
+    "a number of rows that brings other sizes": """
         class Odd:
             def __index__(self):
-                again(((2,),), ((1,),) * 30, (), False, False, 10, print)
-                return 2
-        attempt(lambda: kernel._rows((np.zeros((3, 2)),), (Odd(),), (np.zeros(4),), 0, 1))
+                again(((2,),), ((1,),) * 30, (), (0.0, 0.0), False, False, False, print)
+                return 3
+        attempt(lambda: kernel._run((np.zeros((3, 2)),), (np.zeros((3, 4)),), Odd(), None))
         """,
-    "a stride that frees another array": """
-        fused = floater(floating=False).function("bias_force")
-        fused.warmup()
-        holder = [np.zeros((100_000, 2))]
-        class Odd:
-            def __index__(self):
-                holder[0].resize((0, 2), refcheck=False)
-                return 2
-        inputs = (holder[0], np.zeros((100_000, 2)))
-        out = np.zeros((100_000, 2))
-        attempt(lambda: fused._rows(inputs, (2, Odd()), (out,), 0, 100_000))
+    "used without having been made": """
+        for call in (Call.__new__(Call), type("Own", (Call,), {}).__new__(Call)):
+            attempt(call)
+            attempt(lambda: call(np.zeros(2), out=np.zeros(3), threads=2))
+            attempt(lambda: call._use(0, 0, 1, None))
+            attempt(lambda: call._use(1, 1, 1, None))
+            attempt(lambda: call._run((), (), 3, None))
+            attempt(lambda: Call.__init__(call, 3))
+            attempt(call)
+        """,
+    "made half-way and used": """
+        call = Call.__new__(Call)
+        for _ in range(20):
+            attempt(lambda: Call.__init__(call, ((2,),), ((2,),), ((5, 0, 1),), (0.0, 0.0),
+                                          False, False, False, print))
+            attempt(lambda: call(np.zeros(2)))
+            attempt(lambda: call._use(0, 0, 1, None))
         """,
 }
 
@@ -250,7 +254,7 @@ def test_no_hostile_use_ends_the_process(case):
         def attempt(what):
             try:
                 what()
-            except (KeyError, TypeError, ValueError, RuntimeError):
+            except (KeyError, TypeError, ValueError, RuntimeError, RecursionError):
                 pass
         def again(*args):
             attempt(lambda: Call.__init__(kernel, *args))

@@ -47,11 +47,12 @@ def test_a_kernel_dies_with_its_robot(kernel):
 
 def test_a_call_in_a_circle_is_collected():
     class Own(Call):
-        pass
+        def method(self) -> None:
+            pass
 
     for turn in range(3):
         own = Own.__new__(Own)
-        Call.__init__(own, **{**GIVEN, "slow": own if turn == 0 else (lambda own=own: own)})
+        Call.__init__(own, **{**GIVEN, "slow": own.method if turn == 0 else (lambda own=own: own)})
         if turn == 2:
             own._use(0, 0, 1, (own,))
         dead = weakref.ref(own)
@@ -62,17 +63,23 @@ def test_a_call_in_a_circle_is_collected():
 
 def test_calls_leave_no_reference_behind(kernel):
     q, batch = np.zeros(2), np.zeros((5, 2))
-    wrong, keep, strides = np.zeros(3), (batch,), (2,)
-    out = np.zeros((5, 2, 2))
-    watched = (q, batch, wrong, kernel, keep, strides, out, None)
+    wrong, keep, out = np.zeros(3), (batch,), np.zeros((5, 4))
+    drifted, listed, flipped = floater().neutral() * (1 + 1e-9), [0.1, 0.2], batch[::-1, ::-1]
+    floating = floater().function("com")
+    floating(drifted)
+    watched = (q, batch, wrong, kernel, keep, out, drifted, listed, flipped, None)
     for _ in range(10):
         kernel(q)
     before = [sys.getrefcount(one) for one in watched[:-1]]
     for _ in range(500):
         kernel(q)
         kernel(batch)
-        kernel._rows(keep, strides, (out,), 0, 5)
-        for bad in (lambda: kernel(wrong), lambda: kernel._rows(keep, strides, (q,), 0, 1), kernel):
+        kernel(batch, out=out.reshape(5, 2, 2))
+        kernel(listed)
+        kernel(flipped)
+        floating(drifted)
+        kernel._run(keep, (out,), 5, None)
+        for bad in (lambda: kernel(wrong), lambda: kernel._run(keep, (q,), 5, None), kernel):
             with pytest.raises((ValueError, TypeError)):
                 bad()
     del bad
@@ -167,7 +174,7 @@ def test_a_kernel_of_nothing_works():
     kernel.warmup()
     kernel(np.zeros(0))
     out = np.zeros((3, 3))
-    kernel._rows((np.zeros((3, 0)),), (0,), (out,), 0, 3)
+    kernel._run((np.zeros((3, 0)),), (out,), 3, None)
     np.testing.assert_allclose(out, [kernel(np.zeros(0))] * 3)
 
 

@@ -27,7 +27,6 @@ from tests.support.kernels import (
 )
 
 import linkwork as lw
-from linkwork.kernel.sharing import share_out, thread_count
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -68,27 +67,6 @@ def test_threads_may_ask_for_the_same_new_function_at_once():
         np.testing.assert_allclose(result, found[0][1], rtol=1e-12, atol=1e-12)
 
 
-def test_an_error_on_any_thread_is_the_error_of_the_call():
-    """Else rows that were never written are returned as results."""
-
-    def work(start: int, stop: int) -> None:
-        time.sleep(0.002)
-        if threading.current_thread() is not threading.main_thread():
-            raise MemoryError("no room")
-
-    with pytest.raises(MemoryError, match="no room"):
-        share_out(work, 100, 1, 4)
-
-
-def test_no_more_threads_are_started_than_there_are_chunks(monkeypatch):
-    started: list[threading.Thread] = []
-    start = threading.Thread.start
-    monkeypatch.setattr(threading.Thread, "start", lambda own: (started.append(own), start(own)))
-    share_out(lambda start, stop: time.sleep(0.005), 30, 10, 200)
-    assert len(started) <= 3
-    assert not any(thread.is_alive() for thread in started)
-
-
 def test_an_absurd_number_of_threads_is_no_reason_to_fail():
     done = output_of(
         """
@@ -118,15 +96,6 @@ def test_calls_work_where_no_thread_can_be_started(when):
         """
     )
     assert done == "done"
-
-
-def test_the_number_of_threads_is_found_on_every_system(monkeypatch):
-    monkeypatch.delenv("LINKWORK_THREADS", raising=False)
-    assert thread_count(None) >= 1
-    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
-    assert thread_count(None) >= 1
-    monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert thread_count(None) == 1
 
 
 # Copies and processes.

@@ -23,6 +23,9 @@ from tests.support.kernels import *
 from linkwork.kernel.call_slow import Call
 from linkwork.kernel.kernel import Kernel
 assert issubclass(Kernel, Call)
+import warnings
+from linkwork.kernel import call_slow
+warnings.filterwarnings("ignore", call_slow._WARNING[:40], lw.LinkworkWarning)
 """
 
 RESULTS = """
@@ -117,21 +120,25 @@ def test_the_stand_in_takes_new_code_over_at_once():
     calls: list[tuple[str, int]] = []
 
     def function(name: str):
-        return call_slow._SIGNATURE(lambda ins, outs, strides, rows: calls.append((name, rows)))
+        def run(ins: int, outs: int, strides: int, rows: int, workspace: int) -> int:
+            calls.extend([(name, rows)] if rows else [])
+            return 0
+
+        return call_slow._FUNCTION(run)
 
     functions = {name: function(name) for name in ("old one", "new one", "new many")}
 
     def address(name: str) -> int:
         return call_slow.ctypes.cast(functions[name], call_slow.ctypes.c_void_p).value or 0
 
-    call = Watched(((1,),), ((1,),), (), False, False, 100, print)
+    call = Watched(((1,),), ((1,),), (), (0.0, 0.0), False, False, False, print)
     call._use(address("old one"), 0, 1, "old")
     rows, result = np.zeros((6, 1)), np.zeros((6, 1))
     seen: list[list[tuple[str, int]]] = []
 
     def between() -> None:
         calls.clear()
-        call._rows((rows,), (1,), (result,), 0, 6)
+        call._run((rows,), (result,), 6, None)
         seen.append(list(calls))
 
     call.__dict__["between"] = between
@@ -146,13 +153,14 @@ def test_extension_and_stand_in_have_the_same_methods():
     def own(kind: type) -> set[str]:
         return {name for name in vars(kind) if not name.startswith("__")}
 
-    assert own(_call.Call) == own(call_slow.Call) == {"_rows", "_is_unit", "_use"}
+    assert own(_call.Call) == own(call_slow.Call) - {"_call_row"} == {"_run", "_use"}
     assert list(inspect.signature(call_slow.Call).parameters) == [
         "in_shapes",
         "out_shapes",
         "units",
+        "norm_limits",
         "single_precision",
-        "finite",
-        "most_rows",
+        "check_inputs",
+        "check_outputs",
         "slow",
     ]

@@ -18,19 +18,22 @@ SCALARS = ("double", "float")
 EPS = {"double": np.finfo(np.float64).eps, "float": np.finfo(np.float32).eps}
 
 GOLDEN = """\
-define void @f(ptr noalias %in, ptr noalias %out, ptr noalias %stride, i64 %rows) {
+define i64 @f(ptr noalias %in, ptr noalias %out, ptr noalias %stride, i64 %rows, \
+ptr noalias %workspace) {
 entry:
+  %some = icmp sgt i64 %rows, 0
+  br i1 %some, label %start, label %end
+start:
   %in0.at = getelementptr ptr, ptr %in, i64 0
   %in0 = load ptr, ptr %in0.at
   %out0.at = getelementptr ptr, ptr %out, i64 0
   %out0 = load ptr, ptr %out0.at
   %stride0.at = getelementptr i64, ptr %stride, i64 0
   %stride0 = load i64, ptr %stride0.at
-  %scratch = alloca double, i64 1, align 64
-  %some = icmp sgt i64 %rows, 0
-  br i1 %some, label %loop, label %end
+  %scratch = getelementptr double, ptr %workspace, i64 0
+  br label %loop
 loop:
-  %row = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %row = phi i64 [ 0, %start ], [ %next, %loop ]
   %in0.0.row = add i64 %row, 0
   %in0.0.offset = mul i64 %in0.0.row, %stride0
   %in0.0 = getelementptr double, ptr %in0, i64 %in0.0.offset
@@ -49,7 +52,7 @@ loop:
   %more = icmp slt i64 %next, %rows
   br i1 %more, label %loop, label %end
 end:
-  ret void
+  ret i64 0
 }
 declare double @llvm.sqrt.f64(double)
 """

@@ -79,8 +79,8 @@ def test_smaller_outputs_beside_large_ones_are_staged_too(size):
         return np.resize(a * a, 1100), np.resize(a + 1.0, size), a - 1.0
 
     program = program_for(function, (5,))
-    assert "@places1" in emit_llvm(program, "f", Lanes(4))
-    assert "@places2" not in emit_llvm(program, "f", Lanes(4))
+    assert "@offsets1" in emit_llvm(program, "f", Lanes(4))
+    assert "@offsets2" not in emit_llvm(program, "f", Lanes(4))
     a = np.arange(60.0).reshape(12, 5)
     found = run_compiled(program, a, width=4, large=True, offset=2)
     places = np.arange(1100) % 5
@@ -102,7 +102,7 @@ def test_inputs_and_facts_may_be_all_there_is_to_write():
 def test_more_than_fits_on_the_stack_is_not_staged(monkeypatch):
     monkeypatch.setattr(emit_staged, "LARGEST", 100)
     program = outer((16, 17))
-    assert "@places" not in emit_llvm(program, "f", Lanes(4))
+    assert "@offsets" not in emit_llvm(program, "f", Lanes(4))
     rng = np.random.default_rng(0)
     a, b = rng.uniform(1, 2, size=(12, 3)), rng.uniform(1, 2, size=(12, 2))
     for one, other in zip(
@@ -113,9 +113,9 @@ def test_more_than_fits_on_the_stack_is_not_staged(monkeypatch):
 
 def test_small_outputs_and_single_rows_are_not_staged():
     program = outer((17, 17))
-    assert "@places0" in emit_llvm(program, "f", Lanes(4))
-    assert "@places1" not in emit_llvm(program, "f", Lanes(4))
-    assert "@places" not in emit_llvm(program, "f", Lanes(1))
+    assert "@offsets0" in emit_llvm(program, "f", Lanes(4))
+    assert "@offsets1" not in emit_llvm(program, "f", Lanes(4))
+    assert "@offsets" not in emit_llvm(program, "f", Lanes(1))
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_small_outputs_and_single_rows_are_not_staged():
 )
 def test_smaller_outputs_are_staged_if_they_can_be_written_past_the_caches(size, staged):
     program = program_for(lambda a: np.resize(a * a, size), (5,))
-    assert ("@places0" in emit_llvm(program, "f", Lanes(4))) == staged
+    assert ("@offsets0" in emit_llvm(program, "f", Lanes(4))) == staged
     a = np.arange(40.0).reshape(8, 5)
     (found,) = run_compiled(program, a, width=4, large=True, offset=1)
     np.testing.assert_array_equal(found, (a**2)[:, np.arange(size) % 5])

@@ -74,15 +74,27 @@ def run_compiled(program, *inputs, width=1, scalar="double", strides=None, large
     outputs = [_aligned(rows + 1, port.size, dtype, offset) for port in program.outputs]
     if strides is None:
         strides = [0 if len(array) == 1 else array.shape[1] for array in arrays]
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64)(code.address("f"))
+    kinds = [*[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p]
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(code.address("f"))
+    workspace = _guarded(function(None, None, None, 0, None))
     function(
         (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays)),
         (ctypes.c_void_p * len(outputs))(*(array.ctypes.data for array in outputs)),
         (ctypes.c_int64 * (len(strides) + 1))(*strides, large),
         rows,
+        workspace.ctypes.data + 64,
     )
+    guards = workspace[:64], workspace[-64:]
+    assert all((guard == 7).all() for guard in guards), "outside of the workspace"
     assert all((array[-1] == 77.0).all() for array in outputs), "written past the end"
     return [array[:-1] for array in outputs]
+
+
+def _guarded(size):
+    """Bytes that begin on a cache line, between 64 bytes on each side that nobody may write."""
+    room = np.full(size + 192, 7, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + size + 128]
 
 
 def _aligned(rows, size, dtype, offset):

@@ -9,19 +9,18 @@ class Call:
         in_shapes: tuple[tuple[int, ...], ...],
         out_shapes: tuple[tuple[int, ...], ...],
         units: tuple[tuple[int, int, int], ...],
+        norm_limits: tuple[float, float],
         single_precision: bool,
-        finite: bool,
-        most_rows: int,
+        check_inputs: bool,
+        check_outputs: bool,
         slow: Callable[..., Any],
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def _use(self, one: int, many: int, width: int, keep: object) -> None: ...
-    def _is_unit(self, inputs: tuple[Array, ...], strides: tuple[int, ...], rows: int) -> bool: ...
-    def _rows(
+    def _run(
         self,
         inputs: tuple[Array, ...],
-        strides: tuple[int, ...],
         outputs: tuple[Array, ...],
-        start: int,
-        stop: int,
-    ) -> None: ...
+        rows: int,
+        threads: int | None,
+    ) -> int: ...

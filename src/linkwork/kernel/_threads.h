@@ -1,72 +1,92 @@
-/* Rows of a batch shared out over threads, without the interpreter.
+/* The chunks of a job on several threads, without the GIL.
  *
- * The calling thread forms a team that helpers may join. All look at rows, whether what must have norm
- * 1 has it, and wait for each other: nothing is written unless all rows are good. Then each takes some
- * rows, and some more, until there are none. A helper that comes late joins in, or finds nothing to do;
- * nobody waits for one that has not come.
+ * The calling thread publishes its job, and helper threads may join it. Each thread takes a chunk of
+ * rows, and another one, until there are none. A helper that comes late joins in, or finds nothing to
+ * do; nobody waits for a helper that has not joined. Only the calling thread looks for interrupts.
  *
- * Helpers stay for the next batch: they look out for it for a moment, then sleep. There is one team at
- * a time; a call that finds the helpers busy works alone. The child of a fork starts without helpers.
+ * Helpers stay for the next job: they spin for a moment, then sleep. There is one shared job at a
+ * time; a call that finds the helpers busy works alone. The child of a fork starts without helpers.
+ *
+ * Without POSIX threads (Windows), each call works on the calling thread alone.
  */
 #ifndef LINKWORK_THREADS_H
 #define LINKWORK_THREADS_H
 
+#include "_chunks.h"
+
+#define MOST_THREADS 64
+
+/* How many rows to take next: fewer towards the end, so that all threads end at the same time. */
+static npy_intp portion(const Job *job)
+{
+    npy_intp width = job->code->width, left = job->rows - job->next, rows = job->chunk;
+    if (job->threads > 1) {
+        npy_intp share = left / (2 * job->threads);
+        if (share < FEWEST_ROWS) share = FEWEST_ROWS;
+        if (share < rows) rows = multiple(share + width - 1, width);
+    }
+    return rows < left ? rows : left;
+}
+
+#ifdef _WIN32
+
+#include <windows.h>
+#define LOCK() ((void)0)
+#define UNLOCK() ((void)0)
+static int default_threads(void) { return 1; }
+
+static long long nanoseconds(void)
+{
+    LARGE_INTEGER now, per_second;
+    QueryPerformanceCounter(&now);
+    QueryPerformanceFrequency(&per_second);
+    return (long long)((double)now.QuadPart * 1e9 / (double)per_second.QuadPart);
+}
+
+#else
+
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sched.h>
 #endif
 
-#define MOST_THREADS 64
-#define FEWEST_ROWS 64                 /* that a thread takes, unless there are no more */
-#define PATIENCE 50000                 /* [ns] to look out for work, or for others, before sleeping */
-#define STACK_BYTES ((size_t)16 << 20) /* of a helper: stages of large outputs are on it */
-
-typedef struct {
-    const Call *call;
-    function_t one, many;
-    npy_intp width, rows;
-    void *const *in, *const *out;
-    npy_int64 *stride;
-    int threads;                       /* that may be in the team */
-    npy_intp to_look, looked;          /* the first row that nobody has looked at; rows looked at */
-    npy_intp to_compute;               /* the first row that nobody has taken */
-    int is_good, is_finite;
-} Team;
+#define SPIN_NS 50000                   /* to wait awake before sleeping */
+#define STACK_BYTES ((size_t)1 << 20)   /* of a helper */
 
 static struct {
-    pthread_mutex_t mutex;             /* of all that is here, and of what teams count */
-    pthread_cond_t work, change;       /* there is a team; something in it is done */
-    Team *team;                        /* that helpers may join */
-    int is_busy;                       /* whether somebody has a team */
-    int members;                       /* helpers in the team */
-    int joined;                        /* how many there have been */
+    pthread_mutex_t mutex;              /* of all that is here, and of `next` and `status` of jobs */
+    pthread_cond_t work, change;        /* there is a job; all helpers have left it */
+    Job *job;                           /* that helpers may join */
+    int is_busy;                        /* whether some call has the helpers */
+    int members;                        /* helpers that work on the job now */
+    int joined;                         /* helpers that have joined it */
     int helpers;
-    unsigned teams;                    /* that there have been */
+    unsigned jobs;                      /* that there have been */
 } pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER,
           NULL, 0, 0, 0, 0, 0};
+
+#define LOCK() pthread_mutex_lock(&pool.mutex)
+#define UNLOCK() pthread_mutex_unlock(&pool.mutex)
+
+static int capped(long count)
+{
+    return count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : (int)count;
+}
 
 /* How many threads to use: LINKWORK_THREADS, else one for each core that the process may use. */
 static int default_threads(void)
 {
     const char *given = getenv("LINKWORK_THREADS");
-    if (given && *given && strspn(given, "0123456789") == strlen(given)) {
-        long count = strtol(given, NULL, 10);
-        return count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : (int)count;
-    }
+    if (given && *given && strspn(given, "0123456789") == strlen(given))
+        return capped(strtol(given, NULL, 10));
 #ifdef __linux__
     cpu_set_t cores;
-    if (sched_getaffinity(0, sizeof cores, &cores) == 0) {
-        int count = CPU_COUNT(&cores);
-        return count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : count;
-    }
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0) return capped(CPU_COUNT(&cores));
 #endif
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : (int)count;
+    return capped(sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 static long long nanoseconds(void)
@@ -76,7 +96,7 @@ static long long nanoseconds(void)
     return (long long)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static void pause_a_little(void)
+static void pause_briefly(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     for (int k = 0; k < 20; k++) __builtin_ia32_pause();
@@ -88,95 +108,97 @@ static void pause_a_little(void)
 /* Wait, with the mutex held, while a condition holds: awake at first, then asleep. */
 #define WAIT_WHILE(condition, signal)                                            \
     do {                                                                         \
-        long long give_up = nanoseconds() + PATIENCE;                            \
+        long long give_up = nanoseconds() + SPIN_NS;                             \
         while ((condition) && nanoseconds() < give_up) {                         \
-            pthread_mutex_unlock(&pool.mutex);                                   \
-            pause_a_little();                                                    \
-            pthread_mutex_lock(&pool.mutex);                                     \
+            UNLOCK();                                                            \
+            pause_briefly();                                                     \
+            LOCK();                                                              \
         }                                                                        \
         while (condition) pthread_cond_wait(&(signal), &pool.mutex);             \
     } while (0)
 
-/* How many rows to take when so many are left: fewer towards the end, so that all end together. */
-static npy_intp portion(const Team *team, npy_intp left)
+#endif
+
+/* A chunk took some time: the next ones shall take CHUNK_NS. */
+static npy_intp better_chunk(const Job *job, npy_intp rows, long long elapsed)
 {
-    npy_intp rows = left / (2 * team->threads) / team->width * team->width;
-    npy_intp fewest = (FEWEST_ROWS + team->width - 1) / team->width * team->width;
-    if (rows < fewest) rows = fewest;
-    return rows < left ? rows : left;
+    npy_intp chunk = job->chunk;
+    if (rows < chunk) return chunk;  /* a part says little */
+    if (elapsed < CHUNK_NS / 4 && chunk < job->fitting) chunk = 4 * chunk;
+    if (elapsed > 2 * CHUNK_NS) chunk = chunk / 2;
+    return multiple(chunk < job->fitting ? chunk : job->fitting, job->code->width);
 }
 
-/* Look at rows until none are left, then wait for those who still look. Gives whether all are good. */
-static int look(Team *team)
+/* Let the handlers of signals run; gives INTERRUPTED if one of them raises. */
+static int look_for_signals(PyThreadState **state)
 {
-    void *in[MOST_PORTS], *out[MOST_PORTS];
-    pthread_mutex_lock(&pool.mutex);
-    while (team->to_look < team->rows) {
-        npy_intp start = team->to_look, count = portion(team, team->rows - start);
-        team->to_look += count;
-        pthread_mutex_unlock(&pool.mutex);
-        step(team->call, team->in, team->out, team->stride, start, in, out);
-        int is_good = rows_are_unit(team->call, in, team->stride, count);
-        pthread_mutex_lock(&pool.mutex);
-        team->looked += count;
-        team->is_good &= is_good;
-        if (team->looked == team->rows) pthread_cond_broadcast(&pool.change);
+    PyEval_RestoreThread(*state);
+    int status = PyErr_CheckSignals() ? INTERRUPTED : DONE;
+    *state = PyEval_SaveThread();
+    return status;
+}
+
+/* Take chunks until there are none; `state` is that of the calling thread, NULL in a helper. */
+static void take_chunks(Job *job, char *block, PyThreadState **state)
+{
+    long long now = state ? nanoseconds() : 0, looked = now;
+    LOCK();
+    while (job->next < job->rows && job->status == DONE) {
+        npy_intp start = job->next, rows = portion(job);
+        job->next += rows;
+        UNLOCK();
+        int status = do_chunk(job, start, rows, block);
+        long long before = now;
+        if (state && start + rows < job->rows) {
+            now = nanoseconds();
+            if (status == DONE && now - looked > SIGNAL_NS) {
+                status = look_for_signals(state);
+                looked = nanoseconds();
+            }
+        }
+        LOCK();
+        if (state && now > before) job->chunk = better_chunk(job, rows, now - before);
+        if (status == NOT_FINITE_OUTPUT) job->has_bad_outputs = 1;  /* the others are computed */
+        else if (status == DRIFTED) job->has_drifted = 1;
+        else if (status != DONE && job->status == DONE) job->status = status;
     }
-    WAIT_WHILE(team->looked < team->rows, pool.change);
-    int is_good = team->is_good;
-    pthread_mutex_unlock(&pool.mutex);
-    return is_good;
+    UNLOCK();
 }
 
-/* Compute rows until none are left. */
-static void take_rows(Team *team)
-{
-    void *in[MOST_PORTS], *out[MOST_PORTS];
-    pthread_mutex_lock(&pool.mutex);
-    while (team->to_compute < team->rows) {
-        npy_intp start = team->to_compute, count = portion(team, team->rows - start);
-        team->to_compute += count;
-        pthread_mutex_unlock(&pool.mutex);
-        step(team->call, team->in, team->out, team->stride, start, in, out);
-        compute(team->call, team->one, team->many, team->width, in, out, team->stride, count);
-        int is_finite = !team->call->finite || all_finite(team->call, out, count);
-        pthread_mutex_lock(&pool.mutex);
-        team->is_finite &= is_finite;
-    }
-    pthread_mutex_unlock(&pool.mutex);
-}
+#ifndef _WIN32
 
-static void *help(void *unused)
+static void *helper_main(void *unused)
 {
+    Block block = {NULL, NULL, 0};
     unsigned seen = 0;
-    pthread_mutex_lock(&pool.mutex);
+    LOCK();
     for (;;) {
-        WAIT_WHILE(pool.teams == seen, pool.work);
-        seen = pool.teams;
-        Team *team = pool.team;
-        if (!team || pool.joined >= team->threads - 1) continue;  /* it has gone on without us */
+        WAIT_WHILE(pool.jobs == seen, pool.work);
+        seen = pool.jobs;
+        Job *job = pool.job;
+        if (!job || pool.joined >= job->threads - 1) continue;
         pool.joined++;
         pool.members++;
-        pthread_mutex_unlock(&pool.mutex);
-        if (look(team)) take_rows(team);
-        pthread_mutex_lock(&pool.mutex);
+        UNLOCK();
+        if (reserve(&block, job->bytes)) take_chunks(job, block.start, NULL);
+        LOCK();
         if (--pool.members == 0) pthread_cond_broadcast(&pool.change);
     }
     return unused;
 }
 
 /* With the mutex held: have so many helpers, or as many as the system allows. */
-static void hire(int count)
+static void start_helpers(int count)
 {
     sigset_t all, before;
     pthread_attr_t attributes;
     if (pool.helpers >= count || pthread_attr_init(&attributes)) return;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);                  /* signals are for the threads of the program */
+    sigfillset(&all);                   /* signals are for the threads of the program */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_t helper;
-    while (pool.helpers < count && pthread_create(&helper, &attributes, help, NULL) == 0)
+    while (pool.helpers < count && pthread_create(&helper, &attributes, helper_main, NULL) == 0)
         pool.helpers++;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
@@ -188,43 +210,61 @@ static void forget_helpers(void)
     pthread_mutex_init(&pool.mutex, NULL);
     pthread_cond_init(&pool.work, NULL);
     pthread_cond_init(&pool.change, NULL);
-    pool.team = NULL;
+    pool.job = NULL;
     pool.is_busy = pool.members = pool.joined = pool.helpers = 0;
-    pool.teams = 0;
+    pool.jobs = 0;
 }
 
-/* Run on several threads; gives 0 if rows are not good, or results not finite. */
-static int run_shared(const Call *self, void *const *in, void *const *out, npy_int64 *stride,
-                      npy_intp rows, int threads)
+static int publish(Job *job)
 {
-    Team team = {self, self->one, self->many, self->width, rows, in, out, stride,
-                 threads, 0, 0, 0, 1, 1};
-    PyObject *keep = self->keep;
-    Py_XINCREF(keep);
-    stride[self->n_in] = output_bytes(self, rows) > STREAMED_BYTES;
-    Py_BEGIN_ALLOW_THREADS
-    pthread_mutex_lock(&pool.mutex);
-    int has_helpers = !pool.is_busy;
-    if (has_helpers) {
+    LOCK();
+    int is_shared = !pool.is_busy;
+    if (is_shared) {
         pool.is_busy = 1;
-        pool.team = &team;
+        pool.job = job;
         pool.joined = 0;
-        pool.teams++;
-        hire(threads - 1);
+        pool.jobs++;
+        start_helpers(job->threads - 1);
         pthread_cond_broadcast(&pool.work);
     }
-    pthread_mutex_unlock(&pool.mutex);
-    if (look(&team)) take_rows(&team);
-    if (has_helpers) {
-        pthread_mutex_lock(&pool.mutex);
-        pool.team = NULL;              /* nobody joins any more */
-        WAIT_WHILE(pool.members > 0, pool.change);
-        pool.is_busy = 0;
-        pthread_mutex_unlock(&pool.mutex);
+    UNLOCK();
+    return is_shared;
+}
+
+static void withdraw(void)
+{
+    LOCK();
+    pool.job = NULL;                    /* nobody joins any more */
+    WAIT_WHILE(pool.members > 0, pool.change);
+    pool.is_busy = 0;
+    UNLOCK();
+}
+
+#else
+static int publish(Job *job) { (void)job; return 0; }
+static void withdraw(void) {}
+#endif
+
+/* Run a job that is planned, without the GIL, on several threads if it has many rows. */
+static void run_job(Job *job, char *block)
+{
+    npy_intp most = job->rows / FEWEST_ROWS;
+    if (job->rows <= SHARED_ROWS) job->threads = 1;
+    else if (job->threads == 0) job->threads = default_threads();
+    if (job->threads > most && most > 0) job->threads = (int)most;
+    job->next = 0;
+    PyThreadState *state = PyEval_SaveThread();
+    if (job->threads == 1 && job->rows <= job->chunk) {  /* one chunk: no other thread, no clock */
+        int status = do_chunk(job, 0, job->rows, block);
+        job->has_bad_outputs = status == NOT_FINITE_OUTPUT;
+        job->status = status == NOT_FINITE_OUTPUT ? DONE : status;
+    } else {
+        int is_shared = job->threads > 1 && publish(job);
+        take_chunks(job, block, &state);
+        if (is_shared) withdraw();
     }
-    Py_END_ALLOW_THREADS
-    Py_XDECREF(keep);
-    return team.is_good && team.is_finite;
+    PyEval_RestoreThread(state);
+    if (!job->only_checks) job->code->chunk = job->chunk;
 }
 
 #endif

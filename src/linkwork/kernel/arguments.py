@@ -1,7 +1,8 @@
-"""What callers give, as rows that compiled code can take; and arrays to write the answers to."""
+"""The arguments of a call in Python: converted to rows, or refused; and arrays for the results."""
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +14,17 @@ import numpy as np
 from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError
 from linkwork.expr.program import Port
-from linkwork.traced import is_traced
+from linkwork.kernel.norms import TOLERANCE, UnitPart, norms
+from linkwork.traced import foreign_package, is_traced
 
-NOT_UNIT = 1e-3  # a quaternion further than this from norm 1 is a mistake, not rounding
+MOST_AXES = 32  # of an input or output; NumPy has no more on every version
+
+# Arrays of other libraries: what they are called, and how to get numbers out of `{0}`.
+_FOREIGN = {
+    "torch": ("a torch tensor", "{0}.detach().cpu().numpy()"),
+    "jax": ("a jax array", "np.asarray({0})"),
+    "casadi": ("a casadi matrix", "{0}.full().ravel()"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +36,11 @@ class Unit:
     count: int
     owner: str  # for messages, such as "the base quaternion"
 
+    @property
+    def part(self) -> UnitPart:
+        """Where the numbers are."""
+        return self.input, self.offset, self.count
+
 
 @dataclass(frozen=True, slots=True)
 class Signature:
@@ -36,7 +50,14 @@ class Signature:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     units: tuple[Unit, ...] = ()
-    meanings: Mapping[str, str] = field(default_factory=dict[str, str])  # of inputs, for messages
+    meanings: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
+    """What the numbers of an input are, by its name; said when their count is wrong."""
+
+    def __post_init__(self) -> None:
+        for port in (*self.inputs, *self.outputs):
+            if len(port.shape) > MOST_AXES:
+                text = f"{port.name}: at most {MOST_AXES} axes, got {len(port.shape)}"
+                raise ArgumentError(text)
 
 
 def in_order(signature: Signature, args: Sequence[Any], named: dict[str, Any]) -> list[Any]:
@@ -111,7 +132,29 @@ def outputs_for(
     return targets, given
 
 
+def thread_number(threads: Any) -> int | None:
+    """A number of threads that was given; None for as many as there are cores."""
+    try:
+        return None if threads is None else operator.index(threads)
+    except TypeError:
+        raise ArgumentError(f"threads: expected a whole number, got {threads!r}") from None
+
+
+def check_norms(signature: Signature, rows: Sequence[Array]) -> None:
+    """Refuse numbers whose norm must be 1 and is not, with the first such row."""
+    for unit in signature.units:
+        norm = norms(rows[unit.input], unit.part)
+        with np.errstate(invalid="ignore"):
+            wrong = np.abs(norm - 1) > TOLERANCE
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            name = signature.inputs[unit.input].name
+            text = f"{name}: {unit.owner} has norm {norm[row]:.6g}, not 1"
+            raise ValueRangeError(text + (f" (row {row})" if len(norm) > 1 else ""))
+
+
 def _array(value: Any, port: Port, dtype: np.dtype[Any], meaning: str) -> Array:
+    _refuse_foreign(value, port.name)
     array = None
     try:
         given = np.asarray(value)
@@ -136,6 +179,20 @@ def _array(value: Any, port: Port, dtype: np.dtype[Any], meaning: str) -> Array:
     return array
 
 
+def _refuse_foreign(value: Any, name: str) -> None:
+    """Refuse arrays of other libraries: NumPy could convert some of them, slowly or not at all."""
+    if isinstance(value, (list, tuple)):
+        for part in value:  # pyright: ignore[reportUnknownVariableType]
+            _refuse_foreign(part, name)
+        return
+    library = foreign_package(value)
+    if library is not None:
+        what, numbers = _FOREIGN.get(library, (f"an array of {library}", "np.asarray({0})"))
+        text = f"{name}: {what}; linkwork takes NumPy arrays, so give {numbers.format(name)}"
+        planned = f" (a bridge linkwork.{library} is planned)" if library in _FOREIGN else ""
+        raise ArgumentError(text + planned)
+
+
 def _is_masked(value: Any) -> bool:
     """Whether any element of an array, or of arrays in sequences, is masked."""
     if "numpy.ma" not in sys.modules:  # then nobody has such arrays; loading it takes a while
@@ -151,31 +208,6 @@ def _rows(array: Array, own: tuple[int, ...], batch: tuple[int, ...], port: Port
     if own != batch:
         array = np.ascontiguousarray(np.broadcast_to(array, (*batch, *port.shape)))
     return array.reshape(prod(batch), port.size)
-
-
-def normalized(
-    signature: Signature, rows: Sequence[Array], dtype: np.dtype[Any]
-) -> tuple[Array, ...]:
-    """Scale what must have norm 1 and nearly has; refuse what has not."""
-    found = list(rows)
-    noise = 4 * np.finfo(dtype).eps
-    for unit in signature.units:
-        where = slice(unit.offset, unit.offset + unit.count)
-        part = found[unit.input][:, where]
-        with np.errstate(over="ignore", invalid="ignore"):  # NaN and infinity pass, as anywhere
-            norm = np.sqrt((part.astype(np.float64) ** 2).sum(axis=1))
-            off = np.abs(norm - 1)
-            wrong = off > NOT_UNIT
-        if wrong.any():
-            worst = int(np.argmax(wrong))
-            name = signature.inputs[unit.input].name
-            text = f"{name}: {unit.owner} has norm {norm[worst]:.6g}, not 1"
-            raise ValueRangeError(text + (f" (row {worst})" if len(norm) > 1 else ""))
-        if (off > noise).any():
-            copy = found[unit.input].copy()
-            copy[:, where] = part / norm[:, None]
-            found[unit.input] = copy
-    return tuple(found)
 
 
 def _share(a: Array, b: Array) -> bool:

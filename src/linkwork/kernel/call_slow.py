@@ -1,16 +1,45 @@
-"""`Call` without a compiler: what the C extension does, through ctypes, microseconds slower."""
+"""`Call` without the C extension: the same through ctypes, on one thread, some ten times slower."""
 
 from __future__ import annotations
 
 import ctypes
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-from linkwork.arrays import Array
+import numpy as np
 
-_SIGNATURE = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64
+from linkwork.arrays import Array
+from linkwork.errors import LinkworkWarning
+from linkwork.kernel.norms import normalized
+
+CHUNK_ROWS = 512  # an interrupt may land after each
+_FUNCTION = ctypes.CFUNCTYPE(
+    ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p
 )
+_DONE, _NOT_UNIT_NORM, _NOT_FINITE_OUTPUT = 0, 1, 3  # as in _call.h
+_WARNING = (
+    "linkwork was installed without its C extension, so each call takes some 10 microseconds more, "
+    "and large batches use one thread; install a C compiler and then linkwork again, or a wheel"
+)
+_has_warned: list[bool] = []
+
+
+class _Code:
+    """Machine code, always replaced as one."""
+
+    def __init__(self, one: int, many: int, width: int, keep: object) -> None:
+        self.one, self.many = _FUNCTION(one), _FUNCTION(many) if many else None
+        self.width, self.keep = width, keep
+        self.one_bytes = self.one(None, None, None, 0, None)
+        self.bytes = max(self.one_bytes, self.many(None, None, None, 0, None) if self.many else 0)
+
+    def workspace(self, size: int) -> tuple[Any, int | None]:
+        """Memory, and the first address in it that begins a cache line."""
+        if not size:
+            return None, None
+        memory = ctypes.create_string_buffer(size + 64)
+        return memory, -(-ctypes.addressof(memory) // 64) * 64
 
 
 class Call:
@@ -21,54 +50,105 @@ class Call:
         in_shapes: tuple[tuple[int, ...], ...],
         out_shapes: tuple[tuple[int, ...], ...],
         units: tuple[tuple[int, int, int], ...],
+        norm_limits: tuple[float, float],
         single_precision: bool,
-        finite: bool,
-        most_rows: int,
+        check_inputs: bool,
+        check_outputs: bool,
         slow: Callable[..., Any],
     ) -> None:
-        del in_shapes, out_shapes, units, finite, most_rows
-        self._item = 4 if single_precision else 8
+        self._shapes = in_shapes
+        self._out_shape = out_shapes[0] if len(out_shapes) == 1 else None
+        self._units, self._noise = units, norm_limits[0]
+        self._type = np.dtype(np.float32 if single_precision else np.float64)
+        self._checks = check_inputs, check_outputs
         self._slow = slow
-        self._functions: Any = None  # (one, many, width, keep), always taken as a whole
+        self._ins = ctypes.c_void_p * len(in_shapes)
+        self._no_strides = (ctypes.c_int64 * (len(in_shapes) + 1))()  # of one row; only read
+        self._machine_code: _Code | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the compiled function."""
+        if not kwargs and self._machine_code and self._out_shape is not None:
+            result = self._call_row(self._machine_code, args)
+            if result is not None:
+                return result
+        if not _has_warned:
+            _has_warned.append(True)
+            warnings.warn(LinkworkWarning(_WARNING), stacklevel=2)
         return self._slow(*args, **kwargs)
+
+    def _call_row(self, code: _Code, args: tuple[Any, ...]) -> Array | None:
+        """One row of arrays that can be read where they are; None for all else."""
+        if len(args) != len(self._shapes) or any(self._checks):
+            return None
+        addresses: list[int] = []
+        for value, shape in zip(args, self._shapes, strict=True):
+            if type(value) is not np.ndarray or value.shape != shape or value.dtype != self._type:
+                return None
+            flags = value.flags
+            if not (flags.c_contiguous and flags.aligned):
+                return None
+            addresses.append(value.__array_interface__["data"][0])
+        for index, offset, count in self._units:
+            numbers: list[float] = args[index][offset : offset + count].tolist()
+            if abs(sum([x * x for x in numbers]) - 1.0) > self._noise:
+                return None
+        result = np.empty(self._out_shape, self._type)
+        out = ctypes.c_void_p(result.__array_interface__["data"][0])
+        memory, workspace = code.workspace(code.one_bytes)
+        code.one(self._ins(*addresses), ctypes.byref(out), self._no_strides, 1, workspace)
+        del memory
+        return result
 
     def _use(self, one: int, many: int, width: int, keep: object) -> None:
         """Call the functions at these addresses from now on."""
-        self._functions = (_SIGNATURE(one), _SIGNATURE(many) if many else None, width, keep)
+        self._machine_code = _Code(one, many, width, keep) if one else None
 
-    def _is_unit(self, inputs: tuple[Array, ...], strides: tuple[int, ...], rows: int) -> bool:
-        """Whether what must have norm 1 has it: left to the caller to find out."""
-        del inputs, strides, rows
-        return False
-
-    def _rows(
+    def _run(
         self,
         inputs: tuple[Array, ...],
-        strides: tuple[int, ...],
         outputs: tuple[Array, ...],
-        start: int,
-        stop: int,
-    ) -> None:
-        """Run on a range of rows, without the GIL."""
-        one, many, width, keep = self._functions
-        middle = stop - (stop - start) % width if many else start
-        for function, first, last in ((many, start, middle), (one, middle, stop)):
-            if last > first:
-                ins = [
-                    array.ctypes.data + first * stride * self._item
-                    for array, stride in zip(inputs, strides, strict=True)
-                ]
-                outs = [
-                    array.ctypes.data + first * (array.size // max(len(array), 1)) * self._item
-                    for array in outputs
-                ]
-                function(
-                    (ctypes.c_void_p * len(ins))(*ins),
-                    (ctypes.c_void_p * len(outs))(*outs),
-                    (ctypes.c_int64 * (len(strides) + 1))(*strides, 0),
-                    last - first,
-                )
-        del keep
+        rows: int,
+        threads: int | None,
+    ) -> int:
+        """Compute rows of prepared arrays, on the calling thread; gives how it ended."""
+        del threads
+        code = self._machine_code
+        assert code
+        prepared = normalized(inputs, self._units, self._type)
+        if prepared is None:
+            return _NOT_UNIT_NORM
+        step = max(code.width, CHUNK_ROWS // code.width * code.width)
+        memory, workspace = code.workspace(code.bytes)
+        for start in range(0, rows, step):
+            stop = min(start + step, rows)
+            middle = stop - (stop - start) % code.width if code.many else start
+            for function, first, last in ((code.many, start, middle), (code.one, middle, stop)):
+                if function and last > first:
+                    _run_range(function, prepared, outputs, (first, last), workspace)
+        del memory
+        is_finite = not self._checks[1] or all(np.isfinite(array).all() for array in outputs)
+        return _DONE if is_finite else _NOT_FINITE_OUTPUT
+
+
+def _run_range(
+    function: Any,
+    inputs: tuple[Array, ...],
+    outputs: tuple[Array, ...],
+    rows: tuple[int, int],
+    workspace: int | None,
+) -> None:
+    first, last = rows
+    strides = [array.shape[1] if len(array) > 1 else 0 for array in inputs]
+    ins = [
+        array.ctypes.data + first * stride * array.itemsize
+        for array, stride in zip(inputs, strides, strict=True)
+    ]
+    outs = [array.ctypes.data + first * array.shape[1] * array.itemsize for array in outputs]
+    function(
+        (ctypes.c_void_p * len(ins))(*ins),
+        (ctypes.c_void_p * len(outs))(*outs),
+        (ctypes.c_int64 * (len(strides) + 1))(*strides, 0),
+        last - first,
+        workspace,
+    )

@@ -2,7 +2,9 @@
 
 Rows     each argument is a row, or rows with any leading batch axes, broadcast as NumPy does
 First    the first call uses code that is made quickly; fast code takes over when it is ready
-Threads  large batches are shared out over threads, without the GIL, chunk by chunk
+Fast     `Call`, in C, takes most calls: it converts and normalises rows, computes them chunk by
+         chunk on several threads without the GIL, and lets interrupts in between two chunks
+Slow     `Kernel._call`, in Python, takes the rest, and raises all errors
 """
 
 from __future__ import annotations
@@ -17,9 +19,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.arrays import Array
+from linkwork.errors import ValueRangeError
 from linkwork.expr.program import Port, Program
-from linkwork.kernel.arguments import Signature, as_rows, in_order, normalized, outputs_for
-from linkwork.kernel.sharing import share_out, thread_count
+from linkwork.kernel import norms
+from linkwork.kernel.arguments import (
+    Signature,
+    as_rows,
+    check_norms,
+    in_order,
+    outputs_for,
+    thread_number,
+)
 from linkwork.llvm.emit import emit_llvm
 from linkwork.llvm.lanes import Lanes
 from linkwork.machine import cache
@@ -39,10 +49,9 @@ else:
     except ImportError:  # no compiler when linkwork was installed
         from linkwork.kernel.call_slow import Call
 
-CHUNKS = 8  # a thread works on about so many parts of a batch, one after the other
-FEWEST_ROWS, MOST_ROWS = 64, 16384  # of a part; after each one, an interrupt may land
-CHUNK_BYTES, CHUNK_ROWS = 4 << 20, 4096  # of a part that NumPy computes, at most
-SHARED_ROWS = 2048  # batches larger than this are shared out over threads
+# NumPy computes at most so many bytes of inputs and outputs, and so many rows, at a time.
+NUMPY_CHUNK_BYTES, NUMPY_CHUNK_ROWS = 4 << 20, 4096
+_DONE, _NOT_FINITE_OUTPUT = 0, 3  # how a call ended, as `Call` says
 
 
 class Kernel(Call):
@@ -71,18 +80,19 @@ class Kernel(Call):
             key: a name for the program that is known without tracing it, for the cache.
             dtype: float64 or float32.
             plain: computes the outputs from the columns of the inputs, as flat sequences, with
-            NumPy;
-                used instead of compiled code if given, for what is too large to compile.
-            check_input: looks at the rows of every call, and raises if they are no good.
-            check_result: looks at outputs that are not finite, and raises if that is no good.
+                NumPy; used instead of compiled code if given, for what is too large to compile.
+            check_input: raises the error for rows that are not finite; given if they are refused.
+            check_result: raises the error for outputs that are not finite, if it is one; given if
+                such outputs are to be looked at.
         """
         super().__init__(
             tuple(port.shape for port in signature.inputs),
             tuple(port.shape for port in signature.outputs),
-            tuple((unit.input, unit.offset, unit.count) for unit in signature.units),
+            tuple(unit.part for unit in signature.units),
+            norms.limits(dtype),
             dtype == np.float32,
+            check_input is not None,
             check_result is not None,
-            -2 if check_input else SHARED_ROWS,
             self._call,
         )
         self.signature = signature
@@ -120,33 +130,61 @@ class Kernel(Call):
         if self._plain is None:
             self._prepare(FAST)
 
-    # What happens in a call that the C extension does not take.
+    # Calls that the C extension leaves to Python.
 
-    def _call(self, *args: Any, out: Any = None, threads: int | None = None, **named: Any) -> Any:
+    def _call(self, *args: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
         signature = self.signature
+        workers = thread_number(threads)
         rows, batch = as_rows(signature, in_order(signature, args, named), self.dtype)
-        n = prod(batch)
-        strides = tuple(array.shape[1] if array.shape[0] != 1 or n == 1 else 0 for array in rows)
-        if not self._is_unit(rows, strides, n):
-            rows = normalized(signature, rows, self.dtype)
+        check_norms(signature, rows)
         if self._check_input:
             self._check_input(signature.inputs, rows)
         outputs, given = outputs_for(signature, batch, out, rows, self.dtype)
         if not self._wide and self._plain is None:
-            self._prepare(QUICK)
+            self._prepare(QUICK)  # without machine code, it leaves NumPy's way in `_plain`
+        n = prod(batch)
         flat = tuple(
             array.reshape(n, port.size)
             for array, port in zip(outputs, signature.outputs, strict=True)
         )
-        if n:
-            self._run(rows, strides, flat, n, threads)
-        if self._check_result:
+        if self._plain is None:
+            status = self._run(rows, flat, n, workers)
+            if status not in (_DONE, _NOT_FINITE_OUTPUT):  # they were good a moment ago
+                raise ValueRangeError("an input was changed by another thread during the call")
+        else:
+            status = self._run_with_numpy(self._plain, rows, flat, n)
+        if self._check_result and status == _NOT_FINITE_OUTPUT:
             self._check_result(self, rows, flat)
         results = [
             target if target is array else _copied(target, array)
             for target, array in zip(given, outputs, strict=True)
         ]
         return tuple(results) if len(results) > 1 else results[0]
+
+    def _run_with_numpy(
+        self,
+        compute: Callable[..., Sequence[Any]],
+        rows: tuple[Array, ...],
+        outputs: tuple[Array, ...],
+        n: int,
+    ) -> int:
+        """What `_run` does, on the calling thread: each step of it is a loop of NumPy's."""
+        parts = tuple(unit.part for unit in self.signature.units)
+        rows = norms.normalized(rows, parts, self.dtype) or rows
+        width = sum(port.size for port in (*self.signature.inputs, *self.signature.outputs))
+        rows_of_bytes = NUMPY_CHUNK_BYTES // (max(width, 1) * self.dtype.itemsize)
+        chunk = max(64, min(NUMPY_CHUNK_ROWS, rows_of_bytes))
+        for start in range(0, n, chunk):
+            columns = [tuple((a[start : start + chunk] if len(a) > 1 else a).T) for a in rows]
+            with np.errstate(all="ignore"):  # compiled code gives no warnings either
+                for array, numbers in zip(outputs, compute(*columns), strict=True):
+                    if isinstance(numbers, np.ndarray) and numbers.dtype != object:
+                        array[start : start + chunk] = numbers  # one row for all
+                        continue
+                    for index, number in enumerate(numbers):
+                        array[start : start + chunk, index] = number
+        is_finite = all(np.isfinite(array).all() for array in outputs)
+        return _DONE if is_finite else _NOT_FINITE_OUTPUT
 
     # Machine code.
 
@@ -251,49 +289,6 @@ class Kernel(Call):
         machine = (this_machine().name, *RELOCATION.values())
         text = "|".join((__version__, *machine, self._scalar, str(width), content))
         return hashlib.sha256(text.encode()).hexdigest()
-
-    # Rows.
-
-    def _run(
-        self,
-        rows: tuple[Array, ...],
-        strides: tuple[int, ...],
-        outputs: tuple[Array, ...],
-        n: int,
-        threads: int | None,
-    ) -> None:
-        workers = thread_count(threads) if n > SHARED_ROWS // 2 else 1
-        if self._plain is None:
-            most = MOST_ROWS if workers == 1 else min(n // (CHUNKS * workers), MOST_ROWS)
-            run = self._rows
-        else:  # each step makes an array of so many rows
-            width = sum(port.size for port in (*self.signature.inputs, *self.signature.outputs))
-            most = min(CHUNK_ROWS, CHUNK_BYTES // (max(width, 1) * self.dtype.itemsize))
-            run = self._plain_rows
-        chunk = max(FEWEST_ROWS, most // FEWEST_ROWS * FEWEST_ROWS)
-        share_out(lambda start, stop: run(rows, strides, outputs, start, stop), n, chunk, workers)
-
-    def _plain_rows(
-        self,
-        rows: tuple[Array, ...],
-        strides: tuple[int, ...],
-        outputs: tuple[Array, ...],
-        start: int,
-        stop: int,
-    ) -> None:
-        """What `_rows` does, with NumPy."""
-        assert self._plain
-        columns = [
-            tuple((array[start:stop] if stride else array).T)
-            for array, stride in zip(rows, strides, strict=True)
-        ]
-        with np.errstate(all="ignore"):  # compiled code says nothing either
-            for array, numbers in zip(outputs, self._plain(*columns), strict=True):
-                if isinstance(numbers, np.ndarray) and numbers.dtype != object:  # one row for all
-                    array[start:stop] = numbers
-                    continue
-                for place, number in enumerate(numbers):
-                    array[start:stop, place] = number
 
 
 def _copied(target: Array, array: Array) -> Array:

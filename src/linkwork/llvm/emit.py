@@ -1,11 +1,15 @@
 """Programs as LLVM IR: a loop over rows, W rows at a time, one lane each.
 
-    void NAME(ptr inputs, ptr outputs, ptr strides, i64 rows)
+    i64 NAME(ptr inputs, ptr outputs, ptr strides, i64 rows, ptr workspace)
 
 inputs, outputs   pointers to the first row of each
 strides           numbers from one row of an input to the next, 0 where all rows share one; and one
-                  number more, which is 1 if the outputs are too large for caches, else 0
+                  number more: 1 if the outputs are too large for the caches, else 0
 rows              a multiple of W; rows of outputs lie one after the other
+workspace         memory for intermediate values, aligned to 64 bytes
+returns           the bytes of workspace that it needs; with 0 rows it does nothing else
+
+Nothing but spilled registers lies on the stack: the caller may be a thread with a small one.
 
 Lanes are rows, so the body is the same for any W. Numbers are loaded and stored in W x W blocks
 that are transposed in registers. There is nothing left for optimisation passes to do: the program
@@ -15,62 +19,61 @@ has no redundancy. Operations may be fused and reordered, but NaN stays NaN.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from linkwork.expr.node import Op
 from linkwork.expr.program import Port, Program
 from linkwork.lazy import cached_property
-from linkwork.llvm.flags import FLAGS, flags_of
+from linkwork.llvm.arithmetic import INTRINSICS, Arithmetic
 from linkwork.llvm.lanes import Lanes
 from linkwork.llvm.pieces import CACHED, Piece, pieces_of
 from linkwork.llvm.sincos import sincos_function
 from linkwork.llvm.staged import NO_STAGES, STAGES, Stage
 
-LONGEST_STAGED = 14_000  # steps of a program that stays whole if it fills a stage
-BLOCKS, SCRATCH_BYTES = 4, 128 * 1024  # of rows that a piece runs for, and what they may need
-FACTS = 4  # numbers known in advance that are stored together, one row at a time
-_BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
-_COMPARE = {Op.LESS: "olt", Op.LESS_EQUAL: "ole"}  # ordered: false for NaN
-_INTRINSICS = {Op.SQRT: "llvm.sqrt", Op.FLOOR: "llvm.floor"}
-_LIBM = {
-    Op.ATAN2: ("atan2", 2),
-    **{op: (op.name.lower(), 1) for op in (Op.EXP, Op.LOG, Op.EXPM1, Op.LOG1P, Op.EXP2)},
-}
+# A program with staged outputs is cut into pieces if it has more steps than this.
+LONGEST_STAGED = 14_000
+# Where pieces take turns, each one runs for this many blocks of W rows before the next piece does,
+# or for as many as have their intermediate values within SCRATCH_BYTES.
+BLOCKS, SCRATCH_BYTES = 4, 128 * 1024
+# In one-row code, so many neighbouring constants of an output are stored as one vector.
+CONSTANTS_PER_STORE = 4
 
 
 def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
     """LLVM IR text of a module with one public function and what it calls."""
     writer = _Writer(program, lanes)
-    takes = ", ".join(f"ptr noalias %{what}" for what in ("in", "out", "stride"))
-    turns = lanes.width > 1 and not writer.stage.slots
+    arrays = ", ".join(f"ptr noalias %{what}" for what in ("in", "out", "stride"))
+    takes_turns = lanes.width > 1 and not writer.stage.slots
     staged = [port for port in program.outputs if writer.stage.holds(port)]
     pieces = pieces_of(
         program,
-        longest=CACHED if turns else LONGEST_STAGED if staged else None,
-        piece=CACHED if turns else None,
+        longest=CACHED if takes_turns else LONGEST_STAGED if staged else None,
+        piece=CACHED if takes_turns else None,
         staged=staged,
+        lanes=lanes,
     )
-    parts = [f"define void @{name}({takes}, i64 %rows) {{", *writer.body(pieces), "}"]
+    takes = f"{arrays}, i64 %rows, ptr noalias %workspace"
+    parts = [f"define i64 @{name}({takes}) {{", *writer.body(pieces), "}"]
     if len(pieces) > 1:
-        for number_, piece in enumerate(pieces):
-            given = f"{takes}, ptr %scratch, {STAGES}, i64 %row"
+        for index, piece in enumerate(pieces):
+            given = f"{arrays}, ptr %scratch, {STAGES}, i64 %row"
             parts += [
-                f"define internal void @piece{number_}({given}) noinline {{",
+                f"define internal void @piece{index}({given}) noinline {{",
                 *writer.pointers(),
                 *writer.straight_line(piece),
                 "  ret void",
                 "}",
             ]
     parts += writer.stage.functions()
-    if writer.uses_sincos:
+    if writer.arithmetic.uses_sincos:
         parts.append(sincos_function(lanes.vector, lanes.scalar, lanes.suffix, lanes.constant))
     parts += [
         *(
             f"declare {lanes.vector} @{intrinsic}.{lanes.suffix}({lanes.vector})"
-            for op, intrinsic in _INTRINSICS.items()
+            for op, intrinsic in INTRINSICS.items()
             if op is Op.SQRT or any(step[0] is op for step in program.steps)
         ),
-        *(f"declare {lanes.scalar} @{text}" for text in sorted(writer.libm)),
+        *(f"declare {lanes.scalar} @{text}" for text in sorted(writer.arithmetic.libm)),
     ]
     return "\n".join(parts) + "\n"
 
@@ -79,8 +82,6 @@ def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
 class _Writer:
     program: Program
     lanes: Lanes
-    uses_sincos: bool = False
-    libm: set[str] = field(default_factory=set)
     _count: int = 0
 
     @cached_property
@@ -88,20 +89,24 @@ class _Writer:
         """Where the numbers of large outputs wait."""
         return Stage(self.program, self.lanes, self._new)
 
+    @cached_property
+    def arithmetic(self) -> Arithmetic:
+        """The instructions of each operation."""
+        return Arithmetic(self.program, self.lanes, self._new)
+
     def body(self, pieces: Sequence[Piece]) -> Iterator[str]:
         """The function: pointers once, then a loop over blocks of rows."""
         n_slots = max(piece.n_slots for piece in pieces)
         if len(pieces) > 1 and self.lanes.width > 1 and not self.stage.slots:
-            return self._in_turns(len(pieces), max(n_slots, 1))
-        lines = ["entry:", *self.pointers()]
+            return self._pieces_in_turn(len(pieces), n_slots)
+        lines = ["entry:", *_unless_empty(), *self.pointers()]
         lines += [
-            f"  %scratch = alloca {self.lanes.vector}, i64 {max(n_slots, 1)}, align 64",
+            f"  %scratch = getelementptr {self.lanes.vector}, ptr %workspace, i64 {self.stage.size}",
             *self.stage.prepared(),
-            "  %some = icmp sgt i64 %rows, 0",
-            "  br i1 %some, label %loop, label %end",
+            "  br label %loop",
             "loop:",
-            "  %row = phi i64 [ 0, %entry ], [ %next, %loop ]",
-            *self.stage.turn(),
+            "  %row = phi i64 [ 0, %start ], [ %next, %loop ]",
+            *self.stage.swapped(),
         ]
         if len(pieces) == 1:
             lines += self.straight_line(pieces[0])
@@ -112,60 +117,59 @@ class _Writer:
         lines += [
             f"  %next = add i64 %row, {self.lanes.width}",
             "  %more = icmp slt i64 %next, %rows",
-            f"  br i1 %more, label %loop, label %{'rest' if self.stage.slots else 'end'}",
-            *self.stage.rest(),
+            f"  br i1 %more, label %loop, label %{'drain' if self.stage.slots else 'end'}",
+            *self.stage.drained(),
             "end:",
-            "  ret void",
+            f"  ret i64 {(self.stage.size + n_slots) * self.lanes.bytes}",
         ]
         return iter(lines)
 
-    def _in_turns(self, n_pieces: int, n_slots: int) -> Iterator[str]:
+    def _pieces_in_turn(self, n_pieces: int, n_slots: int) -> Iterator[str]:
         """The function, where each piece runs for several blocks of rows before the next does."""
         lanes = self.lanes
-        blocks = max(1, min(BLOCKS, SCRATCH_BYTES // (n_slots * lanes.bytes)))
+        blocks = max(1, min(BLOCKS, SCRATCH_BYTES // max(n_slots * lanes.bytes, 1)))
         yield "entry:"
-        yield f"  %scratch = alloca {lanes.vector}, i64 {n_slots * blocks}, align 64"
-        yield "  %some = icmp sgt i64 %rows, 0"
-        yield "  br i1 %some, label %loop, label %end"
+        yield from _unless_empty()
+        yield "  br label %loop"
         yield "loop:"
-        yield f"  %first = phi i64 [ 0, %entry ], [ %last, %after{n_pieces - 1} ]"
+        yield f"  %first = phi i64 [ 0, %start ], [ %last, %after{n_pieces - 1} ]"
         yield f"  %last = add i64 %first, {lanes.width * blocks}"
         yield "  %is.short = icmp sgt i64 %last, %rows"
         yield "  %stop = select i1 %is.short, i64 %rows, i64 %last"
-        yield "  br label %turn0"
+        yield "  br label %blocks0"
         for k in range(n_pieces):
             before = f"after{k - 1}" if k else "loop"
-            yield f"turn{k}:"
-            yield f"  %row{k} = phi i64 [ %first, %{before} ], [ %next{k}, %turn{k} ]"
-            yield f"  %own{k} = phi ptr [ %scratch, %{before} ], [ %other{k}, %turn{k} ]"
+            yield f"blocks{k}:"
+            yield f"  %row{k} = phi i64 [ %first, %{before} ], [ %next{k}, %blocks{k} ]"
+            yield f"  %own{k} = phi ptr [ %workspace, %{before} ], [ %other{k}, %blocks{k} ]"
             given = f"ptr %in, ptr %out, ptr %stride, ptr %own{k}, {NO_STAGES}, i64 %row{k}"
             yield f"  call void @piece{k}({given})"
             yield f"  %next{k} = add i64 %row{k}, {lanes.width}"
             yield f"  %other{k} = getelementptr {lanes.vector}, ptr %own{k}, i64 {n_slots}"
             yield f"  %more{k} = icmp slt i64 %next{k}, %stop"
-            yield f"  br i1 %more{k}, label %turn{k}, label %after{k}"
+            yield f"  br i1 %more{k}, label %blocks{k}, label %after{k}"
             yield f"after{k}:"
             if k + 1 < n_pieces:
-                yield f"  br label %turn{k + 1}"
+                yield f"  br label %blocks{k + 1}"
         yield "  %again = icmp slt i64 %last, %rows"
         yield "  br i1 %again, label %loop, label %end"
         yield "end:"
-        yield "  ret void"
+        yield f"  ret i64 {n_slots * blocks * lanes.bytes}"
 
     def pointers(self) -> Iterator[str]:
         """Where inputs and outputs start, and how far apart the rows of inputs are."""
         for kind, ports in (("in", self.program.inputs), ("out", self.program.outputs)):
-            for number_, _ in enumerate(ports):
-                yield f"  %{kind}{number_}.at = getelementptr ptr, ptr %{kind}, i64 {number_}"
-                yield f"  %{kind}{number_} = load ptr, ptr %{kind}{number_}.at"
-        for number_, _ in enumerate(self.program.inputs):
-            yield f"  %stride{number_}.at = getelementptr i64, ptr %stride, i64 {number_}"
-            yield f"  %stride{number_} = load i64, ptr %stride{number_}.at"
+            for k in range(len(ports)):
+                yield f"  %{kind}{k}.at = getelementptr ptr, ptr %{kind}, i64 {k}"
+                yield f"  %{kind}{k} = load ptr, ptr %{kind}{k}.at"
+        for k in range(len(self.program.inputs)):
+            yield f"  %stride{k}.at = getelementptr i64, ptr %stride, i64 {k}"
+            yield f"  %stride{k} = load i64, ptr %stride{k}.at"
 
     def straight_line(self, piece: Piece) -> Iterator[str]:
         """The steps of a piece: what they need is loaded before, what others need stored after."""
         program = self.program
-        self._pairs: dict[int, str] = {}
+        self.arithmetic.start()
         names = [
             self.lanes.constant(step[1]) if step[0] is Op.CONST else "" for step in program.steps
         ]
@@ -182,7 +186,8 @@ class _Writer:
         for step in range(piece.start, piece.stop):
             op, *args = program.steps[step]
             if op not in (Op.CONST, Op.INPUT):
-                yield from self._step(step, op, args, names)
+                names[step] = f"%v{step}"
+                yield from self.arithmetic.lines(op, args, names, names[step])
                 if step in piece.kept:
                     yield from self._scratch(piece.kept[step])
                     yield f"  store {self.lanes.vector} {names[step]}, ptr %t{self._count}"
@@ -255,7 +260,7 @@ class _Writer:
         yield f"  {value} = load {kind}, ptr {at}, align {self.lanes.item}"
 
     def _store_blocks(self) -> list[tuple[int, int, int, list[int]]]:
-        """(step after which it can be stored, output, place, steps) of each block, in order."""
+        """(step after which it can be stored, output, offset, steps) of each block, in order."""
         blocks: list[tuple[int, int, int, list[int]]] = []
         offset = 0
         for port, shape in enumerate(self.program.outputs):
@@ -267,15 +272,16 @@ class _Writer:
         return sorted(blocks)
 
     def _store_ranges(self, results: Sequence[int]) -> list[tuple[int, int]]:
-        """Starts and ends of the blocks of an output: W numbers, or one; facts go together."""
+        """Starts and ends of the blocks of an output: W numbers, or one; constants go together."""
         size, width = len(results), self.lanes.width
         if width > 1:
             return [(k, min(k + width, size)) for k in _block_starts(size, width)]
         ranges: list[tuple[int, int]] = []
-        facts = [self.program.steps[step][0] is Op.CONST for step in results]
+        known = [self.program.steps[step][0] is Op.CONST for step in results]
         start = 0
         while start < size:
-            end = start + FACTS if all(facts[start : start + FACTS]) else start + 1
+            end = start + CONSTANTS_PER_STORE
+            end = end if all(known[start:end]) else start + 1
             ranges.append((start, min(end, size)))
             start = end
         return ranges
@@ -284,9 +290,9 @@ class _Writer:
         width, scalar, vector = self.lanes.width, self.lanes.scalar, self.lanes.vector
         values = [names[step] for step in steps]
         if width == 1:
-            whole = values[0] if len(values) == 1 else _joined(scalar, values)
+            value = values[0] if len(values) == 1 else _constant_vector(scalar, values)
             kind = scalar if len(values) == 1 else f"<{len(values)} x {scalar}>"
-            yield from self._store_at(whole, kind, f"%out{port}.0", start)
+            yield from self._store_at(value, kind, f"%out{port}.0", start)
         elif len(values) == width:
             rows, lines = self.lanes.transposed(values, self._new)
             yield from lines
@@ -304,74 +310,19 @@ class _Writer:
         yield f"  {at} = getelementptr {self.lanes.scalar}, ptr {pointer}, i64 {start}"
         yield f"  store {kind} {value}, ptr {at}, align {self.lanes.item}"
 
-    def _step(self, step: int, op: Op, args: list[int], names: list[str]) -> Iterator[str]:
-        vector = self.lanes.vector
-        values = [names[arg] for arg in args]
-        name = names[step] or f"%v{step}"
-        names[step] = name
-        if op in _BINARY:
-            flags = flags_of(self.program, op, args, self.lanes.scalar)
-            yield f"  {name} = {_BINARY[op]} {flags} {vector} {values[0]}, {values[1]}"
-        elif op is Op.NEG:
-            yield f"  {name} = fneg {FLAGS} {vector} {values[0]}"
-        elif op in _INTRINSICS:
-            function = f"{_INTRINSICS[op]}.{self.lanes.suffix}"
-            yield f"  {name} = call {vector} @{function}({vector} {values[0]})"
-        elif op in (Op.SIN, Op.COS):
-            yield from self._sincos(args[0], values[0], name, index=int(op is Op.COS))
-        elif op in _COMPARE:
-            yield f"  {name}.is = fcmp {_COMPARE[op]} {vector} {values[0]}, {values[1]}"
-            yield f"  {name} = uitofp {self._bool} {name}.is to {vector}"
-        elif op is Op.SELECT:
-            zero = self.lanes.constant(0.0)
-            yield f"  {name}.is = fcmp une {vector} {values[0]}, {zero}"
-            choice = f"{vector} {values[1]}, {vector} {values[2]}"
-            yield f"  {name} = select {self._bool} {name}.is, {choice}"
-        else:
-            yield from self._library(op, values, name)
-
-    @property
-    def _bool(self) -> str:
-        return "i1" if self.lanes.width == 1 else f"<{self.lanes.width} x i1>"
-
-    def _sincos(self, arg: int, value: str, name: str, index: int) -> Iterator[str]:
-        """Sine and cosine of one angle come from one call."""
-        vector, pair = self.lanes.vector, f"{{ {self.lanes.vector}, {self.lanes.vector} }}"
-        self.uses_sincos = True
-        if arg not in self._pairs:
-            self._pairs[arg] = self._new()
-            yield f"  {self._pairs[arg]} = call fastcc {pair} @sincos({vector} {value})"
-        yield f"  {name} = extractvalue {pair} {self._pairs[arg]}, {index}"
-
-    def _library(self, op: Op, values: list[str], name: str) -> Iterator[str]:
-        """A function of the C library, lane by lane."""
-        function, count = _LIBM[op]
-        scalar, vector, width = self.lanes.scalar, self.lanes.vector, self.lanes.width
-        function += "" if scalar == "double" else "f"
-        self.libm.add(f"{function}({', '.join([scalar] * count)})")
-        joined = "undef"
-        for lane in range(width):
-            parts: list[str] = []
-            for value in values:
-                part = value
-                if width > 1:
-                    part = self._new()
-                    yield f"  {part} = extractelement {vector} {value}, i32 {lane}"
-                parts.append(f"{scalar} {part}")
-            result = name if width == 1 else self._new()
-            yield f"  {result} = call {scalar} @{function}({', '.join(parts)})"
-            if width > 1:
-                target = name if lane == width - 1 else self._new()
-                yield f"  {target} = insertelement {vector} {joined}, {scalar} {result}, i32 {lane}"
-                joined = target
-
     def _new(self) -> str:
         self._count += 1
         return f"%t{self._count}"
 
 
-def _joined(scalar: str, values: Sequence[str]) -> str:
-    """A vector of numbers that are known."""
+def _unless_empty() -> Iterator[str]:
+    """Go to the end if there are no rows."""
+    yield "  %some = icmp sgt i64 %rows, 0"
+    yield "  br i1 %some, label %start, label %end"
+    yield "start:"
+
+
+def _constant_vector(scalar: str, values: Sequence[str]) -> str:
     return "<" + ", ".join(f"{scalar} {value}" for value in values) + ">"
 
 

@@ -1,12 +1,15 @@
-"""Large outputs: their numbers wait until all are there, and are written while the next are made.
+"""Staging: the results of large outputs are double buffered on their way to memory.
 
-A row of a large output does not fit into the nearest cache beside the rows of the other lanes.
-Written as its numbers come, its lines would be fetched and written back several times. So each
-number is kept in a slot of a stage, a value for all lanes, and is written later: W x W blocks of
-slots are put in order, by a table of slots. A loop also compiles faster than thousands of stores.
+A row of a large output does not fit into the first-level cache beside the rows of the other lanes.
+Stored as its numbers are computed, its cache lines would be fetched and written back several times.
+So each number goes to a slot of a buffer (a stage), one vector for all lanes, and is stored later:
+W x W blocks of slots are transposed, in the order that a table of slots gives. A loop over such
+blocks also compiles faster than thousands of stores.
 
-There are two stages. While one is filled, what waits on the other is written, a few blocks at a
-time between the steps of the program: memory takes its time, and the processor goes on meanwhile.
+There are two stages. While the program fills one, the other is written to memory, a few blocks at a
+time between the steps of the program, so that stores and arithmetic overlap.
+
+Both stages, and the seams of `stores`, lie at the start of the workspace.
 """
 
 from __future__ import annotations
@@ -20,14 +23,16 @@ from linkwork.llvm.lanes import Lanes
 from linkwork.llvm.pieces import CACHED
 from linkwork.llvm.stores import GROUP, NOTHING, PLAIN, STREAMED, Writing, streams
 
-SMALLEST = 256  # numbers of an output that is staged,
-SMALLEST_STREAMED = 96  # of one of a short program that can be written past the caches,
-SMALLEST_OF_MANY, LARGE_ROW = 64, 1024  # of one beside others, all of which have so many
-LARGEST = 1 << 20  # bytes of two stages, which are on the stack
-BURST = 8  # blocks that are written at a time
-STAGES = "ptr %stage, ptr %other, ptr %seams, i64 %waiting"  # what a piece of a program is given
+# An output is staged if a row of it has at least
+SMALLEST = 256  # numbers;
+SMALLEST_STREAMED = 96  # numbers, if the program is short and non-temporal stores can be used;
+SMALLEST_OF_MANY = 64  # numbers, if a row of all outputs together has
+LARGE_ROW = 1024  # numbers or more.
+LARGEST = 1 << 20  # bytes; if both stages together need more, no output is staged
+BURST = 8  # blocks that are stored at a time, between two steps of the program
+STAGES = "ptr %stage, ptr %other, ptr %seams, i64 %waiting"  # parameters of a piece of a program
 NO_STAGES = "ptr null, ptr null, ptr null, i64 0"
-_FREE = (Op.CONST, Op.INPUT)
+_NO_WORK = (Op.CONST, Op.INPUT)  # steps that take no time
 
 
 class Stage:
@@ -42,61 +47,69 @@ class Stage:
 
     @cached_property
     def slots(self) -> dict[int, int]:
-        """The slot of each step that is a result of a staged output; none if too many are."""
-        found: dict[int, int] = {}
+        """The slot of each step that is a result of a staged output; none if they are too many."""
+        slots: dict[int, int] = {}
         start = 0
         for port in self._program.outputs if self._lanes.width > 1 else ():
             for step in self._program.results[start : start + port.size]:
                 if self._is_large(port):
-                    found.setdefault(step, len(found))
+                    slots.setdefault(step, len(slots))
             start += port.size
-        return found if 2 * len(found) * self._lanes.bytes <= LARGEST else {}
+        return slots if 2 * len(slots) * self._lanes.bytes <= LARGEST else {}
+
+    @property
+    def size(self) -> int:
+        """Vectors of workspace that stages and seams take."""
+        return 2 * len(self.slots) + self._n_seams if self.slots else 0
+
+    @property
+    def _n_seams(self) -> int:
+        return len(self._program.outputs) * 2 * self._lanes.width
 
     def _is_large(self, port: Port) -> bool:
         if len(self._program.results) >= LARGE_ROW:
             return port.size >= SMALLEST_OF_MANY
-        is_short = len(self._program.steps) <= CACHED  # a longer one had better run in pieces
+        is_short = len(self._program.steps) <= CACHED  # a longer one runs faster in pieces
         may_stream = is_short and streams(port.size, self._lanes)
         return port.size >= (SMALLEST_STREAMED if may_stream else SMALLEST)
 
     def functions(self) -> Iterator[str]:
-        """For each staged output, where each number waits, and a function that writes some."""
+        """For each staged output, the table of its slots, and a function that stores a part."""
         for number, port, steps in self._outputs():
-            places = ", ".join(f"i32 {self._lanes.bytes * self.slots[step]}" for step in steps)
-            yield f"@places{number} = private constant [{port.size} x i32] [{places}]"
+            offsets = ", ".join(f"i32 {self._lanes.bytes * self.slots[step]}" for step in steps)
+            yield f"@offsets{number} = private constant [{port.size} x i32] [{offsets}]"
             yield from Writing(number, port.size, self._lanes, self._new).function()
         if self.slots:
             yield "!0 = !{i32 1}"
 
     def prepared(self) -> Iterator[str]:
-        """Before the loop over rows: both stages, with results that are facts; how to write."""
+        """Before the loop over rows: both stages with the results that are constants in them."""
         if not self.slots:
             return
         n = len(self.slots)
-        yield f"  %stages = alloca {self._lanes.vector}, i64 {2 * n}, align 64"
-        yield f"  %stages.second = getelementptr {self._lanes.vector}, ptr %stages, i64 {n}"
+        vector = self._lanes.vector
+        yield f"  %stages.second = getelementptr {vector}, ptr %workspace, i64 {n}"
+        yield f"  %seams = getelementptr {vector}, ptr %workspace, i64 {2 * n}"
         for step, slot in self.slots.items():
             if self._program.steps[step][0] is Op.CONST:
                 value = self._lanes.constant(self._program.steps[step][1])
-                yield from self._put(slot, value, "%stages")
+                yield from self._put(slot, value, "%workspace")
                 yield from self._put(slot, value, "%stages.second")
-        seams = len(self._program.outputs) * 2 * self._lanes.width
-        yield f"  %seams = alloca {self._lanes.vector}, i64 {seams}, align 64"
         n_inputs = len(self._program.inputs)
         yield f"  %is.large.at = getelementptr i64, ptr %stride, i64 {n_inputs}"
         yield "  %is.large.number = load i64, ptr %is.large.at"
         yield "  %is.large = icmp ne i64 %is.large.number, 0"
         yield f"  %how = select i1 %is.large, i64 {STREAMED}, i64 {PLAIN}"
 
-    def turn(self) -> Iterator[str]:
-        """At the start of a turn of the loop over rows: which stage to fill, and what waits."""
+    def swapped(self) -> Iterator[str]:
+        """At the start of each iteration over rows: the stages change their roles."""
         if self.slots:
-            yield "  %stage = phi ptr [ %stages, %entry ], [ %other, %loop ]"
-            yield "  %other = phi ptr [ %stages.second, %entry ], [ %stage, %loop ]"
-            yield f"  %waiting = phi i64 [ {NOTHING}, %entry ], [ %how, %loop ]"
+            yield "  %stage = phi ptr [ %workspace, %start ], [ %other, %loop ]"
+            yield "  %other = phi ptr [ %stages.second, %start ], [ %stage, %loop ]"
+            yield f"  %waiting = phi i64 [ {NOTHING}, %start ], [ %how, %loop ]"
 
     def rows_before(self) -> Iterator[str]:
-        """Where the rows go that wait on the other stage."""
+        """Where the rows on the other stage are to be stored."""
         if self.slots:
             yield f"  %row.before = sub i64 %row, {self._lanes.width}"
             yield from self._targets("before", "%row.before")
@@ -107,15 +120,15 @@ class Stage:
             yield from self._put(self.slots[step], value, "%stage")
 
     def burst(self, step: int) -> Iterator[str]:
-        """After a step: write some of what waits."""
+        """After a step: store a part of the rows on the other stage."""
         for number, lane, start, stop in self._bursts.get(step, ()):
             part = f"i64 {start}, i64 {stop}, i64 %waiting, i1 false"
             yield from self._call(number, lane, ("%other", "before", "%row.before"), part)
 
-    def rest(self) -> Iterator[str]:
-        """After the loop: write what waits since its last turn."""
+    def drained(self) -> Iterator[str]:
+        """After the loop: store the rows of its last iteration."""
         if self.slots:
-            yield "rest:"
+            yield "drain:"
             yield from self._targets("last", "%row")
             for number, port, _ in self._outputs():
                 for lane in self._first_lanes:
@@ -125,10 +138,10 @@ class Stage:
             yield "  br label %end"
 
     def _call(
-        self, number: int, lane: int, places: tuple[str, str, str], part: str
+        self, number: int, lane: int, source: tuple[str, str, str], part: str
     ) -> Iterator[str]:
-        """Have a part of an output written for a group of lanes: from a stage to rows."""
-        stage, target, row = places
+        """Store a part of an output for a group of lanes: from a stage to rows."""
+        stage, target, row = source
         at, to, own, scalar = self._new(), self._new(), self._new(), self._lanes.scalar
         offset = lane * self._program.outputs[number].size
         yield f"  {at} = getelementptr {scalar}, ptr {stage}, i64 {lane}"
@@ -150,12 +163,12 @@ class Stage:
         """Where the first of some rows starts in each staged output."""
         for number, port, _ in self._outputs():
             yield f"  %{name}{number}.offset = mul i64 {row}, {port.size}"
-            place = f"ptr %out{number}, i64 %{name}{number}.offset"
-            yield f"  %{name}{number} = getelementptr {self._lanes.scalar}, {place}"
+            target = f"ptr %out{number}, i64 %{name}{number}.offset"
+            yield f"  %{name}{number} = getelementptr {self._lanes.scalar}, {target}"
 
     @cached_property
     def _bursts(self) -> dict[int, list[tuple[int, int, int, int]]]:
-        """What to write after each step, evenly spread: number, first lane, start, stop."""
+        """What to store after each step, evenly spread: output, first lane, start, stop."""
         size = BURST * self._lanes.width
         parts = [
             (number, lane, start, min(start + size, port.size))
@@ -163,14 +176,14 @@ class Stage:
             for lane in self._first_lanes
             for start in range(0, port.size, size)
         ]
-        steps = [k for k, (op, *_) in enumerate(self._program.steps) if op not in _FREE] or [0]
-        found: dict[int, list[tuple[int, int, int, int]]] = {}
+        steps = [k for k, (op, *_) in enumerate(self._program.steps) if op not in _NO_WORK] or [0]
+        bursts: dict[int, list[tuple[int, int, int, int]]] = {}
         for k, part in enumerate(parts):
-            found.setdefault(steps[k * len(steps) // len(parts)], []).append(part)
-        return found
+            bursts.setdefault(steps[k * len(steps) // len(parts)], []).append(part)
+        return bursts
 
     def _outputs(self) -> Iterator[tuple[int, Port, tuple[int, ...]]]:
-        """The staged outputs: number, port, and the step of each number."""
+        """The staged outputs: index, port, and the step of each number."""
         start = 0
         for number, port in enumerate(self._program.outputs):
             if self.holds(port):

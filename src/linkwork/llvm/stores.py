@@ -165,7 +165,7 @@ class Writing:
         """W numbers of each row: names of the vectors, and the lines that make them."""
         part, new = Lanes(self._rows, self._lanes.scalar).vector, self._new
         first, values = new(), list[str]()
-        lines = [f"  {first} = getelementptr i32, ptr @places{self._number}, i64 {start}"]
+        lines = [f"  {first} = getelementptr i32, ptr @offsets{self._number}, i64 {start}"]
         for k in range(self._lanes.width):
             at, offset, wide, place, value = (new() for _ in range(5))
             lines += [

@@ -32,6 +32,10 @@ _FORMATS = {
     Op.SELECT: "where({},{},{})",
     Op.EXP: "exp({})",
     Op.LOG: "log({})",
+    Op.EXPM1: "expm1({})",
+    Op.LOG1P: "log1p({})",
+    Op.EXP2: "exp2({})",
+    Op.FLOOR: "floor({})",
 }
 _OF_FLOATS: dict[str, Any] = {
     "sqrt": math.sqrt,
@@ -40,6 +44,10 @@ _OF_FLOATS: dict[str, Any] = {
     "arctan2": math.atan2,
     "exp": math.exp,
     "log": math.log,
+    "expm1": math.expm1,
+    "log1p": math.log1p,
+    "exp2": lambda a: 2.0**a,
+    "floor": lambda a: float(math.floor(a)),
     "where": lambda c, a, b: a if c else b,
     "divide": lambda a, b: a / b,
 }
@@ -50,6 +58,10 @@ _OF_ARRAYS: dict[str, Any] = {
     "arctan2": np.arctan2,
     "exp": np.exp,
     "log": np.log,
+    "expm1": np.expm1,
+    "log1p": np.log1p,
+    "exp2": np.exp2,
+    "floor": np.floor,
     "where": lambda c, a, b: np.where(np.not_equal(c, 0), a, b),
     "divide": np.divide,
 }

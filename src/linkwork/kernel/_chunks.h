@@ -1,0 +1,160 @@
+/* The rows of a call, chunk by chunk: converted, normalised, checked, computed. */
+#ifndef LINKWORK_CHUNKS_H
+#define LINKWORK_CHUNKS_H
+
+#include "_inputs.h"
+#if defined(__SSE2__) || defined(_M_X64)
+#include <emmintrin.h>
+#define end_of_stream _mm_sfence   /* non-temporal stores become visible to other threads */
+#else
+static void end_of_stream(void) {}
+#endif
+
+typedef struct {           /* a call, as the threads that work on it see it */
+    const Call *call;
+    Code *code;
+    Source *sources;
+    void **outs;
+    npy_intp rows;
+    int is_large;          /* whether results use non-temporal stores */
+    int only_checks;       /* whether inputs are only looked at */
+    int is_checked;        /* whether inputs were looked at, and can be used as they are */
+    npy_intp chunk;        /* most rows of a chunk; a multiple of the width */
+    npy_intp fitting;      /* as many as the buffers have room for */
+    size_t pointers_at, buffers_at, bytes;  /* in the block of each thread: the workspace is first */
+    int threads;
+    npy_intp next;         /* the first row that no thread has taken */
+    int status;
+    int has_drifted;       /* whether a norm is to be made 1 */
+    int has_bad_outputs;   /* whether results are not finite that should be */
+} Job;
+
+static npy_intp multiple(npy_intp rows, npy_intp width)
+{
+    return rows < width ? width : rows / width * width;
+}
+
+static int needs_buffer(const Job *job, int input)
+{
+    if (!job->sources[input].is_direct) return 1;
+    for (int k = 0; k < job->call->n_units && !job->is_checked; k++)
+        if (job->call->units[k].input == input) return 1;
+    return 0;
+}
+
+/* How many rows make a chunk, and what lies where in the block of a thread. */
+static void plan(Job *job)
+{
+    const Call *self = job->call;
+    npy_intp width = job->code->width;
+    size_t row_bytes = 0;
+    for (int k = 0; k < self->n_in; k++)
+        if (needs_buffer(job, k)) row_bytes += (size_t)self->ins[k].size * self->item;
+    job->fitting = row_bytes ? (npy_intp)(BUFFER_BYTES / row_bytes) : MOST_ROWS;
+    if (job->fitting > MOST_ROWS) job->fitting = MOST_ROWS;
+    job->fitting = multiple(job->fitting, width);
+    job->chunk = multiple(job->code->chunk < job->fitting ? job->code->chunk : job->fitting, width);
+    npy_intp rows = job->rows < job->fitting ? job->rows : job->fitting;
+    job->pointers_at = round_up(job->code->bytes);
+    job->buffers_at = job->pointers_at
+        + round_up((size_t)(2 * self->n_in + self->n_out + 1) * sizeof(npy_int64));
+    job->bytes = job->buffers_at + (size_t)self->n_in * CACHE_LINE + row_bytes * (size_t)rows;
+    job->next = 0;
+    job->status = DONE;
+    job->has_drifted = job->has_bad_outputs = 0;
+}
+
+/* Blocks of `width` rows with `many`, the rows that are left with `one`. */
+static void compute(const Job *job, void **in, void **out, npy_int64 *strides, npy_intp rows,
+                    void *workspace)
+{
+    const Call *self = job->call;
+    const Code *code = job->code;
+    npy_intp blocks = code->many ? rows - rows % code->width : 0;
+    strides[self->n_in] = job->is_large;
+    if (blocks) code->many(in, out, strides, blocks, workspace);
+    if (job->is_large) end_of_stream();
+    if (rows == blocks) return;
+    for (int k = 0; k < self->n_in; k++)
+        in[k] = (char *)in[k] + blocks * strides[k] * (npy_intp)self->item;
+    for (int k = 0; k < self->n_out; k++)
+        out[k] = (char *)out[k] + blocks * self->outs[k].size * (npy_intp)self->item;
+    code->one(in, out, strides, rows - blocks, workspace);
+}
+
+/* Have norms of 1 in a chunk, in a copy of the rows if they are the caller's; gives how it ended. */
+static int have_unit_norms(const Job *job, const UnitNorm *unit, void **in, npy_int64 *strides,
+                           npy_intp start, npy_intp rows, void *buffer)
+{
+    const Call *self = job->call;
+    int k = unit->input;
+    if (norms_are_one(self, unit, in[k], strides[k], rows)) return DONE;
+    if (job->only_checks)
+        return normalise(self, unit, in[k], strides[k], rows, 0) ? DRIFTED : NOT_UNIT_NORM;
+    if (in[k] != buffer) {
+        copy_rows(self, &self->ins[k], &job->sources[k], start, rows, buffer);
+        in[k] = buffer;
+        if (strides[k]) strides[k] = self->ins[k].size;
+    }
+    return normalise(self, unit, buffer, self->ins[k].size, rows, 1) ? DONE : NOT_UNIT_NORM;
+}
+
+static int inputs_are_finite(const Call *self, void **in, const npy_int64 *strides, npy_intp rows)
+{
+    for (int k = 0; k < self->n_in; k++) {
+        npy_intp size = self->ins[k].size, count = strides[k] ? rows : 1;
+        const char *data = in[k];
+        if (strides[k] == size) {
+            if (!is_finite(self, data, count * size)) return 0;
+            continue;
+        }
+        for (npy_intp row = 0; row < count; row++, data += strides[k] * (npy_intp)self->item)
+            if (!is_finite(self, data, size)) return 0;
+    }
+    return 1;
+}
+
+/* Work on some rows, with a block of memory of `job->bytes`. */
+static int do_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
+{
+    const Call *self = job->call;
+    void **in = (void **)(block + job->pointers_at), **out = in + self->n_in;
+    npy_int64 *strides = (npy_int64 *)(out + self->n_out);
+    char *buffer = block + job->buffers_at;
+    int ending = DONE;
+    for (int k = 0; k < self->n_in; k++) {
+        const Source *source = &job->sources[k];
+        npy_intp count = source->step ? rows : 1;
+        void *own = buffer;
+        if (needs_buffer(job, k))
+            buffer += round_up((size_t)(count * self->ins[k].size) * self->item);
+        if (source->is_direct) {
+            in[k] = (char *)source->data + start * source->step;
+            strides[k] = source->step / (npy_intp)self->item;
+        } else {
+            copy_rows(self, &self->ins[k], source, start, count, own);
+            in[k] = own;
+            strides[k] = source->step ? self->ins[k].size : 0;
+        }
+        for (int u = 0; u < self->n_units && !job->is_checked; u++) {
+            if (self->units[u].input != k) continue;
+            int status = have_unit_norms(job, &self->units[u], in, strides, start, count, own);
+            if (status == NOT_UNIT_NORM) return status;
+            if (status == DRIFTED) ending = status;
+        }
+    }
+    if (self->check_inputs && !job->is_checked && !inputs_are_finite(self, in, strides, rows))
+        return NOT_FINITE_INPUT;
+    if (job->only_checks) return ending;
+    for (int k = 0; k < self->n_out; k++)
+        out[k] = (char *)job->outs[k] + start * self->outs[k].size * (npy_intp)self->item;
+    compute(job, in, out, strides, rows, block);
+    if (!self->check_outputs) return DONE;
+    for (int k = 0; k < self->n_out; k++) {
+        const char *data = (char *)job->outs[k] + start * self->outs[k].size * (npy_intp)self->item;
+        if (!is_finite(self, data, rows * self->outs[k].size)) return NOT_FINITE_OUTPUT;
+    }
+    return DONE;
+}
+
+#endif

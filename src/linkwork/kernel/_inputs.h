@@ -1,0 +1,252 @@
+/* What callers give: where the rows of an input lie, their conversion, norms, finite numbers.
+ *
+ * Arrays of any layout in memory and of most types of numbers, lists and tuples of numbers, and
+ * numbers are read here. Python takes the rest, and all errors.
+ */
+#ifndef LINKWORK_INPUTS_H
+#define LINKWORK_INPUTS_H
+
+#include "_call.h"
+
+typedef struct {           /* where the rows of an input lie */
+    const char *data;
+    npy_intp step;         /* bytes from one row to the next; 0 if all rows share one */
+    npy_intp strides[MOST_AXES];  /* bytes along each axis of a row */
+    int type;              /* of the numbers, as NumPy counts types */
+    int is_direct;         /* whether compiled code can read the rows where they are */
+} Source;
+
+typedef struct {           /* the leading axes of a call; -1 before any input is read */
+    int axes;
+    int is_single;         /* whether it is one row, whatever the number of axes */
+    npy_intp rows, shape[MOST_AXES];
+} Batch;
+
+/* Whether an array has the numbers of a row in order, without gaps. */
+static int row_is_contiguous(const Port *port, const npy_intp *strides, npy_intp item)
+{
+    npy_intp wanted = item;
+    for (int i = port->axes - 1; i >= 0; i--) {
+        if (port->shape[i] != 1 && strides[i] != wanted) return 0;
+        wanted *= port->shape[i];
+    }
+    return 1;
+}
+
+/* Bytes from one row of a batch to the next; 0 in `ok` if they are not evenly spaced. */
+static npy_intp row_step(PyArrayObject *array, int axes, int *ok)
+{
+    npy_intp step = 0, wanted = 0;
+    for (int i = axes - 1; i >= 0; i--) {
+        npy_intp length = PyArray_DIM(array, i), stride = PyArray_STRIDE(array, i);
+        if (length == 1) continue;
+        if (wanted == 0) step = stride;
+        else if (stride != wanted) *ok = 0;
+        wanted = stride * length;
+        if (stride == 0) *ok &= axes == 1;  /* broadcast: several axes are left to Python */
+    }
+    return step;
+}
+
+static int is_number_type(int type)
+{
+    switch (type) {
+    case NPY_BOOL: case NPY_BYTE: case NPY_UBYTE: case NPY_SHORT: case NPY_USHORT:
+    case NPY_INT: case NPY_UINT: case NPY_LONG: case NPY_ULONG: case NPY_LONGLONG:
+    case NPY_ULONGLONG: case NPY_FLOAT: case NPY_DOUBLE:
+        return 1;
+    }
+    return 0;
+}
+
+/* Where the rows of an array are, and its batch axes; 0 if Python must look at it. */
+static int read_array(const Call *self, const Port *port, PyArrayObject *array, Source *source,
+                      Batch *own)
+{
+    int type = PyArray_TYPE(array), axes = PyArray_NDIM(array) - port->axes, ok = 1;
+    if (axes < 0 || axes > MOST_AXES || !is_number_type(type) || PyArray_ISBYTESWAPPED(array))
+        return 0;
+    for (int i = 0; i < port->axes; i++) {
+        if (PyArray_DIM(array, axes + i) != port->shape[i]) return 0;
+        source->strides[i] = PyArray_STRIDE(array, axes + i);
+    }
+    own->axes = axes;
+    own->rows = 1;
+    for (int i = 0; i < axes; i++) own->rows *= own->shape[i] = PyArray_DIM(array, i);
+    own->is_single = own->rows == 1;
+    source->data = PyArray_BYTES(array);
+    source->step = row_step(array, axes, &ok);
+    source->type = type;
+    source->is_direct = type == self->type && PyArray_ISALIGNED(array)
+                        && row_is_contiguous(port, source->strides, (npy_intp)self->item);
+    return ok;
+}
+
+/* A number of Python as a double; 0 if it is something else. Runs no code of Python. */
+static int read_number(PyObject *value, double *number)
+{
+    if (PyFloat_Check(value)) {
+        *number = PyFloat_AS_DOUBLE(value);
+        return 1;
+    }
+    if (!PyLong_CheckExact(value)) return 0;
+    *number = PyLong_AsDouble(value);
+    if (*number == -1.0 && PyErr_Occurred()) {  /* too large */
+        PyErr_Clear();
+        return 0;
+    }
+    return 1;
+}
+
+/* A number, or a list or tuple of numbers, as one row; 0 if it is something else. */
+static int read_list(const Call *self, const Port *port, PyObject *value, double *numbers,
+                     Source *source, Batch *own)
+{
+    if (port->axes == 0) {
+        if (!read_number(value, numbers)) return 0;
+    } else {
+        if (port->axes != 1 || !(PyList_CheckExact(value) || PyTuple_CheckExact(value))
+            || PySequence_Fast_GET_SIZE(value) != port->size)
+            return 0;
+        PyObject **items = PySequence_Fast_ITEMS(value);
+        for (npy_intp i = 0; i < port->size; i++)
+            if (!read_number(items[i], &numbers[i])) return 0;
+        source->strides[0] = sizeof(double);
+    }
+    own->axes = 0;
+    own->rows = own->is_single = 1;
+    source->data = (const char *)numbers;
+    source->step = 0;
+    source->type = NPY_DOUBLE;
+    source->is_direct = self->type == NPY_DOUBLE;
+    return 1;
+}
+
+/* Join the batch axes of one more input; 0 if Python must broadcast them. */
+static int join_batch(Batch *batch, const Batch *own)
+{
+    if (batch->axes < 0 || (batch->is_single && own->axes >= batch->axes)) {
+        *batch = *own;
+        return 1;
+    }
+    if (own->is_single) return own->axes <= batch->axes;
+    if (own->axes != batch->axes) return 0;
+    return memcmp(own->shape, batch->shape, (size_t)own->axes * sizeof(npy_intp)) == 0;
+}
+
+/* Rows of numbers of one type, one after the other, as numbers of another. */
+#define COPY_ROWS(from, to)                                                                 \
+    for (npy_intp row = 0; row < rows; row++, data += source->step) {                       \
+        const char *at = data;                                                              \
+        for (npy_intp i = 0; i < port->size; i++) {                                         \
+            from number;                                                                    \
+            memcpy(&number, at, sizeof number);                                             \
+            *target++ = (to)number;                                                         \
+            at += inner;                                                                    \
+            if (is_nested) at = data + nested_offset(port, source, i + 1);                  \
+        }                                                                                   \
+    }
+#define COPY_FROM_ANY(to)                                                                   \
+    switch (source->type) {                                                                 \
+    case NPY_BOOL: COPY_ROWS(npy_bool, to) break;                                           \
+    case NPY_BYTE: COPY_ROWS(npy_byte, to) break;                                           \
+    case NPY_UBYTE: COPY_ROWS(npy_ubyte, to) break;                                         \
+    case NPY_SHORT: COPY_ROWS(npy_short, to) break;                                         \
+    case NPY_USHORT: COPY_ROWS(npy_ushort, to) break;                                       \
+    case NPY_INT: COPY_ROWS(npy_int, to) break;                                             \
+    case NPY_UINT: COPY_ROWS(npy_uint, to) break;                                           \
+    case NPY_LONG: COPY_ROWS(npy_long, to) break;                                           \
+    case NPY_ULONG: COPY_ROWS(npy_ulong, to) break;                                         \
+    case NPY_LONGLONG: COPY_ROWS(npy_longlong, to) break;                                   \
+    case NPY_ULONGLONG: COPY_ROWS(npy_ulonglong, to) break;                                 \
+    case NPY_FLOAT: COPY_ROWS(npy_float, to) break;                                         \
+    case NPY_DOUBLE: COPY_ROWS(npy_double, to) break;                                       \
+    }
+
+/* Bytes from the first number of a row to another, in a row of several axes. */
+static npy_intp nested_offset(const Port *port, const Source *source, npy_intp number)
+{
+    npy_intp offset = 0;
+    for (int i = port->axes - 1; i >= 0; i--) {
+        offset += number % port->shape[i] * source->strides[i];
+        number /= port->shape[i];
+    }
+    return offset;
+}
+
+/* Copy rows to memory where compiled code can read them. */
+static void copy_rows(const Call *self, const Port *port, const Source *source, npy_intp start,
+                      npy_intp rows, void *memory)
+{
+    const char *data = source->data + start * source->step;
+    npy_intp inner = port->axes ? source->strides[port->axes - 1] : 0;
+    int is_nested = port->axes > 1;
+    if (source->is_direct) {
+        size_t bytes = (size_t)port->size * self->item;
+        for (npy_intp row = 0; row < rows; row++)
+            memcpy((char *)memory + (size_t)row * bytes, data + row * source->step, bytes);
+    } else if (self->type == NPY_DOUBLE) {
+        double *target = memory;
+        COPY_FROM_ANY(double)
+    } else {
+        float *target = memory;
+        COPY_FROM_ANY(float)
+    }
+}
+
+/* Numbers that must have norm 1, in rows that compiled code can read. `step` is in numbers. */
+#define SUM_OF_SQUARES(x)                                                                   \
+    double sum = 0.0;                                                                       \
+    for (npy_intp i = 0; i < unit->count; i++) sum += (double)(x)[i] * (double)(x)[i];
+
+#define NORMS_ARE_ONE(kind)                                                                 \
+    const kind *x = (const kind *)data + unit->offset;                                      \
+    int is_off = 0;                                                                         \
+    for (npy_intp row = 0; row < rows; row++, x += step) {                                  \
+        SUM_OF_SQUARES(x)                                                                   \
+        is_off |= fabs(sum - 1.0) > self->noise;                                            \
+    }                                                                                       \
+    return !is_off;
+
+#define NORMALISE(kind)                                                                     \
+    kind *x = (kind *)data + unit->offset;                                                  \
+    for (npy_intp row = 0; row < rows; row++, x += step) {                                  \
+        SUM_OF_SQUARES(x)                                                                   \
+        if (!(fabs(sum - 1.0) > self->noise)) continue;                                     \
+        double norm = sqrt(sum);                                                            \
+        if (fabs(norm - 1.0) > self->tolerance) return 0;                                   \
+        for (npy_intp i = 0; writes && i < unit->count; i++) x[i] = (kind)(x[i] / norm);    \
+    }                                                                                       \
+    return 1;
+
+/* Whether norms are 1, to rounding. NaN passes. */
+static int norms_are_one(const Call *self, const UnitNorm *unit, const void *data, npy_intp step,
+                         npy_intp rows)
+{
+    if (self->type == NPY_DOUBLE) { NORMS_ARE_ONE(double) }
+    NORMS_ARE_ONE(float)
+}
+
+/* Make norms 1 where they are not; gives 0 if one is too far from it. */
+static int normalise(const Call *self, const UnitNorm *unit, void *data, npy_intp step,
+                     npy_intp rows, int writes)
+{
+    if (self->type == NPY_DOUBLE) { NORMALISE(double) }
+    NORMALISE(float)
+}
+
+/* Whether numbers are finite, by the bits of their exponents. */
+static int is_finite(const Call *self, const void *data, npy_intp count)
+{
+    int is_bad = 0;
+    if (self->type == NPY_DOUBLE) {
+        const uint64_t exponent = (uint64_t)0x7FF << 52, *bits = data;
+        for (npy_intp i = 0; i < count; i++) is_bad |= (bits[i] & exponent) == exponent;
+    } else {
+        const uint32_t exponent = (uint32_t)0xFF << 23, *bits = data;
+        for (npy_intp i = 0; i < count; i++) is_bad |= (bits[i] & exponent) == exponent;
+    }
+    return !is_bad;
+}
+
+#endif
