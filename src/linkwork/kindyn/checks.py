@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -9,7 +11,7 @@ import numpy as np
 
 from linkwork.algorithms import dynamics, whole
 from linkwork.arrays import Array
-from linkwork.errors import LinkworkError, SingularJointError, ValueRangeError
+from linkwork.errors import LinkworkError, LinkworkWarning, SingularJointError, ValueRangeError
 from linkwork.expr.program import Port
 from linkwork.kernel.arguments import Unit
 from linkwork.kernel.kernel import Kernel
@@ -22,6 +24,14 @@ OVERFLOWING = 1e150  # entries of an inertia whose products are not finite any m
 
 ResultCheck: TypeAlias = Callable[[Kernel, Sequence[Array], Sequence[Array]], None]
 _Blame: TypeAlias = Callable[[Setting, Layout, Array], "LinkworkError | None"]
+
+
+def warn_user(text: str) -> None:
+    """Warn where linkwork was called, however deep inside it we are."""
+    level, frame = 1, inspect.currentframe()
+    while frame and frame.f_globals.get("__name__", "").startswith("linkwork."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(LinkworkWarning(text), stacklevel=level)
 
 
 def finite_check(
