@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwork.algorithms import dynamics, whole
 from linkwork.arrays import Array
-from linkwork.errors import LinkworkError, LinkworkWarning, SingularJointError, ValueRangeError
+from linkwork.errors import LinkworkWarning, SingularJointError, ValueRangeError
 from linkwork.expr.program import Port
 from linkwork.kernel.arguments import Unit
 from linkwork.kernel.kernel import Kernel
@@ -23,7 +23,7 @@ from linkwork.model.layout import Layout
 OVERFLOWING = 1e150  # entries of an inertia whose products are not finite any more
 
 ResultCheck: TypeAlias = Callable[[Kernel, Sequence[Array], Sequence[Array]], None]
-_Blame: TypeAlias = Callable[[Setting, Layout, Array], "LinkworkError | None"]
+_Blame: TypeAlias = Callable[[Setting, Layout, Array], SingularJointError | None]
 
 
 def warn_user(text: str) -> None:
@@ -78,8 +78,7 @@ def result_check(
         error = _reason(kernel, given, lambda q: blame(setting(), layout, q))
         where = f" (in row {row} of {len(bad)})" if len(bad) > 1 else ""
         error = type(error)(f"{error}{where}")
-        if isinstance(error, SingularJointError):
-            error.mask = bad if len(bad) > 1 else None
+        error.mask = bad if len(bad) > 1 else None
         raise error
 
     return check
@@ -94,21 +93,21 @@ def _unexplained(inputs: Sequence[Array], outputs: Sequence[Array]) -> Array:
 
 
 def _reason(
-    kernel: Kernel, given: Sequence[Array], blame: Callable[[Array], LinkworkError | None]
-) -> LinkworkError:
+    kernel: Kernel, given: Sequence[Array], blame: Callable[[Array], SingularJointError | None]
+) -> SingularJointError | ValueRangeError:
     """Why a row gave infinite numbers: its configuration, or the size of its numbers."""
     q, others = given[0], given[1:]
     large = ValueRangeError(f"{kernel.signature.name}: numbers too large, the result overflows")
     if any(array.any() for array in others):
         try:
             kernel(q, *(np.zeros_like(array) for array in others))
-        except LinkworkError as error:  # at rest, too: the configuration is to blame
+        except (SingularJointError, ValueRangeError) as error:  # it does not move: q is to blame
             return error
         return large
     return blame(q) or large
 
 
-def _singular_joint(at: Setting, layout: Layout, q: Array) -> LinkworkError | None:
+def _singular_joint(at: Setting, layout: Layout, q: Array) -> SingularJointError | None:
     with np.errstate(all="ignore"):
         rows = dynamics.mass_matrix(
             at.skeleton, tuple(q.astype(float)), velocity=at.representation, drives=at.drives
@@ -120,7 +119,7 @@ def _singular_joint(at: Setting, layout: Layout, q: Array) -> LinkworkError | No
     return SingularJointError(f"{_freest(M, layout)}: {text}")
 
 
-def _singular_body(at: Setting, layout: Layout, q: Array) -> LinkworkError | None:
+def _singular_body(at: Setting, layout: Layout, q: Array) -> SingularJointError | None:
     del layout
     with np.errstate(all="ignore"):
         rows: Any = whole.locked_inertia(
