@@ -115,7 +115,7 @@ class Layout:
         )
 
     def rest(self) -> Array:
-        """(nq,) every joint at rest, the base at the origin of the world."""
+        """(nq,) the neutral configuration: joints at zero, the base at the origin of the world."""
         own = [number for joint in self.model.joints if joint.nq for number in joint.motion.rest]
         return np.array([*(BASE_REST if self.floating else ()), *own])
 
