@@ -132,7 +132,12 @@ class ShapeError(LinkworkError, ValueError):
 
 
 class ValueRangeError(LinkworkError, ValueError):
-    """A number that means nothing here, such as a quaternion that is far from unit length."""
+    """A number that means nothing here, such as a quaternion that is far from unit length.
+
+    `mask` tells of a batch whose results overflow which of its rows do, in C order.
+    """
+
+    mask: Any = None
 
 
 class SingularJointError(LinkworkError, LinAlgError, ArithmeticError):

@@ -140,6 +140,7 @@ def test_rows_that_can_be_computed_are_in_out_when_others_cannot(kd, n):
     with pytest.raises(lw.ValueRangeError) as caught:
         kd.forward_dynamics(q, nu, tau, out=out)
     assert str(caught.value) == text
+    np.testing.assert_array_equal(caught.value.mask, ~good)
     np.testing.assert_allclose(out[good], expected[good], rtol=1e-11)
     assert not np.isfinite(out[~good]).all()
 

@@ -11,6 +11,7 @@ from tests.support.models import assert_close, random_model, random_q
 
 import linkwork as lw
 from linkwork.kindyn import kernels as functions
+from linkwork.kindyn.quantities import QUANTITIES
 
 METHODS = ("mass_matrix", "coriolis_matrix", "inverse_dynamics", "forward_dynamics", "regressor")
 
@@ -59,7 +60,7 @@ def test_numpy_gives_what_compiled_code_gives(name, batch, monkeypatch):
     rng = np.random.default_rng(5)
     q = random_q(compiled.layout, rng, batch)
     rows = [q, *rng.normal(size=(2, *batch, compiled.nv))]
-    rows = rows[: len(functions.QUANTITIES[name].inputs)]
+    rows = rows[: len(QUANTITIES[name].inputs)]
     expected = getattr(compiled, name)(*rows)
     monkeypatch.setattr(functions, "MOST_UNROLLED", 1)
     plain = compiled.replace()
@@ -80,3 +81,15 @@ def test_a_quantity_with_too_many_operations_is_left_to_numpy():
     columns = np.eye(kd.nv)[::50]
     found = kd.inverse_dynamics(q, zero, columns, gravity=np.zeros(3))
     assert_close(found, M[::50], rtol=1e-11)
+
+
+def test_a_warning_points_to_the_line_that_called(monkeypatch):
+    with pytest.warns(lw.LinkworkWarning, match="257 moving joints are too many") as caught:
+        lw.KinDyn(chain(257))
+    assert caught[0].filename == __file__
+    monkeypatch.setattr(functions, "MOST_STEPS", 10)
+    kd = lw.KinDyn(chain(2))
+    for call in (lambda: kd.mass_matrix, lambda: kd.function("regressor")):
+        with pytest.warns(lw.LinkworkWarning, match="operations, too many to compile") as caught:
+            call()
+        assert caught[0].filename == __file__

@@ -7,8 +7,10 @@ import pickle
 import numpy as np
 import pytest
 from tests.support.models import assert_close, random_model
+from tests.support.spatial import pin
 
 import linkwork as lw
+from linkwork.compat.pinocchio import to_pinocchio
 from linkwork.kindyn.quantities import QUANTITIES
 from linkwork.mechanics.base import REPRESENTATIONS
 
@@ -264,3 +266,16 @@ def test_forward_dynamics_of_a_placed_base_undoes_inverse_dynamics():
     turned = PLACED.matrix()[:3, :3].T @ np.array(kd.gravity)
     assert_close(kd.gravity_force(s), level.gravity_force(s, gravity=turned), rtol=1e-12)
     assert_close(kd.transform("tool", s), PLACED.matrix() @ level.transform("tool", s), rtol=1e-13)
+
+
+def test_pinocchio_sees_a_placed_base_where_it_is():
+    kd = lw.KinDyn(ARM, floating=False, base_pose=PLACED, representation="body")
+    there = to_pinocchio(kd)
+    data = there.createData()
+    pin.framesForwardKinematics(there, data, pin.neutral(there))
+    s = kd.neutral()
+    for frame in ("base", "forearm", "tool"):
+        pose = data.oMf[there.getFrameId(frame)].homogeneous
+        assert_close(kd.transform(frame, s), pose, rtol=1e-14)
+    gravity = pin.computeGeneralizedGravity(there, data, pin.neutral(there))
+    assert_close(np.sort(kd.gravity_force(s)), np.sort(gravity), rtol=1e-12)

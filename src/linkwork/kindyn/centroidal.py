@@ -1,4 +1,4 @@
-"""The robot as a whole: centre of mass, momentum, average velocity, energy."""
+"""The robot as one body: centre of mass, momentum, average velocity, energy."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -9,7 +11,7 @@ import numpy as np
 
 from linkwork.algorithms import average_velocity, dynamics
 from linkwork.arrays import Array
-from linkwork.errors import LinkworkError, SingularJointError, ValueRangeError
+from linkwork.errors import LinkworkWarning, SingularJointError, ValueRangeError
 from linkwork.expr.program import Port
 from linkwork.kernel.arguments import Unit
 from linkwork.kernel.kernel import Kernel
@@ -21,7 +23,15 @@ from linkwork.model.layout import Layout
 OVERFLOWING = 1e150  # entries of an inertia whose products are not finite any more
 
 ResultCheck: TypeAlias = Callable[[Kernel, Sequence[Array], Sequence[Array]], None]
-_Blame: TypeAlias = Callable[[Setting, Layout, Array], "LinkworkError | None"]
+_Blame: TypeAlias = Callable[[Setting, Layout, Array], SingularJointError | None]
+
+
+def warn_user(text: str) -> None:
+    """Warn where linkwork was called, however deep inside it we are."""
+    level, frame = 1, inspect.currentframe()
+    while frame and frame.f_globals.get("__name__", "").startswith("linkwork."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(LinkworkWarning(text), stacklevel=level)
 
 
 def finite_check(
@@ -68,8 +78,7 @@ def result_check(
         error = _reason(kernel, given, lambda q: blame(setting(), layout, q))
         where = f" (in row {row} of {len(bad)})" if len(bad) > 1 else ""
         error = type(error)(f"{error}{where}")
-        if isinstance(error, SingularJointError):
-            error.mask = bad if len(bad) > 1 else None
+        error.mask = bad if len(bad) > 1 else None
         raise error
 
     return check
@@ -84,21 +93,21 @@ def _unexplained(inputs: Sequence[Array], outputs: Sequence[Array]) -> Array:
 
 
 def _reason(
-    kernel: Kernel, given: Sequence[Array], blame: Callable[[Array], LinkworkError | None]
-) -> LinkworkError:
+    kernel: Kernel, given: Sequence[Array], blame: Callable[[Array], SingularJointError | None]
+) -> SingularJointError | ValueRangeError:
     """Why a row gave infinite numbers: its configuration, or the size of its numbers."""
     q, others = given[0], given[1:]
     large = ValueRangeError(f"{kernel.signature.name}: numbers too large, the result overflows")
     if any(array.any() for array in others):
         try:
             kernel(q, *(np.zeros_like(array) for array in others))
-        except LinkworkError as error:  # at rest, too: the configuration is to blame
+        except (SingularJointError, ValueRangeError) as error:  # it does not move: q is to blame
             return error
         return large
     return blame(q) or large
 
 
-def _singular_joint(at: Setting, layout: Layout, q: Array) -> LinkworkError | None:
+def _singular_joint(at: Setting, layout: Layout, q: Array) -> SingularJointError | None:
     with np.errstate(all="ignore"):
         rows = dynamics.mass_matrix(
             at.skeleton,
@@ -113,7 +122,7 @@ def _singular_joint(at: Setting, layout: Layout, q: Array) -> LinkworkError | No
     return SingularJointError(f"{_freest(M, layout)}: {text}")
 
 
-def _singular_body(at: Setting, layout: Layout, q: Array) -> LinkworkError | None:
+def _singular_body(at: Setting, layout: Layout, q: Array) -> SingularJointError | None:
     del layout
     with np.errstate(all="ignore"):
         rows: Any = average_velocity.locked_inertia(

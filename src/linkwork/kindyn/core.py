@@ -8,7 +8,6 @@ Batch any leading axes, broadcast as NumPy does
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
@@ -17,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
-from linkwork.errors import ArgumentError, FrozenError, LinkworkWarning, nearest, shown
+from linkwork.errors import ArgumentError, FrozenError, nearest, shown
+from linkwork.kindyn.checks import warn_user
 from linkwork.kindyn.kernels import MOST_UNROLLED, Order, QuantityKernel, build_kernel
 from linkwork.kindyn.quantities import QUANTITIES, Setting
 from linkwork.kindyn.requests import Request, spec_of, wrench_frames
@@ -110,7 +110,7 @@ class KinDynCore:
         moving = sum(not joint.is_fixed for joint in model.joints)
         if moving > MOST_UNROLLED:
             text = f"{model.name}: {moving} moving joints are too many to compile"
-            warnings.warn(LinkworkWarning(f"{text}; NumPy computes instead"), stacklevel=3)
+            warn_user(f"{text}; NumPy computes instead")
 
     _OPTIONS = (
         "base",

@@ -143,7 +143,7 @@ class DynamicsMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """g: the forces at rest.
+        """Gravity forces g: what holds the robot still.
 
         Args:
             q: rows, or batches of rows.

@@ -6,7 +6,6 @@ Several specs make one fused kernel, whose inputs are the union of what each nee
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -16,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array, as_array, stack
-from linkwork.errors import ArgumentError, LinkworkWarning, SingularJointError, shown
+from linkwork.errors import ArgumentError, SingularJointError, shown
 from linkwork.expr.program import Port, Program, trace
 from linkwork.kernel.arguments import Signature, Unit
 from linkwork.kernel.kernel import Kernel
-from linkwork.kindyn.checks import finite_check, result_check
+from linkwork.kindyn.checks import finite_check, result_check, warn_user
 from linkwork.kindyn.inputs import GRAVITY, UNNORMALIZED_Q, Input, Wrench, merged, wrench_on
 from linkwork.kindyn.quantities import Setting
 from linkwork.kindyn.requests import Spec
@@ -257,7 +256,7 @@ def _is_too_long(setting: Callable[[], Setting], layout: Layout, specs: Sequence
         steps = spec.quantity.per_pair * (of_links if spec.quantity.of_links else of_bodies)
         if steps > MOST_STEPS:
             text = f"{layout.model.name}: {spec.name} has about {steps:,} operations, too many to"
-            warnings.warn(LinkworkWarning(f"{text} compile; NumPy computes instead"), stacklevel=5)
+            warn_user(f"{text} compile; NumPy computes instead")
             return True
     return False
 
