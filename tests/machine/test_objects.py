@@ -20,7 +20,7 @@ from linkwork.machine import compiler as jit
 from linkwork.machine.compiler import FAST, QUICK, Code, LoadedByLlvm, compiled
 from linkwork.machine.elf import ObjectError
 from linkwork.machine.objects import LoadedObject
-from linkwork.machine.processor import IS_LINUX_ON_X86_64, this_target
+from linkwork.machine.processor import IS_LINUX_ON_X86_64, NoMachineCodeError, this_target
 
 pytestmark = pytest.mark.skipif(not IS_LINUX_ON_X86_64, reason="other kinds of files")
 
@@ -286,6 +286,17 @@ def test_llvm_loads_what_is_refused():
     code = Code(data)
     assert isinstance(code._loaded, LoadedByLlvm)
     assert call(code, 0.7) == math.exp(math.atan2(0.7, 2.0))
+
+
+def test_what_llvm_cannot_load_either_is_an_error_that_says_so(monkeypatch):
+    def refuse(*_):
+        raise RuntimeError("no target")
+
+    data = compiled(PLUS_ONE)
+    monkeypatch.setenv("LINKWORK_LOADER", "llvm")
+    monkeypatch.setattr(llvm, "create_mcjit_compiler", refuse)
+    with pytest.raises(NoMachineCodeError, match=r"^LLVM cannot load it \(no target\)$"):
+        Code(data)
 
 
 def test_kernels_work_where_everything_is_refused(monkeypatch):

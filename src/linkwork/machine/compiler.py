@@ -79,9 +79,12 @@ def _engine(data: bytes) -> Any:
     llvm, machine = llvm_binding(), _target_machine(FAST)
     empty = llvm.parse_assembly("")
     empty.triple = this_target().triple
-    engine = llvm.create_mcjit_compiler(empty, machine)
-    engine.add_object_file(llvm.ObjectFileRef.from_data(data))
-    engine.finalize_object()
+    try:
+        engine = llvm.create_mcjit_compiler(empty, machine)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+        engine.finalize_object()
+    except RuntimeError as error:
+        raise NoMachineCodeError(f"LLVM cannot load it ({error})") from error
     return engine
 
 

@@ -2,7 +2,7 @@
 
 Loading LLVM takes longer than all else that a first call from the cache does. So on Linux the
 machine is described by /proc/cpuinfo, and LLVM is not asked. The version of llvmlite is read from
-its file: `importlib.metadata` would take 30 ms, of which 20 are its import, and a first call 5 ms.
+its file, in 0.2 ms: `importlib.metadata` takes a hundred times as long, most of it for its import.
 """
 
 from __future__ import annotations
