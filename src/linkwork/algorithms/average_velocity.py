@@ -107,13 +107,13 @@ def _solved(skeleton: Skeleton, robot: RigidInertia, momenta: Sequence[Sequence[
     per = per_mass(skeleton)
     c = scale(per, robot.first_moment)
     at_com = full(robot.tensor_about_com(c))
-    found: Matrix = []
+    velocities: Matrix = []
     for numbers in momenta:
         linear, angular = halves(numbers)
         about_com = sub(angular, cross(c, linear))
         x, y, z = solve_symmetric(at_com, about_com, ["the robot as one body"] * 3)
-        found.append([*add(scale(per, linear), cross(c, (x, y, z))), x, y, z])
-    return found
+        velocities.append([*add(scale(per, linear), cross(c, (x, y, z))), x, y, z])
+    return velocities
 
 
 def _columns_solved(skeleton: Skeleton, robot: RigidInertia, J: Matrix) -> Matrix:

@@ -69,9 +69,9 @@ def com_jacobian(skeleton: Skeleton, q: Numbers, *, velocity: Representation) ->
     base = base_of(skeleton.layout, q, velocity)
     joints = poses(skeleton, q)
     moments = Moments(skeleton, joints, per_mass(skeleton))
-    found: dict[int, Vec] = {}
+    by_index: dict[int, Vec] = {}
     if skeleton.layout.floating:
-        found = dict(enumerate(_columns_of_base(base.R, base.o, moments.first[0], velocity)))
+        by_index = dict(enumerate(_columns_of_base(base.R, base.o, moments.first[0], velocity)))
     rotations = body_rotations(skeleton, joints, base.R)
     for number, pose in joints.items():
         body = skeleton.bodies[number]
@@ -82,8 +82,8 @@ def com_jacobian(skeleton: Skeleton, q: Numbers, *, velocity: Representation) ->
         for k, (v, w) in zip(body.nu_indices, columns, strict=True):
             # S adds m v + w x h to the linear momentum
             column = apply(R, add(scale(moments.mass[number], v), cross(w, first)))
-            found[k] = add(found.get(k, ZERO), column)
-    in_order = [found.get(k, ZERO) for k in range(skeleton.layout.nv)]
+            by_index[k] = add(by_index.get(k, ZERO), column)
+    in_order = [by_index.get(k, ZERO) for k in range(skeleton.layout.nv)]
     return [[column[row] for column in in_order] for row in range(3)]
 
 

@@ -142,16 +142,16 @@ def _coriolis_of_bodies(
     skeleton: Skeleton, joints: dict[int, JointPose], moving: dict[int, Twist]
 ) -> dict[int, _BodyCoriolis]:
     """B of every body with all it carries."""
-    found = {
+    matrices = {
         k: _coriolis_of_body(body.inertia, *moving[k]) for k, body in enumerate(skeleton.bodies)
     }
     for number in reversed(joints):
-        pose, own, parent = joints[number], found[number], skeleton.bodies[number].parent
+        pose, own, parent = joints[number], matrices[number], skeleton.bodies[number].parent
         f = apply(pose.R, own.f)
         # seen from the parent: R D R^T - [p] [f]
         D = _without_product(pose.rotated(own.D), pose.p, f)
-        found[parent] = _BodyCoriolis(add(found[parent].f, f), mat_add(found[parent].D, D))
-    return found
+        matrices[parent] = _BodyCoriolis(add(matrices[parent].f, f), mat_add(matrices[parent].D, D))
+    return matrices
 
 
 def _coriolis_of_body(body: RigidInertia, v: Vec, w: Vec) -> _BodyCoriolis:

@@ -44,14 +44,14 @@ class Inertias:
 
 def composites(skeleton: Skeleton, joints: dict[int, JointPose]) -> dict[int, RigidInertia]:
     """Inertia of every body with all it carries, about the body's origin, in its axes."""
-    found = {number: body.inertia for number, body in enumerate(skeleton.bodies)}
+    composite = {number: body.inertia for number, body in enumerate(skeleton.bodies)}
     for number in reversed(joints):
-        own, pose = found[number], joints[number]
+        own, pose = composite[number], joints[number]
         tensor = pose.rotated_sym(own.tensor)
         seen = RigidInertia(own.mass, apply(pose.R, own.first_moment), tensor).shifted(pose.p)
         parent = skeleton.bodies[number].parent
-        found[parent] = found[parent].plus(seen)
-    return found
+        composite[parent] = composite[parent].plus(seen)
+    return composite
 
 
 def inertias(skeleton: Skeleton, joints: dict[int, JointPose], R: Mat = IDENTITY) -> Inertias:

@@ -67,8 +67,8 @@ def inverse_dynamics(
     forces = gather(skeleton, joints, acting)
     force, moment = base.wrench_out(forces.base_force, forces.base_moment)
     start = [*force, *moment] if layout.floating else []
-    found = start + [forces.joint.get(k, 0.0) for k in range(len(start), layout.nv)]
-    return with_joint_dynamics(found, joint_dynamics, nu, nu_dot)
+    tau = start + [forces.joint.get(k, 0.0) for k in range(len(start), layout.nv)]
+    return with_joint_dynamics(tau, joint_dynamics, nu, nu_dot)
 
 
 def external_force(
@@ -160,12 +160,12 @@ def forward_dynamics(
     if layout.floating:
         force, moment = base.wrench_in(tau)
         push = sub(force, bias.base_force), sub(moment, bias.base_moment)
-    (a, u), found = accelerations(skeleton, joints, left, push, joint_dynamics)
+    (a, u), joint_accelerations = accelerations(skeleton, joints, left, push, joint_dynamics)
     start: list[Scalar] = []
     if layout.floating:
         linear, angular = base.derivative(nu, a, u)
         start = [*linear, *angular]
-    return start + [found[k] for k in range(first, layout.nv)]
+    return start + [joint_accelerations[k] for k in range(first, layout.nv)]
 
 
 def _solved_densely(
@@ -209,7 +209,7 @@ def on_bodies(
     velocity: Representation,
 ) -> dict[int, Twist]:
     """Wrenches on frames, by frame, in the axes of the frames' bodies about the bodies' origins."""
-    found: dict[int, Twist] = {}
+    by_frame: dict[int, Twist] = {}
     for index, numbers in wrenches.items():
         body, R, p = skeleton.frames[index]
         force, moment = halves(numbers)
@@ -223,8 +223,8 @@ def on_bodies(
                 moment = add(moment, cross(p, force))
             else:
                 moment = sub(moment, cross(apply_t(world_R, world_o), force))
-        found[index] = force, moment
-    return found
+        by_frame[index] = force, moment
+    return by_frame
 
 
 def _less_wrenches(

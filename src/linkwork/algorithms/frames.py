@@ -68,7 +68,7 @@ def frame_poses(skeleton: Skeleton, q: Numbers, frames: Iterable[int]) -> list[M
     """(4, 4) poses of several frames in the world; what they share is computed once."""
     base = base_of(skeleton.layout, q, "mixed")
     bodies = {0: (base.R, base.o)}
-    found: list[Matrix] = []
+    world_H_frames: list[Matrix] = []
     for frame in frames:
         body, R_frame, p = skeleton.frames[frame]
         for number in path_to(skeleton, body):
@@ -77,8 +77,8 @@ def frame_poses(skeleton: Skeleton, q: Numbers, frames: Iterable[int]) -> list[M
                 pose = joint_pose(_mount(skeleton, number), q)
                 bodies[number] = matmul(R, pose.R), add(o, apply(R, pose.p))
         R, o = bodies[body]
-        found.append(homogeneous(matmul(R, R_frame), add(o, apply(R, p))))
-    return found
+        world_H_frames.append(homogeneous(matmul(R, R_frame), add(o, apply(R, p))))
+    return world_H_frames
 
 
 def frame_velocity(

@@ -122,14 +122,14 @@ def _columns_in_frame(
         the columns; rotation of the frame in the base; arm from the base's origin to the frame's.
     """
     arm = apply_t(R, p)
-    found: _Columns = []
+    columns: _Columns = []
     for number in reversed(joints):
         pose = joints[number]
         own = [(apply_t(R, v), apply_t(R, w)) for v, w in pose.columns]
-        found.append((skeleton.bodies[number], [(add(v, cross(w, arm)), w) for v, w in own]))
+        columns.append((skeleton.bodies[number], [(add(v, cross(w, arm)), w) for v, w in own]))
         R = matmul(pose.R, R)
         arm = add(arm, apply_t(R, pose.p))
-    return found, R, arm
+    return columns, R, arm
 
 
 def _columns_at_frame(
@@ -144,22 +144,22 @@ def _columns_at_frame(
     # still in the axes of the parent, in which the last joint's axis is constant
     speeds = [add(apply(R, v), cross(apply(R, w), tip)) for v, w in last.pose.columns]
     pairs = zip(speeds, last.columns, strict=True)
-    found: _Columns = [(last.body, [(apply(last.R, speed), w) for speed, (_, w) in pairs])]
+    columns: _Columns = [(last.body, [(apply(last.R, speed), w) for speed, (_, w) in pairs])]
     arm = apply(last.R, add(last.pose.p, tip))
     for step in reversed(steps):
-        found.append((step.body, [(add(v, cross(w, arm)), w) for v, w in step.columns]))
+        columns.append((step.body, [(add(v, cross(w, arm)), w) for v, w in step.columns]))
         arm = add(arm, step.offset)
-    return found, arm
+    return columns, arm
 
 
 def _columns_at_origin(skeleton: Skeleton, joints: dict[int, JointPose], base: Base) -> _Columns:
     """Columns in the world's axes at its origin."""
     o = base.o
-    found: _Columns = []
+    columns: _Columns = []
     for step in _steps(skeleton, joints, base):
         o = add(o, step.offset)
-        found.append((step.body, [(add(v, cross(o, w)), w) for v, w in step.columns]))
-    return found[::-1]
+        columns.append((step.body, [(add(v, cross(o, w)), w) for v, w in step.columns]))
+    return columns[::-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,23 +186,23 @@ def _steps(skeleton: Skeleton, joints: dict[int, JointPose], base: Base) -> list
 
 def _carriers(columns: _Columns, base: Twist, nu: Numbers) -> list[Twist]:
     """V of the body that holds the axes of each joint: the joint's own, or backwards its parent."""
-    found: list[Twist] = []
+    carriers: list[Twist] = []
     for body, own in reversed(columns):
         parent, base = base, _plus_motion(base, own, body, nu)
-        found.append(parent if body.is_backwards else base)
-    return found[::-1]
+        carriers.append(parent if body.is_backwards else base)
+    return carriers[::-1]
 
 
 def _behind(columns: _Columns, nu: Numbers) -> tuple[list[Twist], Twist]:
     """V of each carrier less that of the frame, and the same for the base."""
-    found: list[Twist] = []
+    behind: list[Twist] = []
     v, w = ZERO, ZERO  # of the frame, relative to the body
     for body, own in columns:
         nearer = v, w
         v, w = _plus_motion(nearer, own, body, nu)
         ahead = (v, w) if body.is_backwards else nearer
-        found.append((neg(ahead[0]), neg(ahead[1])))
-    return found, (neg(v), neg(w))
+        behind.append((neg(ahead[0]), neg(ahead[1])))
+    return behind, (neg(v), neg(w))
 
 
 def _rates(columns: _Columns, carriers: Sequence[Twist]) -> _Columns:
@@ -221,11 +221,11 @@ def _plus_motion(twist: Twist, columns: Sequence[Twist], body: Body, nu: Numbers
 
 def _assembled(skeleton: Skeleton, of_base: Sequence[Twist], columns: _Columns) -> Matrix:
     """The rows of a matrix from its columns; joints that follow one coordinate add up."""
-    found = dict(enumerate(of_base))
+    by_index = dict(enumerate(of_base))
     for body, own in columns:
         for k, column in zip(body.nu_indices, own, strict=True):
-            found[k] = twist_add(found.get(k, (ZERO, ZERO)), column)
-    return rows_of_columns(found, range(skeleton.layout.nv))
+            by_index[k] = twist_add(by_index.get(k, (ZERO, ZERO)), column)
+    return rows_of_columns(by_index, range(skeleton.layout.nv))
 
 
 def rows_of_columns(columns: Mapping[int, Twist], indices: Iterable[int]) -> Matrix:

@@ -64,21 +64,21 @@ def joint_wrenches(
         if child != parent:
             force, moment = joints[child].inward(force, moment)
         through[edge.parent] = twist_add(through[edge.parent], (force, moment))
-    found: Matrix = [[0.0] * 6 for _ in model.joints]
+    rows: Matrix = [[0.0] * 6 for _ in model.joints]
     for edge in edges:
         body, R_link, p = skeleton.frames[edge.child]
         force, moment = through[edge.child]
         about_link = sub(moment, cross(p, force))
         if velocity == "body":
-            found[edge.joint] = [*apply_t(R_link, force), *apply_t(R_link, about_link)]
+            rows[edge.joint] = [*apply_t(R_link, force), *apply_t(R_link, about_link)]
             continue
         R, o = body_pose(skeleton, base, joints, body)
         force = apply(R, force)
         if velocity == "mixed":
-            found[edge.joint] = [*force, *apply(R, about_link)]
+            rows[edge.joint] = [*force, *apply(R, about_link)]
         else:
-            found[edge.joint] = [*force, *add(apply(R, moment), cross(o, force))]
-    return found
+            rows[edge.joint] = [*force, *add(apply(R, moment), cross(o, force))]
+    return rows
 
 
 def _inertia(model: Model, link: int) -> RigidInertia:

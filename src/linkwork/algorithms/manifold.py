@@ -31,34 +31,34 @@ def integrate(
     layout: Layout, q: Numbers, step: Numbers, *, velocity: Representation
 ) -> list[Scalar]:
     """(nq,) configuration after a step (nv,) from q (nq,)."""
-    found: list[Scalar] = []
+    end: list[Scalar] = []
     if layout.floating:
-        found += FREE.normalized(_base_moved(q[:BASE_NQ], step[:BASE_NV], velocity))
+        end += FREE.normalized(_base_moved(q[:BASE_NQ], step[:BASE_NV], velocity))
     for name in layout.joint_names:
         kind = layout.model.joint(name).motion_kind
-        found += kind.normalized(kind.moved(q[layout.q[name]], step[layout.nu[name]]))
-    return found
+        end += kind.normalized(kind.moved(q[layout.q[name]], step[layout.nu[name]]))
+    return end
 
 
 def difference(
     layout: Layout, start: Numbers, end: Numbers, *, velocity: Representation
 ) -> list[Scalar]:
     """(nv,) the step that leads from one configuration (nq,) to another."""
-    found: list[Scalar] = []
+    numbers: list[Scalar] = []
     if layout.floating:
-        found += _base_between(start[:BASE_NQ], end[:BASE_NQ], velocity)
+        numbers += _base_between(start[:BASE_NQ], end[:BASE_NQ], velocity)
     for name in layout.joint_names:
         at = layout.q[name]
-        found += layout.model.joint(name).motion_kind.between(start[at], end[at])
-    return found
+        numbers += layout.model.joint(name).motion_kind.between(start[at], end[at])
+    return numbers
 
 
 def normalize(layout: Layout, q: Numbers) -> list[Scalar]:
     """(nq,) configuration with quaternions and (cos, sin) scaled to norm 1."""
-    found = FREE.normalized(q[:BASE_NQ]) if layout.floating else []
+    scaled = FREE.normalized(q[:BASE_NQ]) if layout.floating else []
     for name in layout.joint_names:
-        found += layout.model.joint(name).motion_kind.normalized(q[layout.q[name]])
-    return found
+        scaled += layout.model.joint(name).motion_kind.normalized(q[layout.q[name]])
+    return scaled
 
 
 def _base_moved(pose: Numbers, step: Numbers, velocity: Representation) -> list[Scalar]:

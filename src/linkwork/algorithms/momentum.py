@@ -98,10 +98,10 @@ def centroidal_momentum_matrix(
     rotations = body_rotations(skeleton, joints, IDENTITY if velocity == "body" else base.R)
     robot = carried[0].rotated(rotations[0])
     c = scale(per_mass(skeleton), robot.first_moment)  # from the base's origin
-    found: dict[int, Twist] = {}
+    by_index: dict[int, Twist] = {}
     if skeleton.layout.floating:
         lever = add(base.o, c) if velocity == "inertial" else c
-        found = dict(enumerate(_columns_of_base(robot, c, lever)))
+        by_index = dict(enumerate(_columns_of_base(robot, c, lever)))
     arms = {0: neg(c)}  # from the CoM to the origin of each body
     for number, pose in joints.items():
         body = skeleton.bodies[number]
@@ -114,8 +114,8 @@ def centroidal_momentum_matrix(
             # F = I S, about the CoM
             linear, angular = (apply(R, half) for half in inertia.momentum(*column))
             angular = add(angular, cross(arms[number], linear))
-            found[k] = twist_add(found.get(k, ZERO_TWIST), (linear, angular))
-    return rows_of_columns(found, range(skeleton.layout.nv))
+            by_index[k] = twist_add(by_index.get(k, ZERO_TWIST), (linear, angular))
+    return rows_of_columns(by_index, range(skeleton.layout.nv))
 
 
 def centroidal_momentum_bias(

@@ -72,12 +72,12 @@ def _columns_of_bodies(
     skeleton: Skeleton, joints: dict[int, JointPose], base: Base
 ) -> dict[int, list[tuple[int, Twist]]]:
     """For each body, the coordinates that move it: index in nu, and S in the body's axes."""
-    found = {0: list(enumerate(base.columns))}
+    columns = {0: list(enumerate(base.columns))}
     for number, pose in joints.items():
         parent = skeleton.bodies[number].parent
-        of_parent = [(k, pose.outward(*S)) for k, S in found[parent]]
-        found[number] = of_parent + list(zip(pose.mount.nu_indices, pose.columns, strict=True))
-    return found
+        of_parent = [(k, pose.outward(*S)) for k, S in columns[parent]]
+        columns[number] = of_parent + list(zip(pose.mount.nu_indices, pose.columns, strict=True))
+    return columns
 
 
 def _wrenches(motion: BodyMotion) -> list[Twist]:

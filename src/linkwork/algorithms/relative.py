@@ -61,7 +61,7 @@ def relative_jacobian_at(
     view = _View(skeleton, q, (reference, frame, origin, axes))
     (_, o), (R, _) = view.pose(origin), view.pose(axes)
     first = skeleton.layout.nv - sum(joint.nv for joint in skeleton.layout.model.joints)
-    found: dict[int, Twist] = {}
+    by_index: dict[int, Twist] = {}
     shared = set(view.columns(reference)) & set(view.columns(frame))
     for end, sign in ((frame, 1.0), (reference, -1.0)):
         for number, (body, columns) in view.columns(end).items():
@@ -71,8 +71,8 @@ def relative_jacobian_at(
                 linear, angular = apply_t(R, add(v, cross(w, o))), apply_t(R, w)
                 if sign < 0.0:
                     linear, angular = neg(linear), neg(angular)
-                found[k] = twist_add(found.get(k, ZERO_TWIST), (linear, angular))
-    return rows_of_columns(found, range(first, skeleton.layout.nv))
+                by_index[k] = twist_add(by_index.get(k, ZERO_TWIST), (linear, angular))
+    return rows_of_columns(by_index, range(first, skeleton.layout.nv))
 
 
 class _View:
@@ -102,11 +102,11 @@ class _View:
     def columns(self, frame: int) -> dict[int, tuple[Body, list[Twist]]]:
         """Motion of each joint on the way to a frame, at the origin of the shared body."""
         R, o = IDENTITY, ZERO
-        found: dict[int, tuple[Body, list[Twist]]] = {}
+        columns: dict[int, tuple[Body, list[Twist]]] = {}
         for number, pose in self._joints[frame].items():
             o = add(o, apply(R, pose.p))
             R = matmul(R, pose.R)
             rotated = [(apply(R, v), apply(R, w)) for v, w in pose.columns]
             at_origin = [(add(v, cross(o, w)), w) for v, w in rotated]
-            found[number] = self._skeleton.bodies[number], at_origin
-        return found
+            columns[number] = self._skeleton.bodies[number], at_origin
+        return columns

@@ -147,7 +147,7 @@ def _written_in_body(mount: Mount, M: tuple[Mat, Vec], columns: Columns) -> Colu
 
 def _combined(columns: Columns, weights: Sequence[Scalar]) -> Twist:
     """The sum of columns, each times a scalar."""
-    found = ZERO_TWIST
+    summed = ZERO_TWIST
     for (v, w), weight in zip(columns, weights, strict=True):
-        found = twist_add(found, (scale(weight, v), scale(weight, w)))
-    return found
+        summed = twist_add(summed, (scale(weight, v), scale(weight, w)))
+    return summed

@@ -109,12 +109,12 @@ class JointKind(ABC):
 
     def normalized(self, theta: Sequence[Scalar]) -> list[Scalar]:
         """Theta with its unit-norm parts scaled to norm 1."""
-        found = list(theta)
+        scaled = list(theta)
         for part in self.unit_norm:
             at = slice(part.start, part.start + part.count)
             norm = sqrt(total(*(times(x, x) for x in theta[at])))
-            found[at] = [x / norm for x in theta[at]]
-        return found
+            scaled[at] = [x / norm for x in theta[at]]
+        return scaled
 
 
 def axes_across(axis: Vec) -> tuple[Vec, Vec]:
