@@ -58,6 +58,12 @@ from linkwork.compat.idyntree.joint_classes import (
 )
 from linkwork.compat.idyntree.joints import IJoint
 from linkwork.compat.idyntree.kindyn import KinDynComputations
+from linkwork.compat.idyntree.kinematics import (
+    ForwardPositionKinematics,
+    ForwardPosVelAccKinematics,
+    ForwardPosVelKinematics,
+    ForwardVelAccKinematics,
+)
 from linkwork.compat.idyntree.lists import (
     FRAME_INVALID_INDEX,
     JOINT_INVALID_INDEX,
@@ -109,6 +115,10 @@ __all__ = [
     "ClassicalAcc",
     "Direction",
     "FixedJoint",
+    "ForwardPosVelAccKinematics",
+    "ForwardPosVelKinematics",
+    "ForwardPositionKinematics",
+    "ForwardVelAccKinematics",
     "FrameFreeFloatingJacobian",
     "FreeFloatingAcc",
     "FreeFloatingCoriolisMatrix",

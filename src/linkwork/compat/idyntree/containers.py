@@ -181,10 +181,10 @@ class _ModelMatrix(MatrixDynSize):
         """Whether the shape is that of a robot."""
         return self.shape == self._shape(model)
 
-    def resize(self, *model: Any) -> None:  # a robot; or rows and columns, as outputs do
-        """Take the shape of a robot."""
-        shape = self._shape(model[0]) if len(model) == 1 else model
-        super().resize(*shape)
+    def resize(self, model: Model | int, cols: int | None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
+        """Take the shape of a robot; or rows and columns, as outputs do."""
+        shape = (model, cols) if cols is not None else self._shape(model)
+        super().resize(*shape)  # pyright: ignore[reportArgumentType] - with columns, the rows
 
 
 class FreeFloatingMassMatrix(_ModelMatrix):

@@ -116,7 +116,7 @@ class SpatialInertia(Matrix6x6):
         """Derivative of `biasWrench` by the velocity."""
         v, M = Twist(V).toNumPy(), self.toNumPy()
         momentum = made(SpatialForceVector, M @ v).asCrossProductMatrix().toNumPy()
-        return made(Matrix6x6, motion.force_cross_matrix(v) @ M - momentum)
+        return made(Matrix6x6, motion.force_cross_matrix(v) @ M + momentum)
 
     def isPhysicallyConsistent(self) -> bool:
         """Whether some distribution of mass has this inertia."""
@@ -137,15 +137,11 @@ class SpatialInertia(Matrix6x6):
     def momentumDerivativeSlotineLiRegressor(
         v: ArrayLike, vRef: ArrayLike, aRef: ArrayLike
     ) -> Matrix6x10:
-        """The same with reference motions, as adaptive controllers need it.
-
-        Y phi = I aRef + (v cross (I vRef) - I (v cross vRef)) / 2 + half of what makes the
-        Coriolis part skew-symmetric, so that it is the wrench where vRef is v.
-        """
+        """The same with reference motions: I (aRef - v cross vRef) + v cross (I vRef)."""
         velocity, reference = Twist(v).toNumPy(), Twist(vRef).toNumPy()
-        columns = _momentum_columns(SpatialAcc(aRef).toNumPy())
-        columns = columns + 0.5 * _bias_columns(velocity, reference)
-        return made(Matrix6x10, columns)
+        relative = SpatialAcc(aRef).toNumPy() - motion.motion_cross(velocity, reference)
+        crossed = motion.force_cross_matrix(velocity) @ _momentum_columns(reference)
+        return made(Matrix6x10, _momentum_columns(relative) + crossed)
 
 
 class ArticulatedBodyInertia(Matrix6x6):
@@ -194,14 +190,3 @@ class ArticulatedBodyInertia(Matrix6x6):
 def _momentum_columns(v: Array) -> Array:
     """(6, 10) of the momentum at a velocity."""
     return np.stack([inertia.matrix(unit) @ v for unit in np.eye(10)], axis=1)
-
-
-def _bias_columns(v: Array, reference: Array) -> Array:
-    """(6, 10) of C(v) reference times 2, with C the Coriolis matrix of one body."""
-    columns: list[Array] = []
-    for unit in np.eye(10):
-        M = inertia.matrix(unit)
-        momentum = made(SpatialForceVector, M @ v).asCrossProductMatrix().toNumPy()
-        coriolis = motion.force_cross_matrix(v) @ M - momentum - M @ motion.motion_cross_matrix(v)
-        columns.append(coriolis @ reference)
-    return np.stack(columns, axis=1)

@@ -36,7 +36,19 @@ class FixedJoint(IJoint):
         _construct(self, parts, axis=False)
 
 
-class AxisJoint(IJoint):
+class MovableJoint(IJoint):
+    """A joint that moves; iDynTree gives the arguments of some of its methods other names."""
+
+    def setPosCoordsOffset(self, _offset: int) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
+        """Set where the position of a joint that belongs to no robot starts."""
+        super().setPosCoordsOffset(_offset)
+
+    def setDOFsOffset(self, _offset: int) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
+        """Set where the velocity of a joint that belongs to no robot starts."""
+        super().setDOFsOffset(_offset)
+
+
+class AxisJoint(MovableJoint):
     """A joint that moves about or along an axis."""
 
     def __init__(self, *parts: Any) -> None:
@@ -90,7 +102,7 @@ class PrismaticJoint(AxisJoint):
     KIND = "prismatic"
 
 
-class SphericalJoint(IJoint):
+class SphericalJoint(MovableJoint):
     """Rotation about a point; its position is a quaternion w, x, y, z.
 
     Args:
@@ -107,6 +119,10 @@ class SphericalJoint(IJoint):
         """Set the pose of the second link in the first at position 0; the centre stays there."""
         rest = Transform(link1_X_link2).toNumPy()
         self._mount(rest, np.array(self._joint.first_H_joint.xyz))
+
+    def getPositionDerivativeVelocityJacobian(self, jntPos: ArrayLike, jac: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
+        """J with theta_dot = J nu, (4, 3): nu is the angular velocity in the second link's axes."""
+        return super().getPositionDerivativeVelocityJacobian(jntPos, jac)
 
     def setJointCenter(self, link: int, center: ArrayLike) -> None:
         """Set the point about which the links turn, in the frame of one of them."""
@@ -130,7 +146,7 @@ class SphericalJoint(IJoint):
         )
 
 
-class OtherJoint(IJoint):
+class OtherJoint(MovableJoint):
     """A joint of a kind that iDynTree does not have, such as a helical or a planar one."""
 
     KIND = "other"

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array
 from linkwork.compat.idyntree.arrays import made
 from linkwork.compat.idyntree.joint_bounds import JointBounds
+from linkwork.compat.idyntree.joint_steps import JointSteps
 from linkwork.compat.idyntree.outputs import give_matrix
 from linkwork.compat.idyntree.poses import Transform
 from linkwork.compat.idyntree.records import JointRecord
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 UNKNOWN_LINK = -1
 
 
-class IJoint(JointBounds):
+class IJoint(JointBounds, JointSteps):
     """A joint. `FixedJoint`, `RevoluteJoint`, `PrismaticJoint` and `SphericalJoint` make one."""
 
     KIND: ClassVar[str] = ""
@@ -64,7 +65,7 @@ class IJoint(JointBounds):
         return self
 
     @property
-    def _record(self) -> JointRecord:
+    def _record(self) -> JointRecord:  # pyright: ignore[reportIncompatibleVariableOverride] - kept by the robot
         return self._own if self._model is None else self._model.joint_records[self._index]
 
     @_record.setter
@@ -80,7 +81,7 @@ class IJoint(JointBounds):
         return self._record
 
     @property
-    def _joint(self) -> Joint:
+    def _joint(self) -> Joint:  # pyright: ignore[reportIncompatibleVariableOverride] - read only here
         return self._record.joint
 
     def __repr__(self) -> str:
@@ -123,10 +124,10 @@ class IJoint(JointBounds):
             return self._velocity_offset
         return sum(record.joint.nv for record in self._model.joint_records[: self._index])
 
-    def setDOFsOffset(self, _offset: int) -> None:
+    def setDOFsOffset(self, _index: int) -> None:
         """Set that of a joint that belongs to no robot."""
         self._check_free()
-        self._velocity_offset = _offset
+        self._velocity_offset = _index
 
     def getPosCoordsOffset(self) -> int:
         """Where its position starts in the joint positions."""
@@ -134,10 +135,10 @@ class IJoint(JointBounds):
             return self._position_offset
         return sum(record.joint.nq for record in self._model.joint_records[: self._index])
 
-    def setPosCoordsOffset(self, _offset: int) -> None:
+    def setPosCoordsOffset(self, _index: int) -> None:
         """Set that of a joint that belongs to no robot."""
         self._check_free()
-        self._position_offset = _offset
+        self._position_offset = _index
 
     def getFirstAttachedLink(self) -> int:
         """Index of its first link."""

@@ -45,9 +45,11 @@ class StdVector(list[Item], Generic[Item]):
             items = [type(self).FILL() if item is None else item for _ in range(items)]
         super().__init__(items)
 
-    def push_back(self, x: Item) -> None:
+    def append(self, x: Item) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
         """Put an item at the end."""
-        self.append(x)
+        super().append(x)
+
+    push_back = append
 
     def pop_back(self) -> None:
         """Remove the last item."""

@@ -143,10 +143,8 @@ class Rotation(Matrix3x3):
         return self
 
     def changeCoordinateFrame(self, newCoordinateFrame: Rotation) -> Rotation:
-        """Write it in the axes of another frame, in place: R this R^T."""
-        R = newCoordinateFrame.toNumPy()
-        self[...] = R @ self.toNumPy() @ R.T
-        return self
+        """The same as `changeRefOrientFrame`."""
+        return self.changeRefOrientFrame(newCoordinateFrame)
 
     @staticmethod
     def RPYRightTrivializedDerivative(roll: float, pitch: float, yaw: float) -> Matrix3x3:

@@ -5,7 +5,7 @@
     Transform       in another frame: poses, points, directions, axes, spatial vectors, inertias
     Position        spatial vectors about another point
     SpatialInertia  momentum of a velocity, wrench of an acceleration, force of a motion
-    Twist           cross products with motions and with momenta
+    Twist           cross products with velocities, accelerations and momenta
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ PRODUCTS.update(
         (SpatialInertia, SpatialMotionVector): _giving(SpatialForceVector, _times),
         (ArticulatedBodyInertia, SpatialAcc): _giving(Wrench, _times),
         (ArticulatedBodyInertia, SpatialMotionVector): _giving(SpatialForceVector, _times),
-        (Twist, SpatialMotionVector): _giving(SpatialAcc, motion.motion_cross),
+        (Twist, Twist): _giving(SpatialAcc, motion.motion_cross),
+        (Twist, SpatialAcc): _giving(SpatialAcc, motion.motion_cross),
         (Twist, SpatialMomentum): _giving(Wrench, motion.force_cross),
     }
 )

@@ -34,6 +34,10 @@ class GeomVector3(Vector3):
         """The opposite of a vector."""
         return GeomVector3(-GeomVector3(op).toNumPy())
 
+    def dot(self, other: ArrayLike) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's, without an output
+        """Scalar product with another vector."""
+        return self.view(np.ndarray).dot(np.asarray(other))
+
     def cross(self, other: ArrayLike) -> GeomVector3:
         """Cross product with another vector."""
         return made(GeomVector3, np.cross(self.toNumPy(), GeomVector3(other).toNumPy()))
@@ -212,9 +216,9 @@ class SpatialForceVector(SpatialVector):
     FAMILY = "force"
 
     def asCrossProductMatrix(self) -> Matrix6x6:
-        """Matrix F with F v = -(v cross this force)."""
+        """Matrix F with F v = v cross this force."""
         columns = [motion.force_cross(axis, self.toNumPy()) for axis in np.eye(6)]
-        return made(Matrix6x6, -np.array(columns).T)
+        return made(Matrix6x6, np.array(columns).T)
 
 
 class Wrench(SpatialForceVector):
