@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.support.idyntree import MODULES, compat, idyn, loader_of
+from tests.support.idyntree import MODULES, WithoutCompiling, compat, idyn, loader_of
 
 import linkwork as lw
 import linkwork.compat.idyntree.state
@@ -12,6 +12,11 @@ from linkwork.compat.idyntree.order import as_in_idyntree
 
 BOTH = pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
 NUMBERS = np.random.default_rng(5).normal(size=40)
+
+
+@pytest.fixture(autouse=True)
+def _without_compiling(monkeypatch):
+    monkeypatch.setattr(linkwork.compat.idyntree.state, "KinDyn", WithoutCompiling)
 
 
 def pose_of(iDynTree, seed=0):
@@ -29,7 +34,7 @@ def link_of(iDynTree, seed=0, mass=1.3):
     inertia = iDynTree.SpatialInertia()
     com = iDynTree.Position(*NUMBERS[seed : seed + 3].tolist())
     inertia.fromRotationalInertiaWrtCenterOfMass(
-        mass, com, iDynTree.RotationalInertia(root @ root.T + np.eye(3))
+        mass, com, iDynTree.RotationalInertia(root @ root.T + 10 * np.eye(3))
     )
     link = iDynTree.Link()
     link.setInertia(inertia)
@@ -71,7 +76,7 @@ def numbers_of(iDynTree, kind):
             found.append(numbers_of_axis(joint.getAxis(ends[0])))
     if kind == "SphericalJoint":
         found += [joint.getJointCenter(link).toNumPy() for link in (0, 1)]
-    found.append(np.array([joint.getNrOfDOFs(), joint.getNrOfPosCoords(), joint.getIndex() < 1]))
+    found.append(np.array([joint.getNrOfDOFs(), joint.getNrOfPosCoords()]))
     return found
 
 
@@ -160,7 +165,13 @@ def built(iDynTree):
     assert model.addLink("base", link_of(iDynTree, 0)) == 0
     assert model.addLink("arm", link_of(iDynTree, 3)) == 1
     assert model.addJoint("shoulder", joint_of(iDynTree, "RevoluteJoint")) == 0
-    prismatic = iDynTree.PrismaticJoint(pose_of(iDynTree, 7), axis_of(iDynTree, 14))
+    prismatic = iDynTree.PrismaticJoint(1, 2, pose_of(iDynTree, 7), axis_of(iDynTree, 14))
+    assert prismatic.enablePosLimits(True)
+    assert prismatic.setPosLimits(0, -1.0, 1.0)
+    assert prismatic.enableEffortLimits(True)
+    assert prismatic.setEffortLimit(0, 5.0)
+    assert prismatic.enableVelocityLimits(True)
+    assert prismatic.setVelocityLimit(0, 6.0)
     assert model.addJointAndLink("arm", "slide", prismatic, "tool", link_of(iDynTree, 5)) == 1
     assert model.addLink("cover", link_of(iDynTree, 8)) == 3
     fixed = iDynTree.FixedJoint(pose_of(iDynTree, 20))
@@ -200,13 +211,6 @@ def test_a_robot_that_is_built_is_that_of_idyntree():
     assert found[0][0] == found[1][0]
     for theirs, mine in zip(found[0][1], found[1][1], strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-10)
-
-
-@pytest.fixture
-def _numpy_only(monkeypatch):
-    from tests.support.idyntree import WithoutCompiling
-
-    monkeypatch.setattr(linkwork.compat.idyntree.state, "KinDyn", WithoutCompiling)
 
 
 @BOTH
@@ -363,24 +367,24 @@ def test_two_links_without_mass_that_hold_each_other_both_stay(iDynTree):
     assert found == [(2, 1, 2), (1, 0, 3)]
 
 
+def names_of(loader):
+    return [loader.model().getJointName(index) for index in range(loader.model().getNrOfJoints())]
+
+
 def test_the_order_of_joints_can_be_given():
     """Where iDynTree is not built with GCC, its hash table lists joints in another order."""
-    text = lw.dump_urdf(lw.robots.load("quadruped"))
-    loader = compat.ModelLoader()
+    robot = lw.robots.load("quadruped")
+    text, loader = lw.dump_urdf(robot), compat.ModelLoader()
     loader.loadModelFromString(text)
-    guess = [loader.model().getJointName(i) for i in range(loader.model().getNrOfJoints())]
-    first = guess[0]
-    siblings = [name for name in guess if name.endswith(first.split("_", 1)[-1])]
-    wanted = [*siblings[::-1]]
+    guess = names_of(loader)
+    on_base = [name for name in guess if robot.joint(name).first == robot.default_base]
     options = loader.parsingOptions()
-    options.jointOrder = wanted
+    options.jointOrder = on_base[::-1]
     loader.setParsingOptions(options)
     loader.loadModelFromString(text)
-    names = [loader.model().getJointName(i) for i in range(loader.model().getNrOfJoints())]
 
-    assert sorted(names) == sorted(guess)
-    assert [name for name in names if name in wanted] != [n for n in guess if n in wanted]
-    robot = lw.loads(text) if hasattr(lw, "loads") else lw.robots.load("quadruped")
+    found = [name for name in names_of(loader) if name in on_base]
+    assert found == on_base[::-1] != on_base
     assert as_in_idyntree(robot, guess).joint_names == tuple(guess)
     with pytest.raises(lw.NameNotFoundError):
         as_in_idyntree(robot, ["no such joint"])

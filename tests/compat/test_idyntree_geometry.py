@@ -38,35 +38,34 @@ BESIDES = {
 CLASSES = sorted({name for pair in PRODUCTS for name in pair} | {"Vector3", "Vector6", "Matrix3x3"})
 
 
+MAKERS = {
+    "Rotation": lambda i, n: i.Rotation.RPY(*n[:3].tolist()),
+    "Position": lambda i, n: i.Position(*n[3:6].tolist()),
+    "Transform": lambda i, n: i.Transform(MAKERS["Rotation"](i, n), MAKERS["Position"](i, n)),
+    "Direction": lambda i, n: i.Direction(*n[6:9].tolist()),
+    "Axis": lambda i, n: i.Axis(MAKERS["Direction"](i, n), MAKERS["Position"](i, n)),
+    "RotationalInertia": lambda i, n: i.RotationalInertia(square(n[:9].reshape(3, 3))),
+    "ArticulatedBodyInertia": lambda i, n: i.ArticulatedBodyInertia(square(n[:36].reshape(6, 6))),
+    "Vector3": lambda i, n: i.Vector3(n[:3]),
+    "Vector6": lambda i, n: i.Vector6(n[:6]),
+    "Matrix3x3": lambda i, n: i.Matrix3x3(n[:9].reshape(3, 3)),
+}
+
+
+def square(root):
+    return root @ root.T
+
+
 def value(iDynTree, name, seed):
     """A random value of a class."""
     numbers = np.random.default_rng(seed).normal(size=50)
-    R = iDynTree.Rotation.RPY(*numbers[:3].tolist())
-    p = iDynTree.Position(*numbers[3:6].tolist())
-    if name == "Rotation":
-        return R
-    if name == "Position":
-        return p
-    if name == "Transform":
-        return iDynTree.Transform(R, p)
-    if name == "Direction":
-        return iDynTree.Direction(*numbers[6:9].tolist())
-    if name == "Axis":
-        return iDynTree.Axis(value(iDynTree, "Direction", seed), p)
-    if name == "RotationalInertia":
-        root = numbers[:9].reshape(3, 3)
-        return iDynTree.RotationalInertia(root @ root.T)
+    if name in MAKERS:
+        return MAKERS[name](iDynTree, numbers)
     if name == "SpatialInertia":
         inertia = iDynTree.SpatialInertia()
-        tensor = value(iDynTree, "RotationalInertia", seed)
-        inertia.fromRotationalInertiaWrtCenterOfMass(abs(float(numbers[9])), p, tensor)
+        parts = (MAKERS[part](iDynTree, numbers) for part in ("Position", "RotationalInertia"))
+        inertia.fromRotationalInertiaWrtCenterOfMass(abs(float(numbers[9])), *parts)
         return inertia
-    if name == "ArticulatedBodyInertia":
-        root = numbers[:36].reshape(6, 6)
-        return iDynTree.ArticulatedBodyInertia(root @ root.T)
-    if name in ("Vector3", "Vector6", "Matrix3x3"):
-        shape = {"Vector3": (3,), "Vector6": (6,), "Matrix3x3": (3, 3)}[name]
-        return getattr(iDynTree, name)(numbers[: np.prod(shape)].reshape(shape))
     vector = getattr(iDynTree, name)()
     for index in range(6):
         vector.setVal(index, float(numbers[10 + index]))
@@ -134,7 +133,7 @@ def test_products_with_ordinary_arrays_are_numpys_for_bare_arrays_only():
         lambda: np.eye(4) * compat.Transform(),
         lambda: compat.Twist() * np.zeros(6),
     ):
-        with pytest.raises(lw.ArgumentError, match="np.multiply multiplies number by number"):
+        with pytest.raises(lw.ArgumentError, match=r"np\.multiply multiplies number by number"):
             product()
 
 
@@ -249,9 +248,11 @@ QUESTIONS = {
     "zero position": lambda i: i.Position.Zero(),
     "zero inertia": lambda i: i.SpatialInertia.Zero().asVector(),
     "zero twist": lambda i: i.Twist.Zero(),
-    "slope of the inverse": lambda i: value(i, "Axis", 1)
-    .getRotationTransformDerivative(0.4)
-    .derivativeOfInverse(value(i, "Axis", 1).getRotationTransform(0.4)),
+    "slope of the inverse": lambda i: (
+        value(i, "Axis", 1)
+        .getRotationTransformDerivative(0.4)
+        .derivativeOfInverse(value(i, "Axis", 1).getRotationTransform(0.4))
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""Names of iDynTree's classes, methods and arguments, all of them, against the installed package."""
+"""Names of iDynTree's classes, methods and arguments against the installed package."""
 
 from __future__ import annotations
 
@@ -110,6 +110,8 @@ def test_static_methods_have_the_flat_names_of_older_releases():
     vector = compat.VectorDynSize_FromPython(np.arange(3.0))
 
     assert type(vector) is compat.VectorDynSize
-    assert compat.Rotation_RPY(0.1, 0.2, 0.3).tolist() == compat.Rotation.RPY(0.1, 0.2, 0.3).tolist()
+    assert (
+        compat.Rotation_RPY(0.1, 0.2, 0.3).tolist() == compat.Rotation.RPY(0.1, 0.2, 0.3).tolist()
+    )
     with pytest.raises(AttributeError, match="FromNothing"):
         compat.VectorDynSize_FromNothing  # noqa: B018 - the attribute is what is asked for

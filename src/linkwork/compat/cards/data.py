@@ -59,7 +59,8 @@ IDYNTREE = Card(
     joint_order="its own traversal of the model, or the list given for a reduced model",
     continuous="one angle",
     mimic="ignored: the joints are free",
-    fixed_joints="links and joints stay; a root link without mass becomes a frame",
+    fixed_joints="links and joints stay; links without mass on one fixed joint, the root too, "
+    "become frames",
     gravity="an argument of setRobotState: acceleration of free fall in the world (3)",
     inertia="SpatialInertia: mass, CoM, and tensor about the origin of the link",
     wrench="one per link, dual to the link's velocity; generalizedExternalForces is -sum J^T f",

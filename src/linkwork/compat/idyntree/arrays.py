@@ -133,7 +133,9 @@ class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
         )
         if not fits:
             shape = " x ".join(map(str, self.shape))
-            raise ValueRangeError(f"index {numbers}: this {type(self).__name__} has {shape} numbers")
+            raise ValueRangeError(
+                f"index {numbers}: this {type(self).__name__} has {shape} numbers"
+            )
         return numbers
 
     def _check_family(self, other: Any, sign: str) -> None:

@@ -20,12 +20,13 @@ class Axis:
     FAMILY = "axis"
 
     def __init__(self, *parts: Any) -> None:
+        self._direction, self._origin = Direction(), Position()
         if len(parts) == 1 and isinstance(parts[0], Axis):
-            parts = (parts[0].getDirection(), parts[0].getOrigin())
-        if len(parts) not in (0, 2):
+            self._direction, self._origin = parts[0].getDirection(), parts[0].getOrigin()
+        elif len(parts) == 2:
+            self._direction, self._origin = Direction(parts[0]), Position(parts[1])
+        elif parts:
             raise ArgumentError(f"Axis: expected a direction and a point, got {len(parts)} parts")
-        direction, origin = parts or (Direction(), Position())
-        self._direction, self._origin = Direction(direction), Position(origin)
 
     def __repr__(self) -> str:
         return f"Axis({self._direction.tolist()}, {self._origin.tolist()})"

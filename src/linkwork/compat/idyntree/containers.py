@@ -69,9 +69,9 @@ class LinkArray(Numbers):
         """The elements as a text, with the names of the links if their robot is given."""
         names = [model.getLinkName(link) for link in range(len(self))] if model else []
         elements = [self(link).toString() for link in range(len(self))]
-        return "\n".join(f"{name}: {text}" for name, text in zip(names, elements, strict=False)) or (
-            "\n".join(elements)
-        )
+        return "\n".join(
+            f"{name}: {text}" for name, text in zip(names, elements, strict=False)
+        ) or ("\n".join(elements))
 
 
 class LinkWrenches(LinkArray):

@@ -15,7 +15,13 @@ from linkwork.compat.idyntree.records import Bound, JointRecord, finite, or_zero
 class JointBounds:
     """The part of a joint that is about bounds and friction; `_record` is what it changes."""
 
-    _record: JointRecord
+    @property
+    def _record(self) -> JointRecord:
+        raise NotImplementedError
+
+    @_record.setter
+    def _record(self, record: JointRecord) -> None:
+        raise NotImplementedError
 
     def hasPosLimits(self) -> bool:
         """Whether its position has bounds."""
@@ -33,12 +39,12 @@ class JointBounds:
         """Upper bound of its position."""
         return finite(self._record.limits.upper) if self._bounded(_index) else 0.0
 
-    def getPosLimits(self, _index: int, min: Any = None, max: Any = None) -> tuple[float, float]:  # noqa: A002 - iDynTree's
+    def getPosLimits(self, _index: int, min: Any = None, max: Any = None) -> tuple[float, float]:
         """Both bounds of its position; `min` and `max` are C++'s outputs, and are not used."""
         del min, max
         return self.getMinPosLimit(_index), self.getMaxPosLimit(_index)
 
-    def setPosLimits(self, _index: int, min: float, max: float) -> bool:  # noqa: A002 - iDynTree's
+    def setPosLimits(self, _index: int, min: float, max: float) -> bool:
         """Set both bounds of its position."""
         return self._bound(_index, lower=min, upper=max)
 

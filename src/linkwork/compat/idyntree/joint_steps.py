@@ -21,7 +21,9 @@ class JointSteps:
     Velocities and accelerations are of the links' frames, in their own axes.
     """
 
-    _joint: Joint
+    @property
+    def _joint(self) -> Joint:
+        raise NotImplementedError
 
     def _side(self, child: int, parent: int | None) -> str:
         raise NotImplementedError
@@ -47,7 +49,7 @@ class JointSteps:
         velocity = S @ rates[:, posCoord_i]  # of the child in the parent, in the child's axes
         return TransformDerivative(-se3.wedge(velocity) @ pose)
 
-    def computeChildPosVelAcc(
+    def computeChildPosVelAcc(  # noqa: PLR0917 - iDynTree's
         self,
         jntPos: ArrayLike,
         jntVel: ArrayLike,
@@ -63,7 +65,7 @@ class JointSteps:
         linkPositions(child)[...] = linkPositions(parent).toNumPy() @ se3.inverse(pose)
         self.computeChildVelAcc(jntPos, jntVel, jntAcc, linkVels, linkAccs, child, parent)
 
-    def computeChildVelAcc(
+    def computeChildVelAcc(  # noqa: PLR0917 - iDynTree's
         self,
         jntPos: ArrayLike,
         jntVel: ArrayLike,
@@ -84,7 +86,7 @@ class JointSteps:
         X, S = self._step(jntPos, child, parent)
         linkVels(child)[...] = X @ linkVels(parent).toNumPy() + S @ self._own_part(jntVel)
 
-    def computeChildAcc(
+    def computeChildAcc(  # noqa: PLR0917 - iDynTree's
         self,
         jntPos: ArrayLike,
         jntVel: ArrayLike,
@@ -100,7 +102,7 @@ class JointSteps:
         own = S @ self._own_part(jntAcc)
         linkAccs(child)[...] = X @ linkAccs(parent).toNumPy() + own + bias
 
-    def computeChildBiasAcc(
+    def computeChildBiasAcc(  # noqa: PLR0917 - iDynTree's
         self,
         jntPos: ArrayLike,
         jntVel: ArrayLike,

@@ -65,7 +65,7 @@ class IJoint(JointBounds, JointSteps):
         return self
 
     @property
-    def _record(self) -> JointRecord:  # pyright: ignore[reportIncompatibleVariableOverride] - kept by the robot
+    def _record(self) -> JointRecord:
         return self._own if self._model is None else self._model.joint_records[self._index]
 
     @_record.setter
@@ -81,7 +81,7 @@ class IJoint(JointBounds, JointSteps):
         return self._record
 
     @property
-    def _joint(self) -> Joint:  # pyright: ignore[reportIncompatibleVariableOverride] - read only here
+    def _joint(self) -> Joint:
         return self._record.joint
 
     def __repr__(self) -> str:
@@ -142,11 +142,15 @@ class IJoint(JointBounds, JointSteps):
 
     def getFirstAttachedLink(self) -> int:
         """Index of its first link."""
-        return self._links[0] if self._model is None else self._model.getLinkIndex(self._joint.first)
+        return (
+            self._links[0] if self._model is None else self._model.getLinkIndex(self._joint.first)
+        )
 
     def getSecondAttachedLink(self) -> int:
         """Index of its second link."""
-        return self._links[1] if self._model is None else self._model.getLinkIndex(self._joint.second)
+        return (
+            self._links[1] if self._model is None else self._model.getLinkIndex(self._joint.second)
+        )
 
     def setAttachedLinks(self, link1: int, link2: int) -> None:
         """Join two links."""
@@ -157,7 +161,7 @@ class IJoint(JointBounds, JointSteps):
         self._record = replace(self._record, joint=replace(self._joint, first=first, second=second))
 
     def setRestTransform(self, link1_X_link2: ArrayLike) -> None:
-        """Set the pose of the second link in the first at position 0; the axis stays in the first."""
+        """Set the pose of the second link in the first at position 0; the axis stays there."""
         rest = Transform(link1_X_link2).toNumPy()
         mount = se3.inverse(self._joint.first_H_joint.matrix()) @ rest
         self._set(joint_H_second=as_pose(mount, "link1_X_link2"))

@@ -34,7 +34,7 @@ def ForwardPositionKinematics(
     return True
 
 
-def ForwardPosVelKinematics(
+def ForwardPosVelKinematics(  # noqa: PLR0917 - iDynTree's
     model: Model,
     traversal: Traversal,
     robotPos: Any,
@@ -62,7 +62,7 @@ def ForwardPosVelKinematics(
     return True
 
 
-def ForwardVelAccKinematics(
+def ForwardVelAccKinematics(  # noqa: PLR0917 - iDynTree's
     model: Model,
     traversal: Traversal,
     robotPos: Any,
@@ -77,7 +77,7 @@ def ForwardVelAccKinematics(
     )
 
 
-def ForwardPosVelAccKinematics(
+def ForwardPosVelAccKinematics(  # noqa: PLR0917 - iDynTree's
     model: Model,
     traversal: Traversal,
     robotPos: Any,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from types import SimpleNamespace
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from linkwork.errors import ValueRangeError
 
@@ -38,7 +38,7 @@ class StdVector(list[Item], Generic[Item]):
         item: what to fill it with.
     """
 
-    FILL: Callable[[], Any] = str
+    FILL: ClassVar[type] = str
 
     def __init__(self, items: Iterable[Item] | int = (), item: Item | None = None) -> None:
         if isinstance(items, int):

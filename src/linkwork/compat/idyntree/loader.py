@@ -108,7 +108,9 @@ class ModelLoader:
     ) -> bool:
         """Load the robot of a text, with some of its joints only; see `reduced_model`."""
         positions, packages = _sorted_out(removedJointPositions, filetype, packageDirs)
-        return self._reduce(self._loaded(modelString.encode(), packages), consideredJoints, positions)
+        return self._reduce(
+            self._loaded(modelString.encode(), packages), consideredJoints, positions
+        )
 
     def loadReducedModelFromFullModel(
         self,

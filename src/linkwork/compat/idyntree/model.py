@@ -1,4 +1,4 @@
-"""A robot as iDynTree's `Model`: links, joints and frames by index and by name, and how to add some.
+"""A robot as iDynTree's `Model`: links, joints and frames by index and by name.
 
 Indices   of links and joints from 0; of frames those of the links, then the additional ones
 Errors    a name or an index that the robot does not have raises; `isLinkNameUsed`,
@@ -63,7 +63,9 @@ class Model(ModelParts):
 
     def __repr__(self) -> str:
         counts = f"{self.getNrOfLinks()} links, {self.getNrOfJoints()} joints"
-        return f"<Model {self._name!r}: {counts}, {self.getNrOfFrames()} frames, base {self._base!r}>"
+        return (
+            f"<Model {self._name!r}: {counts}, {self.getNrOfFrames()} frames, base {self._base!r}>"
+        )
 
     def copy(self) -> Model:
         """Another model of the same robot."""
@@ -85,7 +87,9 @@ class Model(ModelParts):
         lines = ["Model:", "  Links:"]
         lines += [f"    [{number}] {name}" for number, name in enumerate(links)]
         lines += ["  Frames:"]
-        lines += [f"    [{n}] {f.name} --> {f.link}" for n, f in enumerate(self._frames, len(links))]
+        lines += [
+            f"    [{n}] {f.name} --> {f.link}" for n, f in enumerate(self._frames, len(links))
+        ]
         lines += ["  Joints:"]
         lines += [
             f"    [{number}] {joint.name} (dofs: {joint.nv}) : {joint.first}<-->{joint.second}"

@@ -159,7 +159,7 @@ class Rotation(Matrix3x3):
         return made(Matrix3x3, np.linalg.inv(_rpy_rates(pitch, yaw)))
 
     @staticmethod
-    def RPYRightTrivializedDerivativeRateOfChange(
+    def RPYRightTrivializedDerivativeRateOfChange(  # noqa: PLR0917 - iDynTree's
         roll: float, pitch: float, yaw: float, rollDot: float, pitchDot: float, yawDot: float
     ) -> Matrix3x3:
         """Derivative of that matrix by time."""
@@ -167,7 +167,7 @@ class Rotation(Matrix3x3):
         return made(Matrix3x3, _rpy_rates_dot(pitch, yaw, pitchDot, yawDot))
 
     @staticmethod
-    def RPYRightTrivializedDerivativeInverseRateOfChange(
+    def RPYRightTrivializedDerivativeInverseRateOfChange(  # noqa: PLR0917 - iDynTree's
         roll: float, pitch: float, yaw: float, rollDot: float, pitchDot: float, yawDot: float
     ) -> Matrix3x3:
         """Derivative of its inverse by time."""
@@ -278,9 +278,10 @@ def _wrapped(pose: Rotation | Transform, array: Any, context: Any) -> Any:
     ordinary = np.asarray(array)
     if ordinary.ndim == 0:
         return ordinary[()]
-    poses = context is not None and context[0] is np.matmul
-    poses = poses and all(isinstance(operand, type(pose)) for operand in context[1][:2])
-    return ordinary.view(type(pose)) if poses else ordinary
+    if context is None or context[0] is not np.matmul:
+        return ordinary
+    both = all(isinstance(operand, type(pose)) for operand in context[1][:2])
+    return ordinary.view(type(pose)) if both else ordinary
 
 
 def _rpy_rates(pitch: float, yaw: float) -> Array:

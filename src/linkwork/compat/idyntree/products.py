@@ -1,11 +1,11 @@
 """What `left * right` means between iDynTree's classes: one table, and nothing beside it.
 
-    Rotation        in the axes of another frame: rotations, points, directions, axes, spatial
-                    vectors, classical accelerations, tensors
-    Transform       in another frame: poses, points, directions, axes, spatial vectors, inertias
-    Position        spatial vectors about another point
-    SpatialInertia  momentum of a velocity, wrench of an acceleration, force of a motion
-    Twist           cross products with velocities, accelerations and momenta
+Rotation        in the axes of another frame: rotations, points, directions, axes, spatial
+                vectors, classical accelerations, tensors
+Transform       in another frame: poses, points, directions, axes, spatial vectors, inertias
+Position        spatial vectors about another point
+SpatialInertia  momentum of a velocity, wrench of an acceleration, force of a motion
+Twist           cross products with velocities, accelerations and momenta
 """
 
 from __future__ import annotations

@@ -29,7 +29,9 @@ class JointRecord:
             "velocity": {"velocity": inf},
             "effort": {"effort": inf},
         }
-        changes = {key: value for bound in off.keys() - self.enabled for key, value in off[bound].items()}
+        changes = {
+            key: value for bound in off.keys() - self.enabled for key, value in off[bound].items()
+        }
         limits = replace(self.limits, **changes)
         return replace(self.joint, name=name or self.joint.name, limits=limits)
 

@@ -71,9 +71,7 @@ def _groups(
     return heads, poses
 
 
-def _frames_on(
-    robot: Model, members: Sequence[str], poses: Mapping[str, Pose]
-) -> Iterator[Frame]:
+def _frames_on(robot: Model, members: Sequence[str], poses: Mapping[str, Pose]) -> Iterator[Frame]:
     """The links of a group but its first as frames, each followed by the frames it had."""
     head = members[0]
     for name in members:

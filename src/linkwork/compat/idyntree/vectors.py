@@ -1,4 +1,4 @@
-"""Points, directions and spatial vectors under iDynTree's names. 6-vectors are [linear; angular]."""
+"""Points, directions and spatial vectors under iDynTree's names; [linear; angular]."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.compat.idyntree.arrays import Matrix6x6, Vector3, Vector6, made
-from linkwork.errors import ArgumentError, ValueRangeError, shown
+from linkwork.errors import ArgumentError, shown
 from linkwork.spatial import motion, se3, so3
 
 if TYPE_CHECKING:
@@ -252,10 +252,3 @@ class ClassicalAcc(Vector6):
         """Write the spatial acceleration of this body, which has a velocity."""
         v = Twist(vel).toNumPy()
         spatialAcc[:3], spatialAcc[3:] = self[:3] - np.cross(v[3:], v[:3]), self[3:]
-
-
-def of_length_one(numbers: ArrayLike, what: str) -> Direction:
-    """A direction, or an error if the numbers have none."""
-    if not np.linalg.norm(np.asarray(numbers, dtype=np.float64)) > 0:
-        raise ValueRangeError(f"{what}: expected a direction, got {shown(numbers)}")
-    return Direction(numbers)
