@@ -140,6 +140,11 @@ def test_products_with_ordinary_arrays_are_numpys_for_bare_arrays_only():
 def test_sums_of_motions_and_forces_have_no_meaning():
     with pytest.raises(lw.ArgumentError, match=r"Twist \+ Wrench has no meaning"):
         compat.Twist() + compat.Wrench()
+    twist = compat.Twist()
+    with pytest.raises(lw.ArgumentError, match=r"Twist \+ Wrench has no meaning"):
+        twist += compat.Wrench()
+    with pytest.raises(lw.ArgumentError, match="Twist - Wrench has no meaning"):
+        twist -= compat.Wrench()
     with pytest.raises(lw.ArgumentError, match="Position - Direction has no meaning"):
         compat.Position() - compat.Direction()
     with pytest.raises(lw.ArgumentError, match=r"Twist.dot: expected its dual, got a SpatialAcc"):

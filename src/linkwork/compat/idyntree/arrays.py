@@ -103,6 +103,14 @@ class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
         self._check_family(other, "-")
         return super().__sub__(other)
 
+    def __iadd__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - of any class
+        self._check_family(other, "+")
+        return super().__iadd__(other)
+
+    def __isub__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - of any class
+        self._check_family(other, "-")
+        return super().__isub__(other)
+
     @property
     def size(self) -> Size:  # pyright: ignore[reportIncompatibleVariableOverride] - a number that can be called
         """How many numbers there are, also as `size()`."""

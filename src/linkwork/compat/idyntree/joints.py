@@ -19,7 +19,7 @@ from linkwork.compat.idyntree.joint_bounds import JointBounds
 from linkwork.compat.idyntree.joint_steps import JointSteps
 from linkwork.compat.idyntree.outputs import give_matrix
 from linkwork.compat.idyntree.poses import Transform
-from linkwork.compat.idyntree.records import JointRecord
+from linkwork.compat.idyntree.records import JointRecord, neutral, normalized
 from linkwork.compat.idyntree.vectors import SpatialMotionVector
 from linkwork.errors import ArgumentError, ValueRangeError
 from linkwork.model.joint_motion import (
@@ -187,7 +187,7 @@ class IJoint(JointBounds, JointSteps):
         if not self._joint.nv:
             return SpatialMotionVector()
         self._check_coordinate(dof_i)
-        S = motion_subspace(self._joint, self._joint.motion.rest, child=side)
+        S = motion_subspace(self._joint, neutral(self._joint), child=side)
         return made(SpatialMotionVector, S[:, dof_i])
 
     def getPositionDerivativeVelocityJacobian(
@@ -203,13 +203,13 @@ class IJoint(JointBounds, JointSteps):
 
     def setJointPosCoordsToRest(self, jntPos: Array) -> bool:
         """Write the position 0 of this joint to the positions of all joints."""
-        self._part(jntPos)[...] = self._joint.motion.rest
+        self._part(jntPos)[...] = neutral(self._joint)
         return True
 
     def normalizeJointPosCoords(self, jntPos: Array) -> bool:
         """Scale a quaternion in the positions of all joints to length 1."""
         part = self._part(jntPos)
-        part[...] = self._joint.motion.normalized(part)
+        part[...] = normalized(self._joint, part)
         return True
 
     def computeJointTorque(

@@ -7,6 +7,9 @@ from math import inf, isfinite
 from sys import float_info
 from typing import Literal, TypeAlias
 
+import numpy as np
+
+from linkwork.arrays import Array
 from linkwork.model.parts import NO_LIMITS, Joint, Limits
 
 Bound: TypeAlias = Literal["position", "velocity", "effort"]
@@ -52,6 +55,16 @@ def record_of(joint: Joint) -> JointRecord:
         enabled.add("effort")
     dynamics = URDFJointDynamics if joint.damping or joint.friction else NoJointDynamics
     return JointRecord(replace(joint, limits=NO_LIMITS), limits, frozenset(enabled), dynamics)
+
+
+def neutral(joint: Joint) -> Array:
+    """(nq,) position 0 of a joint; no rotation for a quaternion."""
+    return np.array(joint.motion.rest, dtype=np.float64)
+
+
+def normalized(joint: Joint, theta: Array) -> Array:
+    """(nq,) position with its quaternion scaled to length 1."""
+    return joint.motion.normalized(theta)
 
 
 def finite(bound: float) -> float:
