@@ -59,8 +59,7 @@ IDYNTREE = Card(
     joint_order="its own traversal of the model, or the list given for a reduced model",
     continuous="one angle",
     mimic="ignored: the joints are free",
-    fixed_joints="links and joints stay; links without mass on one fixed joint, the root too, "
-    "become frames",
+    fixed_joints="links and joints stay; a root link without mass becomes a frame",
     gravity="an argument of setRobotState: acceleration of free fall in the world (3)",
     inertia="SpatialInertia: mass, CoM, and tensor about the origin of the link",
     wrench="one per link, dual to the link's velocity; generalizedExternalForces is -sum J^T f",
