@@ -229,6 +229,24 @@ def test_joints_and_links_of_a_robot_change_it(iDynTree):
     assert model.getTotalMass() == pytest.approx(5 * 1.3)
 
 
+def test_an_inertia_of_a_robot_cannot_be_changed_where_it_would_be_lost():
+    model, alone = built(compat), link_of(compat)
+    alone.inertia().zero()
+
+    assert alone.getInertia().getMass() == 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        model.getLink(0).inertia().zero()
+
+
+def test_a_change_of_the_robot_of_a_kindyncomputations_counts():
+    kd = compat.KinDynComputations()
+    kd.loadRobotModel(built(compat))
+    before = kd.getFreeFloatingMassMatrix()
+    kd.model().updateInertialParameters(2 * kd.model().getInertialParameters())
+
+    np.testing.assert_allclose(kd.getFreeFloatingMassMatrix(), 2 * before, rtol=1e-12)
+
+
 def test_motion_along_a_walk_is_that_of_idyntree():
     found = []
     for iDynTree in (idyn, compat):

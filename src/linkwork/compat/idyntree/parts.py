@@ -27,7 +27,7 @@ class Link:
     """A link: one of a robot, or one that is to be added to one, without inertia at first.
 
     A link of `model.getLink` belongs to the robot: `setInertia` changes the robot. What `inertia`
-    and `getInertia` give is a copy there.
+    gives can only be read there.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,9 @@ class Link:
         if self._model is None:
             return self._inertia
         parameters = self._model.link_inertia(self._index).parameters()
-        return made(SpatialInertia, inertia.matrix(parameters))
+        found = made(SpatialInertia, inertia.matrix(parameters))
+        found.flags.writeable = False  # so that a change, which would be lost, raises
+        return found
 
     def setInertia(self, _inertia: ArrayLike) -> None:
         """Give the link another inertia."""

@@ -40,6 +40,7 @@ class StateMethods:
         self._base = ""
         self._representation = MIXED_REPRESENTATION
         self._known: dict[tuple[str, int], KinDyn] = {}
+        self._seen: described.Model | None = None
         self._place, self._base_velocity = np.eye(4), np.zeros(6)
         self._s, self._sd, self._gravity = np.zeros(0), np.zeros(0), np.zeros(3)
         self._q = np.zeros(0)
@@ -203,7 +204,9 @@ class StateMethods:
 
     @property
     def _kd(self) -> KinDyn:
-        """The robot as it is seen now."""
+        """The robot as it is seen now; one that `model()` has changed is seen anew."""
+        if self._seen is not self._robot:
+            self._seen, self._known = self._robot, {}
         key = (self._base, self._representation)
         if key not in self._known:
             velocity = _REPRESENTATIONS[self._representation]
