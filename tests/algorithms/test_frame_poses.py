@@ -7,7 +7,9 @@ import pytest
 from tests.support.models import ALL_KINDS, BATCHES, assert_close, random_model, random_q
 from tests.support.skeletons import frame_poses, walked_poses
 
-from linkwork import Layout, ModelBuilder, Pose, tree_from
+from linkwork import ModelBuilder, Pose
+from linkwork.model.layout import Layout
+from linkwork.model.tree import tree_from
 
 SEEDS = range(12)
 

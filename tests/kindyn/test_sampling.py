@@ -9,12 +9,13 @@ from tests.support.models import ALL_KINDS, BATCHES, assert_close, random_model
 import linkwork as lw
 from linkwork.kindyn.sampling import random_configurations
 from linkwork.model.kinds import KINDS
+from linkwork.model.layout import Layout
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_positions_are_within_reach_and_of_unit_norm(kind, batch, rng):
-    layout = lw.Layout(random_model(rng, 4, kinds=[kind], mimic=False))
+    layout = Layout(random_model(rng, 4, kinds=[kind], mimic=False))
 
     q = random_configurations(layout, batch, rng)
 
@@ -46,7 +47,7 @@ def test_limits_are_kept_where_they_are_finite(limits, lower, upper, rng):
     builder.add_link("leaf")
     builder.add_joint("hinge", "revolute", "frame", "leaf", **limits)
 
-    q = random_configurations(lw.Layout(builder.build(), floating=False), (500,), rng)
+    q = random_configurations(Layout(builder.build(), floating=False), (500,), rng)
 
     assert lower <= q.min() <= q.max() <= upper
     assert q.max() - q.min() >= 0.9 * (upper - lower)

@@ -52,7 +52,7 @@ import linkwork as lw
 for name in lw.robots.names():
     for _ in range(3):
         model = lw.robots.load(name)
-        lw.tree_from(model), lw.check(model), lw.describe(model), lw.lumped(model)
+        lw.KinDyn(model).tree, lw.check(model), lw.describe(model), model.lumped()
 print([name for name in {HEAVY} if name in sys.modules], threading.active_count())
 """
     assert run(code) == "[] 1"

@@ -8,7 +8,6 @@ from tests.support.models import random_model, random_q
 from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 from tests.support.spatial import pin
 
-import linkwork as lw
 from linkwork.algorithms import frames
 from linkwork.mechanics.base import REPRESENTATIONS
 from linkwork.mechanics.skeleton import skeleton_of
@@ -120,7 +119,7 @@ def own_theta(model, joint, layout, q):
 
 def walked_poses(model, base, q, floating):
     """World poses of all frames: recursion over the graph, one joint after another."""
-    layout = lw.Layout(model, floating=floating)
+    layout = Layout(model, floating=floating)
     world_H_base = pin.SE3.Identity()
     if floating:
         world_H_base = pin.SE3(pin.Quaternion(*q[3:7].tolist()), q[:3])

@@ -62,12 +62,12 @@ def lumped(model: Model) -> Model:
     return Model(
         name=model.name,
         links=tuple(
-            _lumped_link(model, tree.links[bodies[name]], pose_in_body)
+            lumped_link(model, tree.links[bodies[name]], pose_in_body)
             for name in model.link_names
             if name in bodies
         ),
         joints=tuple(
-            _remounted(joint, leader, pose_in_body) for joint in model.joints if not joint.is_fixed
+            remounted(joint, leader, pose_in_body) for joint in model.joints if not joint.is_fixed
         ),
         frames=tuple(
             Frame(name=name, link=leader[model.frame(name).link], link_H_frame=pose_in_body[name])
@@ -153,7 +153,7 @@ def _locked(joint: Joint, theta: Array) -> Joint:
     )
 
 
-def _lumped_link(model: Model, members: Sequence[str], pose_in_body: Mapping[str, Pose]) -> Link:
+def lumped_link(model: Model, members: Sequence[str], pose_in_body: Mapping[str, Pose]) -> Link:
     """One link with the inertia and shapes of all members, in the axes of the first."""
     if len(members) == 1:
         return model.link(members[0])
@@ -166,7 +166,7 @@ def _lumped_link(model: Model, members: Sequence[str], pose_in_body: Mapping[str
     )
 
 
-def _remounted(joint: Joint, leader: Mapping[str, str], pose_in_body: Mapping[str, Pose]) -> Joint:
+def remounted(joint: Joint, leader: Mapping[str, str], pose_in_body: Mapping[str, Pose]) -> Joint:
     """The joint, mounted on the links that stand for the ones it was mounted on."""
     return replace(
         joint,

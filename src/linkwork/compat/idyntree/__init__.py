@@ -6,38 +6,193 @@ Meaning, order of links and joints, and numbers of the enums are iDynTree's. Wha
 returns as false or as an invalid index is raised here as a `LinkworkError`.
 """
 
-from linkwork.compat.idyntree.arrays import Matrix3x3 as Matrix3x3
-from linkwork.compat.idyntree.arrays import Matrix4x4 as Matrix4x4
-from linkwork.compat.idyntree.arrays import Matrix6x6 as Matrix6x6
-from linkwork.compat.idyntree.arrays import MatrixDynSize as MatrixDynSize
-from linkwork.compat.idyntree.arrays import Position as Position
-from linkwork.compat.idyntree.arrays import Rotation as Rotation
-from linkwork.compat.idyntree.arrays import SpatialAcc as SpatialAcc
-from linkwork.compat.idyntree.arrays import SpatialInertia as SpatialInertia
-from linkwork.compat.idyntree.arrays import SpatialMomentum as SpatialMomentum
-from linkwork.compat.idyntree.arrays import Transform as Transform
-from linkwork.compat.idyntree.arrays import Twist as Twist
-from linkwork.compat.idyntree.arrays import Vector3 as Vector3
-from linkwork.compat.idyntree.arrays import Vector6 as Vector6
-from linkwork.compat.idyntree.arrays import VectorDynSize as VectorDynSize
-from linkwork.compat.idyntree.arrays import Wrench as Wrench
-from linkwork.compat.idyntree.forces import (
-    FreeFloatingGeneralizedTorques as FreeFloatingGeneralizedTorques,
+from __future__ import annotations
+
+import linkwork.compat.idyntree.products as _products  # fills the table of products
+from linkwork.compat.idyntree.arrays import (
+    Matrix1x6,
+    Matrix2x3,
+    Matrix3x3,
+    Matrix4x4,
+    Matrix6x6,
+    Matrix6x10,
+    Matrix10x16,
+    MatrixDynSize,
+    Vector3,
+    Vector4,
+    Vector6,
+    Vector10,
+    Vector16,
+    VectorDynSize,
 )
-from linkwork.compat.idyntree.forces import LinkWrenches as LinkWrenches
-from linkwork.compat.idyntree.kindyn import KinDynComputations as KinDynComputations
-from linkwork.compat.idyntree.lists import FRAME_INVALID_INDEX as FRAME_INVALID_INDEX
-from linkwork.compat.idyntree.lists import JOINT_INVALID_INDEX as JOINT_INVALID_INDEX
-from linkwork.compat.idyntree.lists import LINK_INVALID_INDEX as LINK_INVALID_INDEX
-from linkwork.compat.idyntree.lists import IndexVector as IndexVector
-from linkwork.compat.idyntree.lists import StringVector as StringVector
-from linkwork.compat.idyntree.lists import cvar as cvar
-from linkwork.compat.idyntree.loader import ModelLoader as ModelLoader
-from linkwork.compat.idyntree.model import Model as Model
-from linkwork.compat.idyntree.parts import Neighbor as Neighbor
-from linkwork.compat.idyntree.parts import Traversal as Traversal
-from linkwork.compat.idyntree.state import BODY_FIXED_REPRESENTATION as BODY_FIXED_REPRESENTATION
+from linkwork.compat.idyntree.axis import Axis, TransformDerivative
+from linkwork.compat.idyntree.containers import (
+    FrameFreeFloatingJacobian,
+    FreeFloatingAcc,
+    FreeFloatingCoriolisMatrix,
+    FreeFloatingGeneralizedTorques,
+    FreeFloatingMassMatrix,
+    FreeFloatingMassMatrixDerivative,
+    FreeFloatingPos,
+    FreeFloatingVel,
+    JointDOFsDoubleArray,
+    JointPosDoubleArray,
+    LinkAccArray,
+    LinkInertias,
+    LinkPositions,
+    LinkVelArray,
+    LinkWrenches,
+    MomentumFreeFloatingJacobian,
+)
+from linkwork.compat.idyntree.exporter import ModelExporter, ModelExporterOptions
+from linkwork.compat.idyntree.inertias import (
+    ArticulatedBodyInertia,
+    RotationalInertia,
+    SpatialInertia,
+)
+from linkwork.compat.idyntree.joint_classes import (
+    FixedJoint,
+    PrismaticJoint,
+    RevoluteJoint,
+    SphericalJoint,
+)
+from linkwork.compat.idyntree.joints import IJoint
+from linkwork.compat.idyntree.kindyn import KinDynComputations
+from linkwork.compat.idyntree.kinematics import (
+    ForwardPositionKinematics,
+    ForwardPosVelAccKinematics,
+    ForwardPosVelKinematics,
+    ForwardVelAccKinematics,
+)
+from linkwork.compat.idyntree.lists import (
+    FRAME_INVALID_INDEX,
+    JOINT_INVALID_INDEX,
+    LINK_INVALID_INDEX,
+    TRAVERSAL_INVALID_INDEX,
+    IndexVector,
+    IntVector,
+    StringToDoubleUnorderedMap,
+    StringToDoubleVectorUnorderedMap,
+    StringVector,
+    cvar,
+)
+from linkwork.compat.idyntree.loader import ModelLoader, ModelParserOptions
+from linkwork.compat.idyntree.model import Model
+from linkwork.compat.idyntree.parts import Link, Neighbor
+from linkwork.compat.idyntree.poses import Rotation, Transform
+from linkwork.compat.idyntree.records import NoJointDynamics, URDFJointDynamics
 from linkwork.compat.idyntree.state import (
-    INERTIAL_FIXED_REPRESENTATION as INERTIAL_FIXED_REPRESENTATION,
+    BODY_FIXED_REPRESENTATION,
+    INERTIAL_FIXED_REPRESENTATION,
+    MIXED_REPRESENTATION,
 )
-from linkwork.compat.idyntree.state import MIXED_REPRESENTATION as MIXED_REPRESENTATION
+from linkwork.compat.idyntree.traversal import Traversal
+from linkwork.compat.idyntree.vectors import (
+    ClassicalAcc,
+    Direction,
+    GeomVector3,
+    Position,
+    SpatialAcc,
+    SpatialForceVector,
+    SpatialForceVectorBase,
+    SpatialMomentum,
+    SpatialMotionVector,
+    SpatialMotionVectorBase,
+    Twist,
+    Wrench,
+)
+
+__all__ = [
+    "BODY_FIXED_REPRESENTATION",
+    "FRAME_INVALID_INDEX",
+    "INERTIAL_FIXED_REPRESENTATION",
+    "JOINT_INVALID_INDEX",
+    "LINK_INVALID_INDEX",
+    "MIXED_REPRESENTATION",
+    "TRAVERSAL_INVALID_INDEX",
+    "ArticulatedBodyInertia",
+    "Axis",
+    "ClassicalAcc",
+    "Direction",
+    "FixedJoint",
+    "ForwardPosVelAccKinematics",
+    "ForwardPosVelKinematics",
+    "ForwardPositionKinematics",
+    "ForwardVelAccKinematics",
+    "FrameFreeFloatingJacobian",
+    "FreeFloatingAcc",
+    "FreeFloatingCoriolisMatrix",
+    "FreeFloatingGeneralizedTorques",
+    "FreeFloatingMassMatrix",
+    "FreeFloatingMassMatrixDerivative",
+    "FreeFloatingPos",
+    "FreeFloatingVel",
+    "GeomVector3",
+    "IJoint",
+    "IndexVector",
+    "IntVector",
+    "JointDOFsDoubleArray",
+    "JointPosDoubleArray",
+    "KinDynComputations",
+    "Link",
+    "LinkAccArray",
+    "LinkInertias",
+    "LinkPositions",
+    "LinkVelArray",
+    "LinkWrenches",
+    "Matrix1x6",
+    "Matrix2x3",
+    "Matrix3x3",
+    "Matrix4x4",
+    "Matrix6x6",
+    "Matrix6x10",
+    "Matrix10x16",
+    "MatrixDynSize",
+    "Model",
+    "ModelExporter",
+    "ModelExporterOptions",
+    "ModelLoader",
+    "ModelParserOptions",
+    "MomentumFreeFloatingJacobian",
+    "Neighbor",
+    "NoJointDynamics",
+    "Position",
+    "PrismaticJoint",
+    "RevoluteJoint",
+    "Rotation",
+    "RotationalInertia",
+    "SpatialAcc",
+    "SpatialForceVector",
+    "SpatialForceVectorBase",
+    "SpatialInertia",
+    "SpatialMomentum",
+    "SpatialMotionVector",
+    "SpatialMotionVectorBase",
+    "SphericalJoint",
+    "StringToDoubleUnorderedMap",
+    "StringToDoubleVectorUnorderedMap",
+    "StringVector",
+    "Transform",
+    "TransformDerivative",
+    "Traversal",
+    "Twist",
+    "URDFJointDynamics",
+    "Vector3",
+    "Vector4",
+    "Vector6",
+    "Vector10",
+    "Vector16",
+    "VectorDynSize",
+    "Wrench",
+    "cvar",
+]
+
+del _products
+
+
+def __getattr__(name: str) -> object:
+    """`VectorDynSize_FromPython`, as older releases of iDynTree name its static methods."""
+    kind, _, method = name.partition("_")
+    if kind in __all__ and method and not method.startswith("_"):
+        return getattr(globals()[kind], method)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,37 +1,50 @@
 """Arrays that answer to the names iDynTree gives its vectors and matrices.
 
 All are NumPy arrays of float64 and can be used as such. An operation whose result has the same
-shape keeps the class; parts and other shapes are ordinary arrays. `H * x`, with H a `Transform` or
-a `Rotation`, means what it means in iDynTree where x is one of these classes.
+shape keeps the class; slices and other shapes are ordinary arrays. Three things are iDynTree's:
 
-6-vectors   [linear; angular]
-resize      only `VectorDynSize` and `MatrixDynSize`; as outputs they take the size they need
-size        is NumPy's number, not a method: write `len(v)`
+`a * b`     with both of these classes, what `products` lists, and nothing else; with an ordinary
+            array it is NumPy's for bare vectors and matrices, and an error for geometric classes
+`len(M)`    rows times columns
+`v.size`    NumPy's number, which can also be called: `v.size()`
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
+from operator import index as as_index
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
-from linkwork.errors import ShapeError
+from linkwork.errors import ArgumentError, ShapeError, ValueRangeError
 from linkwork.model.pose import as_floats
-from linkwork.spatial import motion, quat, se3, so3
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 Kind = TypeVar("Kind", bound="Numbers")
 
+PRODUCTS: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
+"""What `left * right` is, by the classes of both; filled by `products`."""
+
+
+class Size(int):
+    """A number of elements, which may be called as iDynTree's `size()` is."""
+
+    def __call__(self) -> int:
+        """The number itself."""
+        return int(self)
+
 
 class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
     """An array of fixed shape: zeros, or the numbers given, one after the other."""
 
     SHAPE: ClassVar[tuple[int, ...]] = ()
+    FAMILY: ClassVar[str] = ""  # geometric classes of different families are not added
 
     def __new__(cls, *numbers: ArrayLike) -> Self:
         """Make an array of this class."""
@@ -43,18 +56,65 @@ class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
         return made(cls, flat.reshape(cls.SHAPE))
 
     @classmethod
-    def FromPython(cls, numbers: ArrayLike) -> Self:
+    def FromPython(cls, _in: ArrayLike) -> Self:
         """The same numbers, as an array of this class."""
-        return cls(numbers)
+        return cls(_in)
+
+    @classmethod
+    def Zero(cls) -> Self:
+        """An array of zeros."""
+        return made(cls, np.zeros(cls.SHAPE))
 
     def __getitem__(self, key: Any) -> Any:
         return self.view(np.ndarray)[key]
 
+    def __len__(self) -> int:
+        return prod(self.shape)
+
+    def __call__(self, *index: int) -> float:
+        """The number at an index, or at a row and a column."""
+        return float(self[self._checked(*index)])
+
+    def __str__(self) -> str:
+        return self.toString()
+
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        plain = np.asarray(array)
-        if plain.ndim == 0:
-            return plain[()]
-        return plain.view(type(self)) if plain.shape == self.shape else plain
+        ordinary = np.asarray(array)
+        if ordinary.ndim == 0:
+            return ordinary[()]
+        return ordinary.view(type(self)) if ordinary.shape == self.shape else ordinary
+
+    def __mul__(self, other: Any) -> Any:
+        return _multiplied(self, other, super().__mul__)
+
+    def __rmul__(self, other: Any) -> Any:
+        if np.ndim(other) and self.FAMILY:
+            raise _no_product(other, self)
+        return super().__rmul__(other)
+
+    def __imul__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - a product may be of another class
+        return _multiplied(self, other, super().__imul__)
+
+    def __add__(self, other: Any) -> Any:
+        self._check_family(other, "+")
+        return super().__add__(other)
+
+    def __sub__(self, other: Any) -> Any:
+        self._check_family(other, "-")
+        return super().__sub__(other)
+
+    def __iadd__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - of any class
+        self._check_family(other, "+")
+        return super().__iadd__(other)
+
+    def __isub__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - of any class
+        self._check_family(other, "-")
+        return super().__isub__(other)
+
+    @property
+    def size(self) -> Size:  # pyright: ignore[reportIncompatibleVariableOverride] - a number that can be called
+        """How many numbers there are, also as `size()`."""
+        return Size(prod(self.shape))
 
     def toNumPy(self) -> Array:
         """A copy as an ordinary array."""
@@ -64,27 +124,127 @@ class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
         """Set every number to 0."""
         self[...] = 0.0
 
-    def getVal(self, *place: int) -> float:
-        """The number at an index, or at a row and a column."""
-        return float(self[place])
+    def toString(self) -> str:
+        """The numbers as a text, a row in a line."""
+        rows = np.atleast_2d(self.view(np.ndarray))
+        lines = (" ".join(f"{number:g}" for number in row) for row in rows.tolist())
+        return "\n".join(lines)
 
-    def setVal(self, *place_and_value: float) -> bool:
-        """Set the number at an index, or at a row and a column."""
-        *place, value = place_and_value
-        self[tuple(map(int, place))] = value
+    def _checked(self, *index: int) -> tuple[int, ...]:
+        """An index that exists, as Python's numbers."""
+        try:
+            numbers = tuple(as_index(number) for number in index)
+        except TypeError:
+            raise ArgumentError(f"{type(self).__name__}: expected indices, got {index}") from None
+        fits = len(numbers) == self.ndim and all(
+            0 <= number < count for number, count in zip(numbers, self.shape, strict=True)
+        )
+        if not fits:
+            shape = " x ".join(map(str, self.shape))
+            raise ValueRangeError(
+                f"index {numbers}: this {type(self).__name__} has {shape} numbers"
+            )
+        return numbers
+
+    def _check_family(self, other: Any, sign: str) -> None:
+        theirs = getattr(other, "FAMILY", "")
+        if self.FAMILY and theirs and theirs != self.FAMILY:
+            text = f"{type(self).__name__} {sign} {type(other).__name__} has no meaning"
+            raise ArgumentError(text)
+
+
+class Vector(Numbers):
+    """Numbers with one index."""
+
+    def getVal(self, index: int) -> float:
+        """The number at an index."""
+        return float(self[self._checked(index)])
+
+    def setVal(self, index: int, new_el: float) -> bool:
+        """Set the number at an index."""
+        self[self._checked(index)] = new_el
+        return True
+
+    def fillBuffer(self, buf: Array) -> None:
+        """Write the numbers to an array."""
+        buf[...] = self.view(np.ndarray)
+
+
+class Matrix(Numbers):
+    """Numbers with a row and a column."""
+
+    def getVal(self, row: int, col: int) -> float:
+        """The number at a row and a column."""
+        return float(self[self._checked(row, col)])
+
+    def setVal(self, row: int, col: int, new_el: float) -> bool:
+        """Set the number at a row and a column."""
+        self[self._checked(row, col)] = new_el
         return True
 
     def rows(self) -> int:
-        """How many rows a matrix has."""
+        """How many rows there are."""
         return self.shape[0]
 
     def cols(self) -> int:
-        """How many columns a matrix has."""
+        """How many columns there are."""
         return self.shape[1]
 
-    def toString(self) -> str:
-        """The numbers as a text."""
-        return str(self.view(np.ndarray))
+    def fillRowMajorBuffer(self, rowMajorBuf: Array) -> None:
+        """Write the numbers to an array, row after row."""
+        rowMajorBuf[...] = self.view(np.ndarray).ravel().reshape(rowMajorBuf.shape)
+
+    def fillColMajorBuffer(self, colMajorBuf: Array) -> None:
+        """Write the numbers to an array, column after column."""
+        colMajorBuf[...] = self.view(np.ndarray).T.ravel().reshape(colMajorBuf.shape)
+
+
+class VectorDynSize(Vector):
+    """A vector of any length: zeros of a length, or a copy of numbers."""
+
+    def __new__(cls, numbers: ArrayLike = 0) -> Self:
+        """Make a vector."""
+        if isinstance(numbers, (int, np.integer)):
+            return made(cls, np.zeros(int(numbers)))
+        return made(cls, np.ravel(as_floats(numbers, cls.__name__)))
+
+    def resize(self, newSize: int) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
+        """Give it another length; the numbers that fit stay, new ones are 0."""
+        super().resize((int(newSize),), refcheck=False)
+
+    def reserve(self, newCapacity: int) -> None:
+        """Nothing: NumPy takes memory when it is needed."""
+
+    def shrink_to_fit(self) -> None:
+        """Nothing: there is no memory to spare."""
+
+    def capacity(self) -> int:
+        """For how many numbers there is memory."""
+        return int(self.size)
+
+
+class MatrixDynSize(Matrix):
+    """A matrix of any shape: zeros of a shape, or a copy of numbers."""
+
+    def __new__(cls, rows: ArrayLike = 0, cols: int | None = None) -> Self:
+        """Make a matrix of zeros from rows and columns, or from numbers."""
+        if cols is None and not isinstance(rows, (int, np.integer)):
+            return made(cls, np.atleast_2d(as_floats(rows, cls.__name__)))
+        return made(cls, np.zeros((int(rows), int(cols or 0))))  # pyright: ignore[reportArgumentType] - a number here
+
+    def resize(self, _newRows: int, _newCols: int) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
+        """Give it another shape; the numbers mean nothing afterwards."""
+        super().resize((int(_newRows), int(_newCols)), refcheck=False)
+
+    def reserve(self, _newCapacity: int) -> None:
+        """Nothing: NumPy takes memory when it is needed."""
+
+    def shrink_to_fit(self) -> None:
+        """Nothing: there is no memory to spare."""
+
+    def capacity(self) -> int:
+        """For how many numbers there is memory."""
+        return int(self.size)
 
 
 def made(kind: type[Kind], numbers: Array) -> Kind:
@@ -94,244 +254,103 @@ def made(kind: type[Kind], numbers: Array) -> Kind:
     return array
 
 
-class VectorDynSize(Numbers):
-    """A vector of any length: zeros of a length, or the numbers of `FromPython`."""
-
-    def __new__(cls, size: int = 0) -> Self:
-        """Make a vector of zeros."""
-        return made(cls, np.zeros(int(size)))
-
-    @classmethod
-    def FromPython(cls, numbers: ArrayLike) -> Self:
-        """The same numbers, as a vector."""
-        return made(cls, np.ravel(as_floats(numbers, cls.__name__)))
-
-    def resize(self, size: int) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
-        """Give it another length, and numbers that mean nothing."""
-        super().resize((size,), refcheck=False)
+def _multiplied(left: Numbers, right: Any, by_numpy: Callable[[Any], Any]) -> Any:
+    """What iDynTree means by the product, or NumPy's where it can mean nothing else."""
+    if isinstance(right, Numbers) or hasattr(right, "FAMILY"):
+        for mine in type(left).__mro__:
+            for theirs in type(right).__mro__:
+                if (mine, theirs) in PRODUCTS:
+                    return PRODUCTS[mine, theirs](left, right)
+        raise _no_product(left, right)
+    if np.ndim(right) and left.FAMILY:
+        raise _no_product(left, right)
+    return by_numpy(right)
 
 
-class MatrixDynSize(Numbers):
-    """A matrix of any shape: zeros of a shape, or the numbers of `FromPython`."""
-
-    def __new__(cls, rows: int = 0, cols: int = 0) -> Self:
-        """Make a matrix of zeros."""
-        return made(cls, np.zeros((int(rows), int(cols))))
-
-    @classmethod
-    def FromPython(cls, numbers: ArrayLike) -> Self:
-        """The same numbers, as a matrix."""
-        return made(cls, np.atleast_2d(as_floats(numbers, cls.__name__)))
-
-    def resize(self, rows: int, cols: int) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
-        """Give it another shape, and numbers that mean nothing."""
-        super().resize((rows, cols), refcheck=False)
+def _no_product(left: object, right: object) -> ArgumentError:
+    text = f"{type(left).__name__} * {type(right).__name__} is no product of iDynTree"
+    return ArgumentError(f"{text}; np.multiply multiplies number by number")
 
 
-class Vector3(Numbers):
+class Vector3(Vector):
     """Three numbers."""
 
     SHAPE = (3,)
 
 
-class Position(Vector3):
-    """A point."""
+class Vector4(Vector):
+    """Four numbers."""
+
+    SHAPE = (4,)
 
 
-class Vector6(Numbers):
+class Vector6(Vector):
     """Six numbers."""
 
     SHAPE = (6,)
 
-    def asVector(self) -> Vector6:
-        """The same numbers."""
-        return made(Vector6, self)
 
-    def getLinearVec3(self) -> Vector3:
-        """The linear part."""
-        return made(Vector3, self[:3])
+class Vector10(Vector):
+    """Ten numbers."""
 
-    def getAngularVec3(self) -> Vector3:
-        """The angular part."""
-        return made(Vector3, self[3:])
+    SHAPE = (10,)
 
 
-class SpatialMotionVector(Vector6):
-    """A motion: moved between frames as a velocity is."""
+class Vector16(Vector):
+    """Sixteen numbers."""
+
+    SHAPE = (16,)
 
 
-class Twist(SpatialMotionVector):
-    """A velocity."""
+class Matrix1x6(Matrix):
+    """A (1, 6) matrix."""
+
+    SHAPE = (1, 6)
 
 
-class SpatialAcc(SpatialMotionVector):
-    """An acceleration."""
+class Matrix2x3(Matrix):
+    """A (2, 3) matrix."""
+
+    SHAPE = (2, 3)
 
 
-class SpatialForceVector(Vector6):
-    """A force: moved between frames as a wrench is."""
-
-
-class Wrench(SpatialForceVector):
-    """A force and a torque."""
-
-
-class SpatialMomentum(SpatialForceVector):
-    """A momentum."""
-
-
-class Matrix3x3(Numbers):
+class Matrix3x3(Matrix):
     """A (3, 3) matrix."""
 
     SHAPE = (3, 3)
 
 
-class Matrix4x4(Numbers):
+class Matrix4x3(Matrix):
+    """A (4, 3) matrix; iDynTree has none in Python, and gives what cannot be read."""
+
+    SHAPE = (4, 3)
+
+
+class Matrix3x4(Matrix):
+    """A (3, 4) matrix; iDynTree has none in Python, and gives what cannot be read."""
+
+    SHAPE = (3, 4)
+
+
+class Matrix4x4(Matrix):
     """A (4, 4) matrix."""
 
     SHAPE = (4, 4)
 
 
-class Matrix6x6(Numbers):
+class Matrix6x6(Matrix):
     """A (6, 6) matrix."""
 
     SHAPE = (6, 6)
 
 
-class Rotation(Matrix3x3):
-    """Orientation of a frame b in a frame a; the identity unless nine numbers are given."""
+class Matrix6x10(Matrix):
+    """A (6, 10) matrix."""
 
-    def __new__(cls, *numbers: ArrayLike) -> Self:
-        """Make a rotation."""
-        return super().__new__(cls, *(numbers or (np.eye(3),)))
-
-    @staticmethod
-    def Identity() -> Rotation:
-        """No rotation."""
-        return Rotation()
-
-    @staticmethod
-    def RPY(roll: float, pitch: float, yaw: float) -> Rotation:
-        """Rz(yaw) Ry(pitch) Rx(roll)."""
-        return made(Rotation, so3.from_rpy([roll, pitch, yaw]))
-
-    @staticmethod
-    def RotX(angle: float) -> Rotation:
-        """Rotation about x."""
-        return made(Rotation, so3.rot_x(angle))
-
-    @staticmethod
-    def RotY(angle: float) -> Rotation:
-        """Rotation about y."""
-        return made(Rotation, so3.rot_y(angle))
-
-    @staticmethod
-    def RotZ(angle: float) -> Rotation:
-        """Rotation about z."""
-        return made(Rotation, so3.rot_z(angle))
-
-    @staticmethod
-    def RotationFromQuaternion(wxyz: ArrayLike) -> Rotation:
-        """Rotation of a unit quaternion w, x, y, z."""
-        return made(Rotation, quat.to_rotation(wxyz))
-
-    def asRPY(self) -> Vector3:
-        """Roll, pitch and yaw."""
-        return made(Vector3, so3.to_rpy(self.toNumPy()))
-
-    def asQuaternion(self) -> Numbers:
-        """Quaternion w, x, y, z."""
-        return made(Numbers, quat.from_rotation(self.toNumPy()))
-
-    def inverse(self) -> Rotation:
-        """Orientation of a in b."""
-        return made(Rotation, self.toNumPy().T)
-
-    def __mul__(self, other: Any) -> Any:
-        if isinstance(other, (Rotation, Vector3)):
-            return made(type(other), self.toNumPy() @ other.toNumPy())
-        return super().__mul__(other)
+    SHAPE = (6, 10)
 
 
-class Transform(Matrix4x4):
-    """Pose of a frame b in a frame a: the identity, a matrix, or a rotation and a position."""
+class Matrix10x16(Matrix):
+    """A (10, 16) matrix."""
 
-    def __new__(cls, *parts: ArrayLike) -> Self:
-        """Make a pose."""
-        if len(parts) == 2:
-            return made(cls, se3.pose(Rotation(parts[0]).toNumPy(), Position(parts[1]).toNumPy()))
-        return super().__new__(cls, *(parts or (np.eye(4),)))
-
-    @staticmethod
-    def Identity() -> Transform:
-        """The pose of a frame in itself."""
-        return Transform()
-
-    def asHomogeneousTransform(self) -> Matrix4x4:
-        """The pose as a matrix."""
-        return made(Matrix4x4, self)
-
-    def fromHomogeneousTransform(self, matrix: ArrayLike) -> None:
-        """Become the pose that a matrix says."""
-        self[...] = Matrix4x4(matrix)
-
-    def asAdjointTransform(self) -> Matrix6x6:
-        """Matrix that moves velocities in b to a."""
-        return made(Matrix6x6, motion.motion_transform(self.toNumPy()))
-
-    def asAdjointTransformWrench(self) -> Matrix6x6:
-        """Matrix that moves forces in b to a."""
-        return made(Matrix6x6, motion.force_transform(self.toNumPy()))
-
-    def getPosition(self) -> Position:
-        """Origin of b in a."""
-        return made(Position, self[:3, 3])
-
-    def getRotation(self) -> Rotation:
-        """Orientation of b in a."""
-        return made(Rotation, self[:3, :3])
-
-    def setPosition(self, position: ArrayLike) -> None:
-        """Move the origin of b."""
-        self[:3, 3] = Position(position)
-
-    def setRotation(self, rotation: ArrayLike) -> None:
-        """Turn b."""
-        self[:3, :3] = Rotation(rotation)
-
-    def inverse(self) -> Transform:
-        """Pose of a in b."""
-        return made(Transform, se3.inverse(self.toNumPy()))
-
-    def __mul__(self, other: Any) -> Any:
-        here = self.toNumPy()
-        if isinstance(other, Transform):
-            return made(Transform, here @ other.toNumPy())
-        if isinstance(other, Vector3):
-            return made(type(other), se3.transform_point(here, other.toNumPy()))
-        if isinstance(other, SpatialMotionVector):
-            return made(type(other), motion.transform_motion(here, other.toNumPy()))
-        if isinstance(other, SpatialForceVector):
-            return made(type(other), motion.transform_force(here, other.toNumPy()))
-        return super().__mul__(other)
-
-
-class SpatialInertia(Matrix6x6):
-    """Inertia as the matrix from velocity to momentum."""
-
-    def asMatrix(self) -> Matrix6x6:
-        """The matrix from velocity to momentum."""
-        return made(Matrix6x6, self)
-
-    def getMass(self) -> float:
-        """Mass [kg]."""
-        return self.getVal(0, 0)
-
-    def getCenterOfMass(self) -> Position:
-        """Centre of mass [m]; the origin if there is no mass."""
-        mass = self.getMass()
-        return made(Position, so3.vee(self[3:, :3]) / mass) if mass else Position()
-
-    def getRotationalInertiaWrtFrameOrigin(self) -> Matrix3x3:
-        """Tensor about the origin."""
-        return made(Matrix3x3, self[3:, 3:])
+    SHAPE = (10, 16)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
-from linkwork.compat.idyntree.forces import FreeFloatingGeneralizedTorques, LinkWrenches
+from linkwork.compat.idyntree.containers import FreeFloatingGeneralizedTorques, LinkWrenches
 from linkwork.compat.idyntree.order import walk
 from linkwork.compat.idyntree.outputs import give, give_matrix, write
 from linkwork.compat.idyntree.state import StateMethods
@@ -101,20 +101,25 @@ class DynamicsMethods(StateMethods):
         g = self._kd.gravity_force(self._q, gravity=self._gravity)
         return give(g, out, FreeFloatingGeneralizedTorques)
 
-    def generalizedExternalForces(self, linkWrenches: ArrayLike, out: Any = None) -> Any:
+    def generalizedExternalForces(
+        self, linkExtForces: ArrayLike, generalizedExternalForces: Any = None
+    ) -> Any:
         """What wrenches on links add to the forces behind a motion: MINUS sum J^T f."""
-        wrenches = self._wrenches(linkWrenches)
+        wrenches = self._wrenches(linkExtForces)
         size = 6 + self.getNrOfDegreesOfFreedom()
         found = -self._kd.external_force(self._q, wrenches=wrenches) if wrenches else np.zeros(size)
-        return give(found, out, FreeFloatingGeneralizedTorques)
+        return give(found, generalizedExternalForces, FreeFloatingGeneralizedTorques)
 
     def inverseDynamicsInertialParametersRegressor(
-        self, baseAcceleration: ArrayLike, jointAccelerations: ArrayLike, out: Any = None
+        self,
+        baseFrameAcc: ArrayLike,
+        s_ddot: ArrayLike,
+        baseForceAndJointTorquesRegressor: Any = None,
     ) -> Any:
         """Y with Y phi = M nu_dot + h, (6 + n, 10 links), phi as `getInertialParameters`."""
-        nu_dot = self._nu_dot(baseAcceleration, jointAccelerations)
+        nu_dot = self._nu_dot(baseFrameAcc, s_ddot)
         Y = self._kd.regressor(self._q, self._nu, nu_dot, gravity=self._gravity)
-        return give_matrix(Y, out)
+        return give_matrix(Y, baseForceAndJointTorquesRegressor)
 
     def _wrenches(self, given: ArrayLike | None) -> dict[str, Array] | None:
         """Wrenches by name of the link; none if all are 0, which saves their work."""

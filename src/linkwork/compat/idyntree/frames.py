@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.idyntree.arrays import Matrix4x4, Transform, Twist, Vector6, made
+from linkwork.compat.idyntree.arrays import Matrix4x4, Vector6, made
 from linkwork.compat.idyntree.outputs import give, give_matrix
 from linkwork.compat.idyntree.patterns import floating_pattern, relative_pattern
+from linkwork.compat.idyntree.poses import Transform
 from linkwork.compat.idyntree.state import StateMethods
+from linkwork.compat.idyntree.vectors import Twist
 
 
 class FrameMethods(StateMethods):
@@ -24,9 +26,9 @@ class FrameMethods(StateMethods):
         """Pose of a frame in the world, (4, 4)."""
         return give(self._kd.transform(self._frame(frame), self._q), out, Transform)
 
-    def getWorldTransformsAsHomogeneous(self, frames: Sequence[str]) -> list[Matrix4x4]:
+    def getWorldTransformsAsHomogeneous(self, frameNames: Sequence[str]) -> list[Matrix4x4]:
         """Poses of several frames in the world."""
-        names = [self._frame(frame) for frame in frames]
+        names = [self._frame(frame) for frame in frameNames]
         return [made(Matrix4x4, pose) for pose in self._kd.transforms(self._q, frames=names)]
 
     def getRelativeTransform(self, reference: int | str, frame: int | str, out: Any = None) -> Any:

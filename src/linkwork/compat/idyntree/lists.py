@@ -1,32 +1,149 @@
-"""Lists and constants under iDynTree's names."""
+"""Lists, maps and constants under iDynTree's names."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import SimpleNamespace
+from typing import Any, ClassVar, Generic, TypeVar
+
+from linkwork.errors import ValueRangeError
 
 LINK_INVALID_INDEX = -1
 JOINT_INVALID_INDEX = -1
 FRAME_INVALID_INDEX = -1
+TRAVERSAL_INVALID_INDEX = -1
+LINK_INVALID_NAME = ""
+JOINT_INVALID_NAME = ""
+FRAME_INVALID_NAME = ""
 
 cvar = SimpleNamespace(
     LINK_INVALID_INDEX=LINK_INVALID_INDEX,
+    LINK_INVALID_NAME=LINK_INVALID_NAME,
     JOINT_INVALID_INDEX=JOINT_INVALID_INDEX,
+    JOINT_INVALID_NAME=JOINT_INVALID_NAME,
     FRAME_INVALID_INDEX=FRAME_INVALID_INDEX,
+    FRAME_INVALID_NAME=FRAME_INVALID_NAME,
+    TRAVERSAL_INVALID_INDEX=TRAVERSAL_INVALID_INDEX,
 )
 """Where iDynTree itself keeps its constants."""
 
+Item = TypeVar("Item")
 
-class StringVector(list[str]):
+
+class StdVector(list[Item], Generic[Item]):
+    """A list that also answers to the names of C++'s vector.
+
+    Args:
+        items: the items; or how many, each a copy of `item`.
+        item: what to fill it with.
+    """
+
+    FILL: ClassVar[type] = str
+
+    def __init__(self, items: Iterable[Item] | int = (), item: Item | None = None) -> None:
+        if isinstance(items, int):
+            items = [type(self).FILL() if item is None else item for _ in range(items)]
+        super().__init__(items)
+
+    def append(self, x: Item) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
+        """Put an item at the end."""
+        super().append(x)
+
+    push_back = append
+
+    def pop_back(self) -> None:
+        """Remove the last item."""
+        self.pop()
+
+    def size(self) -> int:
+        """How many items there are."""
+        return len(self)
+
+    def empty(self) -> bool:
+        """Whether there is none."""
+        return not self
+
+    def front(self) -> Item:
+        """The first item."""
+        return self._end(0)
+
+    def back(self) -> Item:
+        """The last item."""
+        return self._end(-1)
+
+    def assign(self, n: int, x: Item) -> None:
+        """Become a number of copies of an item."""
+        self[:] = [x] * n
+
+    def resize(self, new_size: int, x: Item | None = None) -> None:
+        """Cut, or fill up with copies of an item."""
+        more = new_size - len(self)
+        self[new_size:] = [type(self).FILL() if x is None else x for _ in range(more)]
+
+    def reserve(self, n: int) -> None:
+        """Nothing: Python takes memory when it is needed."""
+
+    def capacity(self) -> int:
+        """For how many items there is memory."""
+        return len(self)
+
+    def swap(self, v: StdVector[Item]) -> None:
+        """Exchange the items with another one."""
+        self[:], v[:] = list(v), list(self)
+
+    def _end(self, index: int) -> Item:
+        if not self:
+            raise ValueRangeError(f"this {type(self).__name__} is empty")
+        return self[index]
+
+
+class StringVector(StdVector[str]):
     """A list of texts."""
 
-    def push_back(self, text: str) -> None:
-        """Put a text at the end."""
-        self.append(text)
 
-
-class IndexVector(list[int]):
+class IndexVector(StdVector[int]):
     """A list of indices."""
 
-    def push_back(self, index: int) -> None:
-        """Put an index at the end."""
-        self.append(index)
+    FILL = int
+
+
+class IntVector(StdVector[int]):
+    """A list of whole numbers."""
+
+    FILL = int
+
+
+class StdMap(dict[str, Any]):
+    """A dictionary that also answers to the names of C++'s map."""
+
+    def asdict(self) -> dict[str, Any]:
+        """The same as an ordinary dictionary."""
+        return dict(self)
+
+    def has_key(self, key: str) -> bool:
+        """Whether there is such a key."""
+        return key in self
+
+    def count(self, x: str) -> int:
+        """1 if there is such a key, else 0."""
+        return int(x in self)
+
+    def size(self) -> int:
+        """How many keys there are."""
+        return len(self)
+
+    def empty(self) -> bool:
+        """Whether there is none."""
+        return not self
+
+    def erase(self, key: str) -> int:
+        """Remove a key; says how many there were."""
+        return int(self.pop(key, None) is not None)
+
+
+class StringToDoubleUnorderedMap(StdMap):
+    """Numbers by name."""
+
+
+class StringToDoubleVectorUnorderedMap(StdMap):
+    """Lists of numbers by name."""

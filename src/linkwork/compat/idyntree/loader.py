@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
 
 from numpy.typing import ArrayLike
@@ -18,6 +19,19 @@ from linkwork.io.load import load
 Positions = Mapping[str, ArrayLike]
 
 
+@dataclass
+class ModelParserOptions:
+    """How to read a robot.
+
+    `addSensorFramesAsAdditionalFrames` is iDynTree's. `jointOrder` is linkwork's: names of joints
+    in the order that iDynTree gives them where the hash table of its C++ library is not GCC's.
+    """
+
+    addSensorFramesAsAdditionalFrames: bool = True
+    jointOrder: Sequence[str] = ()
+    originalFilename: str = ""
+
+
 class ModelLoader:
     """Loads robots, and holds the one loaded last.
 
@@ -26,6 +40,17 @@ class ModelLoader:
 
     def __init__(self) -> None:
         self._model: Model | None = None
+        self._options = ModelParserOptions()
+
+    def parsingOptions(self) -> ModelParserOptions:
+        """The options."""
+        return replace(self._options)
+
+    def setParsingOptions(self, options: ModelParserOptions) -> None:
+        """Set the options."""
+        if not isinstance(options, ModelParserOptions):
+            raise ArgumentError(f"options: expected ModelParserOptions, got {shown(options)}")
+        self._options = replace(options)
 
     def isValid(self) -> bool:
         """Whether there is a robot."""
@@ -46,15 +71,15 @@ class ModelLoader:
             LinkworkError: it cannot be read, or holds no robot.
         """
         del filetype
-        self._model = Model(_loaded(filename, packageDirs))
+        self._model = Model(self._loaded(filename, packageDirs))
         return True
 
     def loadModelFromString(
-        self, text: str, filetype: str = "", packageDirs: Iterable[str] = ()
+        self, modelString: str, filetype: str = "", packageDirs: Iterable[str] = ()
     ) -> bool:
         """Load the robot of a text."""
         del filetype
-        self._model = Model(_loaded(text.encode(), packageDirs))
+        self._model = Model(self._loaded(modelString.encode(), packageDirs))
         return True
 
     def loadReducedModelFromFile(
@@ -71,11 +96,11 @@ class ModelLoader:
         place.
         """
         positions, packages = _sorted_out(removedJointPositions, filetype, packageDirs)
-        return self._reduce(_loaded(filename, packages), consideredJoints, positions)
+        return self._reduce(self._loaded(filename, packages), consideredJoints, positions)
 
     def loadReducedModelFromString(
         self,
-        text: str,
+        modelString: str,
         consideredJoints: Sequence[str],
         removedJointPositions: Positions | str | None = None,
         filetype: str | Iterable[str] = "",
@@ -83,7 +108,9 @@ class ModelLoader:
     ) -> bool:
         """Load the robot of a text, with some of its joints only; see `reduced_model`."""
         positions, packages = _sorted_out(removedJointPositions, filetype, packageDirs)
-        return self._reduce(_loaded(text.encode(), packages), consideredJoints, positions)
+        return self._reduce(
+            self._loaded(modelString.encode(), packages), consideredJoints, positions
+        )
 
     def loadReducedModelFromFullModel(
         self,
@@ -110,10 +137,14 @@ class ModelLoader:
         self._model = Model(reduced_model(robot, base, joints, positions), base)
         return True
 
-
-def _loaded(source: str | bytes | PathLike[str], packages: Iterable[str]) -> described.Model:
-    robot = as_in_idyntree(load(source, mimic=False, package_dirs=packages))
-    return with_sensor_frames(robot, source)
+    def _loaded(
+        self, source: str | bytes | PathLike[str], packages: Iterable[str]
+    ) -> described.Model:
+        robot = load(source, mimic=False, package_dirs=packages)
+        robot = as_in_idyntree(robot, self._options.jointOrder)
+        if not self._options.addSensorFramesAsAdditionalFrames:
+            return robot
+        return with_sensor_frames(robot, source)
 
 
 def _sorted_out(

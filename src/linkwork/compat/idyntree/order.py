@@ -1,9 +1,10 @@
 """The order of links, joints and frames that iDynTree gives the robot of a URDF.
 
 iDynTree keeps the joints of a file in a hash table, and walks the robot in the order in which the
-table of its C++ library lists them. That of GCC, with which iDynTree is built for Linux, is
-followed here: same hash, same growth, same place for each new name. So the order depends on names
-alone. With other C++ libraries the order of siblings may differ in iDynTree itself.
+table of its C++ library lists them: an accident of that library, which no document promises. What
+is done here is a guess that holds for iDynTree built with GCC, as its Linux packages are: the same
+hash, the same growth, the same bucket for each new name. With other C++ libraries the order of
+siblings may differ in iDynTree itself; then the order can be given.
 
 Steps     moving joints in the order of their table, then fixed ones
           links without mass that hang on one fixed joint become frames, the root too
@@ -12,7 +13,7 @@ Steps     moving joints in the order of their table, then fixed ones
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -47,14 +48,25 @@ def walk(model: Model, base: str) -> tuple[Visit, ...]:
     return tuple(visits)
 
 
-def as_in_idyntree(model: Model) -> Model:
-    """The robot with the links, joints and frames that iDynTree makes of its file."""
+def as_in_idyntree(model: Model, order: Sequence[str] | None = None) -> Model:
+    """The robot with the links, joints and frames that iDynTree makes of its file.
+
+    Args:
+        model: the robot, as its file describes it.
+        order: names of joints in the order that iDynTree gives them; those left out come after
+            them. Without it, the order of GCC's hash table is assumed.
+
+    Raises:
+        NameNotFoundError: no joint has such a name.
+    """
     fixed = {joint.name for joint in model.joints if joint.kind == "fixed"}
     names = [joint.name for joint in model.joints]
-    table = (
+    given = [model.joint(name).name for name in order or ()]
+    guess = (
         *table_order(name for name in names if name not in fixed),
         *table_order(name for name in names if name in fixed),
     )
+    table = sorted(guess, key=lambda name: given.index(name) if name in given else len(given))
     hashed = replace(model, joints=tuple(model.joint(name) for name in table))
     mounts = _fake_links(hashed)
     kept = Model(
@@ -125,7 +137,10 @@ def _mixed(word: int) -> int:
 
 
 def _fake_links(model: Model) -> dict[str, Joint]:
-    """Links without mass whose only joint is fixed, with that joint; never the last link."""
+    """Links without mass whose only joint is fixed, with that joint.
+
+    Where two such links hold each other, iDynTree fails to make frames of them, and keeps both.
+    """
     found: dict[str, Joint] = {}
     carrying = {frame.link for frame in model.frames}
     for link in model.links:
@@ -133,9 +148,9 @@ def _fake_links(model: Model) -> dict[str, Joint]:
         if link.inertia.mass > 0 or len(neighbors) != 1 or link.name in carrying:
             continue
         joint = model.joint(neighbors[0][1])
-        if joint.kind == "fixed" and neighbors[0][0] not in found:
+        if joint.kind == "fixed":
             found[link.name] = joint
-    return found
+    return {} if len(found) == len(model.links) else found
 
 
 def _as_frame(name: str, mount: Joint) -> Frame:

@@ -13,19 +13,23 @@ from numpy.typing import ArrayLike
 
 import linkwork.model.model as described
 from linkwork.arrays import Array
-from linkwork.compat.idyntree.arrays import Transform, Twist, Vector3, VectorDynSize, made
+from linkwork.compat.idyntree.arrays import Vector3, VectorDynSize, made
 from linkwork.compat.idyntree.model import Model, at
 from linkwork.compat.idyntree.outputs import give, give_vector, write
+from linkwork.compat.idyntree.poses import Transform
+from linkwork.compat.idyntree.vectors import Twist
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, ValueRangeError, shown
 from linkwork.kindyn import KinDyn
 from linkwork.mechanics.base import Representation
 from linkwork.model.layout import Layout
 from linkwork.model.pose import as_floats, as_pose
-from linkwork.spatial import quat
+from linkwork.spatial import quat, so3
 
 INERTIAL_FIXED_REPRESENTATION = 0
 BODY_FIXED_REPRESENTATION = 1
 MIXED_REPRESENTATION = 2
+NOT_ROUNDING = 1e-12  # a rotation closer than this to an orthonormal one is taken as it is
+ROUNDED_ROTATION = 5e-3  # further than this from one, it is refused: 1e-3 in each number
 _REPRESENTATIONS: tuple[Representation, ...] = ("inertial", "body", "mixed")
 
 
@@ -37,6 +41,7 @@ class StateMethods:
         self._base = ""
         self._representation = MIXED_REPRESENTATION
         self._known: dict[tuple[str, int], KinDyn] = {}
+        self._seen: described.Model | None = None
         self._place, self._base_velocity = np.eye(4), np.zeros(6)
         self._s, self._sd, self._gravity = np.zeros(0), np.zeros(0), np.zeros(3)
         self._q = np.zeros(0)
@@ -81,18 +86,18 @@ class StateMethods:
         """How many frames there are, those of the links too."""
         return self.model().getNrOfFrames()
 
-    def getFrameIndex(self, name: str) -> int:
+    def getFrameIndex(self, frameName: str) -> int:
         """Index of a frame."""
-        return self.model().getFrameIndex(name)
+        return self.model().getFrameIndex(frameName)
 
-    def getFrameName(self, frame: int) -> str:
+    def getFrameName(self, frameIndex: int) -> str:
         """Name of a frame."""
-        return self.model().getFrameName(frame)
+        return self.model().getFrameName(frameIndex)
 
-    def getDescriptionOfDegreeOfFreedom(self, dof: int) -> str:
+    def getDescriptionOfDegreeOfFreedom(self, dof_index: int) -> str:
         """Name of the joint that a velocity coordinate belongs to."""
         names = [joint.name for joint in self._robot.joints for _ in range(joint.nv)]
-        return at("degree of freedom", names, dof)
+        return at("degree of freedom", names, dof_index)
 
     def getDescriptionOfDegreesOfFreedom(self) -> str:
         """Names of the joints, one in a line, in the order of the joint velocities."""
@@ -104,23 +109,23 @@ class StateMethods:
         self.model()
         return self._base
 
-    def setFloatingBase(self, name: str) -> bool:
+    def setFloatingBase(self, floatingBaseName: str) -> bool:
         """Take another link or frame as base; the numbers of the state stay what they are."""
-        self._base = self._robot.frame_names[self._robot.frame_index(name)]
+        self._base = self._robot.frame_names[self._robot.frame_index(floatingBaseName)]
         return True
 
     def getFrameVelocityRepresentation(self) -> int:
         """How velocities are written."""
         return self._representation
 
-    def setFrameVelocityRepresentation(self, representation: int) -> bool:
+    def setFrameVelocityRepresentation(self, frameVelRepr: int) -> bool:
         """Say how velocities are written: inertial (0), body (1) or mixed (2)."""
-        if representation not in (0, 1, 2):
+        if frameVelRepr not in (0, 1, 2):
             raise ValueRangeError(
                 f"representation: expected INERTIAL_FIXED_REPRESENTATION (0), "
-                f"BODY_FIXED_REPRESENTATION (1) or MIXED_REPRESENTATION (2), got {representation!r}"
+                f"BODY_FIXED_REPRESENTATION (1) or MIXED_REPRESENTATION (2), got {frameVelRepr!r}"
             )
-        self._representation = int(representation)
+        self._representation = int(frameVelRepr)
         return True
 
     def setRobotState(self, *state: ArrayLike) -> bool:
@@ -200,7 +205,9 @@ class StateMethods:
 
     @property
     def _kd(self) -> KinDyn:
-        """The robot as it is seen now."""
+        """The robot as it is seen now; one that `model()` has changed is seen anew."""
+        if self._seen is not self._robot:
+            self._seen, self._known = self._robot, {}
         key = (self._base, self._representation)
         if key not in self._known:
             velocity = _REPRESENTATIONS[self._representation]
@@ -239,6 +246,12 @@ def _taken(value: ArrayLike, what: str, size: int) -> Array:
 
 
 def _pose(value: ArrayLike) -> Array:
+    """A pose; a rotation rounded as in a file or a message becomes the nearest one."""
     numbers = np.array(as_floats(value, "base pose"), subok=False)
+    if numbers.shape == (4, 4) and np.isfinite(numbers).all():
+        R = numbers[:3, :3]
+        error = np.abs(R @ R.T - np.eye(3)).max()
+        if NOT_ROUNDING < error <= ROUNDED_ROTATION and np.linalg.det(R) > 0:
+            numbers[:3, :3] = so3.project(R)
     as_pose(numbers, "base pose")  # refuses what is no pose
     return numbers

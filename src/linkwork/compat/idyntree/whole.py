@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwork.compat.idyntree.arrays import (
-    Position,
-    SpatialInertia,
-    SpatialMomentum,
-    Twist,
-    Vector3,
-)
+from linkwork.compat.idyntree.arrays import Vector3
+from linkwork.compat.idyntree.inertias import SpatialInertia
 from linkwork.compat.idyntree.outputs import give, give_matrix
 from linkwork.compat.idyntree.state import StateMethods
+from linkwork.compat.idyntree.vectors import Position, SpatialMomentum, Twist
 
 
 class WholeMethods(StateMethods):

@@ -1,0 +1,420 @@
+"""Joints, links and robots that are built under iDynTree's names, against iDynTree itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.support.idyntree import MODULES, WithoutCompiling, compat, idyn, loader_of
+
+import linkwork as lw
+import linkwork.compat.idyntree.state
+from linkwork.compat.idyntree.order import as_in_idyntree
+
+BOTH = pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
+NUMBERS = np.random.default_rng(5).normal(size=40)
+
+
+@pytest.fixture(autouse=True)
+def _without_compiling(monkeypatch):
+    monkeypatch.setattr(linkwork.compat.idyntree.state, "KinDyn", WithoutCompiling)
+
+
+def pose_of(iDynTree, seed=0):
+    n = NUMBERS[seed : seed + 6].tolist()
+    return iDynTree.Transform(iDynTree.Rotation.RPY(*n[:3]), iDynTree.Position(*n[3:]))
+
+
+def axis_of(iDynTree, seed=9):
+    n = NUMBERS[seed : seed + 6].tolist()
+    return iDynTree.Axis(iDynTree.Direction(*n[:3]), iDynTree.Position(*n[3:]))
+
+
+def link_of(iDynTree, seed=0, mass=1.3):
+    root = NUMBERS[seed : seed + 9].reshape(3, 3)
+    inertia = iDynTree.SpatialInertia()
+    com = iDynTree.Position(*NUMBERS[seed : seed + 3].tolist())
+    inertia.fromRotationalInertiaWrtCenterOfMass(
+        mass, com, iDynTree.RotationalInertia(root @ root.T + 10 * np.eye(3))
+    )
+    link = iDynTree.Link()
+    link.setInertia(inertia)
+    return link
+
+
+def joint_of(iDynTree, kind):
+    if kind in ("RevoluteJoint", "PrismaticJoint"):
+        return getattr(iDynTree, kind)(0, 1, pose_of(iDynTree), axis_of(iDynTree))
+    joint = getattr(iDynTree, kind)(pose_of(iDynTree))
+    joint.setAttachedLinks(0, 1)
+    if kind == "SphericalJoint":
+        joint.setJointCenter(0, iDynTree.Position(0.1, 0.2, 0.3))
+    return joint
+
+
+def numbers_of_axis(axis):
+    return np.concatenate([axis.getDirection().toNumPy(), axis.getOrigin().toNumPy()])
+
+
+def numbers_of(iDynTree, kind):
+    """Everything about the motion of a joint."""
+    joint = joint_of(iDynTree, kind)
+    s = np.array([0.7, 0.1, -0.5, 0.5])
+    s = s / np.linalg.norm(s) if kind == "SphericalJoint" else s[: joint.getNrOfPosCoords()]
+    s = iDynTree.VectorDynSize(s)
+    found = []
+    for ends in ((0, 1), (1, 0)):
+        found.append(joint.getRestTransform(*ends).asHomogeneousTransform().toNumPy())
+        found.append(joint.getTransform(s, *ends).asHomogeneousTransform().toNumPy())
+        if kind != "SphericalJoint" or ends == (1, 0):  # iDynTree's depends on its last call
+            found += [
+                joint.getMotionSubspaceVector(dof, *ends).toNumPy()
+                for dof in range(joint.getNrOfDOFs())
+            ]
+        if kind in ("RevoluteJoint", "PrismaticJoint"):
+            slope = joint.getTransformDerivative(s, *ends, 0)
+            found.append(slope.asHomogeneousTransformDerivative().toNumPy())
+            found.append(numbers_of_axis(joint.getAxis(ends[0])))
+    if kind == "SphericalJoint":
+        found += [joint.getJointCenter(link).toNumPy() for link in (0, 1)]
+    found.append(np.array([joint.getNrOfDOFs(), joint.getNrOfPosCoords()]))
+    return found
+
+
+@pytest.mark.parametrize(
+    "kind", ["FixedJoint", "RevoluteJoint", "PrismaticJoint", "SphericalJoint"]
+)
+def test_a_joint_moves_as_that_of_idyntree(kind):
+    for mine, theirs in zip(numbers_of(compat, kind), numbers_of(idyn, kind), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-13)
+
+
+@BOTH
+@pytest.mark.parametrize("child", [None, 0, 1])
+def test_the_axis_of_a_joint_is_set_from_either_link(iDynTree, child):
+    joint = iDynTree.RevoluteJoint()
+    joint.setAttachedLinks(0, 1)
+    joint.setRestTransform(pose_of(iDynTree))
+    axis = axis_of(iDynTree)
+    joint.setAxis(axis, *([] if child is None else [child]))
+
+    back = joint.getAxis(child or 0)
+    sign = -1 if child is None else 1  # without a link, it is that of the second in the first
+    expected = numbers_of_axis(axis) * np.array([sign] * 3 + [1] * 3)
+    np.testing.assert_allclose(numbers_of_axis(back), expected, atol=1e-14)
+
+
+@BOTH
+def test_bounds_and_friction_are_set_and_switched_on(iDynTree):
+    joint = iDynTree.RevoluteJoint()
+    before = (joint.hasPosLimits(), joint.hasEffortLimits(), joint.hasVelocityLimits())
+    largest = joint.getMaxPosLimit(0)
+    assert joint.setPosLimits(_index=0, min=-1.0, max=2.0)
+    assert not joint.hasPosLimits()
+    for bound in ("Pos", "Effort", "Velocity"):
+        assert getattr(joint, f"enable{bound}Limits")(True)
+    assert joint.setEffortLimit(0, 3.0)
+    assert joint.setVelocityLimit(0, 4.0)
+    assert joint.setDamping(0, 0.5)
+    assert joint.setStaticFriction(0, 0.25)
+    assert joint.setJointDynamicsType(iDynTree.URDFJointDynamics)
+
+    assert before == (False, False, False)
+    assert largest > 1e308
+    assert joint.hasPosLimits()
+    assert (joint.getMinPosLimit(0), joint.getMaxPosLimit(0)) == (-1.0, 2.0)
+    assert (joint.getEffortLimit(0), joint.getVelocityLimit(0)) == (3.0, 4.0)
+    assert (joint.getDamping(0), joint.getStaticFriction(0)) == (0.5, 0.25)
+    assert joint.getJointDynamicsType() == 1
+    assert joint.isRevoluteJoint()
+    assert not joint.isFixedJoint()
+    fixed = iDynTree.FixedJoint()
+    assert not fixed.setPosLimits(0, 1.0, 2.0)
+    assert not fixed.enablePosLimits(True)
+    assert (fixed.hasPosLimits(), fixed.getMinPosLimit(0)) == (False, 0.0)
+
+
+@pytest.mark.parametrize(
+    "name", ["panda_description/panda", "iCubGenova04/model", "anymal_b_simple_description/anymal"]
+)
+def test_bounds_and_friction_of_files_are_those_of_idyntree(name):
+    found = []
+    for module in MODULES:
+        model = loader_of(module, name).model()
+        joints = [model.getJoint(index) for index in range(model.getNrOfDOFs())]
+        found.append(
+            [
+                (
+                    joint.hasEffortLimits() and joint.getEffortLimit(0),
+                    joint.hasVelocityLimits() and joint.getVelocityLimit(0),
+                    joint.getDamping(0),
+                    joint.getStaticFriction(0),
+                    joint.isRevoluteJoint(),
+                    joint.isPrismaticJoint(),
+                )
+                for joint in joints
+            ]
+        )
+
+    assert found[0] == found[1]
+
+
+def built(iDynTree):
+    """A robot of four links, built in the three ways there are, with a frame."""
+    model = iDynTree.Model()
+    assert model.getDefaultBaseLink() == -1
+    assert model.addLink("base", link_of(iDynTree, 0)) == 0
+    assert model.addLink("arm", link_of(iDynTree, 3)) == 1
+    assert model.addJoint("shoulder", joint_of(iDynTree, "RevoluteJoint")) == 0
+    prismatic = iDynTree.PrismaticJoint(1, 2, pose_of(iDynTree, 7), axis_of(iDynTree, 14))
+    assert prismatic.enablePosLimits(True)
+    assert prismatic.setPosLimits(0, -1.0, 1.0)
+    assert prismatic.enableEffortLimits(True)
+    assert prismatic.setEffortLimit(0, 5.0)
+    assert prismatic.enableVelocityLimits(True)
+    assert prismatic.setVelocityLimit(0, 6.0)
+    assert model.addJointAndLink("arm", "slide", prismatic, "tool", link_of(iDynTree, 5)) == 1
+    assert model.addLink("cover", link_of(iDynTree, 8)) == 3
+    fixed = iDynTree.FixedJoint(pose_of(iDynTree, 20))
+    assert model.addJoint("base", "cover", "bolt", fixed) == 2
+    assert model.addAdditionalFrameToLink("tool", "tip", pose_of(iDynTree, 25))
+    return model
+
+
+def structure(model):
+    joints = [model.getJoint(index) for index in range(model.getNrOfJoints())]
+    return (
+        model.toString().split(),
+        [(j.getFirstAttachedLink(), j.getSecondAttachedLink()) for j in joints],
+        [(j.getIndex(), j.getDOFsOffset(), j.getPosCoordsOffset()) for j in joints],
+        [model.getNrOfNeighbors(link) for link in range(model.getNrOfLinks())],
+        (model.getNrOfDOFs(), model.getNrOfFrames(), model.getDefaultBaseLink(), model.isValid()),
+    )
+
+
+def test_a_robot_that_is_built_is_that_of_idyntree():
+    found = []
+    for iDynTree in (idyn, compat):
+        model = built(iDynTree)
+        kd = iDynTree.KinDynComputations()
+        assert kd.loadRobotModel(model)
+        s, sd = np.array([0.3, -0.4]), np.array([1.1, 0.7])
+        assert kd.setRobotState(pose_of(iDynTree, 11).asHomogeneousTransform().toNumPy(), s,
+                                NUMBERS[:6].copy(), sd, np.array([0.0, 1.0, -9.0]))  # fmt: skip
+        h, M = iDynTree.FreeFloatingGeneralizedTorques(model), iDynTree.MatrixDynSize(8, 8)
+        J = iDynTree.MatrixDynSize(6, 8)
+        assert kd.generalizedBiasForces(h)
+        assert kd.getFreeFloatingMassMatrix(M)
+        assert kd.getFrameFreeFloatingJacobian("tip", J)
+        numbers = [h.baseWrench().toNumPy(), h.jointTorques().toNumPy(), M.toNumPy(), J.toNumPy()]
+        found.append((structure(model), numbers))
+
+    assert found[0][0] == found[1][0]
+    for theirs, mine in zip(found[0][1], found[1][1], strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-10)
+
+
+@BOTH
+def test_joints_and_links_of_a_robot_change_it(iDynTree):
+    model = built(iDynTree)
+    joint = model.getJoint(0)
+    joint.enablePosLimits(True)
+    joint.setPosLimits(0, -0.5, 0.25)
+    link = model.getLink(1)
+    inertia = iDynTree.SpatialInertia(link.getInertia())
+    inertia.fromVector(2.0 * inertia.asVector().toNumPy())
+    link.setInertia(inertia)
+
+    assert (model.getJoint(0).hasPosLimits(), model.getJoint(0).getMaxPosLimit(0)) == (True, 0.25)
+    assert model.getLink(1).getInertia().getMass() == pytest.approx(2.6)
+    assert model.getTotalMass() == pytest.approx(5 * 1.3)
+
+
+def test_an_inertia_of_a_robot_cannot_be_changed_where_it_would_be_lost():
+    model, alone = built(compat), link_of(compat)
+    alone.inertia().zero()
+
+    assert alone.getInertia().getMass() == 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        model.getLink(0).inertia().zero()
+
+
+def test_a_change_of_the_robot_of_a_kindyncomputations_counts():
+    kd = compat.KinDynComputations()
+    kd.loadRobotModel(built(compat))
+    before = kd.getFreeFloatingMassMatrix()
+    kd.model().updateInertialParameters(2 * kd.model().getInertialParameters())
+
+    np.testing.assert_allclose(kd.getFreeFloatingMassMatrix(), 2 * before, rtol=1e-12)
+
+
+def test_motion_along_a_walk_is_that_of_idyntree():
+    found = []
+    for iDynTree in (idyn, compat):
+        model = built(iDynTree)
+        walk = iDynTree.Traversal()
+        assert model.computeFullTreeTraversal(walk)
+        pos, vel, acc = (
+            iDynTree.FreeFloatingPos(model),
+            iDynTree.FreeFloatingVel(model),
+            iDynTree.FreeFloatingAcc(model),
+        )
+        pos.worldBasePos.setPosition(iDynTree.Position(1, 2, 3))
+        for index in range(6):
+            vel.baseVel.setVal(index, 0.3 * index)
+            acc.baseAcc.setVal(index, 0.2 * index)
+        for index in range(2):
+            pos.jointPos.setVal(index, 0.5 - index)
+            vel.jointVel.setVal(index, 0.7 + index)
+            acc.jointAcc.setVal(index, 0.9 - index)
+        poses = iDynTree.LinkPositions(model)
+        velocities, accelerations = iDynTree.LinkVelArray(model), iDynTree.LinkAccArray(model)
+        arrays = (poses, velocities, accelerations)
+        assert iDynTree.ForwardPosVelAccKinematics(model, walk, pos, vel, acc, *arrays)
+        alone = iDynTree.LinkPositions(model)
+        assert iDynTree.ForwardPositionKinematics(
+            model, walk, pos.worldBasePos, pos.jointPos, alone
+        )
+        links = range(model.getNrOfLinks())
+        found.append(
+            [poses(link).asHomogeneousTransform().toNumPy() for link in links]
+            + [alone(link).asHomogeneousTransform().toNumPy() for link in links]
+            + [velocities(link).toNumPy() for link in links]
+            + [accelerations(link).toNumPy() for link in links]
+        )
+
+    for theirs, mine in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-13)
+
+
+def test_the_rate_of_a_position_is_its_jacobian_times_the_velocity():
+    joint = joint_of(compat, "SphericalJoint")
+    position = np.array([0.5, 0.5, 0.5, 0.5])
+    J = joint.getPositionDerivativeVelocityJacobian(position)
+    written = compat.MatrixDynSize(1, 1)
+    assert joint.getPositionDerivativeVelocityJacobian(position, written) is True
+    omega = np.array([0.2, -0.3, 0.7])
+
+    def turned(time):
+        R = compat.Rotation.RotationFromQuaternion(position)
+        return (R * compat.GeomVector3(time * omega).exp()).asQuaternion().toNumPy()
+
+    slope = (turned(1e-6) - turned(-1e-6)) / 2e-6
+    np.testing.assert_allclose(J.toNumPy() @ omega, slope, atol=1e-9)
+    np.testing.assert_array_equal(J, written)
+    assert joint_of(compat, "RevoluteJoint").getPositionDerivativeVelocityJacobian(
+        np.zeros(1)
+    ).tolist() == [[1.0]]
+    positions = np.zeros(4)
+    assert joint.setJointPosCoordsToRest(positions)
+    assert positions.tolist() == [1, 0, 0, 0]
+    positions[:] = 2.0
+    assert joint.normalizeJointPosCoords(positions)
+    assert positions.tolist() == [0.5] * 4
+
+
+def test_a_robot_is_written_and_read_again(tmp_path):
+    model = built(compat)
+    exporter = compat.ModelExporter()
+    options = compat.ModelExporterOptions()
+    options.robotExportedName = "again"
+    assert exporter.init(model, options)
+    assert exporter.isValid()
+    assert exporter.exportModelToFile(str(tmp_path / "robot.urdf"))
+    for iDynTree in (idyn, compat):
+        loader = iDynTree.ModelLoader()
+        assert loader.loadModelFromFile(str(tmp_path / "robot.urdf"))
+        again = loader.model()
+        assert again.getNrOfDOFs() == 2
+        assert again.getTotalMass() == pytest.approx(model.getTotalMass(), rel=1e-12)
+        assert again.isFrameNameUsed("tip")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda m: m.addLink("base", compat.Link()), lw.ModelError, "the name is used already"),
+        (lambda m: m.addLink("new", 3), lw.ArgumentError, "link: expected a Link, got 3"),
+        (lambda m: m.addJoint("j"), lw.ArgumentError, "addJoint: expected 2 or 4 arguments, got 1"),
+        (lambda m: m.addJoint("j", compat.FixedJoint()), lw.ModelError, "link index -1"),
+        (lambda m: m.addJoint("bsae", "arm", "j", compat.FixedJoint()), KeyError, "did you mean"),
+        (lambda m: m.addAdditionalFrameToLink("arm", "tip", np.eye(4)), lw.ModelError, "used"),
+        (lambda m: m.getJoint(0).setIndex(3), lw.ArgumentError, "its robot numbers it"),
+        (lambda m: m.getJoint(0).getMotionSubspaceVector(1, 1, 0), ValueError, "coordinate 1"),
+        (lambda m: m.getJoint(0).getAxis(3), ValueError, r"joins links \[0, 1\], not \[3\]"),
+        (lambda m: compat.Model(3), lw.ArgumentError, "robot: expected a linkwork.Model, got 3"),
+        (lambda m: compat.IJoint(), lw.ArgumentError, "make a FixedJoint, RevoluteJoint"),
+        (lambda m: compat.RevoluteJoint(1), lw.ArgumentError, "expected nothing, a pose and an"),
+        (lambda m: compat.ModelExporter().model(), lw.LinkworkError, "no robot yet"),
+        (lambda m: compat.Model().robot, lw.ModelError, "link"),
+    ],
+)
+def test_what_cannot_be_built_is_refused(call, error, text):
+    with pytest.raises(error, match=text):
+        call(built(compat))
+
+
+def test_a_robot_in_parts_is_not_valid():
+    model = built(compat)
+    twin = model.copy()
+    twin.addLink("lonely", compat.Link())
+
+    assert model.isValid()
+    assert not twin.isValid()
+    assert compat.Model(model).getNrOfLinks() == 4
+
+
+MASSLESS = """<robot name="r">{}<joint name="j" type="fixed"><parent link="a"/>
+<child link="b"/></joint>{}</robot>"""
+
+
+@BOTH
+def test_two_links_without_mass_that_hold_each_other_both_stay(iDynTree):
+    found = []
+    for links, joints in (
+        ('<link name="a"/><link name="b"/>', ""),
+        (
+            '<link name="a"/><link name="b"/><link name="c"/>',
+            '<joint name="k" type="fixed"><parent link="b"/><child link="c"/></joint>',
+        ),
+    ):
+        loader = iDynTree.ModelLoader()
+        assert loader.loadModelFromString(MASSLESS.format(links, joints))
+        model = loader.model()
+        found.append((model.getNrOfLinks(), model.getNrOfJoints(), model.getNrOfFrames()))
+
+    assert found == [(2, 1, 2), (1, 0, 3)]
+
+
+def names_of(loader):
+    return [loader.model().getJointName(index) for index in range(loader.model().getNrOfJoints())]
+
+
+def test_the_order_of_joints_can_be_given():
+    """Where iDynTree is not built with GCC, its hash table lists joints in another order."""
+    robot = lw.robots.load("quadruped")
+    text, loader = lw.dump_urdf(robot), compat.ModelLoader()
+    loader.loadModelFromString(text)
+    guess = names_of(loader)
+    on_base = [name for name in guess if robot.joint(name).first == robot.default_base]
+    options = loader.parsingOptions()
+    options.jointOrder = on_base[::-1]
+    loader.setParsingOptions(options)
+    loader.loadModelFromString(text)
+
+    found = [name for name in names_of(loader) if name in on_base]
+    assert found == on_base[::-1] != on_base
+    assert as_in_idyntree(robot, guess).joint_names == tuple(guess)
+    with pytest.raises(lw.NameNotFoundError):
+        as_in_idyntree(robot, ["no such joint"])
+
+
+def test_sensor_frames_can_be_left_out():
+    options = compat.ModelParserOptions()
+    assert options.addSensorFramesAsAdditionalFrames
+    options.addSensorFramesAsAdditionalFrames = False
+    loader = compat.ModelLoader()
+    loader.setParsingOptions(options)
+
+    assert not loader.parsingOptions().addSensorFramesAsAdditionalFrames
+    with pytest.raises(lw.ArgumentError, match="options: expected ModelParserOptions"):
+        loader.setParsingOptions(3)

@@ -1,0 +1,355 @@
+"""Points, poses, spatial vectors and inertias under iDynTree's names, against iDynTree itself.
+
+The same code makes the same random values with both modules. iDynTree never ends on products it
+does not have where the right side is a vector, so those are only tried with linkwork.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.support.idyntree import compat, idyn
+
+import linkwork as lw
+from linkwork.errors import ValueRangeError
+
+MODULES = (idyn, compat)
+VECTORS = ("SpatialMotionVector", "Twist", "SpatialAcc")
+FORCES = ("SpatialForceVector", "Wrench", "SpatialMomentum")
+PRODUCTS = [
+    *(("Rotation", other) for other in ("Rotation", "Position", "Direction", "Axis")),
+    *(("Rotation", other) for other in ("Twist", "SpatialAcc", *FORCES)),
+    ("Rotation", "ClassicalAcc"),
+    ("Rotation", "RotationalInertia"),
+    *(("Transform", other) for other in ("Transform", "Position", "Direction", "Axis")),
+    *(("Transform", other) for other in (*VECTORS, *FORCES)),
+    ("Transform", "SpatialInertia"),
+    ("Transform", "ArticulatedBodyInertia"),
+    *(("Position", other) for other in ("Twist", "SpatialAcc", *FORCES)),
+    *(("SpatialInertia", other) for other in VECTORS),
+    *(("ArticulatedBodyInertia", other) for other in ("SpatialAcc", "SpatialMotionVector")),
+    *(("Twist", other) for other in ("Twist", "SpatialAcc", "SpatialMomentum")),
+]
+BESIDES = {
+    ("Rotation", "SpatialMotionVector"): lambda R, v: R.changeCoordFrameOf(v),
+    ("Position", "SpatialMotionVector"): lambda p, v: p.changePointOf(v),
+    ("ArticulatedBodyInertia", "Twist"): lambda M, v: M * v,
+}  # products that iDynTree has under another name, or for a class that includes this one
+CLASSES = sorted({name for pair in PRODUCTS for name in pair} | {"Vector3", "Vector6", "Matrix3x3"})
+
+
+MAKERS = {
+    "Rotation": lambda i, n: i.Rotation.RPY(*n[:3].tolist()),
+    "Position": lambda i, n: i.Position(*n[3:6].tolist()),
+    "Transform": lambda i, n: i.Transform(MAKERS["Rotation"](i, n), MAKERS["Position"](i, n)),
+    "Direction": lambda i, n: i.Direction(*n[6:9].tolist()),
+    "Axis": lambda i, n: i.Axis(MAKERS["Direction"](i, n), MAKERS["Position"](i, n)),
+    "RotationalInertia": lambda i, n: i.RotationalInertia(square(n[:9].reshape(3, 3))),
+    "ArticulatedBodyInertia": lambda i, n: i.ArticulatedBodyInertia(square(n[:36].reshape(6, 6))),
+    "Vector3": lambda i, n: i.Vector3(n[:3]),
+    "Vector6": lambda i, n: i.Vector6(n[:6]),
+    "Matrix3x3": lambda i, n: i.Matrix3x3(n[:9].reshape(3, 3)),
+}
+
+
+def square(root):
+    return root @ root.T
+
+
+def value(iDynTree, name, seed):
+    """A random value of a class."""
+    numbers = np.random.default_rng(seed).normal(size=50)
+    if name in MAKERS:
+        return MAKERS[name](iDynTree, numbers)
+    if name == "SpatialInertia":
+        inertia = iDynTree.SpatialInertia()
+        parts = (MAKERS[part](iDynTree, numbers) for part in ("Position", "RotationalInertia"))
+        inertia.fromRotationalInertiaWrtCenterOfMass(abs(float(numbers[9])), *parts)
+        return inertia
+    vector = getattr(iDynTree, name)()
+    for index in range(6):
+        vector.setVal(index, float(numbers[10 + index]))
+    return vector
+
+
+def changed(iDynTree, name, method, other):
+    """A value that one of its methods has changed; iDynTree's result would die with the value."""
+    self = value(iDynTree, name, 1)
+    getattr(self, method)(value(iDynTree, other, 2))
+    return self
+
+
+def plain(found):
+    """The numbers of a value of either module."""
+    if isinstance(found, (float, int, bool, tuple)):
+        return np.array(found, dtype=float)
+    for method in ("asHomogeneousTransform", "asMatrix", "asHomogeneousTransformDerivative"):
+        if hasattr(found, method):
+            return getattr(found, method)().toNumPy()
+    if hasattr(found, "getOrigin"):
+        return np.concatenate([found.getDirection().toNumPy(), found.getOrigin().toNumPy()])
+    return found.toNumPy()
+
+
+def both(ask):
+    """What a question gives with both modules: the classes, and the numbers."""
+    theirs, mine = map(ask, MODULES)
+    np.testing.assert_allclose(plain(mine), plain(theirs), rtol=1e-11, atol=1e-12)
+    return type(mine).__name__, type(theirs).__name__
+
+
+@pytest.mark.parametrize(("left", "right"), PRODUCTS, ids=lambda name: name)
+def test_a_product_is_that_of_idyntree(left, right):
+    mine, theirs = both(lambda iDynTree: value(iDynTree, left, 1) * value(iDynTree, right, 2))
+
+    assert mine == theirs
+
+
+@pytest.mark.parametrize(("left", "right"), BESIDES)
+def test_products_that_idyntree_has_under_another_name(left, right):
+    mine = value(compat, left, 1) * value(compat, right, 2)
+    theirs = BESIDES[left, right](value(idyn, left, 1), value(idyn, right, 2))
+
+    np.testing.assert_allclose(plain(mine), plain(theirs), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("left", CLASSES)
+def test_every_other_product_is_refused(left):
+    for right in CLASSES:
+        if (left, right) in PRODUCTS or (left, right) in BESIDES:
+            continue
+        with pytest.raises(TypeError):
+            value(compat, left, 1) * value(compat, right, 2)
+
+
+def test_products_with_ordinary_arrays_are_numpys_for_bare_arrays_only():
+    vector = compat.VectorDynSize([1.0, 2.0])
+
+    assert (vector * np.array([3.0, 4.0])).tolist() == [3.0, 8.0]
+    assert (np.array([3.0, 4.0]) * vector).tolist() == [3.0, 8.0]
+    assert (2 * compat.Twist(np.ones(6))).tolist() == [2.0] * 6
+    for product in (
+        lambda: compat.Transform() * np.eye(4),
+        lambda: np.eye(4) * compat.Transform(),
+        lambda: compat.Twist() * np.zeros(6),
+    ):
+        with pytest.raises(lw.ArgumentError, match=r"np\.multiply multiplies number by number"):
+            product()
+
+
+def test_sums_of_motions_and_forces_have_no_meaning():
+    with pytest.raises(lw.ArgumentError, match=r"Twist \+ Wrench has no meaning"):
+        compat.Twist() + compat.Wrench()
+    twist = compat.Twist()
+    with pytest.raises(lw.ArgumentError, match=r"Twist \+ Wrench has no meaning"):
+        twist += compat.Wrench()
+    with pytest.raises(lw.ArgumentError, match="Twist - Wrench has no meaning"):
+        twist -= compat.Wrench()
+    with pytest.raises(lw.ArgumentError, match="Position - Direction has no meaning"):
+        compat.Position() - compat.Direction()
+    with pytest.raises(lw.ArgumentError, match=r"Twist.dot: expected its dual, got a SpatialAcc"):
+        compat.Twist().dot(compat.SpatialAcc())
+    assert type(compat.Twist() + compat.SpatialAcc()) is compat.Twist
+    assert type(compat.Transform() - compat.Transform()) is np.ndarray
+
+
+QUESTIONS = {
+    "log of a rotation": lambda i: value(i, "Rotation", 3).log(),
+    "exp of a vector": lambda i: value(i, "Rotation", 3).log().exp(),
+    "log of a pose": lambda i: value(i, "Transform", 3).log(),
+    "exp of a twist": lambda i: value(i, "Twist", 3).exp(),
+    "rotation about an axis": lambda i: i.Rotation.RotAxis(value(i, "Direction", 3), 0.7),
+    "its derivative": lambda i: i.Rotation.RotAxisDerivative(value(i, "Direction", 3), 0.7),
+    "rates of rpy": lambda i: i.Rotation.RPYRightTrivializedDerivative(0.1, 0.2, 0.3),
+    "their inverse": lambda i: i.Rotation.RPYRightTrivializedDerivativeInverse(0.1, 0.2, 0.3),
+    "their change": lambda i: i.Rotation.RPYRightTrivializedDerivativeRateOfChange(
+        0.1, 0.2, 0.3, 0.4, 0.5, 0.6
+    ),
+    "change of the inverse": lambda i: i.Rotation.RPYRightTrivializedDerivativeInverseRateOfChange(
+        0.1, 0.2, 0.3, 0.4, 0.5, 0.6
+    ),
+    "left Jacobian": lambda i: i.Rotation.leftJacobian(value(i, "Rotation", 4).log()),
+    "its inverse": lambda i: i.Rotation.leftJacobianInverse(value(i, "Rotation", 4).log()),
+    "quaternion": lambda i: value(i, "Rotation", 5).asQuaternion(),
+    "composed rotations": lambda i: i.Rotation.compose(
+        value(i, "Rotation", 1), value(i, "Rotation", 2)
+    ),
+    "inverse rotation": lambda i: i.Rotation.inverse2(value(i, "Rotation", 1)),
+    "orient frame": lambda i: changed(i, "Rotation", "changeOrientFrame", "Rotation"),
+    "ref orient frame": lambda i: changed(i, "Rotation", "changeRefOrientFrame", "Rotation"),
+    "axes of a rotation": lambda i: changed(i, "Rotation", "changeCoordinateFrame", "Rotation"),
+    "composed poses": lambda i: i.Transform.compose(
+        value(i, "Transform", 1), value(i, "Transform", 2)
+    ),
+    "inverse pose": lambda i: i.Transform.inverse2(value(i, "Transform", 1)),
+    "point": lambda i: changed(i, "Position", "changePoint", "Position"),
+    "ref point": lambda i: changed(i, "Position", "changeRefPoint", "Position"),
+    "axes of a point": lambda i: changed(i, "Position", "changeCoordinateFrame", "Rotation"),
+    "sum of points": lambda i: i.Position.compose(value(i, "Position", 1), value(i, "Position", 2)),
+    "opposite point": lambda i: i.Position.inverse(value(i, "Position", 1)),
+    "motion cross motion": lambda i: value(i, "Twist", 1).cross(value(i, "SpatialAcc", 2)),
+    "motion cross force": lambda i: value(i, "Twist", 1).cross(value(i, "Wrench", 2)),
+    "cross matrix": lambda i: value(i, "Twist", 1).asCrossProductMatrix(),
+    "cross matrix of forces": lambda i: value(i, "Twist", 1).asCrossProductMatrixWrench(),
+    "cross matrix of a force": lambda i: value(i, "Wrench", 1).asCrossProductMatrix(),
+    "axes of a twist": lambda i: value(i, "Twist", 1).changeCoordFrame(value(i, "Rotation", 2)),
+    "point of a wrench": lambda i: value(i, "Wrench", 1).changePoint(value(i, "Position", 2)),
+    "power": lambda i: value(i, "Wrench", 1).dot(value(i, "Twist", 2)),
+    "inertia as numbers": lambda i: value(i, "SpatialInertia", 1).asVector(),
+    "mass": lambda i: value(i, "SpatialInertia", 1).getMass(),
+    "centre of mass": lambda i: value(i, "SpatialInertia", 1).getCenterOfMass(),
+    "at origin": lambda i: value(i, "SpatialInertia", 1).getRotationalInertiaWrtFrameOrigin(),
+    "at centre": lambda i: value(i, "SpatialInertia", 1).getRotationalInertiaWrtCenterOfMass(),
+    "of m, c, I": lambda i: i.SpatialInertia(
+        1.3, value(i, "Position", 1), value(i, "RotationalInertia", 1)
+    ),
+    "inverse inertia": lambda i: value(i, "SpatialInertia", 1).getInverse(),
+    "applied inverse": lambda i: value(i, "SpatialInertia", 1).applyInverse(
+        value(i, "SpatialMomentum", 2)
+    ),
+    "multiplied": lambda i: value(i, "SpatialInertia", 1).multiply(value(i, "Twist", 2)),
+    "sum of inertias": lambda i: value(i, "SpatialInertia", 1) + value(i, "SpatialInertia", 2),
+    "combined inertias": lambda i: i.SpatialInertia.combine(
+        value(i, "SpatialInertia", 1), value(i, "SpatialInertia", 2)
+    ),
+    "bias wrench": lambda i: value(i, "SpatialInertia", 1).biasWrench(value(i, "Twist", 2)),
+    "its derivative by v": lambda i: value(i, "SpatialInertia", 1).biasWrenchDerivative(
+        value(i, "Twist", 2)
+    ),
+    "momentum regressor": lambda i: i.SpatialInertia.momentumRegressor(value(i, "Twist", 2)),
+    "wrench regressor": lambda i: i.SpatialInertia.momentumDerivativeRegressor(
+        value(i, "Twist", 2), value(i, "SpatialAcc", 3)
+    ),
+    "physical": lambda i: value(i, "SpatialInertia", 1).isPhysicallyConsistent(),
+    "articulated inverse": lambda i: value(i, "ArticulatedBodyInertia", 1).getInverse(),
+    "articulated applied": lambda i: value(i, "ArticulatedBodyInertia", 1).applyInverse(
+        value(i, "Wrench", 2)
+    ),
+    "dyad": lambda i: i.ArticulatedBodyInertia.ABADyadHelper(value(i, "Wrench", 2), 0.7),
+    "direction": lambda i: i.Direction(3, 0, 4),
+    "no direction": lambda i: i.Direction(0, 0, 0),
+    "reverse direction": lambda i: value(i, "Direction", 1).reverse(),
+    "parallel": lambda i: value(i, "Direction", 1).isParallel(
+        value(i, "Direction", 1).reverse(), 1e-9
+    ),
+    "perpendicular": lambda i: i.Direction(1, 0, 0).isPerpendicular(i.Direction(0, 1, 0), 1e-9),
+    "axis rotation": lambda i: value(i, "Axis", 1).getRotationTransform(0.4),
+    "axis rotation slope": lambda i: value(i, "Axis", 1).getRotationTransformDerivative(0.4),
+    "axis twist": lambda i: value(i, "Axis", 1).getRotationTwist(0.4),
+    "axis acceleration": lambda i: value(i, "Axis", 1).getRotationSpatialAcc(0.4),
+    "axis translation": lambda i: value(i, "Axis", 1).getTranslationTransform(0.4),
+    "axis translation slope": lambda i: value(i, "Axis", 1).getTranslationTransformDerivative(0.4),
+    "axis translation twist": lambda i: value(i, "Axis", 1).getTranslationTwist(0.4),
+    "axis translation acceleration": lambda i: value(i, "Axis", 1).getTranslationSpatialAcc(0.4),
+    "axis parallel": lambda i: value(i, "Axis", 1).isParallel(value(i, "Axis", 2), 0.1),
+    "reverse axis": lambda i: value(i, "Axis", 1).reverse(),
+    "nearest point": lambda i: value(i, "Axis", 1).getPointOnAxisClosestToGivenPoint(
+        value(i, "Position", 2)
+    ),
+    "distance": lambda i: value(i, "Axis", 1).getDistanceBetweenAxisAndPoint(
+        value(i, "Position", 2)
+    ),
+    "adjoint": lambda i: value(i, "Transform", 1).asAdjointTransform(),
+    "zero position": lambda i: i.Position.Zero(),
+    "zero inertia": lambda i: i.SpatialInertia.Zero().asVector(),
+    "zero twist": lambda i: i.Twist.Zero(),
+    "slope of the inverse": lambda i: (
+        value(i, "Axis", 1)
+        .getRotationTransformDerivative(0.4)
+        .derivativeOfInverse(value(i, "Axis", 1).getRotationTransform(0.4))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_an_answer_is_that_of_idyntree(name):
+    both(QUESTIONS[name])
+
+
+def test_the_slotine_li_regressor_is_that_of_idyntree():
+    both(
+        lambda i: i.SpatialInertia.momentumDerivativeSlotineLiRegressor(
+            value(i, "Twist", 1), value(i, "Twist", 2), value(i, "SpatialAcc", 3)
+        )
+    )
+
+
+@pytest.mark.parametrize("iDynTree", MODULES, ids=["iDynTree", "linkwork"])
+def test_values_are_changed_in_place(iDynTree):
+    acceleration, spatial = iDynTree.ClassicalAcc(), iDynTree.SpatialAcc()
+    acceleration.fromSpatial(value(iDynTree, "SpatialAcc", 1), value(iDynTree, "Twist", 2))
+    acceleration.toSpatial(spatial, value(iDynTree, "Twist", 2))
+    quaternion, R = iDynTree.Vector4(), iDynTree.Rotation()
+    R.fromQuaternion(value(iDynTree, "Rotation", 3).asQuaternion())
+    R.getQuaternion(quaternion)
+    twist = iDynTree.Twist(np.arange(3.0), np.arange(3.0, 6.0))
+    inertia = iDynTree.SpatialInertia()
+    inertia.fromVector(value(iDynTree, "SpatialInertia", 1).asVector())
+
+    a, v = (value(iDynTree, name, s).toNumPy() for name, s in (("SpatialAcc", 1), ("Twist", 2)))
+    expected = np.concatenate([a[:3] + np.cross(v[3:], v[:3]), a[3:]])
+    np.testing.assert_allclose(acceleration.toNumPy(), expected, rtol=1e-14)
+    np.testing.assert_allclose(spatial.toNumPy(), a, atol=1e-15)
+    np.testing.assert_allclose(R.toNumPy(), value(iDynTree, "Rotation", 3).toNumPy(), atol=1e-15)
+    np.testing.assert_allclose(quaternion.toNumPy(), R.asQuaternion().toNumPy(), atol=1e-15)
+    assert twist.toNumPy().tolist() == [0, 1, 2, 3, 4, 5]
+    mass = value(iDynTree, "SpatialInertia", 1).getMass()
+    assert inertia.getMass() == pytest.approx(mass, rel=1e-15)
+
+
+@pytest.mark.parametrize("iDynTree", MODULES, ids=["iDynTree", "linkwork"])
+def test_arrays_are_made_from_lists_arrays_and_copies(iDynTree):
+    vector = iDynTree.VectorDynSize([1.0, 2.0])
+    matrix = iDynTree.MatrixDynSize([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    copies = iDynTree.VectorDynSize(vector), iDynTree.MatrixDynSize(matrix)
+    vector.setVal(index=0, new_el=7.0)
+    matrix.setVal(row=0, col=1, new_el=8.0)
+
+    assert copies[0].toNumPy().tolist() == [1.0, 2.0]
+    assert copies[1].toNumPy().tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert vector.toNumPy().tolist() == [7.0, 2.0]
+    assert matrix(0, 1) == matrix[0, 1] == matrix.getVal(row=0, col=1) == 8.0
+    assert (len(matrix), len(vector), vector.size()) == (6, 2, 2)
+    assert vector(0) == 7.0
+    assert iDynTree.VectorDynSize(np.arange(3.0)).toNumPy().tolist() == [0, 1, 2]
+    assert iDynTree.MatrixDynSize(np.eye(2)).toNumPy().tolist() == np.eye(2).tolist()
+    assert iDynTree.Vector3([1.0, 2.0, 3.0]).toNumPy().tolist() == [1, 2, 3]
+    assert iDynTree.Matrix3x3(np.eye(3)).toNumPy().tolist() == np.eye(3).tolist()
+    assert iDynTree.JointPosDoubleArray([1.0, 2.0]).toNumPy().tolist() == [1, 2]
+    for name, shape in SIZES.items():
+        numbers = np.arange(float(np.prod(shape))).reshape(shape)
+        found = getattr(iDynTree, name).FromPython(numbers).toNumPy()
+        np.testing.assert_array_equal(found, numbers)
+
+
+SIZES = {f"Vector{n}": (n,) for n in (3, 4, 6, 10, 16)} | {
+    f"Matrix{rows}x{cols}": (rows, cols)
+    for rows, cols in ((1, 6), (2, 3), (3, 3), (4, 4), (6, 6), (6, 10), (10, 16))
+}
+
+
+def test_the_rates_of_a_quaternion_are_those_of_its_rotation():
+    """iDynTree gives these matrices to Python in a form that cannot be read."""
+    R, omega = compat.Rotation.RPY(0.3, -0.2, 0.9), np.array([0.4, -0.7, 0.2])
+    quaternion = R.asQuaternion().toNumPy()
+    forward = compat.Rotation.QuaternionRightTrivializedDerivative(quaternion)
+    back = compat.Rotation.QuaternionRightTrivializedDerivativeInverse(quaternion)
+
+    def after(time):
+        turned = compat.GeomVector3(time * omega).exp() * R
+        return turned.asQuaternion().toNumPy()
+
+    slope = (after(1e-6) - after(-1e-6)) / 2e-6
+    np.testing.assert_allclose(forward.toNumPy() @ omega, slope, atol=1e-9)
+    np.testing.assert_allclose(back.toNumPy() @ forward.toNumPy(), np.eye(3), atol=1e-15)
+
+
+def test_what_idyntree_answers_with_zero_is_raised():
+    for call in (
+        lambda: compat.Vector3().getVal(3),
+        lambda: compat.Vector3().setVal(-1, 0.0),
+        lambda: compat.MatrixDynSize(2, 3).getVal(2, 0),
+        lambda: compat.MatrixDynSize(2, 3)(0),
+    ):
+        with pytest.raises(ValueRangeError, match=r"index \(.*\): this \w+ has [\dx ]+ numbers"):
+            call()

@@ -1,0 +1,217 @@
+"""Code as other projects write it around iDynTree, run with both modules.
+
+The ways of wrapping are those of simulators and learning environments: keyword arguments, flat
+static names, quaternions from elsewhere, outputs of any size, indices that are asked for first.
+"""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from tests.support.idyntree import WithoutCompiling, compat, idyn, loader_of, path_of
+
+import linkwork as lw
+import linkwork.compat.idyntree.state
+
+ROBOT = "iCubGenova04/model"
+JOINTS = ["torso_yaw", "l_hip_pitch", "l_knee", "r_shoulder_roll"]
+BOTH = pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
+
+
+@pytest.fixture(autouse=True)
+def _without_compiling(monkeypatch):
+    monkeypatch.setattr(linkwork.compat.idyntree.state, "KinDyn", WithoutCompiling)
+
+
+class Wrapper:
+    """A robot behind NumPy arrays."""
+
+    def __init__(self, iDynTree, representation):
+        self.idt = iDynTree
+        with open(path_of(ROBOT)) as file:  # noqa: PTH123 - as users write it
+            text = file.read()
+        loader = iDynTree.ModelLoader()
+        if not loader.loadReducedModelFromString(text, JOINTS):
+            raise RuntimeError
+        self.kindyn = iDynTree.KinDynComputations()
+        if not self.kindyn.loadRobotModel(model=loader.model()):
+            raise RuntimeError
+        self.kindyn.setFrameVelocityRepresentation(frameVelRepr=representation)
+        self.kindyn.setFloatingBase(floatingBaseName="root_link")
+        self.dofs = self.kindyn.getNrOfDegreesOfFreedom()
+
+    def set_state(self, *, s, sd, position, quaternion, velocity, gravity):
+        idt = self.idt
+        R = idt.Rotation()
+        R.fromQuaternion(idt.Vector4(quaternion))
+        H = idt.Transform()
+        H.setPosition(idt.Position(position[0], position[1], position[2]))
+        H.setRotation(R)
+        twist = idt.Twist.FromPython(velocity)
+        vectors = idt.VectorDynSize(s), idt.VectorDynSize(sd)
+        assert self.kindyn.setRobotState(
+            H, vectors[0], twist, vectors[1], idt.Vector3.FromPython(gravity)
+        )
+
+    def matrix(self, name, *arguments):
+        out = self.idt.MatrixDynSize(6, 6 + self.dofs)
+        assert getattr(self.kindyn, name)(*arguments, out)
+        return out.toNumPy()
+
+    def forces(self, name):
+        out = self.idt.FreeFloatingGeneralizedTorques(self.kindyn.model())
+        assert getattr(self.kindyn, name)(out)
+        return np.hstack([out.baseWrench().toNumPy().flatten(), out.jointTorques().toNumPy()])
+
+    def explicit(self, *frames):
+        indices = [self.kindyn.getFrameIndex(frameName=frame) for frame in frames]
+        H = self.kindyn.getRelativeTransformExplicit(*indices)
+        world = self.kindyn.getWorldTransform(frames[0])
+        world.setPosition(self.idt.Position(0, 0, 0))
+        return (world * H).asHomogeneousTransform().toNumPy()
+
+    def everything(self):
+        model, kd = self.kindyn.model(), self.kindyn
+        link = model.getLink(model.getLinkIndex(linkName="l_lower_leg"))
+        nu = self.idt.VectorDynSize()
+        M = self.idt.MatrixDynSize()
+        assert kd.getModelVel(nu)
+        assert kd.getFreeFloatingMassMatrix(M)
+        names = [model.getJointName(index) for index in range(model.getNrOfJoints())]
+        return names, [
+            M.toNumPy(),
+            nu.toNumPy(),
+            self.matrix("getFrameFreeFloatingJacobian", "l_sole"),
+            self.matrix("getLinearAngularMomentumJacobian"),
+            self.matrix("getCentroidalTotalMomentumJacobian"),
+            self.matrix("getAverageVelocityJacobian"),
+            self.forces("generalizedBiasForces"),
+            self.forces("generalizedGravityForces"),
+            self.explicit("l_sole", "l_sole", "r_hand", "chest"),
+            link.inertia().asMatrix().toNumPy(),
+            kd.getAverageVelocity().toNumPy(),
+            kd.getFrameBiasAcc("l_sole").toNumPy(),
+            kd.getLinearAngularMomentum().asVector().toNumPy(),
+            kd.getWorldBaseTransform().getRotation().asRPY().toNumPy(),
+            kd.getRelativeTransform("l_sole", "r_hand").asAdjointTransformWrench().toNumPy(),
+        ]
+
+
+@pytest.mark.parametrize("representation", [0, 1, 2])
+def test_a_wrapper_of_a_robot_finds_the_same(representation):
+    rng = np.random.default_rng(representation)
+    quaternion = np.array([0.8, 0.2, -0.4, 0.4])
+    quaternion /= np.linalg.norm(quaternion)
+    state = {
+        "s": rng.normal(size=4),
+        "sd": rng.normal(size=4),
+        "position": rng.normal(size=3),
+        "quaternion": quaternion,
+        "velocity": np.arange(6.0),
+        "gravity": np.array([0.0, 0.0, -9.8]),
+    }
+    found = []
+    for iDynTree in (idyn, compat):
+        wrapper = Wrapper(iDynTree, representation)
+        wrapper.set_state(**state)
+        found.append(wrapper.everything())
+
+    assert found[0][0] == found[1][0] == JOINTS
+    for theirs, mine in zip(found[0][1], found[1][1], strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-10 * max(1.0, np.abs(theirs).max()))
+
+
+@BOTH
+def test_rotations_that_were_rounded_are_taken(iDynTree):
+    kd = iDynTree.KinDynComputations()
+    module = "linkwork" if iDynTree is compat else "iDynTree"
+    assert kd.loadRobotModel(loader_of(module, "iris_description/iris").model())
+    n = kd.getNrOfDegreesOfFreedom()
+    exact = np.eye(4)
+    exact[:3, :3] = iDynTree.Rotation.RPY(0.3, -0.2, 0.9).toNumPy()
+    for decimals in (6, 3):
+        H = exact.round(decimals)
+        assert kd.setRobotState(H, np.zeros(n), np.zeros(6), np.zeros(n), np.zeros(3))
+        found = kd.getWorldBaseTransform().asHomogeneousTransform().toNumPy()
+        np.testing.assert_allclose(found, exact, atol=10.0**-decimals)
+
+
+def test_matrices_that_are_no_rotation_are_refused():
+    kd = compat.KinDynComputations()
+    kd.loadRobotModel(loader_of("linkwork", "iris_description/iris").model())
+    for H in (np.diag([1.1, 1.0, 1.0, 1.0]), np.diag([1.0, 1.0, -1.0, 1.0])):
+        with pytest.raises(lw.ModelError, match="base pose: the matrix has"):
+            kd.setWorldBaseTransform(H)
+
+
+@BOTH
+def test_wrenches_on_links_are_elements_that_can_be_changed(iDynTree):
+    module = "linkwork" if iDynTree is compat else "iDynTree"
+    model = loader_of(module, "iris_description/iris").model()
+    wrenches = iDynTree.LinkWrenches(model)
+    wrenches.zero()
+    wrenches[0] = iDynTree.Wrench.FromPython(np.arange(6.0))
+    wrenches(1).setVal(2, 5.0)
+
+    assert wrenches[0].toNumPy().tolist() == [0, 1, 2, 3, 4, 5]
+    assert wrenches(0).getVal(3) == 3.0
+    assert wrenches[1].toNumPy().tolist() == [0, 0, 5, 0, 0, 0]
+    assert len(wrenches) == wrenches.getNrOfLinks() == model.getNrOfLinks()
+    assert wrenches.isConsistent(model)
+
+
+@BOTH
+def test_arrays_of_a_robot_have_its_sizes(iDynTree):
+    module = "linkwork" if iDynTree is compat else "iDynTree"
+    model = loader_of(module, "panda_description/panda").model()
+    n = model.getNrOfDOFs()
+    shapes = {
+        "FreeFloatingMassMatrix": (6 + n, 6 + n),
+        "FrameFreeFloatingJacobian": (6, 6 + n),
+        "MomentumFreeFloatingJacobian": (6, 6 + n),
+    }
+
+    for name, shape in shapes.items():
+        matrix = getattr(iDynTree, name)(model)
+        assert (matrix.rows(), matrix.cols()) == shape
+    assert iDynTree.JointPosDoubleArray(model).size() == n
+    assert iDynTree.JointDOFsDoubleArray(model).isConsistent(model)
+    assert iDynTree.FreeFloatingPos(model).jointPos.size() == n
+    assert iDynTree.FreeFloatingVel(model).baseVel.size() == 6
+    assert iDynTree.FreeFloatingAcc(model).getNrOfDOFs() == n
+    assert iDynTree.LinkPositions(model)(0).getPosition().size() == 3
+    kd = iDynTree.KinDynComputations()
+    assert kd.loadRobotModel(model)
+    M = iDynTree.FreeFloatingMassMatrix(model)
+    assert kd.getFreeFloatingMassMatrix(M)
+    assert M.toNumPy().shape == (6 + n, 6 + n)
+
+
+@BOTH
+def test_power_does_not_depend_on_the_frame(iDynTree):
+    """As iDynTree's own tests of its Python geometry ask."""
+    rng = random.Random(0)
+
+    def numbers(count):
+        return [rng.uniform(-10, 10) for _ in range(count)]
+
+    for _ in range(5):
+        force, velocity = iDynTree.Wrench(), iDynTree.Twist()
+        for index, (f, v) in enumerate(zip(numbers(6), numbers(6), strict=True)):
+            assert force.setVal(index, f)
+            assert velocity.setVal(index, v)
+        H = iDynTree.Transform()
+        H.setPosition(iDynTree.Position(*numbers(3)))
+        H.setRotation(iDynTree.Rotation.RPY(*numbers(3)))
+        point = iDynTree.Position(*numbers(3))
+        back = H.inverse() * H * point
+        expected = force.dot(velocity)
+        for power in (
+            (H * force).dot(H * velocity),
+            (H.inverse() * velocity).dot(H.inverse() * force),
+        ):
+            assert power == pytest.approx(expected, abs=1e-7)
+        assert back.getVal(1) == pytest.approx(point.getVal(1), abs=1e-7), back.toString()
+        assert (velocity - velocity).getVal(3) == 0.0
