@@ -59,12 +59,12 @@ def record_of(joint: Joint) -> JointRecord:
 
 def neutral(joint: Joint) -> Array:
     """(nq,) position 0 of a joint; no rotation for a quaternion."""
-    return np.array(joint.motion.rest, dtype=np.float64)
+    return np.array(joint.motion_kind.neutral, dtype=np.float64)
 
 
 def normalized(joint: Joint, theta: Array) -> Array:
     """(nq,) position with its quaternion scaled to length 1."""
-    return joint.motion.normalized(theta)
+    return np.array(joint.motion_kind.normalized(theta), dtype=np.float64)
 
 
 def finite(bound: float) -> float:
