@@ -213,6 +213,44 @@ def test_a_robot_that_is_built_is_that_of_idyntree():
         np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-10)
 
 
+def test_a_robot_with_a_spherical_joint_is_that_of_idyntree():
+    """Its position is a quaternion, and its velocity in the axes of the second link."""
+    found = []
+    for iDynTree in (idyn, compat):
+        model = iDynTree.Model()
+        for name, seed in (("a", 0), ("b", 3), ("c", 6)):
+            model.addLink(name, link_of(iDynTree, seed))
+        model.addJoint("ball", joint_of(iDynTree, "SphericalJoint"))
+        hinge = iDynTree.RevoluteJoint(1, 2, pose_of(iDynTree, 7), axis_of(iDynTree, 14))
+        model.addJoint("hinge", hinge)
+        kd = iDynTree.KinDynComputations()
+        assert kd.loadRobotModel(model)
+        s = np.array([0.7, 0.1, -0.5, 0.5, 0.3])
+        s[:4] /= np.linalg.norm(s[:4])
+        base = pose_of(iDynTree, 11).asHomogeneousTransform().toNumPy()
+        gravity, sd = np.array([0.0, 1.0, -9.0]), np.array([0.4, -0.6, 0.8, 0.9])
+        assert kd.setRobotState(base, s, NUMBERS[:6].copy(), sd, gravity)
+        h, M = iDynTree.FreeFloatingGeneralizedTorques(model), iDynTree.MatrixDynSize(10, 10)
+        assert kd.generalizedBiasForces(h)
+        assert kd.getFreeFloatingMassMatrix(M)
+        pose = kd.getWorldTransform("c").asHomogeneousTransform().toNumPy()
+        forces = (h.baseWrench().toNumPy(), h.jointTorques().toNumPy())
+        found.append((*forces, M.toNumPy(), pose, kd.getFrameVel("c").toNumPy()))
+
+    for theirs, mine in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-11, atol=1e-11)
+
+
+@BOTH
+def test_a_model_becomes_a_reduced_one(iDynTree):
+    model, reduced = built(iDynTree), iDynTree.Model()
+    assert iDynTree.createReducedModel(model, ["slide"], reduced)
+
+    assert (reduced.getNrOfLinks(), reduced.getNrOfDOFs()) == (2, 1)
+    assert reduced.isFrameNameUsed("tip")
+    assert reduced.getTotalMass() == pytest.approx(model.getTotalMass(), rel=1e-12)
+
+
 @BOTH
 def test_joints_and_links_of_a_robot_change_it(iDynTree):
     model = built(iDynTree)

@@ -76,7 +76,11 @@ from linkwork.compat.idyntree.lists import (
     StringVector,
     cvar,
 )
-from linkwork.compat.idyntree.loader import ModelLoader, ModelParserOptions
+from linkwork.compat.idyntree.loader import (
+    ModelLoader,
+    ModelParserOptions,
+    createReducedModel,
+)
 from linkwork.compat.idyntree.model import Model
 from linkwork.compat.idyntree.parts import Link, Neighbor
 from linkwork.compat.idyntree.poses import Rotation, Transform
@@ -184,6 +188,7 @@ __all__ = [
     "Vector16",
     "VectorDynSize",
     "Wrench",
+    "createReducedModel",
     "cvar",
 ]
 

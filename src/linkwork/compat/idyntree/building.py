@@ -140,7 +140,7 @@ class ModelParts:
         self._robot = None
         return True
 
-    def _take(self, robot: described.Model, base: str) -> None:
+    def take(self, robot: described.Model, base: str) -> None:
         """Become a robot."""
         robot.link_index(base)
         self._name, self._base, self._robot = robot.name, base, robot

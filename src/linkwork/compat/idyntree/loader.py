@@ -147,6 +147,20 @@ class ModelLoader:
         return with_sensor_frames(robot, source)
 
 
+def createReducedModel(
+    fullModel: Model,
+    jointsInReducedModel: Sequence[str],
+    reducedModel: Model,
+    removedJointPositions: Positions | None = None,
+) -> bool:
+    """Make `reducedModel` a robot with some of the joints of another; see `reduced_model`."""
+    base = fullModel.getLinkName(fullModel.getDefaultBaseLink())
+    positions = removedJointPositions or {}
+    robot = reduced_model(fullModel.robot, base, jointsInReducedModel, positions)
+    reducedModel.take(robot, base)
+    return True
+
+
 def _sorted_out(
     positions: Positions | str | None, filetype: str | Iterable[str], packages: Iterable[str]
 ) -> tuple[Positions, Iterable[str]]:

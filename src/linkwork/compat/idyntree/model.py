@@ -55,7 +55,7 @@ class Model(ModelParts):
         if isinstance(robot, Model):
             self.__dict__.update(robot.copy().__dict__)
         elif isinstance(robot, described.Model):
-            self._take(robot, base or robot.default_base)
+            self.take(robot, base or robot.default_base)
         elif robot is not None:
             raise ArgumentError(f"robot: expected a linkwork.Model, got {shown(robot)}")
         if base is not None:
