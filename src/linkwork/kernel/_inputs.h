@@ -79,7 +79,7 @@ static int read_array(const Call *self, const Port *port, PyArrayObject *array, 
     source->type = type;
     source->is_direct = type == self->type && PyArray_ISALIGNED(array)
                         && row_is_contiguous(port, source->strides, (npy_intp)self->item);
-    return ok;
+    return ok || own->rows == 0;
 }
 
 /* A number of Python as a double; 0 if it is something else. Runs no code of Python. */
