@@ -33,8 +33,7 @@ def as_called(patience: Patience) -> Section:
         _one_call(section, one, robot, kd, patience)
         _batches(section, batch, robot, kd, patience)
     section.notes += [
-        "mass_matrix; gravity_force with gravity=, inverse_dynamics with wrenches=, each beside"
-        " the same function without.",
+        "mass_matrix; gravity_force for gravity=, inverse_dynamics for wrenches=.",
         f"Drifted: the norm of the base quaternion is off by {DRIFT - 1:.0e}.",
         f"Wanted: at most {MORE:g} microseconds more for one call, {TIMES:g} times for a batch.",
     ]

@@ -68,13 +68,13 @@ class Call:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the compiled function."""
+        if not _has_warned:
+            _has_warned.append(True)
+            warnings.warn(LinkworkWarning(_WARNING), stacklevel=2)
         if not kwargs and self._machine_code and self._out_shape is not None:
             result = self._call_row(self._machine_code, args)
             if result is not None:
                 return result
-        if not _has_warned:
-            _has_warned.append(True)
-            warnings.warn(LinkworkWarning(_WARNING), stacklevel=2)
         return self._slow(*args, **kwargs)
 
     def _call_row(self, code: _Code, args: tuple[Any, ...]) -> Array | None:

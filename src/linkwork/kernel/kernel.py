@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.expr.program import Port, Program
 from linkwork.errors import ValueRangeError
+from linkwork.expr.program import Port, Program
 from linkwork.kernel import norms
 from linkwork.kernel.arguments import (
     Signature,
