@@ -4,13 +4,14 @@ import numpy
 from setuptools import Extension, setup
 
 FOLDER = "src/linkwork/kernel"
+HEADERS = ("call", "init", "inputs", "outputs", "chunks", "threads")
 
 setup(
     ext_modules=[
         Extension(
             "linkwork.kernel._call",
             [f"{FOLDER}/_call.c"],
-            depends=[f"{FOLDER}/_{name}.h" for name in ("call", "inputs", "chunks", "threads")],
+            depends=[f"{FOLDER}/_{name}.h" for name in HEADERS],
             include_dirs=[numpy.get_include()],
             optional=True,
         )

@@ -21,6 +21,7 @@ from typing import Any
 
 from adam_view import adam
 from against_pin import batch, single
+from as_called import as_called
 from libraries import libraries
 from peak import operations, peak
 from peers import all_peers, version_of
@@ -47,6 +48,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "operations": operations,
         "single": lambda: single(patience),
         "batch": lambda: batch(patience),
+        "as_called": lambda: as_called(patience),
         "tick": lambda: tick(patience),
         "threads": lambda: threads(patience),
         "float32": lambda: float32(patience),

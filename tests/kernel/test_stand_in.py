@@ -164,3 +164,60 @@ def test_extension_and_stand_in_have_the_same_methods():
         "check_outputs",
         "slow",
     ]
+
+
+def test_the_stand_in_says_once_that_it_is_slow_and_what_to_do():
+    said = output_of(
+        WITHOUT
+        + """
+warnings.resetwarnings()
+kd = floater()
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for n in ((), 3):
+        kd.com(kd.random(n, seed=0))
+        kd.mass_matrix(kd.random(n, seed=0))
+print(len(caught), caught[0].category.__name__, caught[0].message)
+"""
+    )
+    assert said == (
+        "1 LinkworkWarning linkwork was installed without its C extension, so each call takes some "
+        "10 microseconds more, and large batches use one thread; install a C compiler and then "
+        "linkwork again, or a wheel"
+    )
+
+
+def test_the_stand_in_calls_a_plain_row_without_converting_it():
+    done = output_of(
+        WITHOUT
+        + """
+kd = floater()
+q, nu, tau = motion(kd)
+expected = [kd.bias_force(q, nu), kd.mass_matrix(q)]
+kd.warmup()
+def refuse(*args, **named): raise AssertionError
+for name in ("bias_force", "mass_matrix"): kd.function(name)._slow = refuse
+for found, wanted in zip((kd.bias_force(q, nu), kd.mass_matrix(q)), expected):
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+print("done")
+"""
+    )
+    assert done == "done"
+
+
+def test_the_stand_in_needs_no_stack_either():
+    done = output_of(
+        WITHOUT
+        + """
+kd = lw.KinDyn(lw.robots.load("quadruped"))
+kd.warmup("regressor")
+q, nu, nu_dot = motion(kd, 9)
+wanted, found = kd.regressor(q, nu, nu_dot), []
+threading.stack_size(65536)
+thread = threading.Thread(target=lambda: found.append(kd.regressor(q, nu, nu_dot)))
+thread.start(); thread.join()
+assert np.array_equal(found[0], wanted)
+print("done")
+"""
+    )
+    assert done == "done"

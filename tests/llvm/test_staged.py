@@ -1,4 +1,4 @@
-"""Large outputs, which are written while the next rows are made: every number in its place."""
+"""Large outputs, which are written while the next rows are made: every number where it belongs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZES = [(16, 17), (17, 17), (1, 256), (1, 257), (17, 20), (14, 19)]
 
 
 def outer(shape):
-    """A program whose outputs hold products, facts, inputs and repeated numbers."""
+    """A program whose outputs hold products, constants, inputs and repeated numbers."""
     rows, columns = shape
 
     def function(a, b):
@@ -34,8 +34,8 @@ def outer(shape):
 def expected(shape, a, b):
     rows, columns = shape
     n = len(a)
-    facts = np.tile([0.0, 1.0, 2.5], (n, 1))
-    left = np.concatenate([a, b, a * a, facts], axis=1)
+    constants = np.tile([0.0, 1.0, 2.5], (n, 1))
+    left = np.concatenate([a, b, a * a, constants], axis=1)
     right = np.concatenate([a + 1.0, b, a], axis=1)
     left = left[:, np.arange(rows) % left.shape[1]]
     right = right[:, np.arange(columns) % right.shape[1]]
@@ -51,7 +51,7 @@ def expected(shape, a, b):
     ("large", "offset", "turns"),
     [(False, 0, 1), (False, 0, 3), (True, 0, 1), (True, 0, 2), (True, 1, 5), (True, 4, 3)],
 )
-def test_every_number_is_in_its_place(shape, width, scalar, large, offset, turns):  # noqa: PLR0917
+def test_every_number_is_where_it_belongs(shape, width, scalar, large, offset, turns):  # noqa: PLR0917
     rng = np.random.default_rng(0)
     n = turns * width
     a, b = rng.uniform(1, 2, size=(n, 3)), rng.uniform(1, 2, size=(n, 2))
@@ -88,18 +88,18 @@ def test_smaller_outputs_beside_large_ones_are_staged_too(size):
         np.testing.assert_array_equal(one, other[:, places[: one.shape[1]]])
 
 
-def test_inputs_and_facts_may_be_all_there_is_to_write():
+def test_inputs_and_constants_may_be_all_there_is_to_write():
     program = program_for(lambda a: np.concatenate([a, [2.0]] * 100), (3,))
     a = np.arange(24.0).reshape(8, 3)
     (found,) = run_compiled(program, a, width=4)
     np.testing.assert_array_equal(found, np.tile(np.c_[a, np.full(8, 2.0)], 100))
-    (facts,) = run_compiled(
+    (constants,) = run_compiled(
         program_for(lambda a: np.full(300, 7.0) + 0.0 * a[0], (1,)), a[:, :1], width=4
     )
-    assert (facts == 7.0).all()
+    assert (constants == 7.0).all()
 
 
-def test_more_than_fits_on_the_stack_is_not_staged(monkeypatch):
+def test_more_than_stays_in_the_cache_is_not_staged(monkeypatch):
     monkeypatch.setattr(emit_staged, "LARGEST", 100)
     program = outer((16, 17))
     assert "@offsets" not in emit_llvm(program, "f", Lanes(4))
@@ -122,7 +122,7 @@ def test_small_outputs_and_single_rows_are_not_staged():
     ("size", "staged"),
     [(80, False), (96, True), (97, False), (98, True), (255, False), (257, True)],
 )
-def test_smaller_outputs_are_staged_if_they_can_be_written_past_the_caches(size, staged):
+def test_smaller_outputs_are_staged_if_they_can_use_non_temporal_stores(size, staged):
     program = program_for(lambda a: np.resize(a * a, size), (5,))
     assert ("@offsets0" in emit_llvm(program, "f", Lanes(4))) == staged
     a = np.arange(40.0).reshape(8, 5)

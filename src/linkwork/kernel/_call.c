@@ -10,94 +10,15 @@
  * the GIL, which guards the counts of `Code`, the blocks of memory, and what `_use` replaces.
  */
 #include "_call.h"
+#include "_init.h"
+#include "_outputs.h"
 #include "_threads.h"
-
-static PyTypeObject *call_type;
 
 #if defined(__GNUC__)
 #define NOINLINE __attribute__((noinline))  /* its memory on the stack is not that of the caller */
 #else
 #define NOINLINE __declspec(noinline)
 #endif
-
-/* New output arrays; a single one comes without a tuple. */
-static PyObject *new_outputs(const Call *self, const Batch *batch, void **out)
-{
-    PyObject *tuple = self->n_out == 1 ? NULL : PyTuple_New(self->n_out);
-    if (self->n_out != 1 && !tuple) return NULL;
-    for (int k = 0; k < self->n_out; k++) {
-        npy_intp shape[2 * MOST_AXES];
-        int axes = 0;
-        for (int i = 0; i < batch->axes; i++) shape[axes++] = batch->shape[i];
-        for (int i = 0; i < self->outs[k].axes; i++) shape[axes++] = self->outs[k].shape[i];
-        PyObject *array = PyArray_SimpleNew(axes, shape, self->type);
-        if (!array) {
-            Py_XDECREF(tuple);
-            return NULL;
-        }
-        out[k] = PyArray_DATA((PyArrayObject *)array);
-        if (self->n_out == 1) return array;
-        PyTuple_SET_ITEM(tuple, k, array);
-    }
-    return tuple;
-}
-
-/* The memory that the numbers of an array lie in. */
-static void extent(PyArrayObject *array, const char **start, const char **stop)
-{
-    *start = *stop = PyArray_BYTES(array);
-    for (int i = 0; i < PyArray_NDIM(array); i++) {
-        npy_intp reach = (PyArray_DIM(array, i) - 1) * PyArray_STRIDE(array, i);
-        if (PyArray_DIM(array, i) == 0) return;
-        if (reach < 0) *start += reach;
-        else *stop += reach;
-    }
-    *stop += PyArray_ITEMSIZE(array);
-}
-
-static int overlap(PyArrayObject *one, PyObject *other)
-{
-    const char *start, *stop, *other_start, *other_stop;
-    if (!PyArray_Check(other)) return 0;
-    extent(one, &start, &stop);
-    extent((PyArrayObject *)other, &other_start, &other_stop);
-    return start < other_stop && other_start < stop;
-}
-
-/* Whether an array given as `out` can be written to as it is. */
-static int is_writable_output(const Call *self, const Port *port, PyObject *given,
-                              const Batch *batch)
-{
-    if (!PyArray_CheckExact(given)) return 0;
-    PyArrayObject *array = (PyArrayObject *)given;
-    if (PyArray_TYPE(array) != self->type || !PyArray_ISCARRAY(array)
-        || PyArray_NDIM(array) != batch->axes + port->axes)
-        return 0;
-    for (int i = 0; i < batch->axes; i++)
-        if (PyArray_DIM(array, i) != batch->shape[i]) return 0;
-    for (int i = 0; i < port->axes; i++)
-        if (PyArray_DIM(array, batch->axes + i) != port->shape[i]) return 0;
-    return 1;
-}
-
-/* Take the arrays given as `out`; NULL, without an error, if Python must look at them. */
-static PyObject *given_outputs(const Call *self, PyObject *given, PyObject *const *args,
-                               const Batch *batch, void **out)
-{
-    int is_tuple = PyTuple_CheckExact(given);
-    if (is_tuple != (self->n_out > 1) || (is_tuple && PyTuple_GET_SIZE(given) != self->n_out))
-        return NULL;
-    for (int k = 0; k < self->n_out; k++) {
-        PyObject *array = is_tuple ? PyTuple_GET_ITEM(given, k) : given;
-        if (!is_writable_output(self, &self->outs[k], array, batch)) return NULL;
-        for (int i = 0; i < self->n_in; i++)
-            if (overlap((PyArrayObject *)array, args[i])) return NULL;
-        for (int i = 0; i < k; i++)
-            if (overlap((PyArrayObject *)array, PyTuple_GET_ITEM(given, i))) return NULL;
-        out[k] = PyArray_DATA((PyArrayObject *)array);
-    }
-    return Py_NewRef(given);
-}
 
 /* Whether an array is one row that compiled code can read where it is. */
 static int is_plain_row(const Call *self, const Port *port, PyObject *value)
@@ -384,117 +305,6 @@ static PyObject *call_use(PyObject *callable, PyObject *args)
     self->code = code;
     release(old);
     Py_RETURN_NONE;
-}
-
-/* Sizes and shapes of ports; NULL with an error if they are none. */
-static Port *parse_shapes(Call *self, PyObject *shapes, int *count)
-{
-    Py_ssize_t n = PyTuple_GET_SIZE(shapes);
-    Port *ports = calloc((size_t)n + 1, sizeof(Port));
-    if (!ports) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    for (Py_ssize_t k = 0; k < n; k++) {
-        PyObject *shape = PyTuple_GET_ITEM(shapes, k);
-        if (!PyTuple_Check(shape)) goto fail;
-        Py_ssize_t axes = PyTuple_GET_SIZE(shape);
-        if (axes > MOST_AXES) self->is_simple = 0;
-        ports[k].axes = axes > MOST_AXES ? 0 : (int)axes;
-        ports[k].size = 1;
-        for (Py_ssize_t i = 0; i < axes; i++) {
-            npy_intp length = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
-            if (length < 0 || length > NPY_MAX_INT) goto fail;
-            if (axes <= MOST_AXES) ports[k].shape[i] = length;
-            ports[k].size *= length;
-            if (ports[k].size > NPY_MAX_INT) goto fail;
-        }
-    }
-    *count = (int)n;
-    return ports;
-fail:
-    free(ports);
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a shape is not understood");
-    return NULL;
-}
-
-/* Which numbers of which inputs have norm 1; -1 with an error if that cannot be. */
-static int parse_units(Call *self, PyObject *units)
-{
-    Py_ssize_t n = PyTuple_GET_SIZE(units);
-    self->units = calloc((size_t)n + 1, sizeof(UnitNorm));
-    if (!self->units) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (Py_ssize_t k = 0; k < n; k++) {
-        UnitNorm *unit = &self->units[k];
-        if (!PyTuple_Check(PyTuple_GET_ITEM(units, k))) {
-            PyErr_SetString(PyExc_TypeError, "units: expected tuples");
-            return -1;
-        }
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(units, k), "inn", &unit->input, &unit->offset,
-                              &unit->count))
-            return -1;
-        npy_intp size = unit->input >= 0 && unit->input < self->n_in
-            ? self->ins[unit->input].size : -1;
-        if (unit->offset < 0 || unit->count < 1 || unit->count > size
-            || unit->offset > size - unit->count) {
-            PyErr_SetString(PyExc_ValueError, "units: outside of the inputs");
-            return -1;
-        }
-    }
-    self->n_units = (int)n;
-    return 0;
-}
-
-static void free_ports(Call *self)
-{
-    free(self->ins);
-    free(self->outs);
-    free(self->units);
-    self->ins = self->outs = NULL;
-    self->units = NULL;
-    self->n_in = self->n_out = self->n_units = 0;
-}
-
-static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
-{
-    Call *self = (Call *)object;
-    static char *names[] = {"in_shapes", "out_shapes", "units", "norm_limits", "single_precision",
-                            "check_inputs", "check_outputs", "slow", NULL};
-    PyObject *inputs, *outputs, *units, *slow;
-    int single;
-    double noise, tolerance;
-    if (self->slow) {
-        PyErr_SetString(PyExc_RuntimeError, "a call is made once");
-        return -1;
-    }
-    free_ports(self);
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!(dd)pppO", names, &PyTuple_Type, &inputs,
-                                     &PyTuple_Type, &outputs, &PyTuple_Type, &units, &noise,
-                                     &tolerance, &single, &self->check_inputs,
-                                     &self->check_outputs, &slow))
-        return -1;
-    if (PyTuple_GET_SIZE(outputs) < 1) {
-        PyErr_SetString(PyExc_ValueError, "at least one output is needed");
-        return -1;
-    }
-    if (PyObject_TypeCheck(slow, call_type)) {
-        PyErr_SetString(PyExc_TypeError, "slow: a Call cannot take the calls of another one");
-        return -1;
-    }
-    self->is_simple = 1;
-    self->type = single ? NPY_FLOAT : NPY_DOUBLE;
-    self->item = single ? sizeof(float) : sizeof(double);
-    self->noise = noise;
-    self->tolerance = tolerance;
-    self->ins = parse_shapes(self, inputs, &self->n_in);
-    if (!self->ins) return -1;
-    self->outs = parse_shapes(self, outputs, &self->n_out);
-    if (!self->outs || parse_units(self, units) < 0) return -1;
-    self->slow = Py_NewRef(slow);  /* last: without it, the call is not ready */
-    return 0;
 }
 
 static int call_traverse(PyObject *object, visitproc visit, void *arg)

@@ -1,7 +1,9 @@
 /* What the files of the extension share: the type `Call`, machine code, blocks of memory.
  *
  * _call.h     types, and memory that is kept for the next call
+ * _init.h     what a Call is made of
  * _inputs.h   what callers give: read, converted, normalised
+ * _outputs.h  where results go
  * _chunks.h   the rows of a call, chunk by chunk
  * _threads.h  chunks on several threads
  * _call.c     the Python type

@@ -82,6 +82,18 @@ static void compute(const Job *job, void **in, void **out, npy_int64 *strides, n
     code->one(in, out, strides, rows - blocks, workspace);
 }
 
+/* Look at the norms in rows that are not converted yet; gives how it ended. */
+static int look_at_norms(const Job *job, const UnitNorm *unit, npy_intp start, npy_intp rows,
+                         void *buffer)
+{
+    const Call *self = job->call;
+    int k = unit->input;
+    UnitNorm alone = {k, 0, unit->count};
+    copy_part(self, &self->ins[k], &job->sources[k], start, rows, unit->offset, unit->count, buffer);
+    if (norms_are_one(self, &alone, buffer, unit->count, rows)) return DONE;
+    return normalise(self, &alone, buffer, unit->count, rows, 0) ? DRIFTED : NOT_UNIT_NORM;
+}
+
 /* Have norms of 1 in a chunk, in a copy of the rows if they are the caller's; gives how it ended. */
 static int have_unit_norms(const Job *job, const UnitNorm *unit, void **in, npy_int64 *strides,
                            npy_intp start, npy_intp rows, void *buffer)
@@ -126,19 +138,24 @@ static int do_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
         const Source *source = &job->sources[k];
         npy_intp count = source->step ? rows : 1;
         void *own = buffer;
+        int is_converted = 1;
         if (needs_buffer(job, k))
             buffer += round_up((size_t)(count * self->ins[k].size) * self->item);
         if (source->is_direct) {
             in[k] = (char *)source->data + start * source->step;
             strides[k] = source->step / (npy_intp)self->item;
         } else {
-            copy_rows(self, &self->ins[k], source, start, count, own);
+            is_converted = !job->only_checks || self->check_inputs;
+            if (is_converted) copy_rows(self, &self->ins[k], source, start, count, own);
             in[k] = own;
             strides[k] = source->step ? self->ins[k].size : 0;
         }
         for (int u = 0; u < self->n_units && !job->is_checked; u++) {
             if (self->units[u].input != k) continue;
-            int status = have_unit_norms(job, &self->units[u], in, strides, start, count, own);
+            const UnitNorm *unit = &self->units[u];
+            int status = is_converted
+                ? have_unit_norms(job, unit, in, strides, start, count, own)
+                : look_at_norms(job, unit, start, count, own);
             if (status == NOT_UNIT_NORM) return status;
             if (status == DRIFTED) ending = status;
         }

@@ -68,16 +68,18 @@ class Call:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the compiled function."""
-        if not kwargs and self._machine_code and self._out_shape is not None:
-            result = self._call_row(self._machine_code, args)
-            if result is not None:
-                return result
         if not _has_warned:
             _has_warned.append(True)
             warnings.warn(LinkworkWarning(_WARNING), stacklevel=2)
+        if not kwargs and self._machine_code and self._out_shape is not None:
+            result = self._call_row(self._machine_code, self._out_shape, args)
+            if result is not None:
+                return result
         return self._slow(*args, **kwargs)
 
-    def _call_row(self, code: _Code, args: tuple[Any, ...]) -> Array | None:
+    def _call_row(
+        self, code: _Code, out_shape: tuple[int, ...], args: tuple[Any, ...]
+    ) -> Array | None:
         """One row of arrays that can be read where they are; None for all else."""
         if len(args) != len(self._shapes) or any(self._checks):
             return None
@@ -93,7 +95,7 @@ class Call:
             numbers: list[float] = args[index][offset : offset + count].tolist()
             if abs(sum([x * x for x in numbers]) - 1.0) > self._noise:
                 return None
-        result = np.empty(self._out_shape, self._type)
+        result = np.empty(out_shape, self._type)
         out = ctypes.c_void_p(result.__array_interface__["data"][0])
         memory, workspace = code.workspace(code.one_bytes)
         code.one(self._ins(*addresses), ctypes.byref(out), self._no_strides, 1, workspace)

@@ -100,8 +100,9 @@ class _Writer:
         if len(pieces) > 1 and self.lanes.width > 1 and not self.stage.slots:
             return self._pieces_in_turn(len(pieces), n_slots)
         lines = ["entry:", *_unless_empty(), *self.pointers()]
+        after = f"ptr %workspace, i64 {self.stage.size}"
         lines += [
-            f"  %scratch = getelementptr {self.lanes.vector}, ptr %workspace, i64 {self.stage.size}",
+            f"  %scratch = getelementptr {self.lanes.vector}, {after}",
             *self.stage.prepared(),
             "  br label %loop",
             "loop:",

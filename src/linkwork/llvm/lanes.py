@@ -80,14 +80,14 @@ class Lanes:
             size = self.width // len(parts)
             kind = f"<{size} x {self.scalar}>"
             picks = ", ".join(f"i32 {k}" for k in range(2 * size))
-            whole: list[str] = []
+            wider: list[str] = []
             for first, second in zip(parts[::2], parts[1::2], strict=True):
-                whole.append(new())
+                wider.append(new())
                 mask = f"<{2 * size} x i32> <{picks}>"
                 lines.append(
-                    f"  {whole[-1]} = shufflevector {kind} {first}, {kind} {second}, {mask}"
+                    f"  {wider[-1]} = shufflevector {kind} {first}, {kind} {second}, {mask}"
                 )
-            parts = whole
+            parts = wider
         return parts[0], lines
 
 

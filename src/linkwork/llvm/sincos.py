@@ -5,10 +5,10 @@ the remainder is right to the last digit for angles up to far beyond a million. 
 each for sine and cosine on [-pi/4, pi/4], and a choice by n modulo 4. Angles too large to have a
 meaning give finite numbers; NaN and infinity give NaN.
 
-The polynomials have the least largest relative error on [-1.001 pi/4, 1.001 pi/4], by the exchange
-algorithm of Remez in the square of the angle. Coefficients are rounded one after the other, and the
-rest fitted again. Error of sine and cosine: 4e-18 and 3e-18 in double, 4.1e-9 and 1.2e-10 in single
-precision.
+The polynomials in the square of the angle are minimax for the relative error on [-1.001 pi/4,
+1.001 pi/4], by the exchange algorithm of Remez. Coefficients are rounded one after the other, and
+the remaining ones fitted again. Largest error of sine and cosine: 4e-18 and 3e-18 in double, 4.1e-9
+and 1.2e-10 in single precision.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class _Numbers:
     """The constants for one type."""
 
     integer: str
-    magic: float  # adding and subtracting it rounds to a whole number, which stands in its low bits
+    magic: float  # adding and subtracting it rounds to an integer, which the low bits then hold
     half_pi: tuple[float, ...]
     sine: tuple[float, ...]  # sin(r) = r + r t (s0 + s1 t + ...), with t = r^2
     cosine: tuple[float, ...]  # cos(r) = 1 - t / 2 + t^2 (c0 + c1 t + ...)
@@ -69,7 +69,7 @@ def sincos_function(vector: str, scalar: str, suffix: str, constant: Callable[[f
     ints = f"<{width} x {numbers.integer}>" if width else numbers.integer
     bools = f"<{width} x i1>" if width else "i1"
 
-    def whole(value: int) -> str:
+    def integer(value: int) -> str:
         if not width:
             return str(value)
         return "<" + ", ".join([f"{numbers.integer} {value}"] * int(width)) + ">"
@@ -106,15 +106,15 @@ def sincos_function(vector: str, scalar: str, suffix: str, constant: Callable[[f
         f"  %sin_r = {_fma(vector, suffix, '%s0', '%rt', '%r')}",
         f"  %cos_r = {_fma(vector, suffix, '%c0', '%tt', '%c')}",
         f"  %bits = bitcast {vector} %shifted to {ints}",
-        f"  %odd_bit = and {ints} %bits, {whole(1)}",
-        f"  %odd = icmp ne {ints} %odd_bit, {whole(0)}",
+        f"  %odd_bit = and {ints} %bits, {integer(1)}",
+        f"  %odd = icmp ne {ints} %odd_bit, {integer(0)}",
         f"  %sin_q = select {bools} %odd, {vector} %cos_r, {vector} %sin_r",
         f"  %cos_q = select {bools} %odd, {vector} %sin_r, {vector} %cos_r",
-        f"  %second_bit = and {ints} %bits, {whole(2)}",
-        f"  %next = add {ints} %bits, {whole(1)}",
-        f"  %third_bit = and {ints} %next, {whole(2)}",
-        f"  %sin_minus = icmp ne {ints} %second_bit, {whole(0)}",
-        f"  %cos_minus = icmp ne {ints} %third_bit, {whole(0)}",
+        f"  %second_bit = and {ints} %bits, {integer(2)}",
+        f"  %next = add {ints} %bits, {integer(1)}",
+        f"  %third_bit = and {ints} %next, {integer(2)}",
+        f"  %sin_minus = icmp ne {ints} %second_bit, {integer(0)}",
+        f"  %cos_minus = icmp ne {ints} %third_bit, {integer(0)}",
         f"  %sin_negated = fneg {vector} %sin_q",
         f"  %cos_negated = fneg {vector} %cos_q",
         f"  %sin = select {bools} %sin_minus, {vector} %sin_negated, {vector} %sin_q",

@@ -1,8 +1,11 @@
 """From a stage to memory: rows of a group of lanes, W numbers of each at a time.
 
-Results too large for any cache are written past the caches: a plain store would read the line first
-that it overwrites. Such stores take whole units at aligned addresses: vectors, or the largest part
-of one from which all rows start equally far.
+Results too large for the caches use non-temporal stores: an ordinary store would first read the
+cache line that it overwrites. A non-temporal store needs an aligned address, so it writes a grain:
+a vector, or the largest part of one at whose multiples every row starts with the same shift.
+
+Where rows are shifted against the grains, a grain lies across the end of one row and the start of
+the next: a seam. Both parts are put together in memory, in the workspace, and stored as one.
 """
 
 from __future__ import annotations
@@ -12,43 +15,44 @@ from math import gcd
 
 from linkwork.llvm.lanes import Lanes
 
-SMALLEST_STORE = 16  # bytes that can be written past the caches
-GROUP = 4  # rows that are written at the same time: processors join few streams of stores
-NOTHING, PLAIN, STREAMED = 0, 1, 2  # what waits on a stage, and how it is to be written
+SMALLEST_STORE = 16  # bytes of the smallest non-temporal store
+GROUP = 4  # rows that are stored side by side: a processor combines few streams of stores
+NOTHING, PLAIN, STREAMED = 0, 1, 2  # what a stage holds: rows for ordinary or non-temporal stores
 
 
-def unit_of(size: int, lanes: Lanes) -> int:
-    """Numbers of the largest part of a vector from which rows of this size start equally far."""
+def grain_of(size: int, lanes: Lanes) -> int:
+    """Numbers of the largest part of a vector of which rows of this size are a multiple."""
     return gcd(size, lanes.width)
 
 
 def streams(size: int, lanes: Lanes) -> bool:
-    """Whether rows of this size can be written past the caches."""
-    return unit_of(size, lanes) * lanes.item >= SMALLEST_STORE
+    """Whether rows of this size can use non-temporal stores."""
+    return grain_of(size, lanes) * lanes.item >= SMALLEST_STORE
 
 
 class Writing:
-    """The function that writes a part of an output from a stage to the rows of some lanes."""
+    """The function that stores a part of an output from a stage to the rows of some lanes."""
 
     def __init__(self, number: int, size: int, lanes: Lanes, new: Callable[[], str]) -> None:
         self._number, self._size, self._lanes, self._new = number, size, lanes, new
         self._rows = min(lanes.width, GROUP)
-        self._unit = unit_of(size, lanes)
+        self._grain = grain_of(size, lanes)
         self._streams = streams(size, lanes)
-        self._is_even = self._unit == lanes.width
+        self._is_even = self._grain == lanes.width
 
     def function(self) -> Iterator[str]:
-        """Write numbers `first` to `stop` of rows from `row` on, after which may come no more.
+        """Store the numbers `first` to `stop` of a group of rows, the first of which is `row`.
 
-        With the first part comes what the loop does not reach at the ends of rows.
+        `how` says with which stores, `is.end` whether no rows follow. The call for the first part
+        also stores what blocks of W numbers do not reach at the ends of rows.
         """
-        lanes, unit, last = self._lanes, self._unit, self._size - self._lanes.width
+        lanes, grain, last = self._lanes, self._grain, self._size - self._lanes.width
         rows = "ptr %stage, ptr %all.seams, ptr %to0, i64 %row"
         takes = f"{rows}, i64 %first, i64 %stop, i64 %how, i1 %is.end"
         yield f"define internal void @write{self._number}({takes}) noinline {{"
         for lane in range(1, self._rows):
-            place = f"{lanes.scalar}, ptr %to0, i64 {lane * self._size}"
-            yield f"  %to{lane} = getelementptr {place}"
+            start = f"{lanes.scalar}, ptr %to0, i64 {lane * self._size}"
+            yield f"  %to{lane} = getelementptr {start}"
         yield "  %is.first = icmp eq i64 %first, 0"
         streamed = "streamed" if self._streams else "plain"
         yield f"  switch i64 %how, label %end [ i64 {PLAIN}, label %plain"
@@ -60,10 +64,10 @@ class Writing:
             yield "streamed:"
             yield "  %address = ptrtoint ptr %to0 to i64"
             yield "  %back = sub i64 0, %address"
-            yield f"  %bytes = and i64 %back, {unit * lanes.item - 1}"
-            yield f"  %shift = sdiv exact i64 %bytes, {lanes.item}"  # to where a unit starts
-            yield f"  %rest = sub i64 {unit}, %shift"
-            yield f"  %left = and i64 %rest, {unit - 1}"  # behind the last whole unit
+            yield f"  %bytes = and i64 %back, {grain * lanes.item - 1}"
+            yield f"  %shift = sdiv exact i64 %bytes, {lanes.item}"  # numbers to the first grain
+            yield f"  %rest = sub i64 {grain}, %shift"
+            yield f"  %left = and i64 %rest, {grain - 1}"  # numbers after the last grain
             yield f"  %last = sub i64 {last}, %left"
             yield "  %is.shifted = icmp ne i64 %shift, 0"
             yield f"  %has.ends = or i1 %is.shifted, {'false' if self._is_even else 'true'}"
@@ -74,7 +78,7 @@ class Writing:
         yield "}"
 
     def _part(self, how: str, shift: str, last: str) -> Iterator[str]:
-        """Blocks that start so many numbers after `first` to before `stop`, up to a last one."""
+        """The loop over blocks from `first` to `stop`, both shifted; none starts after `last`."""
         yield f"  br i1 %{how}.has.ends, label %{how}.ends, label %{how}.begin"
         yield f"{how}.ends:"
         yield from self._seams() if how == "streamed" else self._ends()
@@ -99,10 +103,9 @@ class Writing:
         yield from self._written(str(self._size - self._lanes.width), streams=False)
 
     def _seams(self) -> Iterator[str]:
-        """The same where rows are shifted: a unit lies across two rows.
+        """The ends of rows that are shifted against the grains.
 
-        What ends one row and what starts the next meet in memory, and are taken as a whole from
-        there. The end of the last row waits there for the next rows.
+        The end of the last row stays in the workspace until the rows that follow are stored.
         """
         lanes, last, new = self._lanes, self._size - self._lanes.width, self._new
         vector, width = lanes.vector, lanes.width
@@ -112,12 +115,12 @@ class Writing:
         yield from lines
         tails, lines = self._block(str(last))
         yield from lines
-        place = 2 * width * self._number
-        yield f"  %seams = getelementptr {vector}, ptr %all.seams, i64 {place}"
+        own = 2 * width * self._number
+        yield f"  %seams = getelementptr {vector}, ptr %all.seams, i64 {own}"
         yield "  %is.start = icmp eq i64 %row, 0"
-        yield f"  %seam = add i64 %shift, {self._size - self._unit}"
-        yield f"  %seam.before = sub i64 %shift, {self._unit}"
-        yield f"  %seam.at = add i64 %shift, {width - self._unit}"
+        yield f"  %seam = add i64 %shift, {self._size - self._grain}"
+        yield f"  %seam.before = sub i64 %shift, {self._grain}"
+        yield f"  %seam.at = add i64 %shift, {width - self._grain}"
         meeting = [new() for _ in heads]  # of each lane's row and the one before
         for lane, at in enumerate(meeting):
             yield f"  {at} = getelementptr {vector}, ptr %seams, i64 {2 * lane}"
@@ -127,13 +130,13 @@ class Writing:
             yield f"  store {vector} {head}, ptr {behind}"
         for lane in range(self._rows - 1):
             yield f"  store {vector} {tails[lane]}, ptr {meeting[lane + 1]}"
-            yield from self._met(meeting[lane + 1], lane, "%seam")
+            yield from self._store_seam(meeting[lane + 1], lane, "%seam")
         yield "  br i1 %is.start, label %start, label %joined"
         yield "start:"
         yield from self._stored(heads[0], 0, "0")
         yield "  br label %started"
         yield "joined:"
-        yield from self._met(meeting[0], 0, "%seam.before")
+        yield from self._store_seam(meeting[0], 0, "%seam.before")
         yield "  br label %started"
         yield "started:"
         yield f"  store {vector} {tails[-1]}, ptr {meeting[0]}"
@@ -141,16 +144,16 @@ class Writing:
         yield "finish:"
         yield from self._stored(tails[-1], self._rows - 1, str(last))
 
-    def _met(self, meeting: str, lane: int, start: str) -> Iterator[str]:
-        """Stream a unit that has met, to a place in a lane's row."""
-        at, whole = self._new(), self._new()
-        kind = f"<{self._unit} x {self._lanes.scalar}>"
+    def _store_seam(self, meeting: str, lane: int, start: str) -> Iterator[str]:
+        """Store the grain of a seam, from `start` on in a lane's row."""
+        at, grain = self._new(), self._new()
+        kind = f"<{self._grain} x {self._lanes.scalar}>"
         yield f"  {at} = getelementptr {self._lanes.scalar}, ptr {meeting}, i64 %seam.at"
-        yield f"  {whole} = load {kind}, ptr {at}, align {self._lanes.item}"
-        yield from self._streamed(whole, kind, lane, start)
+        yield f"  {grain} = load {kind}, ptr {at}, align {self._lanes.item}"
+        yield from self._streamed(grain, kind, lane, start)
 
     def _written(self, start: str, *, streams: bool) -> Iterator[str]:
-        """Write W numbers of each lane's row."""
+        """Store W numbers of each lane's row."""
         rows, lines = self._block(start)
         yield from lines
         for lane, row in enumerate(rows):
@@ -159,7 +162,7 @@ class Writing:
             elif self._is_even:
                 yield from self._streamed(row, self._lanes.vector, lane, start)
             else:
-                yield from self._in_units(row, lane, start)
+                yield from self._in_grains(row, lane, start)
 
     def _block(self, start: str) -> tuple[list[str], list[str]]:
         """W numbers of each row: names of the vectors, and the lines that make them."""
@@ -167,37 +170,37 @@ class Writing:
         first, values = new(), list[str]()
         lines = [f"  {first} = getelementptr i32, ptr @offsets{self._number}, i64 {start}"]
         for k in range(self._lanes.width):
-            at, offset, wide, place, value = (new() for _ in range(5))
+            at, offset, wide, slot, value = (new() for _ in range(5))
             lines += [
                 f"  {at} = getelementptr i32, ptr {first}, i64 {k}",
                 f"  {offset} = load i32, ptr {at}",
                 f"  {wide} = zext i32 {offset} to i64",
-                f"  {place} = getelementptr i8, ptr %stage, i64 {wide}",
-                f"  {value} = load {part}, ptr {place}",
+                f"  {slot} = getelementptr i8, ptr %stage, i64 {wide}",
+                f"  {value} = load {part}, ptr {slot}",
             ]
             values.append(value)
-        wholes: list[str] = []
+        vectors: list[str] = []
         for k in range(self._rows):
-            whole, joins = self._lanes.joined(values[k :: self._rows], new)
-            wholes.append(whole)
+            vector, joins = self._lanes.joined(values[k :: self._rows], new)
+            vectors.append(vector)
             lines += joins
-        rows, shuffles = self._lanes.transposed(wholes, new)
+        rows, shuffles = self._lanes.transposed(vectors, new)
         return rows, lines + shuffles
 
-    def _in_units(self, row: str, lane: int, start: str) -> Iterator[str]:
-        """Stream W numbers of a lane's row, unit by unit."""
-        kind, vector = f"<{self._unit} x {self._lanes.scalar}>", self._lanes.vector
-        for first in range(0, self._lanes.width, self._unit):
+    def _in_grains(self, row: str, lane: int, start: str) -> Iterator[str]:
+        """Non-temporal stores of W numbers of a lane's row, grain by grain."""
+        kind, vector = f"<{self._grain} x {self._lanes.scalar}>", self._lanes.vector
+        for first in range(0, self._lanes.width, self._grain):
             part, at = self._new(), self._new()
-            picks = ", ".join(f"i32 {first + k}" for k in range(self._unit))
-            mask = f"<{self._unit} x i32> <{picks}>"
+            picks = ", ".join(f"i32 {first + k}" for k in range(self._grain))
+            mask = f"<{self._grain} x i32> <{picks}>"
             yield f"  {part} = shufflevector {vector} {row}, {vector} {row}, {mask}"
             yield f"  {at} = add i64 {start}, {first}"
             yield from self._streamed(part, kind, lane, at)
 
     def _streamed(self, value: str, kind: str, lane: int, start: str) -> Iterator[str]:
-        """Store past the caches, where a unit starts."""
-        at, bytes_ = self._new(), self._unit * self._lanes.item
+        """A non-temporal store, where a grain starts."""
+        at, bytes_ = self._new(), self._grain * self._lanes.item
         yield f"  {at} = getelementptr {self._lanes.scalar}, ptr %to{lane}, i64 {start}"
         yield f"  store {kind} {value}, ptr {at}, align {bytes_}, !nontemporal !0"
 

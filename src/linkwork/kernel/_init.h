@@ -1,0 +1,120 @@
+/* What a Call is made of: shapes of its inputs and outputs, parts with norm 1, options. */
+#ifndef LINKWORK_INIT_H
+#define LINKWORK_INIT_H
+
+#include "_call.h"
+
+static PyTypeObject *call_type;
+
+/* Sizes and shapes of ports; NULL with an error if they are none. */
+static Port *parse_shapes(Call *self, PyObject *shapes, int *count)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(shapes);
+    Port *ports = calloc((size_t)n + 1, sizeof(Port));
+    if (!ports) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject *shape = PyTuple_GET_ITEM(shapes, k);
+        if (!PyTuple_Check(shape)) goto fail;
+        Py_ssize_t axes = PyTuple_GET_SIZE(shape);
+        if (axes > MOST_AXES) self->is_simple = 0;
+        ports[k].axes = axes > MOST_AXES ? 0 : (int)axes;
+        ports[k].size = 1;
+        for (Py_ssize_t i = 0; i < axes; i++) {
+            npy_intp length = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+            if (length < 0 || length > NPY_MAX_INT) goto fail;
+            if (axes <= MOST_AXES) ports[k].shape[i] = length;
+            ports[k].size *= length;
+            if (ports[k].size > NPY_MAX_INT) goto fail;
+        }
+    }
+    *count = (int)n;
+    return ports;
+fail:
+    free(ports);
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a shape is not understood");
+    return NULL;
+}
+
+/* Which numbers of which inputs have norm 1; -1 with an error if that cannot be. */
+static int parse_units(Call *self, PyObject *units)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(units);
+    self->units = calloc((size_t)n + 1, sizeof(UnitNorm));
+    if (!self->units) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t k = 0; k < n; k++) {
+        UnitNorm *unit = &self->units[k];
+        if (!PyTuple_Check(PyTuple_GET_ITEM(units, k))) {
+            PyErr_SetString(PyExc_TypeError, "units: expected tuples");
+            return -1;
+        }
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(units, k), "inn", &unit->input, &unit->offset,
+                              &unit->count))
+            return -1;
+        npy_intp size = unit->input >= 0 && unit->input < self->n_in
+            ? self->ins[unit->input].size : -1;
+        if (unit->offset < 0 || unit->count < 1 || unit->count > size
+            || unit->offset > size - unit->count) {
+            PyErr_SetString(PyExc_ValueError, "units: outside of the inputs");
+            return -1;
+        }
+    }
+    self->n_units = (int)n;
+    return 0;
+}
+
+static void free_ports(Call *self)
+{
+    free(self->ins);
+    free(self->outs);
+    free(self->units);
+    self->ins = self->outs = NULL;
+    self->units = NULL;
+    self->n_in = self->n_out = self->n_units = 0;
+}
+
+static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+    Call *self = (Call *)object;
+    static char *names[] = {"in_shapes", "out_shapes", "units", "norm_limits", "single_precision",
+                            "check_inputs", "check_outputs", "slow", NULL};
+    PyObject *inputs, *outputs, *units, *slow;
+    int single;
+    double noise, tolerance;
+    if (self->slow) {
+        PyErr_SetString(PyExc_RuntimeError, "a call is made once");
+        return -1;
+    }
+    free_ports(self);
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!(dd)pppO", names, &PyTuple_Type, &inputs,
+                                     &PyTuple_Type, &outputs, &PyTuple_Type, &units, &noise,
+                                     &tolerance, &single, &self->check_inputs,
+                                     &self->check_outputs, &slow))
+        return -1;
+    if (PyTuple_GET_SIZE(outputs) < 1) {
+        PyErr_SetString(PyExc_ValueError, "at least one output is needed");
+        return -1;
+    }
+    if (PyObject_TypeCheck(slow, call_type)) {
+        PyErr_SetString(PyExc_TypeError, "slow: a Call cannot take the calls of another one");
+        return -1;
+    }
+    self->is_simple = 1;
+    self->type = single ? NPY_FLOAT : NPY_DOUBLE;
+    self->item = single ? sizeof(float) : sizeof(double);
+    self->noise = noise;
+    self->tolerance = tolerance;
+    self->ins = parse_shapes(self, inputs, &self->n_in);
+    if (!self->ins) return -1;
+    self->outs = parse_shapes(self, outputs, &self->n_out);
+    if (!self->outs || parse_units(self, units) < 0) return -1;
+    self->slow = Py_NewRef(slow);  /* last: without it, the call is not ready */
+    return 0;
+}
+
+#endif

@@ -1,0 +1,86 @@
+/* Where results go: new arrays, or those that the caller gives as `out`. */
+#ifndef LINKWORK_OUTPUTS_H
+#define LINKWORK_OUTPUTS_H
+
+#include "_inputs.h"
+
+/* New output arrays; a single one comes without a tuple. */
+static PyObject *new_outputs(const Call *self, const Batch *batch, void **out)
+{
+    PyObject *tuple = self->n_out == 1 ? NULL : PyTuple_New(self->n_out);
+    if (self->n_out != 1 && !tuple) return NULL;
+    for (int k = 0; k < self->n_out; k++) {
+        npy_intp shape[2 * MOST_AXES];
+        int axes = 0;
+        for (int i = 0; i < batch->axes; i++) shape[axes++] = batch->shape[i];
+        for (int i = 0; i < self->outs[k].axes; i++) shape[axes++] = self->outs[k].shape[i];
+        PyObject *array = PyArray_SimpleNew(axes, shape, self->type);
+        if (!array) {
+            Py_XDECREF(tuple);
+            return NULL;
+        }
+        out[k] = PyArray_DATA((PyArrayObject *)array);
+        if (self->n_out == 1) return array;
+        PyTuple_SET_ITEM(tuple, k, array);
+    }
+    return tuple;
+}
+
+/* The memory that the numbers of an array lie in. */
+static void extent(PyArrayObject *array, const char **start, const char **stop)
+{
+    *start = *stop = PyArray_BYTES(array);
+    for (int i = 0; i < PyArray_NDIM(array); i++) {
+        npy_intp reach = (PyArray_DIM(array, i) - 1) * PyArray_STRIDE(array, i);
+        if (PyArray_DIM(array, i) == 0) return;
+        if (reach < 0) *start += reach;
+        else *stop += reach;
+    }
+    *stop += PyArray_ITEMSIZE(array);
+}
+
+static int overlap(PyArrayObject *one, PyObject *other)
+{
+    const char *start, *stop, *other_start, *other_stop;
+    if (!PyArray_Check(other)) return 0;
+    extent(one, &start, &stop);
+    extent((PyArrayObject *)other, &other_start, &other_stop);
+    return start < other_stop && other_start < stop;
+}
+
+/* Whether an array given as `out` can be written to as it is. */
+static int is_writable_output(const Call *self, const Port *port, PyObject *given,
+                              const Batch *batch)
+{
+    if (!PyArray_CheckExact(given)) return 0;
+    PyArrayObject *array = (PyArrayObject *)given;
+    if (PyArray_TYPE(array) != self->type || !PyArray_ISCARRAY(array)
+        || PyArray_NDIM(array) != batch->axes + port->axes)
+        return 0;
+    for (int i = 0; i < batch->axes; i++)
+        if (PyArray_DIM(array, i) != batch->shape[i]) return 0;
+    for (int i = 0; i < port->axes; i++)
+        if (PyArray_DIM(array, batch->axes + i) != port->shape[i]) return 0;
+    return 1;
+}
+
+/* Take the arrays given as `out`; NULL, without an error, if Python must look at them. */
+static PyObject *given_outputs(const Call *self, PyObject *given, PyObject *const *args,
+                               const Batch *batch, void **out)
+{
+    int is_tuple = PyTuple_CheckExact(given);
+    if (is_tuple != (self->n_out > 1) || (is_tuple && PyTuple_GET_SIZE(given) != self->n_out))
+        return NULL;
+    for (int k = 0; k < self->n_out; k++) {
+        PyObject *array = is_tuple ? PyTuple_GET_ITEM(given, k) : given;
+        if (!is_writable_output(self, &self->outs[k], array, batch)) return NULL;
+        for (int i = 0; i < self->n_in; i++)
+            if (overlap((PyArrayObject *)array, args[i])) return NULL;
+        for (int i = 0; i < k; i++)
+            if (overlap((PyArrayObject *)array, PyTuple_GET_ITEM(given, i))) return NULL;
+        out[k] = PyArray_DATA((PyArrayObject *)array);
+    }
+    return Py_NewRef(given);
+}
+
+#endif
