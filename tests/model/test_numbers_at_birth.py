@@ -68,7 +68,7 @@ NO_NUMBERS = [
     np.array("1"),
     np.datetime64(1, "s"),
     [1.0],
-    object(),
+    Ellipsis,
 ]
 
 
