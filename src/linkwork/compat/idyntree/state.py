@@ -247,10 +247,12 @@ def _taken(value: ArrayLike, what: str, size: int) -> Array:
 def _pose(value: ArrayLike) -> Array:
     """A pose; a rotation rounded as in a file or a message becomes the nearest one."""
     numbers = np.array(as_floats(value, "base pose"), subok=False)
-    if numbers.shape == (4, 4) and np.isfinite(numbers).all():
+    if numbers.shape == (4, 4) and numbers[3].tolist() == [0.0, 0.0, 0.0, 1.0]:
         R = numbers[:3, :3]
         error = np.abs(R @ R.T - np.eye(3)).max()
-        if NOT_ROUNDING < error <= ROUNDED_ROTATION and np.linalg.det(R) > 0:
-            numbers[:3, :3] = so3.project(R)
-    as_pose(numbers, "base pose")  # refuses what is no pose
+        if error <= ROUNDED_ROTATION and np.linalg.det(R) > 0 and np.isfinite(numbers).all():
+            if error > NOT_ROUNDING:
+                numbers[:3, :3] = so3.project(R)
+            return numbers
+    as_pose(numbers, "base pose")  # says what is wrong
     return numbers
