@@ -82,12 +82,12 @@ def numbered(model: Model, base: str) -> Model:
     """The robot with its parts in the order of a walk from a base, moving joints first."""
     visits = walk(model, base)
     met = [visit.joint for visit in visits if visit.joint]
-    place = {visit.link: number for number, visit in enumerate(visits)}
+    index = {visit.link: number for number, visit in enumerate(visits)}
     return Model(
         name=model.name,
         links=tuple(model.link(visit.link) for visit in visits),
         joints=tuple(sorted(met, key=lambda joint: joint.kind == "fixed")),
-        frames=tuple(sorted(model.frames, key=lambda frame: place[frame.link])),
+        frames=tuple(sorted(model.frames, key=lambda frame: index[frame.link])),
     )
 
 
@@ -115,20 +115,20 @@ def _filled(names: Iterable[str], hashes: dict[str, int], buckets: int) -> list[
 def _put(order: list[str], name: str, hashes: dict[str, int], buckets: int) -> None:
     """In front of the names in the same bucket, or of all if there are none."""
     mine = hashes[name] % buckets
-    same = (place for place, other in enumerate(order) if hashes[other] % buckets == mine)
+    same = (index for index, other in enumerate(order) if hashes[other] % buckets == mine)
     order.insert(next(same, 0), name)
 
 
 def _hash(data: bytes) -> int:
     """MurmurHash64A, in 8-byte words of the lower byte first."""
     found = _SEED ^ (len(data) * _MULTIPLIER & _WORD)
-    whole = len(data) - len(data) % 8
-    for start in range(0, whole, 8):
+    words = len(data) - len(data) % 8  # bytes in complete words
+    for start in range(0, words, 8):
         word = int.from_bytes(data[start : start + 8], "little")
         word = _mixed(word * _MULTIPLIER & _WORD) * _MULTIPLIER & _WORD
         found = (found ^ word) * _MULTIPLIER & _WORD
-    if data[whole:]:
-        found = (found ^ int.from_bytes(data[whole:], "little")) * _MULTIPLIER & _WORD
+    if data[words:]:
+        found = (found ^ int.from_bytes(data[words:], "little")) * _MULTIPLIER & _WORD
     return _mixed(_mixed(found) * _MULTIPLIER & _WORD)
 
 

@@ -42,7 +42,7 @@ class StateMethods:
         self._representation = MIXED_REPRESENTATION
         self._known: dict[tuple[str, int], KinDyn] = {}
         self._seen: described.Model | None = None
-        self._place, self._base_velocity = np.eye(4), np.zeros(6)
+        self._base_pose, self._base_velocity = np.eye(4), np.zeros(6)
         self._s, self._sd, self._gravity = np.zeros(0), np.zeros(0), np.zeros(3)
         self._q = np.zeros(0)
 
@@ -129,7 +129,7 @@ class StateMethods:
         return True
 
     def setRobotState(self, *state: ArrayLike) -> bool:
-        """Set the whole state.
+        """Set all of the state.
 
         Args:
             state: either pose of the base (4, 4), joint positions, velocity of the base (6,), joint
@@ -153,7 +153,7 @@ class StateMethods:
     def setJointPos(self, s: ArrayLike) -> bool:
         """Set the joint positions."""
         taken = _taken(s, "joint positions", self.model().getNrOfPosCoords())
-        self._put(self._place, taken, self._base_velocity, self._sd, self._gravity)
+        self._put(self._base_pose, taken, self._base_velocity, self._sd, self._gravity)
         return True
 
     def setWorldBaseTransform(self, pose: ArrayLike) -> bool:
@@ -167,21 +167,21 @@ class StateMethods:
         Returns:
             all five; or True, if there are five or three arrays `out` to write to.
         """
-        base = (made(Transform, self._place), made(Twist, self._base_velocity))
+        base = (made(Transform, self._base_pose), made(Twist, self._base_velocity))
         s, sd = self.getJointPos(), self.getJointVel()
-        whole = (base[0], s, base[1], sd, made(Vector3, self._gravity))
+        five = (base[0], s, base[1], sd, made(Vector3, self._gravity))
         if not out:
-            return whole
+            return five
         if len(out) not in (3, 5):
             raise ArgumentError(f"getRobotState: expected 5, 3 or no arrays, got {len(out)}")
-        asked = whole if len(out) == 5 else (s, sd, whole[4])
+        asked = five if len(out) == 5 else (s, sd, five[4])
         for value, array in zip(asked, out, strict=True):
             write(value, array)
         return True
 
     def getWorldBaseTransform(self, out: Any = None) -> Any:
         """Pose of the base in the world."""
-        return give(self._place, out, Transform)
+        return give(self._base_pose, out, Transform)
 
     def getBaseTwist(self, out: Any = None) -> Any:
         """Velocity of the base, as it was set."""
@@ -221,7 +221,7 @@ class StateMethods:
     def _put(self, pose: Array, s: Array, velocity: Array, sd: Array, gravity: Array) -> None:
         """Set the state, all at once or not at all."""
         self._q = np.concatenate([pose[:3, 3], quat.from_rotation(pose[:3, :3]), s])
-        self._place, self._s, self._base_velocity = pose, s, velocity
+        self._base_pose, self._s, self._base_velocity = pose, s, velocity
         self._sd, self._gravity = sd, gravity
 
     def _frame(self, frame: int | str) -> str:
@@ -248,10 +248,12 @@ def _taken(value: ArrayLike, what: str, size: int) -> Array:
 def _pose(value: ArrayLike) -> Array:
     """A pose; a rotation rounded as in a file or a message becomes the nearest one."""
     numbers = np.array(as_floats(value, "base pose"), subok=False)
-    if numbers.shape == (4, 4) and np.isfinite(numbers).all():
+    if numbers.shape == (4, 4) and numbers[3].tolist() == [0.0, 0.0, 0.0, 1.0]:
         R = numbers[:3, :3]
         error = np.abs(R @ R.T - np.eye(3)).max()
-        if NOT_ROUNDING < error <= ROUNDED_ROTATION and np.linalg.det(R) > 0:
-            numbers[:3, :3] = so3.project(R)
-    as_pose(numbers, "base pose")  # refuses what is no pose
+        if error <= ROUNDED_ROTATION and np.linalg.det(R) > 0 and np.isfinite(numbers).all():
+            if error > NOT_ROUNDING:
+                numbers[:3, :3] = so3.project(R)
+            return numbers
+    as_pose(numbers, "base pose")  # says what is wrong
     return numbers

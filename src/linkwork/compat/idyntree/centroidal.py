@@ -11,7 +11,7 @@ from linkwork.compat.idyntree.state import StateMethods
 from linkwork.compat.idyntree.vectors import Position, SpatialMomentum, Twist
 
 
-class WholeMethods(StateMethods):
+class CentroidalMethods(StateMethods):
     """Centre of mass, momentum and average velocity.
 
     Each gives its result, or writes it to `out` and gives True. Jacobians are (..., 6 + n).
