@@ -187,17 +187,17 @@ def test_a_configuration_from_wrong_names_or_numbers_is_refused(arguments, named
 
 
 @pytest.mark.parametrize(
-    "gravity",
+    ("gravity", "said"),
     [
-        ("0", "0", "-9.8"),
-        np.array([0, 0, -9.8 + 0j]),
-        np.array([0, 0, 1], "datetime64[s]"),
-        [0, 0, None],
-        np.ma.masked_array([0, 0, -9.8], mask=[0, 0, 1]),
+        (("0", "0", "-9.8"), "expected numbers, got"),
+        (np.array([0, 0, -9.8 + 0j]), "expected numbers, got"),
+        (np.array([0, 0, 1], "datetime64[s]"), "expected numbers, got"),
+        ([0, 0, None], "expected a number, got None"),
+        (np.ma.masked_array([0, 0, -9.8], mask=[0, 0, 1]), "masked elements have no value"),
     ],
 )
-def test_gravity_that_is_no_vector_of_numbers_is_refused(gravity):
-    with pytest.raises(lw.LinkworkError, match="gravity: expected numbers, got"):
+def test_gravity_that_is_no_vector_of_numbers_is_refused(gravity, said):
+    with pytest.raises(lw.LinkworkError, match=f"gravity: {said}"):
         lw.KinDyn(ARM, gravity=gravity)
     kd = lw.KinDyn(ARM)
     with pytest.raises(lw.LinkworkError, match="gravity: "):

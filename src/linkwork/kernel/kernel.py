@@ -178,7 +178,11 @@ class Kernel(Call):
             columns = [tuple((a[start : start + chunk] if len(a) > 1 else a).T) for a in rows]
             with np.errstate(all="ignore"):  # compiled code gives no warnings either
                 for array, numbers in zip(outputs, compute(*columns), strict=True):
-                    if isinstance(numbers, np.ndarray) and numbers.dtype != object:
+                    if (
+                        isinstance(numbers, np.ndarray)
+                        and numbers.ndim == 1
+                        and numbers.dtype != object
+                    ):
                         array[start : start + chunk] = numbers  # one row for all
                         continue
                     for index, number in enumerate(numbers):
