@@ -178,12 +178,8 @@ class Kernel(Call):
             columns = [tuple((a[start : start + chunk] if len(a) > 1 else a).T) for a in rows]
             with np.errstate(all="ignore"):  # compiled code gives no warnings either
                 for array, numbers in zip(outputs, compute(*columns), strict=True):
-                    if (
-                        isinstance(numbers, np.ndarray)
-                        and numbers.ndim == 1
-                        and numbers.dtype != object
-                    ):
-                        array[start : start + chunk] = numbers  # one row for all
+                    if _is_row(numbers):
+                        array[start : start + chunk] = numbers
                         continue
                     for index, number in enumerate(numbers):
                         array[start : start + chunk, index] = number
@@ -293,6 +289,11 @@ class Kernel(Call):
         machine = (this_machine().name, *RELOCATION.values())
         text = "|".join((__version__, *machine, self._scalar, str(width), content))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _is_row(numbers: Any) -> bool:
+    """Whether these are the numbers of one row, rather than a column for each number."""
+    return isinstance(numbers, np.ndarray) and numbers.ndim == 1 and numbers.dtype != object
 
 
 def _copied(target: Array, array: Array) -> Array:

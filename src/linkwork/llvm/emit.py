@@ -99,7 +99,6 @@ class _Writer:
         n_slots = max(piece.n_slots for piece in pieces)
         if len(pieces) > 1 and self.lanes.width > 1 and not self.stage.slots:
             return self._pieces_in_turn(len(pieces), n_slots)
-        vector = self.lanes.vector
         lines = ["entry:", *_unless_empty(), *self.pointers()]
         after = f"ptr %workspace, i64 {self.stage.size}"
         lines += [
