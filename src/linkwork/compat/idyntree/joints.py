@@ -19,12 +19,13 @@ from linkwork.compat.idyntree.joint_bounds import JointBounds
 from linkwork.compat.idyntree.joint_steps import JointSteps
 from linkwork.compat.idyntree.outputs import give_matrix
 from linkwork.compat.idyntree.poses import Transform
-from linkwork.compat.idyntree.records import JointRecord, neutral, normalized
+from linkwork.compat.idyntree.records import JointRecord, neutral
 from linkwork.compat.idyntree.vectors import SpatialMotionVector
 from linkwork.errors import ArgumentError, ValueRangeError
 from linkwork.model.joint_motion import (
     child_H_parent,
     motion_subspace,
+    normalized,
     position_jacobian,
     rest_transform,
 )

@@ -62,11 +62,6 @@ def neutral(joint: Joint) -> Array:
     return np.array(joint.motion_kind.neutral, dtype=np.float64)
 
 
-def normalized(joint: Joint, theta: Array) -> Array:
-    """(nq,) position with its quaternion scaled to length 1."""
-    return np.array(joint.motion_kind.normalized(theta), dtype=np.float64)
-
-
 def finite(bound: float) -> float:
     """A bound of a position, with the largest number for none, as iDynTree gives it."""
     return min(max(bound, -float_info.max), float_info.max)
