@@ -17,7 +17,7 @@ import numpy as np
 
 import linkwork as lw
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.support.real_robots import ROBOT_FILES, label
 
 REPEATS = 10

@@ -14,7 +14,7 @@ import linkwork as lw
 from linkwork.arrays import Array
 from linkwork.model.inertia import solid_box
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.support.real_robots import FILES, load_quietly
 
 

@@ -105,18 +105,22 @@ static int reserve(Block *block, size_t bytes)
 #define MOST_SPARE_BYTES ((size_t)4 << 20)
 static Block spare_blocks[SPARE_BLOCKS];  /* of calls that have ended; the GIL guards them */
 
-/* A block of at least so many bytes; its start is NULL if there is no memory. */
+/* A block of at least so many bytes; its start is NULL if there is no memory. Of the spare blocks, the
+   smallest that is large enough: a small request must not take the workspace of the same call. */
 static Block take_block(size_t bytes)
 {
-    Block block = {NULL, NULL, 0};
+    Block block = {NULL, NULL, 0}, *best = NULL;
     for (int k = 0; k < SPARE_BLOCKS; k++) {
-        if (spare_blocks[k].bytes >= bytes && spare_blocks[k].start) {
-            block = spare_blocks[k];
-            spare_blocks[k] = (Block){NULL, NULL, 0};
-            return block;
-        }
+        Block *spare = &spare_blocks[k];
+        if (spare->bytes >= bytes && spare->start && (!best || spare->bytes < best->bytes))
+            best = spare;
     }
-    reserve(&block, bytes);
+    if (best) {
+        block = *best;
+        *best = (Block){NULL, NULL, 0};
+    } else {
+        reserve(&block, bytes);
+    }
     return block;
 }
 
