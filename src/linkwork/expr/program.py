@@ -1,8 +1,8 @@
-"""Programs: the linear list of instructions behind some outputs.
+"""Programs: straight-line code, the result of tracing a function.
 
-A program is what a traced function leaves. It can be run (on NumPy arrays, mpmath numbers, or any
-other numbers), counted, verified, and printed as LLVM IR or C. Instructions are numbered; each uses
-only results of earlier ones.
+A program is a list of steps in static single assignment form: each step is one operation on the
+results of earlier steps, referred to by their index. It can be run (on NumPy arrays, mpmath
+numbers, or any other numbers), counted, verified, and printed as LLVM IR or C.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.expr.node import ARGUMENTS, ARITHMETIC, Expr, Graph, Op
+from linkwork.expr.rules import FLOAT_FUNCTIONS
 from linkwork.lazy import cached_property
 
 
@@ -40,8 +41,9 @@ class Program:
 
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
-    steps: tuple[tuple[Any, ...], ...]  # (op, arguments): numbers of steps, or what the op wants
-    results: tuple[int, ...]  # the step that gives each number of the outputs, one after the other
+    # (op, *arguments): indices of earlier steps; the value of a CONST; the index of an INPUT
+    steps: tuple[tuple[Any, ...], ...]
+    results: tuple[int, ...]  # the index of the step of each number of all outputs, flattened
 
     @cached_property
     def n_ops(self) -> int:
@@ -50,7 +52,7 @@ class Program:
 
     @cached_property
     def digest(self) -> str:
-        """A name for the content, the same for equal programs."""
+        """A hash of the content, the same for equal programs."""
         data = hashlib.sha256(repr((self.inputs, self.outputs, self.results)).encode())
         for op, *args in self.steps:
             if op is Op.CONST:
@@ -78,31 +80,28 @@ class Program:
         return [values[step] for step in self.results]
 
     def verify(self) -> None:
-        """Check that the program is well formed; an error here is a mistake of ours."""
+        """Assert that the program is well formed, which tracing guarantees."""
         assert len(self.results) == sum(port.size for port in self.outputs)
         n_inputs = sum(port.size for port in self.inputs)
-        for number, (op, *args) in enumerate(self.steps):
+        for step, (op, *args) in enumerate(self.steps):
             assert isinstance(op, Op)
             assert len(args) == ARGUMENTS[op]
             if op is Op.INPUT:
                 assert 0 <= args[0] < n_inputs
             elif op is not Op.CONST:
-                assert all(0 <= arg < number for arg in args)
+                assert all(0 <= arg < step for arg in args)
         assert all(0 <= step < len(self.steps) for step in self.results)
 
 
-NUMPY_FUNCTIONS: dict[Op, Callable[..., Any]] = {
-    Op.ADD: lambda a, b: a + b,
-    Op.SUB: lambda a, b: a - b,
-    Op.MUL: lambda a, b: a * b,
-    Op.DIV: lambda a, b: a / b,
-    Op.NEG: lambda a: -a,
+# The value of each operation on NumPy arrays.
+NUMPY_FUNCTIONS: dict[Op, Callable[..., Any]] = FLOAT_FUNCTIONS | {
+    Op.DIV: np.divide,
     Op.SQRT: np.sqrt,
     Op.SIN: np.sin,
     Op.COS: np.cos,
     Op.ATAN2: np.arctan2,
     Op.LESS: lambda a, b: (a < b) * 1.0,
-    Op.SELECT: lambda c, a, b: np.where(c != 0, a, b),
+    Op.SELECT: lambda c, a, b: np.where(np.not_equal(c, 0), a, b),
     Op.EXP: np.exp,
     Op.LOG: np.log,
     Op.LESS_EQUAL: lambda a, b: (a <= b) * 1.0,
@@ -116,7 +115,7 @@ NUMPY_FUNCTIONS: dict[Op, Callable[..., Any]] = {
 def trace(
     function: Callable[..., Any], inputs: Iterable[Port], output_names: Sequence[str] | str
 ) -> Program:
-    """Run a function on arrays of expressions and keep what it did.
+    """Run a function on arrays of expressions and record its operations.
 
     Args:
         function: takes one array for each input and returns an array, or a tuple of arrays.
@@ -139,12 +138,12 @@ def trace(
 
 
 def replayed(program: Program, graph: Graph, inputs: Sequence[Expr]) -> list[Expr]:
-    """The node of each step of a program, made again in a graph.
+    """The node of each step of a program, inlined into a graph.
 
     Args:
-        program: what to repeat.
+        program: what to inline.
         graph: where the nodes go; its rules are applied once more.
-        inputs: the nodes to put for the numbers of all inputs, one after the other.
+        inputs: the nodes that replace the numbers of all inputs, flattened.
     """
     nodes: list[Expr] = []
     for op, *args in program.steps:
@@ -159,20 +158,19 @@ def replayed(program: Program, graph: Graph, inputs: Sequence[Expr]) -> list[Exp
 
 def _input_array(graph: Graph, port: Port) -> Array:
     array = np.empty(port.size, dtype=object)
-    for number in range(port.size):
-        array[number] = graph.input()
+    array[:] = [graph.input() for _ in range(port.size)]
     return array.reshape(port.shape)
 
 
 def program_of(
     inputs: tuple[Port, ...], outputs: tuple[Port, ...], results: Sequence[Expr], graph: Graph
 ) -> Program:
-    """The program of some nodes: what they need, renumbered without gaps.
+    """The program that computes some nodes; nodes that they do not depend on are left out.
 
     Args:
         inputs: names and shapes; their numbers are the inputs of the graph, in order.
         outputs: names and shapes.
-        results: the node of each number of the outputs, one after the other.
+        results: the node of each number of all outputs, flattened.
         graph: what the nodes belong to.
     """
     needed = bytearray(len(graph.nodes))
@@ -182,14 +180,14 @@ def program_of(
         if needed[node.index] and node.op not in (Op.CONST, Op.INPUT):
             for arg in node.args:
                 needed[arg.index] = 1
-    number: dict[int, int] = {}
+    step_of: dict[int, int] = {}  # by index of a node
     steps: list[tuple[Any, ...]] = []
     for node in graph.nodes:
         if not needed[node.index]:
             continue
-        number[node.index] = len(steps)
+        step_of[node.index] = len(steps)
         if node.op in (Op.CONST, Op.INPUT):
             steps.append((node.op, *node.args))
         else:
-            steps.append((node.op, *(number[arg.index] for arg in node.args)))
-    return Program(inputs, outputs, tuple(steps), tuple(number[node.index] for node in results))
+            steps.append((node.op, *(step_of[arg.index] for arg in node.args)))
+    return Program(inputs, outputs, tuple(steps), tuple(step_of[node.index] for node in results))

@@ -8,7 +8,7 @@ class Call:
         self,
         in_shapes: tuple[tuple[int, ...], ...],
         out_shapes: tuple[tuple[int, ...], ...],
-        units: tuple[tuple[int, int, int], ...],
+        unit_norms: tuple[tuple[int, int, int], ...],
         norm_limits: tuple[float, float],
         single_precision: bool,
         check_inputs: bool,

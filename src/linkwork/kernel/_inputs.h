@@ -1,7 +1,7 @@
-/* What callers give: where the rows of an input lie, their conversion, norms, finite numbers.
+/* Arguments: where the rows of an input lie, their conversion, unit norms, finite numbers.
  *
- * Arrays of any layout in memory and of most types of numbers, lists and tuples of numbers, and
- * numbers are read here. Python takes the rest, and all errors.
+ * Arrays of any memory layout and most number types, flat lists and tuples of numbers, and single
+ * numbers are read here. All other arguments, and all errors, are left to Python.
  */
 #ifndef LINKWORK_INPUTS_H
 #define LINKWORK_INPUTS_H
@@ -10,10 +10,10 @@
 
 typedef struct {           /* where the rows of an input lie */
     const char *data;
-    npy_intp step;         /* bytes from one row to the next; 0 if all rows share one */
+    npy_intp step;         /* bytes from one row to the next; 0 if one row is broadcast */
     npy_intp strides[MOST_AXES];  /* bytes along each axis of a row */
     int type;              /* of the numbers, as NumPy counts types */
-    int is_direct;         /* whether compiled code can read the rows where they are */
+    int is_direct;         /* whether compiled code can read the rows without a copy */
 } Source;
 
 typedef struct {           /* the leading axes of a call; -1 before any input is read */
@@ -22,7 +22,7 @@ typedef struct {           /* the leading axes of a call; -1 before any input is
     npy_intp rows, shape[MOST_AXES];
 } Batch;
 
-/* Whether an array has the numbers of a row in order, without gaps. */
+/* Whether the numbers of a row are contiguous, in C order. */
 static int row_is_contiguous(const Port *port, const npy_intp *strides, npy_intp item)
 {
     npy_intp wanted = item;
@@ -33,7 +33,7 @@ static int row_is_contiguous(const Port *port, const npy_intp *strides, npy_intp
     return 1;
 }
 
-/* Bytes from one row of a batch to the next; 0 in `ok` if they are not evenly spaced. */
+/* Bytes from one row of a batch to the next; sets `ok` to 0 if they are not evenly spaced. */
 static npy_intp row_step(PyArrayObject *array, int axes, int *ok)
 {
     npy_intp step = 0, wanted = 0;
@@ -59,7 +59,7 @@ static int is_number_type(int type)
     return 0;
 }
 
-/* Where the rows of an array are, and its batch axes; 0 if Python must look at it. */
+/* Where the rows of an array are, and its batch axes; 0 if it is left to Python. */
 static int read_array(const Call *self, const Port *port, PyArrayObject *array, Source *source,
                       Batch *own)
 {
@@ -82,7 +82,7 @@ static int read_array(const Call *self, const Port *port, PyArrayObject *array, 
     return ok || own->rows == 0;
 }
 
-/* A number of Python as a double; 0 if it is something else. Runs no code of Python. */
+/* A Python number as a double; 0 if it is something else. Runs no Python code. */
 static int read_number(PyObject *value, double *number)
 {
     if (PyFloat_Check(value)) {
@@ -122,7 +122,7 @@ static int read_list(const Call *self, const Port *port, PyObject *value, double
     return 1;
 }
 
-/* Join the batch axes of one more input; 0 if Python must broadcast them. */
+/* Add the batch axes of one more input; 0 if broadcasting them is left to Python. */
 static int join_batch(Batch *batch, const Batch *own)
 {
     if (batch->axes < 0 || (batch->is_single && own->axes >= batch->axes)) {
@@ -134,8 +134,8 @@ static int join_batch(Batch *batch, const Batch *own)
     return memcmp(own->shape, batch->shape, (size_t)own->axes * sizeof(npy_intp)) == 0;
 }
 
-/* Numbers `first` to `first + count` of rows of one type, as numbers of another. Where the rows lie
-   nearer to each other than the numbers of a row, as in Fortran's order, 32 rows go side by side. */
+/* Convert numbers `first` to `first + count` of each row to another type. Where the rows are closer
+   together than the numbers of a row, as in Fortran order, tiles of 32 rows are transposed. */
 #define LOAD(from, at) from number; memcpy(&number, (at), sizeof number);
 #define COPY_ROWS(from, to)                                                                 \
     if (port->axes > 1) {                                                                   \
@@ -187,7 +187,7 @@ static npy_intp nested_offset(const Port *port, const Source *source, npy_intp n
     return offset;
 }
 
-/* Copy some numbers of each row to memory where compiled code can read them. */
+/* Copy some numbers of each row to a contiguous buffer. */
 static void copy_part(const Call *self, const Port *port, const Source *source, npy_intp start,
                       npy_intp rows, npy_intp first, npy_intp count, void *memory)
 {
@@ -207,14 +207,14 @@ static void copy_part(const Call *self, const Port *port, const Source *source, 
     }
 }
 
-/* Copy rows to memory where compiled code can read them. */
+/* Copy rows to a contiguous buffer. */
 static void copy_rows(const Call *self, const Port *port, const Source *source, npy_intp start,
                       npy_intp rows, void *memory)
 {
     copy_part(self, port, source, start, rows, 0, port->size, memory);
 }
 
-/* Numbers that must have norm 1, in rows that compiled code can read. `step` is in numbers. */
+/* Unit norms, in contiguous rows; `step` counts numbers from one row to the next. */
 #define SUM_OF_SQUARES(x)                                                                   \
     double sum = 0.0;                                                                       \
     for (npy_intp i = 0; i < unit->count; i++) sum += (double)(x)[i] * (double)(x)[i];
@@ -239,7 +239,7 @@ static void copy_rows(const Call *self, const Port *port, const Source *source, 
     }                                                                                       \
     return 1;
 
-/* Whether norms are 1, to rounding. NaN passes. */
+/* Whether norms are 1 to rounding. NaN passes. */
 static int norms_are_one(const Call *self, const UnitNorm *unit, const void *data, npy_intp step,
                          npy_intp rows)
 {
@@ -247,7 +247,7 @@ static int norms_are_one(const Call *self, const UnitNorm *unit, const void *dat
     NORMS_ARE_ONE(float)
 }
 
-/* Make norms 1 where they are not; gives 0 if one is too far from it. */
+/* Whether norms are within the tolerance of 1; makes them 1 if `writes`. */
 static int normalise(const Call *self, const UnitNorm *unit, void *data, npy_intp step,
                      npy_intp rows, int writes)
 {
