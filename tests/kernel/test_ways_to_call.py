@@ -371,8 +371,8 @@ def test_a_function_of_a_robot_called_while_another_is_traced_says_so(kd):
     with pytest.raises(lw.ArgumentError) as caught:
         lw.compile(q=(9,))(kd.mass_matrix)
     assert str(caught.value) == (
-        "q: an unknown of the function that is being compiled; "
-        "this function cannot be called inside of another one"
+        "q: methods of KinDyn inside a function that is being traced are not supported yet; "
+        "call them outside, and give it the results"
     )
 
 
