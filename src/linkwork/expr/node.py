@@ -230,7 +230,7 @@ class Graph:
             return None
 
     def lifted(self, value: Any) -> Expr:
-        """A node of this graph, or a number as one, perhaps in an array without axes; else raises."""
+        """Like `operand`, also from an array without axes; raises for anything else."""
         if getattr(value, "shape", None) == ():
             value = value.item()
         node = self.operand(value)

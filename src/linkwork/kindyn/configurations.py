@@ -14,7 +14,7 @@ from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.methods import quantity
 from linkwork.kindyn.sampling import random_configurations
 from linkwork.model.pose import Pose, as_floats, as_pose
-from linkwork.spatial import quat
+from linkwork.spatial.source import quat
 
 
 class ConfigurationMethods(KinDynCore):

@@ -21,8 +21,8 @@ from linkwork.model.joint_motion import child_H_parent, motion_subspace, rest_tr
 from linkwork.model.kinds import KINDS
 from linkwork.model.parts import Joint, Link
 from linkwork.model.pose import IDENTITY, Pose
-from linkwork.spatial import inertia as spatial_inertia
-from linkwork.spatial import motion
+from linkwork.spatial.source import inertia as spatial_inertia
+from linkwork.spatial.source import motion
 
 
 class Values(np.ndarray[Any, Any]):

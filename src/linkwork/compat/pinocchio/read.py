@@ -24,7 +24,7 @@ from linkwork.model.kinds.kind import axes_across
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Limits, Link, Mimic, unit
 from linkwork.model.pose import NOT_A_ROTATION, ROUNDING_NOISE, as_pose
-from linkwork.spatial import se3
+from linkwork.spatial.source import se3
 
 HUGE = 1e300  # Pinocchio's bound of what has none may be the largest number there is
 SAME_POSE = 1e-14  # a frame this close to a joint lies on it
