@@ -108,24 +108,7 @@ def matrix(rows: Sequence[Sequence[Any]]) -> Array:
     return flat.reshape(*flat.shape[:-1], len(rows), width)
 
 
-def sin(x: Any) -> Array:
-    """Sine of each entry."""
-    return np.sin(x)
-
-
-def cos(x: Any) -> Array:
-    """Cosine of each entry."""
-    return np.cos(x)
-
-
-def sqrt(x: Any) -> Array:
-    """Square root of each entry."""
-    return np.sqrt(x)
-
-
-def atan2(y: Any, x: Any) -> Array:
-    """Angle of the point (x, y), entry by entry."""
-    return np.arctan2(y, x)
+sin, cos, sqrt, atan2 = np.sin, np.cos, np.sqrt, np.arctan2
 
 
 def dot(a: Array, b: Array) -> Array:

@@ -27,7 +27,7 @@ from typing import Literal, TypeAlias
 
 from linkwork.errors import ShapeError, name_not_found
 from linkwork.expr.node import Expr, Graph, Op
-from linkwork.expr.program import Port, Program, program_of, replayed
+from linkwork.expr.program import Port, Program, per_port, program_of
 from linkwork.lazy import cached_property
 
 Mode: TypeAlias = Literal["forward", "reverse"]
@@ -51,7 +51,7 @@ def jacobian(program: Program, wrt: str | Sequence[str], *, mode: Mode | None = 
     graph = Graph()
     inputs = [graph.input() for port in program.inputs for _ in range(port.size)]
     active = frozenset(k for column in columns for k in column)
-    at = _Replay(program, graph, replayed(program, graph, inputs), active)
+    at = _Inlined(program, graph, program.inlined(graph, inputs), active)
     if mode is None:
         mode = "reverse" if len(set(program.results)) < len(active) else "forward"
     rows = _reverse(at) if mode == "reverse" else _forward(at)
@@ -59,10 +59,7 @@ def jacobian(program: Program, wrt: str | Sequence[str], *, mode: Mode | None = 
     by_name = {port.name: port for port in program.inputs}
     outputs: list[Port] = []
     results: list[Expr] = []
-    start = 0
-    for port in program.outputs:
-        own = rows[start : start + port.size]
-        start += port.size
+    for port, own in per_port(program.outputs, rows):
         for name, column in zip(names, columns, strict=True):
             outputs.append(Port(f"d {port.name} / d {name}", port.shape + by_name[name].shape))
             results += [row.get(k, zero) for row in own for k in column]
@@ -85,18 +82,17 @@ def gradient(program: Program, wrt: str | Sequence[str]) -> Program:
     return jacobian(program, wrt)
 
 
-def _indices_of(program: Program, name: str) -> range:
+def _indices_of(program: Program, name: str) -> Sequence[int]:
     """Indices of the numbers of an input among those of all inputs, flattened."""
-    start = 0
-    for port in program.inputs:
+    total = sum(port.size for port in program.inputs)
+    for port, indices in per_port(program.inputs, range(total)):
         if port.name == name:
-            return range(start, start + port.size)
-        start += port.size
+            return indices
     raise name_not_found("input", name, [port.name for port in program.inputs])
 
 
 @dataclass(frozen=True)
-class _Replay:
+class _Inlined:
     """A program inlined into a graph, and the input numbers to differentiate by."""
 
     program: Program
@@ -108,11 +104,9 @@ class _Replay:
     def depends(self) -> list[bool]:
         """Which steps depend on the numbers to differentiate by."""
         depends: list[bool] = []
-        for op, *args in self.program.steps:
-            if op is Op.INPUT:
-                depends.append(args[0] in self.active)
-            else:
-                depends.append(op is not Op.CONST and any(depends[arg] for arg in args))
+        for (op, *args), operands in zip(self.program.steps, self.program.operands, strict=True):
+            is_active = op is Op.INPUT and args[0] in self.active
+            depends.append(is_active or any(depends[operand] for operand in operands))
         return depends
 
     @cached_property
@@ -129,14 +123,13 @@ class _Replay:
         """Which steps an operation of this kind depends on, directly or not."""
         used = [False] * len(self.program.steps)
         for step in reversed(range(len(used))):
-            op, *args = self.program.steps[step]
-            if op is user or (used[step] and op not in (Op.CONST, Op.INPUT)):
-                for arg in args:
-                    used[arg] = True
+            if used[step] or self.program.steps[step][0] is user:
+                for operand in self.program.operands[step]:
+                    used[operand] = True
         return used
 
 
-def _forward(at: _Replay) -> list[_Row]:
+def _forward(at: _Inlined) -> list[_Row]:
     """Forward mode: the derivatives of each number of the outputs."""
     rows: list[_Row] = []
     for step, (op, *args) in enumerate(at.program.steps):
@@ -163,13 +156,13 @@ def _forward_step(op: Op, args: Sequence[Expr], value: Expr, rows: Sequence[_Row
     return {k: entry for k, entry in total.items() if not _is_zero(entry)}
 
 
-def _reverse(at: _Replay) -> list[_Row]:
+def _reverse(at: _Inlined) -> list[_Row]:
     """Reverse mode: the derivatives of each number of the outputs; equal numbers share a pass."""
     rows = {result: _reverse_row(at, result) for result in dict.fromkeys(at.program.results)}
     return [rows[result] for result in at.program.results]
 
 
-def _reverse_row(at: _Replay, result: int) -> _Row:
+def _reverse_row(at: _Inlined, result: int) -> _Row:
     adjoint = {result: at.graph.constant(1.0)}  # of the steps that are still to be visited
     row: _Row = {}
     for step in range(result, -1, -1):
@@ -186,7 +179,7 @@ def _reverse_row(at: _Replay, result: int) -> _Row:
     return row
 
 
-def _reverse_terms(at: _Replay, step: int, entry: Expr) -> list[Expr]:
+def _reverse_terms(at: _Inlined, step: int, entry: Expr) -> list[Expr]:
     """The terms that a step with adjoint `entry` adds to the adjoints of its arguments."""
     op, *indices = at.program.steps[step]
     args = [at.nodes[index] for index in indices]

@@ -48,7 +48,8 @@ UNARY = (
     *(Op.NEG, Op.SQRT, Op.SIN, Op.COS, Op.FLOOR),
     *(Op.EXP, Op.LOG, Op.EXPM1, Op.LOG1P, Op.EXP2),
 )
-ARGUMENTS = dict.fromkeys(Op, 2) | dict.fromkeys((*UNARY, Op.CONST, Op.INPUT), 1) | {Op.SELECT: 3}
+LEAVES = (Op.CONST, Op.INPUT)  # operations that use no other nodes
+ARGUMENTS = dict.fromkeys(Op, 2) | dict.fromkeys((*UNARY, *LEAVES), 1) | {Op.SELECT: 3}
 
 
 def _unary(op: Op) -> Callable[[Expr], Expr]:
@@ -140,7 +141,7 @@ class Expr(Traced):
     sin, cos, sqrt = _unary(Op.SIN), _unary(Op.COS), _unary(Op.SQRT)
     exp, expm1, exp2 = _unary(Op.EXP), _unary(Op.EXPM1), _unary(Op.EXP2)
     log, log1p, floor = _unary(Op.LOG), _unary(Op.LOG1P), _unary(Op.FLOOR)
-    arctan2, _ = _binary(Op.ATAN2)
+    arctan2 = _binary(Op.ATAN2)[0]
 
     def conjugate(self) -> Expr:
         """Itself; `np.vdot` calls it."""

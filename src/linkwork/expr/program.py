@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.expr.node import ARGUMENTS, ARITHMETIC, Expr, Graph, Op
+from linkwork.expr.node import ARGUMENTS, ARITHMETIC, LEAVES, Expr, Graph, Op
 from linkwork.expr.rules import FLOAT_FUNCTIONS
 from linkwork.lazy import cached_property
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,14 @@ class Port:
     def size(self) -> int:
         """How many numbers one row has."""
         return prod(self.shape)
+
+
+def per_port(ports: Iterable[Port], flat: Sequence[T]) -> Iterator[tuple[Port, Sequence[T]]]:
+    """Each port with its items, from a sequence with one item for each number of all ports."""
+    start = 0
+    for port in ports:
+        yield port, flat[start : start + port.size]
+        start += port.size
 
 
 @dataclass(frozen=True)
@@ -61,23 +72,46 @@ class Program:
                 data.update(struct.pack(f"<b{len(args)}i", op, *args))
         return data.hexdigest()
 
+    @cached_property
+    def operands(self) -> tuple[tuple[int, ...], ...]:
+        """For each step, the steps whose results it uses; none for constants and inputs."""
+        return tuple(() if step[0] in LEAVES else step[1:] for step in self.steps)
+
     def run(self, *inputs: Sequence[Any], functions: dict[Op, Callable[..., Any]]) -> list[Any]:
-        """Run on the numbers of each input, flattened; gives the numbers of all outputs in order.
+        """The numbers of all outputs, flattened.
 
         Args:
-            inputs: for each input, its numbers; anything that `functions` can take.
-            functions: what to do for each operation.
+            inputs: for each input its numbers, flattened; anything that `functions` can take.
+            functions: how to compute each operation.
         """
-        flat = [number for numbers in inputs for number in numbers]
+        values = self._values([number for numbers in inputs for number in numbers], functions)
+        return [values[step] for step in self.results]
+
+    def inlined(self, graph: Graph, inputs: Sequence[Expr]) -> list[Expr]:
+        """The node of each step in another graph, whose rules are applied once more.
+
+        Args:
+            graph: the graph.
+            inputs: the nodes that replace the numbers of all inputs, flattened.
+        """
+        return self._values(inputs, {op: partial(graph.apply, op) for op in Op}, graph.constant)
+
+    def _values(
+        self,
+        inputs: Sequence[Any],
+        functions: dict[Op, Callable[..., Any]],
+        constant: Callable[[float], Any] = float,
+    ) -> list[Any]:
+        """The value of each step."""
         values: list[Any] = []
         for op, *args in self.steps:
             if op is Op.CONST:
-                values.append(args[0])
+                values.append(constant(args[0]))
             elif op is Op.INPUT:
-                values.append(flat[args[0]])
+                values.append(inputs[args[0]])
             else:
                 values.append(functions[op](*[values[arg] for arg in args]))
-        return [values[step] for step in self.results]
+        return values
 
     def verify(self) -> None:
         """Assert that the program is well formed, which tracing guarantees."""
@@ -137,25 +171,6 @@ def trace(
     return program_of(ports, outputs, flat, graph)
 
 
-def replayed(program: Program, graph: Graph, inputs: Sequence[Expr]) -> list[Expr]:
-    """The node of each step of a program, inlined into a graph.
-
-    Args:
-        program: what to inline.
-        graph: where the nodes go; its rules are applied once more.
-        inputs: the nodes that replace the numbers of all inputs, flattened.
-    """
-    nodes: list[Expr] = []
-    for op, *args in program.steps:
-        if op is Op.CONST:
-            nodes.append(graph.constant(args[0]))
-        elif op is Op.INPUT:
-            nodes.append(inputs[args[0]])
-        else:
-            nodes.append(graph.apply(op, *[nodes[arg] for arg in args]))
-    return nodes
-
-
 def _input_array(graph: Graph, port: Port) -> Array:
     array = np.empty(port.size, dtype=object)
     array[:] = [graph.input() for _ in range(port.size)]
@@ -177,7 +192,7 @@ def program_of(
     for node in results:
         needed[node.index] = 1
     for node in reversed(graph.nodes):
-        if needed[node.index] and node.op not in (Op.CONST, Op.INPUT):
+        if needed[node.index] and node.op not in LEAVES:
             for arg in node.args:
                 needed[arg.index] = 1
     step_of: dict[int, int] = {}  # by index of a node
@@ -186,7 +201,7 @@ def program_of(
         if not needed[node.index]:
             continue
         step_of[node.index] = len(steps)
-        if node.op in (Op.CONST, Op.INPUT):
+        if node.op in LEAVES:
             steps.append((node.op, *node.args))
         else:
             steps.append((node.op, *(step_of[arg.index] for arg in node.args)))

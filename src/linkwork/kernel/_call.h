@@ -23,14 +23,14 @@
 #include <string.h>
 
 #define MOST_AXES 8        /* of a row, and of a batch; arrays with more are left to Python */
-#define FEW_PORTS 16       /* with at most so many inputs and outputs, one row needs no heap */
+#define FEW_PORTS 16       /* with at most this many inputs and outputs, one row needs no heap */
 #define CACHE_LINE 64
 
 /* How the rows of a batch are divided into chunks. */
 #define SHARED_ROWS 2048   /* a batch of more rows is shared by several threads */
 #define FIRST_CHUNK 32     /* rows of the first chunk, before the time per row is known */
-#define FEWEST_ROWS 64     /* a thread takes at least so many rows of a shared batch at a time */
-#define MOST_ROWS 16384    /* a chunk has at most so many rows */
+#define FEWEST_ROWS 64     /* a thread takes at least this many rows of a shared batch at a time */
+#define MOST_ROWS 16384    /* a chunk has at most this many rows */
 #define CHUNK_NS 4000000   /* chunks are sized to take this long: signals wait for the end of one */
 #define SIGNAL_NS 20000000 /* the calling thread checks for signals this often */
 #define BUFFER_BYTES ((size_t)256 << 10)  /* of converted rows at most: they stay in the cache */
@@ -105,7 +105,7 @@ static int reserve(Block *block, size_t bytes)
 #define MOST_SPARE_BYTES ((size_t)4 << 20)
 static Block spare_blocks[SPARE_BLOCKS];  /* free for the next calls; guarded by the GIL */
 
-/* A block of at least so many bytes; its start is NULL if there is no memory. */
+/* A block of at least this many bytes; its start is NULL if there is no memory. */
 static Block take_block(size_t bytes)
 {
     Block block = {NULL, NULL, 0};

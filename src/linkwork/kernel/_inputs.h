@@ -48,14 +48,18 @@ static npy_intp row_step(PyArrayObject *array, int axes, int *ok)
     return step;
 }
 
+/* The types of numbers that are converted: USE(code of the type, C type) for each. */
+#define NUMBER_TYPES(USE)                                                                   \
+    USE(NPY_BOOL, npy_bool) USE(NPY_BYTE, npy_byte) USE(NPY_UBYTE, npy_ubyte)               \
+    USE(NPY_SHORT, npy_short) USE(NPY_USHORT, npy_ushort) USE(NPY_INT, npy_int)             \
+    USE(NPY_UINT, npy_uint) USE(NPY_LONG, npy_long) USE(NPY_ULONG, npy_ulong)               \
+    USE(NPY_LONGLONG, npy_longlong) USE(NPY_ULONGLONG, npy_ulonglong)                       \
+    USE(NPY_FLOAT, npy_float) USE(NPY_DOUBLE, npy_double)
+
 static int is_number_type(int type)
 {
-    switch (type) {
-    case NPY_BOOL: case NPY_BYTE: case NPY_UBYTE: case NPY_SHORT: case NPY_USHORT:
-    case NPY_INT: case NPY_UINT: case NPY_LONG: case NPY_ULONG: case NPY_LONGLONG:
-    case NPY_ULONGLONG: case NPY_FLOAT: case NPY_DOUBLE:
-        return 1;
-    }
+#define CASE(code, kind) case code:
+    switch (type) { NUMBER_TYPES(CASE) return 1; }
     return 0;
 }
 
@@ -159,22 +163,8 @@ static int join_batch(Batch *batch, const Batch *own)
                     target[row * count + i] = (to)number;                                   \
                 }                                                                           \
     }
-#define COPY_FROM_ANY(to)                                                                   \
-    switch (source->type) {                                                                 \
-    case NPY_BOOL: COPY_ROWS(npy_bool, to) break;                                           \
-    case NPY_BYTE: COPY_ROWS(npy_byte, to) break;                                           \
-    case NPY_UBYTE: COPY_ROWS(npy_ubyte, to) break;                                         \
-    case NPY_SHORT: COPY_ROWS(npy_short, to) break;                                         \
-    case NPY_USHORT: COPY_ROWS(npy_ushort, to) break;                                       \
-    case NPY_INT: COPY_ROWS(npy_int, to) break;                                             \
-    case NPY_UINT: COPY_ROWS(npy_uint, to) break;                                           \
-    case NPY_LONG: COPY_ROWS(npy_long, to) break;                                           \
-    case NPY_ULONG: COPY_ROWS(npy_ulong, to) break;                                         \
-    case NPY_LONGLONG: COPY_ROWS(npy_longlong, to) break;                                   \
-    case NPY_ULONGLONG: COPY_ROWS(npy_ulonglong, to) break;                                 \
-    case NPY_FLOAT: COPY_ROWS(npy_float, to) break;                                         \
-    case NPY_DOUBLE: COPY_ROWS(npy_double, to) break;                                       \
-    }
+#define COPY_TO_DOUBLE(code, kind) case code: COPY_ROWS(kind, double) break;
+#define COPY_TO_FLOAT(code, kind) case code: COPY_ROWS(kind, float) break;
 
 /* Bytes from the first number of a row to another, in a row of several axes. */
 static npy_intp nested_offset(const Port *port, const Source *source, npy_intp number)
@@ -200,10 +190,10 @@ static void copy_part(const Call *self, const Port *port, const Source *source, 
             memcpy((char *)memory + (size_t)row * bytes, data + row * step, bytes);
     } else if (self->type == NPY_DOUBLE) {
         double *target = memory;
-        COPY_FROM_ANY(double)
+        switch (source->type) { NUMBER_TYPES(COPY_TO_DOUBLE) }
     } else {
         float *target = memory;
-        COPY_FROM_ANY(float)
+        switch (source->type) { NUMBER_TYPES(COPY_TO_FLOAT) }
     }
 }
 

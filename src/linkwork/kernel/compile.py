@@ -28,7 +28,7 @@ from linkwork.arrays import Array, ObjectArray, as_array, batch_of
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, name_not_found, shown
 from linkwork.expr.diff import jacobian
 from linkwork.expr.node import Expr
-from linkwork.expr.program import Port, Program, replayed, trace
+from linkwork.expr.program import Port, Program, trace
 from linkwork.kernel.arguments import Signature, in_order
 from linkwork.kernel.kernel import Kernel
 from linkwork.traced import foreign_package, is_traced, unwrapped
@@ -102,7 +102,7 @@ class CompiledFunction(Kernel):
         rows: list[list[Expr]] = []
         for index in np.ndindex(batch):
             inputs = [graph.lifted(entry) for array in full for entry in array[index].flat]
-            nodes = replayed(self.program, graph, inputs)
+            nodes = self.program.inlined(graph, inputs)
             rows.append([nodes[step] for step in self.program.results])
         return self._unflattened(rows, batch)
 

@@ -41,8 +41,8 @@ from linkwork.machine.processor import NoMachineCodeError, this_machine
 from linkwork.machine.sources import source_digest
 from linkwork.version import __version__
 
-if TYPE_CHECKING:
-    from linkwork.kernel._call import Call
+if TYPE_CHECKING:  # the C type has the same signatures
+    from linkwork.kernel.call_slow import Call
 else:
     try:
         from linkwork.kernel._call import Call
@@ -156,11 +156,10 @@ class Kernel(Call):
             status = self._run_with_numpy(self._numpy_path, rows, flat, n)
         if self._check_result and status == _NOT_FINITE_OUTPUT:
             self._check_result(self, rows, flat)
-        results = [
-            target if target is array else _copied(target, array)
-            for target, array in zip(given, outputs, strict=True)
-        ]
-        return tuple(results) if len(results) > 1 else results[0]
+        for target, array in zip(given, outputs, strict=True):
+            if target is not array:
+                target[...] = array
+        return tuple(given) if len(given) > 1 else given[0]
 
     def _run_with_numpy(
         self,
@@ -291,11 +290,6 @@ class Kernel(Call):
         machine = (this_machine().name, *RELOCATION.values())
         text = "|".join((__version__, *machine, self._scalar, str(width), content))
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _copied(target: Array, array: Array) -> Array:
-    target[...] = array
-    return target
 
 
 _unfinished: weakref.WeakSet[Kernel] = weakref.WeakSet()  # without code of W rows; needs LOCK

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from linkwork.arrays import Array
 from linkwork.expr.emit_c import C_FORM
 from linkwork.expr.node import Op
-from linkwork.expr.program import NUMPY_FUNCTIONS, Program
+from linkwork.expr.program import NUMPY_FUNCTIONS, Program, per_port
 from linkwork.expr.rules import FLOAT_FUNCTIONS
 
 # Operations as Python writes them; those that are calls have the names of libm.
@@ -34,9 +33,7 @@ class NumpyCode:
         code = compile(python_source(program), f"<program {program.digest[:8]}>", "exec")
         self._on_floats = _defined(code, FLOAT_FUNCTIONS)
         self._on_arrays = _defined(code, NUMPY_FUNCTIONS)
-        sizes = [port.size for port in program.outputs]
-        ends = list(accumulate(sizes))
-        self._parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+        self._outputs = program.outputs
 
     def __call__(self, *columns: Sequence[Array]) -> list[Any]:
         """For each output a list of its columns; an array of its row if all inputs have one row."""
@@ -44,7 +41,7 @@ class NumpyCode:
         results: Any = self._row(flat) if all(len(column) == 1 for column in flat) else None
         if results is None:
             results = self._on_arrays(flat)
-        return [results[part] for part in self._parts]
+        return [part for _, part in per_port(self._outputs, results)]
 
     def _row(self, columns: list[Array]) -> Array | None:
         """Computed with floats; None where they raise, and arrays give infinity or NaN."""
@@ -88,10 +85,9 @@ def python_source(program: Program) -> str:
 def _last_uses(program: Program) -> list[int]:
     """For each step the last one that uses it."""
     last_uses = [0] * len(program.steps)
-    for step, (op, *args) in enumerate(program.steps):
-        if op not in (Op.CONST, Op.INPUT):
-            for arg in args:
-                last_uses[arg] = step
+    for step, operands in enumerate(program.operands):
+        for operand in operands:
+            last_uses[operand] = step
     for result in program.results:
         last_uses[result] = len(program.steps)
     return last_uses

@@ -36,7 +36,7 @@ class SpatialKernel(Kernel):
         )
 
     def make_ready(self, take: Callable[[SpatialKernel], None]) -> None:
-        """Make fast code in the background, then call `take`; never, if that is not possible."""
+        """Load or compile fast code in the background, then call `take`; on failure, never."""
         own = background()
 
         def job() -> None:
