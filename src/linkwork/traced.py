@@ -36,6 +36,11 @@ class Traced:
 
     __slots__ = ()
 
+    __lt__: Any  # each subclass has these operators
+    __gt__: Any
+    __le__: Any
+    __invert__: Any
+
     def select(self, yes: Any, no: Any) -> Any:
         """`yes` where this condition is true, else `no`."""
         raise NotImplementedError
