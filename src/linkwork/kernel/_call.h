@@ -103,9 +103,9 @@ static int reserve(Block *block, size_t bytes)
 
 #define SPARE_BLOCKS 4
 #define MOST_SPARE_BYTES ((size_t)4 << 20)
-static Block spare_blocks[SPARE_BLOCKS];  /* free for the next calls; guarded by the GIL */
+static Block spare_blocks[SPARE_BLOCKS];  /* of calls that have ended; the GIL guards them */
 
-/* A block of at least this many bytes; its start is NULL if there is no memory. */
+/* A block of at least so many bytes; its start is NULL if there is no memory. */
 static Block take_block(size_t bytes)
 {
     Block block = {NULL, NULL, 0};

@@ -179,7 +179,7 @@ class Kernel(Call):
             with np.errstate(all="ignore"):  # compiled code gives no warnings either
                 for array, numbers in zip(outputs, compute(*columns), strict=True):
                     if isinstance(numbers, np.ndarray) and numbers.dtype != object:
-                        array[start : start + chunk] = numbers  # one row, broadcast
+                        array[start : start + chunk] = numbers  # one row for all
                         continue
                     for index, number in enumerate(numbers):
                         array[start : start + chunk, index] = number
