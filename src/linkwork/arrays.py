@@ -1,10 +1,10 @@
-"""The few array functions that spatial algebra and algorithms are written with.
+"""The array functions that spatial algebra and algorithms are written with.
 
 Each takes NumPy arrays of numbers, and `ObjectArray`s of traced values (`linkwork.traced`).
 
 Batch    the last one or two axes are the vector or matrix; any axes before them are a batch
 Float    float64 unless the caller's arrays say otherwise
-Refused  what is no real number: complex numbers, texts, dates, None, masked elements
+Refused  whatever is not a real number: complex numbers, texts, dates, None, masked elements
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _converted(value: Any, name: str) -> Array:
     if package:
         text = f"{name}: expected NumPy arrays, got a value of {package}"
         raise ArgumentError(f"{text}; use np.asarray(...) to take its numbers")
-    if type(value) is not np.ndarray and _is_masked(value):
+    if type(value) is not np.ndarray and is_masked(value):
         raise ArgumentError(f"{name}: masked elements have no value; use filled() to give one")
     try:
         array = np.asarray(value)
@@ -68,19 +68,19 @@ def _converted(value: Any, name: str) -> Array:
     return objects.view(ObjectArray)
 
 
-def _is_masked(value: Any) -> bool:
+def is_masked(value: Any) -> bool:
     """Whether any element of an array, or of arrays in sequences, is masked."""
     if "numpy.ma" not in sys.modules:  # then nobody has such arrays; loading it takes a while
         return False
     if isinstance(value, (list, tuple)):
-        return any(map(_is_masked, value))
+        return any(map(is_masked, value))
     return isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)
 
 
 def batch_of(
     names: Sequence[str], tails: Sequence[tuple[int, ...]], arrays: Sequence[Array]
 ) -> tuple[int, ...]:
-    """The batch axes of arrays together; `tails` are the shapes of one row of each."""
+    """The broadcast batch axes of arrays; `tails` are the shapes of one row of each."""
     own = [a.shape[: a.ndim - len(tail)] for a, tail in zip(arrays, tails, strict=True)]
     try:
         return np.broadcast_shapes(*own)
@@ -108,24 +108,7 @@ def matrix(rows: Sequence[Sequence[Any]]) -> Array:
     return flat.reshape(*flat.shape[:-1], len(rows), width)
 
 
-def sin(x: Any) -> Array:
-    """Sine of each entry."""
-    return np.sin(x)
-
-
-def cos(x: Any) -> Array:
-    """Cosine of each entry."""
-    return np.cos(x)
-
-
-def sqrt(x: Any) -> Array:
-    """Square root of each entry."""
-    return np.sqrt(x)
-
-
-def atan2(y: Any, x: Any) -> Array:
-    """Angle of the point (x, y), entry by entry."""
-    return np.arctan2(y, x)
+sin, cos, sqrt, atan2 = np.sin, np.cos, np.sqrt, np.arctan2
 
 
 def dot(a: Array, b: Array) -> Array:

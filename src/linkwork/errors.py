@@ -2,17 +2,17 @@
 
     LinkworkError
     ├── FindingsError        ValueError         has one or more reasons, held as `findings`
-    │   ├── ParseError                          a text that is no robot
-    │   └── ModelError                          parts that make no robot
-    ├── ArgumentError        TypeError          an argument of a type that means nothing here
+    │   ├── ParseError                          a file that cannot be read as a robot
+    │   └── ModelError                          parts that do not form a valid robot
+    ├── ArgumentError        TypeError          an argument of the wrong type
     ├── SourceError          OSError            a file that cannot be read
     │   └── MissingFileError FileNotFoundError  a file that does not exist
     ├── MissingPackageError  ImportError        an optional package that is not installed
     ├── ShapeError           ValueError         an array of the wrong shape
-    ├── ValueRangeError      ValueError         a number that means nothing here
-    ├── SingularJointError   ArithmeticError,   a joint whose motion nothing resists
+    ├── ValueRangeError      ValueError         a number outside of its valid range
+    ├── SingularJointError   ArithmeticError,   a joint without effective inertia
     │                        LinAlgError
-    ├── FrozenError          AttributeError     an object that does not change
+    ├── FrozenError          AttributeError     an attempt to change an immutable object
     └── NameNotFoundError    KeyError           a name the model does not have
 
     LinkworkWarning          UserWarning        the one category of every warning
@@ -47,7 +47,7 @@ MOST_FINDINGS = 20  # a message lists no more findings than this
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in a file something stands."""
+    """A line of a file."""
 
     file: str
     line: int
@@ -57,7 +57,7 @@ class Place:
 
     @property
     def short(self) -> str:
-        """The same without the folder, for where the file was named already."""
+        """Without the folder, for a list of findings that names it once."""
         return f"{escaped(PurePath(self.file).name)}:{self.line}"
 
 
@@ -66,7 +66,7 @@ class Finding:
     """One thing that is wrong or doubtful in a robot or its file."""
 
     severity: Severity
-    element: str  # such as "joint 'knee'"; empty for the file as a whole
+    element: str  # such as "joint 'knee'"; empty for the whole file
     text: str
     place: Place | None = None
 
@@ -102,15 +102,15 @@ class FindingsError(LinkworkError, ValueError):
 
 
 class ParseError(FindingsError):
-    """A text that cannot be read as a robot."""
+    """A file or text that cannot be read as a robot."""
 
 
 class ModelError(FindingsError):
-    """Parts that make no robot: a link joined to itself, two links of one name, a negative mass."""
+    """Parts that do not form a valid robot: two links of one name, a negative mass."""
 
 
 class ArgumentError(LinkworkError, TypeError):
-    """An argument of a type that means nothing here."""
+    """An argument of the wrong type."""
 
 
 class SourceError(LinkworkError, OSError):
@@ -128,29 +128,29 @@ class MissingPackageError(LinkworkError, ImportError):
 
 
 class ShapeError(LinkworkError, ValueError):
-    """An array whose shape does not fit."""
+    """An array of the wrong shape."""
 
 
 class ValueRangeError(LinkworkError, ValueError):
-    """A number that means nothing here, such as a quaternion that is far from unit length.
+    """A number outside of its valid range, such as a quaternion that is far from unit norm.
 
-    `mask` tells of a batch whose results overflow which of its rows do, in C order.
+    If the results of a batch overflow, `mask` says which of its rows do, in C order.
     """
 
     mask: Any = None
 
 
 class SingularJointError(LinkworkError, LinAlgError, ArithmeticError):
-    """A joint whose motion nothing resists, so that forces give it no finite acceleration.
+    """A joint without effective inertia, so that forces give it no finite acceleration.
 
-    `mask` tells of a batch which of its rows, in C order, are singular; None of a single call.
+    `mask` says which rows of a batch are singular, in C order; None for a single call.
     """
 
     mask: Any = None
 
 
 class FrozenError(LinkworkError, AttributeError):
-    """An object that does not change was to be changed."""
+    """An attempt to change an immutable object."""
 
 
 class NameNotFoundError(LinkworkError, KeyError):
@@ -177,19 +177,19 @@ def warn(message: str, findings: Sequence[Finding] = ()) -> None:
 
 
 def warn_of(findings: Sequence[Finding]) -> None:
-    """Warn of everything doubtful at once, if there is anything."""
+    """Give all findings as one warning, if there are any."""
     if findings:
         warn(list_findings(findings, usual="warning"), findings)
 
 
 def model_error(text: str, element: str = "", place: Place | None = None) -> ModelError:
-    """Build the error for one reason why parts make no robot."""
+    """Build the error of a single finding."""
     return ModelError([Finding("error", element, text, place)])
 
 
 @contextmanager
 def concerning(element: str, place: Place | None = None) -> Generator[None, None, None]:
-    """Say which part it is, and where, in errors about values that do not say it themselves."""
+    """Add the element and its place to model errors raised inside that do not name them."""
     try:
         yield
     except ModelError as error:
@@ -205,7 +205,7 @@ def name_not_found(kind: str, name: object, known: Iterable[str]) -> NameNotFoun
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """Say which of the known names is meant, or what names there are."""
+    """Suggest the closest known names, or list the known names."""
     names = sorted(known)
     near = get_close_matches(str(name), _comparable(str(name), names), n=2, cutoff=0.7)
     if near:
@@ -216,13 +216,13 @@ def nearest(name: object, known: Iterable[str]) -> str:
 
 
 def listed(names: Sequence[str], most: int = MOST_LISTED) -> str:
-    """Names with commas between them; of many, the first ones and how many more there are."""
+    """Names with commas between them; the first `most`, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return escaped(", ".join(names[:most]) + more)
 
 
 def _comparable(name: str, names: Sequence[str]) -> list[str]:
-    """The names worth comparing with one: comparing takes long for many names, or long ones."""
+    """The names to compare with one; few and short enough that comparing takes no time."""
     if len(name) > LONGEST_NAME:
         return []
     near = [other for other in names if len(other) <= LONGEST_NAME]
@@ -232,7 +232,7 @@ def _comparable(name: str, names: Sequence[str]) -> list[str]:
 
 
 def shown(value: object) -> str:
-    """A value for a message: in quotes if it is a text, and not too long."""
+    """A value for a message: quoted if it is a text, and clipped."""
     if isinstance(value, str):
         return repr(clipped(value))
     try:
@@ -242,7 +242,7 @@ def shown(value: object) -> str:
 
 
 def clipped(text: str, longest: int = 60) -> str:
-    """A text, or its start if it is long."""
+    """A text, cut off if it is longer than `longest`."""
     return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
@@ -262,14 +262,14 @@ def counted(number: int, noun: str) -> str:
 
 
 class Suggestions:
-    """`nearest` for many names in a row; falls silent after some, so that it never takes long."""
+    """`nearest` for many names in a row; only for the first ones, so that it never takes long."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = tuple(known)
         self._left = MOST_FINDINGS
 
     def __call__(self, name: str, *, besides: str | None = None) -> str:
-        """The text to append to a message, with its separator; empty once enough was said."""
+        """The text to append to a message, with its separator; empty after the first names."""
         self._left -= 1
         if self._left < 0:
             return ""
@@ -277,18 +277,18 @@ class Suggestions:
 
 
 def list_findings(findings: Sequence[Finding], usual: Severity = "error") -> str:
-    """Write findings one to a line; a single one stands alone, without a headline.
+    """Findings as text, one per line under a headline; a single one without a headline.
 
     Args:
         findings: what to write.
-        usual: the severity that goes without saying; if there are others, each line says its own.
+        usual: if all findings have this severity, lines do not name it.
     """
     label = any(finding.severity != usual for finding in findings)
     if len(findings) == 1:
         return findings[0].line(label=label)
     files = sorted({finding.place.file for finding in findings if finding.place})
     name = files[0] if len(files) == 1 else ""
-    once = PurePath(name).name != name  # a file in some folder, which is named once
+    once = PurePath(name).name != name  # the headline names the folder
     headline = count_findings(findings) + (f" in {escaped(name)}" if once else "")
     lines = [f.line(short=once, label=label) for f in findings[:MOST_FINDINGS]]
     if len(findings) > MOST_FINDINGS:

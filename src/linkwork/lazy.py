@@ -1,8 +1,8 @@
 """`cached_property` without a lock.
 
-Before Python 3.12, `functools.cached_property` holds a lock while it computes. A child that is
-forked meanwhile inherits the locked lock without the thread that would release it, and waits for
-ever. Here two threads may compute the same value; both then get the one that was stored first.
+Before Python 3.12, `functools.cached_property` holds a lock while it computes. A child process that
+is forked meanwhile inherits the locked lock without the thread that would release it: a deadlock.
+Here two threads may compute the same value; both then get the one that was stored first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class cached_property(Generic[T]):  # noqa: N801 - named as the one of functools
-    """A property that is computed when it is first read, and kept in the instance."""
+    """A property that is computed when it is first read, and stored in the instance."""
 
     def __init__(self, function: Callable[[Any], T]) -> None:
         self._function = function

@@ -1,6 +1,6 @@
-"""Values of a function that is being traced: NumPy's functions on arrays of them.
+"""Traced values, and NumPy's functions on arrays of them.
 
-`Traced`       one value that is not known yet; `linkwork.expr.node.Expr` is one
+`Traced`       one value of a function that is being traced; `linkwork.expr.node.Expr` is one
 `ObjectArray`  an array of them, on which NumPy's functions work as on numbers
 `where`        chooses entry by entry, by a condition that may be traced
 """
@@ -19,7 +19,7 @@ from linkwork.errors import ArgumentError
 Array: TypeAlias = NDArray[Any]
 
 _FOREIGN = ("jax", "jaxlib", "torch", "casadi", "tensorflow", "cupy")
-_INSTEAD = {  # functions of matrices that need to know numbers: what to do for now
+_INSTEAD = {  # what to do instead of functions of matrices that need numbers
     "solve": "solve with NumPy outside of the traced function, and give it the result as an input",
     "inv": "invert with NumPy outside of the traced function, and give it the result as an input",
     "det": "write the determinant out, or compute it outside and give it as an input",
@@ -28,13 +28,18 @@ _INSTEAD = {  # functions of matrices that need to know numbers: what to do for 
 
 
 class Traced:
-    """One traced value: a base class, so that it can be told from a number.
+    """One traced value: the base class by which `isinstance` tells it from a number.
 
-    It has Python's operators; comparisons give a condition that `select` takes; NumPy's functions
-    of one number are its methods.
+    It has Python's operators, and NumPy's functions of one number as methods. A comparison gives a
+    condition, which is traced too.
     """
 
     __slots__ = ()
+
+    __lt__: Any  # each subclass has these operators
+    __gt__: Any
+    __le__: Any
+    __invert__: Any
 
     def select(self, yes: Any, no: Any) -> Any:
         """`yes` where this condition is true, else `no`."""
@@ -54,10 +59,10 @@ def where(condition: Any, yes: Any, no: Any) -> Array:
 
 
 class ObjectArray(np.ndarray[Any, np.dtype[Any]]):
-    """An array of values that are not known yet, on which NumPy's functions work as on numbers.
+    """An array of traced values and numbers, on which NumPy's functions work as on numbers.
 
-    A comparison gives an array of conditions, an index always gives an array, and numbers may stand
-    beside traced values. What cannot work raises an `ArgumentError`.
+    A comparison gives an array of conditions, and an index always gives an array. A function that
+    cannot be traced raises an `ArgumentError`.
     """
 
     def __getitem__(self, key: Any) -> Any:
@@ -83,7 +88,7 @@ class ObjectArray(np.ndarray[Any, np.dtype[Any]]):
         raw = [unwrapped(np.asarray(x)) if isinstance(x, np.ndarray) else x for x in inputs]
         function = _FUNCTIONS.get(ufunc.__name__)
         try:
-            with np.errstate(all="ignore"):  # joined constants may overflow, and are not used then
+            with np.errstate(all="ignore"):  # constants that overflow are not folded
                 if function is None:
                     result = getattr(ufunc, method)(*raw, **options)
                 elif method == "reduce":
@@ -122,13 +127,13 @@ def is_traced(value: Any) -> bool:
 
 
 def foreign_package(value: Any) -> str | None:
-    """The name of another array package that a value belongs to."""
+    """The name of the array package that a value belongs to, if it is not NumPy."""
     package = type(value).__module__.partition(".")[0]
     return {"jaxlib": "jax"}.get(package, package) if package in _FOREIGN else None
 
 
 def unwrapped(array: Array) -> Array:
-    """An array with objects where `np.array` has put arrays of one object."""
+    """An array of objects whose entries are not arrays: `np.array` keeps some."""
     if array.dtype != object or not any(isinstance(entry, np.ndarray) for entry in array.flat):
         return array
     bare = [entry.item() if isinstance(entry, np.ndarray) else entry for entry in array.flat]
@@ -136,17 +141,16 @@ def unwrapped(array: Array) -> Array:
 
 
 def _objects(value: Any) -> Any:
-    """Objects, alone or in an array, as an array of objects; all else as it is."""
+    """A traced value or an array of objects as an `ObjectArray`; anything else as it is."""
     if isinstance(value, np.ndarray):
         return unwrapped(value).view(ObjectArray) if value.dtype == object else value
     return np.asarray(value, object).view(ObjectArray) if isinstance(value, Traced) else value
 
 
 def _conditions(value: Any) -> Any:
-    """What a comparison of entries gives: conditions, or booleans if the entries are known."""
+    """The result of a comparison: conditions, or booleans if no entry is traced."""
     array = np.asarray(value, object)
-    unknown = any(isinstance(entry, Traced) for entry in array.flat)
-    return _objects(array) if unknown else array.astype(bool)[()]
+    return _objects(array) if is_traced(array) else array.astype(bool)[()]
 
 
 def _not_traced(
@@ -165,7 +169,7 @@ def _not_traced(
 def _reduced(
     function: Callable[..., Any], array: Array, axis: Any = 0, keepdims: Any = False, **_: Any
 ) -> Any:
-    """Join the entries along some axes, one after the other."""
+    """Reduce along some axes, by a function of two entries."""
     axes = range(array.ndim) if axis is None else np.atleast_1d(axis) % max(array.ndim, 1)
     moved = np.moveaxis(array, tuple(axes), range(len(axes)))
     rows = moved.reshape(-1, *moved.shape[len(axes) :])
@@ -181,7 +185,7 @@ def _norm(x: Any, ord: Any = None, axis: int | None = None, keepdims: bool = Fal
     return np.sqrt((x * x).sum(axis=axis, keepdims=keepdims))
 
 
-# NumPy's functions of one entry, where those that NumPy has for objects will not do. An entry is a
+# NumPy's functions of one entry, where NumPy's own loop over objects does not work. An entry is a
 # number, a traced value, or another kind of number that has NumPy's functions as methods.
 
 _NUMBERS = (int, float, np.number, np.bool_)
@@ -193,16 +197,12 @@ def _chosen(condition: Any, yes: Any, no: Any) -> Any:
     return yes if condition else no
 
 
-def _is_unknown(a: Any) -> bool:
-    return isinstance(a, Traced)
-
-
 def _not(a: Any) -> Any:
-    return ~a if _is_unknown(a) else not a
+    return ~a if isinstance(a, Traced) else not a
 
 
 def _equal(a: Any, b: Any) -> Any:
-    return (a <= b) & (b <= a) if _is_unknown(a) or _is_unknown(b) else a == b
+    return (a <= b) & (b <= a) if isinstance(a, Traced) or isinstance(b, Traced) else a == b
 
 
 def _larger(a: Any, b: Any) -> Any:
@@ -218,16 +218,16 @@ def _sign(a: Any) -> Any:
 
 
 def _method(name: str) -> Callable[..., Any]:
-    """NumPy's function for numbers, a method of this name for all else."""
+    """NumPy's function for numbers, the method of this name for other entries."""
     of_numbers = getattr(np, name)
 
-    def function(a: Any, *rest: Any) -> Any:
+    def function(a: Any, *others: Any) -> Any:
         if isinstance(a, _NUMBERS):
-            for other in rest:
+            for other in others:
                 if isinstance(other, Traced):
-                    return getattr(other.like(a), name)(*rest)
-            return of_numbers(a, *rest)
-        return getattr(a, name)(*rest)
+                    return getattr(other.like(a), name)(*others)
+            return of_numbers(a, *others)
+        return getattr(a, name)(*others)
 
     return function
 
@@ -246,8 +246,8 @@ def _arccos(a: Any) -> Any:
 
 def _sinh(a: Any) -> Any:
     x = abs(a)
-    grown = _expm1(x)  # sinh(x) = (e + e/(e + 1)) / 2 with e = exp(x) - 1: no cancellation
-    return _sign(a) * _chosen(x < _FAR, 0.5 * (grown + grown / (grown + 1.0)), _half_exp(x))
+    e = _expm1(x)  # sinh(x) = (e + e/(e + 1)) / 2 with e = exp(x) - 1: no cancellation
+    return _sign(a) * _chosen(x < _LARGE, 0.5 * (e + e / (e + 1.0)), _half_exp(x))
 
 
 def _cosh(a: Any) -> Any:
@@ -262,24 +262,23 @@ def _half_exp(x: Any) -> Any:
 
 
 def _tanh(a: Any) -> Any:
-    fallen = _expm1(-2.0 * abs(a))  # from 0 to -1
-    return _sign(a) * (-fallen / (fallen + 2.0))
+    e = _expm1(-2.0 * abs(a))  # tanh(x) = -e/(e + 2) with e = exp(-2 x) - 1, for x >= 0
+    return _sign(a) * (-e / (e + 2.0))
 
 
 def _arcsinh(a: Any) -> Any:
     x = abs(a)
-    far = x > 1.0 / np.finfo(float).eps  # where 1 is nothing beside the square
-    near = _chosen(far, 1.0, x)
-    square = near * near
-    return _sign(a) * _chosen(
-        far, _log(x) + _LOG_2, _log1p(near + square / (1.0 + _sqrt(1.0 + square)))
-    )
+    is_large = x > 1.0 / np.finfo(float).eps  # then 1 + x^2 = x^2 to rounding, and x^2 may overflow
+    small = _chosen(is_large, 1.0, x)
+    square = small * small
+    near_zero = _log1p(small + square / (1.0 + _sqrt(1.0 + square)))  # no cancellation
+    return _sign(a) * _chosen(is_large, _log(x) + _LOG_2, near_zero)
 
 
 def _arccosh(a: Any) -> Any:
-    far = a > 1.0 / np.finfo(float).eps
-    t = _chosen(far, 1.0, a) - 1.0
-    return _chosen(far, _log(a) + _LOG_2, _log1p(t + _sqrt(t * (t + 2.0))))
+    is_large = a > 1.0 / np.finfo(float).eps
+    t = _chosen(is_large, 1.0, a) - 1.0
+    return _chosen(is_large, _log(a) + _LOG_2, _log1p(t + _sqrt(t * (t + 2.0))))
 
 
 def _arctanh(a: Any) -> Any:
@@ -293,23 +292,23 @@ def _ceil(a: Any) -> Any:
 
 def _rint(a: Any) -> Any:
     below = _floor(a)
-    even = 2.0 * _floor(0.5 * below + 0.5)  # the even one of its two neighbours
-    rest = a - below
-    return _chosen(rest < 0.5, below, _chosen(rest > 0.5, below + 1.0, even))
+    even = 2.0 * _floor(0.5 * below + 0.5)  # the even one of the two nearest integers
+    fraction = a - below
+    return _chosen(fraction < 0.5, below, _chosen(fraction > 0.5, below + 1.0, even))
 
 
 def _quotient(a: Any, b: Any) -> tuple[Any, Any]:
     """floor(a / b) and the remainder, which has the sign of b."""
     q = _floor(a / b)
     r = a - q * b
-    ahead, size = _chosen(b < 0.0, -r, r), abs(b)
-    low, high = ahead < 0.0, ahead >= size  # the rounded a / b may be on the wrong side of a step
+    signed, size = _chosen(b < 0.0, -r, r), abs(b)
+    low, high = signed < 0.0, signed >= size  # a / b was rounded across an integer
     q = _chosen(low, q - 1.0, _chosen(high, q + 1.0, q))
     return q, _chosen(low, r + b, _chosen(high, r - b, r))
 
 
 _LOG_2 = float(np.log(2.0))
-_FAR = 20.0  # exp(-x) is nothing beside exp(x)
+_LARGE = 20.0  # exp(x) - exp(-x) = exp(x) to rounding from here on
 _DEGREE = np.pi / 180.0
 
 _COMPARISONS: dict[str, Callable[..., Any]] = {

@@ -302,10 +302,9 @@ def test_the_mass_matrix_is_the_second_derivative_of_the_energy(rng):
     n = kd.nv
 
     def energy(q, nu):
-        from linkwork.expr.program import replayed
 
         graph = q[0].graph
-        nodes = replayed(mass, graph, list(q))
+        nodes = mass.inlined(graph, list(q))
         M = np.array([nodes[k] for k in mass.results], dtype=object).reshape(n, n)
         return 0.5 * (nu @ M @ nu)
 

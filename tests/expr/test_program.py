@@ -11,7 +11,7 @@ from tests.support.expressions import LIBM, MPMATH, program_for
 
 from linkwork.errors import ArgumentError
 from linkwork.expr.node import ARGUMENTS, Graph, Op
-from linkwork.expr.program import NUMPY_FUNCTIONS, Port, Program, program_of, replayed, trace
+from linkwork.expr.program import NUMPY_FUNCTIONS, Port, Program, program_of, trace
 
 
 def everything(a, b):
@@ -116,7 +116,7 @@ def test_equal_programs_have_one_digest(program):
 def test_replaying_a_program_gives_the_same_program(program):
     graph = Graph()
     inputs = [graph.input() for port in program.inputs for _ in range(port.size)]
-    nodes = replayed(program, graph, inputs)
+    nodes = program.inlined(graph, inputs)
     again = program_of(program.inputs, program.outputs, [nodes[k] for k in program.results], graph)
 
     values = np.linspace(0.5, 1.5, 7)
@@ -127,7 +127,7 @@ def test_replaying_a_program_gives_the_same_program(program):
 def test_replaying_on_numbers_folds_everything(program):
     graph = Graph()
     values = np.linspace(0.5, 1.5, 7)
-    nodes = replayed(program, graph, [graph.constant(value) for value in values])
+    nodes = program.inlined(graph, [graph.constant(value) for value in values])
 
     assert all(node.op is Op.CONST for node in nodes)
     wanted = program.run(values, functions=LIBM)

@@ -157,7 +157,7 @@ def test_extension_and_stand_in_have_the_same_methods():
     assert list(inspect.signature(call_slow.Call).parameters) == [
         "in_shapes",
         "out_shapes",
-        "units",
+        "unit_norms",
         "norm_limits",
         "single_precision",
         "check_inputs",

@@ -114,7 +114,7 @@ def test_normalize_scales_what_must_have_norm_one():
     case = random_case(1)
     kd = case.kd.kd
     rest, scaled = case.q.copy(), case.q.copy()
-    for unit in kd.function("com").signature.units:
+    for unit in kd.function("com").signature.unit_norms:
         scaled[unit.offset : unit.offset + unit.count] *= 3.0
     assert_close(kd.normalize(scaled), rest, rtol=1e-14)
     assert_close(kd.normalize(np.stack([scaled, rest])), np.stack([rest, rest]), rtol=1e-14)

@@ -216,9 +216,9 @@ def test_long_programs_are_cut_into_pieces(width, rng, monkeypatch):
     program = program_for(function, (9,), (3,))
     a, b = rng.normal(size=(40, 9)), rng.normal(size=(40, 3))  # some turns, and a part of one
     whole = run_compiled(program, a, b, width=width)
-    monkeypatch.setattr(pieces, "LONGEST_WHOLE", 20)
-    monkeypatch.setattr(pieces, "PIECE", 13)
-    monkeypatch.setattr(emitter, "CACHED", 13)
+    monkeypatch.setattr(pieces, "LONGEST_UNCUT", 20)
+    monkeypatch.setattr(pieces, "LONGEST_PIECE", 13)
+    monkeypatch.setattr(emitter, "LONGEST_CACHED", 13)
 
     assert len(pieces.pieces_of(program)) > 10
     assert "@piece10(" in emit_llvm(program, "f", Lanes(width))

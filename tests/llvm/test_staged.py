@@ -64,7 +64,7 @@ def test_every_number_is_where_it_belongs(shape, width, scalar, large, offset, t
 @pytest.mark.parametrize(("shape", "offset"), [((17, 17), 0), ((16, 17), 2)])
 def test_a_program_in_pieces_stages_too(monkeypatch, shape, offset):
     monkeypatch.setattr(emitter, "LONGEST_STAGED", 50)
-    monkeypatch.setattr(pieces, "PIECE", 20)
+    monkeypatch.setattr(pieces, "LONGEST_PIECE", 20)
     assert "@piece3" in emit_llvm(outer(shape), "f", Lanes(4))
     rng = np.random.default_rng(0)
     a, b = rng.uniform(1, 2, size=(12, 3)), rng.uniform(1, 2, size=(12, 2))
@@ -100,7 +100,7 @@ def test_inputs_and_constants_may_be_all_there_is_to_write():
 
 
 def test_more_than_stays_in_the_cache_is_not_staged(monkeypatch):
-    monkeypatch.setattr(emit_staged, "LARGEST", 100)
+    monkeypatch.setattr(emit_staged, "MOST_STAGE_BYTES", 100)
     program = outer((16, 17))
     assert "@offsets" not in emit_llvm(program, "f", Lanes(4))
     rng = np.random.default_rng(0)

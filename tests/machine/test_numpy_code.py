@@ -81,7 +81,7 @@ def test_every_quantity_agrees_with_machine_code(name, dtype, no_code, monkeypat
     ]
     inputs = [array.astype(dtype) for array in inputs]
     found = results(slow, inputs)
-    assert slow._plain is not None
+    assert slow._numpy_path is not None
     assert slow._code == (None, None)
     monkeypatch.undo()
     fast = kd.function(request)
@@ -123,7 +123,7 @@ def test_odd_numbers_give_what_machine_code_gives(no_code, monkeypatch):
     slow = CompiledFunction("odd", odd.program, np.float64)
     batch = slow(x)
     rows = np.array([slow(row) for row in x])
-    assert isinstance(slow._plain, NumpyCode)
+    assert isinstance(slow._numpy_path, NumpyCode)
     monkeypatch.undo()
     odd.warmup()
     expected = odd(x)
@@ -275,7 +275,7 @@ def test_code_of_the_first_call_stays_if_no_other_can_be_made(no_code, monkeypat
     with pytest.warns(lw.LinkworkWarning, match=text):
         kd.warmup()
     np.testing.assert_array_equal(kd.com(kd.neutral()), first)
-    assert kd.function("com")._plain is None
+    assert kd.function("com")._numpy_path is None
 
 
 class Never:

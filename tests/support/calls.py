@@ -10,7 +10,7 @@ Call = _call.Call
 GIVEN = {
     "in_shapes": ((2,),),
     "out_shapes": ((2, 2),),
-    "units": (),
+    "unit_norms": (),
     "norm_limits": (1e-14, 1e-3),
     "single_precision": False,
     "check_inputs": False,

@@ -34,14 +34,14 @@ class WithoutCompiling(lw.KinDyn):
 
     def _kernel(self, order):
         kernel = super()._kernel(order)
-        if kernel._plain is None:
+        if kernel._numpy_path is None:
             sizes = np.cumsum([0, *(port.size for port in kernel.signature.outputs)])
 
             def run(*columns):
                 flat = kernel.program.run(*columns, functions=NUMPY_FUNCTIONS)
                 return [flat[a:b] for a, b in pairwise(sizes)]
 
-            kernel._plain = run
+            kernel._numpy_path = run
         return kernel
 
 

@@ -1,18 +1,18 @@
 """Derivatives of programs, as programs.
 
 Shape     d output / d input has the shape (*output.shape, *input.shape)
-Zeros     what does not depend on an input has the constant 0 as derivative
-Forward   each step carries its derivatives by the numbers it depends on; one pass
-Reverse   each number of the outputs is followed back to the inputs; one pass for each
+Zeros     an output that does not depend on an input has the constant 0 as derivative
+Forward   one pass over the steps, with the derivatives of each step by the inputs
+Reverse   one backward pass for each number of the outputs, with its adjoints
 
-The rules of algebra apply to derivatives as they are made. Reverse is used where there are fewer
-numbers to differentiate than numbers to differentiate by.
+The rules of algebra apply to derivatives as they are made. Reverse mode is used where the outputs
+have fewer numbers than the inputs to differentiate by.
 
-Where a function has a corner, its derivative is that of one side:
+Where a function is not differentiable, its derivative is defined as:
 
     a < b, a <= b     0 everywhere
     floor(a)          0 everywhere
-    select(c, a, b)   the derivative of what is selected, even where that of the other is NaN
+    select(c, a, b)   the derivative of the selected branch, even where that of the other is NaN
     sqrt(a)           a' / (2 sqrt(a)); at a = 0 this is 0 where a' is 0, and infinite elsewhere. So
                       the length of a vector has the derivative 0 at the zero vector
     atan2(y, x)       undefined at the origin, where it is NaN
@@ -27,11 +27,11 @@ from typing import Literal, TypeAlias
 
 from linkwork.errors import ShapeError, name_not_found
 from linkwork.expr.node import Expr, Graph, Op
-from linkwork.expr.program import Port, Program, program_of, replayed
+from linkwork.expr.program import Port, Program, per_port, program_of
 from linkwork.lazy import cached_property
 
 Mode: TypeAlias = Literal["forward", "reverse"]
-_Row: TypeAlias = dict[int, Expr]  # derivatives by the numbers of the inputs; absent where 0
+_Row: TypeAlias = dict[int, Expr]  # by index of an input number: the derivative, if not 0
 
 
 def jacobian(program: Program, wrt: str | Sequence[str], *, mode: Mode | None = None) -> Program:
@@ -40,18 +40,18 @@ def jacobian(program: Program, wrt: str | Sequence[str], *, mode: Mode | None = 
     Args:
         program: what to differentiate.
         wrt: the input to differentiate with respect to, or several.
-        mode: "forward" or "reverse"; the better one if not given.
+        mode: "forward" or "reverse"; by default the one with fewer passes.
 
     Returns:
         A program with the same inputs. For each output, and for each input of `wrt`, it has the
         output "d output / d input" of shape (*output.shape, *input.shape).
     """
     names = [wrt] if isinstance(wrt, str) else list(wrt)
-    columns = [_numbers_of(program, name) for name in names]
+    columns = [_indices_of(program, name) for name in names]
     graph = Graph()
     inputs = [graph.input() for port in program.inputs for _ in range(port.size)]
     active = frozenset(k for column in columns for k in column)
-    at = _Replay(program, graph, replayed(program, graph, inputs), active)
+    at = _Inlined(program, graph, program.inlined(graph, inputs), active)
     if mode is None:
         mode = "reverse" if len(set(program.results)) < len(active) else "forward"
     rows = _reverse(at) if mode == "reverse" else _forward(at)
@@ -59,10 +59,7 @@ def jacobian(program: Program, wrt: str | Sequence[str], *, mode: Mode | None = 
     by_name = {port.name: port for port in program.inputs}
     outputs: list[Port] = []
     results: list[Expr] = []
-    start = 0
-    for port in program.outputs:
-        own = rows[start : start + port.size]
-        start += port.size
+    for port, own in per_port(program.outputs, rows):
         for name, column in zip(names, columns, strict=True):
             outputs.append(Port(f"d {port.name} / d {name}", port.shape + by_name[name].shape))
             results += [row.get(k, zero) for row in own for k in column]
@@ -85,58 +82,55 @@ def gradient(program: Program, wrt: str | Sequence[str]) -> Program:
     return jacobian(program, wrt)
 
 
-def _numbers_of(program: Program, name: str) -> range:
-    """Where the numbers of an input stand among those of all inputs."""
-    start = 0
-    for port in program.inputs:
+def _indices_of(program: Program, name: str) -> Sequence[int]:
+    """Indices of the numbers of an input among those of all inputs, flattened."""
+    total = sum(port.size for port in program.inputs)
+    for port, indices in per_port(program.inputs, range(total)):
         if port.name == name:
-            return range(start, start + port.size)
-        start += port.size
+            return indices
     raise name_not_found("input", name, [port.name for port in program.inputs])
 
 
 @dataclass(frozen=True)
-class _Replay:
-    """A program made again in a graph, and the numbers of its inputs to differentiate by."""
+class _Inlined:
+    """A program inlined into a graph, and the input numbers to differentiate by."""
 
     program: Program
     graph: Graph
     nodes: Sequence[Expr]  # of each step
-    active: frozenset[int]
+    active: frozenset[int]  # indices of those numbers
 
     @cached_property
     def depends(self) -> list[bool]:
         """Which steps depend on the numbers to differentiate by."""
-        found: list[bool] = []
-        for op, *args in self.program.steps:
-            if op is Op.INPUT:
-                found.append(args[0] in self.active)
-            else:
-                found.append(op is not Op.CONST and any(found[arg] for arg in args))
-        return found
+        depends: list[bool] = []
+        for (op, *args), operands in zip(self.program.steps, self.program.operands, strict=True):
+            is_active = op is Op.INPUT and args[0] in self.active
+            depends.append(is_active or any(depends[operand] for operand in operands))
+        return depends
 
     @cached_property
     def optional(self) -> list[bool]:
-        """Which steps a select may drop."""
-        return self._behind(Op.SELECT)
+        """Which steps a select may discard."""
+        return self._used_by(Op.SELECT)
 
     @cached_property
     def rooted(self) -> list[bool]:
-        """Which steps a square root uses."""
-        return self._behind(Op.SQRT)
+        """Which steps a square root depends on."""
+        return self._used_by(Op.SQRT)
 
-    def _behind(self, user: Op) -> list[bool]:
-        found = [False] * len(self.program.steps)
-        for step in reversed(range(len(found))):
-            op, *args = self.program.steps[step]
-            if op is user or (found[step] and op not in (Op.CONST, Op.INPUT)):
-                for arg in args:
-                    found[arg] = True
-        return found
+    def _used_by(self, user: Op) -> list[bool]:
+        """Which steps an operation of this kind depends on, directly or not."""
+        used = [False] * len(self.program.steps)
+        for step in reversed(range(len(used))):
+            if used[step] or self.program.steps[step][0] is user:
+                for operand in self.program.operands[step]:
+                    used[operand] = True
+        return used
 
 
-def _forward(at: _Replay) -> list[_Row]:
-    """Carry the derivatives of each step along."""
+def _forward(at: _Inlined) -> list[_Row]:
+    """Forward mode: the derivatives of each number of the outputs."""
     rows: list[_Row] = []
     for step, (op, *args) in enumerate(at.program.steps):
         if op is Op.INPUT:
@@ -162,14 +156,14 @@ def _forward_step(op: Op, args: Sequence[Expr], value: Expr, rows: Sequence[_Row
     return {k: entry for k, entry in total.items() if not _is_zero(entry)}
 
 
-def _reverse(at: _Replay) -> list[_Row]:
-    """Follow each number of the outputs back; outputs that are one step have one row."""
-    found = {result: _reverse_row(at, result) for result in dict.fromkeys(at.program.results)}
-    return [found[result] for result in at.program.results]
+def _reverse(at: _Inlined) -> list[_Row]:
+    """Reverse mode: the derivatives of each number of the outputs; equal numbers share a pass."""
+    rows = {result: _reverse_row(at, result) for result in dict.fromkeys(at.program.results)}
+    return [rows[result] for result in at.program.results]
 
 
-def _reverse_row(at: _Replay, result: int) -> _Row:
-    adjoint = {result: at.graph.constant(1.0)}  # derivatives by the steps still to be followed
+def _reverse_row(at: _Inlined, result: int) -> _Row:
+    adjoint = {result: at.graph.constant(1.0)}  # of the steps that are still to be visited
     row: _Row = {}
     for step in range(result, -1, -1):
         entry = adjoint.pop(step, None)
@@ -185,19 +179,19 @@ def _reverse_row(at: _Replay, result: int) -> _Row:
     return row
 
 
-def _reverse_terms(at: _Replay, step: int, entry: Expr) -> list[Expr]:
-    """What a step passes on to each of its arguments."""
-    op, *numbers = at.program.steps[step]
-    args = [at.nodes[number] for number in numbers]
+def _reverse_terms(at: _Inlined, step: int, entry: Expr) -> list[Expr]:
+    """The terms that a step with adjoint `entry` adds to the adjoints of its arguments."""
+    op, *indices = at.program.steps[step]
+    args = [at.nodes[index] for index in indices]
     if op is Op.SELECT:
         zero = at.graph.constant(0.0)
         return [zero, args[0].select(entry, zero), args[0].select(zero, entry)]
     terms: list[Expr] = []
     for slope in _slopes(op, args, at.nodes[step]):
-        # A step that is not selected has the adjoint 0, and passes on 0 even if its slope is NaN.
+        # A step that is not selected has the adjoint 0, and adds 0 even if its slope is NaN.
         guarded = op is Op.SQRT or at.optional[step]
         term = _masked(entry, slope) if guarded else entry * slope
-        # The adjoint is infinite under a root of 0, and where the slope is 0 it passes on 0.
+        # The adjoint of an argument of sqrt(0) is infinite; where the slope is 0, it adds 0.
         if at.rooted[step] and isinstance(slope, Expr):
             term = slope.select(term, 0.0)
         terms.append(term)
@@ -216,7 +210,7 @@ def _is_zero(node: Expr) -> bool:
 
 
 def _slopes(op: Op, args: Sequence[Expr], value: Expr) -> tuple[Expr | float, ...]:
-    """The derivatives of a step, whose result is `value`, by each of its arguments."""
+    """The partial derivatives of a step, whose result is `value`, by each of its arguments."""
     return _SLOPES[op](args[0], args[-1], value)
 
 

@@ -2,11 +2,11 @@
 
     void NAME(const double *const *in, double *const *out)
 
-in, out   pointers to the numbers of each input and each output, row by row as C stores arrays
+in, out   pointers to the numbers of each input and each output, in C order
 
-All inputs are read before the first output is written, so the two may overlap. Numbers are printed
-so that they read back exactly. Sines and cosines of one angle stand side by side; compilers make
-one call of them.
+All inputs are read before the first output is written, so the two may overlap. Constants are
+printed so that they read back exactly. Compilers turn the sine and the cosine of one angle into one
+call of sincos.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def emit_c(program: Program, name: str) -> str:
 
 
 def c_number(value: float) -> str:
-    """A number as C writes it, in brackets if it starts with a sign."""
+    """A number as a C literal, in parentheses if it is negative."""
     if math.isfinite(value):
         text = repr(float(value))
         return f"({text})" if text.startswith("-") else text
@@ -71,13 +71,13 @@ def c_number(value: float) -> str:
 
 
 def _description(program: Program) -> Iterator[str]:
-    """The comment above the function: what each pointer points to."""
+    """The comment above the function: names and shapes of inputs and outputs."""
     yield f"/* {program.n_ops} operations."
     for kind, ports in (("in", program.inputs), ("out", program.outputs)):
-        for number, port in enumerate(ports):
+        for index, port in enumerate(ports):
             text = re.sub(r"[^\w .,+()\[\]-]", "_", port.name, flags=re.ASCII)
             shape = " x ".join(map(str, port.shape)) or "a number"
-            yield f" * {kind}[{number}]: {text}, {shape}"
+            yield f" * {kind}[{index}]: {text}, {shape}"
     yield " */"
 
 
@@ -101,5 +101,5 @@ def _body(program: Program) -> Iterator[str]:
 
 
 def _elements(kind: str, ports: tuple[Port, ...]) -> list[str]:
-    """Where each number of all inputs or all outputs stands."""
+    """The C expression of each number of all inputs, or of all outputs."""
     return [f"{kind}[{n}][{k}]" for n, port in enumerate(ports) for k in range(port.size)]

@@ -1,15 +1,16 @@
-"""Scalar expressions. Equal expressions of one graph are one object.
+"""Scalar expressions, hash-consed: equal expressions of one graph are the same object.
 
 A `Graph` owns its nodes and makes each distinct expression once; the rules of algebra in `rules.py`
-are applied as nodes are made. A node is numbered after its arguments, so the numbers are a valid
-order of evaluation.
+are applied as nodes are made. The index of a node is larger than those of its arguments, so the
+indices are a valid order of evaluation.
 
-NumPy arrays of dtype object hold `Expr` entries: its operators and functions such as `np.sin` call
-the methods here. A condition is the number 1 or 0; `==` asks whether two nodes are the same object.
+NumPy arrays of dtype object hold `Expr` entries: NumPy's operators and functions such as `np.sin`
+call the methods here. A condition is the number 1 or 0; `==` compares the identity of two nodes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NoReturn
 
@@ -42,12 +43,32 @@ class Op(IntEnum):
     EXP2 = 19
 
 
-ARITHMETIC = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG)  # what operation counts count
+ARITHMETIC = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG)  # the operations that `Program.n_ops` counts
 UNARY = (
     *(Op.NEG, Op.SQRT, Op.SIN, Op.COS, Op.FLOOR),
     *(Op.EXP, Op.LOG, Op.EXPM1, Op.LOG1P, Op.EXP2),
 )
-ARGUMENTS = dict.fromkeys(Op, 2) | dict.fromkeys((*UNARY, Op.CONST, Op.INPUT), 1) | {Op.SELECT: 3}
+LEAVES = (Op.CONST, Op.INPUT)  # operations that use no other nodes
+ARGUMENTS = dict.fromkeys(Op, 2) | dict.fromkeys((*UNARY, *LEAVES), 1) | {Op.SELECT: 3}
+
+
+def _unary(op: Op) -> Callable[[Expr], Expr]:
+    """The method of an operation on one value."""
+    return lambda a: a.graph.apply(op, a)
+
+
+def _binary(op: Op) -> tuple[Callable[[Expr, Any], Expr], Callable[[Expr, Any], Expr]]:
+    """The method of an operation on two values, and the one with exchanged arguments."""
+
+    def method(a: Expr, b: Any) -> Expr:
+        other = a.graph.operand(b)
+        return NotImplemented if other is None else a.graph.apply(op, a, other)
+
+    def reflected(b: Expr, a: Any) -> Expr:
+        other = b.graph.operand(a)
+        return NotImplemented if other is None else b.graph.apply(op, other, b)
+
+    return method, reflected
 
 
 class Expr(Traced):
@@ -59,46 +80,15 @@ class Expr(Traced):
         self.graph = graph
         self.index = index
         self.op = op
-        self.args = args  # nodes; the value of a CONST; the number of an INPUT
+        self.args = args  # nodes; the value of a CONST; the index of an INPUT
 
-    def __add__(self, other: Any) -> Expr:
-        return self._binary(Op.ADD, self, other)
-
-    def __radd__(self, other: Any) -> Expr:
-        return self._binary(Op.ADD, other, self)
-
-    def __sub__(self, other: Any) -> Expr:
-        return self._binary(Op.SUB, self, other)
-
-    def __rsub__(self, other: Any) -> Expr:
-        return self._binary(Op.SUB, other, self)
-
-    def __mul__(self, other: Any) -> Expr:
-        return self._binary(Op.MUL, self, other)
-
-    def __rmul__(self, other: Any) -> Expr:
-        return self._binary(Op.MUL, other, self)
-
-    def __truediv__(self, other: Any) -> Expr:
-        return self._binary(Op.DIV, self, other)
-
-    def __rtruediv__(self, other: Any) -> Expr:
-        return self._binary(Op.DIV, other, self)
-
-    def __lt__(self, other: Any) -> Expr:
-        return self._binary(Op.LESS, self, other)
-
-    def __gt__(self, other: Any) -> Expr:
-        return self._binary(Op.LESS, other, self)
-
-    def __le__(self, other: Any) -> Expr:
-        return self._binary(Op.LESS_EQUAL, self, other)
-
-    def __ge__(self, other: Any) -> Expr:
-        return self._binary(Op.LESS_EQUAL, other, self)
-
-    def __neg__(self) -> Expr:
-        return self.graph.apply(Op.NEG, self)
+    __add__, __radd__ = _binary(Op.ADD)
+    __sub__, __rsub__ = _binary(Op.SUB)
+    __mul__, __rmul__ = _binary(Op.MUL)
+    __truediv__, __rtruediv__ = _binary(Op.DIV)
+    __lt__, __gt__ = _binary(Op.LESS)
+    __le__, __ge__ = _binary(Op.LESS_EQUAL)
+    __neg__ = _unary(Op.NEG)
 
     def __pos__(self) -> Expr:
         return self
@@ -108,7 +98,7 @@ class Expr(Traced):
 
     def __pow__(self, power: Any) -> Expr:
         """Integer powers by multiplications, halves by the root, any other by exp and log."""
-        number = power if isinstance(power, Expr) else self.graph.lift(power)
+        number = self.graph.operand(power)
         if number is None:
             return NotImplemented
         twice = 2.0 * number.args[0] if number.op is Op.CONST else 0.5
@@ -119,10 +109,10 @@ class Expr(Traced):
         return result if twice >= 0 else 1.0 / result
 
     def __rpow__(self, base: Any) -> Expr:
-        lifted = self.graph.lift(base)
-        return NotImplemented if lifted is None else lifted**self
+        node = self.graph.operand(base)
+        return NotImplemented if node is None else node**self
 
-    # Conditions: what comparisons give, and what is made of them.
+    # Conditions: comparisons, and how they are combined.
 
     def __and__(self, other: Any) -> Expr:
         a, b = self._conditions(other)
@@ -143,54 +133,19 @@ class Expr(Traced):
         return self.graph.apply(Op.SELECT, self, *nodes)
 
     def like(self, value: Any) -> Expr:
-        """A number as an expression beside this one."""
+        """A number as an expression of the same graph."""
         return self.graph.lifted(value)
 
-    # Functions: NumPy's, which calls them.
+    # Functions: `np.sin` and the others call the method of their name.
 
-    def sin(self) -> Expr:
-        """Sine; `np.sin` calls it."""
-        return self.graph.apply(Op.SIN, self)
-
-    def cos(self) -> Expr:
-        """Cosine; `np.cos` calls it."""
-        return self.graph.apply(Op.COS, self)
-
-    def sqrt(self) -> Expr:
-        """Square root; `np.sqrt` calls it."""
-        return self.graph.apply(Op.SQRT, self)
-
-    def exp(self) -> Expr:
-        """Exponential; `np.exp` calls it."""
-        return self.graph.apply(Op.EXP, self)
-
-    def log(self) -> Expr:
-        """Natural logarithm; `np.log` calls it."""
-        return self.graph.apply(Op.LOG, self)
-
-    def expm1(self) -> Expr:
-        """exp(x) - 1, exact near 0; `np.expm1` calls it."""
-        return self.graph.apply(Op.EXPM1, self)
-
-    def log1p(self) -> Expr:
-        """log(1 + x), exact near 0; `np.log1p` calls it."""
-        return self.graph.apply(Op.LOG1P, self)
-
-    def exp2(self) -> Expr:
-        """2 to the power x; `np.exp2` calls it."""
-        return self.graph.apply(Op.EXP2, self)
-
-    def floor(self) -> Expr:
-        """The largest integer that is not larger; `np.floor` calls it."""
-        return self.graph.apply(Op.FLOOR, self)
+    sin, cos, sqrt = _unary(Op.SIN), _unary(Op.COS), _unary(Op.SQRT)
+    exp, expm1, exp2 = _unary(Op.EXP), _unary(Op.EXPM1), _unary(Op.EXP2)
+    log, log1p, floor = _unary(Op.LOG), _unary(Op.LOG1P), _unary(Op.FLOOR)
+    arctan2 = _binary(Op.ATAN2)[0]
 
     def conjugate(self) -> Expr:
         """Itself; `np.vdot` calls it."""
         return self
-
-    def arctan2(self, other: Any) -> Expr:
-        """Angle of the point (other, self); `np.arctan2` calls it."""
-        return self._binary(Op.ATAN2, self, other)
 
     def __bool__(self) -> bool:
         text = (
@@ -209,18 +164,6 @@ class Expr(Traced):
     def __repr__(self) -> str:
         return f"<Expr {self.index}: {self.op.name}>"
 
-    def _binary(self, op: Op, a: Any, b: Any) -> Expr:
-        graph = self.graph
-        if not isinstance(a, Expr):
-            a = graph.lift(a)
-        if not isinstance(b, Expr):
-            b = graph.lift(b)
-        if a is None or b is None:
-            return NotImplemented
-        if a.graph is not b.graph:
-            raise ArgumentError("an expression of one traced function is used in another")
-        return graph.apply(op, a, b)
-
     def _conditions(self, other: Any) -> tuple[Expr, Expr]:
         nodes = (self, self.graph.lifted(other))
         if not all(map(_is_condition, nodes)):
@@ -228,7 +171,7 @@ class Expr(Traced):
         return nodes
 
 
-MOST_FACTORS = 64  # a larger power is taken by exp and log
+MOST_FACTORS = 64  # a higher power is computed by exp and log instead of multiplications
 
 
 def _integer_power(x: Expr, power: int) -> Expr:
@@ -268,12 +211,16 @@ class Graph:
 
     def input(self) -> Expr:
         """A new input."""
-        number = self.n_inputs
+        index = self.n_inputs
         self.n_inputs += 1
-        return self._node(Op.INPUT, (number,), (Op.INPUT, number))
+        return self._node(Op.INPUT, (index,), (Op.INPUT, index))
 
-    def lift(self, value: Any) -> Expr | None:
-        """A number as a node; None for what is no number."""
+    def operand(self, value: Any) -> Expr | None:
+        """A node of this graph, or a number as one; None for anything else."""
+        if isinstance(value, Expr):
+            if value.graph is not self:
+                raise ArgumentError("an expression of one traced function is used in another")
+            return value
         if type(value) is float:
             return self.constant(value)
         if isinstance(value, (str, bytes, bytearray)) or getattr(value, "ndim", 0):
@@ -284,14 +231,12 @@ class Graph:
             return None
 
     def lifted(self, value: Any) -> Expr:
-        """A node of this graph, or a number as one; either may stand in an array of no axes."""
+        """Like `operand`, also from an array without axes; raises for anything else."""
         if getattr(value, "shape", None) == ():
             value = value.item()
-        node = value if isinstance(value, Expr) else self.lift(value)
+        node = self.operand(value)
         if node is None:
             raise ArgumentError(f"expected a number, got {type(value).__name__}")
-        if node.graph is not self:
-            raise ArgumentError("an expression of one traced function is used in another")
         return node
 
     def apply(self, op: Op, *args: Expr) -> Expr:
@@ -301,17 +246,17 @@ class Graph:
         return simplified(self, op, args)
 
     def make(self, op: Op, *args: Expr) -> Expr:
-        """The node of an operation as it stands; the same one for the same arguments."""
+        """The node of an operation without simplification; the same one for the same arguments."""
         return self._node(op, args, (op, *[arg.index for arg in args]))
 
     def known(self, op: Op, *args: Expr) -> Expr | None:
-        """The node of an operation if it was made before."""
+        """The node of an operation, if it exists already."""
         return self._known.get((op, *[arg.index for arg in args]))
 
     def _node(self, op: Op, args: tuple[Any, ...], key: tuple[Any, ...]) -> Expr:
-        found = self._known.get(key)
-        if found is None:
-            found = Expr(self, len(self.nodes), op, args)
-            self.nodes.append(found)
-            self._known[key] = found
-        return found
+        node = self._known.get(key)
+        if node is None:
+            node = Expr(self, len(self.nodes), op, args)
+            self.nodes.append(node)
+            self._known[key] = node
+        return node

@@ -1,24 +1,28 @@
-"""Programs: the linear list of instructions behind some outputs.
+"""Programs: straight-line code, the result of tracing a function.
 
-A program is what a traced function leaves. It can be run (on NumPy arrays, mpmath numbers, or any
-other numbers), counted, verified, and printed as LLVM IR or C. Instructions are numbered; each uses
-only results of earlier ones.
+A program is a list of steps in static single assignment form: each step is one operation on the
+results of earlier steps, referred to by their index. It can be run (on NumPy arrays, mpmath
+numbers, or any other numbers), counted, verified, and printed as LLVM IR or C.
 """
 
 from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.expr.node import ARGUMENTS, ARITHMETIC, Expr, Graph, Op
+from linkwork.expr.node import ARGUMENTS, ARITHMETIC, LEAVES, Expr, Graph, Op
+from linkwork.expr.rules import FLOAT_FUNCTIONS
 from linkwork.lazy import cached_property
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +38,23 @@ class Port:
         return prod(self.shape)
 
 
+def per_port(ports: Iterable[Port], flat: Sequence[T]) -> Iterator[tuple[Port, Sequence[T]]]:
+    """Each port with its items, from a sequence with one item for each number of all ports."""
+    start = 0
+    for port in ports:
+        yield port, flat[start : start + port.size]
+        start += port.size
+
+
 @dataclass(frozen=True)
 class Program:
     """A function of arrays as straight-line code on scalars."""
 
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
-    steps: tuple[tuple[Any, ...], ...]  # (op, arguments): numbers of steps, or what the op wants
-    results: tuple[int, ...]  # the step that gives each number of the outputs, one after the other
+    # (op, *arguments): indices of earlier steps; the value of a CONST; the index of an INPUT
+    steps: tuple[tuple[Any, ...], ...]
+    results: tuple[int, ...]  # the index of the step of each number of all outputs, flattened
 
     @cached_property
     def n_ops(self) -> int:
@@ -50,7 +63,7 @@ class Program:
 
     @cached_property
     def digest(self) -> str:
-        """A name for the content, the same for equal programs."""
+        """A hash of the content, the same for equal programs."""
         data = hashlib.sha256(repr((self.inputs, self.outputs, self.results)).encode())
         for op, *args in self.steps:
             if op is Op.CONST:
@@ -59,50 +72,70 @@ class Program:
                 data.update(struct.pack(f"<b{len(args)}i", op, *args))
         return data.hexdigest()
 
+    @cached_property
+    def operands(self) -> tuple[tuple[int, ...], ...]:
+        """For each step, the steps whose results it uses; none for constants and inputs."""
+        return tuple(() if step[0] in LEAVES else step[1:] for step in self.steps)
+
     def run(self, *inputs: Sequence[Any], functions: dict[Op, Callable[..., Any]]) -> list[Any]:
-        """Run on the numbers of each input, flattened; gives the numbers of all outputs in order.
+        """The numbers of all outputs, flattened.
 
         Args:
-            inputs: for each input, its numbers; anything that `functions` can take.
-            functions: what to do for each operation.
+            inputs: for each input its numbers, flattened; anything that `functions` can take.
+            functions: how to compute each operation.
         """
-        flat = [number for numbers in inputs for number in numbers]
+        values = self._values([number for numbers in inputs for number in numbers], functions)
+        return [values[step] for step in self.results]
+
+    def inlined(self, graph: Graph, inputs: Sequence[Expr]) -> list[Expr]:
+        """The node of each step in another graph, whose rules are applied once more.
+
+        Args:
+            graph: the graph.
+            inputs: the nodes that replace the numbers of all inputs, flattened.
+        """
+        return self._values(inputs, {op: partial(graph.apply, op) for op in Op}, graph.constant)
+
+    def _values(
+        self,
+        inputs: Sequence[Any],
+        functions: dict[Op, Callable[..., Any]],
+        constant: Callable[[float], Any] = float,
+    ) -> list[Any]:
+        """The value of each step."""
         values: list[Any] = []
         for op, *args in self.steps:
             if op is Op.CONST:
-                values.append(args[0])
+                values.append(constant(args[0]))
             elif op is Op.INPUT:
-                values.append(flat[args[0]])
+                values.append(inputs[args[0]])
             else:
                 values.append(functions[op](*[values[arg] for arg in args]))
-        return [values[step] for step in self.results]
+        return values
 
     def verify(self) -> None:
-        """Check that the program is well formed; an error here is a mistake of ours."""
+        """Assert that the program is well formed, which tracing guarantees."""
         assert len(self.results) == sum(port.size for port in self.outputs)
         n_inputs = sum(port.size for port in self.inputs)
-        for number, (op, *args) in enumerate(self.steps):
+        for step, (op, *args) in enumerate(self.steps):
             assert isinstance(op, Op)
             assert len(args) == ARGUMENTS[op]
             if op is Op.INPUT:
                 assert 0 <= args[0] < n_inputs
             elif op is not Op.CONST:
-                assert all(0 <= arg < number for arg in args)
+                assert all(0 <= arg < step for arg in args)
         assert all(0 <= step < len(self.steps) for step in self.results)
 
 
-NUMPY_FUNCTIONS: dict[Op, Callable[..., Any]] = {
-    Op.ADD: lambda a, b: a + b,
-    Op.SUB: lambda a, b: a - b,
-    Op.MUL: lambda a, b: a * b,
-    Op.DIV: lambda a, b: a / b,
-    Op.NEG: lambda a: -a,
+# The value of each operation on NumPy arrays.
+NUMPY_FUNCTIONS: dict[Op, Callable[..., Any]] = FLOAT_FUNCTIONS | {
+    Op.DIV: np.divide,
     Op.SQRT: np.sqrt,
     Op.SIN: np.sin,
     Op.COS: np.cos,
     Op.ATAN2: np.arctan2,
     Op.LESS: lambda a, b: (a < b) * 1.0,
-    Op.SELECT: lambda c, a, b: np.where(c != 0, a, b),
+    Op.SELECT: lambda c, a, b: np.where(np.not_equal(c, 0), a, b),
     Op.EXP: np.exp,
     Op.LOG: np.log,
     Op.LESS_EQUAL: lambda a, b: (a <= b) * 1.0,
@@ -116,7 +149,7 @@ NUMPY_FUNCTIONS: dict[Op, Callable[..., Any]] = {
 def trace(
     function: Callable[..., Any], inputs: Iterable[Port], output_names: Sequence[str] | str
 ) -> Program:
-    """Run a function on arrays of expressions and keep what it did.
+    """Run a function on arrays of expressions and record its operations.
 
     Args:
         function: takes one array for each input and returns an array, or a tuple of arrays.
@@ -138,58 +171,38 @@ def trace(
     return program_of(ports, outputs, flat, graph)
 
 
-def replayed(program: Program, graph: Graph, inputs: Sequence[Expr]) -> list[Expr]:
-    """The node of each step of a program, made again in a graph.
-
-    Args:
-        program: what to repeat.
-        graph: where the nodes go; its rules are applied once more.
-        inputs: the nodes to put for the numbers of all inputs, one after the other.
-    """
-    nodes: list[Expr] = []
-    for op, *args in program.steps:
-        if op is Op.CONST:
-            nodes.append(graph.constant(args[0]))
-        elif op is Op.INPUT:
-            nodes.append(inputs[args[0]])
-        else:
-            nodes.append(graph.apply(op, *[nodes[arg] for arg in args]))
-    return nodes
-
-
 def _input_array(graph: Graph, port: Port) -> Array:
     array = np.empty(port.size, dtype=object)
-    for number in range(port.size):
-        array[number] = graph.input()
+    array[:] = [graph.input() for _ in range(port.size)]
     return array.reshape(port.shape)
 
 
 def program_of(
     inputs: tuple[Port, ...], outputs: tuple[Port, ...], results: Sequence[Expr], graph: Graph
 ) -> Program:
-    """The program of some nodes: what they need, renumbered without gaps.
+    """The program that computes some nodes; nodes that they do not depend on are left out.
 
     Args:
         inputs: names and shapes; their numbers are the inputs of the graph, in order.
         outputs: names and shapes.
-        results: the node of each number of the outputs, one after the other.
+        results: the node of each number of all outputs, flattened.
         graph: what the nodes belong to.
     """
     needed = bytearray(len(graph.nodes))
     for node in results:
         needed[node.index] = 1
     for node in reversed(graph.nodes):
-        if needed[node.index] and node.op not in (Op.CONST, Op.INPUT):
+        if needed[node.index] and node.op not in LEAVES:
             for arg in node.args:
                 needed[arg.index] = 1
-    number: dict[int, int] = {}
+    step_of: dict[int, int] = {}  # by index of a node
     steps: list[tuple[Any, ...]] = []
     for node in graph.nodes:
         if not needed[node.index]:
             continue
-        number[node.index] = len(steps)
-        if node.op in (Op.CONST, Op.INPUT):
+        step_of[node.index] = len(steps)
+        if node.op in LEAVES:
             steps.append((node.op, *node.args))
         else:
-            steps.append((node.op, *(number[arg.index] for arg in node.args)))
-    return Program(inputs, outputs, tuple(steps), tuple(number[node.index] for node in results))
+            steps.append((node.op, *(step_of[arg.index] for arg in node.args)))
+    return Program(inputs, outputs, tuple(steps), tuple(step_of[node.index] for node in results))

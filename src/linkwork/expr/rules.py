@@ -1,18 +1,22 @@
-"""Algebra applied while expressions are made. The rule stands in the comment.
+"""Algebraic simplification, applied as expressions are made. A comment states each rule.
 
-Only rules that hold for every finite number and make the program no longer, signs aside; results
-may differ by rounding. A structural zero wins over what it multiplies and over what divides it:
-0 x = 0 and 0 / x = 0. Constants are joined only while the result keeps all its digits.
+A rule holds for every finite number, up to rounding, and adds no operation other than a sign. A
+structural zero stays zero whatever it is multiplied with or divided by: 0 x = 0 and 0 / x = 0.
+Constants are folded only while the result keeps all its digits.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
+from typing import Any
 
 from linkwork.expr.node import Expr, Graph, Op
 
-SMALLEST, LARGEST = 1.2e-38, 3.4e38  # of float32, which a program may be compiled for
+# The normal range of float32, which a program may be compiled for: outside of it, a constant loses
+# digits or overflows.
+SMALLEST, LARGEST = 1.2e-38, 3.4e38
 
 
 def simplified(graph: Graph, op: Op, args: tuple[Expr, ...]) -> Expr:
@@ -28,14 +32,14 @@ def simplified(graph: Graph, op: Op, args: tuple[Expr, ...]) -> Expr:
 def _folded(op: Op, *values: float) -> float | None:
     """The value of an operation on constants, where it is a finite number."""
     try:
-        value = _VALUES[op](*values)
+        value = FLOAT_FUNCTIONS[op](*values)
     except (ArithmeticError, ValueError):
         return None
     return value if math.isfinite(value) else None
 
 
 def _has_all_digits(value: float) -> bool:
-    """Whether a constant is neither too large nor too small to be exact to rounding, as float32."""
+    """Whether a constant is in the normal range of float32."""
     return SMALLEST <= abs(value) <= LARGEST
 
 
@@ -163,12 +167,13 @@ _RULES: dict[Op, Callable[..., Expr]] = {
     Op.SELECT: _select,
 }
 
-_VALUES: dict[Op, Callable[..., float]] = {
-    Op.ADD: lambda a, b: a + b,
-    Op.SUB: lambda a, b: a - b,
-    Op.MUL: lambda a, b: a * b,
-    Op.DIV: lambda a, b: a / b,
-    Op.NEG: lambda a: -a,
+# The value of each operation on Python floats; raises where the result is not a finite number.
+FLOAT_FUNCTIONS: dict[Op, Callable[..., Any]] = {
+    Op.ADD: operator.add,
+    Op.SUB: operator.sub,
+    Op.MUL: operator.mul,
+    Op.DIV: operator.truediv,
+    Op.NEG: operator.neg,
     Op.SQRT: math.sqrt,
     Op.SIN: math.sin,
     Op.COS: math.cos,

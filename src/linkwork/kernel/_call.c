@@ -1,13 +1,13 @@
 /* The type `Call`: calls machine code on NumPy arrays.
  *
- * A Call knows the shapes of its inputs and outputs. Three ways lead to the machine code:
+ * A Call knows the shapes of its inputs and outputs. It is called by one of three functions:
  *
- *   call_row      one row, with arrays that compiled code can read where they are: most calls
+ *   call_row      one row of arrays that need no conversion: most calls
  *   call_rows     batches, and rows that are converted or normalised first
- *   slow          a callable, for all that is rare: it converts arguments and raises errors
+ *   slow          a Python callable for all that is rare; it also raises the errors
  *
- * One thread at a time may be in here, but for the rows of a batch: the module declares that it needs
- * the GIL, which guards the counts of `Code`, the blocks of memory, and what `_use` replaces.
+ * The module requires the GIL, which guards the reference counts of `Code`, the spare blocks of
+ * memory, and what `_use` replaces. It is released only while the rows of a batch are computed.
  */
 #include "_call.h"
 #include "_init.h"
@@ -15,13 +15,13 @@
 #include "_threads.h"
 
 #if defined(__GNUC__)
-#define NOINLINE __attribute__((noinline))  /* its memory on the stack is not that of the caller */
+#define NOINLINE __attribute__((noinline))  /* keeps its stack frame out of the caller's */
 #else
 #define NOINLINE __declspec(noinline)
 #endif
 
-/* Whether an array is one row that compiled code can read where it is. */
-static int is_plain_row(const Call *self, const Port *port, PyObject *value)
+/* Whether a value is one row that compiled code can read without a copy. */
+static int is_direct_row(const Call *self, const Port *port, PyObject *value)
 {
     if (!PyArray_CheckExact(value)) return 0;
     PyArrayObject *array = (PyArrayObject *)value;
@@ -33,7 +33,7 @@ static int is_plain_row(const Call *self, const Port *port, PyObject *value)
     return 1;
 }
 
-/* A call of one row. NULL, without an error, if it needs more than that. */
+/* A call of one row. NULL, without an error, if arguments have to be converted or normalised. */
 static PyObject *call_row(Call *self, PyObject *const *args, PyObject *given)
 {
     static const Batch no_batch = {0, 1, 1, {0}};
@@ -42,16 +42,18 @@ static PyObject *call_row(Call *self, PyObject *const *args, PyObject *given)
     Block block = {NULL, NULL, 0};
     if (self->n_in > FEW_PORTS || self->n_out > FEW_PORTS) return NULL;
     for (int k = 0; k < self->n_in; k++) {
-        if (!is_plain_row(self, &self->ins[k], args[k])) return NULL;
+        if (!is_direct_row(self, &self->ins[k], args[k])) return NULL;
         in[k] = PyArray_DATA((PyArrayObject *)args[k]);
         if (self->check_inputs && !is_finite(self, in[k], self->ins[k].size)) return NULL;
     }
-    for (int k = 0; k < self->n_units; k++)
-        if (!norms_are_one(self, &self->units[k], in[self->units[k].input], 0, 1)) return NULL;
+    for (int k = 0; k < self->n_unit_norms; k++) {
+        const UnitNorm *unit = &self->unit_norms[k];
+        if (!norms_are_one(self, unit, in[unit->input], 0, 1)) return NULL;
+    }
     PyObject *result = given ? given_outputs(self, given, args, &no_batch, out)
                              : new_outputs(self, &no_batch, out);
     if (!result) return NULL;
-    const Code *code = self->code;  /* from here on, nothing else runs in Python */
+    const Code *code = self->code;  /* no Python code runs from here on: it stays valid */
     if (!code) {
         Py_DECREF(result);
         return NULL;
@@ -75,8 +77,8 @@ static PyObject *call_row(Call *self, PyObject *const *args, PyObject *given)
     return result;
 }
 
-/* Run a job whose code is held; gives its status. If `out` is the caller's, all inputs are looked at before. */
-static int finish(Job *job, int is_given)
+/* Run a job; returns the status. Arrays given as `out` stay untouched if an input is refused. */
+static int run_checked(Job *job, int is_given)
 {
     const Call *self = job->call;
     if (job->rows == 0) return DONE;
@@ -89,19 +91,19 @@ static int finish(Job *job, int is_given)
         return job->status;
     }
     int is_one_chunk = job->rows <= job->chunk && job->rows <= SHARED_ROWS;
-    if (is_given && !is_one_chunk && (self->n_units || self->check_inputs)) {
+    if (is_given && !is_one_chunk && (self->n_unit_norms || self->check_inputs)) {
         job->only_checks = 1;
         run_job(job, block.start);
         job->only_checks = 0;
         job->is_checked = !job->has_drifted;
-        if (job->status == DONE) plan(job);  /* fewer buffers, longer chunks */
+        if (job->status == DONE) plan(job);  /* without buffers, chunks may be longer */
     }
     if (job->status == DONE) run_job(job, block.start);
     give_block(block);
     return job->status == DONE && job->has_bad_outputs ? NOT_FINITE_OUTPUT : job->status;
 }
 
-/* Where the rows of all inputs are, and the batch axes; 0 if Python must look at them. */
+/* Where the rows of all inputs are, and the batch axes; 0 if they are left to Python. */
 static int read_inputs(const Call *self, PyObject *const *args, Source *sources, double *numbers,
                        Batch *batch)
 {
@@ -118,7 +120,7 @@ static int read_inputs(const Call *self, PyObject *const *args, Source *sources,
     return batch->axes >= 0;
 }
 
-/* A call of a batch, or of one row of any kind. NULL, without an error, if it is left to Python. */
+/* A call of a batch, or of one row to convert. NULL, without an error, if it is left to Python. */
 static NOINLINE PyObject *call_rows(Call *self, PyObject *const *args, PyObject *given, int threads)
 {
     Job job = {.call = self, .code = held(self->code), .threads = threads};
@@ -144,7 +146,7 @@ static NOINLINE PyObject *call_rows(Call *self, PyObject *const *args, PyObject 
             result_bytes += (size_t)(batch.rows * self->outs[k].size) * self->item;
         job.rows = batch.rows;
         job.is_large = result_bytes > STREAMED_BYTES;
-        int status = finish(&job, given != NULL);
+        int status = run_checked(&job, given != NULL);
         if (status != DONE) Py_CLEAR(result);
         if (status == NO_MEMORY) PyErr_NoMemory();
     }
@@ -153,7 +155,7 @@ static NOINLINE PyObject *call_rows(Call *self, PyObject *const *args, PyObject 
     return result;
 }
 
-/* A number of threads; 0 for as many as there are cores, -1 if it is no number. */
+/* A number of threads; 0 for one per core, -1 if it is not an integer. */
 static int read_threads(PyObject *value)
 {
     int overflow;
@@ -164,7 +166,7 @@ static int read_threads(PyObject *value)
     return threads < 1 ? 1 : (int)threads;
 }
 
-/* What can be called without Python. NULL, without an error, for all else. */
+/* Calls that need no Python code. NULL, without an error, for all others. */
 static NOINLINE PyObject *call_fast(Call *self, PyObject *const *args, Py_ssize_t count,
                                     PyObject *names)
 {
@@ -199,14 +201,14 @@ static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t n
         return NULL;
     }
     if (Py_EnterRecursiveCall(" in a compiled function")) return NULL;
-    PyObject *slow = Py_NewRef(self->slow);  /* it may drop us */
+    PyObject *slow = Py_NewRef(self->slow);  /* the call may end the life of self */
     result = PyObject_Vectorcall(slow, args, (size_t)count, names);
     Py_DECREF(slow);
     Py_LeaveRecursiveCall();
     return result;
 }
 
-/* Take an array of rows for a port, as Python has prepared it; -1 with an error if it is none. */
+/* Check an array of rows that Python has prepared; -1 with an error if it does not fit. */
 static int prepared_rows(const Call *self, const Port *port, PyObject *value, int is_output,
                          npy_intp rows)
 {
@@ -263,7 +265,7 @@ static PyObject *call_run(PyObject *callable, PyObject *args)
         result_bytes += (size_t)PyArray_NBYTES(array);
     }
     job.is_large = result_bytes > STREAMED_BYTES;
-    int status = is_good ? finish(&job, 1) : DONE;
+    int status = is_good ? run_checked(&job, 1) : DONE;
     give_block(block);
     release(job.code);
     if (!is_good || status == INTERRUPTED) return NULL;
@@ -347,7 +349,7 @@ static PyObject *call_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 static PyMethodDef call_methods[] = {
     {"_run", call_run, METH_VARARGS,
-     "_run(inputs, outputs, rows, threads): compute rows of prepared arrays; gives how it ended."},
+     "_run(inputs, outputs, rows, threads): compute rows of prepared arrays; returns the status."},
     {"_use", call_use, METH_VARARGS,
      "_use(one, many, width, keep): call the functions at these addresses from now on."},
     {NULL, NULL, 0, NULL},
@@ -382,7 +384,7 @@ static PyType_Spec call_spec = {
 static int execute(PyObject *module)
 {
     import_array1(-1);
-    if (!call_type) {  /* a module that is imported anew has the type, blocks and threads there are */
+    if (!call_type) {  /* a second import shares the type, blocks and threads of the first */
         call_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &call_spec, NULL);
         if (!call_type) return -1;
 #ifndef _WIN32

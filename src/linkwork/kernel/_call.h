@@ -1,11 +1,11 @@
 /* What the files of the extension share: the type `Call`, machine code, blocks of memory.
  *
- * _call.h     types, and memory that is kept for the next call
- * _init.h     what a Call is made of
- * _inputs.h   what callers give: read, converted, normalised
- * _outputs.h  where results go
- * _chunks.h   the rows of a call, chunk by chunk
- * _threads.h  chunks on several threads
+ * _call.h     types, and a pool of memory blocks that calls reuse
+ * _init.h     Call.__init__
+ * _inputs.h   arguments: read, converted, normalised
+ * _outputs.h  result arrays: new, or given as `out`
+ * _chunks.h   one chunk of the rows of a call
+ * _threads.h  all chunks of a call, on several threads
  * _call.c     the Python type
  */
 #ifndef LINKWORK_CALL_H
@@ -22,28 +22,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_AXES 8        /* of an input or output; arrays with more are left to Python */
-#define FEW_PORTS 16       /* a call of one row with at most so many inputs needs no heap memory */
+#define MOST_AXES 8        /* of a row, and of a batch; arrays with more are left to Python */
+#define FEW_PORTS 16       /* with at most this many inputs and outputs, one row needs no heap */
 #define CACHE_LINE 64
 
-/* Sizes of chunks, all of them. */
-#define SHARED_ROWS 2048   /* a batch with more rows is shared by several threads */
-#define FIRST_CHUNK 32     /* rows, before the time of a row is known */
-#define FEWEST_ROWS 64     /* that a thread takes from a shared batch */
-#define MOST_ROWS 16384    /* of a chunk */
-#define CHUNK_NS 4000000   /* that a chunk should take: an interrupt lands between two of them */
-#define SIGNAL_NS 20000000 /* after which the calling thread looks for an interrupt */
-#define BUFFER_BYTES ((size_t)256 << 10)  /* of converted rows in a chunk: they stay in the cache */
-#define STREAMED_BYTES ((size_t)8 << 20)  /* results larger than this use non-temporal stores */
+/* How the rows of a batch are divided into chunks. */
+#define SHARED_ROWS 2048   /* a batch of more rows is shared by several threads */
+#define FIRST_CHUNK 32     /* rows of the first chunk, before the time per row is known */
+#define FEWEST_ROWS 64     /* a thread takes at least this many rows of a shared batch at a time */
+#define MOST_ROWS 16384    /* a chunk has at most this many rows */
+#define CHUNK_NS 4000000   /* chunks are sized to take this long: signals wait for the end of one */
+#define SIGNAL_NS 20000000 /* the calling thread checks for signals this often */
+#define BUFFER_BYTES ((size_t)256 << 10)  /* of converted rows at most: they stay in the cache */
+#define STREAMED_BYTES ((size_t)8 << 20)  /* larger results use non-temporal stores */
 
-/* The signature of llvm/emit.py; gives the bytes of workspace that it needs. */
+/* The signature of the code of llvm/emit.py; returns the bytes of workspace that it needs. */
 typedef npy_int64 (*function_t)(void *const *in, void *const *out, const npy_int64 *strides,
                                 npy_int64 rows, void *workspace);
 
-typedef struct {           /* machine code. It is replaced as one, and freed when no call runs it */
-    Py_ssize_t users;      /* counted while the GIL is held */
-    function_t one;        /* a row at a time */
-    function_t many;       /* `width` rows at a time; may be NULL */
+typedef struct {           /* machine code, reference counted: `_use` replaces it during calls */
+    Py_ssize_t users;      /* the count; guarded by the GIL */
+    function_t one;        /* computes one row at a time */
+    function_t many;       /* computes `width` rows at a time; may be NULL */
     npy_intp width;
     size_t one_bytes, bytes;  /* of workspace for `one`, and for both */
     npy_intp chunk;        /* rows that take about CHUNK_NS */
@@ -65,27 +65,27 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     Code *code;            /* NULL if there is none yet */
-    int n_in, n_out, n_units, type;
+    int n_in, n_out, n_unit_norms, type;
     size_t item;           /* bytes of a number */
     Port *ins, *outs;
-    UnitNorm *units;
-    double noise;          /* a sum of squares this near to 1 is left as it is */
-    double tolerance;      /* a norm further than this from 1 is refused */
-    int is_simple;         /* whether no port has too many axes */
+    UnitNorm *unit_norms;
+    double noise;          /* a sum of squares that differs from 1 by less is 1 to rounding */
+    double tolerance;      /* a norm that differs from 1 by more is refused */
+    int is_simple;         /* whether no port has more than MOST_AXES axes */
     int check_inputs;      /* whether inputs must be finite */
-    int check_outputs;     /* whether `slow` is to look at outputs that are not finite */
-    PyObject *slow;        /* takes all other calls, in Python; NULL before __init__ */
+    int check_outputs;     /* whether calls with outputs that are not finite are left to `slow` */
+    PyObject *slow;        /* a Python callable for all other calls; NULL before __init__ */
 } Call;
 
-/* How a call ended. Python asks why, and raises. */
+/* Status: how a call ended. For those that are errors, Python finds out why, and raises. */
 enum { DONE, NOT_UNIT_NORM, NOT_FINITE_INPUT, NOT_FINITE_OUTPUT, NO_MEMORY, INTERRUPTED, DRIFTED };
 
 static size_t round_up(size_t bytes) { return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE; }
 
-/* Memory for workspaces and converted rows. It is kept for the next call. */
+/* Memory for workspaces and converted rows; a few blocks are kept for later calls. */
 typedef struct {
     void *allocated;
-    char *start;           /* of a cache line */
+    char *start;           /* aligned to a cache line */
     size_t bytes;
 } Block;
 
@@ -137,7 +137,7 @@ static void give_block(Block block)
     free(block.allocated);
 }
 
-/* Keep machine code while a call runs it. */
+/* Count a call that runs this machine code. */
 static Code *held(Code *code)
 {
     code->users++;

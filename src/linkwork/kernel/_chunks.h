@@ -1,4 +1,4 @@
-/* The rows of a call, chunk by chunk: converted, normalised, checked, computed. */
+/* One chunk of the rows of a call: converted, normalised, checked, computed. */
 #ifndef LINKWORK_CHUNKS_H
 #define LINKWORK_CHUNKS_H
 
@@ -17,16 +17,16 @@ typedef struct {           /* a call, as the threads that work on it see it */
     void **outs;
     npy_intp rows;
     int is_large;          /* whether results use non-temporal stores */
-    int only_checks;       /* whether inputs are only looked at */
-    int is_checked;        /* whether inputs were looked at, and can be used as they are */
+    int only_checks;       /* whether inputs are checked, and nothing is computed */
+    int is_checked;        /* whether inputs were checked before, and none has to be normalised */
     npy_intp chunk;        /* most rows of a chunk; a multiple of the width */
-    npy_intp fitting;      /* as many as the buffers have room for */
-    size_t pointers_at, buffers_at, bytes;  /* in the block of each thread: the workspace is first */
+    npy_intp fitting;      /* most rows that fit into the buffers */
+    size_t pointers_at, buffers_at, bytes;  /* block of a thread: workspace, pointers, buffers */
     int threads;
     npy_intp next;         /* the first row that no thread has taken */
     int status;
-    int has_drifted;       /* whether a norm is to be made 1 */
-    int has_bad_outputs;   /* whether results are not finite that should be */
+    int has_drifted;       /* whether an input has to be normalised */
+    int has_bad_outputs;   /* whether a result is not finite */
 } Job;
 
 static npy_intp multiple(npy_intp rows, npy_intp width)
@@ -37,12 +37,12 @@ static npy_intp multiple(npy_intp rows, npy_intp width)
 static int needs_buffer(const Job *job, int input)
 {
     if (!job->sources[input].is_direct) return 1;
-    for (int k = 0; k < job->call->n_units && !job->is_checked; k++)
-        if (job->call->units[k].input == input) return 1;
+    for (int k = 0; k < job->call->n_unit_norms && !job->is_checked; k++)
+        if (job->call->unit_norms[k].input == input) return 1;
     return 0;
 }
 
-/* How many rows make a chunk, and what lies where in the block of a thread. */
+/* Choose the size of chunks, and the layout of the block of a thread. */
 static void plan(Job *job)
 {
     const Call *self = job->call;
@@ -64,7 +64,7 @@ static void plan(Job *job)
     job->has_drifted = job->has_bad_outputs = 0;
 }
 
-/* Blocks of `width` rows with `many`, the rows that are left with `one`. */
+/* Compute rows: `width` at a time with `many`, the remainder with `one`. */
 static void compute(const Job *job, void **in, void **out, npy_int64 *strides, npy_intp rows,
                     void *workspace)
 {
@@ -82,21 +82,22 @@ static void compute(const Job *job, void **in, void **out, npy_int64 *strides, n
     code->one(in, out, strides, rows - blocks, workspace);
 }
 
-/* Look at the norms in rows that are not converted yet; gives how it ended. */
-static int look_at_norms(const Job *job, const UnitNorm *unit, npy_intp start, npy_intp rows,
-                         void *buffer)
+/* Check the norms in rows that are not converted; returns the status. */
+static int check_norms(const Job *job, const UnitNorm *unit, npy_intp start, npy_intp rows,
+                       void *buffer)
 {
     const Call *self = job->call;
     int k = unit->input;
-    UnitNorm alone = {k, 0, unit->count};
-    copy_part(self, &self->ins[k], &job->sources[k], start, rows, unit->offset, unit->count, buffer);
+    UnitNorm alone = {k, 0, unit->count};  /* the buffer holds nothing but these numbers */
+    copy_part(self, &self->ins[k], &job->sources[k], start, rows, unit->offset, unit->count,
+              buffer);
     if (norms_are_one(self, &alone, buffer, unit->count, rows)) return DONE;
     return normalise(self, &alone, buffer, unit->count, rows, 0) ? DRIFTED : NOT_UNIT_NORM;
 }
 
-/* Have norms of 1 in a chunk, in a copy of the rows if they are the caller's; gives how it ended. */
-static int have_unit_norms(const Job *job, const UnitNorm *unit, void **in, npy_int64 *strides,
-                           npy_intp start, npy_intp rows, void *buffer)
+/* Normalise rows that have drifted, in a copy if they are the caller's; returns the status. */
+static int normalise_rows(const Job *job, const UnitNorm *unit, void **in, npy_int64 *strides,
+                          npy_intp start, npy_intp rows, void *buffer)
 {
     const Call *self = job->call;
     int k = unit->input;
@@ -126,7 +127,7 @@ static int inputs_are_finite(const Call *self, void **in, const npy_int64 *strid
     return 1;
 }
 
-/* Work on some rows, with a block of memory of `job->bytes`. */
+/* Check and compute some rows, with a block of memory of `job->bytes`; returns the status. */
 static int do_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
 {
     const Call *self = job->call;
@@ -150,12 +151,12 @@ static int do_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
             in[k] = own;
             strides[k] = source->step ? self->ins[k].size : 0;
         }
-        for (int u = 0; u < self->n_units && !job->is_checked; u++) {
-            if (self->units[u].input != k) continue;
-            const UnitNorm *unit = &self->units[u];
+        for (int u = 0; u < self->n_unit_norms && !job->is_checked; u++) {
+            if (self->unit_norms[u].input != k) continue;
+            const UnitNorm *unit = &self->unit_norms[u];
             int status = is_converted
-                ? have_unit_norms(job, unit, in, strides, start, count, own)
-                : look_at_norms(job, unit, start, count, own);
+                ? normalise_rows(job, unit, in, strides, start, count, own)
+                : check_norms(job, unit, start, count, own);
             if (status == NOT_UNIT_NORM) return status;
             if (status == DRIFTED) ending = status;
         }

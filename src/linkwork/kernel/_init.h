@@ -1,4 +1,4 @@
-/* What a Call is made of: shapes of its inputs and outputs, parts with norm 1, options. */
+/* Call.__init__: shapes of inputs and outputs, which numbers have unit norm, options. */
 #ifndef LINKWORK_INIT_H
 #define LINKWORK_INIT_H
 
@@ -6,7 +6,7 @@
 
 static PyTypeObject *call_type;
 
-/* Sizes and shapes of ports; NULL with an error if they are none. */
+/* Ports from a tuple of shapes; NULL with an error if they are not valid. */
 static Port *parse_shapes(Call *self, PyObject *shapes, int *count)
 {
     Py_ssize_t n = PyTuple_GET_SIZE(shapes);
@@ -38,33 +38,33 @@ fail:
     return NULL;
 }
 
-/* Which numbers of which inputs have norm 1; -1 with an error if that cannot be. */
-static int parse_units(Call *self, PyObject *units)
+/* Which numbers of which inputs have unit norm; -1 with an error if they are not valid. */
+static int parse_unit_norms(Call *self, PyObject *spans)
 {
-    Py_ssize_t n = PyTuple_GET_SIZE(units);
-    self->units = calloc((size_t)n + 1, sizeof(UnitNorm));
-    if (!self->units) {
+    Py_ssize_t n = PyTuple_GET_SIZE(spans);
+    self->unit_norms = calloc((size_t)n + 1, sizeof(UnitNorm));
+    if (!self->unit_norms) {
         PyErr_NoMemory();
         return -1;
     }
     for (Py_ssize_t k = 0; k < n; k++) {
-        UnitNorm *unit = &self->units[k];
-        if (!PyTuple_Check(PyTuple_GET_ITEM(units, k))) {
-            PyErr_SetString(PyExc_TypeError, "units: expected tuples");
+        UnitNorm *unit = &self->unit_norms[k];
+        if (!PyTuple_Check(PyTuple_GET_ITEM(spans, k))) {
+            PyErr_SetString(PyExc_TypeError, "unit_norms: expected tuples");
             return -1;
         }
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(units, k), "inn", &unit->input, &unit->offset,
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(spans, k), "inn", &unit->input, &unit->offset,
                               &unit->count))
             return -1;
         npy_intp size = unit->input >= 0 && unit->input < self->n_in
             ? self->ins[unit->input].size : -1;
         if (unit->offset < 0 || unit->count < 1 || unit->count > size
             || unit->offset > size - unit->count) {
-            PyErr_SetString(PyExc_ValueError, "units: outside of the inputs");
+            PyErr_SetString(PyExc_ValueError, "unit_norms: outside of the inputs");
             return -1;
         }
     }
-    self->n_units = (int)n;
+    self->n_unit_norms = (int)n;
     return 0;
 }
 
@@ -72,18 +72,18 @@ static void free_ports(Call *self)
 {
     free(self->ins);
     free(self->outs);
-    free(self->units);
+    free(self->unit_norms);
     self->ins = self->outs = NULL;
-    self->units = NULL;
-    self->n_in = self->n_out = self->n_units = 0;
+    self->unit_norms = NULL;
+    self->n_in = self->n_out = self->n_unit_norms = 0;
 }
 
 static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
 {
     Call *self = (Call *)object;
-    static char *names[] = {"in_shapes", "out_shapes", "units", "norm_limits", "single_precision",
-                            "check_inputs", "check_outputs", "slow", NULL};
-    PyObject *inputs, *outputs, *units, *slow;
+    static char *names[] = {"in_shapes", "out_shapes", "unit_norms", "norm_limits",
+                            "single_precision", "check_inputs", "check_outputs", "slow", NULL};
+    PyObject *inputs, *outputs, *spans, *slow;
     int single;
     double noise, tolerance;
     if (self->slow) {
@@ -92,7 +92,7 @@ static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
     }
     free_ports(self);
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!(dd)pppO", names, &PyTuple_Type, &inputs,
-                                     &PyTuple_Type, &outputs, &PyTuple_Type, &units, &noise,
+                                     &PyTuple_Type, &outputs, &PyTuple_Type, &spans, &noise,
                                      &tolerance, &single, &self->check_inputs,
                                      &self->check_outputs, &slow))
         return -1;
@@ -112,8 +112,8 @@ static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
     self->ins = parse_shapes(self, inputs, &self->n_in);
     if (!self->ins) return -1;
     self->outs = parse_shapes(self, outputs, &self->n_out);
-    if (!self->outs || parse_units(self, units) < 0) return -1;
-    self->slow = Py_NewRef(slow);  /* last: without it, the call is not ready */
+    if (!self->outs || parse_unit_norms(self, spans) < 0) return -1;
+    self->slow = Py_NewRef(slow);  /* last: it marks the Call as initialised */
     return 0;
 }
 

@@ -1,7 +1,7 @@
-/* What callers give: where the rows of an input lie, their conversion, norms, finite numbers.
+/* Arguments: where the rows of an input lie, their conversion, unit norms, finite numbers.
  *
- * Arrays of any layout in memory and of most types of numbers, lists and tuples of numbers, and
- * numbers are read here. Python takes the rest, and all errors.
+ * Arrays of any memory layout and most number types, flat lists and tuples of numbers, and single
+ * numbers are read here. All other arguments, and all errors, are left to Python.
  */
 #ifndef LINKWORK_INPUTS_H
 #define LINKWORK_INPUTS_H
@@ -10,10 +10,10 @@
 
 typedef struct {           /* where the rows of an input lie */
     const char *data;
-    npy_intp step;         /* bytes from one row to the next; 0 if all rows share one */
+    npy_intp step;         /* bytes from one row to the next; 0 if one row is broadcast */
     npy_intp strides[MOST_AXES];  /* bytes along each axis of a row */
     int type;              /* of the numbers, as NumPy counts types */
-    int is_direct;         /* whether compiled code can read the rows where they are */
+    int is_direct;         /* whether compiled code can read the rows without a copy */
 } Source;
 
 typedef struct {           /* the leading axes of a call; -1 before any input is read */
@@ -22,7 +22,7 @@ typedef struct {           /* the leading axes of a call; -1 before any input is
     npy_intp rows, shape[MOST_AXES];
 } Batch;
 
-/* Whether an array has the numbers of a row in order, without gaps. */
+/* Whether the numbers of a row are contiguous, in C order. */
 static int row_is_contiguous(const Port *port, const npy_intp *strides, npy_intp item)
 {
     npy_intp wanted = item;
@@ -33,7 +33,7 @@ static int row_is_contiguous(const Port *port, const npy_intp *strides, npy_intp
     return 1;
 }
 
-/* Bytes from one row of a batch to the next; 0 in `ok` if they are not evenly spaced. */
+/* Bytes from one row of a batch to the next; sets `ok` to 0 if they are not evenly spaced. */
 static npy_intp row_step(PyArrayObject *array, int axes, int *ok)
 {
     npy_intp step = 0, wanted = 0;
@@ -48,18 +48,22 @@ static npy_intp row_step(PyArrayObject *array, int axes, int *ok)
     return step;
 }
 
+/* The types of numbers that are converted: USE(code of the type, C type) for each. */
+#define NUMBER_TYPES(USE)                                                                   \
+    USE(NPY_BOOL, npy_bool) USE(NPY_BYTE, npy_byte) USE(NPY_UBYTE, npy_ubyte)               \
+    USE(NPY_SHORT, npy_short) USE(NPY_USHORT, npy_ushort) USE(NPY_INT, npy_int)             \
+    USE(NPY_UINT, npy_uint) USE(NPY_LONG, npy_long) USE(NPY_ULONG, npy_ulong)               \
+    USE(NPY_LONGLONG, npy_longlong) USE(NPY_ULONGLONG, npy_ulonglong)                       \
+    USE(NPY_FLOAT, npy_float) USE(NPY_DOUBLE, npy_double)
+
 static int is_number_type(int type)
 {
-    switch (type) {
-    case NPY_BOOL: case NPY_BYTE: case NPY_UBYTE: case NPY_SHORT: case NPY_USHORT:
-    case NPY_INT: case NPY_UINT: case NPY_LONG: case NPY_ULONG: case NPY_LONGLONG:
-    case NPY_ULONGLONG: case NPY_FLOAT: case NPY_DOUBLE:
-        return 1;
-    }
+#define CASE(code, kind) case code:
+    switch (type) { NUMBER_TYPES(CASE) return 1; }
     return 0;
 }
 
-/* Where the rows of an array are, and its batch axes; 0 if Python must look at it. */
+/* Where the rows of an array are, and its batch axes; 0 if it is left to Python. */
 static int read_array(const Call *self, const Port *port, PyArrayObject *array, Source *source,
                       Batch *own)
 {
@@ -82,7 +86,7 @@ static int read_array(const Call *self, const Port *port, PyArrayObject *array, 
     return ok || own->rows == 0;
 }
 
-/* A number of Python as a double; 0 if it is something else. Runs no code of Python. */
+/* A Python number as a double; 0 if it is something else. Runs no Python code. */
 static int read_number(PyObject *value, double *number)
 {
     if (PyFloat_Check(value)) {
@@ -122,7 +126,7 @@ static int read_list(const Call *self, const Port *port, PyObject *value, double
     return 1;
 }
 
-/* Join the batch axes of one more input; 0 if Python must broadcast them. */
+/* Add the batch axes of one more input; 0 if broadcasting them is left to Python. */
 static int join_batch(Batch *batch, const Batch *own)
 {
     if (batch->axes < 0 || (batch->is_single && own->axes >= batch->axes)) {
@@ -134,8 +138,8 @@ static int join_batch(Batch *batch, const Batch *own)
     return memcmp(own->shape, batch->shape, (size_t)own->axes * sizeof(npy_intp)) == 0;
 }
 
-/* Numbers `first` to `first + count` of rows of one type, as numbers of another. Where the rows lie
-   nearer to each other than the numbers of a row, as in Fortran's order, 32 rows go side by side. */
+/* Convert numbers `first` to `first + count` of each row to another type. Where the rows are closer
+   together than the numbers of a row, as in Fortran order, tiles of 32 rows are transposed. */
 #define LOAD(from, at) from number; memcpy(&number, (at), sizeof number);
 #define COPY_ROWS(from, to)                                                                 \
     if (port->axes > 1) {                                                                   \
@@ -159,22 +163,8 @@ static int join_batch(Batch *batch, const Batch *own)
                     target[row * count + i] = (to)number;                                   \
                 }                                                                           \
     }
-#define COPY_FROM_ANY(to)                                                                   \
-    switch (source->type) {                                                                 \
-    case NPY_BOOL: COPY_ROWS(npy_bool, to) break;                                           \
-    case NPY_BYTE: COPY_ROWS(npy_byte, to) break;                                           \
-    case NPY_UBYTE: COPY_ROWS(npy_ubyte, to) break;                                         \
-    case NPY_SHORT: COPY_ROWS(npy_short, to) break;                                         \
-    case NPY_USHORT: COPY_ROWS(npy_ushort, to) break;                                       \
-    case NPY_INT: COPY_ROWS(npy_int, to) break;                                             \
-    case NPY_UINT: COPY_ROWS(npy_uint, to) break;                                           \
-    case NPY_LONG: COPY_ROWS(npy_long, to) break;                                           \
-    case NPY_ULONG: COPY_ROWS(npy_ulong, to) break;                                         \
-    case NPY_LONGLONG: COPY_ROWS(npy_longlong, to) break;                                   \
-    case NPY_ULONGLONG: COPY_ROWS(npy_ulonglong, to) break;                                 \
-    case NPY_FLOAT: COPY_ROWS(npy_float, to) break;                                         \
-    case NPY_DOUBLE: COPY_ROWS(npy_double, to) break;                                       \
-    }
+#define COPY_TO_DOUBLE(code, kind) case code: COPY_ROWS(kind, double) break;
+#define COPY_TO_FLOAT(code, kind) case code: COPY_ROWS(kind, float) break;
 
 /* Bytes from the first number of a row to another, in a row of several axes. */
 static npy_intp nested_offset(const Port *port, const Source *source, npy_intp number)
@@ -187,7 +177,7 @@ static npy_intp nested_offset(const Port *port, const Source *source, npy_intp n
     return offset;
 }
 
-/* Copy some numbers of each row to memory where compiled code can read them. */
+/* Copy some numbers of each row to a contiguous buffer. */
 static void copy_part(const Call *self, const Port *port, const Source *source, npy_intp start,
                       npy_intp rows, npy_intp first, npy_intp count, void *memory)
 {
@@ -200,21 +190,21 @@ static void copy_part(const Call *self, const Port *port, const Source *source, 
             memcpy((char *)memory + (size_t)row * bytes, data + row * step, bytes);
     } else if (self->type == NPY_DOUBLE) {
         double *target = memory;
-        COPY_FROM_ANY(double)
+        switch (source->type) { NUMBER_TYPES(COPY_TO_DOUBLE) }
     } else {
         float *target = memory;
-        COPY_FROM_ANY(float)
+        switch (source->type) { NUMBER_TYPES(COPY_TO_FLOAT) }
     }
 }
 
-/* Copy rows to memory where compiled code can read them. */
+/* Copy rows to a contiguous buffer. */
 static void copy_rows(const Call *self, const Port *port, const Source *source, npy_intp start,
                       npy_intp rows, void *memory)
 {
     copy_part(self, port, source, start, rows, 0, port->size, memory);
 }
 
-/* Numbers that must have norm 1, in rows that compiled code can read. `step` is in numbers. */
+/* Unit norms, in contiguous rows; `step` counts numbers from one row to the next. */
 #define SUM_OF_SQUARES(x)                                                                   \
     double sum = 0.0;                                                                       \
     for (npy_intp i = 0; i < unit->count; i++) sum += (double)(x)[i] * (double)(x)[i];
@@ -239,7 +229,7 @@ static void copy_rows(const Call *self, const Port *port, const Source *source, 
     }                                                                                       \
     return 1;
 
-/* Whether norms are 1, to rounding. NaN passes. */
+/* Whether norms are 1 to rounding. NaN passes. */
 static int norms_are_one(const Call *self, const UnitNorm *unit, const void *data, npy_intp step,
                          npy_intp rows)
 {
@@ -247,7 +237,7 @@ static int norms_are_one(const Call *self, const UnitNorm *unit, const void *dat
     NORMS_ARE_ONE(float)
 }
 
-/* Make norms 1 where they are not; gives 0 if one is too far from it. */
+/* Whether norms are within the tolerance of 1; makes them 1 if `writes`. */
 static int normalise(const Call *self, const UnitNorm *unit, void *data, npy_intp step,
                      npy_intp rows, int writes)
 {

@@ -1,10 +1,10 @@
-/* Where results go: new arrays, or those that the caller gives as `out`. */
+/* Result arrays: new ones, or those that the caller gives as `out`. */
 #ifndef LINKWORK_OUTPUTS_H
 #define LINKWORK_OUTPUTS_H
 
 #include "_inputs.h"
 
-/* New output arrays; a single one comes without a tuple. */
+/* New output arrays: a tuple, or the array itself if there is one output. */
 static PyObject *new_outputs(const Call *self, const Batch *batch, void **out)
 {
     PyObject *tuple = self->n_out == 1 ? NULL : PyTuple_New(self->n_out);
@@ -26,7 +26,7 @@ static PyObject *new_outputs(const Call *self, const Batch *batch, void **out)
     return tuple;
 }
 
-/* The memory that the numbers of an array lie in. */
+/* The range of memory that an array spans. */
 static void extent(PyArrayObject *array, const char **start, const char **stop)
 {
     *start = *stop = PyArray_BYTES(array);
@@ -48,7 +48,7 @@ static int overlap(PyArrayObject *one, PyObject *other)
     return start < other_stop && other_start < stop;
 }
 
-/* Whether an array given as `out` can be written to as it is. */
+/* Whether compiled code can write directly to an array given as `out`. */
 static int is_writable_output(const Call *self, const Port *port, PyObject *given,
                               const Batch *batch)
 {
@@ -64,7 +64,7 @@ static int is_writable_output(const Call *self, const Port *port, PyObject *give
     return 1;
 }
 
-/* Take the arrays given as `out`; NULL, without an error, if Python must look at them. */
+/* Take the arrays given as `out`; NULL, without an error, if they are left to Python. */
 static PyObject *given_outputs(const Call *self, PyObject *given, PyObject *const *args,
                                const Batch *batch, void **out)
 {

@@ -1,13 +1,14 @@
-/* The chunks of a job on several threads, without the GIL.
+/* A thread pool: the chunks of a job on several threads, without the GIL.
  *
- * The calling thread publishes its job, and helper threads may join it. Each thread takes a chunk of
- * rows, and another one, until there are none. A helper that comes late joins in, or finds nothing to
- * do; nobody waits for a helper that has not joined. Only the calling thread looks for interrupts.
+ * The calling thread publishes its job, and helper threads may join it. Each thread takes chunks
+ * of rows from a shared counter until none is left. A helper that wakes up late joins in, or finds
+ * nothing to do; the calling thread waits only for helpers that have joined, and is the only one
+ * to handle signals.
  *
- * Helpers stay for the next job: they spin for a moment, then sleep. There is one shared job at a
- * time; a call that finds the helpers busy works alone. The child of a fork starts without helpers.
+ * Helpers spin-wait briefly for the next job, then sleep. There is one shared job at a time: a call
+ * that finds the helpers busy runs on its own thread alone. A forked child starts without helpers.
  *
- * Without POSIX threads (Windows), each call works on the calling thread alone.
+ * Without POSIX threads (Windows), every call runs on the calling thread alone.
  */
 #ifndef LINKWORK_THREADS_H
 #define LINKWORK_THREADS_H
@@ -16,8 +17,8 @@
 
 #define MOST_THREADS 64
 
-/* How many rows to take next: fewer towards the end, so that all threads end at the same time. */
-static npy_intp portion(const Job *job)
+/* Rows of the next chunk: fewer towards the end, so that all threads end at the same time. */
+static npy_intp next_chunk(const Job *job)
 {
     npy_intp width = job->code->width, left = job->rows - job->next, rows = job->chunk;
     if (job->threads > 1) {
@@ -53,18 +54,18 @@ static long long nanoseconds(void)
 #include <sched.h>
 #endif
 
-#define SPIN_NS 50000                   /* to wait awake before sleeping */
-#define STACK_BYTES ((size_t)1 << 20)   /* of a helper */
+#define SPIN_NS 50000                   /* a spin-wait lasts so long, then the thread sleeps */
+#define STACK_BYTES ((size_t)1 << 20)   /* of a helper thread */
 
 static struct {
-    pthread_mutex_t mutex;              /* of all that is here, and of `next` and `status` of jobs */
-    pthread_cond_t work, change;        /* there is a job; all helpers have left it */
-    Job *job;                           /* that helpers may join */
-    int is_busy;                        /* whether some call has the helpers */
+    pthread_mutex_t mutex;              /* guards the pool, and what threads change in a Job */
+    pthread_cond_t work, change;        /* there is a new job; all helpers have left the job */
+    Job *job;                           /* that helpers may join; NULL if none */
+    int is_busy;                        /* whether a call uses the helpers */
     int members;                        /* helpers that work on the job now */
-    int joined;                         /* helpers that have joined it */
-    int helpers;
-    unsigned jobs;                      /* that there have been */
+    int joined;                         /* helpers that have ever joined it */
+    int helpers;                        /* threads that were started */
+    unsigned jobs;                      /* published so far: a change wakes the helpers */
 } pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER,
           NULL, 0, 0, 0, 0, 0};
 
@@ -105,7 +106,7 @@ static void pause_briefly(void)
 #endif
 }
 
-/* Wait, with the mutex held, while a condition holds: awake at first, then asleep. */
+/* Wait, with the mutex held, while a condition holds: spinning at first, then asleep. */
 #define WAIT_WHILE(condition, signal)                                            \
     do {                                                                         \
         long long give_up = nanoseconds() + SPIN_NS;                             \
@@ -119,18 +120,18 @@ static void pause_briefly(void)
 
 #endif
 
-/* A chunk took some time: the next ones shall take CHUNK_NS. */
+/* The size of the next chunks, so that each takes about CHUNK_NS. */
 static npy_intp better_chunk(const Job *job, npy_intp rows, long long elapsed)
 {
     npy_intp chunk = job->chunk;
-    if (rows < chunk) return chunk;  /* a part says little */
+    if (rows < chunk) return chunk;  /* the time of a shorter chunk says little */
     if (elapsed < CHUNK_NS / 4 && chunk < job->fitting) chunk = 4 * chunk;
     if (elapsed > 2 * CHUNK_NS) chunk = chunk / 2;
     return multiple(chunk < job->fitting ? chunk : job->fitting, job->code->width);
 }
 
-/* Let the handlers of signals run; gives INTERRUPTED if one of them raises. */
-static int look_for_signals(PyThreadState **state)
+/* Run Python's signal handlers; returns INTERRUPTED if one of them raises. */
+static int handle_signals(PyThreadState **state)
 {
     PyEval_RestoreThread(*state);
     int status = PyErr_CheckSignals() ? INTERRUPTED : DONE;
@@ -141,24 +142,24 @@ static int look_for_signals(PyThreadState **state)
 /* Take chunks until there are none; `state` is that of the calling thread, NULL in a helper. */
 static void take_chunks(Job *job, char *block, PyThreadState **state)
 {
-    long long now = state ? nanoseconds() : 0, looked = now;
+    long long now = state ? nanoseconds() : 0, handled = now;
     LOCK();
     while (job->next < job->rows && job->status == DONE) {
-        npy_intp start = job->next, rows = portion(job);
+        npy_intp start = job->next, rows = next_chunk(job);
         job->next += rows;
         UNLOCK();
         int status = do_chunk(job, start, rows, block);
         long long before = now;
         if (state && start + rows < job->rows) {
             now = nanoseconds();
-            if (status == DONE && now - looked > SIGNAL_NS) {
-                status = look_for_signals(state);
-                looked = nanoseconds();
+            if (status == DONE && now - handled > SIGNAL_NS) {
+                status = handle_signals(state);
+                handled = nanoseconds();
             }
         }
         LOCK();
         if (state && now > before) job->chunk = better_chunk(job, rows, now - before);
-        if (status == NOT_FINITE_OUTPUT) job->has_bad_outputs = 1;  /* the others are computed */
+        if (status == NOT_FINITE_OUTPUT) job->has_bad_outputs = 1;  /* but go on */
         else if (status == DRIFTED) job->has_drifted = 1;
         else if (status != DONE && job->status == DONE) job->status = status;
     }
@@ -187,7 +188,7 @@ static void *helper_main(void *unused)
     return unused;
 }
 
-/* With the mutex held: have so many helpers, or as many as the system allows. */
+/* With the mutex held: start up to `count` helpers, or as many as the system allows. */
 static void start_helpers(int count)
 {
     sigset_t all, before;
@@ -195,7 +196,7 @@ static void start_helpers(int count)
     if (pool.helpers >= count || pthread_attr_init(&attributes)) return;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);                   /* signals are for the threads of the program */
+    sigfillset(&all);                   /* signals go to the threads of the program */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_t helper;
     while (pool.helpers < count && pthread_create(&helper, &attributes, helper_main, NULL) == 0)
@@ -204,7 +205,7 @@ static void start_helpers(int count)
     pthread_attr_destroy(&attributes);
 }
 
-/* In the child of a fork: the helpers are gone, and whoever held the mutex. */
+/* In a forked child: neither the helpers nor the thread that may have held the mutex exist. */
 static void forget_helpers(void)
 {
     pthread_mutex_init(&pool.mutex, NULL);
@@ -234,7 +235,7 @@ static int publish(Job *job)
 static void withdraw(void)
 {
     LOCK();
-    pool.job = NULL;                    /* nobody joins any more */
+    pool.job = NULL;                    /* no more helpers join */
     WAIT_WHILE(pool.members > 0, pool.change);
     pool.is_busy = 0;
     UNLOCK();
@@ -245,10 +246,10 @@ static int publish(Job *job) { (void)job; return 0; }
 static void withdraw(void) {}
 #endif
 
-/* Run a job that is planned, without the GIL, on several threads if it has many rows. */
+/* Run a planned job without the GIL, on several threads if it has many rows. */
 static void run_job(Job *job, char *block)
 {
-    npy_intp most = job->rows / FEWEST_ROWS;
+    npy_intp most = job->rows / FEWEST_ROWS;  /* threads that are worth it */
     if (job->rows <= SHARED_ROWS) job->threads = 1;
     else if (job->threads == 0) job->threads = default_threads();
     if (job->threads > most && most > 0) job->threads = (int)most;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -11,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.arrays import Array, batch_of, is_masked
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError
 from linkwork.expr.program import Port
-from linkwork.kernel.norms import TOLERANCE, UnitPart, norms
+from linkwork.kernel.norms import TOLERANCE, Span, norms
 from linkwork.traced import foreign_package, is_traced
 
-MOST_AXES = 32  # of an input or output; NumPy has no more on every version
+MOST_AXES = 32  # of an input or output: the limit of NumPy before version 2
 
 # Arrays of other libraries: what they are called, and how to get numbers out of `{0}`.
 _FOREIGN = {
@@ -28,30 +27,30 @@ _FOREIGN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class UnitNorm:
     """Numbers of an input whose norm must be 1: a quaternion, or cosine and sine of an angle."""
 
-    input: int
-    offset: int
+    input: int  # its index
+    offset: int  # of the first of them in a row
     count: int
     owner: str  # for messages, such as "the base quaternion"
 
     @property
-    def part(self) -> UnitPart:
-        """Where the numbers are."""
+    def span(self) -> Span:
+        """Which numbers they are."""
         return self.input, self.offset, self.count
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a kernel takes and gives."""
+    """The inputs and outputs of a kernel."""
 
     name: str
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
-    units: tuple[Unit, ...] = ()
+    unit_norms: tuple[UnitNorm, ...] = ()
     meanings: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
-    """What the numbers of an input are, by its name; said when their count is wrong."""
+    """By the name of an input: what its numbers are, for the message about a wrong shape."""
 
     def __post_init__(self) -> None:
         for port in (*self.inputs, *self.outputs):
@@ -82,26 +81,16 @@ def in_order(signature: Signature, args: Sequence[Any], named: dict[str, Any]) -
 def as_rows(
     signature: Signature, values: Sequence[Any], dtype: np.dtype[Any]
 ) -> tuple[tuple[Array, ...], tuple[int, ...]]:
-    """Arguments as (rows, size) arrays, one row where all share it; and the batch shape."""
+    """Arguments as (rows, size) arrays, of one row where it is broadcast; and the batch shape."""
     ports = signature.inputs
     arrays = [
         _array(value, port, dtype, signature.meanings.get(port.name, ""))
         for value, port in zip(values, ports, strict=True)
     ]
-    batches = [
-        array.shape[: array.ndim - len(port.shape)]
-        for array, port in zip(arrays, ports, strict=True)
-    ]
-    try:
-        batch = np.broadcast_shapes(*batches)
-    except ValueError:
-        listed = ", ".join(f"{p.name} {own}" for p, own in zip(ports, batches, strict=True))
-        raise ShapeError(f"batch axes do not fit each other: {listed}") from None
-    rows = [
-        _rows(array, own, batch, port)
-        for array, own, port in zip(arrays, batches, ports, strict=True)
-    ]
-    return tuple(rows), batch
+    batch = batch_of([port.name for port in ports], [port.shape for port in ports], arrays)
+    return tuple(
+        _rows(array, batch, port) for array, port in zip(arrays, ports, strict=True)
+    ), batch
 
 
 def outputs_for(
@@ -111,7 +100,7 @@ def outputs_for(
     rows: Sequence[Array],
     dtype: np.dtype[Any],
 ) -> tuple[list[Array], list[Array]]:
-    """Arrays to write to, and the ones to return; they differ where `out` cannot be written to."""
+    """Arrays to compute into, and arrays to return: those of `out` may need a copy at the end."""
     ports = signature.outputs
     shapes = [(*batch, *port.shape) for port in ports]
     if out is None:
@@ -142,8 +131,8 @@ def thread_number(threads: Any) -> int | None:
 
 def check_norms(signature: Signature, rows: Sequence[Array]) -> None:
     """Refuse numbers whose norm must be 1 and is not, with the first such row."""
-    for unit in signature.units:
-        norm = norms(rows[unit.input], unit.part)
+    for unit in signature.unit_norms:
+        norm = norms(rows[unit.input], unit.span)
         with np.errstate(invalid="ignore"):
             wrong = np.abs(norm - 1) > TOLERANCE
         if wrong.any():
@@ -169,7 +158,7 @@ def _array(value: Any, port: Port, dtype: np.dtype[Any], meaning: str) -> Array:
     if array is None:
         of = f" of {value.dtype}" if isinstance(value, np.ndarray) else ""
         raise ArgumentError(f"{port.name}: expected numbers, got {type(value).__name__}{of}")
-    if _is_masked(value):
+    if is_masked(value):
         raise ArgumentError(f"{port.name}: masked elements have no value; use filled() to give one")
     own = array.shape[array.ndim - len(port.shape) :] if array.ndim >= len(port.shape) else None
     if own != port.shape:
@@ -193,16 +182,9 @@ def _refuse_foreign(value: Any, name: str) -> None:
         raise ArgumentError(text + planned)
 
 
-def _is_masked(value: Any) -> bool:
-    """Whether any element of an array, or of arrays in sequences, is masked."""
-    if "numpy.ma" not in sys.modules:  # then nobody has such arrays; loading it takes a while
-        return False
-    if isinstance(value, (list, tuple)):
-        return any(map(_is_masked, value))
-    return isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)
-
-
-def _rows(array: Array, own: tuple[int, ...], batch: tuple[int, ...], port: Port) -> Array:
+def _rows(array: Array, batch: tuple[int, ...], port: Port) -> Array:
+    """An array as (rows, size); one row if its batch axes hold only one."""
+    own = array.shape[: array.ndim - len(port.shape)]
     if prod(own) == 1:
         return array.reshape(1, port.size)
     if own != batch:
@@ -227,5 +209,5 @@ def _check_out(array: Any, shape: tuple[int, ...], port: Port, dtype: np.dtype[A
         raise ArgumentError(f"out: expected {dtype} for {port.name}, got {array.dtype}")
     if not array.flags.writeable:
         raise ArgumentError(f"out: the array for {port.name} is read-only")
-    if _is_masked(array):
+    if is_masked(array):
         raise ArgumentError(f"out: the array for {port.name} has masked elements")

@@ -1,32 +1,30 @@
-"""`Call` without the C extension: the same through ctypes, on one thread, some ten times slower."""
+"""`Call` where the C extension could not be built: through ctypes, on one thread, 10 us slower."""
 
 from __future__ import annotations
 
 import ctypes
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.errors import LinkworkWarning
 from linkwork.kernel.norms import normalized
+from linkwork.machine.notices import warn_once
 
-CHUNK_ROWS = 512  # an interrupt may land after each
+CHUNK_ROWS = 512  # Python handles signals after each chunk
 _FUNCTION = ctypes.CFUNCTYPE(
     ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p
 )
-_DONE, _NOT_UNIT_NORM, _NOT_FINITE_OUTPUT = 0, 1, 3  # as in _call.h
+_DONE, _NOT_UNIT_NORM, _NOT_FINITE_OUTPUT = 0, 1, 3  # values of `Status` in _call.h
 _WARNING = (
     "linkwork was installed without its C extension, so each call takes some 10 microseconds more, "
     "and large batches use one thread; install a C compiler and then linkwork again, or a wheel"
 )
-_has_warned: list[bool] = []
 
 
 class _Code:
-    """Machine code, always replaced as one."""
+    """Machine code for one row and for `width` rows at a time, replaced together."""
 
     def __init__(self, one: int, many: int, width: int, keep: object) -> None:
         self.one, self.many = _FUNCTION(one), _FUNCTION(many) if many else None
@@ -35,7 +33,7 @@ class _Code:
         self.bytes = max(self.one_bytes, self.many(None, None, None, 0, None) if self.many else 0)
 
     def workspace(self, size: int) -> tuple[Any, int | None]:
-        """Memory, and the first address in it that begins a cache line."""
+        """Memory, and the first address in it that is aligned to a cache line."""
         if not size:
             return None, None
         memory = ctypes.create_string_buffer(size + 64)
@@ -49,7 +47,7 @@ class Call:
         self,
         in_shapes: tuple[tuple[int, ...], ...],
         out_shapes: tuple[tuple[int, ...], ...],
-        units: tuple[tuple[int, int, int], ...],
+        unit_norms: tuple[tuple[int, int, int], ...],
         norm_limits: tuple[float, float],
         single_precision: bool,
         check_inputs: bool,
@@ -58,7 +56,7 @@ class Call:
     ) -> None:
         self._shapes = in_shapes
         self._out_shape = out_shapes[0] if len(out_shapes) == 1 else None
-        self._units, self._noise = units, norm_limits[0]
+        self._unit_norms, self._noise = unit_norms, norm_limits[0]
         self._type = np.dtype(np.float32 if single_precision else np.float64)
         self._checks = check_inputs, check_outputs
         self._slow = slow
@@ -68,9 +66,7 @@ class Call:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the compiled function."""
-        if not _has_warned:
-            _has_warned.append(True)
-            warnings.warn(LinkworkWarning(_WARNING), stacklevel=2)
+        warn_once("C extension", _WARNING)
         if not kwargs and self._machine_code and self._out_shape is not None:
             result = self._call_row(self._machine_code, self._out_shape, args)
             if result is not None:
@@ -80,7 +76,7 @@ class Call:
     def _call_row(
         self, code: _Code, out_shape: tuple[int, ...], args: tuple[Any, ...]
     ) -> Array | None:
-        """One row of arrays that can be read where they are; None for all else."""
+        """One row of arrays that need no conversion; None for all other arguments."""
         if len(args) != len(self._shapes) or any(self._checks):
             return None
         addresses: list[int] = []
@@ -91,7 +87,7 @@ class Call:
             if not (flags.c_contiguous and flags.aligned):
                 return None
             addresses.append(value.__array_interface__["data"][0])
-        for index, offset, count in self._units:
+        for index, offset, count in self._unit_norms:
             numbers: list[float] = args[index][offset : offset + count].tolist()
             if abs(sum([x * x for x in numbers]) - 1.0) > self._noise:
                 return None
@@ -113,11 +109,11 @@ class Call:
         rows: int,
         threads: int | None,
     ) -> int:
-        """Compute rows of prepared arrays, on the calling thread; gives how it ended."""
+        """Compute rows of prepared arrays on the calling thread; returns the status."""
         del threads
         code = self._machine_code
         assert code
-        prepared = normalized(inputs, self._units, self._type)
+        prepared = normalized(inputs, self._unit_norms, self._type)
         if prepared is None:
             return _NOT_UNIT_NORM
         step = max(code.width, CHUNK_ROWS // code.width * code.width)

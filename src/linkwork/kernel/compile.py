@@ -7,11 +7,11 @@
     f(x, A)          # (..., 3)
     f.jacobian("x")  # the function with d f / d x, (..., 3, 3)
 
-Trace   the function is run once, when it is decorated, on arrays of expressions; what it did to
-        them is compiled. It sees one row, without batch axes
+Trace   the function is run once, when it is decorated, on arrays of expressions; the operations
+        are recorded and compiled. It sees one row, without batch axes
 May     operators, indexing, `@`, NumPy's functions of arrays and of one number, `np.where`,
         `linkwork.spatial`, other compiled functions
-May not branch on a value (`np.where` chooses), or use functions that need to know numbers, such as
+May not branch on a value (use `np.where`), or call functions that need numbers, such as
         `np.linalg.inv` or `np.sort`
 """
 
@@ -24,22 +24,22 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array, ObjectArray, as_array
+from linkwork.arrays import Array, ObjectArray, as_array, batch_of
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, name_not_found, shown
 from linkwork.expr.diff import jacobian
 from linkwork.expr.node import Expr
-from linkwork.expr.program import Port, Program, replayed, trace
+from linkwork.expr.program import Port, Program, trace
 from linkwork.kernel.arguments import Signature, in_order
 from linkwork.kernel.kernel import Kernel
 from linkwork.traced import foreign_package, is_traced, unwrapped
 
-_SHOWN_AS = {  # what our classes are called in messages of others
+_SHOWN_AS = {  # what messages of other packages are to call our classes
     "linkwork.traced.ObjectArray": "traced array",
     "linkwork.expr.node.Expr": "traced value",
     "ObjectArray": "traced array",
     "Expr": "traced value",
 }
-_OPTIONS = ("out", "threads")  # what every call may be given beside its inputs
+_OPTIONS = ("out", "threads")  # keywords of every call
 
 
 class CompiledFunction(Kernel):
@@ -92,20 +92,17 @@ class CompiledFunction(Kernel):
         return super()._call(*args, out=out, threads=threads, **named)
 
     def _traced_call(self, values: Sequence[Any]) -> Any:
-        """Repeat the program on expressions, row by row of a batch."""
-        ports, arrays = self.signature.inputs, [as_array(value) for value in values]
-        for array, port in zip(arrays, ports, strict=True):
-            if array.shape[array.ndim - len(port.shape) :] != port.shape:
-                wanted = ", ".join(["...", *map(str, port.shape)])
-                raise ShapeError(f"{port.name}: expected ({wanted}), got {array.shape}")
-        batches = [a.shape[: a.ndim - len(p.shape)] for a, p in zip(arrays, ports, strict=True)]
-        batch = np.broadcast_shapes(*batches)
-        full = [np.broadcast_to(a, batch + p.shape) for a, p in zip(arrays, ports, strict=True)]
+        """Inline the program into the graph that is being traced, row by row of a batch."""
+        names = [port.name for port in self.signature.inputs]
+        shapes = [port.shape for port in self.signature.inputs]
+        arrays = [*map(as_array, values, names, shapes)]
+        batch = batch_of(names, shapes, arrays)
+        full = [np.broadcast_to(a, batch + own) for a, own in zip(arrays, shapes, strict=True)]
         graph = next(e.graph for a in arrays for e in a.flat if isinstance(e, Expr))
         rows: list[list[Expr]] = []
         for index in np.ndindex(batch):
             inputs = [graph.lifted(entry) for array in full for entry in array[index].flat]
-            nodes = replayed(self.program, graph, inputs)
+            nodes = self.program.inlined(graph, inputs)
             rows.append([nodes[step] for step in self.program.results])
         return self._unflattened(rows, batch)
 
@@ -154,7 +151,7 @@ def compile_function(
 
 
 def _without_shapes(given: Any) -> str:
-    """What to say where shapes were not given by name; `@linkwork.compile` alone does so, too."""
+    """The message where shapes are not given by name, as in a bare `@linkwork.compile`."""
     names: list[str] = []
     if inspect.isfunction(given):
         parameters = inspect.signature(given).parameters.values()
@@ -199,7 +196,7 @@ def _inputs(
 
 
 def _traced(name: str, function: Callable[..., Any], inputs: Sequence[Port]) -> Program:
-    """Run a function on expressions and keep what it did."""
+    """Trace a function; errors name it."""
 
     def run(*arrays: Array) -> Any:
         bound = inspect.signature(function).bind_partial()
@@ -221,7 +218,7 @@ def _traced(name: str, function: Callable[..., Any], inputs: Sequence[Port]) -> 
 
 
 def _explain(name: str, error: Exception) -> None:
-    """Say it in other words if something does not know what a traced value is."""
+    """Raise a clearer error if another package does not know what a traced value is."""
     if not isinstance(error, LinkworkError) and any(word in str(error) for word in _SHOWN_AS):
         text = str(error).partition("\n")[0]
         for inside, outside in _SHOWN_AS.items():

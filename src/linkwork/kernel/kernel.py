@@ -2,9 +2,9 @@
 
 Rows     each argument is a row, or rows with any leading batch axes, broadcast as NumPy does
 First    the first call uses code that is made quickly; fast code takes over when it is ready
-Fast     `Call`, in C, takes most calls: it converts and normalises rows, computes them chunk by
-         chunk on several threads without the GIL, and lets interrupts in between two chunks
-Slow     `Kernel._call`, in Python, takes the rest, and raises all errors
+Fast     `Call`, in C, takes most calls: it converts and normalises rows, and computes them chunk by
+         chunk on several threads without the GIL; between two chunks it handles signals
+Slow     `Kernel._call`, in Python, takes all other calls, and raises all errors
 """
 
 from __future__ import annotations
@@ -41,17 +41,18 @@ from linkwork.machine.processor import NoMachineCodeError, this_machine
 from linkwork.machine.sources import source_digest
 from linkwork.version import __version__
 
-if TYPE_CHECKING:
-    from linkwork.kernel._call import Call
+if TYPE_CHECKING:  # the C type has the same signatures
+    from linkwork.kernel.call_slow import Call
 else:
     try:
         from linkwork.kernel._call import Call
     except ImportError:  # no compiler when linkwork was installed
         from linkwork.kernel.call_slow import Call
 
-# NumPy computes at most so many bytes of inputs and outputs, and so many rows, at a time.
+# NumPy computes at most this many bytes of inputs and outputs, and this many rows, at a time, so
+# that the arrays of intermediate values stay in the cache.
 NUMPY_CHUNK_BYTES, NUMPY_CHUNK_ROWS = 4 << 20, 4096
-_DONE, _NOT_FINITE_OUTPUT = 0, 3  # how a call ended, as `Call` says
+_DONE, _NOT_FINITE_OUTPUT = 0, 3  # values of `Status` in _call.h
 
 
 class Kernel(Call):
@@ -68,7 +69,7 @@ class Kernel(Call):
         *,
         key: str | None = None,
         dtype: type[np.floating[Any]] = np.float64,
-        plain: Callable[..., Sequence[Any]] | None = None,
+        numpy_path: Callable[..., Sequence[Any]] | None = None,
         check_input: Callable[[Sequence[Port], Sequence[Array]], None] | None = None,
         check_result: Callable[[Kernel, Sequence[Array], Sequence[Array]], None] | None = None,
     ) -> None:
@@ -77,18 +78,18 @@ class Kernel(Call):
         Args:
             signature: names and shapes.
             make_program: traces the program.
-            key: a name for the program that is known without tracing it, for the cache.
+            key: identifies the program in the disk cache, so that it need not be traced.
             dtype: float64 or float32.
-            plain: computes the outputs from the columns of the inputs, as flat sequences, with
-                NumPy; used instead of compiled code if given, for what is too large to compile.
-            check_input: raises the error for rows that are not finite; given if they are refused.
-            check_result: raises the error for outputs that are not finite, if it is one; given if
-                such outputs are to be looked at.
+            numpy_path: if given, used instead of compiled code, for programs that are too long to
+                compile: NumPy code from the columns of the inputs to those of the outputs.
+            check_input: if given, inputs must be finite, and this raises the error.
+            check_result: if given, called with outputs that are not finite; raises if that is an
+                error.
         """
         super().__init__(
             tuple(port.shape for port in signature.inputs),
             tuple(port.shape for port in signature.outputs),
-            tuple(unit.part for unit in signature.units),
+            tuple(unit.span for unit in signature.unit_norms),
             norms.limits(dtype),
             dtype == np.float32,
             check_input is not None,
@@ -99,14 +100,14 @@ class Kernel(Call):
         self.dtype = np.dtype(dtype)
         self._make_program = make_program
         self._key = key
-        self._plain = plain
+        self._numpy_path = numpy_path
         self._check_input = check_input
         self._check_result = check_result
         self._program: Program | None = None
-        self._process = 0  # whose background makes the fast code
-        self._code: tuple[Code | None, Code | None] = None, None  # for one row, and for several
-        self._level = -1  # of the code in use; -1 for none
-        self._wide = False  # whether there is code for several rows at a time, which is made last
+        self._process = 0  # id of the process whose background job makes the fast code
+        self._code: tuple[Code | None, Code | None] = None, None  # of one row, and of W rows
+        self._level = -1  # of the code in use: QUICK or FAST; -1 for none
+        self._wide = False  # whether there is code for W rows at a time, which is made last
 
     def __repr__(self) -> str:
         takes = ", ".join(f"{port.name} {port.shape}" for port in self.signature.inputs)
@@ -122,12 +123,12 @@ class Kernel(Call):
 
     @property
     def key(self) -> str | None:
-        """A name for the program that is known without tracing it, if it was given one."""
+        """What identifies the program in the disk cache, if it was given."""
         return self._key
 
     def warmup(self) -> None:
-        """Wait until the code that runs fast is in use."""
-        if self._plain is None:
+        """Wait until the fast code is in use."""
+        if self._numpy_path is None:
             self._prepare(FAST)
 
     # Calls that the C extension leaves to Python.
@@ -140,26 +141,25 @@ class Kernel(Call):
         if self._check_input:
             self._check_input(signature.inputs, rows)
         outputs, given = outputs_for(signature, batch, out, rows, self.dtype)
-        if not self._wide and self._plain is None:
-            self._prepare(QUICK)  # without machine code, it leaves NumPy's way in `_plain`
+        if not self._wide and self._numpy_path is None:
+            self._prepare(QUICK)  # sets `_numpy_path` if there can be no machine code
         n = prod(batch)
         flat = tuple(
             array.reshape(n, port.size)
             for array, port in zip(outputs, signature.outputs, strict=True)
         )
-        if self._plain is None:
+        if self._numpy_path is None:
             status = self._run(rows, flat, n, workers)
-            if status not in (_DONE, _NOT_FINITE_OUTPUT):  # they were good a moment ago
+            if status not in (_DONE, _NOT_FINITE_OUTPUT):  # the inputs were checked above
                 raise ValueRangeError("an input was changed by another thread during the call")
         else:
-            status = self._run_with_numpy(self._plain, rows, flat, n)
+            status = self._run_with_numpy(self._numpy_path, rows, flat, n)
         if self._check_result and status == _NOT_FINITE_OUTPUT:
             self._check_result(self, rows, flat)
-        results = [
-            target if target is array else _copied(target, array)
-            for target, array in zip(given, outputs, strict=True)
-        ]
-        return tuple(results) if len(results) > 1 else results[0]
+        for target, array in zip(given, outputs, strict=True):
+            if target is not array:
+                target[...] = array
+        return tuple(given) if len(given) > 1 else given[0]
 
     def _run_with_numpy(
         self,
@@ -168,12 +168,12 @@ class Kernel(Call):
         outputs: tuple[Array, ...],
         n: int,
     ) -> int:
-        """What `_run` does, on the calling thread: each step of it is a loop of NumPy's."""
-        parts = tuple(unit.part for unit in self.signature.units)
-        rows = norms.normalized(rows, parts, self.dtype) or rows
+        """Like `_run`, by NumPy on the calling thread."""
+        spans = tuple(unit.span for unit in self.signature.unit_norms)
+        rows = norms.normalized(rows, spans, self.dtype) or rows
         width = sum(port.size for port in (*self.signature.inputs, *self.signature.outputs))
-        rows_of_bytes = NUMPY_CHUNK_BYTES // (max(width, 1) * self.dtype.itemsize)
-        chunk = max(64, min(NUMPY_CHUNK_ROWS, rows_of_bytes))
+        chunk = NUMPY_CHUNK_BYTES // (max(width, 1) * self.dtype.itemsize)
+        chunk = max(64, min(NUMPY_CHUNK_ROWS, chunk))
         for start in range(0, n, chunk):
             columns = [tuple((a[start : start + chunk] if len(a) > 1 else a).T) for a in rows]
             with np.errstate(all="ignore"):  # compiled code gives no warnings either
@@ -189,7 +189,7 @@ class Kernel(Call):
     # Machine code.
 
     def _prepare(self, level: int) -> None:
-        """Have code of at least this level in use, from the cache or made now; else use NumPy."""
+        """Have code of at least this level in use, cached or compiled now; else use NumPy."""
         if self._is_ready(level):
             return
         with LOCK:
@@ -199,24 +199,24 @@ class Kernel(Call):
             except NoMachineCodeError as error:
                 instead = "the code of the first call stays in use"
                 if self._code[0] is None:
-                    self._plain, instead = NumpyCode(self.program), "NumPy computes instead, slower"
+                    self._numpy_path = NumpyCode(self.program)
+                    instead = "NumPy computes instead, slower"
                 warn_once("machine code", f"no machine code here: {error}; {instead}")
 
     def _make_code(self, level: int) -> None:
         if level == FAST or background_mode() == "off":
             self._compile_fast()
             return
-        one, _ = self._code
+        one, level = self._code[0], self._level
         if one is None:
             ir = emit_llvm(self.program, "f", Lanes(1, self._scalar))
-            self._take(Code(compiled(ir, QUICK)), None, QUICK)
-        else:  # in a forked child, where `_reset_after_fork` took it out of use
-            self._take(one, None, self._level)
+            one, level = Code(compiled(ir, QUICK)), QUICK
+        self._take(one, None, level)  # in a forked child, `_reset_after_fork` took it out of use
         self._submit()
         self._process = os.getpid()
 
     def _is_ready(self, level: int) -> bool:
-        """Whether there is such code; while it is not the best, whether that is on its way."""
+        """Whether code of this level is in use, and fast code is in use or being made."""
         return self._wide or (level == QUICK and self._process == os.getpid())
 
     def _submit(self) -> None:
@@ -230,7 +230,7 @@ class Kernel(Call):
         own.submit(job)
 
     def _compile_later(self, own: Background) -> None:
-        """Compile for speed beside the calls; each piece is taken over when it is ready."""
+        """In the background: compile fast code, of one row first; each is used once it is ready."""
         if self._level < FAST:
             one = self._compile(1, own.compiled)
             with LOCK:
@@ -249,7 +249,7 @@ class Kernel(Call):
         self._take(one, Code(self._compile(self._width, compiled)), FAST)
 
     def _reset_after_fork(self) -> None:
-        """In a forked child: let the next call go to `_prepare`, which has fast code made here."""
+        """In a forked child: make the next call go to `_prepare`, which submits the job again."""
         self._use(0, 0, 1, self._code)
 
     def _compile(self, width: int, compiler: Callable[[str], bytes]) -> bytes:
@@ -265,6 +265,7 @@ class Kernel(Call):
         return True
 
     def _take(self, one: Code | None, many: Code | None, level: int) -> None:
+        """Use this code from now on."""
         assert one
         self._code = one, many
         many_address = many.address("f") if many else 0
@@ -296,12 +297,7 @@ def _is_row(numbers: Any) -> bool:
     return isinstance(numbers, np.ndarray) and numbers.ndim == 1 and numbers.dtype != object
 
 
-def _copied(target: Array, array: Array) -> Array:
-    target[...] = array
-    return target
-
-
-_unfinished: weakref.WeakSet[Kernel] = weakref.WeakSet()  # changed while LOCK is held
+_unfinished: weakref.WeakSet[Kernel] = weakref.WeakSet()  # without code of W rows; needs LOCK
 
 
 def _reset_after_fork() -> None:

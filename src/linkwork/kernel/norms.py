@@ -14,29 +14,29 @@ import numpy as np
 
 from linkwork.arrays import Array
 
-TOLERANCE = 1e-3  # a norm further than this from 1 is a mistake
+TOLERANCE = 1e-3  # a norm further than this from 1 is refused: no integrator drifts that far
 
-UnitPart = tuple[int, int, int]  # number of the input, index of the first number, how many
+Span = tuple[int, int, int]  # index of an input, offset of the first number in a row, count
 
 
 def limits(dtype: Any) -> tuple[float, float]:
-    """How far a sum of squares may be from 1 and count as 1; how far a norm may be from 1."""
+    """How far a sum of squares may be from 1 by rounding; how far a norm may drift from 1."""
     return 8 * float(np.finfo(dtype).eps), TOLERANCE
 
 
-def norms(rows: Array, part: UnitPart) -> Array:
-    """The norm of a part of each row; infinite where it is too large."""
-    return np.sqrt(_squares(rows, part))
+def norms(rows: Array, span: Span) -> Array:
+    """The norm of a span of each row; infinite on overflow."""
+    return np.sqrt(_squares(rows, span))
 
 
 def normalized(
-    rows: Sequence[Array], parts: Sequence[UnitPart], dtype: Any
+    rows: Sequence[Array], spans: Sequence[Span], dtype: Any
 ) -> tuple[Array, ...] | None:
-    """Copies of rows with norms of 1 where they had drifted; None if a norm is too far from 1."""
+    """Rows with unit norms, copied where they had drifted; None if a norm is too far from 1."""
     results, (noise, tolerance) = list(rows), limits(dtype)
-    for part in parts:
-        index, offset, count = part
-        squares = _squares(results[index], part)
+    for span in spans:
+        index, offset, count = span
+        squares = _squares(results[index], span)
         norm = np.sqrt(squares)
         with np.errstate(invalid="ignore"):
             drifted = np.abs(squares - 1.0) > noise
@@ -49,8 +49,8 @@ def normalized(
     return tuple(results)
 
 
-def _squares(rows: Array, part: UnitPart) -> Array:
-    _, offset, count = part
+def _squares(rows: Array, span: Span) -> Array:
+    _, offset, count = span
     numbers = rows[:, offset : offset + count].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):  # NaN and infinity pass, as anywhere
         return (numbers * numbers).sum(axis=1)

@@ -13,7 +13,7 @@ from linkwork.algorithms import average_velocity, dynamics
 from linkwork.arrays import Array
 from linkwork.errors import LinkworkWarning, SingularJointError, ValueRangeError
 from linkwork.expr.program import Port
-from linkwork.kernel.arguments import Unit
+from linkwork.kernel.arguments import UnitNorm
 from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn.inputs import Input
 from linkwork.kindyn.quantities import Setting
@@ -56,7 +56,7 @@ def result_check(
     specs: Sequence[Spec],
     setting: Callable[[], Setting],
     layout: Layout,
-    unit_norms: Sequence[Unit],
+    unit_norms: Sequence[UnitNorm],
 ) -> ResultCheck | None:
     """Refuses infinite numbers that finite input gave, and says what is to blame.
 
@@ -151,7 +151,7 @@ def _freest(M: Array, layout: Layout) -> str:
     return f"joint {names[0]!r}" if names else "the base"
 
 
-def _check_directions(q: Array, outputs: Sequence[Array], unit_norms: Sequence[Unit]) -> None:
+def _check_directions(q: Array, outputs: Sequence[Array], unit_norms: Sequence[UnitNorm]) -> None:
     """Refuse numbers that cannot be scaled to norm 1."""
     bad = _unexplained([q], outputs)
     if not bad.any():

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array, as_array, stack
 from linkwork.errors import ArgumentError, SingularJointError, shown
 from linkwork.expr.program import Port, Program, trace
-from linkwork.kernel.arguments import Signature, Unit
+from linkwork.kernel.arguments import Signature, UnitNorm
 from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn.checks import finite_check, result_check, warn_user
 from linkwork.kindyn.inputs import GRAVITY, UNNORMALIZED_Q, Input, Wrench, merged, wrench_on
@@ -178,15 +178,15 @@ def build_kernel(
             " + ".join(map(str, specs)),
             ports,
             outputs,
-            _units(layout, ["q" if one.has_unit_norms else "" for one in inputs]),
+            _unit_norms(layout, ["q" if one.has_unit_norms else "" for one in inputs]),
             {one.name: one.meaning(layout) for one in inputs},
         ),
         program,
         key=hashlib.sha256("|".join((key, repr(order), source_digest())).encode()).hexdigest(),
         dtype=dtype,
-        plain=_flat(compute) if _is_too_long(setting, layout, specs) else None,
+        numpy_path=_flat(compute) if _is_too_long(setting, layout, specs) else None,
         check_input=finite_check(layout, inputs) if check else None,
-        check_result=result_check(specs, setting, layout, _units(layout, ("q",))),
+        check_result=result_check(specs, setting, layout, _unit_norms(layout, ("q",))),
     )
     kernel.robot, kernel.order, kernel.siblings = robot, order, {}
     return kernel
@@ -197,7 +197,7 @@ def _computation(
 ) -> Callable[..., tuple[Array, ...]]:
     """The function from the numbers of each input to the arrays of each output."""
     inputs, index = order.inputs, layout.model.frame_index
-    unit_norms = _units(layout, ("q",))
+    unit_norms = _unit_norms(layout, ("q",))
 
     def compute(*columns: Sequence[Any]) -> tuple[Array, ...]:
         rows = dict(zip((one.name for one in inputs), columns, strict=True))
@@ -226,10 +226,10 @@ def _scalars(array: Array) -> tuple[Any, ...]:
     return tuple(array.reshape(-1))
 
 
-def _scaled(q: Sequence[Any], units: Sequence[Unit]) -> Sequence[Any]:
+def _scaled(q: Sequence[Any], unit_norms: Sequence[UnitNorm]) -> Sequence[Any]:
     """Scale what shall get norm 1 by its largest entry, so that no square overflows or vanishes."""
     found = list(q)
-    for unit in units:
+    for unit in unit_norms:
         at = slice(unit.offset, unit.offset + unit.count)
         block = as_array(stack(found[at]))
         scaled = block / abs(block).max(axis=-1, keepdims=True)
@@ -276,14 +276,14 @@ def _flattened(nested: Any) -> Iterator[Any]:
         yield nested
 
 
-def _units(layout: Layout, inputs: Sequence[str]) -> tuple[Unit, ...]:
+def _unit_norms(layout: Layout, inputs: Sequence[str]) -> tuple[UnitNorm, ...]:
     """The quaternions and (cos, sin) pairs in the configurations among the inputs."""
-    found: list[Unit] = []
+    found: list[UnitNorm] = []
     for k in (k for k, name in enumerate(inputs) if name in ("q", "q_end")):
-        found += [Unit(k, 3, 4, "the base quaternion")] if layout.floating else []
+        found += [UnitNorm(k, 3, 4, "the base quaternion")] if layout.floating else []
         for name, at in layout.q.items():
             found += [
-                Unit(k, at.start + part.start, part.count, f"the {part.name} of {name!r}")
+                UnitNorm(k, at.start + part.start, part.count, f"the {part.name} of {name!r}")
                 for part in layout.model.joint(name).motion_kind.unit_norm
             ]
     return tuple(found)

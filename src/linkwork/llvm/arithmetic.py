@@ -19,20 +19,20 @@ _LIBM = {
 
 
 class Arithmetic:
-    """Prints operations, and remembers which functions they call."""
+    """Prints operations, and records which functions they call."""
 
     def __init__(self, program: Program, lanes: Lanes, new: Callable[[], str]) -> None:
         self._program, self._lanes, self._new = program, lanes, new
-        self._pairs: dict[int, str] = {}  # by step of an angle: the name of its sine and cosine
+        self._pairs: dict[int, str] = {}  # by step of an angle: the name of its (sin, cos)
         self.uses_sincos = False
         self.libm: set[str] = set()
 
     def start(self) -> None:
-        """Begin another function, which sees no values of the one before."""
+        """Begin another function, where values of the previous one are not defined."""
         self._pairs = {}
 
     def lines(self, op: Op, args: Sequence[int], names: Sequence[str], name: str) -> Iterator[str]:
-        """The instructions that give the value `name` to an operation on earlier steps."""
+        """The instructions that assign an operation on earlier steps to `name`."""
         vector = self._lanes.vector
         values = [names[arg] for arg in args]
         if op in _BINARY:
@@ -70,7 +70,7 @@ class Arithmetic:
         yield f"  {name} = extractvalue {pair} {self._pairs[arg]}, {index}"
 
     def _library(self, op: Op, values: list[str], name: str) -> Iterator[str]:
-        """A function of the C library, lane by lane."""
+        """A call of libm for each lane."""
         function, count = _LIBM[op]
         scalar, vector, width = self._lanes.scalar, self._lanes.vector, self._lanes.width
         function += "" if scalar == "double" else "f"

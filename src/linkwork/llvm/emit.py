@@ -3,17 +3,17 @@
     i64 NAME(ptr inputs, ptr outputs, ptr strides, i64 rows, ptr workspace)
 
 inputs, outputs   pointers to the first row of each
-strides           numbers from one row of an input to the next, 0 where all rows share one; and one
-                  number more: 1 if the outputs are too large for the caches, else 0
-rows              a multiple of W; rows of outputs lie one after the other
+strides           for each input, numbers from one row to the next, or 0 if one row is broadcast;
+                  then a flag: 1 if the outputs are too large for the caches, else 0
+rows              a multiple of W; outputs are contiguous
 workspace         memory for intermediate values, aligned to 64 bytes
 returns           the bytes of workspace that it needs; with 0 rows it does nothing else
 
-Nothing but spilled registers lies on the stack: the caller may be a thread with a small one.
+Only spilled registers are on the stack: the caller may be a thread with a small stack.
 
-Lanes are rows, so the body is the same for any W. Numbers are loaded and stored in W x W blocks
-that are transposed in registers. There is nothing left for optimisation passes to do: the program
-has no redundancy. Operations may be fused and reordered, but NaN stays NaN.
+Each lane computes a row, so the body is the same for any W. Numbers are loaded and stored in W x W
+blocks that are transposed in registers. No optimisation pass runs: the program has no redundancy.
+Operations may be fused and reordered, but NaN stays NaN.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from linkwork.expr.node import Op
-from linkwork.expr.program import Port, Program
+from linkwork.expr.program import Port, Program, per_port
 from linkwork.lazy import cached_property
 from linkwork.llvm.arithmetic import INTRINSICS, Arithmetic
 from linkwork.llvm.lanes import Lanes
-from linkwork.llvm.pieces import CACHED, Piece, pieces_of
+from linkwork.llvm.pieces import LONGEST_CACHED, Piece, pieces_of
 from linkwork.llvm.sincos import sincos_function
 from linkwork.llvm.staged import NO_STAGES, STAGES, Stage
 
 # A program with staged outputs is cut into pieces if it has more steps than this.
 LONGEST_STAGED = 14_000
-# Where pieces take turns, each one runs for this many blocks of W rows before the next piece does,
-# or for as many as have their intermediate values within SCRATCH_BYTES.
-BLOCKS, SCRATCH_BYTES = 4, 128 * 1024
-# In one-row code, so many neighbouring constants of an output are stored as one vector.
+# Rows are tiled: each piece runs for a tile of TILE_BLOCKS blocks of W rows before the next piece
+# does, or fewer if their intermediate values would exceed TILE_BYTES and leave the cache.
+TILE_BLOCKS, TILE_BYTES = 4, 128 * 1024
+# In one-row code, this many adjacent constants of an output are stored as one vector.
 CONSTANTS_PER_STORE = 4
 
 
@@ -43,12 +43,12 @@ def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
     """LLVM IR text of a module with one public function and what it calls."""
     writer = _Writer(program, lanes)
     arrays = ", ".join(f"ptr noalias %{what}" for what in ("in", "out", "stride"))
-    takes_turns = lanes.width > 1 and not writer.stage.slots
+    is_tiled = lanes.width > 1 and not writer.stage.slots
     staged = [port for port in program.outputs if writer.stage.holds(port)]
     pieces = pieces_of(
         program,
-        longest=CACHED if takes_turns else LONGEST_STAGED if staged else None,
-        piece=CACHED if takes_turns else None,
+        longest=LONGEST_CACHED if is_tiled else LONGEST_STAGED if staged else None,
+        piece=LONGEST_CACHED if is_tiled else None,
         staged=staged,
         lanes=lanes,
     )
@@ -86,7 +86,7 @@ class _Writer:
 
     @cached_property
     def stage(self) -> Stage:
-        """Where the numbers of large outputs wait."""
+        """The double buffer of large outputs."""
         return Stage(self.program, self.lanes, self._new)
 
     @cached_property
@@ -95,10 +95,10 @@ class _Writer:
         return Arithmetic(self.program, self.lanes, self._new)
 
     def body(self, pieces: Sequence[Piece]) -> Iterator[str]:
-        """The function: pointers once, then a loop over blocks of rows."""
+        """The body of the function: pointers to the ports, then a loop over blocks of W rows."""
         n_slots = max(piece.n_slots for piece in pieces)
         if len(pieces) > 1 and self.lanes.width > 1 and not self.stage.slots:
-            return self._pieces_in_turn(len(pieces), n_slots)
+            return self._tiled_body(len(pieces), n_slots)
         lines = ["entry:", *_unless_empty(), *self.pointers()]
         after = f"ptr %workspace, i64 {self.stage.size}"
         lines += [
@@ -125,10 +125,10 @@ class _Writer:
         ]
         return iter(lines)
 
-    def _pieces_in_turn(self, n_pieces: int, n_slots: int) -> Iterator[str]:
-        """The function, where each piece runs for several blocks of rows before the next does."""
+    def _tiled_body(self, n_pieces: int, n_slots: int) -> Iterator[str]:
+        """The body where each piece runs for a tile of several blocks before the next does."""
         lanes = self.lanes
-        blocks = max(1, min(BLOCKS, SCRATCH_BYTES // max(n_slots * lanes.bytes, 1)))
+        blocks = max(1, min(TILE_BLOCKS, TILE_BYTES // max(n_slots * lanes.bytes, 1)))
         yield "entry:"
         yield from _unless_empty()
         yield "  br label %loop"
@@ -158,7 +158,7 @@ class _Writer:
         yield f"  ret i64 {n_slots * blocks * lanes.bytes}"
 
     def pointers(self) -> Iterator[str]:
-        """Where inputs and outputs start, and how far apart the rows of inputs are."""
+        """Pointers to inputs and outputs, and the strides of inputs."""
         for kind, ports in (("in", self.program.inputs), ("out", self.program.outputs)):
             for k in range(len(ports)):
                 yield f"  %{kind}{k}.at = getelementptr ptr, ptr %{kind}, i64 {k}"
@@ -168,7 +168,7 @@ class _Writer:
             yield f"  %stride{k} = load i64, ptr %stride{k}.at"
 
     def straight_line(self, piece: Piece) -> Iterator[str]:
-        """The steps of a piece: what they need is loaded before, what others need stored after."""
+        """The steps of a piece, with loads of what they use and stores of what later pieces use."""
         program = self.program
         self.arithmetic.start()
         names = [
@@ -179,52 +179,48 @@ class _Writer:
         yield from self.stage.rows_before()
         yield from self._loads(names, piece.inputs)
         for step, slot in piece.fetched.items():
-            names[step] = self._new()
-            yield from self._scratch(slot)
-            yield f"  {names[step]} = load {self.lanes.vector}, ptr %t{self._count}"
+            at, names[step] = self._new(), self._new()
+            yield f"  {at} = getelementptr {self.lanes.vector}, ptr %scratch, i64 {slot}"
+            yield f"  {names[step]} = load {self.lanes.vector}, ptr {at}"
         blocks = [b for b in self._store_blocks() if piece.start <= b[0] < piece.stop]
-        at = 0
+        n_stored = 0
         for step in range(piece.start, piece.stop):
             op, *args = program.steps[step]
-            if op not in (Op.CONST, Op.INPUT):
+            if program.operands[step]:
                 names[step] = f"%v{step}"
                 yield from self.arithmetic.lines(op, args, names, names[step])
                 if step in piece.kept:
-                    yield from self._scratch(piece.kept[step])
-                    yield f"  store {self.lanes.vector} {names[step]}, ptr %t{self._count}"
+                    at, slot = self._new(), piece.kept[step]
+                    yield f"  {at} = getelementptr {self.lanes.vector}, ptr %scratch, i64 {slot}"
+                    yield f"  store {self.lanes.vector} {names[step]}, ptr {at}"
             if op is not Op.CONST:
-                yield from self.stage.kept(step, names[step])
+                yield from self.stage.put(step, names[step])
             yield from self.stage.burst(step)
-            while at < len(blocks) and blocks[at][0] <= step:
-                yield from self._store(*blocks[at][1:], names)
-                at += 1
-
-    def _scratch(self, slot: int) -> Iterator[str]:
-        at = self._new()
-        yield f"  {at} = getelementptr {self.lanes.vector}, ptr %scratch, i64 {slot}"
+            while n_stored < len(blocks) and blocks[n_stored][0] <= step:
+                yield from self._store(*blocks[n_stored][1:], names)
+                n_stored += 1
 
     def _row_pointers(self, kind: str, ports: Sequence[Port]) -> Iterator[str]:
-        """Where the rows of each lane start."""
-        for port, shape in enumerate(ports):
+        """Pointers to the row of each lane."""
+        scalar = self.lanes.scalar
+        for index, port in enumerate(ports):
+            stride = f"%stride{index}" if kind == "in" else str(port.size)
             for lane in range(self.lanes.width):
-                here = f"%{kind}{port}.{lane}"
+                here = f"%{kind}{index}.{lane}"
                 yield f"  {here}.row = add i64 %row, {lane}"
-                by = f"%stride{port}" if kind == "in" else str(shape.size)
-                yield f"  {here}.offset = mul i64 {here}.row, {by}"
-                scalar = self.lanes.scalar
-                yield f"  {here} = getelementptr {scalar}, ptr %{kind}{port}, i64 {here}.offset"
+                yield f"  {here}.offset = mul i64 {here}.row, {stride}"
+                yield f"  {here} = getelementptr {scalar}, ptr %{kind}{index}, i64 {here}.offset"
 
     def _loads(self, names: list[str], needed: Collection[int]) -> Iterator[str]:
         """Load the inputs that are needed, block by block."""
         steps = {self.program.steps[step][1]: step for step in needed}
-        offset = 0
-        for port, shape in enumerate(self.program.inputs):
-            used = {k - offset: s for k, s in steps.items() if offset <= k < offset + shape.size}
-            for start in _block_starts(shape.size, self.lanes.width):
-                inside = range(start, min(start + self.lanes.width, shape.size))
+        indices = range(sum(port.size for port in self.program.inputs))
+        for index, (port, own) in enumerate(per_port(self.program.inputs, indices)):
+            used = {k: steps[number] for k, number in enumerate(own) if number in steps}
+            for start in _block_starts(port.size, self.lanes.width):
+                inside = range(start, min(start + self.lanes.width, port.size))
                 if any(k in used for k in inside):
-                    yield from self._load_block(port, start, len(inside), used, names)
-            offset += shape.size
+                    yield from self._load_block(index, start, len(inside), used, names)
 
     def _load_block(
         self, port: int, start: int, count: int, used: dict[int, int], names: list[str]
@@ -261,19 +257,17 @@ class _Writer:
         yield f"  {value} = load {kind}, ptr {at}, align {self.lanes.item}"
 
     def _store_blocks(self) -> list[tuple[int, int, int, list[int]]]:
-        """(step after which it can be stored, output, offset, steps) of each block, in order."""
+        """(last step that it needs, output, offset in a row, steps) of each block, in order."""
         blocks: list[tuple[int, int, int, list[int]]] = []
-        offset = 0
-        for port, shape in enumerate(self.program.outputs):
-            results = self.program.results[offset : offset + shape.size]
-            for start, end in [] if self.stage.holds(shape) else self._store_ranges(results):
+        outputs = per_port(self.program.outputs, self.program.results)
+        for index, (port, results) in enumerate(outputs):
+            for start, end in [] if self.stage.holds(port) else self._store_ranges(results):
                 steps = list(results[start:end])
-                blocks.append((max(steps), port, start, steps))
-            offset += shape.size
+                blocks.append((max(steps), index, start, steps))
         return sorted(blocks)
 
     def _store_ranges(self, results: Sequence[int]) -> list[tuple[int, int]]:
-        """Starts and ends of the blocks of an output: W numbers, or one; constants go together."""
+        """Start and end of each block of an output: W numbers; if W is 1, one or some constants."""
         size, width = len(results), self.lanes.width
         if width > 1:
             return [(k, min(k + width, size)) for k in _block_starts(size, width)]
@@ -317,7 +311,7 @@ class _Writer:
 
 
 def _unless_empty() -> Iterator[str]:
-    """Go to the end if there are no rows."""
+    """Branch to the end if there are no rows."""
     yield "  %some = icmp sgt i64 %rows, 0"
     yield "  br i1 %some, label %start, label %end"
     yield "start:"

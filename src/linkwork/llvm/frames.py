@@ -1,8 +1,8 @@
-"""How much of the stack the code of some steps takes: values that do not fit into registers.
+"""Estimates the stack frame of compiled code: the registers that are spilled.
 
-Registers are spilled to the stack of whoever calls, which may be a thread with 64 KB. Optimised
-code shares a slot of the stack between values that are not needed at the same time; code that is
-made quickly gives a slot to every value that is not used at once.
+The stack may be that of a thread with 64 KB. Optimised code shares a stack slot between values that
+are not live at the same time; code that is compiled quickly gives a slot to every value that is not
+used within a few steps.
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ from linkwork.expr.node import Op
 from linkwork.expr.program import Program
 from linkwork.llvm.lanes import Lanes
 
-MOST_BYTES = 28 * 1024  # of the stack that a piece of a program should take, as estimated here
-_AT_ONCE = 12  # a value whose uses all follow within so many steps stays in a register
+MOST_STACK_BYTES = 28 * 1024  # a piece of a program is cut again if its frame is estimated larger
+_NEARBY_STEPS = 12  # in quick code, a value whose uses all follow this soon stays in a register
 
 
 def frame_bytes(program: Program, start: int, stop: int, used: set[int], lanes: Lanes) -> int:
-    """Bytes of the stack that the steps from `start` to `stop` take, about.
+    """Estimated bytes of stack of the steps from `start` to `stop`.
 
     Args:
         program: the steps.
         start, stop: which of them.
-        used: steps before `start` whose values these need, which are loaded first.
-        lanes: type and number of the lanes; quick code has one.
+        used: earlier steps whose values they use, which are loaded at `start`.
+        lanes: type and number of lanes; quick code has one.
     """
     last = {step: start for step in used if program.steps[step][0] is not Op.CONST}
     for step in range(start, stop):
-        op, *args = program.steps[step]
-        if op is not Op.CONST:
+        if program.steps[step][0] is not Op.CONST:
             last.setdefault(step, step)
-        if op not in (Op.CONST, Op.INPUT):
-            last.update((arg, step) for arg in args if arg in last)
+        last.update((operand, step) for operand in program.operands[step] if operand in last)
     if lanes.width == 1:
-        return lanes.bytes * sum(end - max(step, start) > _AT_ONCE for step, end in last.items())
+        return lanes.bytes * sum(
+            end - max(step, start) > _NEARBY_STEPS for step, end in last.items()
+        )
     changes = [0] * (stop - start + 2)
     for step, end in last.items():
         changes[max(step, start) - start] += 1

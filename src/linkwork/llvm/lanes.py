@@ -1,4 +1,4 @@
-"""Several rows side by side: the LLVM types of a value, constants, and transposed blocks."""
+"""SIMD lanes, one row each: the LLVM types of a value, constants, and transposed blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """How many rows go side by side, and in which type."""
+    """The number of lanes, which is W in comments, and the type of a number."""
 
     width: int = 1
     scalar: str = "double"  # or "float"
@@ -22,7 +22,7 @@ class Lanes:
 
     @property
     def suffix(self) -> str:
-        """What LLVM appends to the names of its functions for this type."""
+        """The suffix of the names of LLVM intrinsics for this type."""
         bits = "f64" if self.scalar == "double" else "f32"
         return bits if self.width == 1 else f"v{self.width}{bits}"
 
@@ -48,7 +48,7 @@ class Lanes:
 
         Args:
             rows: names of W vectors, or of N vectors that each hold a row of W / N blocks.
-            new: gives names that are not taken.
+            new: gives a new name.
 
         Returns:
             names of the vectors that hold the columns, and the lines that make them.
@@ -74,7 +74,7 @@ class Lanes:
         return rows, lines
 
     def joined(self, parts: list[str], new: Callable[[], str]) -> tuple[str, list[str]]:
-        """Vectors of less than W numbers, side by side in one: its name, and the lines."""
+        """Concatenate vectors of less than W numbers to one of W: its name, and the lines."""
         lines: list[str] = []
         while len(parts) > 1:
             size = self.width // len(parts)
@@ -92,7 +92,7 @@ class Lanes:
 
 
 def number(value: float, scalar: str) -> str:
-    """A number as LLVM writes it: the bits of a double, rounded to the type."""
+    """A number as an LLVM literal: the bits of a double, rounded to the type."""
     if scalar == "float":
         try:
             value = struct.unpack("f", struct.pack("f", value))[0]

@@ -1,9 +1,9 @@
 """Sine and cosine together, as LLVM IR for any number of lanes.
 
 The angle is reduced by a multiple n of pi/2, with pi/2 in three parts and fused multiply-adds, so
-the remainder is right to the last digit for angles up to far beyond a million. Then a polynomial
-each for sine and cosine on [-pi/4, pi/4], and a choice by n modulo 4. Angles too large to have a
-meaning give finite numbers; NaN and infinity give NaN.
+the remainder is right to the last digit for angles up to far beyond a million. Then one polynomial
+each gives sine and cosine on [-pi/4, pi/4], and n modulo 4 selects between them and their signs.
+Angles too large for this reduction give finite numbers; NaN and infinity give NaN.
 
 The polynomials in the square of the angle are minimax for the relative error on [-1.001 pi/4,
 1.001 pi/4], by the exchange algorithm of Remez. Coefficients are rounded one after the other, and
@@ -22,7 +22,7 @@ class _Numbers:
     """The constants for one type."""
 
     integer: str
-    magic: float  # adding and subtracting it rounds to an integer, which the low bits then hold
+    magic: float  # adding it rounds to an integer, which the low bits of the sum hold
     half_pi: tuple[float, ...]
     sine: tuple[float, ...]  # sin(r) = r + r t (s0 + s1 t + ...), with t = r^2
     cosine: tuple[float, ...]  # cos(r) = 1 - t / 2 + t^2 (c0 + c1 t + ...)
@@ -59,11 +59,11 @@ _NUMBERS = {
     ),
 }
 _TWO_OVER_PI = 0.6366197723675814
-_LARGEST = 1.0  # no remainder is larger, unless the angle was too large to be reduced
+_LARGEST = 1.0  # remainders are clamped to this; larger ones are of angles too large to reduce
 
 
 def sincos_function(vector: str, scalar: str, suffix: str, constant: Callable[[float], str]) -> str:
-    """The function `sincos` for a type, with what it declares."""
+    """The function `sincos` for a type, with its declarations."""
     numbers = _NUMBERS[scalar]
     width = vector[1 : vector.index(" ")] if vector.startswith("<") else ""
     ints = f"<{width} x {numbers.integer}>" if width else numbers.integer

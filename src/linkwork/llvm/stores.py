@@ -1,11 +1,12 @@
-"""From a stage to memory: rows of a group of lanes, W numbers of each at a time.
+"""Stores from a stage to memory: the rows of a group of lanes, W numbers of each at a time.
 
 Results too large for the caches use non-temporal stores: an ordinary store would first read the
-cache line that it overwrites. A non-temporal store needs an aligned address, so it writes a grain:
-a vector, or the largest part of one at whose multiples every row starts with the same shift.
+cache line that it overwrites. A non-temporal store needs an aligned address. It writes a grain: a
+vector, or the largest part of one of which the row size is a multiple, so that all rows have the
+same offset (`shift`) from an aligned address.
 
-Where rows are shifted against the grains, a grain lies across the end of one row and the start of
-the next: a seam. Both parts are put together in memory, in the workspace, and stored as one.
+If that offset is not 0, a grain spans the end of one row and the start of the next: a seam. Both
+parts are assembled in the workspace, and stored as one.
 """
 
 from __future__ import annotations
@@ -16,72 +17,75 @@ from math import gcd
 from linkwork.llvm.lanes import Lanes
 
 SMALLEST_STORE = 16  # bytes of the smallest non-temporal store
-GROUP = 4  # rows that are stored side by side: a processor combines few streams of stores
-NOTHING, PLAIN, STREAMED = 0, 1, 2  # what a stage holds: rows for ordinary or non-temporal stores
+GROUP = 4  # rows that are stored at a time: processors have few write-combining buffers
+EMPTY, ORDINARY, NON_TEMPORAL = 0, 1, 2  # what a stage holds: nothing, or rows for these stores
 
 
 def grain_of(size: int, lanes: Lanes) -> int:
-    """Numbers of the largest part of a vector of which rows of this size are a multiple."""
+    """Numbers of the largest part of a vector of which the row size is a multiple."""
     return gcd(size, lanes.width)
 
 
-def streams(size: int, lanes: Lanes) -> bool:
+def can_stream(size: int, lanes: Lanes) -> bool:
     """Whether rows of this size can use non-temporal stores."""
     return grain_of(size, lanes) * lanes.item >= SMALLEST_STORE
 
 
-class Writing:
-    """The function that stores a part of an output from a stage to the rows of some lanes."""
+class StoreFunction:
+    """The LLVM function that stores a part of an output, from a stage to a group of rows."""
 
-    def __init__(self, number: int, size: int, lanes: Lanes, new: Callable[[], str]) -> None:
-        self._number, self._size, self._lanes, self._new = number, size, lanes, new
+    def __init__(self, index: int, size: int, lanes: Lanes, new: Callable[[], str]) -> None:
+        self._index, self._size, self._lanes, self._new = index, size, lanes, new
         self._rows = min(lanes.width, GROUP)
         self._grain = grain_of(size, lanes)
-        self._streams = streams(size, lanes)
-        self._is_even = self._grain == lanes.width
+        self._can_stream = can_stream(size, lanes)
+        self._is_even = self._grain == lanes.width  # whether rows are multiples of W numbers
 
-    def function(self) -> Iterator[str]:
-        """Store the numbers `first` to `stop` of a group of rows, the first of which is `row`.
+    def lines(self) -> Iterator[str]:
+        """The function: stores numbers `first` to `stop` of a group of rows, from `row` on.
 
-        `how` says with which stores, `is.end` whether no rows follow. The call for the first part
-        also stores what blocks of W numbers do not reach at the ends of rows.
+        `how` is the kind of stores; `is.end` says that these are the last rows. The call with
+        `first` = 0 also stores the numbers at the ends of rows that no block of W numbers covers.
         """
         lanes, grain, last = self._lanes, self._grain, self._size - self._lanes.width
         rows = "ptr %stage, ptr %all.seams, ptr %to0, i64 %row"
         takes = f"{rows}, i64 %first, i64 %stop, i64 %how, i1 %is.end"
-        yield f"define internal void @write{self._number}({takes}) noinline {{"
+        yield f"define internal void @write{self._index}({takes}) noinline {{"
         for lane in range(1, self._rows):
             start = f"{lanes.scalar}, ptr %to0, i64 {lane * self._size}"
             yield f"  %to{lane} = getelementptr {start}"
         yield "  %is.first = icmp eq i64 %first, 0"
-        streamed = "streamed" if self._streams else "plain"
-        yield f"  switch i64 %how, label %end [ i64 {PLAIN}, label %plain"
-        yield f"    i64 {STREAMED}, label %{streamed} ]"
-        yield "plain:"
-        yield f"  %plain.has.ends = and i1 %is.first, {'false' if self._is_even else 'true'}"
-        yield from self._part("plain", "0", str(last))
-        if self._streams:
+        streamed = "streamed" if self._can_stream else "ordinary"
+        yield f"  switch i64 %how, label %end [ i64 {ORDINARY}, label %ordinary"
+        yield f"    i64 {NON_TEMPORAL}, label %{streamed} ]"
+        yield "ordinary:"
+        yield f"  %ordinary.has.ends = and i1 %is.first, {'false' if self._is_even else 'true'}"
+        yield from self._loop("ordinary", "0", str(last))
+        if self._can_stream:
             yield "streamed:"
             yield "  %address = ptrtoint ptr %to0 to i64"
             yield "  %back = sub i64 0, %address"
             yield f"  %bytes = and i64 %back, {grain * lanes.item - 1}"
             yield f"  %shift = sdiv exact i64 %bytes, {lanes.item}"  # numbers to the first grain
-            yield f"  %rest = sub i64 {grain}, %shift"
-            yield f"  %left = and i64 %rest, {grain - 1}"  # numbers after the last grain
+            yield f"  %to.end = sub i64 {grain}, %shift"
+            yield f"  %left = and i64 %to.end, {grain - 1}"  # numbers after the last grain
             yield f"  %last = sub i64 {last}, %left"
             yield "  %is.shifted = icmp ne i64 %shift, 0"
             yield f"  %has.ends = or i1 %is.shifted, {'false' if self._is_even else 'true'}"
             yield "  %streamed.has.ends = and i1 %is.first, %has.ends"
-            yield from self._part("streamed", "%shift", "%last")
+            yield from self._loop("streamed", "%shift", "%last")
         yield "end:"
         yield "  ret void"
         yield "}"
 
-    def _part(self, how: str, shift: str, last: str) -> Iterator[str]:
-        """The loop over blocks from `first` to `stop`, both shifted; none starts after `last`."""
+    def _loop(self, how: str, shift: str, last: str) -> Iterator[str]:
+        """The loop over blocks from `first` to `stop`, plus `shift`; none starts after `last`."""
         yield f"  br i1 %{how}.has.ends, label %{how}.ends, label %{how}.begin"
         yield f"{how}.ends:"
-        yield from self._seams() if how == "streamed" else self._ends()
+        if how == "streamed":
+            yield from self._seams()
+        else:  # the last numbers of each row
+            yield from self._written(str(self._size - self._lanes.width), streams=False)
         yield f"  br label %{how}.begin"
         yield f"{how}.begin:"
         yield f"  %{how}.start = add i64 %first, {shift}"
@@ -98,14 +102,10 @@ class Writing:
         yield f"  %{how}.more = icmp slt i64 %{how}.next, %{how}.stop"
         yield f"  br i1 %{how}.more, label %{how}.loop, label %end"
 
-    def _ends(self) -> Iterator[str]:
-        """The last numbers of each row, where blocks do not end with them."""
-        yield from self._written(str(self._size - self._lanes.width), streams=False)
-
     def _seams(self) -> Iterator[str]:
-        """The ends of rows that are shifted against the grains.
+        """The ends of rows that do not start at an aligned address.
 
-        The end of the last row stays in the workspace until the rows that follow are stored.
+        The end of the last row stays in the workspace until the next rows are stored.
         """
         lanes, last, new = self._lanes, self._size - self._lanes.width, self._new
         vector, width = lanes.vector, lanes.width
@@ -115,13 +115,13 @@ class Writing:
         yield from lines
         tails, lines = self._block(str(last))
         yield from lines
-        own = 2 * width * self._number
+        own = 2 * width * self._index
         yield f"  %seams = getelementptr {vector}, ptr %all.seams, i64 {own}"
         yield "  %is.start = icmp eq i64 %row, 0"
         yield f"  %seam = add i64 %shift, {self._size - self._grain}"
         yield f"  %seam.before = sub i64 %shift, {self._grain}"
         yield f"  %seam.at = add i64 %shift, {width - self._grain}"
-        meeting = [new() for _ in heads]  # of each lane's row and the one before
+        meeting = [new() for _ in heads]  # by lane: the end of the previous row, then its start
         for lane, at in enumerate(meeting):
             yield f"  {at} = getelementptr {vector}, ptr %seams, i64 {2 * lane}"
         for lane, head in enumerate(heads):
@@ -145,7 +145,7 @@ class Writing:
         yield from self._stored(tails[-1], self._rows - 1, str(last))
 
     def _store_seam(self, meeting: str, lane: int, start: str) -> Iterator[str]:
-        """Store the grain of a seam, from `start` on in a lane's row."""
+        """Store the grain of a seam at the offset `start` in a lane's row."""
         at, grain = self._new(), self._new()
         kind = f"<{self._grain} x {self._lanes.scalar}>"
         yield f"  {at} = getelementptr {self._lanes.scalar}, ptr {meeting}, i64 %seam.at"
@@ -168,7 +168,7 @@ class Writing:
         """W numbers of each row: names of the vectors, and the lines that make them."""
         part, new = Lanes(self._rows, self._lanes.scalar).vector, self._new
         first, values = new(), list[str]()
-        lines = [f"  {first} = getelementptr i32, ptr @offsets{self._number}, i64 {start}"]
+        lines = [f"  {first} = getelementptr i32, ptr @offsets{self._index}, i64 {start}"]
         for k in range(self._lanes.width):
             at, offset, wide, slot, value = (new() for _ in range(5))
             lines += [
@@ -199,13 +199,13 @@ class Writing:
             yield from self._streamed(part, kind, lane, at)
 
     def _streamed(self, value: str, kind: str, lane: int, start: str) -> Iterator[str]:
-        """A non-temporal store, where a grain starts."""
+        """A non-temporal store of a grain."""
         at, bytes_ = self._new(), self._grain * self._lanes.item
         yield f"  {at} = getelementptr {self._lanes.scalar}, ptr %to{lane}, i64 {start}"
         yield f"  store {kind} {value}, ptr {at}, align {bytes_}, !nontemporal !0"
 
     def _stored(self, row: str, lane: int, start: str) -> Iterator[str]:
-        """Store W numbers in the row of a lane."""
+        """An ordinary store of W numbers in the row of a lane."""
         at = self._new()
         yield f"  {at} = getelementptr {self._lanes.scalar}, ptr %to{lane}, i64 {start}"
         yield f"  store {self._lanes.vector} {row}, ptr {at}, align {self._lanes.item}"

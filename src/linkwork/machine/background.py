@@ -1,15 +1,15 @@
-"""Compiling without making anyone wait: one job at a time, in a thread or in another process.
+"""Compiling in the background: one job at a time, in a thread or in another process.
 
 `LINKWORK_BACKGROUND` chooses:
 
-process  LLVM runs in a process of its own, so that calls never wait for it (the default, where
-         there is a Python to start; else `thread`). It ends with us, or when it was idle
-thread   LLVM runs in a thread; what else is to be compiled waits for it
-off      nothing runs beside the calls: the first call makes the fast code, and takes longer
+process  LLVM runs in a separate process, so that no call ever waits for it. The default, if there
+         is a Python interpreter to start; else `thread`. It ends with this process, or when idle
+thread   LLVM runs in a thread; a call that has to compile something itself waits for it
+off      no background: the first call compiles the fast code, and takes longer
 
-Jobs   are done in the order they came; nobody ever waits for one
-Fork   a process that forks keeps its jobs; the child has none, and begins with a thread of its own
-Exit   what is not done is dropped
+Jobs   are done in order; no call waits for one
+Fork   the parent keeps its jobs; the child has none, and starts its own thread when it needs one
+Exit   jobs that are not done are dropped
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     from linkwork.machine.process import CompilerProcess
 
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*[a-z]{0,2}")  # names of interpreters
-IDLE_LIMIT = 5.0  # [s] without a job, after which the process is ended
-EXIT_LIMIT = 1.0  # [s] to wait at exit for the thread; it cannot be stopped while it emits IR
+IDLE_LIMIT = 5.0  # [s] the compiler process is ended after this time without a job
+EXIT_LIMIT = 1.0  # [s] exit waits at most so long for the thread, which may be emitting IR
 
 
 def background_mode() -> str:
-    """Where fast code is made: `process`, `thread`, or `off`."""
+    """Where fast code is compiled: `process`, `thread`, or `off`."""
     mode = setting("LINKWORK_BACKGROUND", ("process", "thread", "off"))
     return "thread" if mode == "process" and not _can_start_python() else mode
 
 
 def _can_start_python() -> bool:
-    """Whether there is a Python to start: `sys.executable` may be a program with Python inside."""
+    """Whether `sys.executable` is a Python interpreter; it may be a program that embeds Python."""
     path = Path(sys.executable or "nothing")
     return (
         os.name == "posix"
@@ -57,7 +57,7 @@ def _can_start_python() -> bool:
 
 
 class Background:
-    """Does jobs one after the other in a thread, and compiles in a process beside it."""
+    """A thread that does jobs in order, and the compiler process that they use."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -67,9 +67,9 @@ class Background:
         self._lock = threading.RLock()  # reentrant: a signal handler may call a kernel
 
     def submit(self, job: Callable[[], None]) -> None:
-        """Do something later. An error in it is dropped: whoever waits finds nothing done."""
+        """Queue a job. Errors in it are ignored: the kernel keeps the code that it has."""
         if background_mode() == "process":
-            with contextlib.suppress(ImportError):  # not in the thread: a fork meanwhile may hang
+            with contextlib.suppress(ImportError):  # here, for a fork during an import may deadlock
                 import_module("linkwork.machine.process")
         with self._lock:
             if self.closed:
@@ -79,13 +79,13 @@ class Background:
                 self._thread = threading.Thread(target=self._work, name="linkwork", daemon=True)
                 try:
                     self._thread.start()
-                except RuntimeError:  # no thread to be had: no fast code
+                except RuntimeError:  # no more threads: no fast code
                     self._thread = None
 
     def compiled(self, ir: str) -> bytes:
-        """Compile in the process beside; here, if there can be none.
+        """Compile in the compiler process, or in this one if there is none.
 
-        Not here if that process ended over it: whatever ended it would end this one, too.
+        If that process crashes, the job is not repeated here: it would crash this process, too.
         """
         for _ in range(2):
             process = self._started_process()
@@ -95,7 +95,7 @@ class Background:
                 return process.compiled(FAST, this_target(), ir)
             except CompileError:  # it may lack a package that is here
                 break
-            except BrokenPipeError:  # it had ended before: another one is started
+            except BrokenPipeError:  # it had ended before the job: start another one
                 self._end_process()
             except BaseException:
                 self._end_process()
@@ -105,16 +105,16 @@ class Background:
             return compiled(ir, FAST)
 
     def check_open(self) -> None:
-        """Raise if nothing is to be done any more; holding LOCK, this stays true or false."""
+        """Raise if it was closed; to be called with LOCK held, for which `close` waits."""
         if self.closed:
             raise OSError("closed")
 
     def close(self) -> None:
-        """Drop what is not done; after this, no process and no LLVM of ours runs any more."""
+        """Drop all jobs; after this, neither the compiler process nor LLVM in this one runs."""
         self.closed = True
         self._jobs.put(None)
-        self._end_process()  # whoever waits for its answer goes on
-        with LOCK:  # whoever starts a process, or compiles here, is done
+        self._end_process()  # so that a job that waits for its answer goes on
+        with LOCK:  # wait for a job that starts a process, or compiles in this one
             self._end_process()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(EXIT_LIMIT)
@@ -126,17 +126,17 @@ class Background:
             process.disown()
 
     def _started_process(self) -> CompilerProcess | None:
-        """The process beside; None if there can be none."""
+        """The compiler process; None if it cannot be started."""
         if background_mode() != "process" or self._process is not None:
             return self._process
         try:
             from linkwork.machine.process import CompilerProcess
 
-            with LOCK:  # no fork meanwhile
+            with LOCK:  # held during a fork, so that none happens here
                 self.check_open()
                 self._process = CompilerProcess()
             self._process.wait_until_ready()
-        except Exception:  # noqa: BLE001 - then there is none
+        except Exception:  # noqa: BLE001 - it cannot be started, for whatever reason
             self._end_process()
         return self._process
 
@@ -151,7 +151,7 @@ class Background:
                 break
             with contextlib.suppress(Exception):
                 job()
-            del job  # it holds a kernel
+            del job  # it refers to a kernel
         self._end_process()
 
     def _end_process(self) -> None:
@@ -164,7 +164,7 @@ _state: dict[str, Background] = {}
 
 
 def background() -> Background:
-    """The one of this process; at its end, one that is closed."""
+    """The background of this process; closed at exit."""
     return _state.get("background") or _state.setdefault("background", Background())
 
 

@@ -1,9 +1,10 @@
-"""Machine code on disk, so that a robot is compiled once and not once per process.
+"""A cache of machine code on disk, so that a robot is compiled once and not once per process.
 
-A file holds its own digest and is used only if that fits, and only if it belongs to this user and
-nobody else may write to it or to its folder. It is written under another name and then renamed, so
-that no process ever reads a part of it. What cannot be read is made again; what cannot be written
-is not kept. `LINKWORK_CACHE` names another folder, or `off`; without a home, nothing is kept.
+A file contains the digest of its content. It is used only if the digest is right, and only if it
+belongs to this user and no other user can write to it or to its folder. It is written under a
+temporary name and then renamed, so that no process reads an incomplete file. A file that cannot be
+read is made again; errors of writing are ignored. `LINKWORK_CACHE` names another folder, or `off`;
+without a home folder there is no cache.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _OFF = ("off", "0", "no", "none")
 
 
 def cache_folder() -> Path | None:
-    """Where machine code is kept; None if it is not."""
+    """The folder of the cache; None if there is no cache."""
     given = os.environ.get("LINKWORK_CACHE", "")
     if given.lower() in _OFF:
         return None
@@ -36,11 +37,11 @@ def _user_folder() -> Path | None:
         folder = Path(platformdirs.user_cache_dir("linkwork", appauthor=False)) / "code"
     except (RuntimeError, KeyError, OSError):  # a user without a home
         return None
-    return folder if folder.is_absolute() else None  # `~/.cache` where `~` means nothing
+    return folder if folder.is_absolute() else None  # `~` was not expanded
 
 
 def fetch(key: str) -> bytes | None:
-    """What was kept under a key, if it can be trusted."""
+    """The content that was kept under a key, if it can be trusted."""
     folder = cache_folder()
     if folder is None:
         return None
@@ -65,7 +66,7 @@ def fetch(key: str) -> bytes | None:
 
 
 def keep(key: str, content: bytes) -> None:
-    """Keep something under a key, if the folder lets us."""
+    """Keep a content under a key, if the folder can be written to."""
     folder = cache_folder()
     if folder is None:
         return
@@ -73,7 +74,7 @@ def keep(key: str, content: bytes) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_ours(folder.stat()):
             return
-        # not by tempfile: it has a lock, for which the child of a fork could wait for ever
+        # not with tempfile: it has a lock, on which a forked child could deadlock
         path = folder / f".new-{os.getpid()}-{os.urandom(8).hex()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         handle = os.open(path, flags, 0o600)
@@ -87,12 +88,12 @@ def keep(key: str, content: bytes) -> None:
 
 
 def _digest(key: str, content: bytes) -> bytes:
-    """Of a content and its key: a file under the name of another does not fit."""
+    """Digest of a content and its key, so that a renamed file is not used."""
     return hashlib.sha256(key.encode() + b"\n" + content).digest()
 
 
 def _is_ours(status: os.stat_result) -> bool:
     """Whether a file or folder belongs to this user and nobody else may write to it."""
-    if not hasattr(os, "getuid"):  # Windows: the folder is the user's own
+    if not hasattr(os, "getuid"):  # Windows: the cache folder of a user is private
         return True
     return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

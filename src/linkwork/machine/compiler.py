@@ -13,21 +13,21 @@ from linkwork.machine.notices import setting
 from linkwork.machine.objects import LoadedObject
 from linkwork.machine.processor import NoMachineCodeError, llvm_binding, this_target
 
-LOCK = threading.RLock()  # held while code is made or loaded, and during a fork
-# Addresses of 64 bits: in a large process, code and its constants may end up far apart.
+LOCK = threading.RLock()  # held while code is compiled or loaded, and during a fork
+# Addresses have 64 bits: in a large process, code and its constants may be more than 2 GB apart.
 RELOCATION = {"reloc": "static", "codemodel": "jitdefault"}
-FAST, QUICK = 1, 0  # levels of code generation: runs fast, or is made quickly
+FAST, QUICK = 1, 0  # levels of code generation: code that runs fast, or that compiles quickly
 
 
 def compiled(ir: str, level: int = FAST) -> bytes:
     """Machine code of a module, as an object file."""
     with LOCK:
-        check_executable()  # else it would be made in vain
+        check_executable()  # before the work: without it, the code could not be loaded
         return _emitted(ir, level)
 
 
 def _emitted(ir: str, level: int) -> bytes:
-    """The same; what it leaves to LLVM to free is freed before it returns."""
+    """Compile in a separate function: LLVM's objects are freed before LOCK is released."""
     llvm, machine = llvm_binding(), _target_machine(level)
     try:
         module = llvm.parse_assembly(ir)
@@ -38,13 +38,13 @@ def _emitted(ir: str, level: int) -> bytes:
 
 
 class Code:
-    """Machine code in memory; it stays as long as this object."""
+    """Machine code in memory, for the lifetime of this object."""
 
     def __init__(self, data: bytes) -> None:
         self._loaded = _loaded(data)
 
     def address(self, name: str) -> int:
-        """Where a function starts."""
+        """The address of a function."""
         return self._loaded.address(name)
 
 
@@ -52,13 +52,13 @@ def _loaded(data: bytes) -> LoadedObject | LoadedByLlvm:
     if setting("LINKWORK_LOADER", ("own", "llvm")) == "own":
         try:
             return LoadedObject(data)
-        except ObjectError:  # of another system, or with something in it that is new to us
+        except ObjectError:  # another format, or a feature that the loader does not support
             pass
     return LoadedByLlvm(data)
 
 
 class LoadedByLlvm:
-    """An object file in memory, as LLVM loads it: takes every kind, but LLVM has to be there."""
+    """An object file loaded by LLVM, which takes every format but has to be imported first."""
 
     def __init__(self, data: bytes) -> None:
         with LOCK:
@@ -66,12 +66,12 @@ class LoadedByLlvm:
             self._engine: Any = _engine(data)
 
     def address(self, name: str) -> int:
-        """Where a function starts."""
+        """The address of a function."""
         with LOCK:
             return self._engine.get_function_address(name)
 
     def __del__(self, lock: Any = LOCK) -> None:
-        with lock:  # no fork while LLVM frees it
+        with lock:  # held during a fork, so that none happens while LLVM frees memory
             self.__dict__.clear()
 
 
@@ -114,11 +114,11 @@ def llvmlite_lock() -> Any:
     return getattr(getattr(ffi, "lib", None), "_lock", None)
 
 
-_locked: list[Any] = []  # locks of llvmlite that are held during a fork
+_locked: list[Any] = []  # the lock of llvmlite, while it is held during a fork
 
 
 def _lock_before_fork() -> None:
-    """Hold the locks: one that another thread holds would stay locked in the child for ever."""
+    """Hold the locks: one that another thread held would stay locked in the child for ever."""
     LOCK.acquire()
     lock = llvmlite_lock()
     if lock is not None:

@@ -1,7 +1,7 @@
-"""Reads object files of Linux on x86-64: ELF, 64 bits, not yet linked.
+"""Reads relocatable ELF object files of 64 bits, for Linux on x86-64.
 
-Only what LLVM's code generation writes is accepted. All else raises `ObjectError`, damaged files
-included: no offset, size or index of a file is used before it was checked.
+Only what LLVM's code generation writes is accepted. Anything else raises `ObjectError`, damaged
+files included: every offset, size and index of a file is checked before it is used.
 
 System V ABI, chapters 4 and 5, and its supplement for AMD64.
 """
@@ -30,7 +30,7 @@ MOST_ALIGNMENT = 4096  # [bytes] a page
 
 
 class ObjectError(ValueError):
-    """An object file that is not accepted here; another loader may load it."""
+    """An object file that this loader does not support; LLVM may load it."""
 
 
 class Section(NamedTuple):
@@ -40,19 +40,19 @@ class Section(NamedTuple):
     flags: int
     offset: int  # in the file
     size: int
-    link: int  # index of the section that it needs
-    info: int  # index of the section that it is about
+    link: int  # index of a section that it refers to, such as the names of symbols
+    info: int  # index of the section that it applies to
     alignment: int
     entry_size: int
 
     @property
     def is_loaded(self) -> bool:
-        """Whether it is needed in memory; tables for unwinding are not."""
+        """Whether it is loaded into memory; tables for stack unwinding are not needed."""
         return bool(self.flags & ALLOC) and self.kind != _UNWIND
 
     @property
     def is_empty_space(self) -> bool:
-        """Whether it is zeros that are not in the file."""
+        """Whether it is zero-initialised, without content in the file."""
         return self.kind == _NOBITS
 
 

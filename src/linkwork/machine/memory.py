@@ -1,12 +1,12 @@
 """Executable memory: the code of many kernels in few memory mappings.
 
-The system limits the mappings of a process (65,530 on Linux), and every page whose access differs
-from that of the page before starts another one. So code is put into slabs, code beside code and
-constants beside constants. A page is written first and made executable then, never both at a time.
+The system limits the mappings of a process (65,530 on Linux), and every page whose protection
+differs from that of the previous page starts another one. So code is put into slabs, where pages of
+the same protection are adjacent. A page is never writable and executable at the same time.
 
 Slab     one mapping with three regions: code (read, run), constants (read), data (read, write)
-Block    the pages of one object file, some in each region; they are free again when it is dropped
-Locks    are never waited for: whoever finds the slabs in use gets a slab of its own. So signal
+Block    the pages of one object file, some in each region; freed with the Python object
+Locks    are never waited for: a thread that finds the slabs in use allocates a new slab. So signal
          handlers, destructors and forked children may load code at any time
 """
 
@@ -21,14 +21,14 @@ from typing import TypeAlias
 
 from linkwork.machine.processor import NoMachineCodeError
 
-REGION_BYTES = 1 << 20  # of each region of a slab; as many as it needs for a large object
-_PROBED_PAGES = 16  # more mappings than LLVM makes for one object
+REGION_BYTES = 1 << 20  # of each region of a slab; more if an object is larger
+_PROBED_PAGES = 16  # `check_executable` tries as many mappings, more than LLVM makes per object
 
-Sizes: TypeAlias = tuple[int, int, int]  # [bytes] of code, constants and data: whole pages
+Sizes: TypeAlias = tuple[int, int, int]  # [bytes] of code, constants and data, in full pages
 
 
 class Block:
-    """The pages of one object file; they go back to the slab with this Python object.
+    """The pages of one object file; they return to the slab with this Python object.
 
     Attributes:
         memory, start: the slab, and its address.
@@ -40,11 +40,11 @@ class Block:
         self._slab, self._sizes = slab, sizes
 
     def make_writable(self) -> None:
-        """Let all pages be written to."""
+        """Make all pages writable."""
         self._protect(mmap.PROT_READ | mmap.PROT_WRITE, mmap.PROT_READ | mmap.PROT_WRITE)
 
     def make_executable(self) -> None:
-        """Let the code be run; neither it nor the constants can be written to any more."""
+        """Make the code executable, and both code and constants read-only."""
         self._protect(mmap.PROT_READ | mmap.PROT_EXEC, mmap.PROT_READ)
 
     def _protect(self, *accesses: int) -> None:
@@ -62,13 +62,13 @@ class Slab:
         self.owner = owner
         self.memory = _mapped(sum(spans))
         self.start = _address(self.memory)
-        self.blocks = 0  # in use
+        self.blocks = 0  # how many are in use
         starts = (0, spans[0], spans[0] + spans[1])
-        # of each region, the offset and size of what is free, in rising order
+        # for each region, offset and size of each free range, ascending
         self._free = [[(start, span)] for start, span in zip(starts, spans, strict=True)]
 
     def take(self, sizes: Sizes) -> Block | None:
-        """Pages for an object file; None if there is no room."""
+        """Allocate pages for an object file; None if there are not enough."""
         code, constants, data = map(_first_fit, self._free, sizes)
         if code is None or constants is None or data is None:
             return None
@@ -78,7 +78,7 @@ class Slab:
         return Block(self, offsets, sizes)
 
     def give_back(self, offsets: Sizes, sizes: Sizes) -> None:
-        """Take back the pages of a block; the system gets their memory."""
+        """Free the pages of a block, and return their memory to the system."""
         for offset, size in zip(offsets, sizes, strict=True):
             if size:
                 self.memory.madvise(mmap.MADV_DONTNEED, offset, size)
@@ -92,7 +92,7 @@ class Slabs:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._slabs: list[Slab] = []
-        self._dropped: list[tuple[Slab, Sizes, Sizes]] = []  # blocks whose pages are not free yet
+        self._dropped: list[tuple[Slab, Sizes, Sizes]] = []  # blocks that are still to be freed
 
     def take(self, sizes: Sizes) -> Block:
         """Writable pages for an object file."""
@@ -105,7 +105,7 @@ class Slabs:
         return block
 
     def give_back(self, slab: Slab, offsets: Sizes, sizes: Sizes) -> None:
-        """Free the pages of a block: now, or when the slabs are next in use."""
+        """Free the pages of a block: now, or at the next use if the slabs are locked."""
         self._dropped.append((slab, offsets, sizes))
         if self._lock.acquire(blocking=False):
             try:
@@ -114,7 +114,7 @@ class Slabs:
                 self._lock.release()
 
     def _shared(self, sizes: Sizes) -> Block | None:
-        """Pages of a slab that others use, too; None if somebody is changing the slabs now."""
+        """Pages of a shared slab; None if another thread holds the lock."""
         if not self._lock.acquire(blocking=False):
             return None
         try:
@@ -147,9 +147,9 @@ def slabs() -> Slabs:
 
 
 def check_executable() -> None:
-    """Raise if the system lets no more memory be made executable.
+    """Raise if the system refuses to make memory executable.
 
-    LLVM does not ask: where it is refused (MemoryDenyWriteExecute of systemd, too many mappings),
+    LLVM does not check: where it is refused (MemoryDenyWriteExecute of systemd, too many mappings),
     it ends the process.
     """
     if os.name != "posix":
@@ -157,15 +157,15 @@ def check_executable() -> None:
     try:
         memory = _mapped(_PROBED_PAGES * mmap.PAGESIZE)
         for page in range(0, _PROBED_PAGES, 2):
-            place = _address(memory) + page * mmap.PAGESIZE
-            protect(place, mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_EXEC)
+            start = _address(memory) + page * mmap.PAGESIZE
+            protect(start, mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_EXEC)
     except OSError as error:
         text = f"memory cannot be made executable ({error.strerror})"
         raise NoMachineCodeError(text) from error
 
 
 def protect(start: int, size: int, access: int) -> None:
-    """Set what may be done with some pages."""
+    """Set the protection of some pages."""
     if size and _libc().mprotect(ctypes.c_void_p(start), ctypes.c_size_t(size), access):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
@@ -184,16 +184,16 @@ def _address(memory: mmap.mmap) -> int:
     return ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
 
-Free: TypeAlias = list[tuple[int, int]]
+Free: TypeAlias = list[tuple[int, int]]  # (offset, size) of each free range, ascending
 
 
 def _first_fit(free: Free, size: int) -> int | None:
-    """Offset of the first free pages that are enough."""
+    """Offset of the first free range that is large enough."""
     return next((offset for offset, span in free if span >= size), None if size else 0)
 
 
 def _without(free: Free, offset: int, size: int) -> Free:
-    """What is left when the start of some free pages is taken."""
+    """The free ranges after an allocation at `offset`."""
     if not size:
         return free
     parts = [(o + size, s - size) if o == offset else (o, s) for o, s in free]
@@ -201,7 +201,7 @@ def _without(free: Free, offset: int, size: int) -> Free:
 
 
 def _with(free: Free, offset: int, size: int) -> Free:
-    """What is free when some pages are given back; neighbours become one."""
+    """The free ranges after pages are freed; adjacent ranges are merged."""
     if not size:
         return free
     merged: Free = []
@@ -214,7 +214,7 @@ def _with(free: Free, offset: int, size: int) -> Free:
 
 
 def _forget() -> None:
-    """In a forked child: the slabs may have been in use. What is loaded stays loaded."""
+    """In a forked child: the lock may be held for ever. Code that is loaded stays loaded."""
     _state.clear()
 
 

@@ -1,27 +1,19 @@
-"""What is said once per process, and the settings in environment variables."""
+"""Warnings that are given once per process, and settings in environment variables."""
 
 from __future__ import annotations
 
-import inspect
 import os
-import warnings
-from pathlib import Path
 
-from linkwork.errors import LinkworkWarning, nearest, shown
+from linkwork.errors import nearest, shown, warn
 
-_PACKAGE = str(Path(__file__).parents[1]) + os.sep
 _told: set[str] = set()
 
 
 def warn_once(topic: str, text: str) -> None:
-    """Warn, at the line of the caller of linkwork, unless the topic was warned of before."""
-    if topic in _told:
-        return
-    _told.add(topic)
-    frame, level = inspect.currentframe(), 1
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(LinkworkWarning(text), stacklevel=level)
+    """Warn, unless the topic was warned of before."""
+    if topic not in _told:
+        _told.add(topic)
+        warn(text)
 
 
 def setting(name: str, options: tuple[str, ...]) -> str:

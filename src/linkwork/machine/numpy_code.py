@@ -1,6 +1,6 @@
-"""Programs as Python functions: what computes where machine code cannot be made or run.
+"""Programs as Python functions: the fallback where machine code cannot be made or run.
 
-The program is written as Python source once. Batches run it on NumPy arrays, one for each column;
+The program is printed as Python source once. Batches run it on NumPy arrays, one for each column;
 a single row runs it on floats, which takes a tenth of the time.
 """
 
@@ -8,64 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from linkwork.arrays import Array
+from linkwork.expr.emit_c import C_FORM
 from linkwork.expr.node import Op
-from linkwork.expr.program import Program
+from linkwork.expr.program import NUMPY_FUNCTIONS, Program, per_port
+from linkwork.expr.rules import FLOAT_FUNCTIONS
 
-_FORMATS = {
-    Op.ADD: "{}+{}",
-    Op.SUB: "{}-{}",
-    Op.MUL: "{}*{}",
-    Op.DIV: "{}/{}",
-    Op.NEG: "-{}",
-    Op.SQRT: "sqrt({})",
-    Op.SIN: "sin({})",
-    Op.COS: "cos({})",
-    Op.ATAN2: "arctan2({},{})",
+# Operations as Python writes them; those that are calls have the names of libm.
+_FORMATS = {op: form.replace(" ", "") for op, form in C_FORM.items()} | {
     Op.LESS: "({}<{})*1.0",
     Op.LESS_EQUAL: "({}<={})*1.0",
-    Op.SELECT: "where({},{},{})",
-    Op.EXP: "exp({})",
-    Op.LOG: "log({})",
-    Op.EXPM1: "expm1({})",
-    Op.LOG1P: "log1p({})",
-    Op.EXP2: "exp2({})",
-    Op.FLOOR: "floor({})",
+    Op.SELECT: "select({},{},{})",
 }
-_OF_FLOATS: dict[str, Any] = {
-    "sqrt": math.sqrt,
-    "sin": math.sin,
-    "cos": math.cos,
-    "arctan2": math.atan2,
-    "exp": math.exp,
-    "log": math.log,
-    "expm1": math.expm1,
-    "log1p": math.log1p,
-    "exp2": lambda a: 2.0**a,
-    "floor": lambda a: float(math.floor(a)),
-    "where": lambda c, a, b: a if c else b,
-    "divide": lambda a, b: a / b,
-}
-_OF_ARRAYS: dict[str, Any] = {
-    "sqrt": np.sqrt,
-    "sin": np.sin,
-    "cos": np.cos,
-    "arctan2": np.arctan2,
-    "exp": np.exp,
-    "log": np.log,
-    "expm1": np.expm1,
-    "log1p": np.log1p,
-    "exp2": np.exp2,
-    "floor": np.floor,
-    "where": lambda c, a, b: np.where(np.not_equal(c, 0), a, b),
-    "divide": np.divide,
-}
-_NUMBERS = {"inf": math.inf, "nan": math.nan}
 
 
 class NumpyCode:
@@ -73,11 +31,9 @@ class NumpyCode:
 
     def __init__(self, program: Program) -> None:
         code = compile(python_source(program), f"<program {program.digest[:8]}>", "exec")
-        self._on_floats = _defined(code, _OF_FLOATS)
-        self._on_arrays = _defined(code, _OF_ARRAYS)
-        sizes = [port.size for port in program.outputs]
-        ends = list(accumulate(sizes))
-        self._parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+        self._on_floats = _defined(code, FLOAT_FUNCTIONS)
+        self._on_arrays = _defined(code, NUMPY_FUNCTIONS)
+        self._outputs = program.outputs
 
     def __call__(self, *columns: Sequence[Array]) -> list[Any]:
         """For each output a list of its columns; an array of its row if all inputs have one row."""
@@ -85,7 +41,7 @@ class NumpyCode:
         results: Any = self._row(flat) if all(len(column) == 1 for column in flat) else None
         if results is None:
             results = self._on_arrays(flat)
-        return [results[part] for part in self._parts]
+        return [part for _, part in per_port(self._outputs, results)]
 
     def _row(self, columns: list[Array]) -> Array | None:
         """Computed with floats; None where they raise, and arrays give infinity or NaN."""
@@ -105,40 +61,40 @@ def python_source(program: Program) -> str:
     constants: set[int] = set()  # steps that are Python floats in every call
     free: list[str] = []  # variables that may be used again
     last_uses = _last_uses(program)
-    for number, (op, *args) in enumerate(program.steps):
+    for step, (op, *args) in enumerate(program.steps):
         if op is Op.CONST:
             texts.append(repr(float(args[0])))
-            constants.add(number)
+            constants.add(step)
             continue
         if op is Op.INPUT:
             value = f"x[{args[0]}]"
         else:
             form = _FORMATS[op]
             if constants.issuperset(args):
-                constants.add(number)
-                form = "divide({},{})" if op is Op.DIV else form
+                constants.add(step)
+                form = "div({},{})" if op is Op.DIV else form  # NumPy gives infinity for c / 0
             value = form.format(*(texts[arg] for arg in args))
-            ended = [texts[arg] for arg in set(args) if last_uses[arg] == number]
+            ended = [texts[arg] for arg in set(args) if last_uses[arg] == step]
             free += [text for text in ended if text.startswith("v")]
         texts.append(free.pop() if free else f"v{len(texts)}")
-        lines.append(f" {texts[number]}={value}")
-    lines.append(f" return [{','.join(texts[step] for step in program.results)}]")
+        lines.append(f" {texts[step]}={value}")
+    lines.append(f" return [{','.join(texts[result] for result in program.results)}]")
     return "\n".join(lines)
 
 
 def _last_uses(program: Program) -> list[int]:
     """For each step the last one that uses it."""
     last_uses = [0] * len(program.steps)
-    for number, (op, *args) in enumerate(program.steps):
-        if op not in (Op.CONST, Op.INPUT):
-            for arg in args:
-                last_uses[arg] = number
-    for step in program.results:
-        last_uses[step] = len(program.steps)
+    for step, operands in enumerate(program.operands):
+        for operand in operands:
+            last_uses[operand] = step
+    for result in program.results:
+        last_uses[result] = len(program.steps)
     return last_uses
 
 
-def _defined(code: Any, functions: dict[str, Any]) -> Callable[[list[Any]], list[Any]]:
-    namespace: dict[str, Any] = {**_NUMBERS, **functions}
+def _defined(code: Any, functions: dict[Op, Any]) -> Callable[[list[Any]], list[Any]]:
+    namespace: dict[str, Any] = {op.name.lower(): function for op, function in functions.items()}
+    namespace.update(inf=math.inf, nan=math.nan)
     exec(code, namespace)
     return namespace["f"]

@@ -1,8 +1,8 @@
-"""Object files to code in memory, without LLVM: its library takes longer to load than the code.
+"""Loads object files into memory without LLVM, whose library takes longer to load than the code.
 
-Memory   code, constants and data, each on pages of its own, in the slabs of memory.py
-Outside  functions that the code calls are those of this process and of libm
-Refused  what is not known raises `ObjectError`; nothing is left behind then
+Memory   code, constants and data, each on separate pages, in the slabs of memory.py
+Symbols  that the file does not define are resolved in this process and in libm
+Errors   an object file that is not supported raises `ObjectError`, and its memory is freed
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from linkwork.machine.elf import EXECUTE, WRITE, ObjectError, ObjectFile, Sectio
 from linkwork.machine.memory import Block, Sizes, slabs
 from linkwork.machine.processor import IS_LINUX_ON_X86_64, NoMachineCodeError
 
-MOST_BYTES = 1 << 30  # so that all parts of an object are within reach of each other
-_FORMS = {  # kinds of addresses: format, and whether relative to where they are written
+MOST_BYTES = 1 << 30  # of an object: relative addresses of 32 bits reach 2 GB
+_FORMS = {  # by kind of relocation: the format, and whether it is relative to its own address
     1: (struct.Struct("<Q"), False),  # R_X86_64_64
     2: (struct.Struct("<i"), True),  # R_X86_64_PC32
     4: (struct.Struct("<i"), True),  # R_X86_64_PLT32
@@ -27,7 +27,7 @@ _FORMS = {  # kinds of addresses: format, and whether relative to where they are
 
 
 class LoadedObject:
-    """An object file in memory; it stays as long as this object."""
+    """An object file in memory, for the lifetime of this object."""
 
     def __init__(self, data: bytes) -> None:
         if not IS_LINUX_ON_X86_64:
@@ -57,14 +57,14 @@ class LoadedObject:
         self._block = block  # its pages are free again with this object
 
     def address(self, name: str) -> int:
-        """Where a function starts."""
+        """The address of a function."""
         if name not in self._functions:
             raise ObjectError(f"there is no function {name!r}")
         return self._functions[name]
 
 
 def _layout(sections: Sequence[Section]) -> tuple[dict[int, tuple[int, int]], Sizes]:
-    """The region and the position in it of each section, and the sizes of the regions."""
+    """By section: its region and its offset there; and the sizes of the regions."""
     positions: dict[int, tuple[int, int]] = {}
     ends = [0, 0, 0]
     for region, access in enumerate((EXECUTE, 0, WRITE)):
@@ -84,7 +84,7 @@ def _rounded_up(number: int, step: int) -> int:
 
 
 def _relocate(block: Block, file: ObjectFile, offsets: Mapping[int, int]) -> None:
-    """Write the addresses that were not known when the code was made."""
+    """Fill in the addresses that depend on where the code was loaded."""
     addresses: dict[int, int] = {}
     for section, offset, kind, number, addend in file.relocations():
         if kind not in _FORMS:
@@ -98,30 +98,30 @@ def _relocate(block: Block, file: ObjectFile, offsets: Mapping[int, int]) -> Non
             addresses[number] = (
                 block.start + _offset(symbol, file.sections, offsets)
                 if inside
-                else _outside(symbol.name)
+                else _resolved(symbol.name)
             )
-        place = offsets[section] + offset
-        value = addresses[number] + addend - (block.start + place if is_relative else 0)
+        target = offsets[section] + offset
+        value = addresses[number] + addend - (block.start + target if is_relative else 0)
         try:
-            form.pack_into(block.memory, place, value)
+            form.pack_into(block.memory, target, value)
         except struct.error as error:
             raise ObjectError(f"{value:#x} does not fit {form.size} bytes") from error
 
 
 def _offset(symbol: Symbol, sections: Sequence[Section], offsets: Mapping[int, int]) -> int:
-    """Where a symbol of this file is, from the start of the slab."""
+    """The offset of a symbol of this file from the start of the slab."""
     section = symbol.section
     if section is None or section not in offsets or symbol.value > sections[section].size:
         raise ObjectError(f"symbol {symbol.name!r} is not in memory")
     return offsets[section] + symbol.value
 
 
-def _outside(name: str) -> int:
-    """Address of a function that is not in the file."""
+def _resolved(name: str) -> int:
+    """The address of a function that the file does not define."""
     for library in (None, "libm.so.6"):
         try:
             function = _opened(library)[name]
-        except (AttributeError, OSError):  # not there; no such library
+        except (AttributeError, OSError):  # no such function; no such library
             continue
         address = ctypes.cast(function, ctypes.c_void_p).value
         if name and address:

@@ -1,4 +1,4 @@
-"""The process that compiles, as the process that uses it sees it."""
+"""The compiler process, as seen from the process that uses it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path
 from linkwork.machine import worker
 from linkwork.machine.processor import Target
 
-START_LIMIT = 30.0  # [s] for a Python to start
-_NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)  # if it ended: an error, not SIGPIPE
+START_LIMIT = 30.0  # [s] a Python interpreter that takes longer to start is killed
+_NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)  # writing to an ended process is no SIGPIPE
 
 
 class CompilerProcess:
-    """A process that runs worker.py. It is not our child: nobody has to wait for its end."""
+    """A process that runs worker.py. It is not our child, so that it need not be waited for."""
 
     def __init__(self) -> None:
-        """Start it. Nobody may fork meanwhile, or the connection stays open in the child."""
+        """Start it, with LOCK held: a child forked meanwhile would keep the connection open."""
         self.pid: int | None = None  # once it is ready
         self._socket, other = socket.socketpair()
         try:
@@ -39,7 +39,7 @@ class CompilerProcess:
         """Wait until it has started."""
         try:
             self._starter.wait(START_LIMIT)
-        except subprocess.TimeoutExpired:  # it is something else that is called Python
+        except subprocess.TimeoutExpired:  # not a Python interpreter, whatever its name
             self._starter.kill()
             self._starter.wait()
             raise
@@ -48,12 +48,12 @@ class CompilerProcess:
         self._socket.settimeout(None)
 
     def compiled(self, level: int, target: Target, ir: str) -> bytes:
-        """Have a module compiled, and wait for it.
+        """Compile a module there, and wait for it.
 
         Raises:
             CompileError: it could not be compiled there.
-            BrokenPipeError: the process had ended.
-            EOFError: the process ended over it.
+            BrokenPipeError: the process had ended before.
+            EOFError: the process ended while it compiled.
         """
         job = worker.packed_job(level, target.cpu, target.features, target.triple, ir)
         self._socket.sendall(job, _NO_SIGNAL)
@@ -63,7 +63,7 @@ class CompilerProcess:
             raise EOFError from error
 
     def close(self) -> None:
-        """End it, in the middle of a job too; whoever waits for an answer gets an error."""
+        """End it, even during a job; a thread that waits for the answer gets an error."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self.disown()
@@ -71,4 +71,4 @@ class CompilerProcess:
     def disown(self) -> None:
         """In a forked child: leave it to the parent."""
         self._socket.close()
-        self._starter.returncode = 0  # ended long ago, or not ours to wait for
+        self._starter.returncode = 0  # so that `subprocess` does not wait for it

@@ -1,8 +1,8 @@
-"""Which machine this is, and what LLVM calls it.
+"""The processor that code is compiled for.
 
-Loading LLVM takes longer than all else that a first call from the cache does. So on Linux the
-machine is described by /proc/cpuinfo, and LLVM is not asked. The version of llvmlite is read from
-its file, in 0.2 ms: `importlib.metadata` takes a hundred times as long, most of it for its import.
+Loading LLVM takes longer than everything else in a first call with code from the cache. So on Linux
+the processor is identified by /proc/cpuinfo, without LLVM. The version of llvmlite is read from its
+file, in 0.2 ms: `importlib.metadata` takes a hundred times as long, most of it for its import.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _ENTRIES = ("vendor_id", "cpu family", "model", "flags")  # in /proc/cpuinfo
 
 
 class NoMachineCodeError(RuntimeError):
-    """Why machine code cannot be made or run here; NumPy computes instead."""
+    """Machine code cannot be made or run on this system; NumPy computes instead."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What code in the cache is for."""
+    """A machine, as keys of the disk cache identify it."""
 
-    name: str  # two machines of the same name can run the same code
+    name: str  # machines of the same name run the same code
     lanes: int  # doubles in a vector register
 
 
 @dataclass(frozen=True)
 class Target:
-    """What code is made for, in LLVM's words."""
+    """A machine, as LLVM identifies it."""
 
     cpu: str
     features: str
@@ -44,13 +44,13 @@ class Target:
 
 @cache
 def this_machine() -> Machine:
-    """The machine we are on."""
+    """The machine of this process."""
     return _by_system() or _by_llvm()
 
 
 @cache
 def this_target() -> Target:
-    """The machine we are on, for LLVM; code may use all that it can do."""
+    """The machine of this process for LLVM, with all instruction sets that it has."""
     llvm = llvm_binding()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -59,7 +59,7 @@ def this_target() -> Target:
 
 
 def llvm_binding() -> Any:
-    """Llvmlite's interface to LLVM."""
+    """llvmlite's interface to LLVM."""
     try:
         import llvmlite.binding as llvm
     except (ImportError, OSError) as error:  # not installed, or its library cannot be loaded
@@ -69,7 +69,7 @@ def llvm_binding() -> Any:
 
 
 def _by_system() -> Machine | None:
-    """The machine as /proc/cpuinfo describes it; None if it does not, or without llvmlite."""
+    """The machine by /proc/cpuinfo; None if an entry, or llvmlite, is missing."""
     if not IS_LINUX_ON_X86_64:
         return None
     entries, version = _processor(Path("/proc/cpuinfo")), _version_of_llvmlite()
@@ -92,7 +92,7 @@ def _lanes(features: list[str]) -> int:
 
 
 def _processor(path: Path) -> dict[str, str]:
-    """The entries of the first processor; nothing of the others is read."""
+    """The entries of the first processor."""
     entries: dict[str, str] = {}
     try:
         with path.open(encoding="utf-8", errors="replace") as lines:
@@ -107,7 +107,7 @@ def _processor(path: Path) -> dict[str, str]:
 
 
 def _version_of_llvmlite() -> str | None:
-    """The text of the file that holds the version; None if there is none."""
+    """The text of llvmlite/_version.py; None if there is none."""
     spec = PathFinder.find_spec("llvmlite")
     if spec is None or spec.origin is None:
         return None

@@ -1,7 +1,7 @@
 """The digest of linkwork's own sources, part of every key of the disk cache.
 
-Machine code in the cache is used only by the very sources that made it. All sources count, so
-that no list of folders has to be kept up to date.
+Machine code in the cache is used only by the sources that made it. All sources count, so that no
+list of folders has to be kept up to date.
 """
 
 from __future__ import annotations

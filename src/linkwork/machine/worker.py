@@ -1,16 +1,16 @@
-"""A process that compiles: it reads jobs and writes object files until the connection is closed.
+"""The compiler process: it reads jobs and writes object files until the connection is closed.
 
-It shares nothing with the process that started it, so neither waits for the other's locks. It
-imports llvmlite and nothing of linkwork. Standard input is a socket, for jobs and answers.
+It shares no memory and no locks with the process that started it. It imports llvmlite and nothing
+of linkwork. Standard input is a socket, for jobs and answers.
 
     start   process id (4 bytes)
     job     level (1 byte), four lengths (4 bytes each), then cpu, features, triple and IR as UTF-8
     answer  1 if it worked (1 byte), length (4 bytes), then the object file, or the reason as UTF-8
 
-Child     it forks and the child works, so that it is not a child of the program that uses
+Daemon    it forks and the child does the work, so that it is not a child of the program that uses
           linkwork: `os.wait()` there does not wait for it
 Priority  the lowest
-End       as soon as the connection is closed, in the middle of a job too
+End       as soon as the connection is closed, even during a job
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from queue import SimpleQueue
 
 START, JOB, ANSWER = struct.Struct("<I"), struct.Struct("<B4I"), struct.Struct("<BI")
 
-Receive = Callable[[int], bytes]  # gives some bytes, at most so many; none at the end
+Receive = Callable[[int], bytes]  # returns at most this many bytes; none at the end
 
 
 class CompileError(RuntimeError):
-    """What the process says that could not compile."""
+    """The error that the compiler process reports."""
 
 
 def packed_job(level: int, *texts: str) -> bytes:
-    """A job to send: cpu, features, triple and IR."""
+    """The message of a job: cpu, features, triple and IR."""
     parts = [text.encode() for text in texts]
     return JOB.pack(level, *map(len, parts)) + b"".join(parts)
 
 
 def read_answer(receive: Receive) -> bytes:
-    """Take the object file of a job."""
+    """Receive the object file of a job."""
     good, length = ANSWER.unpack(exactly(receive, ANSWER.size))
     content = exactly(receive, length)
     if not good:
@@ -47,7 +47,7 @@ def read_answer(receive: Receive) -> bytes:
 
 
 def exactly(receive: Receive, count: int) -> bytes:
-    """Receive so many bytes."""
+    """Receive `count` bytes."""
     data = bytearray()
     while len(data) < count:
         part = receive(min(count - len(data), 1 << 20))
@@ -77,7 +77,7 @@ def _compile(level: int, cpu: str, features: str, triple: str, ir: str) -> bytes
 
 
 def _read_jobs(jobs: SimpleQueue[tuple[int, list[bytes]]]) -> None:
-    """Receive jobs while another is done; the end of the connection ends the process."""
+    """Receive jobs while another is compiled; the end of the connection ends the process."""
     receive = partial(os.read, 0)
     try:
         while True:

@@ -17,6 +17,7 @@ import numpy as np
 
 from linkwork.model.layout import Layout
 from linkwork.spatial.blocks import Scalar, plus, times
+from linkwork.traced import Traced
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,6 @@ def with_joint_dynamics(
 
 def _sign(x: Scalar) -> Scalar:
     """-1, 0 or 1 as x is; of an expression too."""
-    if hasattr(x, "select"):
+    if isinstance(x, Traced):
         return (x < 0.0).select(-1.0, (x > 0.0).select(1.0, x))
     return np.sign(x)

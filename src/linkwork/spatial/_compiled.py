@@ -1,11 +1,12 @@
-"""The public functions of `linkwork.spatial`: their sources, run as compiled code when used often.
+"""The public functions of `linkwork.spatial`: NumPy code that is compiled when it is used often.
 
 Source    a function of `linkwork.spatial.source` runs on NumPy arrays as it is written. The first
           calls do so, and a short script never waits for a compiler
-Compiled  after `CALLS` calls a thread beside makes a kernel of the same source, from the disk cache
-          if it is there; once it is ready, calls with float64 arrays go straight to it
-Always    traced values, float16 and longdouble use the source; float32 is computed in float64 and
-          rounded; linkwork itself imports the sources, so that loading a robot needs no compiler
+Compiled  after `CALLS` calls, a kernel is traced from the same source and compiled in the
+          background, or loaded from the disk cache; calls with float64 arrays then go to it
+Types     traced values, float16 and longdouble always use the source; float32 is computed in
+          float64 and rounded
+linkwork  itself imports the sources, so that loading a robot needs no compiler
 
 Both give the same result up to rounding, and neither warns about numbers that are not finite.
 """
@@ -29,9 +30,9 @@ from linkwork.arrays import Array, as_array, batch_of
 if TYPE_CHECKING:
     from linkwork.spatial._kernels import SpatialKernel
 
-CALLS = 16  # of the source, before it is compiled
-ROWS = 64  # a batch of so many rows counts as one call more
-SHAPES: dict[str, tuple[int, ...]] = {  # an argument's name says its shape, in every function
+CALLS = 16  # a function is compiled after this many calls
+ROWS = 64  # a batch counts as one more call for every this many rows
+SHAPES: dict[str, tuple[int, ...]] = {  # by name of an argument, the same in all functions
     **dict.fromkeys(("angle", "mass"), ()),
     **dict.fromkeys(("phi", "rpy", "xyz", "axis", "position", "b_point", "vector", "com"), (3,)),
     **dict.fromkeys(("linear", "angular"), (3,)),
@@ -47,11 +48,11 @@ _functions: dict[Callable[..., Any], _Compiled] = {}
 
 
 def compile_in(module: str, but: Sequence[str] = ()) -> None:
-    """Let the functions that a module has from its source run compiled.
+    """Replace the functions that a module imports from its source by ones that are compiled.
 
     Args:
         module: name of the module.
-        but: functions that stay as they are: they give views, or call LAPACK.
+        but: functions to leave as they are: they return views, or call LAPACK.
     """
     names = vars(sys.modules[module])
     for name, value in list(names.items()):
@@ -64,8 +65,8 @@ def warmup(*functions: Callable[..., Any]) -> None:
     """Compile functions of `linkwork.spatial` now, so that every call takes the same short time.
 
     Args:
-        functions: such as `se3.log`; all if none is given, which takes seconds. What cannot be
-            compiled, such as `so3.project`, is left as it is.
+        functions: such as `se3.log`; all if none is given, which takes seconds. Those that cannot
+            be compiled, such as `so3.project`, are left as they are.
     """
     for function in functions or tuple(_functions):
         if function in _functions:
@@ -94,7 +95,7 @@ def _public(source: Callable[..., Any], module: str) -> Callable[..., Any]:
 
 
 class _Compiled:
-    """A source, and the kernel that is made of it after some calls."""
+    """A source function, and the kernel that replaces it after some calls."""
 
     __slots__ = ("_calls", "_maker", "kernel", "name", "names", "source", "tails")
 
@@ -105,14 +106,14 @@ class _Compiled:
         self.tails = tuple(SHAPES[name] for name in self.names)
         self.kernel: Callable[..., Any] | None = None
         self._calls = 0
-        self._maker = 0  # the process in which a thread makes the kernel
+        self._maker = 0  # id of the process in which a thread makes the kernel
 
     def call(self, *args: Any, **named: Any) -> Any:
-        """Any call: by name, with lists, with other kinds of numbers, or before there is code."""
+        """Any call: by name, with lists, with other number types, or before it is compiled."""
         if named:
             args += tuple(named.pop(name) for name in self.names[len(args) :] if name in named)
         if named or len(args) != len(self.names):
-            inspect.signature(self.source).bind(*args, **named)  # raises what Python raises
+            inspect.signature(self.source).bind(*args, **named)  # raises Python's TypeError
         arrays = [*map(as_array, args, self.names, self.tails)]
         dtype, *others = {array.dtype for array in arrays}
         kernel = self.kernel
@@ -143,19 +144,19 @@ class _Compiled:
             if self._calls > CALLS and self._maker != os.getpid():
                 self._maker = os.getpid()
                 thread = threading.Thread(target=self._make, name="linkwork spatial", daemon=True)
-                with contextlib.suppress(RuntimeError):  # no thread to be had: no compiled code
+                with contextlib.suppress(RuntimeError):  # no more threads: no compiled code
                     thread.start()
-        with np.errstate(all="ignore"):  # compiled code says nothing either
+        with np.errstate(all="ignore"):  # compiled code gives no warnings either
             return self.source(*arrays)
 
     def _make(self) -> None:
-        """Make the kernel beside the calls; what imports take is not waited for either."""
-        with contextlib.suppress(Exception):  # what cannot be made leaves the source in use
+        """In a thread, for the imports take time, too: make the kernel."""
+        with contextlib.suppress(Exception):  # without it, the source stays in use
             from linkwork.spatial._kernels import SpatialKernel
 
             SpatialKernel(self.name, self.source, self.names, self.tails).make_ready(self._take)
 
     def _take(self, kernel: SpatialKernel) -> None:
-        """Use a kernel from now on; one row of a number comes without an array, as from NumPy."""
+        """Use a kernel from now on; like NumPy, it returns a single number as a scalar."""
         is_number = kernel.signature.outputs[0].shape == ()
         self.kernel = (lambda *rows: kernel(*rows)[()]) if is_number else kernel

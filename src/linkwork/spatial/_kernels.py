@@ -35,15 +35,8 @@ class SpatialKernel(Kernel):
             key=f"{name}|{source_digest()}",
         )
 
-    def _call(self, *args: Any, **options: Any) -> Any:
-        """Parts of other arrays, such as the rotation of a pose, are copied before."""
-        copies = tuple(a if a.flags.carray else a.copy() for a in args)
-        if all(copy is a for copy, a in zip(copies, args, strict=True)):
-            return super()._call(*args, **options)
-        return self(*copies, **options)
-
     def make_ready(self, take: Callable[[SpatialKernel], None]) -> None:
-        """Make fast code in the background, then call `take`; never, if that is not possible."""
+        """Load or compile fast code in the background, then call `take`; on failure, never."""
         own = background()
 
         def job() -> None:

@@ -3,7 +3,7 @@
 Parameters   [m, m cx, m cy, m cz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] (..., 10): mass [kg], first moment
              [kg m], inertia tensor about the frame's origin [kg m^2]
 Matrix       [[m 1, -m c^], [m c^, I]] (..., 6, 6), maps a velocity to a momentum
-Sum          bodies fixed to one frame add: parameters + parameters
+Sum          the parameters of rigidly connected bodies in one frame are added
 Frame        about the origin and along the axes of one frame, unless `com` is in the name
 Batch        any leading axes, broadcast as NumPy does
 

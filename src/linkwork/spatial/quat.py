@@ -1,10 +1,10 @@
 """Unit quaternions.
 
-Order      w, x, y, z; the letters stand in the name of every quaternion
+Order      w, x, y, z; every argument that is a quaternion has `wxyz` in its name
 Product    Hamilton's: a_q_c = a_q_b * b_q_c, as the rotation matrices multiply
-Sign       q and -q are one rotation; `log` and `from_rotation` choose the one with w >= 0
-Unit       products, `rotate`, `to_rotation` and the rates are polynomials: they do not normalise;
-           `log` has the same value for every multiple of a quaternion
+Sign       q and -q are the same rotation; `log` and `from_rotation` choose the one with w >= 0
+Norm       products, `rotate`, `to_rotation` and the rates are polynomials: they do not normalise;
+           `log` does not depend on the norm
 Batch      any leading axes, broadcast as NumPy does
 """
 

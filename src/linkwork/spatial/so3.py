@@ -1,7 +1,7 @@
 """Rotation matrices.
 
-Rotation   a_R_b turns coordinates in b into coordinates in a; a_R_c = a_R_b @ b_R_c
-Vector     phi = axis times angle [rad]; exp(phi) turns by that angle about that axis
+Rotation   a_R_b maps coordinates in b to coordinates in a; a_R_c = a_R_b @ b_R_c
+Vector     phi = axis times angle [rad]; exp(phi) rotates by that angle about that axis
 rpy        roll, pitch, yaw [rad] in URDF's order: R = Rz(yaw) Ry(pitch) Rx(roll)
 Jacobian   exp(phi + d) = exp(left_jacobian(phi) @ d) @ exp(phi)
                         = exp(phi) @ exp(right_jacobian(phi) @ d)    for small d

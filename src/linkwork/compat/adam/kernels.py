@@ -59,7 +59,7 @@ class PoseFunction:
             self._program,
             key=hashlib.sha256(text.encode()).hexdigest(),
             dtype=inner.dtype.type,
-            plain=self._plain if self._n_moving > MOST_UNROLLED else None,
+            numpy_path=self._numpy_path if self._n_moving > MOST_UNROLLED else None,
             check_result=self._check,
         )
 
@@ -114,7 +114,7 @@ class PoseFunction:
 
         return trace(run, self.inputs, self._name)
 
-    def _plain(self, *columns: Sequence[Array]) -> Sequence[Any]:
+    def _numpy_path(self, *columns: Sequence[Array]) -> Sequence[Any]:
         """The result by columns from the inputs by columns, for what is too large to compile."""
         given = {
             port.name: np.stack(numbers, axis=-1).reshape(-1, *port.shape)

@@ -1,4 +1,4 @@
-"""The functions of an angle that stand in exponentials and Jacobians, exact down to angle zero.
+"""The functions of an angle in exponentials and their Jacobians, exact down to angle zero.
 
 With t = angle^2, Stumpff's functions c_n(t) = 1/n! - t/(n+2)! + t^2/(n+4)! - ... are
 
@@ -9,36 +9,32 @@ with x = sqrt(t).
 Recursion    c_n + t c_(n+2) = 1/n!
 Derivative   2 dc_n/dt = n c_(n+2) - c_(n+1)
 
-They are taken from t and not from x, so that they and their derivatives are smooth at zero. Below a
+They are functions of t and not of x, so that they and their derivatives are smooth at zero. Below a
 bound the power series is used, above it the closed form; each is exact to a few units in the last
-place where it is used. The branch that is not used sees a harmless t.
+place where it is used. The branch that is not used is computed at another t, where it is finite.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import factorial
 from typing import Any
 
 from linkwork.arrays import Array, cos, sin, sqrt, where
 
-SINC_BOUND = 1e-3  # c0 and c1 have no cancellation: the series is needed only around zero
-SINC_TERMS = 5
-STUMPFF_BOUND = 9.0  # c3, c4, c5 lose digits in closed form until the angle is about 3
-STUMPFF_TERMS = 15
+# The bound on t below which the power series is used, and how many terms it has.
+SINC = 1e-3, 5  # c0 and c1 have no cancellation in closed form: it fails only near zero
+STUMPFF = 9.0, 15  # c3, c4 and c5 lose digits in closed form until the angle is about 3
 
 
 def cosine(t: Array) -> Array:
     """c0 = cos(x)."""
-    small = t < SINC_BOUND
-    x = sqrt(where(small, t + SINC_BOUND, t))
-    return where(small, _power_series(0, where(small, t, 0.0), SINC_TERMS), cos(x))
+    return _branched(0, t, SINC, lambda t: cos(sqrt(t)))
 
 
 def sinc(t: Array) -> Array:
     """c1 = sin(x)/x."""
-    small = t < SINC_BOUND
-    x = sqrt(where(small, t + SINC_BOUND, t))
-    return where(small, _power_series(1, where(small, t, 0.0), SINC_TERMS), sin(x) / x)
+    return _branched(1, t, SINC, lambda t: sin(sqrt(t)) / sqrt(t))
 
 
 def c2(t: Array) -> Array:
@@ -49,30 +45,31 @@ def c2(t: Array) -> Array:
 
 def c3(t: Array) -> Array:
     """(x - sin(x))/x^3."""
-    small = t < STUMPFF_BOUND
-    large = where(small, t + STUMPFF_BOUND, t)
-    series = _power_series(3, where(small, t, 0.0), STUMPFF_TERMS)
-    return where(small, series, (1.0 - sinc(large)) / large)
+    return _branched(3, t, STUMPFF, lambda t: (1.0 - sinc(t)) / t)
 
 
 def c4(t: Array) -> Array:
     """(x^2/2 - 1 + cos(x))/x^4."""
-    small = t < STUMPFF_BOUND
-    large = where(small, t + STUMPFF_BOUND, t)
-    series = _power_series(4, where(small, t, 0.0), STUMPFF_TERMS)
-    return where(small, series, (0.5 - c2(large)) / large)
+    return _branched(4, t, STUMPFF, lambda t: (0.5 - c2(t)) / t)
 
 
 def c5(t: Array) -> Array:
     """(x^3/6 - x + sin(x))/x^5."""
-    small = t < STUMPFF_BOUND
-    large = where(small, t + STUMPFF_BOUND, t)
-    series = _power_series(5, where(small, t, 0.0), STUMPFF_TERMS)
-    return where(small, series, (1.0 / 6.0 - c3(large)) / large)
+    return _branched(5, t, STUMPFF, lambda t: (1.0 / 6.0 - c3(t)) / t)
+
+
+def _branched(
+    n: int, t: Array, limits: tuple[float, int], closed: Callable[[Array], Array]
+) -> Array:
+    """c_n(t) by its power series below a bound, by the closed form above it."""
+    bound, terms = limits
+    small = t < bound
+    series = _power_series(n, where(small, t, 0.0), terms)
+    return where(small, series, closed(where(small, t + bound, t)))
 
 
 def inverse_c3(t: Array) -> Array:
-    """(1 - (x/2) cot(x/2))/x^2, which takes the place of c3 in the inverse of a Jacobian."""
+    """(1 - (x/2) cot(x/2))/x^2, the coefficient of the inverse Jacobian that corresponds to c3."""
     # 1 - c1/(2 c2) = (2 c2 - c1)/(2 c2), and the recursion makes 2 c2 - c1 = t (c3 - 2 c4)
     return (c3(t) - 2.0 * c4(t)) / (2.0 * c2(t))
 

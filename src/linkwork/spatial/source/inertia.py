@@ -31,7 +31,7 @@ from linkwork.spatial.source.tensor import from_second_moments as from_second_mo
 from linkwork.spatial.source.tensor import principal_moments as principal_moments
 from linkwork.spatial.source.tensor import second_moments as second_moments
 
-TOLERANCE = 1e-9  # how far outside the physical tensors still counts as rounding
+TOLERANCE = 1e-9  # an eigenvalue is 0 to rounding below this fraction of the largest one
 
 
 def from_com(mass: ArrayLike, com: ArrayLike, tensor_at_com: ArrayLike) -> Array:
@@ -92,12 +92,12 @@ def transform(a_H_b: ArrayLike, params: ArrayLike) -> Array:
     """
     R, p = split_pose(a_H_b)
     mass, first, at_origin = _parts(params)
-    turned = R @ symmetric(at_origin)
-    turned = stack([dot(turned[..., i, :], R[..., j, :]) for i, j in UPPER])  # R I R^T
+    RI = R @ symmetric(at_origin)
+    rotated = stack([dot(RI[..., i, :], R[..., j, :]) for i, j in UPPER])  # R I R^T
     first = matvec(R, first)
     moved = first + per_vector(mass) * p
     # I_a = R I R^T + (p.h 1 - p h^T) + (g.p 1 - g p^T), with h = R m c and g = h + m p
-    return join_vectors([per_vector(mass), moved, turned + _shift(p, first) + _shift(moved, p)])
+    return join_vectors([per_vector(mass), moved, rotated + _shift(p, first) + _shift(moved, p)])
 
 
 def apply(params: ArrayLike, v: ArrayLike) -> Array:

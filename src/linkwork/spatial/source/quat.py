@@ -40,7 +40,7 @@ def multiply(a_wxyz: ArrayLike, b_wxyz: ArrayLike) -> Array:
 
 
 def conjugate(wxyz: ArrayLike) -> Array:
-    """(..., 4) with the vector part turned round: the inverse of a unit quaternion."""
+    """(..., 4) with the vector part negated: the inverse of a unit quaternion."""
     w, v = _split("wxyz", wxyz)
     return join([per_vector(w), -v])
 
@@ -58,7 +58,7 @@ def exp(phi: ArrayLike) -> Array:
         phi: (..., 3) axis times angle [rad], of any length.
 
     Returns:
-        (..., 4) [cos(angle/2); sin(angle/2) axis], with w < 0 beyond half a turn.
+        (..., 4) [cos(angle/2); sin(angle/2) axis], with w < 0 for angles above pi.
     """
     phi = expect("phi", phi, 3)
     t = 0.25 * dot(phi, phi)  # (angle/2)^2
@@ -66,14 +66,14 @@ def exp(phi: ArrayLike) -> Array:
 
 
 def log(wxyz: ArrayLike) -> Array:
-    """Rotation vector of the shortest rotation, the inverse of `exp` up to half a turn.
+    """Rotation vector of the shortest rotation, the inverse of `exp` up to an angle of pi.
 
     Args:
         wxyz: (..., 4), not zero.
 
     Returns:
-        (..., 3) axis times angle [rad], angle from 0 to pi. At exactly half a turn (w = 0) the axis
-        is the vector part as it stands.
+        (..., 3) axis times angle [rad], angle from 0 to pi. At pi (w = 0), the axis is
+        the direction of the vector part.
     """
     wxyz = expect("wxyz", wxyz, 4)
     w, v = _split("wxyz", where(wxyz[..., :1] < 0.0, -wxyz, wxyz))
@@ -86,7 +86,7 @@ def log(wxyz: ArrayLike) -> Array:
 
 
 def rotate(wxyz: ArrayLike, vector: ArrayLike) -> Array:
-    """Turn a vector: the same as `to_rotation(wxyz) @ vector`.
+    """Rotate a vector: the same as `to_rotation(wxyz) @ vector`.
 
     Args:
         wxyz: (..., 4) a_q_b.
@@ -127,7 +127,7 @@ def from_rotation(rotation: ArrayLike) -> Array:
         rotation: (..., 3, 3) a_R_b.
 
     Returns:
-        (..., 4) a_q_b with w >= 0, of unit length even if the matrix is a little off.
+        (..., 4) a_q_b with w >= 0, of unit norm even if the matrix is not quite a rotation.
     """
     R = expect("rotation", rotation, 3, 3)
     xx, yy, zz = R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]

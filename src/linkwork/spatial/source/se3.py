@@ -109,7 +109,7 @@ def exp(xi: ArrayLike) -> Array:
 
 
 def log(a_H_b: ArrayLike) -> Array:
-    """Twist of a pose by the shortest rotation, the inverse of `exp` up to half a turn.
+    """Twist of a pose by the shortest rotation, the inverse of `exp` up to an angle of pi.
 
     Args:
         a_H_b: (..., 4, 4).
@@ -152,7 +152,7 @@ def left_jacobian_inverse(xi: ArrayLike) -> Array:
     """Inverse of `left_jacobian`.
 
     Args:
-        xi: (..., 6) [v; w] [m, rad], w shorter than a whole turn.
+        xi: (..., 6) [v; w] [m, rad], w shorter than 2 pi.
 
     Returns:
         (..., 6, 6).
@@ -167,7 +167,7 @@ def right_jacobian_inverse(xi: ArrayLike) -> Array:
     """Inverse of `right_jacobian`.
 
     Args:
-        xi: (..., 6) [v; w] [m, rad], w shorter than a whole turn.
+        xi: (..., 6) [v; w] [m, rad], w shorter than 2 pi.
 
     Returns:
         (..., 6, 6).

@@ -52,13 +52,13 @@ def exp(phi: ArrayLike) -> Array:
 
 
 def log(rotation: ArrayLike) -> Array:
-    """Rotation vector of the shortest rotation, the inverse of `exp` up to half a turn.
+    """Rotation vector of the shortest rotation, the inverse of `exp` up to an angle of pi.
 
     Args:
         rotation: (..., 3, 3).
 
     Returns:
-        (..., 3) axis times angle [rad], angle from 0 to pi. At half a turn either sign of the axis
+        (..., 3) axis times angle [rad], angle from 0 to pi. At pi, either sign of the axis
         is right; one of them is returned.
     """
     return quat.log(quat.from_rotation(rotation))
@@ -147,7 +147,7 @@ def left_jacobian(phi: ArrayLike) -> Array:
         phi: (..., 3) rotation vector [rad].
 
     Returns:
-        (..., 3, 3), singular where the angle is a whole number of turns, except at zero.
+        (..., 3, 3), singular where the angle is a multiple of 2 pi, except at zero.
     """
     phi = expect("phi", phi, 3)
     t, K = dot(phi, phi), wedge(phi)
@@ -170,7 +170,7 @@ def left_jacobian_inverse(phi: ArrayLike) -> Array:
     """Inverse of `left_jacobian`.
 
     Args:
-        phi: (..., 3) rotation vector [rad], shorter than a whole turn.
+        phi: (..., 3) rotation vector [rad], shorter than 2 pi.
 
     Returns:
         (..., 3, 3).
@@ -184,7 +184,7 @@ def right_jacobian_inverse(phi: ArrayLike) -> Array:
     """Inverse of `right_jacobian`.
 
     Args:
-        phi: (..., 3) rotation vector [rad], shorter than a whole turn.
+        phi: (..., 3) rotation vector [rad], shorter than 2 pi.
 
     Returns:
         (..., 3, 3), the transpose of `left_jacobian_inverse`.
@@ -202,7 +202,7 @@ def project(near: ArrayLike) -> Array:
         (..., 3, 3), with determinant +1.
     """
     u, _, vt = np.linalg.svd(expect("near", near, 3, 3))
-    # The direction that matters least takes the reflection, if there is one.
+    # A reflection is undone along the direction of the smallest singular value.
     sign = np.sign(np.linalg.det(u @ vt))
     one = np.ones_like(sign)
     return (u * stack([one, one, sign])[..., None, :]) @ vt
