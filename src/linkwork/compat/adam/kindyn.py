@@ -131,7 +131,7 @@ class KinDynComputations:
         """
         name = name_of(representation)
         if name not in self._views:
-            self._views[name] = self._kd.replace(velocity=name), {}
+            self._views[name] = self._kd.replace(representation=name), {}
         self._kd, self._kernels = self._views[name]
 
     def set_root_link(self, root_link: str | None) -> None:
