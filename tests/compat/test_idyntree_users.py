@@ -290,7 +290,9 @@ def test_the_robot_of_a_loader_can_be_had_before_it_is_loaded(iDynTree):
 @BOTH
 def test_an_array_is_true_if_it_has_numbers(iDynTree):
     for kind in ("Vector3", "Position", "Twist", "Rotation", "Transform"):
-        assert getattr(iDynTree, kind)()
+        value = getattr(iDynTree, kind)()
+        assert value
+        assert (value == None, value != None) == (False, True)  # noqa: E711 - as users write it
     assert iDynTree.VectorDynSize(3)
     assert not iDynTree.VectorDynSize(0)
 

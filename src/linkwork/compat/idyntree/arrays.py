@@ -76,6 +76,14 @@ class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
     def __bool__(self) -> bool:
         return len(self) > 0
 
+    def __eq__(self, other: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - None is no array of numbers
+        return False if other is None else super().__eq__(other)
+
+    def __ne__(self, other: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - None is no array of numbers
+        return True if other is None else super().__ne__(other)
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] - as NumPy's arrays
+
     def __call__(self, *index: int) -> float:
         """The number at an index, or at a row and a column."""
         return float(self[self._checked(*index)])
