@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from importlib import import_module
 from pathlib import Path
 
 import adam
@@ -25,6 +26,7 @@ from tests.support.models import assert_close
 from tests.support.real_robots import ROBOT_FILES, label
 
 import linkwork as lw
+import linkwork.compat.adam
 from linkwork.compat.adam import KinDynComputations, Representations
 from linkwork.compat.adam.read import read_adam_model
 
@@ -605,3 +607,21 @@ def test_robots_too_large_to_compile_are_computed_with_numpy():
     com = kd.CoM_position(state.H, state.s)
     poses = kd.link_poses(state.H, state.s)
     assert_close(com, np.mean([pose[:, :3, 3] for pose in poses.values()], axis=0))
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("", "Representations"),
+        (".core", "Representations"),
+        (".core.constants", "Representations"),
+        (".numpy", "KinDynComputations"),
+        (".numpy.computations", "KinDynComputations"),
+        (".model.conversions", "to_idyntree_model"),
+        (".model.conversions.idyntree", "to_idyntree_model"),
+    ],
+)
+def test_imports_of_adam_work_with_linkwork_before_them(module, name):
+    assert hasattr(import_module(f"adam{module}"), name)
+    found = getattr(import_module(f"linkwork.compat.adam{module}"), name)
+    assert found is getattr(linkwork.compat.adam, name)

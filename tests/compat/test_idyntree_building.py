@@ -267,13 +267,29 @@ def test_joints_and_links_of_a_robot_change_it(iDynTree):
     assert model.getTotalMass() == pytest.approx(5 * 1.3)
 
 
-def test_an_inertia_of_a_robot_cannot_be_changed_where_it_would_be_lost():
-    model, alone = built(compat), link_of(compat)
-    alone.inertia().zero()
+@BOTH
+@pytest.mark.parametrize("name", ["inertia", "getInertia"])
+def test_an_inertia_that_a_link_gives_is_that_of_the_link(iDynTree, name):
+    model, alone = built(iDynTree), link_of(iDynTree)
+    before, mass = model.getTotalMass(), model.getLink(1).getInertia().getMass()
+    link = model.getLink(1)  # iDynTree's inertia ends with its link
+    getattr(link, name)().fromVector(iDynTree.Vector10([5.0, 0, 0, 0, 1, 0, 0, 1, 0, 1]))
+    getattr(alone, name)().zero()
 
+    assert model.getLink(1).getInertia().getMass() == 5.0
+    assert model.getTotalMass() == pytest.approx(before - mass + 5.0)
     assert alone.getInertia().getMass() == 0.0
+
+
+def test_the_tensor_of_an_inertia_belongs_to_it_and_is_read_only_in_a_robot():
+    for iDynTree in (idyn, compat):
+        inertia = iDynTree.SpatialInertia(1.0, iDynTree.Position(), iDynTree.RotationalInertia())
+        inertia.getRotationalInertiaWrtFrameOrigin().setVal(0, 0, 7.0)
+        assert inertia.asVector().getVal(4) == 7.0
+
+    tensor = built(compat).getLink(0).inertia().getRotationalInertiaWrtFrameOrigin()
     with pytest.raises(ValueError, match="read-only"):
-        model.getLink(0).inertia().zero()
+        tensor.setVal(0, 0, 7.0)
 
 
 def test_a_change_of_the_robot_of_a_kindyncomputations_counts():

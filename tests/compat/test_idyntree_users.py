@@ -215,3 +215,92 @@ def test_power_does_not_depend_on_the_frame(iDynTree):
             assert power == pytest.approx(expected, abs=1e-7)
         assert back.getVal(1) == pytest.approx(point.getVal(1), abs=1e-7), back.toString()
         assert (velocity - velocity).getVal(3) == 0.0
+
+
+@BOTH
+def test_parts_of_a_pose_and_of_an_axis_belong_to_it(iDynTree):
+    H = iDynTree.Transform.Identity()
+    position, rotation = H.getPosition(), H.getRotation()
+    H.setPosition(iDynTree.Position(1, 2, 3))
+    H.setRotation(iDynTree.Rotation.RotZ(0.5))
+    assert position.toNumPy().tolist() == [1, 2, 3]
+    assert rotation.getVal(0, 0) == pytest.approx(np.cos(0.5))
+
+    H.getPosition().setVal(0, 7.0)
+    kept = H.getPosition().toNumPy()
+    H.getPosition().setVal(0, 8.0)
+    assert H.asHomogeneousTransform().getVal(0, 3) == 8.0
+    assert kept[0] == 7.0
+
+    axis = iDynTree.Axis(iDynTree.Direction(0, 0, 1), iDynTree.Position(1, 2, 3))
+    twin, origin = iDynTree.Axis(axis), axis.getOrigin()
+    axis.setOrigin(iDynTree.Position(4, 5, 6))
+    origin.setVal(2, 7.0)
+    assert axis.getOrigin().toNumPy().tolist() == [4, 5, 7]
+    assert twin.getOrigin().toNumPy().tolist() == [1, 2, 3]
+
+
+@BOTH
+def test_adding_to_a_vector_leaves_what_else_has_its_name(iDynTree):
+    module = "linkwork" if iDynTree is compat else "iDynTree"
+    wrenches = iDynTree.LinkWrenches(loader_of(module, "iris_description/iris").model())
+    wrenches.zero()
+    total, one = wrenches(0), iDynTree.Wrench.FromPython(np.ones(6))
+    total += one
+    total += one
+    place = start = iDynTree.Position(1, 2, 3)
+    place -= iDynTree.Position(1, 1, 1)
+    pose = first = iDynTree.Transform(iDynTree.Rotation.RotZ(0.3), start)
+    pose *= pose
+
+    assert total.toNumPy().tolist() == [2] * 6
+    assert wrenches(0).toNumPy().tolist() == [0] * 6
+    assert (place.toNumPy().tolist(), start.toNumPy().tolist()) == ([0, 1, 2], [1, 2, 3])
+    assert first.getPosition().toNumPy().tolist() == [1, 2, 3]
+    assert pose.getRotation().asRPY().getVal(2) == pytest.approx(0.6)
+
+
+@BOTH
+def test_a_quaternion_is_scaled_and_roll_is_zero_where_the_pitch_is_a_right_angle(iDynTree):
+    R = iDynTree.Rotation.RotationFromQuaternion(iDynTree.Vector4([2.0, 0, 0, 2.0]))
+    np.testing.assert_allclose(R.toNumPy(), [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-15)
+
+    for sign, yaw in ((1, -0.1), (-1, 0.5)):
+        found = iDynTree.Rotation.RPY(0.3, sign * np.pi / 2, 0.2).asRPY().toNumPy()
+        np.testing.assert_allclose(found, [0, sign * np.pi / 2, yaw], atol=1e-15)
+
+
+@BOTH
+def test_the_robot_of_a_loader_can_be_had_before_it_is_loaded(iDynTree):
+    module = "linkwork" if iDynTree is compat else "iDynTree"
+    loader, kd = iDynTree.ModelLoader(), iDynTree.KinDynComputations()
+    robot, seen = loader.model(), kd.model()
+    assert robot.getNrOfLinks() == robot.getNrOfDOFs() == seen.getNrOfDOFs() == 0
+
+    assert loader.loadReducedModelFromFile(path_of(ROBOT), JOINTS)
+    assert robot.getNrOfDOFs() == len(JOINTS)
+    assert kd.loadRobotModel(robot)
+    assert seen.getNrOfDOFs() == len(JOINTS)
+    assert loader.loadReducedModelFromFullModel(robot, JOINTS[:2])
+    assert (robot.getNrOfDOFs(), seen.getNrOfDOFs()) == (2, len(JOINTS))
+    assert kd.loadRobotModel(loader_of(module, "iris_description/iris").model())
+    assert seen.getNrOfLinks() == kd.getNrOfLinks() != len(JOINTS) + 1
+
+
+@BOTH
+def test_an_array_is_true_if_it_has_numbers(iDynTree):
+    for kind in ("Vector3", "Position", "Twist", "Rotation", "Transform"):
+        value = getattr(iDynTree, kind)()
+        assert value
+        assert (value == None, value != None) == (False, True)  # noqa: E711 - as users write it
+    assert iDynTree.VectorDynSize(3)
+    assert not iDynTree.VectorDynSize(0)
+
+
+def test_a_comparison_is_an_ordinary_array():
+    """So that `if a == b` raises as with NumPy's arrays."""
+    same = compat.Vector3(1, 2, 3) == compat.Vector3(1, 2, 4)
+
+    assert type(same) is np.ndarray
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(same)

@@ -110,7 +110,7 @@ def mjcf(body: str, head: str = "") -> str:
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
 def test_linkwork_and_mujoco_agree_on_everything(model, velocity):
     for seed in (1, 2):
-        Both(compiled(mjcf(model)), seed, velocity=velocity).agree(rtol=1e-11)
+        Both(compiled(mjcf(model)), seed, representation=velocity).agree(rtol=1e-11)
 
 
 HEADS = {

@@ -51,7 +51,7 @@ def state_of(kd, rng, batch):
 @pytest.mark.parametrize("text", [ROBOT, TWO_FREE], ids=["one base", "two free bodies"])
 def test_every_map_there_and_back(text, velocity, batch):
     mj = compiled(text)
-    kd = kindyn_from_mjmodel(mj, velocity=velocity)
+    kd = kindyn_from_mjmodel(mj, representation=velocity)
     to = Conventions(kd, mj)
     rng = np.random.default_rng(3)
     q, nu, nu_dot, tau, h, M, J = state_of(kd, rng, batch)
@@ -73,7 +73,7 @@ def test_every_map_there_and_back(text, velocity, batch):
 @pytest.mark.parametrize("velocity", REPRESENTATIONS)
 def test_a_batch_is_its_rows(velocity):
     mj = compiled(ROBOT)
-    kd = kindyn_from_mjmodel(mj, velocity=velocity)
+    kd = kindyn_from_mjmodel(mj, representation=velocity)
     to = Conventions(kd, mj)
     q, nu, nu_dot, *_ = state_of(kd, np.random.default_rng(1), (4,))
 
@@ -86,7 +86,7 @@ def test_a_batch_is_its_rows(velocity):
 @pytest.mark.parametrize("velocity", REPRESENTATIONS)
 def test_power_and_energy_are_the_same_in_both(velocity):
     mj = compiled(ROBOT)
-    kd = kindyn_from_mjmodel(mj, velocity=velocity)
+    kd = kindyn_from_mjmodel(mj, representation=velocity)
     to = Conventions(kd, mj)
     q, nu, _, tau, _, M, _ = state_of(kd, np.random.default_rng(2), ())
 
@@ -167,7 +167,7 @@ def test_gravity_and_base_are_taken_over():
     assert kindyn_from_mjmodel(compiled(off)).gravity == (0, 0, 0)
     assert kindyn_from_mjmodel(compiled(ROBOT)).floating
     assert not kindyn_from_mjmodel(compiled(TWO_FREE)).floating
-    assert kindyn_from_mjmodel(compiled(TWO_FREE), velocity="body").representation == "body"
+    assert kindyn_from_mjmodel(compiled(TWO_FREE), representation="body").representation == "body"
 
 
 def test_reading_a_model_warns_once_at_the_line_of_the_caller():
@@ -209,7 +209,7 @@ def test_arrays_of_other_shapes_are_refused():
 
 def test_pose_of_the_frame_is_needed_where_it_matters():
     mj = compiled(ROBOT)
-    to = Conventions(kindyn_from_mjmodel(mj, velocity="body"), mj)
+    to = Conventions(kindyn_from_mjmodel(mj, representation="body"), mj)
     with pytest.raises(lw.ArgumentError, match="world_H_frame: needed, as velocities are body"):
         to.jac(to.q(mj.qpos0), np.zeros((6, mj.nv)))
 

@@ -67,4 +67,4 @@ def random_mjcf(seed):
 def test_random_trees_move_as_in_mujoco(seed):
     mj = compiled(random_mjcf(seed))
     velocity = ["mixed", "body", "inertial"][seed % 3]
-    Both(mj, seed, velocity=velocity).agree(rtol=1e-10)
+    Both(mj, seed, representation=velocity).agree(rtol=1e-10)

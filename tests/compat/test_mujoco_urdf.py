@@ -77,8 +77,8 @@ def test_robots_are_the_same_by_way_of_mujoco(path):
     model = load_quietly(path, mimic=False)
     if "world" in model.link_names:
         model = model.renamed(links={"world": "world_of_the_file"})
-    there = lw.KinDyn(model, velocity="inertial")
-    back = rigid(mj, gravity=there.gravity, velocity="body")
+    there = lw.KinDyn(model, representation="inertial")
+    back = rigid(mj, gravity=there.gravity, representation="body")
     to_there, to_back = Conventions(there, mj), Conventions(back, mj)
     rng = np.random.default_rng(5)
     q, nu = random_q(there.layout, rng), rng.normal(size=there.nv)

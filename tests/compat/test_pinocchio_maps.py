@@ -29,7 +29,7 @@ def some_robot(seed, **options):
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(("floating", "velocity"), STATES)
 def test_there_and_back_is_where_it_started(seed, floating, velocity):
-    kd = some_robot(seed, floating=floating, velocity=velocity)
+    kd = some_robot(seed, floating=floating, representation=velocity)
     both = Both(kd, to_pinocchio(kd), seed=seed)
     maps, q, q_there, nu, v = both.maps, both.q, both.q_there, both.nu, both.v
     M, h, tau = both.here()
@@ -54,7 +54,7 @@ def test_there_and_back_is_where_it_started(seed, floating, velocity):
 def test_velocities_are_rates_of_positions(kind, velocity):
     """Pinocchio, going along v for a moment, arrives where linkwork's positions are by then."""
     model = random_model(np.random.default_rng(5), 5, (kind, "revolute"), mimic=False)
-    kd = lw.KinDyn(model, base=model.link_names[2], velocity=velocity)
+    kd = lw.KinDyn(model, base=model.link_names[2], representation=velocity)
     pin_model, maps = to_pinocchio(kd), Conventions(kd)
     q = random_q(kd.layout, np.random.default_rng(1))
     nu = np.random.default_rng(2).normal(size=kd.nv) * 3
@@ -69,7 +69,7 @@ def test_velocities_are_rates_of_positions(kind, velocity):
             ends.append(Interpreted(kd).transform(frame, moved))
         rates.append((ends[0] - ends[1])[:3, 3] / (2 * step))
 
-    mixed = Interpreted(kd.replace(velocity="mixed"))
+    mixed = Interpreted(kd.replace(representation="mixed"))
     in_mixed = Conventions(mixed.kd).v_from_pinocchio(q_there, v)
     expected = [mixed.velocity(frame, q, in_mixed)[:3] for frame in model.frame_names]
     assert_close(rates, expected, rtol=1e-8)
@@ -77,7 +77,7 @@ def test_velocities_are_rates_of_positions(kind, velocity):
 
 @pytest.mark.parametrize("velocity", VELOCITIES)
 def test_frame_accelerations_are_these_of_pinocchio(velocity):
-    kd = some_robot(4, velocity=velocity)
+    kd = some_robot(4, representation=velocity)
     both = Both(kd, to_pinocchio(kd))
     model, data = both.pin_model, both.data
     pin.forwardKinematics(model, data, both.q_there, both.v, both.a)
@@ -133,7 +133,7 @@ def test_one_configuration_serves_many_velocities():
 
 
 def test_power_is_the_same_on_both_sides():
-    kd = some_robot(1, velocity="inertial")
+    kd = some_robot(1, representation="inertial")
     both = Both(kd, to_pinocchio(kd))
     tau = np.random.default_rng(1).normal(size=kd.nv)
 

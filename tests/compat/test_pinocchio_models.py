@@ -41,7 +41,7 @@ def test_any_kind_of_joint_from_any_base_has_the_same_dynamics(seed):
     model = random_model(np.random.default_rng(seed), 10, mimic=False)
     base = [None, model.link_names[-1], model.frames[0].name][seed % 3]
     velocity = ("mixed", "body", "inertial")[seed // 3 % 3]
-    kd = lw.KinDyn(model, base=base, floating=seed % 4 != 3, velocity=velocity)
+    kd = lw.KinDyn(model, base=base, floating=seed % 4 != 3, representation=velocity)
     pin_model = to_pinocchio(kd)
 
     Both(kd, pin_model, seed=seed).assert_same(model.frame_names, rtol=1e-12)
@@ -55,7 +55,7 @@ def test_dependent_joints_become_mimic_joints(model):
 
     assert pin_model.nv == kd.nv
     Both(kd, pin_model).assert_same(model.frame_names, rtol=1e-12)
-    again = lw.KinDyn(from_pinocchio(pin_model), velocity="body")
+    again = lw.KinDyn(from_pinocchio(pin_model), representation="body")
     Both(again, pin_model, Conventions(again, pin_model)).assert_same(model.link_names, rtol=1e-12)
 
 
@@ -76,7 +76,9 @@ def test_crba_of_pinocchio_is_wrong_for_some_trees_with_mimic_joints():
 @pytest.mark.parametrize("seed", range(8))
 def test_there_and_back_is_the_same_robot(seed):
     model = random_model(np.random.default_rng(seed), 9, mimic=False)
-    kd = lw.KinDyn(model, velocity=("mixed", "body", "inertial")[seed % 3], floating=seed % 4 != 3)
+    kd = lw.KinDyn(
+        model, representation=("mixed", "body", "inertial")[seed % 3], floating=seed % 4 != 3
+    )
     pin_model = to_pinocchio(kd)
 
     again = kd.replace(model=from_pinocchio(pin_model), base=None)
@@ -302,6 +304,26 @@ def test_a_universal_joint_is_read_with_any_two_perpendicular_axes(first, second
     expected = pin.rnea(theirs, theirs.createData(), q, v, a)
 
     assert_close(kd.inverse_dynamics(q, v, a), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_universal_joints_go_there_and_back(seed):
+    """Some joints are read backwards, so that their axes come in the other order."""
+    model = random_model(np.random.default_rng(seed), 6, ("universal",), mimic=False)
+    base = [None, model.link_names[-1]][seed % 2]
+    kd = lw.KinDyn(model, base=base, floating=seed % 3 != 2)
+    theirs = to_pinocchio(kd)
+    again = kd.replace(model=from_pinocchio(theirs), base=None)
+    once_more = to_pinocchio(again)
+
+    Both(kd, theirs, seed=seed).assert_same(model.frame_names, rtol=1e-12)
+    Both(again, theirs, Conventions(again, theirs)).assert_same(model.link_names, rtol=1e-12)
+    assert {joint.kind for joint in again.model.joints} == {"universal"}
+    assert [str(name) for name in once_more.names] == [str(name) for name in theirs.names]
+    q, v, a = pin.neutral(theirs), *np.random.default_rng(seed).normal(size=(2, theirs.nv))
+    q = pin.integrate(theirs, q, a)
+    taus = [pin.rnea(there, there.createData(), q, v, a) for there in (theirs, once_more)]
+    assert_close(taus[1], taus[0], rtol=1e-12)
 
 
 def test_a_universal_joint_with_axes_that_are_not_perpendicular_is_refused():

@@ -14,6 +14,6 @@ adam itself is not needed.
 """
 
 from linkwork.compat.adam import numpy as numpy
-from linkwork.compat.adam.conversions import to_idyntree_model as to_idyntree_model
+from linkwork.compat.adam.core.constants import Representations as Representations
 from linkwork.compat.adam.kindyn import KinDynComputations as KinDynComputations
-from linkwork.compat.adam.representations import Representations as Representations
+from linkwork.compat.adam.model.conversions import to_idyntree_model as to_idyntree_model

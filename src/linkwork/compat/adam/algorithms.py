@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
+from linkwork.compat.adam.core.constants import Representations
 from linkwork.compat.adam.kindyn import KinDynComputations
 from linkwork.compat.adam.parts import Values, values
-from linkwork.compat.adam.representations import Representations
 
 if TYPE_CHECKING:
     from linkwork.compat.adam.model import AdamModel

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
+from linkwork.compat.adam.core.constants import NAMES, Representations, name_of
 from linkwork.compat.adam.kernels import PoseFunction
 from linkwork.compat.adam.model import AdamModel, unknown_name
 from linkwork.compat.adam.read import actuated_joints_of, read_adam_model
-from linkwork.compat.adam.representations import NAMES, Representations, name_of
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, model_error, shown
 from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn
@@ -131,7 +131,7 @@ class KinDynComputations:
         """
         name = name_of(representation)
         if name not in self._views:
-            self._views[name] = self._kd.replace(velocity=name), {}
+            self._views[name] = self._kd.replace(representation=name), {}
         self._kd, self._kernels = self._views[name]
 
     def set_root_link(self, root_link: str | None) -> None:

@@ -7,6 +7,8 @@ shape keeps the class; slices and other shapes are ordinary arrays. Three things
             array it is NumPy's for bare vectors and matrices, and an error for geometric classes
 `len(M)`    rows times columns
 `v.size`    NumPy's number, which can also be called: `v.size()`
+`a += b`    another object for geometric classes, so that what else is called `a` stays
+`if v:`     whether there are numbers, whatever they are; comparisons give ordinary arrays
 """
 
 from __future__ import annotations
@@ -71,6 +73,17 @@ class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
     def __len__(self) -> int:
         return prod(self.shape)
 
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def __eq__(self, other: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - None is no array of numbers
+        return False if other is None else super().__eq__(other)
+
+    def __ne__(self, other: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - None is no array of numbers
+        return True if other is None else super().__ne__(other)
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] - as NumPy's arrays
+
     def __call__(self, *index: int) -> float:
         """The number at an index, or at a row and a column."""
         return float(self[self._checked(*index)])
@@ -82,7 +95,8 @@ class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
         ordinary = np.asarray(array)
         if ordinary.ndim == 0:
             return ordinary[()]
-        return ordinary.view(type(self)) if ordinary.shape == self.shape else ordinary
+        kept = ordinary.shape == self.shape and ordinary.dtype == self.dtype
+        return ordinary.view(type(self)) if kept else ordinary
 
     def __mul__(self, other: Any) -> Any:
         return _multiplied(self, other, super().__mul__)
@@ -93,7 +107,7 @@ class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
         return super().__rmul__(other)
 
     def __imul__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - a product may be of another class
-        return _multiplied(self, other, super().__imul__)
+        return _multiplied(self, other, super().__mul__ if self.FAMILY else super().__imul__)
 
     def __add__(self, other: Any) -> Any:
         self._check_family(other, "+")
@@ -104,12 +118,10 @@ class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
         return super().__sub__(other)
 
     def __iadd__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - of any class
-        self._check_family(other, "+")
-        return super().__iadd__(other)
+        return self + other if self.FAMILY else super().__iadd__(other)
 
     def __isub__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - of any class
-        self._check_family(other, "-")
-        return super().__isub__(other)
+        return self - other if self.FAMILY else super().__isub__(other)
 
     @property
     def size(self) -> Size:  # pyright: ignore[reportIncompatibleVariableOverride] - a number that can be called

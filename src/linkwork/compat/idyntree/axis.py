@@ -22,7 +22,8 @@ class Axis:
     def __init__(self, *parts: Any) -> None:
         self._direction, self._origin = Direction(), Position()
         if len(parts) == 1 and isinstance(parts[0], Axis):
-            self._direction, self._origin = parts[0].getDirection(), parts[0].getOrigin()
+            self.setDirection(parts[0].getDirection())
+            self.setOrigin(parts[0].getOrigin())
         elif len(parts) == 2:
             self._direction, self._origin = Direction(parts[0]), Position(parts[1])
         elif parts:
@@ -39,20 +40,20 @@ class Axis:
         return f"Direction: {self._direction.toString()} Origin: {self._origin.toString()}"
 
     def getDirection(self) -> Direction:
-        """Direction of the axis."""
-        return made(Direction, self._direction)
+        """Direction of the axis; changes to it change the axis."""
+        return self._direction
 
     def getOrigin(self) -> Position:
-        """A point of the axis."""
-        return made(Position, self._origin)
+        """A point of the axis; changes to it change the axis."""
+        return self._origin
 
     def setDirection(self, _direction: ArrayLike) -> None:
         """Give it another direction."""
-        self._direction = Direction(_direction)
+        self._direction[...] = Direction(_direction)
 
     def setOrigin(self, _position: ArrayLike) -> None:
         """Give it another point."""
-        self._origin = Position(_position)
+        self._origin[...] = Position(_position)
 
     def getRotationTransform(self, theta: float) -> Transform:
         """Pose of what has turned about the axis by an angle."""

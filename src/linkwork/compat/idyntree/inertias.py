@@ -88,8 +88,8 @@ class SpatialInertia(Matrix6x6):
         return made(Position, so3.vee(self[3:, :3]) / mass) if mass else Position()
 
     def getRotationalInertiaWrtFrameOrigin(self) -> RotationalInertia:
-        """Tensor about the origin."""
-        return made(RotationalInertia, self[3:, 3:])
+        """Tensor about the origin; changes to it change this inertia."""
+        return self[3:, 3:].view(RotationalInertia)
 
     def getRotationalInertiaWrtCenterOfMass(self) -> RotationalInertia:
         """Tensor about the centre of mass."""

@@ -13,7 +13,7 @@ from linkwork.compat.idyntree.model import Model
 from linkwork.compat.idyntree.order import as_in_idyntree
 from linkwork.compat.idyntree.reduction import reduced_model
 from linkwork.compat.idyntree.sensors import with_sensor_frames
-from linkwork.errors import ArgumentError, LinkworkError, shown
+from linkwork.errors import ArgumentError, shown
 from linkwork.io.load import load
 
 Positions = Mapping[str, ArrayLike]
@@ -39,7 +39,7 @@ class ModelLoader:
     """
 
     def __init__(self) -> None:
-        self._model: Model | None = None
+        self._model = Model()
         self._options = ModelParserOptions()
 
     def parsingOptions(self) -> ModelParserOptions:
@@ -54,12 +54,10 @@ class ModelLoader:
 
     def isValid(self) -> bool:
         """Whether there is a robot."""
-        return self._model is not None
+        return self._model.getNrOfLinks() > 0
 
     def model(self) -> Model:
-        """The robot loaded last."""
-        if self._model is None:
-            raise LinkworkError("no robot yet; loadModelFromFile or another of its kind loads one")
+        """The robot loaded last; always the same object, empty before the first robot is loaded."""
         return self._model
 
     def loadModelFromFile(
@@ -71,16 +69,14 @@ class ModelLoader:
             LinkworkError: it cannot be read, or holds no robot.
         """
         del filetype
-        self._model = Model(self._loaded(filename, packageDirs))
-        return True
+        return self._take(self._loaded(filename, packageDirs))
 
     def loadModelFromString(
         self, modelString: str, filetype: str = "", packageDirs: Iterable[str] = ()
     ) -> bool:
         """Load the robot of a text."""
         del filetype
-        self._model = Model(self._loaded(modelString.encode(), packageDirs))
-        return True
+        return self._take(self._loaded(modelString.encode(), packageDirs))
 
     def loadReducedModelFromFile(
         self,
@@ -134,7 +130,10 @@ class ModelLoader:
         base: str | None = None,
     ) -> bool:
         base = base or robot.default_base
-        self._model = Model(reduced_model(robot, base, joints, positions), base)
+        return self._take(reduced_model(robot, base, joints, positions), base)
+
+    def _take(self, robot: described.Model, base: str | None = None) -> bool:
+        self._model.take(robot, base or robot.default_base)
         return True
 
     def _loaded(

@@ -53,7 +53,7 @@ class Model(ModelParts):
     ) -> None:
         super().__init__()
         if isinstance(robot, Model):
-            self.__dict__.update(robot.copy().__dict__)
+            self.become(robot)
         elif isinstance(robot, described.Model):
             self.take(robot, base or robot.default_base)
         elif robot is not None:
@@ -69,10 +69,12 @@ class Model(ModelParts):
 
     def copy(self) -> Model:
         """Another model of the same robot."""
-        twin = Model()
-        changed = {"_links": [*self._links], "_joints": [*self._joints], "_frames": [*self._frames]}
-        twin.__dict__.update(self.__dict__ | changed)
-        return twin
+        return Model(self)
+
+    def become(self, other: Model) -> None:
+        """Take over the robot of another one, which can be changed independently afterwards."""
+        lists = ("_links", "_joints", "_frames")
+        self.__dict__.update(other.__dict__ | {name: [*other.__dict__[name]] for name in lists})
 
     def isValid(self) -> bool:
         """Whether the links and joints form a tree; so does nothing at all."""

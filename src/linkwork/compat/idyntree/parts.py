@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
 from linkwork.compat.idyntree.arrays import made
-from linkwork.compat.idyntree.inertias import SpatialInertia
+from linkwork.compat.idyntree.inertias import RotationalInertia, SpatialInertia
 from linkwork.spatial.source import inertia
 
 if TYPE_CHECKING:
@@ -23,11 +23,28 @@ class Neighbor:
     neighborJoint: int = -1
 
 
+class _InertiaInRobot(SpatialInertia):
+    """The inertia of a link of a robot, which changes with it."""
+
+    link: Link | None = None
+
+    def __setitem__(self, key: Any, numbers: Any) -> None:
+        super().__setitem__(key, numbers)
+        if self.link is not None:
+            self.link.setInertia(self)
+
+    def getRotationalInertiaWrtFrameOrigin(self) -> RotationalInertia:
+        """Tensor about the origin; it can only be read."""
+        found = super().getRotationalInertiaWrtFrameOrigin()
+        found.flags.writeable = False  # so that a change, which would be lost, raises
+        return found
+
+
 class Link:
     """A link: one of a robot, or one that is to be added to one, without inertia at first.
 
-    A link of `model.getLink` belongs to the robot: `setInertia` changes the robot. What `inertia`
-    gives can only be read there.
+    A link of `model.getLink` belongs to the robot: `setInertia`, and changes to what `inertia`
+    gives, change the robot.
     """
 
     def __init__(self) -> None:
@@ -51,23 +68,21 @@ class Link:
         if self._model is None:
             self._index = _index
 
-    def getInertia(self) -> SpatialInertia:
-        """Inertia of the link, in its own frame."""
-        return made(SpatialInertia, self.inertia())
-
     def inertia(self) -> SpatialInertia:
-        """Inertia of the link, in its own frame; of a link without robot, the one it keeps."""
+        """Inertia of the link, in its own frame; changes to it change the link."""
         if self._model is None:
             return self._inertia
         parameters = self._model.link_inertia(self._index).parameters()
-        found = made(SpatialInertia, inertia.matrix(parameters))
-        found.flags.writeable = False  # so that a change, which would be lost, raises
+        found = made(_InertiaInRobot, inertia.matrix(parameters))
+        found.link = self
         return found
+
+    getInertia = inertia
 
     def setInertia(self, _inertia: ArrayLike) -> None:
         """Give the link another inertia."""
         given = SpatialInertia(_inertia)
         if self._model is None:
-            self._inertia = given
+            self._inertia[...] = given
         else:
             self._model.set_link_inertia(self._index, given.asVector().toNumPy())

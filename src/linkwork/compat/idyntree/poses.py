@@ -81,12 +81,12 @@ class Rotation(Matrix3x3):
 
     @staticmethod
     def RotationFromQuaternion(quaternion: ArrayLike) -> Rotation:
-        """Rotation of a unit quaternion w, x, y, z."""
-        return made(Rotation, quat.to_rotation(Vector4(quaternion).toNumPy()))
+        """Rotation of a quaternion w, x, y, z, which is scaled to length 1."""
+        return made(Rotation, quat.to_rotation(quat.normalize(Vector4(quaternion).toNumPy())))
 
     def fromQuaternion(self, quaternion: ArrayLike) -> None:
         """Become the rotation of a quaternion w, x, y, z, which is scaled to length 1."""
-        self[...] = quat.to_rotation(quat.normalize(Vector4(quaternion).toNumPy()))
+        self[...] = Rotation.RotationFromQuaternion(quaternion)
 
     def asQuaternion(self) -> Vector4:
         """Quaternion w, x, y, z."""
@@ -100,8 +100,11 @@ class Rotation(Matrix3x3):
         return True
 
     def asRPY(self) -> Vector3:
-        """Roll, pitch and yaw."""
-        return made(Vector3, so3.to_rpy(self.toNumPy()))
+        """Roll, pitch and yaw; the roll is 0 where the pitch is +-pi/2."""
+        R = self.toNumPy()
+        if abs(R[2, 0]) < 1.0:
+            return made(Vector3, so3.to_rpy(R))
+        return Vector3(0.0, -np.copysign(np.pi / 2, R[2, 0]), np.arctan2(-R[0, 1], R[1, 1]))
 
     def getRPY(self, r: Any = None, p: Any = None, y: Any = None) -> tuple[float, float, float]:
         """Roll, pitch and yaw; the arguments are C++'s outputs, and are not used."""
@@ -235,12 +238,12 @@ class Transform(Matrix4x4):
         return made(Matrix6x6, motion.force_transform(self.toNumPy()))
 
     def getPosition(self) -> Position:
-        """Origin of b in a."""
-        return made(Position, self[:3, 3])
+        """Origin of b in a; changes to it change this pose."""
+        return self[:3, 3].view(Position)
 
     def getRotation(self) -> Rotation:
-        """Orientation of b in a."""
-        return made(Rotation, self[:3, :3])
+        """Orientation of b in a; changes to it change this pose."""
+        return self[:3, :3].view(Rotation)
 
     def setPosition(self, position: ArrayLike) -> None:
         """Move the origin of b."""

@@ -37,7 +37,7 @@ class StateMethods:
     """Loading a robot, choosing how it is seen, and setting its state."""
 
     def __init__(self) -> None:
-        self._model: Model | None = None
+        self._model = Model()
         self._base = ""
         self._representation = MIXED_REPRESENTATION
         self._known: dict[tuple[str, int], KinDyn] = {}
@@ -50,26 +50,19 @@ class StateMethods:
         """Take a robot; its state is forgotten, and its base the default one."""
         if not isinstance(model, Model):
             raise ArgumentError(f"model: expected a Model, got {shown(model)}")
-        self._model = model.copy()
-        self._base = model.getLinkName(model.getDefaultBaseLink())
-        self._known = {}
-        self._put(
-            np.eye(4),
-            Layout(model.robot, floating=False).neutral(),
-            np.zeros(6),
-            np.zeros(model.getNrOfDOFs()),
-            np.zeros(3),
-        )
+        base = model.getLinkName(model.getDefaultBaseLink())
+        neutral = Layout(model.robot, floating=False).neutral()
+        self._model.become(model)
+        self._base, self._known = base, {}
+        self._put(np.eye(4), neutral, np.zeros(6), np.zeros(model.getNrOfDOFs()), np.zeros(3))
         return True
 
     def isValid(self) -> bool:
         """Whether there is a robot."""
-        return self._model is not None
+        return self._model.getNrOfLinks() > 0
 
     def model(self) -> Model:
-        """The robot."""
-        if self._model is None:
-            raise LinkworkError("no robot yet; loadRobotModel takes one")
+        """The robot; always the same object, empty before the first `loadRobotModel`."""
         return self._model
 
     getRobotModel = model
@@ -106,7 +99,7 @@ class StateMethods:
 
     def getFloatingBase(self) -> str:
         """Name of the base."""
-        self.model()
+        self._sizes()
         return self._base
 
     def setFloatingBase(self, floatingBaseName: str) -> bool:
@@ -141,18 +134,19 @@ class StateMethods:
         if len(state) != 5:
             raise ArgumentError(f"setRobotState: expected 5 or 3 arguments, got {len(state)}")
         pose, s, velocity, sd, gravity = state
+        positions, velocities = self._sizes()
         self._put(
             _pose(pose),
-            _taken(s, "joint positions", self.model().getNrOfPosCoords()),
+            _taken(s, "joint positions", positions),
             _taken(velocity, "base velocity", 6),
-            _taken(sd, "joint velocities", self.model().getNrOfDOFs()),
+            _taken(sd, "joint velocities", velocities),
             _taken(gravity, "gravity", 3),
         )
         return True
 
     def setJointPos(self, s: ArrayLike) -> bool:
         """Set the joint positions."""
-        taken = _taken(s, "joint positions", self.model().getNrOfPosCoords())
+        taken = _taken(s, "joint positions", self._sizes()[0])
         self._put(self._base_pose, taken, self._base_velocity, self._sd, self._gravity)
         return True
 
@@ -201,7 +195,14 @@ class StateMethods:
 
     @property
     def _robot(self) -> described.Model:
-        return self.model().robot
+        if not self.isValid():
+            raise LinkworkError("no robot yet; loadRobotModel takes one")
+        return self._model.robot
+
+    def _sizes(self) -> tuple[int, int]:
+        """How many positions and velocities the joints have."""
+        robot = self._robot
+        return sum(joint.nq for joint in robot.joints), sum(joint.nv for joint in robot.joints)
 
     @property
     def _kd(self) -> KinDyn:
@@ -210,8 +211,8 @@ class StateMethods:
             self._seen, self._known = self._robot, {}
         key = (self._base, self._representation)
         if key not in self._known:
-            velocity = _REPRESENTATIONS[self._representation]
-            self._known[key] = KinDyn(self._robot, self._base, velocity=velocity)
+            representation = _REPRESENTATIONS[self._representation]
+            self._known[key] = KinDyn(self._robot, self._base, representation=representation)
         return self._known[key]
 
     @property

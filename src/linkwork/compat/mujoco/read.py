@@ -38,7 +38,7 @@ def kindyn_from_mjmodel(mj_model: MjModel, *, mimic: bool = True, **options: Any
     Args:
         mj_model: a `mujoco.MjModel`.
         mimic: whether linear joint equalities make joints depend on others; if not, they are free.
-        options: further ones of `KinDyn`, such as `velocity`.
+        options: further ones of `KinDyn`, such as `representation`.
 
     Raises:
         ModelError: there is no body besides the world.
