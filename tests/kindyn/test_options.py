@@ -197,7 +197,9 @@ def test_a_configuration_from_wrong_names_or_numbers_is_refused(arguments, named
     ],
 )
 def test_gravity_that_is_no_vector_of_numbers_is_refused(gravity):
-    with pytest.raises(lw.LinkworkError, match="gravity: expected numbers, got"):
+    masked = isinstance(gravity, np.ma.MaskedArray)
+    said = "masked elements have no value" if masked else "expected numbers, got"
+    with pytest.raises(lw.LinkworkError, match=f"gravity: {said}"):
         lw.KinDyn(ARM, gravity=gravity)
     kd = lw.KinDyn(ARM)
     with pytest.raises(lw.LinkworkError, match="gravity: "):

@@ -91,7 +91,7 @@ def com_acceleration(
     skeleton: Skeleton,
     q: Numbers,
     nu: Numbers,
-    nu_dot: Numbers | None,
+    nu_dot: Numbers | None = None,
     *,
     velocity: Representation,
 ) -> list[Scalar]:

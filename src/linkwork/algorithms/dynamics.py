@@ -46,8 +46,8 @@ Wrenches = Mapping[int, Sequence[Scalar]]  # by index of the frame, six numbers 
 def inverse_dynamics(
     skeleton: Skeleton,
     q: Sequence[Scalar],
-    nu: Sequence[Scalar] | None,
-    nu_dot: Sequence[Scalar] | None,
+    nu: Sequence[Scalar] | None = None,
+    nu_dot: Sequence[Scalar] | None = None,
     *,
     gravity: Vec,
     velocity: Representation,

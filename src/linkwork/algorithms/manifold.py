@@ -19,8 +19,9 @@ from __future__ import annotations
 from linkwork.algorithms.frames import Numbers
 from linkwork.arrays import join, matvec
 from linkwork.mechanics.base import Representation
+from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.kinds import KINDS
-from linkwork.model.layout import BASE_NQ, BASE_NV, Layout
+from linkwork.model.layout import BASE_NQ, BASE_NV
 from linkwork.spatial.blocks import Scalar, as_vector, scalars
 from linkwork.spatial.source import quat, so3
 
@@ -28,9 +29,11 @@ FREE = KINDS["floating"]  # how a base moves in the body representation
 
 
 def integrate(
-    layout: Layout, q: Numbers, step: Numbers, *, velocity: Representation
+    skeleton: Skeleton, q: Numbers, nu: Numbers, dt: Numbers, *, velocity: Representation
 ) -> list[Scalar]:
-    """(nq,) configuration after a step (nv,) from q (nq,)."""
+    """(nq,) configuration after moving from q (nq,) at constant nu (nv,) for a time dt (1,)."""
+    layout = skeleton.layout
+    step = [rate * dt[0] for rate in nu]
     end: list[Scalar] = []
     if layout.floating:
         end += FREE.normalized(_base_moved(q[:BASE_NQ], step[:BASE_NV], velocity))
@@ -41,9 +44,10 @@ def integrate(
 
 
 def difference(
-    layout: Layout, start: Numbers, end: Numbers, *, velocity: Representation
+    skeleton: Skeleton, start: Numbers, end: Numbers, *, velocity: Representation
 ) -> list[Scalar]:
     """(nv,) the step that leads from one configuration (nq,) to another."""
+    layout = skeleton.layout
     numbers: list[Scalar] = []
     if layout.floating:
         numbers += _base_between(start[:BASE_NQ], end[:BASE_NQ], velocity)
@@ -53,8 +57,9 @@ def difference(
     return numbers
 
 
-def normalize(layout: Layout, q: Numbers) -> list[Scalar]:
+def normalize(skeleton: Skeleton, q: Numbers) -> list[Scalar]:
     """(nq,) configuration with quaternions and (cos, sin) scaled to norm 1."""
+    layout = skeleton.layout
     scaled = FREE.normalized(q[:BASE_NQ]) if layout.floating else []
     for name in layout.joint_names:
         scaled += layout.model.joint(name).motion_kind.normalized(q[layout.q[name]])

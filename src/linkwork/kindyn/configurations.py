@@ -32,7 +32,7 @@ class ConfigurationMethods(KinDynCore):
         base_pose: Pose | ArrayLike | None = None,
         **joints: ArrayLike,
     ) -> Array:
-        """A configuration from positions of joints by name; the others are neutral.
+        """(nq,) configuration from positions of joints by name; the others are neutral.
 
             kd.q(elbow_pitch=0.3, base_pose=H)
             kd.q({"elbow-pitch": 0.3})
@@ -42,9 +42,6 @@ class ConfigurationMethods(KinDynCore):
                 joint has coordinates.
             base_pose: of a floating base in the world, as `Pose` or (4, 4) matrix.
             joints: by name.
-
-        Returns:
-            (nq,)
         """
         found, layout = self.layout.neutral(), self.layout
         given = dict(positions or {})
@@ -91,17 +88,9 @@ class ConfigurationMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Configuration after moving at constant nu for a time.
+        """(..., nq) configuration after moving from q at constant nu for a time dt (...) [s].
 
-        Args:
-            q: (..., nq) where the motion starts.
-            nu: (..., nv) velocity, in this KinDyn's representation.
-            dt: (...) how long [s].
-            out: array to write to.
-            threads: how many to use for a large batch.
-
-        Returns:
-            (..., nq), with quaternions and (cos, sin) of norm 1.
+        Its quaternions and (cos, sin) have norm 1.
         """
         if type(dt) is float:  # a number becomes an array here faster than in the kernel
             dt = np.array(dt, self.dtype)
@@ -119,12 +108,10 @@ class ConfigurationMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """The constant nu that leads from one configuration to another in one second.
+        """(..., nv) the constant nu that leads from one configuration to another in one second.
 
-        Rotations take the shorter way; angles of revolute joints are subtracted as they are.
-
-        Returns:
-            (..., nv), so that `integrate(q_start, difference(q_start, q_end))` is `q_end`.
+        `integrate(q_start, difference(q_start, q_end))` is `q_end`. Rotations take the shorter way;
+        angles of revolute joints are subtracted as they are.
         """
         ...
 
@@ -132,11 +119,7 @@ class ConfigurationMethods(KinDynCore):
     def normalize(
         self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Configuration with quaternions and (cos, sin) scaled to norm 1.
-
-        Returns:
-            (..., nq).
-        """
+        """(..., nq) configuration with quaternions and (cos, sin) scaled to norm 1."""
         ...
 
 

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array, as_array, stack
-from linkwork.errors import ArgumentError, SingularJointError, shown
+from linkwork.errors import ArgumentError, SingularJointError, shown, warn
 from linkwork.expr.program import Port, Program, trace
 from linkwork.kernel.arguments import Signature, Unit
 from linkwork.kernel.kernel import Kernel
-from linkwork.kindyn.checks import finite_check, result_check, warn_user
+from linkwork.kindyn.checks import finite_check, result_check
 from linkwork.kindyn.inputs import GRAVITY, UNNORMALIZED_Q, Input, Wrench, merged, wrench_on
-from linkwork.kindyn.quantities import Setting
+from linkwork.kindyn.quantities import Context
 from linkwork.kindyn.requests import Spec
 from linkwork.lazy import cached_property
 from linkwork.machine.sources import source_digest
@@ -165,8 +165,8 @@ def build_kernel(
     specs, inputs = order.specs, order.inputs
     ports = tuple(Port(one.name, one.shape(layout)) for one in inputs)
     outputs = tuple(Port(spec.label, spec.shape(layout)) for spec in specs)
-    setting: Callable[[], Setting] = robot._setting
-    compute = _computation(setting, layout, order, outputs)
+    context: Callable[[], Context] = robot._context
+    compute = _computation(context, layout, order, outputs)
 
     def program() -> Program:
         return trace(
@@ -184,16 +184,16 @@ def build_kernel(
         program,
         key=hashlib.sha256("|".join((key, repr(order), source_digest())).encode()).hexdigest(),
         dtype=dtype,
-        plain=_flat(compute) if _is_too_long(setting, layout, specs) else None,
+        plain=_flat(compute) if _is_too_long(context, layout, specs) else None,
         check_input=finite_check(layout, inputs) if check else None,
-        check_result=result_check(specs, setting, layout, _units(layout, ("q",))),
+        check_result=result_check(specs, context, layout, _units(layout, ("q",))),
     )
     kernel.robot, kernel.order, kernel.siblings = robot, order, {}
     return kernel
 
 
 def _computation(
-    setting: Callable[[], Setting], layout: Layout, order: Order, outputs: Sequence[Port]
+    context: Callable[[], Context], layout: Layout, order: Order, outputs: Sequence[Port]
 ) -> Callable[..., tuple[Array, ...]]:
     """The function from the numbers of each input to the arrays of each output."""
     inputs, index = order.inputs, layout.model.frame_index
@@ -202,18 +202,17 @@ def _computation(
     def compute(*columns: Sequence[Any]) -> tuple[Array, ...]:
         rows = dict(zip((one.name for one in inputs), columns, strict=True))
         pairs = [(one, rows[one.name]) for one in inputs]
-        at = replace(
-            setting(), wrenches={index(x.frame): row for x, row in pairs if isinstance(x, Wrench)}
-        )
+        wrenches = {index(x.frame): row for x, row in pairs if isinstance(x, Wrench)}
+        now = replace(context(), wrenches=wrenches)
         if order.gravity:
-            at = replace(at, gravity=tuple(rows["gravity"]))
+            now = replace(now, gravity=tuple(rows["gravity"]))
         for one, row in pairs:
             if one == UNNORMALIZED_Q:
                 rows[one.name] = _scaled(row, unit_norms)
         found: list[Array] = []
         for spec, port in zip(order.specs, outputs, strict=True):
             given = [rows[one.name] for one in spec.quantity.inputs]
-            nested = spec.quantity.compute(at, *given, *map(index, spec.frames))
+            nested = spec.quantity.compute(now, *given, *map(index, spec.frames))
             array = np.empty(port.size, dtype=object)
             array[:] = list(_flattened(nested))
             found.append(array.reshape(port.shape))
@@ -237,7 +236,7 @@ def _scaled(q: Sequence[Any], units: Sequence[Unit]) -> Sequence[Any]:
     return found
 
 
-def _is_too_long(setting: Callable[[], Setting], layout: Layout, specs: Sequence[Spec]) -> bool:
+def _is_too_long(context: Callable[[], Context], layout: Layout, specs: Sequence[Spec]) -> bool:
     """Whether a program would have too many steps to be compiled."""
     n_moving = sum(not joint.is_fixed for joint in layout.model.joints)
     if n_moving > MOST_UNROLLED:
@@ -246,7 +245,7 @@ def _is_too_long(setting: Callable[[], Setting], layout: Layout, specs: Sequence
     worst = max(spec.quantity.per_pair for spec in specs) * n_bodies * (n_moving + BASE_NV)
     if worst <= MOST_STEPS:
         return False
-    skeleton = setting().skeleton
+    skeleton = context().skeleton
     moved_by = [BASE_NV * layout.floating]  # how many coordinates move each body
     for body in skeleton.bodies[1:]:
         moved_by.append(moved_by[body.parent] + len(body.nu_indices))
@@ -256,7 +255,7 @@ def _is_too_long(setting: Callable[[], Setting], layout: Layout, specs: Sequence
         steps = spec.quantity.per_pair * (of_links if spec.quantity.of_links else of_bodies)
         if steps > MOST_STEPS:
             text = f"{layout.model.name}: {spec.name} has about {steps:,} operations, too many to"
-            warn_user(f"{text} compile; NumPy computes instead")
+            warn(f"{text} compile; NumPy computes instead")
             return True
     return False
 
