@@ -25,7 +25,7 @@ from linkwork.model.layout import BASE_NQ, BASE_NV
 from linkwork.spatial.blocks import Scalar, as_vector, scalars
 from linkwork.spatial.source import quat, so3
 
-FREE = KINDS["floating"]  # how a base moves in the body representation
+FREE = KINDS["floating"]  # a base in the body representation moves as a floating joint does
 
 
 def integrate(

@@ -1,6 +1,6 @@
 """One frame seen from another: its pose, and the Jacobian of its motion relative to it.
 
-Both hang on the last body they share, and nothing nearer to the base matters. The velocity of the
+Joints between the base and the last body that carries both do not matter. The velocity of the
 frame relative to the reference is written at some origin, in some axes:
 
     mixed      origin of the frame, axes of the reference

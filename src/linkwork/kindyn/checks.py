@@ -1,4 +1,4 @@
-"""What is refused in the input of a kernel, and what its results tell of it."""
+"""Checks of a kernel: input that is not finite, and results that are not finite although it is."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ _CHECKS: dict[str, _Blame] = {
 
 
 def _freest(M: Array, layout: Layout) -> str:
-    """The coordinate that moves most in the motion which the mass matrix resists least."""
+    """The joint, or the base, that moves most in the eigenvector of the least eigenvalue of M."""
     _, motions = np.linalg.eigh(M)
     index = int(np.argmax(np.abs(motions[:, 0])))
     names = [name for name, where in layout.nu.items() if where.start <= index < where.stop]

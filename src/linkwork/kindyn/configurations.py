@@ -43,7 +43,7 @@ class ConfigurationMethods(KinDynCore):
             base_pose: of a floating base in the world, as `Pose` or (4, 4) matrix.
             joints: by name.
         """
-        found, layout = self.layout.neutral(), self.layout
+        q, layout = self.layout.neutral(), self.layout
         given = dict(positions or {})
         for name, value in joints.items():
             if name in given:
@@ -55,16 +55,16 @@ class ConfigurationMethods(KinDynCore):
             if numbers.shape != (size,) and not (size == 1 and numbers.ndim == 0):
                 wanted = "a number" if size == 1 else f"{size} numbers"
                 raise ShapeError(f"joint {name!r}: expected {wanted}, got shape {numbers.shape}")
-            found[at] = numbers
+            q[at] = numbers
         if base_pose is not None:
             if not self.floating:
                 raise ArgumentError(
                     "base_pose: q of a fixed base has none; KinDyn takes it instead"
                 )
             H = as_pose(base_pose, "base_pose").matrix()
-            found[layout.base_position] = H[:3, 3]
-            found[layout.base_wxyz] = quat.from_rotation(H[:3, :3])
-        return found.astype(self.dtype)
+            q[layout.base_position] = H[:3, 3]
+            q[layout.base_wxyz] = quat.from_rotation(H[:3, :3])
+        return q.astype(self.dtype)
 
     def random(self, n: int | tuple[int, ...] = (), *, seed: int | None = None) -> Array:
         """Random configurations: joints within their limits, or within [-pi, pi] and [-1, 1].
@@ -74,7 +74,7 @@ class ConfigurationMethods(KinDynCore):
             seed: for the same ones again.
 
         Returns:
-            (*n, nq); the base within one metre of the world's origin, turned at random.
+            (*n, nq); the base within one metre of the world's origin, with a random rotation.
         """
         q = random_configurations(self.layout, _batch(n), np.random.default_rng(seed))
         return q.astype(self.dtype)

@@ -1,7 +1,4 @@
-"""From quantities to the kernel that computes them.
-
-Several specs make one fused kernel, whose inputs are the union of what each needs.
-"""
+"""The kernel of one or several quantities: its inputs are the union of what the quantities need."""
 
 from __future__ import annotations
 
@@ -27,8 +24,10 @@ from linkwork.lazy import cached_property
 from linkwork.machine.sources import source_digest
 from linkwork.model.layout import BASE_NV, Layout
 
-MOST_UNROLLED = 256  # robots with more moving joints are computed with NumPy
-MOST_STEPS = 250_000  # so are quantities with more operations
+# Robots with more moving joints than this, and quantities with more operations, are computed with
+# NumPy: programs have no loops, and LLVM would take minutes for longer ones.
+MOST_UNROLLED = 256
+MOST_STEPS = 250_000
 
 Result = TypeVar("Result")
 
@@ -43,7 +42,7 @@ class Order:
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
-        """One flat tuple for each order: quantities with their frames, then what acts if given."""
+        """One flat tuple: quantities with their frames; then wrenches and gravity if given."""
         names = tuple(part for spec in self.specs for part in spec.request)
         return (*names, self.wrenches, self.gravity) if self.wrenches or self.gravity else names
 
@@ -63,9 +62,8 @@ class QuantityKernel(Kernel, Generic[Result]):
 
     robot: Any  # the `KinDyn` that it belongs to
     order: Order
-    siblings: dict[
-        Any, QuantityKernel[Any]
-    ]  # by the frames of wrenches, and whether gravity is given
+    # the same quantity with more inputs, by the frames of wrenches and whether gravity is given
+    siblings: dict[Any, QuantityKernel[Any]]
 
     if TYPE_CHECKING:
 
@@ -90,7 +88,7 @@ class QuantityKernel(Kernel, Generic[Result]):
         return dict(zip(names, results if len(names) > 1 else [results], strict=True))
 
     def _call(self, *args: Any, wrenches: Any = None, gravity: Any = None, **named: Any) -> Any:
-        """What the fast way does not take; gravity and wrenches are for a kernel of their own."""
+        """Calls that the compiled code does not take; gravity and wrenches go to another kernel."""
         if wrenches is None and gravity is None:
             return self._call_itself(*args, **named)
         try:
@@ -111,7 +109,7 @@ class QuantityKernel(Kernel, Generic[Result]):
         return other(*args, **named, **dict(zip(names, more, strict=True)))
 
     def _takes(self, wrenches: Any, gravity: Any) -> bool:
-        """Whether they may be given beside the inputs; if not, what is given is no input either."""
+        """Whether a call may give them; if not, they are reported as unknown inputs."""
         forces = self.order.specs[0].quantity.forces if len(self.order.specs) == 1 else ()
         if self.order.wrenches or self.order.gravity:
             forces = ()
@@ -209,14 +207,14 @@ def _computation(
         for one, row in pairs:
             if one == UNNORMALIZED_Q:
                 rows[one.name] = _scaled(row, unit_norms)
-        found: list[Array] = []
+        results: list[Array] = []
         for spec, port in zip(order.specs, outputs, strict=True):
             given = [rows[one.name] for one in spec.quantity.inputs]
             nested = spec.quantity.compute(now, *given, *map(index, spec.frames))
             array = np.empty(port.size, dtype=object)
             array[:] = list(_flattened(nested))
-            found.append(array.reshape(port.shape))
-        return tuple(found)
+            results.append(array.reshape(port.shape))
+        return tuple(results)
 
     return compute
 

@@ -16,7 +16,7 @@ def random_configurations(layout: Layout, batch: Sequence[int], rng: np.random.G
     """Random configurations: joints within their limits, or within [-pi, pi] and [-1, 1].
 
     Returns:
-        (*batch, nq); the base within one metre of the world's origin, turned at random.
+        (*batch, nq); the base within one metre of the world's origin, with a random rotation.
     """
     q = np.empty((*batch, layout.nq))
     if layout.floating:

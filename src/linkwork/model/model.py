@@ -148,7 +148,7 @@ class Model:
             base: the link to start from; `default_base` if not given.
 
         Raises:
-            ModelError: a joint of several coordinates would have to be turned around.
+            ModelError: a joint of several coordinates would have to change its direction.
         """
         from linkwork.model.reduce import rerooted
 

@@ -15,7 +15,7 @@ from linkwork.errors import ParseError
 from linkwork.io.source import read_source
 from linkwork.io.urdf_part import Part, Report
 from linkwork.io.xml import parse_xml
-from linkwork.model.joint_motion import rest_transform
+from linkwork.model.joint_motion import neutral_transform
 from linkwork.model.model import Model
 from linkwork.model.pose import IDENTITY, Pose, as_pose
 
@@ -73,7 +73,7 @@ def _on_joint(part: Part, model: Model, outer: dict[str, str]) -> Iterator[tuple
         yield (
             part.needed_text("name"),
             link,
-            as_pose(rest_transform(model.joint(joint), child=link)),
+            as_pose(neutral_transform(model.joint(joint), child=link)),
         )
     else:
         yield part.needed_text("name"), link, _origin(part) if where == "sensor" else IDENTITY
