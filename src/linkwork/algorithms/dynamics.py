@@ -175,9 +175,8 @@ def _solved_densely(
     skeleton: Skeleton, M: list[list[Scalar]], right: Sequence[Scalar]
 ) -> list[Scalar]:
     """Solve M x = right with the leaves of the tree first, so that factoring creates no fill-in."""
-    names = {
-        k: f"joint {name!r}" for name, at in skeleton.layout.nu.items() for k in range(at.stop)[at]
-    }
+    spans = skeleton.layout.nu.items()
+    names = {k: f"joint {name!r}" for name, span in spans for k in range(span.start, span.stop)}
     order = list(reversed(range(len(right))))
     permuted = [[M[i][j] for j in order] for i in order]
     owners = [names.get(k, "the base") for k in order]

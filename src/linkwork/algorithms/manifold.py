@@ -52,8 +52,8 @@ def difference(
     if layout.floating:
         numbers += _base_between(start[:BASE_NQ], end[:BASE_NQ], velocity)
     for name in layout.joint_names:
-        at = layout.q[name]
-        numbers += layout.model.joint(name).motion_kind.between(start[at], end[at])
+        span = layout.q[name]
+        numbers += layout.model.joint(name).motion_kind.between(start[span], end[span])
     return numbers
 
 

@@ -50,12 +50,12 @@ class ConfigurationMethods(KinDynCore):
                 raise ArgumentError(f"joint {name!r} is given twice")
             given[name] = value
         for name, value in given.items():
-            at, numbers = layout.q[name], as_floats(value, f"joint {name!r}")
-            size = at.stop - at.start
+            span, numbers = layout.q[name], as_floats(value, f"joint {name!r}")
+            size = span.stop - span.start
             if numbers.shape != (size,) and not (size == 1 and numbers.ndim == 0):
                 wanted = "a number" if size == 1 else f"{size} numbers"
                 raise ShapeError(f"joint {name!r}: expected {wanted}, got shape {numbers.shape}")
-            q[at] = numbers
+            q[span] = numbers
         if base_pose is not None:
             if not self.floating:
                 raise ArgumentError(

@@ -22,8 +22,8 @@ class Input:
     def owner(self, layout: Layout, index: int) -> str:
         """What an entry belongs to, for messages: a joint, the base, or just its index."""
         slices = self.slices(layout)
-        for name, at in slices.items():
-            if at.start <= index < at.stop:
+        for name, span in slices.items():
+            if span.start <= index < span.stop:
                 return f"joint {name!r}"
         return "the base" if layout.floating and slices else f"entry {index}"
 
@@ -71,9 +71,9 @@ def _like_q(name: str) -> Input:
     base, joints = "base position (3), base quaternion wxyz (4)", "positions s"
     return Input(
         name,
-        lambda at: (at.nq,),
-        lambda at: at.q,
-        lambda at: _meaning(name, base, joints, at, at.nq - BASE_NQ * at.floating),
+        lambda layout: (layout.nq,),
+        lambda layout: layout.q,
+        lambda layout: _meaning(name, base, joints, layout, layout.nq - BASE_NQ * layout.floating),
         has_unit_norms=True,
     )
 
@@ -81,9 +81,11 @@ def _like_q(name: str) -> Input:
 def _like_nu(name: str, of_base: str, of_joints: str) -> Input:
     return Input(
         name,
-        lambda at: (at.nv,),
-        lambda at: at.nu,
-        lambda at: _meaning(name, f"{of_base} (6)", of_joints, at, at.nv - BASE_NV * at.floating),
+        lambda layout: (layout.nv,),
+        lambda layout: layout.nu,
+        lambda layout: _meaning(
+            name, f"{of_base} (6)", of_joints, layout, layout.nv - BASE_NV * layout.floating
+        ),
     )
 
 

@@ -21,9 +21,9 @@ def random_configurations(layout: Layout, batch: Sequence[int], rng: np.random.G
     q = np.empty((*batch, layout.nq))
     if layout.floating:
         q[..., :BASE_NQ] = _random_positions(KINDS["floating"], NO_LIMITS, batch, rng)
-    for name, at in layout.q.items():
+    for name, span in layout.q.items():
         joint = layout.model.joint(name)
-        q[..., at] = _random_positions(joint.motion_kind, joint.limits, batch, rng)
+        q[..., span] = _random_positions(joint.motion_kind, joint.limits, batch, rng)
     return q
 
 
