@@ -54,29 +54,30 @@ if _typing.TYPE_CHECKING:
     from linkwork.kernel.kernel import Kernel as Kernel
     from linkwork.kindyn import KinDyn as KinDyn
 
-# imported when first used: name, module, name there
+# Imported when first used, so that `import linkwork` is fast: name, module, name there.
 _LATER = {
     "KinDyn": ("linkwork.kindyn", "KinDyn"),
     "Kernel": ("linkwork.kernel.kernel", "Kernel"),
     "compile": ("linkwork.kernel.compile", "compile_function"),
 }
 
-# older names: where they are, and what to write instead
+# Older names that still work, with a warning: the module that has them, and what to write instead.
+# Those without a module are methods of `Model`.
 _OLDER = {
-    "attached": ("linkwork.model.edit", "model.attached(...)"),
-    "renamed": ("linkwork.model.edit", "model.renamed(...)"),
-    "with_frame": ("linkwork.model.edit", "model.with_frame(...)"),
-    "with_inertia": ("linkwork.model.edit", "model.with_inertia(...)"),
-    "with_payload": ("linkwork.model.edit", "model.with_payload(...)"),
-    "reduced": ("linkwork.model.reduce", "model.reduced(...)"),
-    "lumped": ("linkwork.model.reduce", "model.lumped()"),
-    "rerooted": ("linkwork.model.reduce", "model.rerooted(...)"),
+    "attached": ("", "model.attached(...)"),
+    "renamed": ("", "model.renamed(...)"),
+    "with_frame": ("", "model.with_frame(...)"),
+    "with_inertia": ("", "model.with_inertia(...)"),
+    "with_payload": ("", "model.with_payload(...)"),
+    "reduced": ("", "model.reduced(...)"),
+    "lumped": ("", "model.lumped()"),
+    "rerooted": ("", "model.rerooted(...)"),
     "Layout": ("linkwork.model.layout", "KinDyn(model).layout"),
     "Tree": ("linkwork.model.tree", "linkwork.model.tree.Tree"),
     "tree_from": ("linkwork.model.tree", "KinDyn(model, base).tree"),
 }
 
-if not _typing.TYPE_CHECKING:  # so that a wrong name is noticed before the program runs
+if not _typing.TYPE_CHECKING:  # type checkers know the names above and no others
 
     def __getattr__(name: str) -> object:
         from importlib import import_module
@@ -91,7 +92,7 @@ if not _typing.TYPE_CHECKING:  # so that a wrong name is noticed before the prog
             module, instead = _OLDER[name]
             text = f"linkwork.{name} is deprecated; write {instead}"
             warn(text, DeprecationWarning, stacklevel=2)
-            return getattr(import_module(module), name)
+            return getattr(import_module(module) if module else Model, name)
         text = f"module 'linkwork' has no attribute {name!r}"
         raise AttributeError(text)
 

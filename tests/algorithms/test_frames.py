@@ -65,7 +65,7 @@ def test_frames_stand_where_a_walk_over_the_graph_says(seed, floating):
     case = random_case(seed, floating=floating)
     expected = walked_poses(case.model, case.tree.base, case.q, floating)
 
-    together = frames.frame_poses(case.skeleton, list(case.q), case.frames)
+    together = frames.frame_poses(case.skeleton, list(case.q), *case.frames)
     alone = [frames.frame_pose(case.skeleton, list(case.q), frame) for frame in case.frames]
 
     assert_close(together, expected, rtol=1e-13)

@@ -103,7 +103,8 @@ def test_an_older_name_works_and_says_what_to_write(name):
     module, instead = linkwork._OLDER[name]
     with pytest.warns(DeprecationWarning, match=f"linkwork.{name}") as caught:
         found = getattr(linkwork, name)
-    assert found is getattr(importlib.import_module(module), name)
+    owner = importlib.import_module(module) if module else linkwork.Model
+    assert found is getattr(owner, name)
     assert str(caught[0].message) == f"linkwork.{name} is deprecated; write {instead}"
     assert caught[0].filename == __file__
     assert name not in dir(linkwork)

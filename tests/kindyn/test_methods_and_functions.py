@@ -172,6 +172,16 @@ def test_a_fused_function_names_its_inputs_its_frames_and_its_results(kd):
     assert list(kd.function("com").named(q)) == ["com"]
 
 
+def test_wrenches_of_a_fused_function_leave_bias_forces_what_they_are(kd):
+    names = ["bias_force", "coriolis_force", "gravity_force"]
+    q, nu, _ = state(kd)
+    *forces, outer = kd.function(*names, "external_force", wrenches=["tool"])(q, nu, WRENCH)
+    assert np.abs(outer).max() > 1.0
+    for name, found in zip(names, forces, strict=True):
+        apart = kd.gravity_force(q) if name == "gravity_force" else getattr(kd, name)(q, nu)
+        np.testing.assert_allclose(found, apart, rtol=1e-9, atol=1e-12)
+
+
 def test_a_function_of_many_frames_names_few_of_them(kd):
     few = kd.function(("transforms", ["tool", "hand"]))
     many = kd.function(("transforms", kd.model.frame_names))

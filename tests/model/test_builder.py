@@ -21,7 +21,7 @@ from linkwork import (
     NameNotFoundError,
 )
 from linkwork.model.inertia import solid_sphere
-from linkwork.model.parts import unit
+from linkwork.model.parts import unit_vector
 
 MIRRORED = np.diag([1.0, 1.0, -1.0, 1.0])
 STRETCHED = np.diag([1.0, 1.0 + 2e-6, 1.0, 1.0])
@@ -346,10 +346,10 @@ def test_a_single_link_is_a_model():
 @given(st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 3))
 def test_an_axis_of_any_length_but_zero_becomes_one_of_length_one(axis):
     if not any(axis):
-        assert refusal(lambda: unit(axis)) == "axis is zero, so it has no direction"
+        assert refusal(lambda: unit_vector(axis)) == "axis is zero, so it has no direction"
         return
-    found = unit(axis)
+    found = unit_vector(axis)
 
     assert abs(np.linalg.norm(found) - 1) <= 5e-16
-    assert unit(found) == found
+    assert unit_vector(found) == found
     assert all(a * b >= 0 for a, b in zip(axis, found, strict=True))

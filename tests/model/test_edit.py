@@ -18,9 +18,12 @@ from tests.support.skeletons import frame_poses
 from tests.support.spatial import pin
 
 from linkwork import Inertia, Mimic, ModelBuilder, ModelError, NameNotFoundError, Pose
-from linkwork.model.edit import attached, renamed, with_frame, with_inertia, with_payload
 from linkwork.model.layout import Layout
+from linkwork.model.model import Model
 from linkwork.model.tree import tree_from
+
+attached, renamed, with_frame = Model.attached, Model.renamed, Model.with_frame
+with_inertia, with_payload = Model.with_inertia, Model.with_payload
 
 SEEDS = range(6)
 PREFIX_HINT = "give the attached robot a prefix, such as prefix='left_'"

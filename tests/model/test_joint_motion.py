@@ -166,13 +166,13 @@ def test_position_jacobian_is_the_same_map_for_every_velocity(kind, rng):
 
 @each_kind
 @each_child
-def test_rest_transform_is_the_product_of_the_mounts(kind, child, rng):
+def test_neutral_transform_is_the_product_of_the_mounts(kind, child, rng):
     joint = random_joint(kind, rng)
 
     left_H_right = joint.first_H_joint.matrix() @ joint.joint_H_second.matrix()
     expected = left_H_right if child == "left" else np.linalg.inv(left_H_right)
 
-    assert_close(joint_motion.rest_transform(joint, child=child), expected, rtol=1e-14)
+    assert_close(joint_motion.neutral_transform(joint, child=child), expected, rtol=1e-14)
 
 
 @each_kind
@@ -213,7 +213,7 @@ def test_a_link_the_joint_does_not_hold_is_refused(function):
     assert str(caught.value) == "no link of joint 'j' named 'lefd'; did you mean 'left'?"
 
     with pytest.raises(NameNotFoundError) as caught:
-        joint_motion.rest_transform(joint_of("planar"), child="nowhere")
+        joint_motion.neutral_transform(joint_of("planar"), child="nowhere")
     assert str(caught.value) == "no link of joint 'j' named 'nowhere'; known: left, right"
 
 

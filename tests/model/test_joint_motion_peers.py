@@ -147,7 +147,7 @@ def test_joints_move_as_those_of_idyntree_from_both_sides(kind, child, ends, rng
         theirs = model.getJoint(0)
         rest = theirs.getRestTransform(*ends).asHomogeneousTransform().toNumPy()
 
-        assert_close(joint_motion.rest_transform(joint, child=child), rest, rtol=1e-14)
+        assert_close(joint_motion.neutral_transform(joint, child=child), rest, rtol=1e-14)
         for theta in random_theta(kind, rng, (5,)):
             H = theirs.getTransform(idyn_vector(theta), *ends).asHomogeneousTransform().toNumPy()
             assert_close(joint_motion.child_H_parent(joint, theta, child=child), H, rtol=1e-14)

@@ -68,7 +68,7 @@ def frame_poses(tree, layout, q):
     """(..., frames, 4, 4) poses of all frames of a robot, computed on columns of a batch."""
     q = np.asarray(q, dtype=float)
     names = range(len(tree.model.frame_names))
-    nested = frames.frame_poses(skeleton_of(tree, layout), list(np.moveaxis(q, -1, 0)), names)
+    nested = frames.frame_poses(skeleton_of(tree, layout), list(np.moveaxis(q, -1, 0)), *names)
     found = np.empty((*q.shape[:-1], len(names), 4, 4))
     for frame, row, column in np.ndindex(len(names), 4, 4):
         found[..., frame, row, column] = nested[frame][row][column]

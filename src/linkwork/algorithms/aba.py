@@ -1,14 +1,14 @@
 """Forward dynamics: the motion behind forces, by the articulated body algorithm.
 
 The equation of motion is  M nu_dot = tau - h,  with h from inverse dynamics at nu_dot = 0. M is
-never built: inward, each body gets its articulated inertia, which is what resists a push on it
-while the joints beyond are free to give way,
+never built: inward, each body gets its articulated inertia, the inertia felt at the body while the
+joints beyond are free to move,
 
     force  = A a + B u          A, D symmetric
     moment = B^T a + D u
 
-and the part of the torques that this push has to make up for; outward, each joint yields its
-acceleration.
+and the wrench that the torques of the joints beyond exert on it; outward, the accelerations of the
+joints follow.
 
 Featherstone (2008), chapter 7.
 """
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from linkwork.errors import SingularJointError
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
-from linkwork.mechanics.joints import ZERO_TWIST, JointPose
+from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
     SYM_INDEX,
@@ -43,7 +43,6 @@ from linkwork.spatial.blocks import (
     minus,
     neg,
     plus,
-    scale,
     sub,
     sym_add,
     times,
@@ -120,7 +119,7 @@ def accelerations(
         joint = _solve_joint(pose, inertia[number], push[number], torques, rotors=rotors)
         solved[number] = joint
         left = _without_joint(inertia[number], pose, joint, is_free=not any(rotors))
-        share = _combined(_times(joint.inverse, joint.torque), joint.U, push[number])
+        share = combined(_times(joint.inverse, joint.torque), joint.U, push[number])
         inertia[parent] = inertia[parent].plus(_moved(left, pose))
         push[parent] = twist_add(push[parent], pose.inward(*share))
     base = ZERO_TWIST
@@ -154,7 +153,7 @@ def _outward(
         ]
         values = _times(joint.inverse, needed)
         accelerations.update(zip(pose.mount.nu_indices, values, strict=True))
-        bodies[number] = _combined(values, pose.columns, (a, u))
+        bodies[number] = combined(values, pose.columns, (a, u))
     return accelerations
 
 
@@ -193,8 +192,10 @@ def _without_joint(
     inertia: Articulated, pose: JointPose, joint: _JointSolution, *, is_free: bool
 ) -> Articulated:
     """I - U (S^T U)^-1 U^T. Along a joint without rotor nothing is left, which is made exact."""
-    shares = [_combined(row, joint.U) for row in joint.inverse]  # (S^T U)^-1 U^T, row by row
-    lost_A, lost_B, lost_D = _no_entries(6), _no_entries(9), _no_entries(6)
+    shares = [combined(row, joint.U) for row in joint.inverse]  # (S^T U)^-1 U^T, row by row
+    lost_A: list[Scalar] = [0.0] * 6
+    lost_B: list[Scalar] = [0.0] * 9
+    lost_D: list[Scalar] = [0.0] * 6
     for (F, N), (G, K) in zip(joint.U, shares, strict=True):
         for k, (i, j) in enumerate(UPPER):
             lost_A[k] = plus(lost_A[k], times(F[i], G[j]))
@@ -299,7 +300,8 @@ def _inverse(
     return tuple(tuple(columns[max(i, j)][min(i, j)] for j in range(n)) for i in range(n))
 
 
-SINGULAR = 1e-14  # a pivot this small beside what it is summed from is what rounding leaves of 0
+# A constant pivot below this fraction of the largest number it was summed from is a rounded zero.
+SINGULAR = 1e-14
 
 
 def _largest_constant(matrix: Sequence[Sequence[Scalar]]) -> float:
@@ -314,16 +316,3 @@ def _reciprocal(pivot: Scalar, owner: str, scale: float = 0.0) -> Scalar:
 
 def _times(matrix: Sequence[Sequence[Scalar]], vector: Sequence[Scalar]) -> list[Scalar]:
     return [total(*map(times, row, vector)) for row in matrix]
-
-
-def _combined(
-    weights: Sequence[Scalar], twists: Sequence[Twist], start: Twist = ZERO_TWIST
-) -> Twist:
-    """A twist, or a wrench, plus others, each times a scalar."""
-    for weight, (v, w) in zip(weights, twists, strict=True):
-        start = twist_add(start, (scale(weight, v), scale(weight, w)))
-    return start
-
-
-def _no_entries(count: int) -> list[Scalar]:
-    return [0.0] * count

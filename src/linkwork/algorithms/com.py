@@ -1,4 +1,7 @@
-"""The centre of mass (CoM) of a robot: where it is and how it moves, in the axes of the world."""
+"""The centre of mass (CoM) of a robot: where it is and how it moves, in the axes of the world.
+
+A robot without mass has none: all functions but `total_mass` then raise a ModelError.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,7 @@ def total_mass(skeleton: Skeleton) -> float:
 
 
 def com(skeleton: Skeleton, q: Numbers) -> list[Scalar]:
-    """(3,) position of the CoM in the world.
-
-    Raises:
-        ModelError: the robot has no mass.
-    """
+    """(3,) position of the CoM in the world."""
     base = base_of(skeleton.layout, q, "mixed")
     c = Moments(skeleton, poses(skeleton, q), per_mass(skeleton)).first[0]
     return [*add(base.o, apply(base.R, c))]
@@ -42,11 +41,7 @@ def com(skeleton: Skeleton, q: Numbers) -> list[Scalar]:
 def com_velocity(
     skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
 ) -> list[Scalar]:
-    """(3,) velocity of the CoM in the axes of the world.
-
-    Raises:
-        ModelError: the robot has no mass.
-    """
+    """(3,) velocity of the CoM in the axes of the world."""
     base = base_of(skeleton.layout, q, velocity)
     joints = poses(skeleton, q)
     moments = Moments(skeleton, joints, per_mass(skeleton))
@@ -61,11 +56,7 @@ def com_velocity(
 
 
 def com_jacobian(skeleton: Skeleton, q: Numbers, *, velocity: Representation) -> Matrix:
-    """(3, nv) J with com_velocity = J nu. What is zero at any configuration is the float 0.0.
-
-    Raises:
-        ModelError: the robot has no mass.
-    """
+    """(3, nv) J with com_velocity = J nu. What is zero at any configuration is the float 0.0."""
     base = base_of(skeleton.layout, q, velocity)
     joints = poses(skeleton, q)
     moments = Moments(skeleton, joints, per_mass(skeleton))
@@ -91,7 +82,7 @@ def com_acceleration(
     skeleton: Skeleton,
     q: Numbers,
     nu: Numbers,
-    nu_dot: Numbers | None,
+    nu_dot: Numbers | None = None,
     *,
     velocity: Representation,
 ) -> list[Scalar]:

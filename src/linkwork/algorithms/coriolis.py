@@ -7,7 +7,7 @@ A body of mass m, first moment h and second moments P (the tensor is  trace(P) 1
         [0    D ]        D = -[w] P - [h] [v]
 
 which gives the forces B V of its motion, and  B + B^T  is the rate of its inertia. Both are summed
-inward as in the mass matrix. A unit along joint i, whose columns have the rate S', gives
+inward as in the mass matrix. Unit velocity of joint i, whose columns have the rate S', gives
 
     F1 = I S' + B S        C_ji = S_j . F1
     F2 = I S,  n3 = f x S_v + D^T S_w (a couple)       C_ij = S'_j . F2 + S_j . n3
@@ -90,11 +90,11 @@ def coriolis_matrix(
         path = [*reversed(path_to(skeleton, number)), 0]
         for column in own:
             wrenches = _wrenches(column, inertias[number], matrices[number])
-            for at in path:
-                for other in columns[at]:
-                    _enter(C, column.index, other, wrenches, is_own=at == number)
-                if at:
-                    wrenches = wrenches.inward(joints[at])
+            for ancestor in path:
+                for other in columns[ancestor]:
+                    _add_entries(C, column.index, other, wrenches, is_own=ancestor == number)
+                if ancestor:
+                    wrenches = wrenches.inward(joints[ancestor])
     return C
 
 
@@ -128,7 +128,7 @@ def _wrenches(column: _Column, inertia: RigidInertia, B: _BodyCoriolis) -> _Wren
     return _Wrenches(F1, inertia.momentum(v, w), add(cross(B.f, v), apply_t(B.D, w)))
 
 
-def _enter(C: Matrix, i: int, other: _Column, wrenches: _Wrenches, *, is_own: bool) -> None:
+def _add_entries(C: Matrix, i: int, other: _Column, wrenches: _Wrenches, *, is_own: bool) -> None:
     """Add the two entries of a coordinate and another one, nearer to the base."""
     j, (v, w), (v_dot, w_dot) = other.index, other.S, other.S_dot
     (force, moment), (f2, n2) = wrenches.F1, wrenches.F2

@@ -1,8 +1,8 @@
 """The mass matrix, by the composite rigid body algorithm.
 
-Inward, each body's inertia is added to its parent's, so that body i stands for all it carries. A
-unit of motion along joint i then takes the momentum  F_i = I_i S_i;  carried inward to joint j it
-gives the entry M_ij = S_j^T F_i,  and carried to the base the rows of the base.
+Inward, each body's inertia is added to its parent's: I_i is the composite inertia of body i and all
+it carries. Unit velocity of joint i gives them the momentum  F_i = I_i S_i;  transformed inward to
+joint j it gives the entry M_ij = S_j^T F_i,  and at the base the rows of the base.
 
 Walker, Orin (1982); Featherstone (2008), section 6.2.
 """
@@ -55,7 +55,7 @@ def composites(skeleton: Skeleton, joints: dict[int, JointPose]) -> dict[int, Ri
 
 
 def inertias(skeleton: Skeleton, joints: dict[int, JointPose], R: Mat = IDENTITY) -> Inertias:
-    """Composite inertias, and the momentum that each joint's motion takes.
+    """Composite inertias, and the momentum per unit velocity of each joint.
 
     Args:
         skeleton: the robot.
@@ -63,20 +63,20 @@ def inertias(skeleton: Skeleton, joints: dict[int, JointPose], R: Mat = IDENTITY
         R: rotation of the base in the axes in which momenta are wanted.
     """
     carried = composites(skeleton, joints)
-    last = _to_base(skeleton, joints, R)
+    to_base = _to_base(skeleton, joints, R)
     momenta: dict[int, Twist] = {}
     joint: dict[tuple[int, int], Scalar] = {}
     for number, pose in joints.items():
         for i, column in zip(pose.mount.nu_indices, pose.columns, strict=True):
             force, moment = carried[number].momentum(*column)
-            at = number
-            while at:
-                here = joints[at]
-                body = skeleton.bodies[at]
-                for j, value in zip(body.nu_indices, here.force(force, moment), strict=True):
-                    _enter(joint, i, j, value, same_body=at == number)
-                force, moment = (last[at] if body.parent == 0 else here).inward(force, moment)
-                at = body.parent
+            ancestor = number
+            while ancestor:
+                there, body = joints[ancestor], skeleton.bodies[ancestor]
+                for j, value in zip(body.nu_indices, there.force(force, moment), strict=True):
+                    _add_entry(joint, i, j, value, same_body=ancestor == number)
+                to_parent = to_base[ancestor] if body.parent == 0 else there
+                force, moment = to_parent.inward(force, moment)
+                ancestor = body.parent
             if i in momenta:  # another joint that follows the same coordinate
                 force, moment = twist_add(momenta[i], (force, moment))
             momenta[i] = force, moment
@@ -114,7 +114,7 @@ def _to_base(
 ) -> dict[int, _Direct | _ByBaseAxes]:
     """For each body that hangs on the base, how momenta get from there to the axes wanted."""
     branch: dict[int, int] = {}
-    columns: dict[int, int] = {}  # that pass through
+    columns: dict[int, int] = {}  # how many columns of S each branch has
     for number, pose in joints.items():
         parent = skeleton.bodies[number].parent
         branch[number] = branch[parent] if parent else number
@@ -127,7 +127,7 @@ def _to_base(
     }
 
 
-def _enter(
+def _add_entry(
     joint: dict[tuple[int, int], Scalar], i: int, j: int, value: Scalar, *, same_body: bool
 ) -> None:
     """Add a pair of joints to the entry of their coordinates.

@@ -9,12 +9,11 @@ frame is dual to the frame's velocity in the representation in force.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from linkwork.algorithms.aba import accelerations, solve_symmetric
 from linkwork.algorithms.crba import inertias
 from linkwork.algorithms.frames import body_pose
-from linkwork.algorithms.rnea import body_wrenches, gather, motions, poses
+from linkwork.algorithms.rnea import Forces, body_wrenches, gather, motions, poses
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.joint_dynamics import (
     NO_JOINT_DYNAMICS,
@@ -46,8 +45,8 @@ Wrenches = Mapping[int, Sequence[Scalar]]  # by index of the frame, six numbers 
 def inverse_dynamics(
     skeleton: Skeleton,
     q: Sequence[Scalar],
-    nu: Sequence[Scalar] | None,
-    nu_dot: Sequence[Scalar] | None,
+    nu: Sequence[Scalar] | None = None,
+    nu_dot: Sequence[Scalar] | None = None,
     *,
     gravity: Vec,
     velocity: Representation,
@@ -55,8 +54,7 @@ def inverse_dynamics(
     joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
 ) -> list[Scalar]:
     """tau = M nu_dot + h - sum J^T f. None for nu or nu_dot stands for zero."""
-    layout = skeleton.layout
-    base = base_of(layout, q, velocity)
+    base = base_of(skeleton.layout, q, velocity)
     joints = poses(skeleton, q)
     _, w = base.twist(nu)
     a, u = base.acceleration(nu, nu_dot, gravity)
@@ -64,27 +62,27 @@ def inverse_dynamics(
     acting = body_wrenches(skeleton, moving)
     outer = on_bodies(skeleton, base, joints, wrenches or {}, velocity)
     acting = _less_wrenches(skeleton, acting, outer)
-    forces = gather(skeleton, joints, acting)
-    force, moment = base.wrench_out(forces.base_force, forces.base_moment)
-    start = [*force, *moment] if layout.floating else []
-    tau = start + [forces.joint.get(k, 0.0) for k in range(len(start), layout.nv)]
+    tau = _in_order(skeleton, base, gather(skeleton, joints, acting))
     return with_joint_dynamics(tau, joint_dynamics, nu, nu_dot)
 
 
 def external_force(
     skeleton: Skeleton, q: Sequence[Scalar], *, velocity: Representation, wrenches: Wrenches
 ) -> list[Scalar]:
-    """Sum of J^T f: what wrenches on frames do along nu."""
-    layout = skeleton.layout
-    base = base_of(layout, q, velocity)
+    """Sum of J^T f: the generalized forces of wrenches on frames."""
+    base = base_of(skeleton.layout, q, velocity)
     joints = poses(skeleton, q)
     nothing = dict.fromkeys(range(len(skeleton.bodies)), (ZERO, ZERO))
     outer = on_bodies(skeleton, base, joints, wrenches, velocity)
     forces = gather(skeleton, joints, _less_wrenches(skeleton, nothing, outer))
+    return [minus(0.0, value) for value in _in_order(skeleton, base, forces)]
+
+
+def _in_order(skeleton: Skeleton, base: Base, forces: Forces) -> list[Scalar]:
+    """(nv,) forces in the order of nu."""
     force, moment = base.wrench_out(forces.base_force, forces.base_moment)
-    start = [*force, *moment] if layout.floating else []
-    others = [forces.joint.get(k, 0.0) for k in range(len(start), layout.nv)]
-    return [minus(0.0, value) for value in start + others]
+    start = [*force, *moment] if base.floating else []
+    return start + [forces.joint.get(k, 0.0) for k in range(len(start), skeleton.layout.nv)]
 
 
 def mass_matrix(
@@ -136,13 +134,18 @@ def forward_dynamics(
     Raises:
         SingularJointError: nothing resists the motion of a joint.
     """
-    if skeleton.layout.followers:
-        options: dict[str, Any] = {
-            "gravity": gravity,
-            "wrenches": wrenches,
-            "joint_dynamics": joint_dynamics,
-        }
-        return _solved_densely(skeleton, q, nu, tau, velocity=velocity, **options)
+    if skeleton.layout.followers:  # there is no recursion for dependent joints
+        M = mass_matrix(skeleton, q, velocity=velocity, joint_dynamics=joint_dynamics)
+        h = inverse_dynamics(
+            skeleton,
+            q,
+            nu,
+            gravity=gravity,
+            velocity=velocity,
+            wrenches=wrenches,
+            joint_dynamics=joint_dynamics,
+        )
+        return _solved_densely(skeleton, M, [minus(t, b) for t, b in zip(tau, h, strict=True)])
     layout = skeleton.layout
     base = base_of(layout, q, velocity)
     joints = poses(skeleton, q)
@@ -169,36 +172,15 @@ def forward_dynamics(
 
 
 def _solved_densely(
-    skeleton: Skeleton,
-    q: Sequence[Scalar],
-    nu: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    *,
-    gravity: Vec,
-    velocity: Representation,
-    wrenches: Wrenches | None,
-    joint_dynamics: DynamicsByIndex,
+    skeleton: Skeleton, M: list[list[Scalar]], right: Sequence[Scalar]
 ) -> list[Scalar]:
-    """With dependent joints there is no recursion: M is built and factored, zeros left out."""
-    M = mass_matrix(skeleton, q, velocity=velocity, joint_dynamics=joint_dynamics)
-    options: dict[str, Any] = {
-        "gravity": gravity,
-        "wrenches": wrenches,
-        "joint_dynamics": joint_dynamics,
-    }
-    h = inverse_dynamics(skeleton, q, nu, None, velocity=velocity, **options)
-    right = [minus(t, b) for t, b in zip(tau, h, strict=True)]
-    order = list(reversed(range(len(right))))  # leaves first: no entry becomes filled
+    """Solve M x = right with the leaves of the tree first, so that factoring creates no fill-in."""
+    spans = skeleton.layout.nu.items()
+    names = {k: f"joint {name!r}" for name, span in spans for k in range(span.start, span.stop)}
+    order = list(reversed(range(len(right))))
     permuted = [[M[i][j] for j in order] for i in order]
-    x = solve_symmetric(permuted, [right[i] for i in order], _owners(skeleton, order))
-    return list(reversed(x))
-
-
-def _owners(skeleton: Skeleton, order: Sequence[int]) -> list[str]:
-    names = {
-        k: f"joint {name!r}" for name, at in skeleton.layout.nu.items() for k in range(at.stop)[at]
-    }
-    return [names.get(k, "the base") for k in order]
+    owners = [names.get(k, "the base") for k in order]
+    return solve_symmetric(permuted, [right[i] for i in order], owners)[::-1]
 
 
 def on_bodies(

@@ -13,7 +13,7 @@ frame are visited. Without a floating base, the base stands at the world's origi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from linkwork.mechanics.base import Base, Representation, base_of
@@ -64,7 +64,7 @@ def frame_pose(skeleton: Skeleton, q: Numbers, frame: int) -> Matrix:
     return homogeneous(matmul(matmul(R, last.R), R_frame), o)
 
 
-def frame_poses(skeleton: Skeleton, q: Numbers, frames: Iterable[int]) -> list[Matrix]:
+def frame_poses(skeleton: Skeleton, q: Numbers, *frames: int) -> list[Matrix]:
     """(4, 4) poses of several frames in the world; what they share is computed once."""
     base = base_of(skeleton.layout, q, "mixed")
     bodies = {0: (base.R, base.o)}

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from linkwork.algorithms.frames import Matrix, Numbers, path_poses
 from linkwork.mechanics.base import Base, Representation, base_of
-from linkwork.mechanics.joints import ZERO_TWIST, JointPose
+from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined
 from linkwork.mechanics.skeleton import Body, Skeleton
 from linkwork.spatial.blocks import (
     IDENTITY,
@@ -28,7 +28,6 @@ from linkwork.spatial.blocks import (
     cross,
     matmul,
     neg,
-    scale,
     sub,
     twist_add,
     twist_cross,
@@ -54,7 +53,7 @@ def jacobian_dot(
     columns, of_base, arm = _columns(skeleton, base, joints, frame, velocity)
     own_rates = _own_rates(skeleton, base, joints, nu, frame=frame, velocity=velocity)
     start = base.own_part(nu)
-    # V of the body that holds the axes of each joint, and the same less V of the frame
+    # V of the body to which the axes of each joint are fixed: in the world, and less V of the frame
     carriers = _carriers(columns, start, nu)
     behind, base_behind = _behind(columns, nu)
     if velocity == "inertial":
@@ -135,7 +134,7 @@ def _columns_in_frame(
 def _columns_at_frame(
     skeleton: Skeleton, joints: dict[int, JointPose], base: Base, p: Vec
 ) -> tuple[_Columns, Vec]:
-    """Columns in the world's axes; what leads from the base's origin to the frame's."""
+    """Columns at the frame's origin in the world's axes; the arm from the base's origin there."""
     steps = _steps(skeleton, joints, base)
     if not steps:
         return [], apply(base.R, p)
@@ -185,7 +184,7 @@ def _steps(skeleton: Skeleton, joints: dict[int, JointPose], base: Base) -> list
 
 
 def _carriers(columns: _Columns, base: Twist, nu: Numbers) -> list[Twist]:
-    """V of the body that holds the axes of each joint: the joint's own, or backwards its parent."""
+    """V of the body that a joint's axes are fixed to: its own, or backwards the parent."""
     carriers: list[Twist] = []
     for body, own in reversed(columns):
         parent, base = base, _plus_motion(base, own, body, nu)
@@ -194,7 +193,7 @@ def _carriers(columns: _Columns, base: Twist, nu: Numbers) -> list[Twist]:
 
 
 def _behind(columns: _Columns, nu: Numbers) -> tuple[list[Twist], Twist]:
-    """V of each carrier less that of the frame, and the same for the base."""
+    """V of each of these bodies relative to the frame, and V of the base relative to the frame."""
     behind: list[Twist] = []
     v, w = ZERO, ZERO  # of the frame, relative to the body
     for body, own in columns:
@@ -213,10 +212,7 @@ def _rates(columns: _Columns, carriers: Sequence[Twist]) -> _Columns:
 
 def _plus_motion(twist: Twist, columns: Sequence[Twist], body: Body, nu: Numbers) -> Twist:
     """V + S nu for a twist V."""
-    v, w = twist
-    for k, (linear, angular) in zip(body.nu_indices, columns, strict=True):
-        v, w = add(v, scale(nu[k], linear)), add(w, scale(nu[k], angular))
-    return v, w
+    return combined([nu[k] for k in body.nu_indices], columns, twist)
 
 
 def _assembled(skeleton: Skeleton, of_base: Sequence[Twist], columns: _Columns) -> Matrix:

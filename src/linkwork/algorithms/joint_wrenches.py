@@ -1,8 +1,8 @@
 """The wrench that goes through each joint: what its side nearer to the base does to the other.
 
-Every link is looked at by itself, also links that fixed joints hold together, so that the wrench in
-a sensor between them is found. The wrench of a joint is what moves all links beyond it, less what
-acts on them from outside; it is written as a wrench on the link beyond.
+Every link counts by itself, also links that fixed joints hold together, so that the wrench in a
+force sensor between them is computed too. The wrench of a joint is what moves all links beyond it,
+less the external wrenches on them; it is written as a wrench on the link beyond.
 """
 
 from __future__ import annotations

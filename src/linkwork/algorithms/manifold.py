@@ -19,18 +19,21 @@ from __future__ import annotations
 from linkwork.algorithms.frames import Numbers
 from linkwork.arrays import join, matvec
 from linkwork.mechanics.base import Representation
+from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.kinds import KINDS
-from linkwork.model.layout import BASE_NQ, BASE_NV, Layout
+from linkwork.model.layout import BASE_NQ, BASE_NV
 from linkwork.spatial.blocks import Scalar, as_vector, scalars
 from linkwork.spatial.source import quat, so3
 
-FREE = KINDS["floating"]  # how a base moves in the body representation
+FREE = KINDS["floating"]  # a base in the body representation moves as a floating joint does
 
 
 def integrate(
-    layout: Layout, q: Numbers, step: Numbers, *, velocity: Representation
+    skeleton: Skeleton, q: Numbers, nu: Numbers, dt: Numbers, *, velocity: Representation
 ) -> list[Scalar]:
-    """(nq,) configuration after a step (nv,) from q (nq,)."""
+    """(nq,) configuration after moving from q (nq,) at constant nu (nv,) for a time dt (1,)."""
+    layout = skeleton.layout
+    step = [rate * dt[0] for rate in nu]
     end: list[Scalar] = []
     if layout.floating:
         end += FREE.normalized(_base_moved(q[:BASE_NQ], step[:BASE_NV], velocity))
@@ -41,20 +44,22 @@ def integrate(
 
 
 def difference(
-    layout: Layout, start: Numbers, end: Numbers, *, velocity: Representation
+    skeleton: Skeleton, start: Numbers, end: Numbers, *, velocity: Representation
 ) -> list[Scalar]:
     """(nv,) the step that leads from one configuration (nq,) to another."""
+    layout = skeleton.layout
     numbers: list[Scalar] = []
     if layout.floating:
         numbers += _base_between(start[:BASE_NQ], end[:BASE_NQ], velocity)
     for name in layout.joint_names:
-        at = layout.q[name]
-        numbers += layout.model.joint(name).motion_kind.between(start[at], end[at])
+        span = layout.q[name]
+        numbers += layout.model.joint(name).motion_kind.between(start[span], end[span])
     return numbers
 
 
-def normalize(layout: Layout, q: Numbers) -> list[Scalar]:
+def normalize(skeleton: Skeleton, q: Numbers) -> list[Scalar]:
     """(nq,) configuration with quaternions and (cos, sin) scaled to norm 1."""
+    layout = skeleton.layout
     scaled = FREE.normalized(q[:BASE_NQ]) if layout.floating else []
     for name in layout.joint_names:
         scaled += layout.model.joint(name).motion_kind.normalized(q[layout.q[name]])

@@ -6,7 +6,8 @@ Momentum is written as a wrench on the base is:
     body       axes of the base, about the base's origin
     inertial   axes of the world, about the world's origin
 
-Centroidal momentum is about the CoM, in the axes of the world, or of the base for body.
+Centroidal momentum is about the CoM, in the axes of the world, or of the base for body; without
+mass there is no CoM, which is a ModelError.
 """
 
 from __future__ import annotations
@@ -69,11 +70,7 @@ def momentum_jacobian(skeleton: Skeleton, q: Numbers, *, velocity: Representatio
 def centroidal_momentum(
     skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
 ) -> list[Scalar]:
-    """(6,) momentum of the robot about its CoM.
-
-    Raises:
-        ModelError: the robot has no mass.
-    """
+    """(6,) momentum of the robot about its CoM."""
     base = base_of(skeleton.layout, q, velocity)
     joints = poses(skeleton, q)
     linear, angular = _at_base(skeleton, joints, nu, base.twist(nu))
@@ -87,11 +84,7 @@ def centroidal_momentum(
 def centroidal_momentum_matrix(
     skeleton: Skeleton, q: Numbers, *, velocity: Representation
 ) -> Matrix:
-    """(6, nv) A with centroidal_momentum = A nu.
-
-    Raises:
-        ModelError: the robot has no mass.
-    """
+    """(6, nv) A with centroidal_momentum = A nu."""
     base = base_of(skeleton.layout, q, velocity)
     joints = poses(skeleton, q)
     carried = composites(skeleton, joints)

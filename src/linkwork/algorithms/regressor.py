@@ -36,7 +36,7 @@ from linkwork.spatial.blocks import (
     transpose,
 )
 
-PER_LINK = 10  # numbers of a link in phi
+PER_LINK = 10  # inertial parameters of a link
 
 
 def regressor(

@@ -1,6 +1,6 @@
 """One frame seen from another: its pose, and the Jacobian of its motion relative to it.
 
-Both hang on the last body they share, and nothing nearer to the base matters. The velocity of the
+Joints between the base and the last body that carries both do not matter. The velocity of the
 frame relative to the reference is written at some origin, in some axes:
 
     mixed      origin of the frame, axes of the reference
@@ -51,14 +51,13 @@ def relative_jacobian(
     """(6, n) J with velocity of the frame relative to the reference = J s_dot."""
     origin = reference if velocity == "inertial" else frame
     axes = frame if velocity == "body" else reference
-    return relative_jacobian_at(skeleton, q, reference, frame, origin=origin, axes=axes)
+    return relative_jacobian_at(skeleton, q, reference, frame, origin, axes)
 
 
-def relative_jacobian_at(
-    skeleton: Skeleton, q: Numbers, reference: int, frame: int, *, origin: int, axes: int
-) -> Matrix:
-    """(6, n) the same, of the point at the origin of one frame, in the axes of another."""
-    view = _View(skeleton, q, (reference, frame, origin, axes))
+def relative_jacobian_at(skeleton: Skeleton, q: Numbers, *frames: int) -> Matrix:
+    """(6, n) the same, of the point at the origin of a third frame, in the axes of a fourth."""
+    reference, frame, origin, axes = frames
+    view = _View(skeleton, q, frames)
     (_, o), (R, _) = view.pose(origin), view.pose(axes)
     first = skeleton.layout.nv - sum(joint.nv for joint in skeleton.layout.model.joints)
     by_index: dict[int, Twist] = {}

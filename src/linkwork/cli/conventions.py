@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from linkwork.cli.commands import Json
-from linkwork.cli.data import plain
+from linkwork.cli.data import json_data
 from linkwork.cli.json import print_json
 from linkwork.cli.show import print_table, terminal
 from linkwork.compat.cards import all_cards, card, rows
@@ -26,7 +26,7 @@ def conventions(name: Name = None, *, as_json: Json = False) -> None:
     """
     cards = all_cards() if name is None else (card(name),)
     if as_json:
-        print_json(plain(cards if name is None else cards[0]))
+        print_json(json_data(cards if name is None else cards[0]))
     elif name is None:
         listed = tuple((one.name, one.q) for one in cards)
         print_table(terminal(), Table("Convention cards", ("system", "configuration"), listed))

@@ -17,9 +17,9 @@ def model_data(model: Model) -> dict[str, Any]:
     return {
         "name": model.name,
         **summary_data(model),
-        "links": plain(model.links),
-        "joints": plain(model.joints),
-        "frames": plain(model.frames),
+        "links": json_data(model.links),
+        "joints": json_data(model.joints),
+        "frames": json_data(model.frames),
     }
 
 
@@ -58,15 +58,15 @@ def finding_data(finding: Finding) -> dict[str, Any]:
     }
 
 
-def plain(value: Any) -> Any:
-    """Frozen data as dicts, lists and numbers."""
+def json_data(value: Any) -> Any:
+    """A dataclass or tuple as dicts, lists and numbers."""
     if isinstance(value, Place):
         return str(value)
     if is_dataclass(value):
         names = [field.name for field in fields(value)]
-        return {name: plain(getattr(value, name)) for name in names}
+        return {name: json_data(getattr(value, name)) for name in names}
     if isinstance(value, tuple):
-        return [plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+        return [json_data(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, float):
         return value if isfinite(value) else None
     return value

@@ -1,7 +1,7 @@
 """Write a robot as URDF. Reading the text again gives an equal model, digit for digit.
 
-URDF wants a child link's origin on the joint that holds it, and every joint to point away from the
-root. A model read from URDF is like that; `rerooted` makes any other one so.
+In URDF, the origin of a child link is on the joint that holds it, and every joint points away from
+the root. A model read from URDF has this form; `Model.rerooted` gives it to any other.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkwork.errors import Finding, ModelError
+from linkwork.io.urdf_link import MOMENTS
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
@@ -20,8 +21,6 @@ from linkwork.model.pose import IDENTITY, Pose
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
-
-_MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
 def dump_urdf(model: Model, path: str | PathLike[str] | None = None) -> str:
@@ -104,7 +103,7 @@ def _write_inertial(link: Element, inertia: Inertia) -> None:
     element = _add(link, "inertial")
     _write_origin(element, Pose(inertia.com))
     _add(element, "mass", value=_text(inertia.mass))
-    moments = {name: _text(value) for name, value in zip(_MOMENTS, inertia.tensor, strict=True)}
+    moments = {name: _text(value) for name, value in zip(MOMENTS, inertia.tensor, strict=True)}
     _add(element, "inertia", **moments)
 
 

@@ -6,8 +6,8 @@
 
 A mesh is found only inside an allowed root: the package it names, the folder of the robot's file or
 the package around that, and the package folders given by the caller or by ROS_PACKAGE_PATH,
-GAZEBO_MODEL_PATH, GZ_SIM_RESOURCE_PATH, AMENT_PREFIX_PATH and their like. Nothing is opened; it is
-only looked whether a file is there.
+GAZEBO_MODEL_PATH, GZ_SIM_RESOURCE_PATH, AMENT_PREFIX_PATH and their like. Nothing is opened;
+only its existence is checked.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MARKS = ("package.xml", "model.config")  # a folder with one of these is a pack
 
 @dataclass(frozen=True, slots=True)
 class FoundMesh:
-    """Where a mesh lies, or where it was looked for in vain."""
+    """The path of a mesh, or None, and the paths that were tried."""
 
     path: str | None
     searched: tuple[str, ...]
@@ -127,7 +127,7 @@ def _and_above(folder: str | None) -> list[str]:
 
 
 def _root_around(folder: str) -> str:
-    """The package that holds a folder; else its parent if meshes usually lie beside such a one."""
+    """The package that holds a folder; else its parent, if such folders lie next to meshes/."""
     for above in _and_above(folder):
         if any(isfile(join(above, mark)) for mark in _MARKS):
             return above

@@ -1,8 +1,8 @@
-"""MJCF files, by way of MuJoCo: it compiles them, and what comes out is read.
+"""MJCF files, by way of MuJoCo: it compiles them, and the compiled model is read.
 
 Defaults, classes, includes, angles, inertias from geoms and the checks of all that are MuJoCo's
-work; what it finds wrong is told in its own words. The package `mujoco` is needed for this alone
-and imported here only.
+work; what it finds wrong is reported in its own words. The package `mujoco` is imported on first
+use.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ INCLUDED = "mujocoinclude"  # the first element of a file that others include
 _TAG = re.compile(r"<([^\s/>]+)")
 _PROLOG = re.compile(r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*>)*", re.DOTALL)
 _LINE = re.compile(r"[Ll]ine(?: number=|:? )(\d+)")
-_one_at_a_time = threading.Lock()  # MuJoCo's warning handler is one for the process
+_one_at_a_time = threading.Lock()  # there is one warning handler in a process
 
 
 def is_mjcf(source: Source) -> bool:
@@ -75,8 +75,8 @@ def read_mjcf(source: Source, *, mimic: bool = True, package_dirs: Folders = ())
 
 def _first_tag(source: Source) -> str:
     prolog = _PROLOG.match(source.text)
-    found = _TAG.match(source.text, prolog.end() if prolog else 0)
-    return found.group(1) if found else ""
+    tag = _TAG.match(source.text, prolog.end() if prolog else 0)
+    return tag.group(1) if tag else ""
 
 
 def _compiled(mujoco: Any, source: Source) -> MjModel:
@@ -95,8 +95,8 @@ def _refused(source: Source, message: str) -> ParseError:
 
 
 def _line(message: str) -> int:
-    found = _LINE.search(message)
-    return max(1, int(found.group(1))) if found else 1
+    line = _LINE.search(message)
+    return max(1, int(line.group(1))) if line else 1
 
 
 def _name(mj: MjModel, source: Source) -> str | None:
@@ -106,7 +106,7 @@ def _name(mj: MjModel, source: Source) -> str | None:
 
 @contextmanager
 def collected_warnings(mujoco: Any) -> Generator[list[str], None, None]:
-    """Collect what MuJoCo warns of, which it would else write into a file where it stands."""
+    """Collect MuJoCo's warnings, which it would otherwise write to a file in the current folder."""
     said: list[str] = []
     with _one_at_a_time:
         before = mujoco.get_mju_user_warning()

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from linkwork.errors import MOST_LISTED
 
-MOST_SEARCHED = 100  # files of a folder that are looked into
-MOST_SEARCHED_IN = 1 << 20  # characters of each
+# The search for files that include a given one is for a hint in a message only, so it stays short:
+MOST_SEARCHED = 100  # files of a folder
+MOST_SEARCHED_IN = 1 << 20  # characters of each file
 
 
 def included_by(path: Path | None) -> str:

@@ -1,9 +1,9 @@
-"""What a MuJoCo model holds besides a tree of rigid bodies: read where it can be, else named.
+"""What a MuJoCo model holds in addition to a tree of rigid bodies: read, or reported as left out.
 
 A joint equality with the polynomial a0 + a1 x makes the first joint depend on the second; MuJoCo
 measures both from qpos0, as linkwork does, so nothing has to be converted. All else that would
-change the motion is left out, and said. Contacts, actuators and sensors are no part of a model here
-and are not mentioned.
+change the motion is left out, and a warning says so. Contacts, actuators and sensors are no part of
+a model here and are not mentioned.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from linkwork.model.parts import Mimic
 
 def equality_mimics(mj: MjModel, names: Names) -> tuple[dict[int, Mimic], list[Finding]]:
     """The joints that depend on others, by number; and the joint equalities that say less."""
-    found: dict[int, Mimic] = {}
+    mimics: dict[int, Mimic] = {}
     leader: dict[int, int] = {}
     unclear: list[Finding] = []
     for equality in range(mj.neq):
@@ -34,7 +34,7 @@ def equality_mimics(mj: MjModel, names: Names) -> tuple[dict[int, Mimic], list[F
             why = "it holds a joint still"
         elif any(more):
             why = "its polynomial is not linear"
-        elif one in found:
+        elif one in mimics:
             why = f"joint {names.joints[one]!r} depends on another already"
         elif _leads_to(leader, other, one):
             why = "it closes a cycle"
@@ -42,21 +42,21 @@ def equality_mimics(mj: MjModel, names: Names) -> tuple[dict[int, Mimic], list[F
             element = f"equality of joint {names.joints[one]!r}"
             unclear.append(Finding("warning", element, f"left out: {why}"))
         else:
-            found[one] = Mimic(joint=names.joints[other], multiplier=a1, offset=a0)
+            mimics[one] = Mimic(joint=names.joints[other], multiplier=a1, offset=a0)
             leader[one] = other
-    return found, unclear
+    return mimics, unclear
 
 
 def left_out(mj: MjModel, names: Names, base: int | None) -> list[Finding]:
     """One finding for each kind of thing that changes the motion but is no part of a model."""
-    found = [
+    texts = [
         *_left_out_of_equalities(mj),
         *_left_out_of_joints(mj, names, base),
         *_left_out_of_parts(mj, names),
     ]
     notes = _notes(mj, names, base)
     return [
-        *(Finding("warning", "", f"left out: {text}") for text in found),
+        *(Finding("warning", "", f"left out: {text}") for text in texts),
         *(Finding("warning", "", text) for text in _meant_otherwise(mj, names, base)),
         *(Finding("note", "", text) for text in notes),
     ]
@@ -157,9 +157,9 @@ def _some(mj: MjModel, *fields: str, count: int) -> Array:
 
 def _joints_of(mj: MjModel, dofs: Array) -> Array:
     """(njnt,) whether any dof of a joint is among these."""
-    found = np.zeros(mj.njnt, dtype=bool)
-    found[mj.dof_jntid[dofs]] = True
-    return found
+    chosen = np.zeros(mj.njnt, dtype=bool)
+    chosen[mj.dof_jntid[dofs]] = True
+    return chosen
 
 
 def _given_or_numbers(mj: MjModel, kind: str, count: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 World    the link `world`, on which the top-level bodies hang. If there is just one of them, and it
          moves freely, there is no such link: that body is the robot's floating base.
-Joints   MuJoCo turns a body about the anchor of each of its joints in turn:
+Joints   MuJoCo moves a body by each of its joints, one after the other, about the joint's anchor:
 
              parent_H_body = body_pos, body_quat, then T(p1) M1 T(-p1) T(p2) M2 T(-p2) ...
 
@@ -25,7 +25,7 @@ from linkwork.io.mjcf_package import MjModel, kind_of
 from linkwork.io.mjcf_shapes import Shapes, shapes_of
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.model import Model
-from linkwork.model.parts import NO_LIMITS, Frame, Joint, Limits, Link, Mimic, unit
+from linkwork.model.parts import NO_LIMITS, Frame, Joint, Limits, Link, Mimic, unit_vector
 from linkwork.model.pose import IDENTITY, Pose, as_pose
 from linkwork.spatial.source import quat, se3
 
@@ -118,7 +118,7 @@ def _links(mj: MjModel, names: Names, shapes: Shapes, body: int) -> list[Link]:
 
 
 def _joints(mj: MjModel, names: Names, body: int, followers: dict[int, Mimic]) -> list[Joint]:
-    """The joints of a body in turn, or the fixed one that stands in for none."""
+    """The joints of a body in order, or a fixed one if it has none."""
     here = names.bodies[int(mj.body_parentid[body])]
     mount = pose_of(mj.body_pos[body], mj.body_quat[body])
     count = int(mj.body_jntnum[body])
@@ -132,14 +132,14 @@ def _joints(mj: MjModel, names: Names, body: int, followers: dict[int, Mimic]) -
                 first_H_joint=mount,
             )
         ]
-    found: list[Joint] = []
+    chain: list[Joint] = []
     start = int(mj.body_jntadr[body])
     for joint in range(start, start + count):
         after = names.between.get(joint, names.bodies[body])
         moving = _joint(mj, names, joint, (here, after), mount)
-        found.append(replace(moving, mimic=followers.get(joint)))
+        chain.append(replace(moving, mimic=followers.get(joint)))
         here, mount = after, IDENTITY
-    return found
+    return chain
 
 
 def _joint(
@@ -158,7 +158,9 @@ def _joint(
             kind=kind,
             first=ends[0],
             second=ends[1],
-            axis=unit(mj.jnt_axis[joint]) if kind in ("revolute", "prismatic") else (0, 0, 1),
+            axis=unit_vector(mj.jnt_axis[joint])
+            if kind in ("revolute", "prismatic")
+            else (0, 0, 1),
             first_H_joint=first_H_joint,
             joint_H_second=joint_H_second,
             limits=_limits(mj, joint, kind),
@@ -183,8 +185,8 @@ def _mounts(mj: MjModel, joint: int, kind: str, mount: Pose) -> tuple[Pose, Pose
     back = Pose(xyz=tuple((0.0 - anchor).tolist()))
     if mount == IDENTITY:
         return moved, back
-    turned = mount.matrix()
-    xyz = se3.position_of(turned) + se3.rotation_of(turned) @ anchor
+    pose = mount.matrix()
+    xyz = se3.position_of(pose) + se3.rotation_of(pose) @ anchor
     return Pose(xyz=tuple(xyz.tolist()), rpy=mount.rpy), back
 
 

@@ -91,9 +91,9 @@ def _site_names(mj: MjModel, bodies: tuple[str, ...], links: _Free) -> tuple[str
         return f"{bodies[body]}_site{int(earlier.sum())}"
 
     given = [given_name(mj, "site", site) for site in range(mj.nsite)]
-    found = {site: links.fresh(or_its_site(name)) for site, name in enumerate(given) if name}
+    named = {site: links.fresh(or_its_site(name)) for site, name in enumerate(given) if name}
     return tuple(
-        found[site] if site in found else links.fresh(by_number(site)) for site in range(mj.nsite)
+        named[site] if site in named else links.fresh(by_number(site)) for site in range(mj.nsite)
     )
 
 

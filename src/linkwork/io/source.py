@@ -1,4 +1,4 @@
-"""From what a user hands over to text: a path, a text, or bytes. Nothing is executed or expanded.
+"""The text of a robot from what the user gives: a path, a text, or bytes. Nothing is executed.
 
 Bytes are decoded here, by the byte order mark or the encoding that the XML declaration names, so
 that what is searched for forbidden constructs is exactly what the parser sees.
@@ -26,9 +26,11 @@ from linkwork.errors import (
 )
 from linkwork.io.bundled import bundled_hint
 
-LARGEST_FILE = 256 * 1024 * 1024  # bytes
-CHUNK = 1024 * 1024  # bytes that are read at once
-TEXT_NAME = "<text>"  # stands for the file name where there is none
+# Larger files are refused [bytes]: no description of a robot comes near, and a device or pipe may
+# never end.
+LARGEST_FILE = 256 * 1024 * 1024
+CHUNK = 1024 * 1024  # bytes read at once
+TEXT_NAME = "<text>"  # the file name in messages about a text that came from no file
 STANDARD_INPUT = "<standard input>"
 
 _BYTE_ORDER_MARKS = (
@@ -71,7 +73,7 @@ def read_source(source: str | bytes | PathLike[str] | Source) -> Source:
     if isinstance(source, bytes):
         return Source(TEXT_NAME, _decoded(source, TEXT_NAME), None)
     if isinstance(source, str) and (not source.strip() or re.search(r"[<\n\r]", source)):
-        return Source(TEXT_NAME, _plain(source), None)
+        return Source(TEXT_NAME, _normalized(source), None)
     if not isinstance(source, (str, PathLike)):
         raise ArgumentError(f"expected a path or a text, got {type(source).__name__}")
     name = fspath(source)
@@ -107,7 +109,7 @@ def _limited(file: BinaryIO, name: str) -> bytes:
     return b"".join(chunks)
 
 
-def _plain(text: str) -> str:
+def _normalized(text: str) -> str:
     """The text without byte order marks at its start, every line ended as XML ends it."""
     return text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
@@ -153,7 +155,7 @@ def _decoded(data: bytes, name: str) -> str:
     if not known:  # Python also knows codecs that are no character sets
         raise text_error(name, f"unknown encoding {encoding!r}")
     try:
-        return _plain(data.decode(encoding))
+        return _normalized(data.decode(encoding))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         text = f"byte 0x{data[error.start]:02x} is not valid {encoding}"

@@ -30,7 +30,7 @@ OTHERS_ROBOT = (
     *("disable_collisions", "group", "group_state", "end_effector", "virtual_joint", "frame"),
     *("passive_joint", "actuator", "static", "self_collide"),
 )
-REFERRING = ("transmission", "ros2_control")  # name joints, of which some may be left out
+REFERRING = ("transmission", "ros2_control")  # refer to joints by name, also to missing ones
 OTHER_FORMATS = {
     "sdf": "an SDF file: convert it to URDF first, or look for the URDF that most robots have, too",
     "WorkCell": "a RobWork workcell",
@@ -130,7 +130,7 @@ def _read_parts(robot: Part, meshes: MeshFinder, *, mimic: bool) -> _Parts:
     if n_links == 0:
         robot.error("the robot has no links")
         return _Parts((), ())
-    known = _with_found_leaders(known, robot.report)
+    known = _with_resolved_leaders(known, robot.report)
     unread = {part.text("name") or "" for part in robot.children("joint")}
     unread -= {joint.name for joint in known}
     robot.report.extend(part_findings(links, known, (), unread))
@@ -141,10 +141,10 @@ def _read_parts(robot: Part, meshes: MeshFinder, *, mimic: bool) -> _Parts:
 
 def _read_materials(robot: Part) -> dict[str, Material]:
     """Materials by name: those of the robot, then those that visuals define on the way."""
-    found: dict[str, Material] = {}
+    materials: dict[str, Material] = {}
     for part in robot.children("material"):
         look = read_material(part, {})
-        if look.name and found.setdefault(look.name, look) != look:
+        if look.name and materials.setdefault(look.name, look) != look:
             part.warning(f"material {shown(look.name)} is defined twice; the first one is used")
     for link in robot.children("link"):
         for visual in link.children("visual"):
@@ -152,8 +152,8 @@ def _read_materials(robot: Part) -> dict[str, Material]:
                 aside = Report(robot.report.file, {})  # what is wrong is noted with the visual
                 look = read_material(Part(part.element, "", aside), {})
                 if look.name and (look.rgba or look.texture) and not aside.n_errors:
-                    found.setdefault(look.name, look)
-    return found
+                    materials.setdefault(look.name, look)
+    return materials
 
 
 def _named(robot: Part, tag: str) -> Iterator[Part]:
@@ -164,14 +164,14 @@ def _named(robot: Part, tag: str) -> Iterator[Part]:
             yield Part(part.element, f"{tag} {shown(name)}", robot.report)
 
 
-def _with_found_leaders(joints: Sequence[Joint], report: Report) -> list[Joint]:
-    """Find leaders named without their prefix: `l_thumb_2` that mimics `thumb_1` means `l_thumb_1`.
+def _with_resolved_leaders(joints: Sequence[Joint], report: Report) -> list[Joint]:
+    """Complete leaders without their prefix: `l_thumb_2` that mimics `thumb_1` means `l_thumb_1`.
 
     It happens where a part was written once and put into a robot twice. Only an exact and single
     match is taken, and reported.
     """
     names = {joint.name for joint in joints}
-    found: list[Joint] = []
+    resolved: list[Joint] = []
     for joint in joints:
         wanted = joint.mimic.joint if joint.mimic else None
         if joint.mimic and wanted not in names:
@@ -181,8 +181,8 @@ def _with_found_leaders(joints: Sequence[Joint], report: Report) -> list[Joint]:
                 text = f"mimics joint {wanted!r}, which does not exist; read as {leader!r}"
                 report.extend([Finding("warning", f"joint {joint.name!r}", text, joint.place)])
                 joint = replace(joint, mimic=replace(joint.mimic, joint=leader))  # noqa: PLW2901
-        found.append(joint)
-    return found
+        resolved.append(joint)
+    return resolved
 
 
 def _prefixes(name: str) -> list[str]:

@@ -10,7 +10,7 @@ from linkwork.errors import ModelError, nearest, shown
 from linkwork.io.urdf_link import FINITE, read_origin
 from linkwork.io.urdf_part import Part, Report, is_xacro
 from linkwork.model.kinds import KINDS
-from linkwork.model.parts import NO_LIMITS, Joint, Limits, Mimic, unit
+from linkwork.model.parts import NO_LIMITS, Joint, Limits, Mimic, unit_vector
 from linkwork.model.pose import Triple
 
 URDF_TYPES = ("continuous", "fixed", "floating", "planar", "prismatic", "revolute")
@@ -23,7 +23,9 @@ EXTENSION_TYPES = {
     "universal": "universal",
 }
 DEFAULT_AXIS: Triple = (1.0, 0.0, 0.0)
-UNIT_NOTICE = 1e-3  # an axis whose length is further from 1 deserves a word
+# An axis whose norm is further than this from 1 is scaled with a finding that says so; closer ones
+# are rounded unit vectors, such as 0.707 0.707 0.
+UNIT_NOTICE = 1e-3
 
 KNOWN = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic")
 OTHERS_JOINT = ("calibration", "safety_controller", "gazebo", "sensor", "hardwareInterface")
@@ -105,7 +107,7 @@ def _read_axis(part: Part, kind: str) -> tuple[Triple, float]:
             axis.warning("<axis> has no 'xyz'; 1 0 0 is assumed")
         pitch = axis.number("pitch", 0.0)
     try:
-        direction = unit(numbers)
+        direction = unit_vector(numbers)
     except ModelError as error:
         (axis or part).error(error.findings[0].text)
         return DEFAULT_AXIS, pitch

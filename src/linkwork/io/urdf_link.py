@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from linkwork.errors import ModelError, shown
 from linkwork.io.meshes import MeshFinder
@@ -23,7 +23,8 @@ from linkwork.model.parts import Link
 from linkwork.model.pose import IDENTITY, Pose
 
 FINITE = sys.float_info.max
-LARGEST_ANGLE = 1e6  # [rad]; beyond, sine and cosine of a written number mean nothing
+# Larger angles are refused [rad]: the digits of such a number say nothing about it modulo 2 pi.
+LARGEST_ANGLE = 1e6
 
 # Elements that other programs put into links. They say nothing about kinematics or dynamics.
 OTHERS_LINK = (
@@ -51,7 +52,7 @@ def read_link(part: Part, materials: Mapping[str, Material], meshes: MeshFinder)
 
 
 def read_inertial(part: Part) -> Inertia:
-    """Read an `<inertial>`, and turn it into the link's own axes."""
+    """Read an `<inertial>`, and rotate it into the link's own axes."""
     part.note_unknown(("origin", "mass", "inertia"), ())
     errors = part.report.n_errors
     mass_part, inertia_part = part.needed_child("mass"), part.needed_child("inertia")
@@ -104,16 +105,16 @@ def read_shape(part: Part, materials: Mapping[str, Material], meshes: MeshFinder
 def read_geometry(part: Part, meshes: MeshFinder) -> Geometry | None:
     """Read a `<geometry>`: exactly one shape."""
     part.note_unknown(tuple(_GEOMETRIES), ("name",))
-    found = [child for tag in _GEOMETRIES for child in part.children(tag)]
-    if not found and any(":" in tag for tag in part.child_tags):
+    shapes = [child for tag in _GEOMETRIES for child in part.children(tag)]
+    if not shapes and any(":" in tag for tag in part.child_tags):
         part.warning("<geometry> holds a shape of another program, which is ignored")
         return None
-    if len(found) != 1:
+    if len(shapes) != 1:
         part.error(
-            f"<geometry> holds {len(found)} shapes; one of {', '.join(_GEOMETRIES)} is wanted"
+            f"<geometry> holds {len(shapes)} shapes; one of {', '.join(_GEOMETRIES)} is wanted"
         )
         return None
-    return _GEOMETRIES[found[0].tag](found[0], meshes)
+    return _GEOMETRIES[shapes[0].tag](shapes[0], meshes)
 
 
 def read_material(part: Part, known: Mapping[str, Material]) -> Material:
@@ -157,35 +158,30 @@ def _box(part: Part, meshes: MeshFinder) -> Box:
     return Box(size)
 
 
-def _cylinder(part: Part, meshes: MeshFinder) -> Cylinder:
-    del meshes
-    part.note_unknown((), ("radius", "length"))
-    return Cylinder(_length(part, "radius"), _length(part, "length"))
+def _round(
+    shape: Callable[..., Cylinder | Capsule | Sphere], *lengths: str
+) -> Callable[[Part, MeshFinder], Geometry]:
+    """The reader of a shape that is given by these lengths."""
 
+    def read(part: Part, meshes: MeshFinder) -> Geometry:
+        del meshes
+        part.note_unknown((), lengths)
+        return shape(*(_length(part, name) for name in lengths))
 
-def _capsule(part: Part, meshes: MeshFinder) -> Capsule:
-    del meshes
-    part.note_unknown((), ("radius", "length"))
-    return Capsule(_length(part, "radius"), _length(part, "length"))
-
-
-def _sphere(part: Part, meshes: MeshFinder) -> Sphere:
-    del meshes
-    part.note_unknown((), ("radius",))
-    return Sphere(_length(part, "radius"))
+    return read
 
 
 def _mesh(part: Part, meshes: MeshFinder) -> Mesh:
     part.note_unknown((), ("filename", "scale"))
     filename = part.needed_text("filename")
-    found = meshes.find(filename)
-    return Mesh(filename, part.triple("scale", (1.0, 1.0, 1.0)), found.path, found.searched)
+    mesh = meshes.find(filename)
+    return Mesh(filename, part.triple("scale", (1.0, 1.0, 1.0)), mesh.path, mesh.searched)
 
 
-_GEOMETRIES = {
+_GEOMETRIES: dict[str, Callable[[Part, MeshFinder], Geometry]] = {
     "box": _box,
-    "cylinder": _cylinder,
-    "sphere": _sphere,
-    "capsule": _capsule,
+    "cylinder": _round(Cylinder, "radius", "length"),
+    "sphere": _round(Sphere, "radius"),
+    "capsule": _round(Capsule, "radius", "length"),
     "mesh": _mesh,
 }

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _XML_SPACE = re.compile(r"[ \t\r\n]+")
-LARGEST = 1e60  # products of a few such numbers are still finite, and no robot has any
+# Larger numbers are refused: no robot has them, and products of a few up to this are finite.
+LARGEST = 1e60
 
 
 class Report:
@@ -33,11 +34,11 @@ class Report:
         self.findings: list[Finding] = []
 
     def add(self, severity: Severity, element: Element, owner: str, text: str) -> None:
-        """Note something about an element of the file."""
+        """Add a finding about an element of the file."""
         self.extend([Finding(severity, owner, text, self.place(element))])
 
     def extend(self, findings: Iterable[Finding]) -> None:
-        """Note what was found elsewhere."""
+        """Add findings."""
         for finding in findings:
             self.findings.append(finding)
             self.n_errors += finding.severity == "error"
@@ -48,7 +49,7 @@ class Report:
 
 
 class Part:
-    """An element, whose it is, and the report it is read for."""
+    """An element, the link or joint it belongs to, and the report that takes its findings."""
 
     def __init__(self, element: Element, owner: str, report: Report) -> None:
         self.element = element
@@ -89,22 +90,22 @@ class Part:
 
     def child(self, tag: str) -> Part | None:
         """The one direct child of this name, if there is one; more than one is an error."""
-        found = list(self.children(tag))
-        if len(found) > 1:
-            lines = ", ".join(str(part.place.line) for part in found[:MOST_LISTED])
-            more = ", ..." if len(found) > MOST_LISTED else ""
-            text = f"<{self.tag}> has {len(found)} <{tag}>, on lines {lines}{more}; one is wanted"
-            found[1].error(text)
-        return found[0] if found else None
+        parts = list(self.children(tag))
+        if len(parts) > 1:
+            lines = ", ".join(str(part.place.line) for part in parts[:MOST_LISTED])
+            more = ", ..." if len(parts) > MOST_LISTED else ""
+            text = f"<{self.tag}> has {len(parts)} <{tag}>, on lines {lines}{more}; one is wanted"
+            parts[1].error(text)
+        return parts[0] if parts else None
 
     def needed_child(self, tag: str) -> Part | None:
         """The one direct child of this name; it is an error if there is none."""
-        found = self.child(tag)
-        if found is None:
+        part = self.child(tag)
+        if part is None:
             near = get_close_matches(tag, self._elements, n=1, cutoff=0.7)
             hint = f"; is <{near[0]}> meant to be it?" if near else ""
             self.error(f"<{self.tag}> has no <{tag}>{hint}")
-        return found
+        return part
 
     def text(self, attribute: str) -> str | None:
         """An attribute as it stands, or nothing."""
@@ -157,9 +158,9 @@ class Part:
             )
         else:
             numbers = [self._number(attribute, word, largest) for word in words]
-            found = tuple(number for number in numbers if number is not None)
-            if len(found) == count:
-                return found
+            valid = tuple(number for number in numbers if number is not None)
+            if len(valid) == count:
+                return valid
         return tuple(default or (0.0,) * count)
 
     def note_unknown(

@@ -59,8 +59,8 @@ def _lines(root: Element, text: str) -> dict[Element, int]:
     elements = iter(root.iter())
     lines: dict[Element, int] = {}
     line = 1
-    for found in _START.finditer(text):
-        token = found.group()
+    for match in _START.finditer(text):
+        token = match.group()
         if token == "\n":
             line += 1
         elif token[1] in "!?":
@@ -161,5 +161,5 @@ def _space_end(text: str, start: int) -> int:
 
 
 def _after(text: str, mark: str, start: int) -> int:
-    found = text.find(mark, start)
-    return len(text) if found < 0 else found + len(mark)
+    end = text.find(mark, start)
+    return len(text) if end < 0 else end + len(mark)

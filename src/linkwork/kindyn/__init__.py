@@ -1,12 +1,5 @@
 """Kinematics and dynamics of one robot, compiled for that robot.
 
-q       [base position (3), base quaternion wxyz (4), s], or just s if the base is fixed
-nu      [base velocity (6), s_dot], or just s_dot
-Frames  are named; velocities, Jacobians and wrenches are in the representation of the `KinDyn`
-Batch   any leading axes, broadcast as NumPy does
-out     an array to write to, instead of a new one
-threads how many to use for a large batch; as many as there are cores if not given
-
 `KinDyn` is one class in five files: `core` has the options and the kernels, `frames`, `dynamics`,
 `centroidal` and `configurations` declare its methods.
 """
@@ -24,7 +17,20 @@ from linkwork.kindyn.methods import owned
 class KinDyn(FrameMethods, DynamicsMethods, CentroidalMethods, ConfigurationMethods):
     """Every quantity of one robot, as compiled functions. Stateless, thread-safe, picklable.
 
-    Two are equal if their models and options are.
+    Two are equal if their models and options are. The methods take, where they need them:
+
+        q         (..., nq) [base position (3), base quaternion wxyz (4), s]; s if the base is fixed
+        nu        (..., nv) [base velocity (6), s_dot]; s_dot if the base is fixed
+        nu_dot    (..., nv) the derivative of nu
+        tau       (..., nv) [wrench on the base (6), joint torques and forces]
+        frame     name of a link or of an additional frame of the model
+        wrenches  (..., 6) by the name of the frame they act on, dual to the frame's velocity
+        gravity   (..., 3) in the world; that of the KinDyn if not given
+        out       an array to write to, instead of a new one
+        threads   how many to use for a large batch; as many as there are cores if not given
+
+    Leading batch axes `...` broadcast as NumPy's do. Velocities, accelerations, Jacobians and
+    wrenches are in the representation of the KinDyn.
 
     Args:
         model: the robot.

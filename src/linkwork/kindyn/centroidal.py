@@ -10,26 +10,22 @@ from linkwork.kindyn.methods import quantity
 
 
 class CentroidalMethods(KinDynCore):
-    """Quantities of the robot as one body."""
+    """Quantities of the robot as one body.
+
+    Centroidal quantities are about the centre of mass (CoM), in the axes of the world, or of the
+    base in the body representation.
+    """
 
     @quantity
     def com(self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None) -> Array:
-        """Centre of mass in the world.
-
-        Returns:
-            (..., 3) [m].
-        """
+        """(..., 3) centre of mass in the world [m]."""
         ...
 
     @quantity
     def com_velocity(
         self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Velocity of the centre of mass in the world.
-
-        Returns:
-            (..., 3) [m/s].
-        """
+        """(..., 3) velocity of the centre of mass in the world [m/s]."""
         ...
 
     @quantity
@@ -42,98 +38,65 @@ class CentroidalMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Acceleration of the centre of mass in the world.
-
-        Returns:
-            (..., 3) [m/s^2].
-        """
+        """(..., 3) acceleration of the centre of mass in the world [m/s^2]."""
         ...
 
     @quantity
     def com_bias_acceleration(
         self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Acceleration of the centre of mass at nu_dot = 0, in the world.
-
-        Returns:
-            (..., 3) [m/s^2].
-        """
+        """(..., 3) acceleration of the centre of mass at nu_dot = 0, in the world [m/s^2]."""
         ...
 
     @quantity
     def com_jacobian(
         self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Jacobian of the centre of mass: its velocity is `J @ nu`.
-
-        Returns:
-            (..., 3, nv).
-        """
+        """(..., 3, nv) Jacobian J of the centre of mass: its velocity is `J @ nu`."""
         ...
 
     @quantity
     def momentum(
         self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Momentum of the robot, dual to the velocity of the base.
-
-        Returns:
-            (..., 6) [linear; angular].
-        """
+        """(..., 6) momentum of the robot, [linear; angular], dual to the velocity of the base."""
         ...
 
     @quantity
     def momentum_jacobian(
         self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Jacobian of the momentum: the momentum is `J @ nu`.
-
-        Returns:
-            (..., 6, nv).
-        """
+        """(..., 6, nv) Jacobian J of the momentum: the momentum is `J @ nu`."""
         ...
 
     @quantity
     def centroidal_momentum(
         self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Momentum about the centre of mass.
-
-        Returns:
-            (..., 6), axes of the world (mixed, inertial) or of the base (body).
-        """
+        """(..., 6) momentum about the centre of mass, [linear; angular]."""
         ...
 
     @quantity
     def centroidal_momentum_matrix(
         self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Centroidal momentum matrix A: the centroidal momentum is `A @ nu`.
-
-        Returns:
-            (..., 6, nv).
-        """
+        """(..., 6, nv) centroidal momentum matrix A: the momentum is `A @ nu`."""
         ...
 
     @quantity
     def centroidal_momentum_bias(
         self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Rate of the centroidal momentum at nu_dot = 0: A_dot nu.
-
-        Returns:
-            (..., 6).
-        """
+        """(..., 6) rate of the centroidal momentum at nu_dot = 0: A_dot nu."""
         ...
 
     @quantity
     def average_velocity(
         self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Velocity of a rigid body that has the robot's inertia and momentum.
+        """(..., 6) velocity of one rigid body that has the robot's inertia and momentum.
 
-        Returns:
-            (..., 6), written as the velocity of the base.
+        It is written as the velocity of the base is.
         """
         ...
 
@@ -141,66 +104,42 @@ class CentroidalMethods(KinDynCore):
     def average_velocity_jacobian(
         self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Jacobian of the average velocity: it is `J @ nu`.
-
-        Returns:
-            (..., 6, nv).
-        """
+        """(..., 6, nv) Jacobian J of the average velocity, which is `J @ nu`."""
         ...
 
     @quantity
     def centroidal_average_velocity(
         self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Velocity of the centre of mass, and the average angular velocity.
-
-        Returns:
-            (..., 6), axes of the world (mixed, inertial) or of the base (body).
-        """
+        """(..., 6) velocity of the centre of mass, and the average angular velocity."""
         ...
 
     @quantity
     def centroidal_average_velocity_jacobian(
         self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Jacobian of the centroidal average velocity: it is `J @ nu`.
-
-        Returns:
-            (..., 6, nv).
-        """
+        """(..., 6, nv) Jacobian J of the centroidal average velocity, which is `J @ nu`."""
         ...
 
     @quantity
     def locked_inertia(
         self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Inertia of the robot with its joints locked, dual to the velocity of the base.
-
-        Returns:
-            (..., 6, 6).
-        """
+        """(..., 6, 6) inertia with all joints locked, dual to the velocity of the base."""
         ...
 
     @quantity
     def centroidal_locked_inertia(
         self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """The same about the centre of mass, in the axes of the centroidal momentum.
-
-        Returns:
-            (..., 6, 6).
-        """
+        """(..., 6, 6) inertia with all joints locked, about the centre of mass."""
         ...
 
     @quantity
     def kinetic_energy(
         self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Kinetic energy.
-
-        Returns:
-            (...) [J].
-        """
+        """(...) kinetic energy [J]."""
         ...
 
     @quantity
@@ -212,15 +151,5 @@ class CentroidalMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Potential energy of gravity, 0 with the centre of mass at the world's origin.
-
-        Args:
-            q: rows, or batches of rows.
-            gravity: (..., 3) in the world; the one of this KinDyn if not given.
-            out: array to write to.
-            threads: how many to use for a large batch.
-
-        Returns:
-            (...) [J].
-        """
+        """(...) potential energy of gravity [J]; zero with the CoM at the world's origin."""
         ...

@@ -1,9 +1,7 @@
-"""What is refused in the input of a kernel, and what its results tell of it."""
+"""Checks of a kernel: input that is not finite, and results that are not finite although it is."""
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -11,27 +9,21 @@ import numpy as np
 
 from linkwork.algorithms import average_velocity, dynamics
 from linkwork.arrays import Array
-from linkwork.errors import LinkworkWarning, SingularJointError, ValueRangeError
+from linkwork.errors import SingularJointError, ValueRangeError
 from linkwork.expr.program import Port
 from linkwork.kernel.arguments import UnitNorm
 from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn.inputs import Input
-from linkwork.kindyn.quantities import Setting
+from linkwork.kindyn.quantities import Context
 from linkwork.kindyn.requests import Spec
 from linkwork.model.layout import Layout
 
-OVERFLOWING = 1e150  # entries of an inertia whose products are not finite any more
+# With entries of an inertia matrix beyond this, products of two of them overflow: then the size of
+# the numbers is to blame for an infinite result, and not a singular configuration.
+OVERFLOWING = 1e150
 
 ResultCheck: TypeAlias = Callable[[Kernel, Sequence[Array], Sequence[Array]], None]
-_Blame: TypeAlias = Callable[[Setting, Layout, Array], SingularJointError | None]
-
-
-def warn_user(text: str) -> None:
-    """Warn where linkwork was called, however deep inside it we are."""
-    level, frame = 1, inspect.currentframe()
-    while frame and frame.f_globals.get("__name__", "").startswith("linkwork."):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(LinkworkWarning(text), stacklevel=level)
+_Blame: TypeAlias = Callable[[Context, Layout, Array], SingularJointError | None]
 
 
 def finite_check(
@@ -54,7 +46,7 @@ def finite_check(
 
 def result_check(
     specs: Sequence[Spec],
-    setting: Callable[[], Setting],
+    context: Callable[[], Context],
     layout: Layout,
     unit_norms: Sequence[UnitNorm],
 ) -> ResultCheck | None:
@@ -75,7 +67,7 @@ def result_check(
             return
         row = int(np.flatnonzero(bad)[0])
         given = [array[row if len(array) > 1 else 0] for array in inputs]
-        error = _reason(kernel, given, lambda q: blame(setting(), layout, q))
+        error = _reason(kernel, given, lambda q: blame(context(), layout, q))
         where = f" (in row {row} of {len(bad)})" if len(bad) > 1 else ""
         error = type(error)(f"{error}{where}")
         error.mask = bad if len(bad) > 1 else None
@@ -107,13 +99,13 @@ def _reason(
     return blame(q) or large
 
 
-def _singular_joint(at: Setting, layout: Layout, q: Array) -> SingularJointError | None:
+def _singular_joint(context: Context, layout: Layout, q: Array) -> SingularJointError | None:
     with np.errstate(all="ignore"):
         rows = dynamics.mass_matrix(
-            at.skeleton,
+            context.skeleton,
             tuple(q.astype(float)),
-            velocity=at.representation,
-            joint_dynamics=at.joint_dynamics,
+            velocity=context.velocity,
+            joint_dynamics=context.joint_dynamics,
         )
         M = np.array(rows, dtype=np.float64)
     if not np.abs(M).max() < OVERFLOWING:
@@ -122,11 +114,11 @@ def _singular_joint(at: Setting, layout: Layout, q: Array) -> SingularJointError
     return SingularJointError(f"{_freest(M, layout)}: {text}")
 
 
-def _singular_body(at: Setting, layout: Layout, q: Array) -> SingularJointError | None:
+def _singular_body(context: Context, layout: Layout, q: Array) -> SingularJointError | None:
     del layout
     with np.errstate(all="ignore"):
         rows: Any = average_velocity.locked_inertia(
-            at.skeleton, tuple(q.astype(float)), velocity=at.representation
+            context.skeleton, tuple(q.astype(float)), velocity=context.velocity
         )
         if not np.abs(np.array(rows, dtype=np.float64)).max() < OVERFLOWING:
             return None
@@ -144,7 +136,7 @@ _CHECKS: dict[str, _Blame] = {
 
 
 def _freest(M: Array, layout: Layout) -> str:
-    """The coordinate that moves most in the motion which the mass matrix resists least."""
+    """The joint, or the base, that moves most in the eigenvector of the least eigenvalue of M."""
     _, motions = np.linalg.eigh(M)
     index = int(np.argmax(np.abs(motions[:, 0])))
     names = [name for name, where in layout.nu.items() if where.start <= index < where.stop]

@@ -32,7 +32,7 @@ class ConfigurationMethods(KinDynCore):
         base_pose: Pose | ArrayLike | None = None,
         **joints: ArrayLike,
     ) -> Array:
-        """A configuration from positions of joints by name; the others are neutral.
+        """(nq,) configuration from positions of joints by name; the others are neutral.
 
             kd.q(elbow_pitch=0.3, base_pose=H)
             kd.q({"elbow-pitch": 0.3})
@@ -42,32 +42,29 @@ class ConfigurationMethods(KinDynCore):
                 joint has coordinates.
             base_pose: of a floating base in the world, as `Pose` or (4, 4) matrix.
             joints: by name.
-
-        Returns:
-            (nq,)
         """
-        found, layout = self.layout.neutral(), self.layout
+        q, layout = self.layout.neutral(), self.layout
         given = dict(positions or {})
         for name, value in joints.items():
             if name in given:
                 raise ArgumentError(f"joint {name!r} is given twice")
             given[name] = value
         for name, value in given.items():
-            at, numbers = layout.q[name], as_floats(value, f"joint {name!r}")
-            size = at.stop - at.start
+            span, numbers = layout.q[name], as_floats(value, f"joint {name!r}")
+            size = span.stop - span.start
             if numbers.shape != (size,) and not (size == 1 and numbers.ndim == 0):
                 wanted = "a number" if size == 1 else f"{size} numbers"
                 raise ShapeError(f"joint {name!r}: expected {wanted}, got shape {numbers.shape}")
-            found[at] = numbers
+            q[span] = numbers
         if base_pose is not None:
             if not self.floating:
                 raise ArgumentError(
                     "base_pose: q of a fixed base has none; KinDyn takes it instead"
                 )
             H = as_pose(base_pose, "base_pose").matrix()
-            found[layout.base_position] = H[:3, 3]
-            found[layout.base_wxyz] = quat.from_rotation(H[:3, :3])
-        return found.astype(self.dtype)
+            q[layout.base_position] = H[:3, 3]
+            q[layout.base_wxyz] = quat.from_rotation(H[:3, :3])
+        return q.astype(self.dtype)
 
     def random(self, n: int | tuple[int, ...] = (), *, seed: int | None = None) -> Array:
         """Random configurations: joints within their limits, or within [-pi, pi] and [-1, 1].
@@ -77,7 +74,7 @@ class ConfigurationMethods(KinDynCore):
             seed: for the same ones again.
 
         Returns:
-            (*n, nq); the base within one metre of the world's origin, turned at random.
+            (*n, nq); the base within one metre of the world's origin, with a random rotation.
         """
         q = random_configurations(self.layout, _batch(n), np.random.default_rng(seed))
         return q.astype(self.dtype)
@@ -91,17 +88,9 @@ class ConfigurationMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Configuration after moving at constant nu for a time.
+        """(..., nq) configuration after moving from q at constant nu for a time dt (...) [s].
 
-        Args:
-            q: (..., nq) where the motion starts.
-            nu: (..., nv) velocity, in this KinDyn's representation.
-            dt: (...) how long [s].
-            out: array to write to.
-            threads: how many to use for a large batch.
-
-        Returns:
-            (..., nq), with quaternions and (cos, sin) of norm 1.
+        Its quaternions and (cos, sin) have norm 1.
         """
         if type(dt) is float:  # a number becomes an array here faster than in the kernel
             dt = np.array(dt, self.dtype)
@@ -119,12 +108,10 @@ class ConfigurationMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """The constant nu that leads from one configuration to another in one second.
+        """(..., nv) the constant nu that leads from one configuration to another in one second.
 
-        Rotations take the shorter way; angles of revolute joints are subtracted as they are.
-
-        Returns:
-            (..., nv), so that `integrate(q_start, difference(q_start, q_end))` is `q_end`.
+        `integrate(q_start, difference(q_start, q_end))` is `q_end`. Rotations take the shorter way;
+        angles of revolute joints are subtracted as they are.
         """
         ...
 
@@ -132,11 +119,7 @@ class ConfigurationMethods(KinDynCore):
     def normalize(
         self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Configuration with quaternions and (cos, sin) scaled to norm 1.
-
-        Returns:
-            (..., nq).
-        """
+        """(..., nq) configuration with quaternions and (cos, sin) scaled to norm 1."""
         ...
 
 

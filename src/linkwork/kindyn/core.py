@@ -1,9 +1,4 @@
-"""What stands behind `KinDyn`: the options, the layout, and the kernels.
-
-q     [base position (3), base quaternion wxyz (4), s], or just s if the base is fixed
-nu    [base velocity (6), s_dot], or just s_dot
-Batch any leading axes, broadcast as NumPy does
-"""
+"""The part of `KinDyn` that every method uses: the options, the layout, and the kernels."""
 
 from __future__ import annotations
 
@@ -16,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
-from linkwork.errors import ArgumentError, FrozenError, nearest, shown
-from linkwork.kindyn.checks import warn_user
+from linkwork.errors import ArgumentError, FrozenError, nearest, shown, warn
 from linkwork.kindyn.kernels import MOST_UNROLLED, Order, QuantityKernel, build_kernel
-from linkwork.kindyn.quantities import QUANTITIES, Setting
+from linkwork.kindyn.quantities import QUANTITIES, Context
 from linkwork.kindyn.requests import Request, spec_of, wrench_frames
 from linkwork.lazy import cached_property
 from linkwork.machine.compiler import LOCK
@@ -110,7 +104,7 @@ class KinDynCore:
         moving = sum(not joint.is_fixed for joint in model.joints)
         if moving > MOST_UNROLLED:
             text = f"{model.name}: {moving} moving joints are too many to compile"
-            warn_user(f"{text}; NumPy computes instead")
+            warn(f"{text}; NumPy computes instead")
 
     _OPTIONS = (
         "base",
@@ -255,7 +249,7 @@ class KinDynCore:
             kernel.warmup()
 
     def _of(self, *request: Any) -> QuantityKernel[Array]:
-        """The kernel of one quantity, looked up at once if it is there."""
+        """The kernel of one quantity; the dict is asked first, as `function` takes microseconds."""
         try:
             return self._kernels[request]
         except (KeyError, TypeError):  # not made yet, or no names
@@ -263,21 +257,21 @@ class KinDynCore:
 
     def _kernel(self, order: Order) -> QuantityKernel[Any]:
         """The kernel of an order, made if it is not there yet."""
-        found = self._kernels.get(order.key)
-        if found is not None:
-            return found
+        kernel = self._kernels.get(order.key)
+        if kernel is not None:
+            return kernel
         with LOCK:  # which is not left locked in a forked child
-            found = self._kernels.get(order.key)
-            if found is None:
-                found = self._kernels[order.key] = build_kernel(
+            kernel = self._kernels.get(order.key)
+            if kernel is None:
+                kernel = self._kernels[order.key] = build_kernel(
                     self, order, key=self._digest, dtype=self.dtype, check=self.check
                 )
-            return found
+            return kernel
 
-    def _setting(self) -> Setting:
+    def _context(self) -> Context:
         base_link = self.model.frame(self.base).link
         joint_dynamics = joint_dynamics_of(self.layout) if self.joint_dynamics else {}
-        return Setting(
+        return Context(
             self._skeleton, self.representation, self.gravity, base_link, joint_dynamics, {}
         )
 
@@ -287,7 +281,7 @@ class KinDynCore:
 
     @cached_property
     def _digest(self) -> str:
-        """Names the robot and the options, so that compiled code can be found again."""
+        """A digest of the robot and the options: the key of compiled code in the cache."""
         model = self.model
         inertias = [(link.name, link.inertia) for link in model.links]
         options = (self.base, self.floating, self.representation, self.gravity, self.base_pose)

@@ -19,33 +19,21 @@ class DynamicsMethods(KinDynCore):
     def mass_matrix(
         self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Mass matrix M: the kinetic energy is `nu @ M @ nu / 2`.
-
-        Returns:
-            (..., nv, nv), symmetric.
-        """
+        """(..., nv, nv) mass matrix M, symmetric: the kinetic energy is `nu @ M @ nu / 2`."""
         ...
 
     @quantity
     def mass_matrix_dot(
         self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Time derivative of the mass matrix.
-
-        Returns:
-            (..., nv, nv), symmetric.
-        """
+        """(..., nv, nv) time derivative of the mass matrix, symmetric."""
         ...
 
     @quantity
     def coriolis_matrix(
         self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Coriolis matrix C: `C @ nu` is the Coriolis force, and Mdot = C + C^T.
-
-        Returns:
-            (..., nv, nv).
-        """
+        """(..., nv, nv) Coriolis matrix C: `C @ nu` is the Coriolis force, Mdot = C + C^T."""
         ...
 
     @quantity
@@ -60,17 +48,9 @@ class DynamicsMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Forces behind a motion: tau = M nu_dot + h - sum J^T f.
+        """(..., nv) forces behind a motion: tau = M nu_dot + h - sum J^T f.
 
-        Args:
-            q, nu, nu_dot: rows, or batches of rows.
-            wrenches: (..., 6) on frames by name, dual to the frame's velocity.
-            gravity: (..., 3) in the world; the one of this KinDyn if not given.
-            out: array to write to.
-            threads: how many to use for a large batch.
-
-        Returns:
-            (..., nv): wrench on the base (6), then joint torques and forces.
+        First the wrench on a floating base (6), then the joint torques and forces.
         """
         ...
 
@@ -86,18 +66,7 @@ class DynamicsMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Motion behind forces: nu_dot = M^-1 (tau + sum J^T f - h).
-
-        Args:
-            q, nu, tau: rows, or batches of rows.
-            wrenches: (..., 6) on frames by name, dual to the frame's velocity.
-            gravity: (..., 3) in the world; the one of this KinDyn if not given.
-            out: array to write to.
-            threads: how many to use for a large batch.
-
-        Returns:
-            (..., nv).
-        """
+        """(..., nv) accelerations that forces cause: nu_dot = M^-1 (tau + sum J^T f - h)."""
         ...
 
     @quantity
@@ -110,28 +79,14 @@ class DynamicsMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Bias forces h = C nu + g: the forces at nu_dot = 0.
-
-        Args:
-            q, nu: rows, or batches of rows.
-            gravity: (..., 3) in the world; the one of this KinDyn if not given.
-            out: array to write to.
-            threads: how many to use for a large batch.
-
-        Returns:
-            (..., nv).
-        """
+        """(..., nv) bias forces h = C nu + g: the forces at nu_dot = 0."""
         ...
 
     @quantity
     def coriolis_force(
         self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """C nu: the forces at nu_dot = 0 without gravity.
-
-        Returns:
-            (..., nv).
-        """
+        """(..., nv) Coriolis forces C nu: the forces at nu_dot = 0 without gravity."""
         ...
 
     @quantity
@@ -143,17 +98,7 @@ class DynamicsMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Gravity forces g: what holds the robot still.
-
-        Args:
-            q: rows, or batches of rows.
-            gravity: (..., 3) in the world; the one of this KinDyn if not given.
-            out: array to write to.
-            threads: how many to use for a large batch.
-
-        Returns:
-            (..., nv).
-        """
+        """(..., nv) gravity forces g: the forces that hold the robot still."""
         ...
 
     @quantity
@@ -165,17 +110,7 @@ class DynamicsMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """What wrenches on frames do along nu: sum J^T f.
-
-        Args:
-            q: rows, or batches of rows.
-            wrenches: (..., 6) on frames by name, dual to the frame's velocity.
-            out: array to write to.
-            threads: how many to use for a large batch.
-
-        Returns:
-            (..., nv).
-        """
+        """(..., nv) generalized forces of wrenches on frames: sum J^T f."""
         ...
 
     @quantity
@@ -190,20 +125,10 @@ class DynamicsMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """The wrench through each joint, fixed joints too.
+        """(..., joints, 6) wrench through each joint of `model.joints`, fixed ones too.
 
         Of the two links of a joint, the one nearer to the base acts on the other; the wrench is
         written as one on the other's frame.
-
-        Args:
-            q, nu, nu_dot: rows, or batches of rows.
-            wrenches: (..., 6) on frames by name, dual to the frame's velocity.
-            gravity: (..., 3) in the world; the one of this KinDyn if not given.
-            out: array to write to.
-            threads: how many to use for a large batch.
-
-        Returns:
-            (..., joints, 6), in the order of `model.joints`.
         """
         ...
 
@@ -218,18 +143,10 @@ class DynamicsMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Inverse dynamics per unit of the inertial parameters: tau = Y phi.
+        """(..., nv, 10 links) regressor Y: inverse dynamics is tau = Y phi, linear in phi.
 
-        What joints themselves add (armature, damping, friction) is not part of it.
-
-        Args:
-            q, nu, nu_dot: rows, or batches of rows.
-            gravity: (..., 3) in the world; the one of this KinDyn if not given.
-            out: array to write to.
-            threads: how many to use for a large batch.
-
-        Returns:
-            (..., nv, 10 links), columns as `inertial_parameters`.
+        Its columns are those of `inertial_parameters`. What joints themselves add (armature,
+        damping, friction) is not part of it.
         """
         ...
 

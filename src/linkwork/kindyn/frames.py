@@ -21,11 +21,7 @@ class FrameMethods(KinDynCore):
     def transform(
         self, frame: str, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Pose of a frame in the world, world_H_frame.
-
-        Returns:
-            (..., 4, 4)
-        """
+        """(..., 4, 4) pose of a frame in the world, world_H_frame."""
         ...
 
     def transforms(
@@ -36,16 +32,11 @@ class FrameMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Poses of several frames in the world.
+        """(..., frames, 4, 4) poses of several frames in the world, world_H_frame.
 
         Args:
-            q: (..., nq) configuration.
+            q, out, threads: as for all methods.
             frames: their names; all of `model.frame_names` if not given.
-            out: array to write to.
-            threads: how many to use for a large batch.
-
-        Returns:
-            (..., frames, 4, 4) world_H_frame.
         """
         key: Any = tuple(frames) if isinstance(frames, list) else frames
         try:
@@ -65,11 +56,7 @@ class FrameMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Pose of a frame in another one, reference_H_frame.
-
-        Returns:
-            (..., 4, 4)
-        """
+        """(..., 4, 4) pose of a frame in another one, reference_H_frame."""
         ...
 
     @quantity
@@ -82,11 +69,7 @@ class FrameMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Velocity of a frame, in this KinDyn's representation.
-
-        Returns:
-            (..., 6) [linear; angular].
-        """
+        """(..., 6) velocity of a frame, [linear; angular]."""
         ...
 
     @quantity
@@ -100,11 +83,7 @@ class FrameMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Time derivative of the velocity of a frame, in the same representation.
-
-        Returns:
-            (..., 6) [linear; angular].
-        """
+        """(..., 6) time derivative of the velocity of a frame, in the same representation."""
         ...
 
     @quantity
@@ -117,22 +96,14 @@ class FrameMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Acceleration of a frame at nu_dot = 0, Jdot nu.
-
-        Returns:
-            (..., 6).
-        """
+        """(..., 6) acceleration of a frame at nu_dot = 0: Jdot nu."""
         ...
 
     @quantity
     def jacobian(
         self, frame: str, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Jacobian J of a frame: its velocity is `J @ nu`.
-
-        Returns:
-            (..., 6, nv), rows [linear; angular], columns as nu.
-        """
+        """(..., 6, nv) Jacobian J of a frame: its velocity is `J @ nu`."""
         ...
 
     @quantity
@@ -145,11 +116,7 @@ class FrameMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Time derivative of the Jacobian of a frame.
-
-        Returns:
-            (..., 6, nv).
-        """
+        """(..., 6, nv) time derivative of the Jacobian of a frame."""
         ...
 
     def relative_jacobian(
@@ -163,21 +130,16 @@ class FrameMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Jacobian of a frame relative to another: its velocity seen from there is `J @ s_dot`.
+        """(..., 6, n) Jacobian of a frame relative to another: its velocity there is `J @ s_dot`.
 
         Args:
             reference: the frame from which the motion is seen.
             frame: the frame that moves.
-            q: (..., nq) configuration.
+            q, out, threads: as for all methods.
             origin: frame at whose origin the velocity is taken. If not given, `reference` in the
                 inertial representation, else `frame`.
             axes: frame in whose axes it is written. If not given, `frame` in the body
                 representation, else `reference`.
-            out: array to write to.
-            threads: how many to use for a large batch.
-
-        Returns:
-            (..., 6, n), rows [linear; angular], columns as s_dot.
         """
         if origin is None and axes is None:
             kernel = self._of("relative_jacobian", reference, frame)
@@ -189,19 +151,11 @@ class FrameMethods(KinDynCore):
         return kernel(q, out=out) if threads is None else kernel(q, out=out, threads=threads)
 
     def jacobian_sparsity(self, frame: str) -> Array:
-        """Where the Jacobian of a frame may be other than zero, whatever the configuration.
-
-        Returns:
-            (6, nv) of bool.
-        """
+        """(6, nv) of bool: False where the Jacobian of a frame is zero at every configuration."""
         return self._pattern(("jacobian", frame))
 
     def relative_jacobian_sparsity(self, reference: str, frame: str) -> Array:
-        """Where the relative Jacobian of a frame may be other than zero.
-
-        Returns:
-            (6, n) of bool.
-        """
+        """(6, n) of bool: False where the relative Jacobian is zero at every configuration."""
         return self._pattern(("relative_jacobian", reference, frame))
 
     def _pattern(self, request: tuple[Any, ...]) -> Array:

@@ -20,10 +20,10 @@ class Input:
     has_unit_norms: bool = False  # whether quaternions and (cos, sin) in it must have norm 1
 
     def owner(self, layout: Layout, index: int) -> str:
-        """Whose an entry is: a joint's, the base's, or nobody's."""
+        """What an entry belongs to, for messages: a joint, the base, or just its index."""
         slices = self.slices(layout)
-        for name, at in slices.items():
-            if at.start <= index < at.stop:
+        for name, span in slices.items():
+            if span.start <= index < span.stop:
                 return f"joint {name!r}"
         return "the base" if layout.floating and slices else f"entry {index}"
 
@@ -40,7 +40,7 @@ def wrench_on(frame: str) -> Wrench:
     return Wrench(
         f"wrench_{frame}",
         lambda layout: (6,),
-        _nobody,
+        _no_slices,
         lambda layout: f"the wrench on frame {clipped(frame)!r} is force (3), moment (3)",
         frame=frame,
     )
@@ -48,14 +48,14 @@ def wrench_on(frame: str) -> Wrench:
 
 def merged(inputs: Iterable[Input]) -> list[Input]:
     """The union of what several quantities need, each input once and in a fixed order."""
-    found: dict[str, Input] = {}
+    by_name: dict[str, Input] = {}
     for one in inputs:
-        known = found.get(one.name, one)
-        found[one.name] = one if one.has_unit_norms else known
-    return sorted(found.values(), key=lambda one: _ORDER.index(one.name))
+        known = by_name.get(one.name, one)
+        by_name[one.name] = one if one.has_unit_norms else known
+    return sorted(by_name.values(), key=lambda one: _ORDER.index(one.name))
 
 
-def _nobody(layout: Layout) -> Mapping[str, slice]:
+def _no_slices(layout: Layout) -> Mapping[str, slice]:
     del layout
     return {}
 
@@ -71,9 +71,9 @@ def _like_q(name: str) -> Input:
     base, joints = "base position (3), base quaternion wxyz (4)", "positions s"
     return Input(
         name,
-        lambda at: (at.nq,),
-        lambda at: at.q,
-        lambda at: _meaning(name, base, joints, at, at.nq - BASE_NQ * at.floating),
+        lambda layout: (layout.nq,),
+        lambda layout: layout.q,
+        lambda layout: _meaning(name, base, joints, layout, layout.nq - BASE_NQ * layout.floating),
         has_unit_norms=True,
     )
 
@@ -81,9 +81,11 @@ def _like_q(name: str) -> Input:
 def _like_nu(name: str, of_base: str, of_joints: str) -> Input:
     return Input(
         name,
-        lambda at: (at.nv,),
-        lambda at: at.nu,
-        lambda at: _meaning(name, f"{of_base} (6)", of_joints, at, at.nv - BASE_NV * at.floating),
+        lambda layout: (layout.nv,),
+        lambda layout: layout.nu,
+        lambda layout: _meaning(
+            name, f"{of_base} (6)", of_joints, layout, layout.nv - BASE_NV * layout.floating
+        ),
     )
 
 
@@ -92,9 +94,9 @@ UNNORMALIZED_Q = replace(Q, has_unit_norms=False)
 NU = _like_nu("nu", "base velocity", "velocities s_dot")
 NU_DOT = _like_nu("nu_dot", "base acceleration", "accelerations s_ddot")
 TAU = _like_nu("tau", "wrench on the base", "joint torques and forces")
-DT = Input("dt", lambda layout: (), _nobody, lambda layout: "dt is one time [s] for each row")
+DT = Input("dt", lambda layout: (), _no_slices, lambda layout: "dt is one time [s] for each row")
 GRAVITY = Input(
-    "gravity", lambda layout: (3,), _nobody, lambda layout: "gravity is a vector in the world"
+    "gravity", lambda layout: (3,), _no_slices, lambda layout: "gravity is a vector in the world"
 )
 
 _ORDER = [one.name for one in (Q, Q_START, Q_END, NU, DT, NU_DOT, TAU, GRAVITY)]

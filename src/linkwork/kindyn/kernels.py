@@ -1,7 +1,4 @@
-"""From quantities to the kernel that computes them.
-
-Several specs make one fused kernel, whose inputs are the union of what each needs.
-"""
+"""The kernel of one or several quantities: its inputs are the union of what the quantities need."""
 
 from __future__ import annotations
 
@@ -15,20 +12,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array, as_array, stack
-from linkwork.errors import ArgumentError, SingularJointError, shown
+from linkwork.errors import ArgumentError, SingularJointError, shown, warn
 from linkwork.expr.program import Port, Program, trace
 from linkwork.kernel.arguments import Signature, UnitNorm
 from linkwork.kernel.kernel import Kernel
-from linkwork.kindyn.checks import finite_check, result_check, warn_user
+from linkwork.kindyn.checks import finite_check, result_check
 from linkwork.kindyn.inputs import GRAVITY, UNNORMALIZED_Q, Input, Wrench, merged, wrench_on
-from linkwork.kindyn.quantities import Setting
+from linkwork.kindyn.quantities import Context
 from linkwork.kindyn.requests import Spec
 from linkwork.lazy import cached_property
 from linkwork.machine.sources import source_digest
 from linkwork.model.layout import BASE_NV, Layout
 
-MOST_UNROLLED = 256  # robots with more moving joints are computed with NumPy
-MOST_STEPS = 250_000  # so are quantities with more operations
+# Robots with more moving joints than this, and quantities with more operations, are computed with
+# NumPy: programs have no loops, and LLVM would take minutes for longer ones.
+MOST_UNROLLED = 256
+MOST_STEPS = 250_000
 
 Result = TypeVar("Result")
 
@@ -43,7 +42,7 @@ class Order:
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
-        """One flat tuple for each order: quantities with their frames, then what acts if given."""
+        """One flat tuple: quantities with their frames; then wrenches and gravity if given."""
         names = tuple(part for spec in self.specs for part in spec.request)
         return (*names, self.wrenches, self.gravity) if self.wrenches or self.gravity else names
 
@@ -63,9 +62,8 @@ class QuantityKernel(Kernel, Generic[Result]):
 
     robot: Any  # the `KinDyn` that it belongs to
     order: Order
-    siblings: dict[
-        Any, QuantityKernel[Any]
-    ]  # by the frames of wrenches, and whether gravity is given
+    # the same quantity with more inputs, by the frames of wrenches and whether gravity is given
+    siblings: dict[Any, QuantityKernel[Any]]
 
     if TYPE_CHECKING:
 
@@ -90,7 +88,7 @@ class QuantityKernel(Kernel, Generic[Result]):
         return dict(zip(names, results if len(names) > 1 else [results], strict=True))
 
     def _call(self, *args: Any, wrenches: Any = None, gravity: Any = None, **named: Any) -> Any:
-        """What the fast way does not take; gravity and wrenches are for a kernel of their own."""
+        """Calls that the compiled code does not take; gravity and wrenches go to another kernel."""
         if wrenches is None and gravity is None:
             return self._call_itself(*args, **named)
         try:
@@ -111,7 +109,7 @@ class QuantityKernel(Kernel, Generic[Result]):
         return other(*args, **named, **dict(zip(names, more, strict=True)))
 
     def _takes(self, wrenches: Any, gravity: Any) -> bool:
-        """Whether they may be given beside the inputs; if not, what is given is no input either."""
+        """Whether a call may give them; if not, they are reported as unknown inputs."""
         forces = self.order.specs[0].quantity.forces if len(self.order.specs) == 1 else ()
         if self.order.wrenches or self.order.gravity:
             forces = ()
@@ -165,8 +163,8 @@ def build_kernel(
     specs, inputs = order.specs, order.inputs
     ports = tuple(Port(one.name, one.shape(layout)) for one in inputs)
     outputs = tuple(Port(spec.label, spec.shape(layout)) for spec in specs)
-    setting: Callable[[], Setting] = robot._setting
-    compute = _computation(setting, layout, order, outputs)
+    context: Callable[[], Context] = robot._context
+    compute = _computation(context, layout, order, outputs)
 
     def program() -> Program:
         return trace(
@@ -184,16 +182,16 @@ def build_kernel(
         program,
         key=hashlib.sha256("|".join((key, repr(order), source_digest())).encode()).hexdigest(),
         dtype=dtype,
-        numpy_path=_flat(compute) if _is_too_long(setting, layout, specs) else None,
+        numpy_path=_flat(compute) if _is_too_long(context, layout, specs) else None,
         check_input=finite_check(layout, inputs) if check else None,
-        check_result=result_check(specs, setting, layout, _unit_norms(layout, ("q",))),
+        check_result=result_check(specs, context, layout, _unit_norms(layout, ("q",))),
     )
     kernel.robot, kernel.order, kernel.siblings = robot, order, {}
     return kernel
 
 
 def _computation(
-    setting: Callable[[], Setting], layout: Layout, order: Order, outputs: Sequence[Port]
+    context: Callable[[], Context], layout: Layout, order: Order, outputs: Sequence[Port]
 ) -> Callable[..., tuple[Array, ...]]:
     """The function from the numbers of each input to the arrays of each output."""
     inputs, index = order.inputs, layout.model.frame_index
@@ -202,22 +200,21 @@ def _computation(
     def compute(*columns: Sequence[Any]) -> tuple[Array, ...]:
         rows = dict(zip((one.name for one in inputs), columns, strict=True))
         pairs = [(one, rows[one.name]) for one in inputs]
-        at = replace(
-            setting(), wrenches={index(x.frame): row for x, row in pairs if isinstance(x, Wrench)}
-        )
+        wrenches = {index(x.frame): row for x, row in pairs if isinstance(x, Wrench)}
+        now = replace(context(), wrenches=wrenches)
         if order.gravity:
-            at = replace(at, gravity=tuple(rows["gravity"]))
+            now = replace(now, gravity=tuple(rows["gravity"]))
         for one, row in pairs:
             if one == UNNORMALIZED_Q:
                 rows[one.name] = _scaled(row, unit_norms)
-        found: list[Array] = []
+        results: list[Array] = []
         for spec, port in zip(order.specs, outputs, strict=True):
             given = [rows[one.name] for one in spec.quantity.inputs]
-            nested = spec.quantity.compute(at, *given, *map(index, spec.frames))
+            nested = spec.quantity.compute(now, *given, *map(index, spec.frames))
             array = np.empty(port.size, dtype=object)
             array[:] = list(_flattened(nested))
-            found.append(array.reshape(port.shape))
-        return tuple(found)
+            results.append(array.reshape(port.shape))
+        return tuple(results)
 
     return compute
 
@@ -237,7 +234,7 @@ def _scaled(q: Sequence[Any], unit_norms: Sequence[UnitNorm]) -> Sequence[Any]:
     return found
 
 
-def _is_too_long(setting: Callable[[], Setting], layout: Layout, specs: Sequence[Spec]) -> bool:
+def _is_too_long(context: Callable[[], Context], layout: Layout, specs: Sequence[Spec]) -> bool:
     """Whether a program would have too many steps to be compiled."""
     n_moving = sum(not joint.is_fixed for joint in layout.model.joints)
     if n_moving > MOST_UNROLLED:
@@ -246,7 +243,7 @@ def _is_too_long(setting: Callable[[], Setting], layout: Layout, specs: Sequence
     worst = max(spec.quantity.per_pair for spec in specs) * n_bodies * (n_moving + BASE_NV)
     if worst <= MOST_STEPS:
         return False
-    skeleton = setting().skeleton
+    skeleton = context().skeleton
     moved_by = [BASE_NV * layout.floating]  # how many coordinates move each body
     for body in skeleton.bodies[1:]:
         moved_by.append(moved_by[body.parent] + len(body.nu_indices))
@@ -256,7 +253,7 @@ def _is_too_long(setting: Callable[[], Setting], layout: Layout, specs: Sequence
         steps = spec.quantity.per_pair * (of_links if spec.quantity.of_links else of_bodies)
         if steps > MOST_STEPS:
             text = f"{layout.model.name}: {spec.name} has about {steps:,} operations, too many to"
-            warn_user(f"{text} compile; NumPy computes instead")
+            warn(f"{text} compile; NumPy computes instead")
             return True
     return False
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeAlias
 
 from linkwork.algorithms import (
@@ -38,11 +37,11 @@ Shape: TypeAlias = Callable[[Layout], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class Setting:
+class Context:
     """What a quantity is computed for, besides its inputs."""
 
     skeleton: Skeleton
-    representation: Representation
+    velocity: Representation  # in which velocities, Jacobians and wrenches are written
     gravity: Vec
     base_link: str
     joint_dynamics: DynamicsByIndex  # of the joints, if they enter the dynamics
@@ -55,7 +54,7 @@ class Quantity:
 
     inputs: tuple[Input, ...]
     shape: Shape  # of one row
-    compute: Callable[..., Any]  # (setting, numbers of each input, index of each frame)
+    compute: Callable[..., Any]  # (context, numbers of each input, index of each frame)
     frames: tuple[str, ...] = ()  # what the frames are that it needs
     of_many: bool = False  # whether it takes any number of frames, and gives a row for each
     forces: tuple[str, ...] = ()  # which of gravity and wrenches a call may give
@@ -63,121 +62,33 @@ class Quantity:
     of_links: bool = False  # whether each link counts as a body, even if fixed to another
 
 
-def _inverse(
-    at: Setting,
-    q: Numbers,
-    nu: Numbers | None = None,
-    nu_dot: Numbers | None = None,
-    *,
-    bare: bool = False,
-) -> Any:
-    """Inverse dynamics; bare of gravity and of what the joints themselves add."""
-    return dynamics.inverse_dynamics(
-        at.skeleton,
-        q,
-        nu,
-        nu_dot,
-        gravity=ZERO if bare else at.gravity,
-        velocity=at.representation,
-        wrenches=at.wrenches,
-        joint_dynamics={} if bare else at.joint_dynamics,
-    )
+def _of(function: Callable[..., Any], *needed: str, **constants: Any) -> Callable[..., Any]:
+    """A function of the skeleton, the inputs and the frames, in the representation in force.
+
+    Args:
+        function: to compute with; it also takes `velocity`, the representation.
+        needed: further fields of the context that it takes.
+        constants: further arguments that are the same in every context.
+    """
+    return _without_velocity(function, "velocity", *needed, **constants)
 
 
-def _forward(at: Setting, q: Numbers, nu: Numbers, tau: Numbers) -> Any:
-    return dynamics.forward_dynamics(
-        at.skeleton,
-        q,
-        nu,
-        tau,
-        gravity=at.gravity,
-        velocity=at.representation,
-        wrenches=at.wrenches,
-        joint_dynamics=at.joint_dynamics,
-    )
+def _without_velocity(
+    function: Callable[..., Any], *needed: str, **constants: Any
+) -> Callable[..., Any]:
+    """The same where no velocity enters, so that the representation does not matter."""
 
-
-def _external(at: Setting, q: Numbers) -> Any:
-    return dynamics.external_force(at.skeleton, q, velocity=at.representation, wrenches=at.wrenches)
-
-
-def _joint_wrenches(at: Setting, q: Numbers, nu: Numbers, nu_dot: Numbers) -> Any:
-    return joint_wrenches(
-        at.skeleton,
-        q,
-        nu,
-        nu_dot,
-        base_link=at.base_link,
-        gravity=at.gravity,
-        velocity=at.representation,
-        wrenches=at.wrenches,
-    )
-
-
-def _regressor(at: Setting, q: Numbers, nu: Numbers, nu_dot: Numbers) -> Any:
-    return regressor(at.skeleton, q, nu, nu_dot, gravity=at.gravity, velocity=at.representation)
-
-
-def _mass_matrix(at: Setting, q: Numbers) -> Any:
-    return dynamics.mass_matrix(
-        at.skeleton, q, velocity=at.representation, joint_dynamics=at.joint_dynamics
-    )
-
-
-def _kinetic_energy(at: Setting, q: Numbers, nu: Numbers) -> Any:
-    return energy.kinetic_energy(
-        at.skeleton, q, nu, velocity=at.representation, joint_dynamics=at.joint_dynamics
-    )
-
-
-def _potential_energy(at: Setting, q: Numbers) -> Any:
-    return energy.potential_energy(at.skeleton, q, gravity=at.gravity)
-
-
-def _acceleration(at: Setting, q: Numbers, nu: Numbers, nu_dot: Numbers, frame: int) -> Any:
-    return frames.frame_acceleration(at.skeleton, q, nu, nu_dot, frame, velocity=at.representation)
-
-
-def _bias_acceleration(at: Setting, q: Numbers, nu: Numbers, frame: int) -> Any:
-    return frames.frame_acceleration(at.skeleton, q, nu, None, frame, velocity=at.representation)
-
-
-def _relative_jacobian_at(at: Setting, q: Numbers, *indices: int) -> Any:
-    *pair, origin, axes = indices
-    return relative.relative_jacobian_at(at.skeleton, q, *pair, origin=origin, axes=axes)
-
-
-def _com_acceleration(at: Setting, q: Numbers, nu: Numbers, nu_dot: Numbers | None = None) -> Any:
-    return com.com_acceleration(at.skeleton, q, nu, nu_dot, velocity=at.representation)
-
-
-def _integrate(at: Setting, q: Numbers, nu: Numbers, dt: Numbers) -> Any:
-    step = [speed * dt[0] for speed in nu]
-    layout, velocity = at.skeleton.layout, at.representation
-    return manifold.integrate(layout, q, step, velocity=velocity)
-
-
-def _difference(at: Setting, q_start: Numbers, q_end: Numbers) -> Any:
-    layout, velocity = at.skeleton.layout, at.representation
-    return manifold.difference(layout, q_start, q_end, velocity=velocity)
-
-
-def _normalize(at: Setting, q: Numbers) -> Any:
-    return manifold.normalize(at.skeleton.layout, q)
-
-
-def _of(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the robot, some inputs, and frames, in the representation in force."""
-
-    def compute(at: Setting, *given: Any) -> Any:
-        return function(at.skeleton, *given, velocity=at.representation)
+    def compute(context: Context, *given: Any) -> Any:
+        named = {name: getattr(context, name) for name in needed}
+        return function(context.skeleton, *given, **named, **constants)
 
     return compute
 
 
-def _position_of(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same where no velocity enters, so that the representation does not matter."""
-    return lambda at, *given: function(at.skeleton, *given)
+def _bias_acceleration(
+    skeleton: Skeleton, q: Numbers, nu: Numbers, frame: int, *, velocity: Representation
+) -> Any:
+    return frames.frame_acceleration(skeleton, q, nu, None, frame, velocity=velocity)
 
 
 def _fixed_shape(*shape: int) -> Shape:
@@ -202,52 +113,64 @@ def _by_joints(layout: Layout) -> tuple[int, ...]:
 
 _Q, _Q_NU, _ALL = (Q,), (Q, NU), (Q, NU, NU_DOT)
 _FRAME, _PAIR = ("frame",), ("reference", "frame")
-_GRAVITY, _BOTH = ("gravity",), ("gravity", "wrenches")
+_GRAVITY, _WRENCHES, _BOTH = ("gravity",), ("wrenches",), ("gravity", "wrenches")
 _POSE, _SIX, _THREE, _ONE = (_fixed_shape(*s) for s in ((4, 4), (6,), (3,), ()))
+_BIAS_FORCE = _of(dynamics.inverse_dynamics, "gravity", "joint_dynamics")  # at nu_dot = 0
 
 QUANTITIES: dict[str, Quantity] = {
-    "transform": Quantity(_Q, _POSE, _position_of(frames.frame_pose), _FRAME),
+    "transform": Quantity(_Q, _POSE, _without_velocity(frames.frame_pose), _FRAME),
     "transforms": Quantity(
-        _Q,
-        _POSE,
-        lambda at, q, *f: frames.frame_poses(at.skeleton, q, f),
-        ("frames",),
-        of_many=True,
+        _Q, _POSE, _without_velocity(frames.frame_poses), ("frames",), of_many=True
     ),
-    "relative_transform": Quantity(_Q, _POSE, _position_of(relative.relative_pose), _PAIR),
+    "relative_transform": Quantity(_Q, _POSE, _without_velocity(relative.relative_pose), _PAIR),
     "velocity": Quantity(_Q_NU, _SIX, _of(frames.frame_velocity), _FRAME),
-    "acceleration": Quantity(_ALL, _SIX, _acceleration, _FRAME),
-    "bias_acceleration": Quantity(_Q_NU, _SIX, _bias_acceleration, _FRAME),
+    "acceleration": Quantity(_ALL, _SIX, _of(frames.frame_acceleration), _FRAME),
+    "bias_acceleration": Quantity(_Q_NU, _SIX, _of(_bias_acceleration), _FRAME),
     "jacobian": Quantity(_Q, _by_nv(6), _of(jacobians.jacobian), _FRAME),
     "jacobian_dot": Quantity(_Q_NU, _by_nv(6), _of(jacobians.jacobian_dot), _FRAME),
     "relative_jacobian": Quantity(_Q, _by_joints, _of(relative.relative_jacobian), _PAIR),
     "relative_jacobian_at": Quantity(
-        _Q, _by_joints, _relative_jacobian_at, (*_PAIR, "origin", "axes")
+        _Q,
+        _by_joints,
+        _without_velocity(relative.relative_jacobian_at),
+        (*_PAIR, "origin", "axes"),
     ),
-    "mass_matrix": Quantity(_Q, _square, _mass_matrix, per_pair=21),
+    "mass_matrix": Quantity(_Q, _square, _of(dynamics.mass_matrix, "joint_dynamics"), per_pair=21),
     "mass_matrix_dot": Quantity(_Q_NU, _square, _of(coriolis.mass_matrix_dot), per_pair=60),
     "coriolis_matrix": Quantity(_Q_NU, _square, _of(coriolis.coriolis_matrix), per_pair=60),
-    "inverse_dynamics": Quantity(_ALL, _by_nv(), _inverse, forces=_BOTH),
-    "bias_force": Quantity(_Q_NU, _by_nv(), _inverse, forces=_GRAVITY),
-    "coriolis_force": Quantity(_Q_NU, _by_nv(), partial(_inverse, bare=True)),
-    "gravity_force": Quantity(_Q, _by_nv(), _inverse, forces=_GRAVITY),
-    "external_force": Quantity(_Q, _by_nv(), _external, forces=("wrenches",)),
-    "forward_dynamics": Quantity((Q, NU, TAU), _by_nv(), _forward, forces=_BOTH),
+    "inverse_dynamics": Quantity(
+        _ALL, _by_nv(), _of(dynamics.inverse_dynamics, *_BOTH, "joint_dynamics"), forces=_BOTH
+    ),
+    "bias_force": Quantity(_Q_NU, _by_nv(), _BIAS_FORCE, forces=_GRAVITY),
+    "coriolis_force": Quantity(_Q_NU, _by_nv(), _of(dynamics.inverse_dynamics, gravity=ZERO)),
+    "gravity_force": Quantity(_Q, _by_nv(), _BIAS_FORCE, forces=_GRAVITY),
+    "external_force": Quantity(
+        _Q, _by_nv(), _of(dynamics.external_force, "wrenches"), forces=_WRENCHES
+    ),
+    "forward_dynamics": Quantity(
+        (Q, NU, TAU),
+        _by_nv(),
+        _of(dynamics.forward_dynamics, *_BOTH, "joint_dynamics"),
+        forces=_BOTH,
+    ),
     "joint_wrenches": Quantity(
-        _ALL, lambda layout: (len(layout.model.joints), 6), _joint_wrenches, forces=_BOTH
+        _ALL,
+        lambda layout: (len(layout.model.joints), 6),
+        _of(joint_wrenches, *_BOTH, "base_link"),
+        forces=_BOTH,
     ),
     "regressor": Quantity(
         _ALL,
         lambda layout: (layout.nv, PER_LINK * len(layout.model.links)),
-        _regressor,
+        _of(regressor, "gravity"),
         forces=_GRAVITY,
         per_pair=90,
         of_links=True,
     ),
-    "com": Quantity(_Q, _THREE, _position_of(com.com)),
+    "com": Quantity(_Q, _THREE, _without_velocity(com.com)),
     "com_velocity": Quantity(_Q_NU, _THREE, _of(com.com_velocity)),
-    "com_acceleration": Quantity(_ALL, _THREE, _com_acceleration),
-    "com_bias_acceleration": Quantity(_Q_NU, _THREE, _com_acceleration),
+    "com_acceleration": Quantity(_ALL, _THREE, _of(com.com_acceleration)),
+    "com_bias_acceleration": Quantity(_Q_NU, _THREE, _of(com.com_acceleration)),
     "com_jacobian": Quantity(_Q, _by_nv(3), _of(com.com_jacobian)),
     "momentum": Quantity(_Q_NU, _SIX, _of(momentum.momentum)),
     "momentum_jacobian": Quantity(_Q, _by_nv(6), _of(momentum.momentum_jacobian)),
@@ -268,9 +191,11 @@ QUANTITIES: dict[str, Quantity] = {
     "centroidal_locked_inertia": Quantity(
         _Q, _fixed_shape(6, 6), _of(average_velocity.centroidal_locked_inertia)
     ),
-    "kinetic_energy": Quantity(_Q_NU, _ONE, _kinetic_energy),
-    "potential_energy": Quantity(_Q, _ONE, _potential_energy, forces=_GRAVITY),
-    "integrate": Quantity((Q, NU, DT), _by_nq, _integrate),
-    "difference": Quantity((Q_START, Q_END), _by_nv(), _difference),
-    "normalize": Quantity((UNNORMALIZED_Q,), _by_nq, _normalize),
+    "kinetic_energy": Quantity(_Q_NU, _ONE, _of(energy.kinetic_energy, "joint_dynamics")),
+    "potential_energy": Quantity(
+        _Q, _ONE, _without_velocity(energy.potential_energy, "gravity"), forces=_GRAVITY
+    ),
+    "integrate": Quantity((Q, NU, DT), _by_nq, _of(manifold.integrate)),
+    "difference": Quantity((Q_START, Q_END), _by_nv(), _of(manifold.difference)),
+    "normalize": Quantity((UNNORMALIZED_Q,), _by_nq, _without_velocity(manifold.normalize)),
 }

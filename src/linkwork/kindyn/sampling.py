@@ -16,14 +16,14 @@ def random_configurations(layout: Layout, batch: Sequence[int], rng: np.random.G
     """Random configurations: joints within their limits, or within [-pi, pi] and [-1, 1].
 
     Returns:
-        (*batch, nq); the base within one metre of the world's origin, turned at random.
+        (*batch, nq); the base within one metre of the world's origin, with a random rotation.
     """
     q = np.empty((*batch, layout.nq))
     if layout.floating:
         q[..., :BASE_NQ] = _random_positions(KINDS["floating"], NO_LIMITS, batch, rng)
-    for name, at in layout.q.items():
+    for name, span in layout.q.items():
         joint = layout.model.joint(name)
-        q[..., at] = _random_positions(joint.motion_kind, joint.limits, batch, rng)
+        q[..., span] = _random_positions(joint.motion_kind, joint.limits, batch, rng)
     return q
 
 

@@ -109,7 +109,7 @@ class Base:
 
     @property
     def columns(self) -> list[Twist]:
-        """What a unit of each of its six numbers moves, in the base's axes; none if it is fixed."""
+        """Twist of the base, in its axes, per unit of each of its six velocities; none if fixed."""
         if not self.floating:
             return []
         # the rows of R are the axes of the world, written in the base

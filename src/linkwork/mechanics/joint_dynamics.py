@@ -51,8 +51,8 @@ def joint_dynamics_of(layout: Layout) -> dict[int, JointDynamics]:
             continue
         follower = layout.followers.get(joint.name)
         factor = follower.multiplier if follower else 1.0
-        at = layout.nu[follower.leader if follower else joint.name]
-        for k in range(at.start, at.stop):
+        span = layout.nu[follower.leader if follower else joint.name]
+        for k in range(span.start, span.stop):
             old = by_index.get(k, JointDynamics())
             by_index[k] = JointDynamics(
                 old.armature + factor * factor * joint.armature,

@@ -68,12 +68,12 @@ class JointPose:
 
     def velocity(self, nu: Sequence[Scalar] | None) -> Twist:
         """S nu; for accelerations, S nu_dot. None stands for zero."""
-        return ZERO_TWIST if nu is None else _combined(self.columns, self._own(nu))
+        return ZERO_TWIST if nu is None else combined(self._own(nu), self.columns)
 
     def bias(self, nu: Sequence[Scalar] | None) -> Twist:
         """S_dot nu, with the rate of S as seen from the side that its axes are fixed to."""
         rates = None if nu is None else self.columns_rate(nu)
-        return ZERO_TWIST if nu is None or rates is None else _combined(rates, self._own(nu))
+        return ZERO_TWIST if nu is None or rates is None else combined(self._own(nu), rates)
 
     def columns_rate(self, nu: Sequence[Scalar]) -> Columns | None:
         """S_dot as seen from the side that the joint's axes are fixed to, in the body's axes.
@@ -100,11 +100,11 @@ class JointPose:
 
     def rotated(self, m: Mat) -> Mat:
         """R m R^T: a matrix of the body in the parent's axes."""
-        near = self.mount.R
-        if self.spin is None or not is_permutation(near):
+        R_mount = self.mount.R
+        if self.spin is None or not is_permutation(R_mount):
             return matmul(matmul(self.R, m), transpose(self.R))
         m = rotate_mat_about(*self.spin, m)
-        return m if near == IDENTITY else matmul(matmul(near, m), transpose(near))
+        return m if R_mount == IDENTITY else matmul(matmul(R_mount, m), transpose(R_mount))
 
     def rotated_sym(self, a: Sym) -> Sym:
         """R a R^T for a symmetric matrix."""
@@ -145,9 +145,10 @@ def _written_in_body(mount: Mount, M: tuple[Mat, Vec], columns: Columns) -> Colu
     return tuple((scale(k, v), scale(k, w)) for v, w in columns)
 
 
-def _combined(columns: Columns, weights: Sequence[Scalar]) -> Twist:
-    """The sum of columns, each times a scalar."""
-    summed = ZERO_TWIST
-    for (v, w), weight in zip(columns, weights, strict=True):
-        summed = twist_add(summed, (scale(weight, v), scale(weight, w)))
-    return summed
+def combined(
+    weights: Sequence[Scalar], twists: Sequence[Twist], start: Twist = ZERO_TWIST
+) -> Twist:
+    """A twist, or a wrench, plus others, each times a scalar."""
+    for weight, (v, w) in zip(weights, twists, strict=True):
+        start = twist_add(start, (scale(weight, v), scale(weight, w)))
+    return start

@@ -1,9 +1,9 @@
-"""Where the origins of bodies are put.
+"""Where to put the origins of bodies, so that algorithms have fewer operations.
 
 A joint that rotates about its axis does so about any point of it, and one that does not rotate
-moves every point alike. An origin is moved to where most numbers become 0 that stand in the
-positions of the body in its parent and of its children in the body: each of them costs operations
-in every algorithm. Where nothing is to be gained, it stays.
+moves every point alike. An origin is moved to where most coordinates of the positions of
+the body in its parent, and of its children in the body, are 0: each other coordinate costs
+operations in every algorithm. An origin that cannot be improved stays.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Site:
     @property
     def free(self) -> set[int]:
         """Coordinates of the position that a move of the origin alone can make 0."""
-        ways = {"none": range(3), "about_axis": (self.axis,), "free": ()}[self.rotation]
-        along = [[k for k in range(3) if self.columns[way][k]] for way in ways]
+        movable = {"none": range(3), "about_axis": (self.axis,), "free": ()}[self.rotation]
+        along = [[k for k in range(3) if self.columns[axis][k]] for axis in movable]
         return {axes[0] for axes in along if len(axes) == 1}
 
 
@@ -90,14 +90,16 @@ def _best_move(site: Site, children: Sequence[Site]) -> Triple:
 
 
 def _targets(site: Site, children: Sequence[Site]) -> Iterator[Triple]:
-    """Moves that make numbers 0."""
+    """Moves that make some coordinate 0."""
     if site.rotation == "none":
         x, y, z = (-sum(map(mul, column, site.position)) for column in site.columns)
         yield (x, y, z)
         yield from (child.position for child in children)
     elif site.rotation == "about_axis":
         along = zip(site.position, site.columns[site.axis], strict=True)
-        lengths = [-p / step for p, step in along if abs(step) > 0.5]  # else it may be far away
+        lengths = [
+            -p / step for p, step in along if abs(step) > 0.5
+        ]  # a nearly parallel plane may be far away
         lengths += [child.position[site.axis] for child in children]
         for length in lengths:
             x, y, z = (length if k == site.axis else 0.0 for k in range(3))
@@ -109,6 +111,6 @@ def _size(numbers: Triple) -> float:
 
 
 def _count(numbers: Iterable[float], size: float, free: Container[int] = ()) -> int:
-    """How many numbers are neither 0, nor rounding noise beside some size, nor free."""
+    """How many numbers are neither rounding noise relative to `size`, nor free."""
     noise = ROUNDING_NOISE * size
     return sum(abs(x) > noise for k, x in enumerate(numbers) if k not in free)

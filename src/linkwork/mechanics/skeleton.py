@@ -1,8 +1,8 @@
-"""A tree as algorithms see it: bodies with their frame on the joint that holds them, as constants.
+"""A tree as algorithms see it: constants of bodies whose frames are on the joints that hold them.
 
-Moving a body's frame onto its joint makes the joint's far mount the identity. A tilted axis is
-rotated onto z, and a joint whose inverse is the joint about the opposite axis is never read
-backwards. The origin is chosen by `origins`. What is left for every joint is
+A body's frame is on its joint, so that `joint_H_body` is the identity. A tilted axis is rotated
+onto z, and a joint whose inverse is the joint about the opposite axis is never read backwards. The
+origin on the axis is chosen by `origins`. What is left for every joint is
 
     parent_H_body(theta) = mount @ M(theta)
 
@@ -91,7 +91,7 @@ class Skeleton:
 
 @dataclass(frozen=True)
 class _Frames:
-    """Where the frames of the bodies go."""
+    """The new frames of the bodies."""
 
     old_H_joint: Array  # (bodies, 4, 4) on the joint, with its axis along a coordinate axis
     old_H_new: Array  # (bodies, 4, 4) the same with the origin moved along the axis
@@ -238,9 +238,9 @@ def _largest_of(*groups: Array) -> list[Array]:
     return [np.broadcast_to(group.max(1, keepdims=True), group.shape) for group in groups]
 
 
-def _frame(pose: Array, *beside: Array) -> tuple[Mat, Vec]:
-    """Rotation and position; coordinates that are rounding noise beside others are 0."""
-    p, noise = pose[:3, 3], ROUNDING_NOISE * sum(np.abs(other).max() for other in beside)
+def _frame(pose: Array, *summands: Array) -> tuple[Mat, Vec]:
+    """Rotation and position; coordinates that are only rounding noise of their summands are 0."""
+    p, noise = pose[:3, 3], ROUNDING_NOISE * sum(np.abs(other).max() for other in summands)
     return _mat(snapped(pose[:3, :3])), _vec(np.where(np.abs(p) <= noise, 0.0, p))
 
 

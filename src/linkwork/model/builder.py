@@ -17,7 +17,7 @@ from linkwork.errors import concerning, model_error, name_not_found
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
-from linkwork.model.parts import Frame, Joint, Limits, Link, Mimic, check_name, unit
+from linkwork.model.parts import Frame, Joint, Limits, Link, Mimic, check_name, unit_vector
 from linkwork.model.pose import IDENTITY, Pose, as_pose
 
 
@@ -30,7 +30,9 @@ class ModelBuilder:
         self._links: dict[str, Link] = {}
         self._joints: dict[str, Joint] = {}
         self._frames: dict[str, Frame] = {}
-        self._piece: dict[str, str] = {}  # link: a representative of what it is joined to so far
+        self._piece: dict[
+            str, str
+        ] = {}  # union-find: from each link toward the representative of its piece
 
     def add_link(
         self,
@@ -104,7 +106,7 @@ class ModelBuilder:
                 kind=kind,
                 first=first,
                 second=second,
-                axis=unit(axis),
+                axis=unit_vector(axis),
                 pitch=pitch,
                 first_H_joint=as_pose(first_H_joint, "first_H_joint"),
                 joint_H_second=as_pose(joint_H_second, "joint_H_second"),
@@ -160,7 +162,7 @@ class ModelBuilder:
                 raise model_error(f"this name is taken by a {owner}", f"{what} {name!r}")
 
     def _connect(self, joint: Joint) -> None:
-        """Note that two pieces are one now, or refuse to join what is joined already."""
+        """Join the pieces of two links (union-find), or refuse a joint that would close a loop."""
         first, second = self._find(joint.first), self._find(joint.second)
         if first == second:
             text = (

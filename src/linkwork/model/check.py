@@ -1,4 +1,4 @@
-"""Is a robot plausible? What is legal but doubtful, found at once.
+"""Is a robot plausible? All that is legal but doubtful.
 
 A `Model` is always well formed: nonsense is refused when it is made. What `check` looks for can be
 computed with, but is probably a mistake: inertias no body can have, joints that move nothing.
@@ -22,9 +22,15 @@ from linkwork.model.pose import IDENTITY
 from linkwork.model.tree import Tree, tree_from
 from linkwork.spatial.source import inertia
 
-RELATIVE_TOLERANCE = 1e-6  # files round their numbers; a triangle this flat is meant to be flat
-
-SMALLEST_RADIUS = 1e-7  # [m]; what is smaller than this is meant to be a point
+# Principal moments may miss the triangle inequality by this fraction of the largest, because files
+# round their numbers: the inertia of a flat plate is on the boundary.
+RELATIVE_TOLERANCE = 1e-6
+# Links whose tensor belongs to a radius of gyration below this are taken as point masses [m]: for
+# them, rounding decides whether the triangle inequality holds.
+SMALLEST_RADIUS = 1e-7
+# A joint is singular if the inertia along it is below this fraction of the largest entry of its
+# body's inertia: that is the size of rounding errors.
+SINGULAR = 1e-14
 
 
 def check(model: Model) -> list[Finding]:
@@ -79,8 +85,8 @@ def _why_unphysical(link: Link) -> str:
 
 
 def _singular_joint_findings(tree: Tree) -> Iterator[Finding]:
-    """Joints with nothing behind them that resists being moved."""
-    carries: set[int] = set()  # bodies with something heavy further out
+    """Joints that move no inertia, so that forces along them have no finite acceleration."""
+    carries: set[int] = set()  # bodies that carry a body with inertia
     reasons: dict[str, str] = {}  # by name of the joint
     leaves: list[tuple[int, Joint]] = []
     for body, parent, joint in tree.inward():
@@ -116,7 +122,7 @@ def _free_of_inertia(
         subspace = _subspace(leaf[1], backwards=tree.backwards[leaf[0]])
         block = subspace.T @ matrix @ subspace
         least = block[0, 0] if len(block) == 1 else np.linalg.eigvalsh(block)[0]
-        if least <= 1e-14 * scale:
+        if least <= SINGULAR * scale:
             yield leaf
 
 

@@ -157,11 +157,9 @@ def _axis_text(joint: Joint) -> str:
 
 
 def _joint_row(joint: Joint, layout: Layout) -> tuple[str, ...]:
-    at = layout.q[joint.name] if joint.nq else None
-    span = "-" if at is None else _span(at)
     limits = joint.limits
     return (
-        span,
+        _indices_text(layout.q[joint.name]) if joint.nq else "-",
         escaped(joint.name),
         joint.kind,
         _axis_text(joint) if joint.motion_kind.has_axis else "-",
@@ -182,8 +180,9 @@ def _mimic_text(mimic: Mimic) -> str:
     return f"{mimic.multiplier:g} {escaped(mimic.joint)}{shift}"
 
 
-def _span(at: slice) -> str:
-    return str(at.start) if at.stop == at.start + 1 else f"{at.start}-{at.stop - 1}"
+def _indices_text(span: slice) -> str:
+    first, last = span.start, span.stop - 1
+    return str(first) if first == last else f"{first}-{last}"
 
 
 def _bound(value: float) -> str:

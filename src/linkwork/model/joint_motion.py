@@ -1,4 +1,4 @@
-"""A joint seen from either of its links. None of these functions knows which one is the parent.
+"""A joint seen from either of its links: the caller says which one is the child.
 
 With P and C the two links of a joint, C the one called `child`:
 
@@ -45,7 +45,7 @@ def child_H_parent(joint: Joint, theta: ArrayLike, *, child: str) -> Array:
     return first_H_second if _is_first(joint, child) else se3.inverse(first_H_second)
 
 
-def rest_transform(joint: Joint, *, child: str) -> Array:
+def neutral_transform(joint: Joint, *, child: str) -> Array:
     """(4, 4) child_H_parent at the joint's neutral position."""
     return child_H_parent(joint, joint.motion_kind.neutral, child=child)
 
@@ -108,11 +108,11 @@ def _axis(joint: Joint) -> Axis:
 def _array(rows: Sequence[Sequence[Any]], theta: Array) -> Array:
     """(..., rows, columns) of scalars that are numbers or batches, with the batch of theta."""
     width = len(rows[0]) if rows else 0
-    found = np.empty((*theta.shape[:-1], len(rows), width), theta.dtype)
+    array = np.empty((*theta.shape[:-1], len(rows), width), theta.dtype)
     for i, row in enumerate(rows):
         for j, entry in enumerate(row):
-            found[..., i, j] = entry
-    return as_array(found)
+            array[..., i, j] = entry
+    return as_array(array)
 
 
 def _is_first(joint: Joint, link: str) -> bool:

@@ -106,8 +106,6 @@ class Layout:
         own = [number for kind in moving for number in kind.neutral]
         return np.array([*(BASE_NEUTRAL if self.floating else ()), *own])
 
-    rest = neutral  # its name before 0.2
-
     @cached_property
     def limits(self) -> JointLimits:
         """Bounds of the joints: lower and upper as s, velocity and effort as s_dot.
@@ -168,18 +166,20 @@ class _Slices(dict[str, slice]):
 def resolved_followers(joints: Sequence[Joint]) -> dict[str, Follower]:
     """Follow chains of mimicking joints to their independent end, each joint once."""
     by_name = {joint.name: joint for joint in joints}
-    found: dict[str, Follower] = {}
+    followers: dict[str, Follower] = {}
     for joint in joints:
         chain: list[Joint] = []
-        while joint.mimic and joint.name not in found:
+        while joint.mimic and joint.name not in followers:
             chain.append(joint)
             joint = by_name[joint.mimic.joint]  # noqa: PLW2901 - walks up the chain
-        for link in reversed(chain):
-            assert link.mimic
-            above = found.get(link.mimic.joint, Follower(link.mimic.joint, 1.0, 0.0))
-            k, c = link.mimic.multiplier, link.mimic.offset
-            found[link.name] = Follower(above.leader, k * above.multiplier, k * above.offset + c)
-    return {joint.name: found[joint.name] for joint in joints if joint.name in found}
+        for dependent in reversed(chain):
+            mimic = dependent.mimic
+            assert mimic
+            above = followers.get(mimic.joint, Follower(mimic.joint, 1.0, 0.0))
+            k, c = mimic.multiplier, mimic.offset
+            offset = k * above.offset + c
+            followers[dependent.name] = Follower(above.leader, k * above.multiplier, offset)
+    return {joint.name: followers[joint.name] for joint in joints if joint.name in followers}
 
 
 def _no_coordinate(model: Model, name: str, known: Mapping[str, slice]) -> LinkworkError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
 
 from numpy.typing import ArrayLike
@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array
 from linkwork.errors import ModelError, counted, name_not_found
 from linkwork.lazy import cached_property
-from linkwork.model.inertia import Inertia
+from linkwork.model.inertia import Inertia, combined, moved
+from linkwork.model.names import refuse_shared_names, renamed_joint, renaming
 from linkwork.model.parts import Frame, Joint, Link, check_name
-from linkwork.model.pose import IDENTITY, Pose
+from linkwork.model.pose import IDENTITY, Pose, as_pose, composed
 from linkwork.model.structure import structure_findings
 
 
@@ -147,7 +148,7 @@ class Model:
             base: the link to start from; `default_base` if not given.
 
         Raises:
-            ModelError: a joint of several coordinates would have to be turned around.
+            ModelError: a joint of several coordinates would have to change its direction.
         """
         from linkwork.model.reduce import rerooted
 
@@ -161,15 +162,16 @@ class Model:
             link: what the frame is fixed to: a link, or a frame on one.
             link_H_frame: pose of the new frame in it, as `Pose` or (4, 4) matrix.
         """
-        from linkwork.model.edit import with_frame
-
-        return with_frame(self, name, link, link_H_frame)
+        host = self.frame(link)
+        pose = composed(host.link_H_frame, as_pose(link_H_frame))
+        frame = Frame(name=name, link=host.link, link_H_frame=pose)
+        return replace(self, frames=(*self.frames, frame))
 
     def with_inertia(self, link: str, inertia: Inertia) -> Model:
         """Another inertia for a link, in the link's own axes."""
-        from linkwork.model.edit import with_inertia
-
-        return with_inertia(self, link, inertia)
+        changed = replace(self.link(link), inertia=inertia)
+        links = tuple(changed if other.name == link else other for other in self.links)
+        return replace(self, links=links)
 
     def with_payload(self, frame: str, payload: Inertia) -> Model:
         """A load fixed to a link: adds its inertia to the link's.
@@ -178,9 +180,9 @@ class Model:
             frame: the link, or a frame on it, that carries the load.
             payload: inertia of the load in the axes of `frame`.
         """
-        from linkwork.model.edit import with_payload
-
-        return with_payload(self, frame, payload)
+        host = self.frame(frame)
+        load = moved(payload, host.link_H_frame)
+        return self.with_inertia(host.link, combined(self.link(host.link).inertia, load))
 
     def attached(
         self,
@@ -207,10 +209,24 @@ class Model:
         Raises:
             ModelError: both robots use one name; a prefix helps.
         """
-        from linkwork.model.edit import attached
-
-        return attached(
-            self, other, to=to, joint=joint, kind=kind, pose=pose, link=link, prefix=prefix
+        if link is not None:
+            other.link_index(link)
+        other = other.renamed(prefix=prefix)
+        host = self.frame(to)
+        refuse_shared_names(self.frame_names, self.joint_names, other)
+        mount = other.default_base if link is None else prefix + link
+        bridge = Joint(
+            name=f"{to}_to_{mount}" if joint is None else joint,
+            kind=kind,
+            first=host.link,
+            second=mount,
+            first_H_joint=composed(host.link_H_frame, as_pose(pose)),
+        )
+        return replace(
+            self,
+            links=self.links + other.links,
+            joints=(*self.joints, bridge, *other.joints),
+            frames=self.frames + other.frames,
         )
 
     def renamed(
@@ -229,29 +245,41 @@ class Model:
             links, joints, frames: new names by old ones; what is not listed keeps its name.
             prefix: put before every name of a link, joint or frame.
         """
-        from linkwork.model.edit import renamed
-
-        return renamed(self, name=name, links=links, joints=joints, frames=frames, prefix=prefix)
+        link = renaming("link", links, self.link_names, prefix)
+        joint = renaming("joint", joints, self.joint_names, prefix)
+        frame = renaming("frame", frames, [frame.name for frame in self.frames], prefix)
+        return Model(
+            name=self.name if name is None else name,
+            links=tuple(replace(part, name=link[part.name]) for part in self.links),
+            joints=tuple(renamed_joint(part, link, joint) for part in self.joints),
+            frames=tuple(
+                replace(part, name=frame[part.name], link=link[part.link]) for part in self.frames
+            ),
+        )
 
     @cached_property
     def _link_indices(self) -> Mapping[str, int]:
-        return {name: index for index, name in enumerate(self.link_names)}
+        return _indices(self.link_names)
 
     @cached_property
     def _joint_indices(self) -> Mapping[str, int]:
-        return {name: index for index, name in enumerate(self.joint_names)}
+        return _indices(self.joint_names)
 
     @cached_property
     def _frame_indices(self) -> Mapping[str, int]:
-        return {name: index for index, name in enumerate(self.frame_names)}
+        return _indices(self.frame_names)
 
     @cached_property
     def _adjacency(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
-        found: dict[str, list[tuple[str, str]]] = {name: [] for name in self.link_names}
+        others: dict[str, list[tuple[str, str]]] = {name: [] for name in self.link_names}
         for joint in self.joints:
-            found[joint.first].append((joint.second, joint.name))
-            found[joint.second].append((joint.first, joint.name))
-        return {name: tuple(others) for name, others in found.items()}
+            others[joint.first].append((joint.second, joint.name))
+            others[joint.second].append((joint.first, joint.name))
+        return {name: tuple(pairs) for name, pairs in others.items()}
+
+
+def _indices(names: Iterable[str]) -> dict[str, int]:
+    return {name: index for index, name in enumerate(names)}
 
 
 def _look_up(what: str, name: str, indices: Mapping[str, int]) -> int:

@@ -83,8 +83,10 @@ def as_floats(values: ArrayLike, what: str) -> Array:
     if array.dtype.kind in "fiu":
         return np.asarray(array, dtype=np.float64)
     if array.dtype.kind == "O":
-        flat = [number(value, what) for value in array.ravel()]
-        return np.array(flat, dtype=np.float64).reshape(array.shape)
+        entries = array.ravel().tolist()
+        if all(isinstance(entry, Real) for entry in entries):
+            flat = [number(entry, what) for entry in entries]
+            return np.array(flat, dtype=np.float64).reshape(array.shape)
     raise model_error(f"{what}: expected numbers, got {shown(values)}")
 
 

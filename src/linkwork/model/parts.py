@@ -1,4 +1,4 @@
-"""The parts of a robot: links, joints between them, frames on them. Facts only, frozen.
+"""The parts of a robot: links, joints between them, frames on them. Frozen data.
 
 A joint has two mounts and no direction:
 
@@ -22,8 +22,10 @@ from linkwork.model.kinds import KINDS, JointKind
 from linkwork.model.numbers import Triple, finite, instance, number, settle, text, triple
 from linkwork.model.pose import IDENTITY, Pose
 
-UNIT_TOLERANCE = 1e-12  # how far the length of an axis may be from 1
-LONGER_THAN_ROUNDING = 1e-15  # an axis closer to unit length than this is left as it is
+# A `Joint` refuses an axis whose norm is further than this from 1; `unit_vector` makes one.
+UNIT_TOLERANCE = 1e-12
+# An axis whose norm differs from 1 by no more than this is not scaled: scaling would only round it.
+UNIT_NORM_ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,15 +163,15 @@ class Joint:
         return 0 if self.mimic else self.motion_kind.nv
 
 
-def unit(axis: Iterable[float]) -> Triple:
-    """An axis scaled to length 1; one that has it already stays bit for bit what it is."""
+def unit_vector(axis: Iterable[float]) -> Triple:
+    """An axis scaled to norm 1; one that has norm 1 already stays the same bit for bit."""
     numbers = triple(axis, "axis")
     largest = max(map(abs, numbers))
     if largest == 0:
         raise model_error("axis is zero, so it has no direction")
     x, y, z = (number / largest for number in numbers)  # so that no square overflows or vanishes
     length = math.sqrt(x * x + y * y + z * z)
-    if abs(length * largest - 1) <= LONGER_THAN_ROUNDING:
+    if abs(length * largest - 1) <= UNIT_NORM_ROUNDING:
         return numbers
     return (x / length, y / length, z / length)
 

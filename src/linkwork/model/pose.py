@@ -18,13 +18,16 @@ from linkwork.errors import model_error
 from linkwork.model.numbers import Triple, as_floats, settle, triple
 from linkwork.spatial.source import se3, so3
 
-ROUNDING_NOISE = 1e-15  # entries of a rotation this close to -1, 0 or 1 are meant to be that number
-NOT_A_ROTATION = 1e-6  # a matrix further than this from a rotation is a mistake, not rounding
+# Entries of a rotation within this of -1, 0 or 1 are set to that number: sines and cosines of
+# written angles such as 1.5707963267948966 differ from it by rounding only.
+ROUNDING_NOISE = 1e-15
+# A matrix R with an entry of R R^T - 1 beyond this is refused as no rotation.
+NOT_A_ROTATION = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Pose:
-    """Pose of a frame b in a frame a: where b's origin is, and how b's axes are turned."""
+    """Pose of a frame b in a frame a: position of its origin, and rotation of its axes."""
 
     xyz: Triple = (0.0, 0.0, 0.0)  # position of b's origin, in a [m]
     rpy: Triple = (0.0, 0.0, 0.0)  # roll, pitch, yaw: rotation Rz(yaw) Ry(pitch) Rx(roll) [rad]

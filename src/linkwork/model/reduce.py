@@ -1,6 +1,6 @@
-"""Simpler copies of models, behind methods of `Model`: joints locked, links lumped, another root.
+"""Simpler copies of models: joints locked, links lumped, another root. `Model` documents them.
 
-What should stay, stays: total mass, centre of mass, and the motion of what still moves.
+Total mass, centre of mass, and the motion of the joints that are left stay the same.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ def reduced(
     """`Model.reduced`."""
     if isinstance(joints, str):
         raise ArgumentError(f"joints: expected a list of names, got the text {joints!r}")
-    names, at = list(joints), dict(positions or {})
-    _check_kept(model, names, at)
+    names, positions = list(joints), dict(positions or {})
+    _check_kept(model, names, positions)
     kept = set(names)
     followers = resolved_followers(model.joints)
     kept |= {name for name, follower in followers.items() if follower.leader in kept}
     listed = set(names)
-    rest = [
+    others = [
         joint
         if joint.name in kept or joint.is_fixed
-        else _locked(joint, _lock_position(joint, at, followers.get(joint.name)))
+        else _locked(joint, _lock_position(joint, positions, followers.get(joint.name)))
         for joint in model.joints
         if joint.name not in listed
     ]
-    return replace(model, joints=(*(model.joint(name) for name in names), *rest))
+    return replace(model, joints=(*(model.joint(name) for name in names), *others))
 
 
 def lumped(model: Model) -> Model:
@@ -99,16 +99,16 @@ def rerooted(model: Model, base: str | None = None) -> Model:
     )
 
 
-def _check_kept(model: Model, names: Sequence[str], at: Mapping[str, ArrayLike]) -> None:
+def _check_kept(model: Model, names: Sequence[str], positions: Mapping[str, ArrayLike]) -> None:
     moving = {joint.name for joint in model.joints if joint.nq}
-    for name in (*names, *at):
+    for name in (*names, *positions):
         if name not in moving:
             raise _not_movable(model, name, moving)
     seen: set[str] = set()
     for name in names:
         if name in seen:
             raise model_error("named twice", f"joint {name!r}")
-        if name in at:
+        if name in positions:
             raise model_error("cannot both move and be locked at a position", f"joint {name!r}")
         seen.add(name)
 
@@ -121,9 +121,13 @@ def _not_movable(model: Model, name: str, moving: set[str]) -> LinkworkError:
     return model_error(why, f"joint {name!r}")
 
 
-def _lock_position(joint: Joint, at: Mapping[str, ArrayLike], follower: Follower | None) -> Array:
+def _lock_position(
+    joint: Joint, positions: Mapping[str, ArrayLike], follower: Follower | None
+) -> Array:
     leader = follower.leader if follower else joint.name
-    given = as_floats(at.get(leader, joint.motion_kind.neutral), f"joint {leader!r}: position")
+    given = as_floats(
+        positions.get(leader, joint.motion_kind.neutral), f"joint {leader!r}: position"
+    )
     theta = position(joint, given.reshape(1) if given.ndim == 0 else given)
     if theta.ndim > 1:
         wanted = f"({joint.motion_kind.nq},)"
@@ -133,11 +137,11 @@ def _lock_position(joint: Joint, at: Mapping[str, ArrayLike], follower: Follower
     if follower:
         return follower.multiplier * theta + follower.offset
     with np.errstate(invalid="ignore", divide="ignore"):
-        unit = normalized(joint, theta)
-    if not np.isfinite(unit).all():
+        scaled = normalized(joint, theta)
+    if not np.isfinite(scaled).all():
         text = f"position {theta.tolist()} has length 0, so it is no rotation"
         raise model_error(text, f"joint {leader!r}")
-    return unit
+    return scaled
 
 
 def _locked(joint: Joint, theta: Array) -> Joint:

@@ -1,7 +1,7 @@
-"""Does a set of parts make one robot? Everything that stands in the way, found at once.
+"""Do links, joints and frames make one robot? All reasons why they do not, at once.
 
 The links and joints must form a tree: every link reachable, no closed loop. Walks are iterative, so
-a chain of many thousand links is as welcome as a short one.
+that the recursion limit of Python bounds no chain of links.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def part_findings(
     frames: Sequence[Frame],
     unread_joints: Collection[str] = (),
 ) -> list[Finding]:
-    """Names used twice, names that mean nothing, joints that mimic in vain.
+    """Names used twice, names of no part, and joints that cannot mimic what they name.
 
     Args:
         links, joints, frames: the parts.
@@ -123,7 +123,7 @@ def _mimic_findings(joints: Sequence[Joint], unread_joints: Collection[str]) -> 
 
 
 def _graph_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
-    """Closed loops, and links that no joint connects to the rest."""
+    """Closed loops, and links that no joint connects to the others."""
     neighbours: dict[str, list[tuple[str, Joint]]] = {link.name: [] for link in links}
     for joint in joints:
         neighbours[joint.first].append((joint.second, joint))

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from unicodedata import combining, east_asian_width
 
 GAP = "  "  # between columns
-NARROWEST = 8  # no column is folded to less than this
+NARROWEST = 8  # characters; cells of a narrower column would break in every word
 _BREAKS = " _-/,.:"  # a long cell is folded after one of these, if there is one
 
 

@@ -108,7 +108,7 @@ class _Bodies:
         self.joint_H_body: list[Array] = []
         self.body_of: dict[str, tuple[int, Array]] = {}  # link: its body, body_H_link
         frame = model.frame(base)
-        self._add_body(-1, None, backwards=False, near=np.eye(4), far=np.eye(4))
+        self._add_body(-1, None, backwards=False, mounts=(np.eye(4), np.eye(4)))
         for visit in walk(model, frame.link):
             if visit.joint is None:
                 self._add_link(frame.link, 0, se3.inverse(frame.link_H_frame.matrix()))
@@ -116,24 +116,27 @@ class _Bodies:
                 self._cross(visit.joint, *self.body_of[str(visit.parent)], visit.link)
 
     def _cross(self, joint: Joint, body: int, body_H_link: Array, beyond: str) -> None:
-        """Go over a joint to the link beyond, which joins this body or starts one."""
+        """Add the link beyond a joint: to this body if the joint is fixed, else to a new body."""
         backwards = joint.first == beyond
-        near, far = self._mounts[backwards][self._model.joint_index(joint.name)]
+        link_H_joint, joint_H_beyond = self._mounts[backwards][self._model.joint_index(joint.name)]
+        body_H_joint = body_H_link @ link_H_joint
         if joint.is_fixed:
-            self._add_link(beyond, body, body_H_link @ near @ far)
+            self._add_link(beyond, body, body_H_joint @ joint_H_beyond)
         else:
-            new = self._add_body(body, joint, backwards=backwards, near=body_H_link @ near, far=far)
+            mounts = body_H_joint, joint_H_beyond
+            new = self._add_body(body, joint, backwards=backwards, mounts=mounts)
             self._add_link(beyond, new, np.eye(4))
 
     def _add_body(
-        self, parent: int, joint: Joint | None, *, backwards: bool, near: Array, far: Array
+        self, parent: int, joint: Joint | None, *, backwards: bool, mounts: tuple[Array, Array]
     ) -> int:
+        """Add a body on its parent, with mounts (parent_H_joint, joint_H_body)."""
         self.links.append([])
         self.parents.append(parent)
         self.joints.append(joint)
         self.backwards.append(backwards)
-        self.parent_H_joint.append(near)
-        self.joint_H_body.append(far)
+        self.parent_H_joint.append(mounts[0])
+        self.joint_H_body.append(mounts[1])
         return len(self.links) - 1
 
     def _add_link(self, link: str, body: int, body_H_link: Array) -> None:
@@ -142,7 +145,7 @@ class _Bodies:
 
 
 def _mounts(joints: Sequence[Joint]) -> tuple[list[tuple[Array, Array]], list[tuple[Array, Array]]]:
-    """(near, far) mounts of every joint, read forwards and read backwards."""
+    """(link_H_joint, joint_H_beyond) of every joint, read forwards and read backwards."""
     first_H_joint = pose_matrices([joint.first_H_joint for joint in joints])
     joint_H_second = pose_matrices([joint.joint_H_second for joint in joints])
     forwards = list(zip(first_H_joint, joint_H_second, strict=True))

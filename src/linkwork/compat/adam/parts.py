@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import Inertia
-from linkwork.model.joint_motion import child_H_parent, motion_subspace, rest_transform
+from linkwork.model.joint_motion import child_H_parent, motion_subspace, neutral_transform
 from linkwork.model.kinds import KINDS
 from linkwork.model.parts import Joint, Link
 from linkwork.model.pose import IDENTITY, Pose
@@ -177,7 +177,7 @@ class AdamJoint:
         """(..., 4, 4) pose of the child in the parent at positions q (...)."""
         batch = np.shape(q)
         if KINDS[self.part.kind].nq > 1:  # adam has none of these; they are locked
-            rest = rest_transform(self.part, child=self.parent)
+            rest = neutral_transform(self.part, child=self.parent)
             return values(np.broadcast_to(rest, (*batch, 4, 4)))
         return values(child_H_parent(self.part, self._theta(q), child=self.parent))
 

@@ -13,8 +13,8 @@ from linkwork.compat.idyntree.joints import IJoint
 from linkwork.compat.idyntree.poses import Transform
 from linkwork.compat.idyntree.vectors import Position
 from linkwork.errors import ArgumentError
-from linkwork.model.joint_motion import rest_transform
-from linkwork.model.parts import unit
+from linkwork.model.joint_motion import neutral_transform
+from linkwork.model.parts import unit_vector
 from linkwork.model.pose import Pose, as_pose
 from linkwork.spatial import se3
 
@@ -70,7 +70,7 @@ class AxisJoint(MovableJoint):
         Without links it is that of the second link, in the frame of the first.
         """
         joint = self._joint
-        rest = rest_transform(joint, child=joint.first)
+        rest = neutral_transform(joint, child=joint.first)
         if child is None:
             in_first = axis
         elif self._side(child, parent) == joint.first:
@@ -79,7 +79,7 @@ class AxisJoint(MovableJoint):
             in_first = Transform(rest) * axis
         mount = Pose(xyz=tuple(in_first.getOrigin().tolist()))
         self._set(
-            axis=unit(in_first.getDirection().tolist()),
+            axis=unit_vector(in_first.getDirection().tolist()),
             first_H_joint=mount,
             joint_H_second=as_pose(se3.inverse(mount.matrix()) @ rest),
         )
@@ -126,7 +126,7 @@ class SphericalJoint(MovableJoint):
 
     def setJointCenter(self, link: int, center: ArrayLike) -> None:
         """Set the point about which the links turn, in the frame of one of them."""
-        rest = rest_transform(self._joint, child=self._joint.first)
+        rest = neutral_transform(self._joint, child=self._joint.first)
         point = Position(center).toNumPy()
         in_first = self._side(link, None) == self._joint.first
         self._mount(rest, point if in_first else se3.transform_point(rest, point))

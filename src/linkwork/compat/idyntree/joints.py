@@ -25,9 +25,9 @@ from linkwork.errors import ArgumentError, ValueRangeError
 from linkwork.model.joint_motion import (
     child_H_parent,
     motion_subspace,
+    neutral_transform,
     normalized,
     position_jacobian,
-    rest_transform,
 )
 from linkwork.model.parts import Joint
 from linkwork.model.pose import as_floats, as_pose
@@ -169,7 +169,7 @@ class IJoint(JointBounds, JointSteps):
 
     def getRestTransform(self, child: int, parent: int) -> Transform:
         """Pose of the parent in the child at position 0."""
-        return made(Transform, rest_transform(self._joint, child=self._side(child, parent)))
+        return made(Transform, neutral_transform(self._joint, child=self._side(child, parent)))
 
     def getTransform(self, jntPos: ArrayLike, child: int, parent: int) -> Transform:
         """Pose of the parent in the child, with all joints at some positions."""

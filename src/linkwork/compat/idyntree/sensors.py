@@ -15,8 +15,7 @@ from linkwork.errors import ParseError
 from linkwork.io.source import read_source
 from linkwork.io.urdf_part import Part, Report
 from linkwork.io.xml import parse_xml
-from linkwork.model.edit import with_frame
-from linkwork.model.joint_motion import rest_transform
+from linkwork.model.joint_motion import neutral_transform
 from linkwork.model.model import Model
 from linkwork.model.pose import IDENTITY, Pose, as_pose
 
@@ -51,7 +50,7 @@ def with_sensor_frames(model: Model, source: str | bytes | PathLike[str]) -> Mod
         raise ParseError(report.findings)
     for name, link, pose in frames:
         if name not in model.frame_names:
-            model = with_frame(model, name, link, pose)
+            model = model.with_frame(name, link, pose)
     return model
 
 
@@ -74,7 +73,7 @@ def _on_joint(part: Part, model: Model, outer: dict[str, str]) -> Iterator[tuple
         yield (
             part.needed_text("name"),
             link,
-            as_pose(rest_transform(model.joint(joint), child=link)),
+            as_pose(neutral_transform(model.joint(joint), child=link)),
         )
     else:
         yield part.needed_text("name"), link, _origin(part) if where == "sensor" else IDENTITY

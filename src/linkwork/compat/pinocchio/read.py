@@ -22,7 +22,7 @@ from linkwork.errors import ArgumentError, Place, concerning, model_error, shown
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.kinds.kind import axes_across
 from linkwork.model.model import Model
-from linkwork.model.parts import Frame, Joint, Limits, Link, Mimic, unit
+from linkwork.model.parts import Frame, Joint, Limits, Link, Mimic, unit_vector
 from linkwork.model.pose import NOT_A_ROTATION, ROUNDING_NOISE, as_pose
 from linkwork.spatial.source import se3
 
@@ -125,7 +125,7 @@ def _joint(pin_model: Any, number: int, names: dict[int, str]) -> Joint:
 
 def _two_axes(joint: Any, name: str) -> tuple[tuple[float, float, float], Array]:
     """The axis of a universal joint, and the (4, 4) rotation of the joint in which it is one."""
-    first, second = unit(joint.axis1.tolist()), unit(joint.axis2.tolist())
+    first, second = unit_vector(joint.axis1.tolist()), unit_vector(joint.axis2.tolist())
     if abs(float(np.dot(first, second))) > NOT_A_ROTATION:
         text = f"its axes {first} and {second} are not perpendicular"
         raise model_error(text, f"joint {name!r}")
@@ -148,10 +148,10 @@ def _about_an_axis(joint: Any) -> tuple[str, tuple[float, float, float], float]:
         subspace = subspace / joint.extract().scaling
     linear, angular = subspace[:3], subspace[3:]
     if not angular.any():
-        return "prismatic", unit(linear.tolist()), 0.0
+        return "prismatic", unit_vector(linear.tolist()), 0.0
     pitch = float(linear @ angular)
     kind = "helical" if linear.any() else "revolute_cos_sin" if unbounded else "revolute"
-    return kind, unit(angular.tolist()), pitch
+    return kind, unit_vector(angular.tolist()), pitch
 
 
 def _mimic(pin_model: Any, number: int) -> Mimic | None:

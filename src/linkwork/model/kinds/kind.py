@@ -111,9 +111,9 @@ class JointKind(ABC):
         """Theta with its unit-norm parts scaled to norm 1."""
         scaled = list(theta)
         for part in self.unit_norm:
-            at = slice(part.start, part.start + part.count)
-            norm = sqrt(total(*(times(x, x) for x in theta[at])))
-            scaled[at] = [x / norm for x in theta[at]]
+            span = slice(part.start, part.start + part.count)
+            norm = sqrt(total(*(times(x, x) for x in theta[span])))
+            scaled[span] = [x / norm for x in theta[span]]
         return scaled
 
 
