@@ -192,7 +192,7 @@ def test_a_configuration_from_wrong_names_or_numbers_is_refused(arguments, named
         (("0", "0", "-9.8"), "expected numbers, got"),
         (np.array([0, 0, -9.8 + 0j]), "expected numbers, got"),
         (np.array([0, 0, 1], "datetime64[s]"), "expected numbers, got"),
-        ([0, 0, None], "expected a number, got None"),
+        ([0, 0, None], "expected numbers, got"),
         (np.ma.masked_array([0, 0, -9.8], mask=[0, 0, 1]), "masked elements have no value"),
     ],
 )
