@@ -38,8 +38,8 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --upgrade "pip>=25.1"
 
-# The package itself, editable.
-$(VENV)/.ready: pyproject.toml | $(BIN)/python
+# The package itself, editable; again when the C extension has changed.
+$(VENV)/.ready: pyproject.toml setup.py $(wildcard src/linkwork/kernel/_*.[ch]) | $(BIN)/python
 	$(PIP) --editable .
 	touch $@
 
