@@ -14,14 +14,18 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from timeit import Timer
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from timing import Task
 
 HERE = Path(__file__).parent
 ROUNDS = 12
-NAMES = ("inverse_dynamics", "mass_matrix", "forward_dynamics", "transform", "jacobian")
-NAMES = (*NAMES, "centroidal_momentum_matrix")
+NAMES = ("rnea", "crba", "aba", "pose", "jacobian", "cmm")  # as in functions.py
 WAYS = ("kernel", "method", "batch", "fresh batch")
 ROWS = 4096
+BURST = 0.02  # of calls of one version [s]
 
 
 def main(other: str) -> None:
@@ -66,48 +70,32 @@ class _Version:
 
 def measure() -> None:
     """Measure what is asked for, line by line."""
-    import timeit
-
-    timers: dict[str, tuple[Any, int, int]] = {}
+    timers: dict[str, tuple[Timer, int, int]] = {}
     for line in sys.stdin:
         if line not in timers:
-            call, rows = _call(**json.loads(line))
-            count = max(1, int(0.02 / max(timeit.timeit(call, number=3) / 3, 1e-8)))
-            timers[line] = timeit.Timer("call()", globals={"call": call}), count, rows
+            task, rows = _task(**json.loads(line))
+            timer = task.timer()
+            timers[line] = timer, max(1, int(BURST / max(timer.timeit(3) / 3, 1e-8))), rows
         timer, count, rows = timers[line]
         print(timer.timeit(count) / count / rows, flush=True)
 
 
-def _call(robot: str, name: str, way: str) -> tuple[Any, int]:
-    """A call without arguments, and how many rows it computes."""
+def _task(robot: str, name: str, way: str) -> tuple[Task, int]:
+    """A call, and how many rows it computes."""
+    from functions import arguments, kernel_of, method_task
+    from timing import Task
+
     from robots import CASES, kindyn_of, random_states
 
     case = next(case for case in CASES if case.name == robot)
     kd = kindyn_of(case)
-    frames = (case.frame,) if name in ("transform", "jacobian") else ()
-    kernel = kd.function((name, *frames) if frames else name)
-    kernel.warmup()
-    states = random_states(kd, ROWS)
-    one = states.row(0)
-    wanted = {"inverse_dynamics": ("q", "nu", "nu_dot"), "forward_dynamics": ("q", "nu", "tau")}
-    inputs = wanted.get(name, ("q",))
-    args = [getattr(one if way in ("kernel", "method") else states, field) for field in inputs]
+    kernel, states = kernel_of(kd, name, case.frame), random_states(kd, ROWS)
     if way == "method":
-        return eval(_lambda(args, frames), {"f": getattr(kd, name), "a": args}), 1
+        return method_task(kd, name, case.frame, states.row(0)), 1
     if way == "kernel":
-        return eval(_lambda(args, ()), {"f": kernel, "a": args}), 1
-    out = kernel(*args)
-    if way == "batch":
-        return lambda: kernel(*args, out=out), ROWS
-    return lambda: kernel(*args), ROWS
-
-
-def _lambda(args: list[Any], frames: tuple[str, ...]) -> str:
-    """The source of a call as a user writes it, with the arguments as defaults."""
-    names = [f"a{k}" for k in range(len(args))]
-    defaults = ", ".join(f"{name}=a[{k}]" for k, name in enumerate(names))
-    given = ", ".join([*(repr(frame) for frame in frames), *names])
-    return f"lambda f=f, {defaults}: f({given})"
+        return Task(kernel, arguments(name, states.row(0))), 1
+    batch = arguments(name, states)
+    return Task(kernel, batch, {"out": kernel(*batch)} if way == "batch" else {}), ROWS
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
+from linkwork.arrays import Array, is_masked
 from linkwork.errors import model_error, shown
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ def as_floats(values: ArrayLike, what: str) -> Array:
         array = np.asarray(values)
     except (TypeError, ValueError):  # rows of several lengths
         raise model_error(f"{what}: expected numbers, got {shown(values)}") from None
-    if np.any(getattr(values, "mask", False)):
+    if is_masked(values):
         raise model_error(f"{what}: masked elements have no value; use filled() to give one")
     if array.dtype.kind in "fiu":
         return np.asarray(array, dtype=np.float64)

@@ -121,7 +121,7 @@ class PoseFunction:
             for port, numbers in zip(self.inputs, columns, strict=True)
         }
         found = _nan_where(_is_wrong(given), self.inner(*self.rows(given)))
-        return [list(found.reshape(len(found), -1).T)]  # one column for each number
+        return [found.reshape(len(found), -1).T]
 
     def _check(self, kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Say why finite input gave something that is not finite."""
