@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from tests.support.expressions import BINARY, UNARY, program_for, run_compiled
@@ -73,6 +76,23 @@ def test_lanes_stand_side_by_side():
     assert "%next = add i64 %row, 2" in text
     assert text.count("load <2 x double>") == 2
     assert text.count("shufflevector") == 2
+
+
+def test_vectors_are_spilled_to_an_aligned_stack_frame():
+    """Otherwise half of the 32-byte spills cross cache lines, depending on where the stack is."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = llvm.Target.from_triple("x86_64-unknown-linux-gnu").create_target_machine(
+        cpu="haswell", opt=2
+    )
+    program = program_for(lambda a: np.stack([a[k] * a[k - 7] for k in range(40)]), (40,))
+    text = machine.emit_assembly(llvm.parse_assembly(emit_llvm(program, "f", Lanes(4))))
+    spills = [
+        line.split()[0] for line in text.splitlines() if re.search(r"%ymm\d+, .*\(%rsp\)", line)
+    ]
+
+    assert spills
+    assert set(spills) <= {"vmovapd", "vmovaps"}
 
 
 def test_numbers_are_written_bit_by_bit():

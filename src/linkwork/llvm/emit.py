@@ -53,12 +53,12 @@ def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
         lanes=lanes,
     )
     takes = f"{arrays}, i64 %rows, ptr noalias %workspace"
-    parts = [f"define i64 @{name}({takes}) {{", *writer.body(pieces), "}"]
+    parts = [f"define i64 @{name}({takes}){lanes.frame} {{", *writer.body(pieces), "}"]
     if len(pieces) > 1:
         for index, piece in enumerate(pieces):
             given = f"{arrays}, ptr %scratch, {STAGES}, i64 %row"
             parts += [
-                f"define internal void @piece{index}({given}) noinline {{",
+                f"define internal void @piece{index}({given}) noinline{lanes.frame} {{",
                 *writer.pointers(),
                 *writer.straight_line(piece),
                 "  ret void",

@@ -36,6 +36,16 @@ class Lanes:
         """Bytes of one value for all lanes."""
         return self.width * self.item
 
+    @property
+    def frame(self) -> str:
+        """The attribute of functions whose stack frame may hold vectors: aligned to a cache line.
+
+        Without it, LLVM decides too late to align the frame, and spills vectors wherever the caller
+        left the stack pointer. Many of them then cross cache lines, in some processes and not in
+        others, because the stack starts at a random address.
+        """
+        return "" if self.width == 1 else " alignstack(64)"
+
     def constant(self, value: float) -> str:
         """A number in all lanes."""
         text = number(value, self.scalar)

@@ -50,7 +50,7 @@ class StoreFunction:
         lanes, grain, last = self._lanes, self._grain, self._size - self._lanes.width
         rows = "ptr %stage, ptr %all.seams, ptr %to0, i64 %row"
         takes = f"{rows}, i64 %first, i64 %stop, i64 %how, i1 %is.end"
-        yield f"define internal void @write{self._index}({takes}) noinline {{"
+        yield f"define internal void @write{self._index}({takes}) noinline{lanes.frame} {{"
         for lane in range(1, self._rows):
             start = f"{lanes.scalar}, ptr %to0, i64 {lane * self._size}"
             yield f"  %to{lane} = getelementptr {start}"
