@@ -49,6 +49,7 @@ from linkwork.spatial.blocks import (
     scale,
     sub,
     times,
+    transpose,
     twist_add,
     twist_cross,
     wedge,
@@ -69,6 +70,14 @@ class BodyCoriolis:
     def couple(self, v: Vec, w: Vec) -> Vec:
         """B^T (v, w), which has no force."""
         return add(cross(self.f, v), apply_t(self.D, w))
+
+    def plus(self, other: BodyCoriolis) -> BodyCoriolis:
+        """Both as one body."""
+        return BodyCoriolis(add(self.f, other.f), mat_add(self.D, other.D))
+
+    def rotated(self, R: Mat) -> BodyCoriolis:
+        """The same in axes in which the present ones are R."""
+        return BodyCoriolis(apply(R, self.f), matmul(matmul(R, self.D), transpose(R)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +175,12 @@ def summed_inward(
         f = apply(pose.R, outer.f)
         # seen from the parent: R D R^T - [p] [f]
         D = without_product(pose.rotated(outer.D), pose.p, f)
-        matrices[parent] = BodyCoriolis(add(matrices[parent].f, f), mat_add(matrices[parent].D, D))
+        matrices[parent] = matrices[parent].plus(BodyCoriolis(f, D))
     return matrices
 
 
 def coriolis_of_body(body: RigidInertia, v: Vec, w: Vec) -> BodyCoriolis:
+    """B of a body alone, moving with (v, w)."""
     h = body.first_moment
     f = add(scale(body.mass, v), cross(w, h))
     rotating = matmul(wedge(neg(w)), full(_second_moments(body.tensor)))

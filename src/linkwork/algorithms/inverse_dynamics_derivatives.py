@@ -1,27 +1,23 @@
 """Derivatives of inverse dynamics by q, nu and nu_dot.
 
-A unit step of joint j along one coordinate displaces all it carries by the column S of the joint's
-motion subspace. Velocities v and accelerations a of the bodies carried then change by what is
-carried along, S x v and S x a, and by the rest, the same rigid motion for all of them:
+Along each coordinate of a joint, `tangents` gives what is displaced (S) and how velocities and
+accelerations of all that the joint carries change (psi, psi_dot, theta). With I the composite
+inertia of what it carries, B its composite Coriolis matrix (`coriolis`) and f the wrench that acts
+on all of it, a unit of coordinate i changes the wrenches that joints nearer to the base see by
 
-    psi   = v_p x S + sigma(nu)
-    psi'  = a_p x S + v_p x psi + v_j x sigma(nu) + sigma(nu_dot) + gamma
-
-with v_p, a_p of the parent, sigma(x) the change of S x that is not carried along (of a universal
-joint, and of joints read backwards) and gamma that of S_dot nu. A unit of nu changes them by S and
-
-    theta = (v_p + v_j) x S + d(S_dot nu)/dnu
-
-With I and B the composite inertia and the composite Coriolis matrix of a body (`coriolis`) and f
-the wrench that acts on all it carries, the wrench changes by
-
-    by q    G = I psi' + 2 B psi + S x* f       seen from the base side of j
-            I_i psi' + 2 B_i psi                seen by a joint i that j carries
+    by q    I psi_dot + 2 B psi + S x* f
     by nu   I theta + 2 B S
+    by nu_dot   I S
 
-and S^T of it gives the rows. B^T S is a couple n, so that the row of joint i takes
+and a joint that coordinate i carries sees the same with its own I and B, and without the last term.
+B^T S is a couple n, so that the row of coordinate i in the columns of those nearer to the base is
 
-    by q    (I S_i) . psi' + 2 n_i . psi_w,     by nu   (I S_i) . theta + 2 n_i . S_w
+    by q    (I S_i) . psi_dot + 2 n_i . psi_w
+    by nu   (I S_i) . theta + 2 n_i . S_w
+
+Four vectors of each coordinate are transformed inward from body to body, in whose axes S, psi and
+theta are mostly zeros, and from the last one into the axes of the base's rows. The base comes last
+(`base_derivatives`).
 
 Carpentier, Mansard (2018); Singh, Russell, Wensing (2022); Echeandia, Wensing (2021) for B.
 """
@@ -31,6 +27,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from linkwork.algorithms.base_derivatives import (
+    Carried,
+    Column,
+    Derivatives,
+    add_base,
+    add_coordinate,
+    base_motion,
+)
 from linkwork.algorithms.coriolis import (
     BodyCoriolis,
     coriolis_of_body,
@@ -39,21 +43,17 @@ from linkwork.algorithms.coriolis import (
 )
 from linkwork.algorithms.crba import composites
 from linkwork.algorithms.dynamics import Wrenches, on_bodies
-from linkwork.algorithms.frames import Matrix, Numbers, path_to
-from linkwork.algorithms.rnea import poses
-from linkwork.algorithms.tangents import (
-    Coordinate,
-    base_coordinates,
-    joint_coordinates,
-    twist_minus,
-)
+from linkwork.algorithms.frames import Matrix, Numbers
+from linkwork.algorithms.rnea import body_motion, body_wrench, poses
+from linkwork.algorithms.tangents import Coordinate, Moving, moving_bodies
 from linkwork.mechanics.base import Base, Representation, base_of
-from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
+    IDENTITY,
     ZERO,
+    Mat,
     Scalar,
     Twist,
     Vec,
@@ -61,12 +61,11 @@ from linkwork.spatial.blocks import (
     apply,
     cross,
     dot,
+    matmul,
     neg,
     plus,
-    scale,
     sub,
     twist_add,
-    twist_cross,
     wedge,
 )
 
@@ -83,12 +82,11 @@ def inverse_dynamics_derivatives(
     joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
 ) -> tuple[Matrix, Matrix, Matrix]:
     """(nv, nv) each: derivatives of tau by q, by nu and by nu_dot, which is the mass matrix."""
-    robot = _Moving(skeleton, q, nu, nu_dot, gravity, velocity, wrenches or {})
-    by_q, by_nu, M = robot.derivatives(with_mass_matrix=True)
+    found = _derivatives(skeleton, q, nu, nu_dot, gravity, velocity, wrenches or {})
     for k, added in joint_dynamics.items():
-        by_nu[k][k] = plus(by_nu[k][k], added.damping)
-        M[k][k] = plus(M[k][k], added.armature)
-    return by_q, by_nu, M
+        found.by_nu[k][k] = plus(found.by_nu[k][k], added.damping)
+        found.M[k][k] = plus(found.M[k][k], added.armature)
+    return found.by_q, found.by_nu, found.M
 
 
 def bias_derivatives(
@@ -103,178 +101,206 @@ def bias_derivatives(
     joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
 ) -> tuple[Matrix, Matrix]:
     """(nv, nv) each: derivatives of tau by q and by nu alone."""
-    robot = _Moving(skeleton, q, nu, nu_dot, gravity, velocity, wrenches or {})
-    by_q, by_nu, _ = robot.derivatives(with_mass_matrix=False)
-    for k, added in joint_dynamics.items():
-        by_nu[k][k] = plus(by_nu[k][k], added.damping)
+    by_q, by_nu, _ = inverse_dynamics_derivatives(
+        skeleton,
+        q,
+        nu,
+        nu_dot,
+        gravity=gravity,
+        velocity=velocity,
+        wrenches=wrenches,
+        joint_dynamics=joint_dynamics,
+    )
     return by_q, by_nu
 
 
+def _derivatives(
+    skeleton: Skeleton,
+    q: Numbers,
+    nu: Numbers,
+    nu_dot: Numbers,
+    gravity: Vec,
+    velocity: Representation,
+    wrenches: Wrenches,
+) -> Derivatives:
+    floating = skeleton.layout.floating
+    base = base_of(skeleton.layout, q, velocity)
+    joints = poses(skeleton, q)
+    _, w = base.twist(nu)
+    a, u = base.acceleration(nu, nu_dot, gravity)
+    start = Moving(ZERO, body_motion(w, u, a))
+    moving, coordinates = moving_bodies(skeleton, joints, nu, nu_dot, start)
+    bodies = _carried(skeleton, base, joints, moving, wrenches)
+    inward = _transforms(skeleton, joints, base)
+    found = Derivatives.of_zeros(skeleton.layout.nv)
+    at_base: dict[int, Column] = {}
+    for number, own in coordinates.items():
+        for at in own:
+            column = _own_column(found, at, own, bodies[number])
+            reached = number
+            while parent := skeleton.bodies[reached].parent:
+                column = inward[reached].column(column)
+                reached = parent
+                for other in coordinates[reached]:
+                    _add_pair(found, at.index, other, column)
+            if floating:
+                column = inward[reached].column(column)
+                old = at_base.get(at.index)
+                at_base[at.index] = column if old is None else old.plus(column)
+    if floating:
+        motion = base_motion(base, nu, nu_dot, gravity)
+        add_base(found, bodies[0], motion)
+        for i, column in at_base.items():
+            add_coordinate(found, i, column, motion)
+    return found
+
+
+def _own_column(
+    found: Derivatives, at: Coordinate, own: Sequence[Coordinate], body: Carried
+) -> Column:
+    """Entries of a coordinate and those of the same joint; the column to be walked inward."""
+    by_q = twist_add(body.inertia.momentum(*at.psi_dot), _twice(body.B.forces(*at.psi)))
+    by_nu = twist_add(body.inertia.momentum(*at.theta), _twice(body.B.forces(*at.S)))
+    couple, outer = body.B.couple(*at.S), None
+    if body.outer is not None:
+        by_q = twist_add(by_q, body.outer.forces(*at.S))
+        outer = ZERO, body.outer.couple(*at.S)
+    if body.staying is not None:
+        carried = _carried_wrench(at.S, body.staying)
+        by_q = twist_add(by_q, carried)
+        outer = neg(carried[0]), neg(carried[1])
+    momentum = body.inertia.momentum(*at.S)
+    i = at.index
+    for place, other in enumerate(own):
+        j, by = other.index, _along(other.S, by_q)
+        if at.own:
+            by = plus(by, _along(at.own[place], body.wrench))
+        found.by_q[j][i] = plus(found.by_q[j][i], by)
+        found.by_nu[j][i] = plus(found.by_nu[j][i], _along(other.S, by_nu))
+        found.M[j][i] = plus(found.M[j][i], _along(other.S, momentum))
+    by_q = twist_add(by_q, _carried_wrench(at.S, body.wrench))
+    return Column(by_q, by_nu, momentum, add(couple, couple), outer)
+
+
+def _add_pair(found: Derivatives, i: int, other: Coordinate, column: Column) -> None:
+    """Entries of coordinate i and another one, nearer to the base."""
+    j, momentum, couple = other.index, column.momentum, column.couple
+    found.by_q[j][i] = plus(found.by_q[j][i], _along(other.S, column.by_q))
+    found.by_nu[j][i] = plus(found.by_nu[j][i], _along(other.S, column.by_nu))
+    both = _along(other.S, momentum)
+    found.M[j][i] = plus(found.M[j][i], both)
+    found.M[i][j] = plus(found.M[i][j], both)
+    by = plus(_along(other.psi_dot, momentum), dot(other.psi[1], couple))
+    if column.outer is not None:
+        by = plus(by, _along(other.S, column.outer))
+    found.by_q[i][j] = plus(found.by_q[i][j], by)
+    by = plus(_along(other.theta, momentum), dot(other.S[1], couple))
+    found.by_nu[i][j] = plus(found.by_nu[i][j], by)
+
+
 @dataclass(frozen=True, slots=True)
-class _Column:
-    """What a unit of one coordinate does, on the body that it has reached inward."""
+class _Inward:
+    """Takes wrenches on a body to its parent, or into the axes of the base's rows."""
 
-    by_q: Twist  # wrench
-    by_nu: Twist  # wrench
-    momentum: Twist
-    couple: Vec  # 2 B^T S
-    outer: Twist  # the row of the wrenches from outside
+    rotations: tuple[Mat, ...]  # one after the other
+    p: Vec  # of the body from the parent's origin, in the axes after them
+    arm: Vec  # the same in the axes of the body, in place of p
 
-    def inward(self, pose: JointPose) -> _Column:
-        """The same, acting on the parent."""
-        return _Column(
-            pose.inward(*self.by_q),
-            pose.inward(*self.by_nu),
-            pose.inward(*self.momentum),
-            apply(pose.R, self.couple),
-            pose.inward(*self.outer),
+    def wrench(self, wrench: Twist) -> Twist:
+        """A wrench, about the parent's origin."""
+        force, moment = wrench
+        moment = add(moment, cross(self.arm, force))
+        for R in self.rotations:
+            force, moment = apply(R, force), apply(R, moment)
+        return force, add(moment, cross(self.p, force))
+
+    def column(self, column: Column) -> Column:
+        """All vectors of a column."""
+        couple = column.couple
+        for R in self.rotations:
+            couple = apply(R, couple)
+        return Column(
+            self.wrench(column.by_q),
+            self.wrench(column.by_nu),
+            self.wrench(column.momentum),
+            couple,
+            column.outer and self.wrench(column.outer),
         )
 
 
-class _Moving:
-    """A robot in motion."""
+def _transforms(
+    skeleton: Skeleton, joints: Mapping[int, JointPose], base: Base
+) -> dict[int, _Inward]:
+    """For each body, the way inward; from those that hang on the base, into its rows' axes."""
+    R_base, _ = base.expressed_at
+    return {
+        number: _Inward((pose.R,), pose.p, ZERO)
+        if skeleton.bodies[number].parent or R_base is IDENTITY
+        else _Inward((matmul(R_base, pose.R),), ZERO, pose.arm)
+        for number, pose in joints.items()
+    }
 
-    def __init__(
-        self,
-        skeleton: Skeleton,
-        q: Numbers,
-        nu: Numbers,
-        nu_dot: Numbers,
-        gravity: Vec,
-        velocity: Representation,
-        wrenches: Wrenches,
-    ) -> None:
-        self.skeleton, self.velocity = skeleton, velocity
-        base = base_of(skeleton.layout, q, velocity)
-        self.joints = joints = poses(skeleton, q)
-        v, w = base.twist(nu)
-        a, u = base.acceleration(nu, nu_dot, gravity)
-        moving: dict[int, tuple[Twist, Twist]] = {0: ((v, w), (sub(a, cross(w, v)), u))}
-        self.coordinates = {0: base_coordinates(base, gravity, (v, w), nu, nu_dot)}
-        for number, pose in joints.items():
-            V, A = moving[skeleton.bodies[number].parent]
-            parent = V, A = pose.outward(*V), pose.outward(*A)
-            own = pose.velocity(nu)
-            twist = twist_add(V, own)
-            # A = A_p + S nu_dot + V_p x S nu + S_dot nu
-            rate = twist_add(twist_add(A, pose.velocity(nu_dot)), twist_cross(V, own))
-            moving[number] = twist, twist_add(rate, pose.bias(nu))
-            self.coordinates[number] = joint_coordinates(pose, parent, twist, nu, nu_dot)
-        self.inertias = composites(skeleton, joints)
-        own_B = {
-            k: coriolis_of_body(body.inertia, *moving[k][0])
-            for k, body in enumerate(skeleton.bodies)
-        }
-        self.B = summed_inward(skeleton, joints, own_B)
-        acting: dict[int, Twist] = {}
-        for k, body in enumerate(skeleton.bodies):
-            twist, rate = moving[k]
-            # f = I A + B V
-            acting[k] = twist_add(body.inertia.momentum(*rate), own_B[k].forces(*twist))
-        self._add_outer(base, acting, wrenches)
-        for number in reversed(joints):
-            parent_number = skeleton.bodies[number].parent
-            inward = joints[number].inward(*acting[number])
-            acting[parent_number] = twist_add(acting[parent_number], inward)
-        self.acting = acting
 
-    def _add_outer(
-        self, base: Base, acting: dict[int, Twist], wrenches: Wrenches
-    ) -> None:
-        """Wrenches from outside, and what they do when the body that they act on is displaced."""
-        skeleton, joints = self.skeleton, self.joints
-        self.outer: dict[int, BodyCoriolis] = {}
-        self.outer_sum: dict[int, Twist] = {}
-        on_frames = on_bodies(skeleton, base, joints, wrenches, self.velocity)
+def _carried(
+    skeleton: Skeleton,
+    base: Base,
+    joints: dict[int, JointPose],
+    moving: Mapping[int, Moving],
+    wrenches: Wrenches,
+) -> dict[int, Carried]:
+    """Every body with all that it carries."""
+    numbers = range(len(skeleton.bodies))
+    inertias = composites(skeleton, joints)
+    own = {k: skeleton.bodies[k].inertia for k in numbers}
+    B = {k: coriolis_of_body(own[k], *moving[k].twist) for k in numbers}
+    B = summed_inward(skeleton, joints, B)
+    acting = {k: body_wrench(own[k], moving[k].motion) for k in numbers}
+    on_frames = on_bodies(skeleton, base, joints, wrenches, base.velocity)
+    turned: dict[int, BodyCoriolis] = {}
+    staying: dict[int, Twist] = {}
+    for index, (force, moment) in on_frames.items():
+        body, _, p = skeleton.frames[index]
+        acting[body] = twist_add(acting[body], (neg(force), neg(moment)))
+        if base.velocity == "mixed":
+            # displaced by (v, w), it changes by w x force, and w x moment about the frame's origin
+            about = wedge(sub(cross(p, force), moment))
+            own_part = BodyCoriolis(force, without_product(about, p, force))
+            turned[body] = turned[body].plus(own_part) if body in turned else own_part
+        elif base.velocity == "inertial":
+            staying[body] = twist_add(staying.get(body, ZERO_TWIST), (force, moment))
+    if turned:
         nothing = BodyCoriolis(ZERO, (ZERO, ZERO, ZERO))
-        turned = dict.fromkeys(range(len(skeleton.bodies)), nothing)
-        summed = dict.fromkeys(range(len(skeleton.bodies)), ZERO_TWIST)
-        for index, (force, moment) in on_frames.items():
-            body, _, p = skeleton.frames[index]
-            acting[body] = twist_add(acting[body], (neg(force), neg(moment)))
-            summed[body] = twist_add(summed[body], (force, moment))
-            about = sub(moment, cross(p, force))
-            D = without_product(wedge(neg(about)), p, force)
-            old = turned[body]
-            rows = tuple(add(x, y) for x, y in zip(old.D, D, strict=True))
-            turned[body] = BodyCoriolis(add(old.f, force), rows)  # pyright: ignore
-        if self.velocity == "mixed":
-            self.outer = summed_inward(skeleton, joints, turned)
-        elif self.velocity == "inertial":
-            for number in reversed(joints):
-                parent = skeleton.bodies[number].parent
-                summed[parent] = twist_add(summed[parent], joints[number].inward(*summed[number]))
-            self.outer_sum = summed
-
-    def _column(self, number: int, at: Coordinate) -> tuple[_Column, Twist]:
-        inertia, B = self.inertias[number], self.B[number]
-        couple = B.couple(*at.S)
-        G_q = twist_add(inertia.momentum(*at.psi_dot), _doubled(B.forces(*at.psi)))
-        G_nu = twist_add(inertia.momentum(*at.theta), _doubled(B.forces(*at.S)))
-        outer = ZERO_TWIST
-        if self.outer:
-            G_q = twist_add(G_q, self.outer[number].forces(*at.S))
-            outer = ZERO, self.outer[number].couple(*at.S)
-        if self.outer_sum:
-            carried = wrench_cross(at.S, self.outer_sum[number])
-            G_q = twist_add(G_q, carried)
-            outer = twist_minus(carried)
-        column = _Column(
-            twist_add(G_q, wrench_cross(at.S, self.acting[number])),
-            G_nu,
-            inertia.momentum(*at.S),
-            add(couple, couple),
-            outer,
-        )
-        return column, G_q
-
-    def derivatives(self, *, with_mass_matrix: bool) -> tuple[Matrix, Matrix, Matrix]:
-        skeleton, joints = self.skeleton, self.joints
-        nv = skeleton.layout.nv
-        by_q, by_nu, M = ([[0.0] * nv for _ in range(nv)] for _ in range(3))
-        for number, own in self.coordinates.items():
-            path = [*reversed(path_to(skeleton, number)), 0]
-            for place, at in enumerate(own):
-                i = at.index
-                column, own_q = self._column(number, at)
-                for other_place, other in enumerate(own):
-                    j = other.index
-                    value = wrench_dot(other.S, own_q)
-                    if at.own:
-                        value = plus(value, wrench_dot(at.own[other_place], self.acting[number]))
-                    by_q[j][i] = plus(by_q[j][i], value)
-                    by_nu[j][i] = plus(by_nu[j][i], wrench_dot(other.S, column.by_nu))
-                    M[j][i] = plus(M[j][i], wrench_dot(other.S, column.momentum))
-                for ancestor in path[1:]:
-                    column = column.inward(joints[number if False else self._child(path, ancestor)])
-                    for other in self.coordinates[ancestor]:
-                        j = other.index
-                        by_q[j][i] = plus(by_q[j][i], wrench_dot(other.S, column.by_q))
-                        by_nu[j][i] = plus(by_nu[j][i], wrench_dot(other.S, column.by_nu))
-                        m = wrench_dot(other.S, column.momentum)
-                        M[j][i] = plus(M[j][i], m)
-                        M[i][j] = plus(M[i][j], m)
-                        value = wrench_dot(other.psi_dot, column.momentum)
-                        value = plus(value, dot(other.psi[1], column.couple))
-                        value = plus(value, wrench_dot(other.S, column.outer))
-                        by_q[i][j] = plus(by_q[i][j], value)
-                        value = wrench_dot(other.theta, column.momentum)
-                        value = plus(value, dot(other.S[1], column.couple))
-                        by_nu[i][j] = plus(by_nu[i][j], value)
-        return by_q, by_nu, M
-
-    def _child(self, path, ancestor):
-        return path[path.index(ancestor) - 1]
+        turned = summed_inward(skeleton, joints, dict.fromkeys(numbers, nothing) | turned)
+    if staying:
+        staying = _gathered(skeleton, joints, dict.fromkeys(numbers, ZERO_TWIST) | staying)
+    acting = _gathered(skeleton, joints, acting)
+    return {
+        k: Carried(inertias[k], B[k], acting[k], turned.get(k), staying.get(k)) for k in numbers
+    }
 
 
-def wrench_dot(motion: Twist, wrench: Twist) -> Scalar:
+def _gathered(
+    skeleton: Skeleton, joints: Mapping[int, JointPose], wrenches: Mapping[int, Twist]
+) -> dict[int, Twist]:
+    """On each body, the wrenches on all that it carries."""
+    found = dict(wrenches)
+    for number in reversed(joints):
+        parent = skeleton.bodies[number].parent
+        found[parent] = twist_add(found[parent], joints[number].inward(*found[number]))
+    return found
+
+
+def _along(motion: Twist, wrench: Twist) -> Scalar:
+    """What a wrench does along a motion."""
     return plus(dot(motion[0], wrench[0]), dot(motion[1], wrench[1]))
 
 
-def wrench_cross(motion: Twist, wrench: Twist) -> Twist:
-    (v, w), (f, n) = motion, wrench
-    return cross(w, f), add(cross(w, n), cross(v, f))
+def _carried_wrench(motion: Twist, wrench: Twist) -> Twist:
+    """The change of a wrench that is carried along by a motion."""
+    (v, w), (force, moment) = motion, wrench
+    return cross(w, force), add(cross(w, moment), cross(v, force))
 
 
-def _doubled(x: Twist) -> Twist:
-    return add(x[0], x[0]), add(x[1], x[1])
+def _twice(wrench: Twist) -> Twist:
+    force, moment = wrench
+    return add(force, force), add(moment, moment)

@@ -1,20 +1,25 @@
-"""How velocities and accelerations change along each coordinate of the tangent of q, and of nu.
+"""How the motion of bodies changes along each coordinate of a joint: of its position, of nu.
 
 A unit step of a joint along one coordinate displaces all that the joint carries by a column S of
-its motion subspace. Velocities v and accelerations a of the bodies carried change by what is
-carried along, S x v and S x a, and by
+its motion subspace. Velocities V and accelerations A of the bodies carried change by what is
+carried along, S x V and S x A, and by
 
-    v    psi  = v_p x S + sigma(nu)
-    a    psi x v + psi',    psi' = a_p x S + v_p x psi + v_j x sigma(nu) + sigma(nu_dot) + gamma
+    V    psi = V_p x S + sigma(nu)
+    A    psi x V + psi_dot,   psi_dot = A_p x S + V_p x psi + V_j x sigma(nu) + sigma(nu_dot) + gamma
 
-v_p, a_p are of the joint's parent and v_j of the body that it holds. sigma(x) is the change of
-S x that is not carried along: of a kind whose S depends on theta, and of joints read backwards,
-whose axes stay with the parent. gamma is that of the bias S_dot nu. A unit of nu adds S to v, and
+V_p, A_p are of the joint's parent and V_j of the body that the joint holds. sigma(x) is the change
+of S x that is not carried along: of a kind whose S depends on theta, and of a joint read backwards,
+whose axes stay with the parent. gamma is that of the bias S_dot nu. A unit of nu adds S to V, and
 
-    a    S x v + theta,     theta = (v_p + v_j) x S + d(S_dot nu) / dnu
+    A    S x V + theta,       theta = (V_p + V_j) x S + d(S_dot nu) / dnu
 
-The base is a joint on the world, whose S depends on the representation of its velocity. Gravity is
-an acceleration of the world upward. Everything is in the axes of the body, about its origin.
+With v and a the velocity and the acceleration of the parent's point at the body's origin, w its
+angular velocity and W = [u] + [w]^2 as in `rnea`, a column S = (s, z) has
+
+    V_p x S                    = (w x s + v x z,  w x z)
+    A_p x S + V_p x (V_p x S)  = (W s + a x z + 2 v x (w x z),  W z)
+
+A joint with one coordinate and a constant S has theta = 2 psi, and may use W of either side.
 """
 
 from __future__ import annotations
@@ -22,16 +27,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwork.mechanics.base import Base
+from linkwork.algorithms.rnea import BodyMotion, body_motion
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined, written_in_body
+from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
-    ZERO,
     Scalar,
     Twist,
     Vec,
+    add,
+    apply,
     apply_t,
-    neg,
-    sub,
+    cross,
     times,
     twist_add,
     twist_cross,
@@ -40,102 +46,122 @@ from linkwork.spatial.blocks import (
 
 @dataclass(frozen=True, slots=True)
 class Coordinate:
-    """One coordinate of a joint, and what changes along it."""
+    """One coordinate of a joint and what changes along it, in the axes of the body it holds."""
 
     index: int  # in nu
-    S: Twist  # displacement of what the joint carries; change of velocity by nu
+    S: Twist  # displacement of what the joint carries, or change of its velocity by nu
     psi: Twist  # change of velocity that is not carried along
     psi_dot: Twist  # of acceleration
     theta: Twist  # change of acceleration by nu
-    own: Sequence[Twist]  # change of each column of S that is not carried along; () if there is none
+    own: Sequence[Twist]  # what is not carried along of the change of each column of S; () if none
 
 
-def joint_coordinates(
-    pose: JointPose,
-    parent: tuple[Twist, Twist],
-    twist: Twist,
-    nu: Sequence[Scalar],
-    nu_dot: Sequence[Scalar],
-) -> list[Coordinate]:
-    """The coordinates of a joint.
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """A body in motion."""
 
-    Args:
-        pose: of the body that the joint holds.
-        parent: velocity and acceleration of the parent, seen from the body.
-        twist: velocity of the body.
-        nu: velocity of the robot.
-        nu_dot: its acceleration.
+    v: Vec  # velocity of its origin; that of the base's origin is left out everywhere
+    motion: BodyMotion
+
+    @property
+    def twist(self) -> Twist:
+        """(v, w)."""
+        return self.v, self.motion.w
+
+
+def moving_bodies(
+    skeleton: Skeleton,
+    joints: dict[int, JointPose],
+    nu: Sequence[Scalar] | None,
+    nu_dot: Sequence[Scalar] | None,
+    base: Moving,
+) -> tuple[dict[int, Moving], dict[int, list[Coordinate]]]:
+    """The motion of every body, from the base's outward, and the coordinates of every joint.
+
+    None for nu or nu_dot stands for zero.
     """
+    moving, coordinates = {0: base}, dict[int, list[Coordinate]]()
+    for number, pose in joints.items():
+        parent = moving[skeleton.bodies[number].parent]
+        carried = _carried(pose, parent)
+        moving[number] = _moved(pose, carried, nu, nu_dot)
+        coordinates[number] = _coordinates(pose, carried, moving[number], nu, nu_dot)
+    return moving, coordinates
+
+
+def _carried(pose: JointPose, parent: Moving) -> Moving:
+    """The parent's motion, seen from the body at the body's origin. W is not filled in."""
+    before = parent.motion
+    v = apply_t(pose.R, add(parent.v, cross(before.w, pose.p)))
+    a = apply_t(pose.R, add(before.a, apply(before.W, pose.p)))
+    w, u = apply_t(pose.R, before.w), apply_t(pose.R, before.u)
+    return Moving(v, BodyMotion(w, u, a, before.W))
+
+
+def _moved(
+    pose: JointPose,
+    carried: Moving,
+    nu: Sequence[Scalar] | None,
+    nu_dot: Sequence[Scalar] | None,
+) -> Moving:
+    """The motion of a body, from its parent's seen from the body."""
+    before = carried.motion
+    v_J, w_J = pose.velocity(nu)
+    v_Jdot, w_Jdot = twist_add(pose.velocity(nu_dot), pose.bias(nu))
+    w = add(before.w, w_J)
+    u = add(add(before.u, cross(before.w, w_J)), w_Jdot)
+    # a = a_carried + (w_J + 2 w_parent) x v_J + v_Jdot
+    coriolis = cross(add(w_J, add(before.w, before.w)), v_J)
+    a = add(add(before.a, coriolis), v_Jdot)
+    return Moving(add(carried.v, v_J), body_motion(w, u, a))
+
+
+def _coordinates(
+    pose: JointPose,
+    carried: Moving,
+    body: Moving,
+    nu: Sequence[Scalar] | None,
+    nu_dot: Sequence[Scalar] | None,
+) -> list[Coordinate]:
     mount, S = pose.mount, pose.columns
-    v_p, a_p = parent
     by_theta = _by_theta(pose)
-    rates = [nu[k] for k in mount.nu_indices]
-    accelerations = [nu_dot[k] for k in mount.nu_indices]
-    bias = _bias_jacobian(pose, rates) if by_theta else None
-    column_rates = pose.columns_rate(nu)
+    if len(S) == 1 and not by_theta:
+        psi, psi_dot = _displaced(S[0], carried, body.motion)
+        return [Coordinate(mount.nu_indices[0], S[0], psi, psi_dot, twist_add(psi, psi), ())]
+    before = carried.motion
+    whole = body_motion(before.w, before.u, before.a)  # with its W
+    both = twist_add(carried.twist, body.twist)
+    rates, accelerations = _own_part(pose, nu), _own_part(pose, nu_dot)
+    bias = _bias_jacobian(pose, rates)
+    column_rates = pose.columns_rate(nu) if nu is not None else None
     found: list[Coordinate] = []
     for k, column in enumerate(S):
         own = by_theta[k] if by_theta else ()
-        gamma = bias[k] if bias else ZERO_TWIST
-        theta = twist_cross(twist_add(v_p, twist), column)
-        if by_theta and column_rates:
+        theta, gamma = twist_cross(both, column), bias[k] if bias else ZERO_TWIST
+        if column_rates:
             theta = twist_add(theta, twist_add(combined(rates, own), column_rates[k]))
         if mount.backwards:
-            carried = [twist_minus(twist_cross(column, other)) for other in S]
-            own = [twist_add(x, y) for x, y in zip(own, carried, strict=True)] if own else carried
+            staying = [twist_cross(other, column) for other in S]
+            own = [twist_add(x, y) for x, y in zip(own, staying, strict=True)] if own else staying
             gamma = twist_add(gamma, twist_cross(pose.bias(nu), column))
-        psi, psi_dot = twist_cross(v_p, column), twist_cross(a_p, column)
+        psi, psi_dot = _displaced(column, carried, whole)
         if own:
             sigma = combined(rates, own)
             psi = twist_add(psi, sigma)
-            psi_dot = twist_add(psi_dot, twist_cross(twist, sigma))
+            psi_dot = twist_add(psi_dot, twist_cross(both, sigma))
             psi_dot = twist_add(twist_add(psi_dot, combined(accelerations, own)), gamma)
-        psi_dot = twist_add(psi_dot, twist_cross(v_p, psi))
         found.append(Coordinate(mount.nu_indices[k], column, psi, psi_dot, theta, own))
     return found
 
 
-def base_coordinates(
-    base: Base, gravity: Vec, twist: Twist, nu: Sequence[Scalar], nu_dot: Sequence[Scalar]
-) -> list[Coordinate]:
-    """The coordinates of the base, a joint on the world; none if it is fixed.
-
-    Args:
-        base: where it is, and how its velocity is written.
-        gravity: in the world.
-        twist: velocity of the base in its axes.
-        nu: velocity of the robot.
-        nu_dot: its acceleration.
-    """
-    if not base.floating:
-        return []
-    S = base.columns
-    upward = apply_t(base.R, neg(gravity)), ZERO
-    turning = (ZERO, twist[1]) if base.velocity == "mixed" else twist
-    moved = combined(nu_dot[:6], S)
-    found: list[Coordinate] = []
-    for k, column in enumerate(S):
-        psi_dot, theta = twist_cross(upward, column), twist_cross(twist, column)
-        if base.velocity == "body" or (base.velocity == "mixed" and k < 3):
-            psi, own = ZERO_TWIST, ()
-        else:  # axes that stay with the world
-            own = [twist_minus(twist_cross(column, other)) for other in S]
-            psi = twist_cross(twist, column)
-            psi_dot = twist_add(psi_dot, twist_cross(twist, psi))
-            psi_dot = twist_add(psi_dot, twist_cross(moved, column))
-            if base.velocity == "mixed":  # gamma, with the bias -w x v
-                bias = twist_cross(twist, turning)
-                psi_dot = twist_add(psi_dot, twist_cross(bias, column))
-            theta = twist_add(theta, psi)
-        if base.velocity != "body":
-            theta = twist_add(theta, twist_cross(column, turning))
-        found.append(Coordinate(k, column, psi, psi_dot, theta, own))
-    return found
-
-
-def twist_minus(a: Twist) -> Twist:
-    """-a."""
-    return neg(a[0]), neg(a[1])
+def _displaced(column: Twist, carried: Moving, with_W: BodyMotion) -> tuple[Twist, Twist]:
+    """V_p x S, and A_p x S + V_p x (V_p x S)."""
+    (s, z), v, motion = column, carried.v, carried.motion
+    turned = cross(motion.w, z)
+    linear = add(apply(with_W.W, s), cross(motion.a, z))
+    swept = cross(add(v, v), turned)
+    psi = add(cross(motion.w, s), cross(v, z)), turned
+    return psi, (add(linear, swept), apply(with_W.W, z))
 
 
 def _by_theta(pose: JointPose) -> list[Sequence[Twist]] | None:
@@ -152,7 +178,12 @@ def _by_theta(pose: JointPose) -> list[Sequence[Twist]] | None:
 
 
 def _bias_jacobian(pose: JointPose, rates: Sequence[Scalar]) -> Sequence[Twist] | None:
+    """For each coordinate, how the kind itself changes S_dot nu; None for a constant S."""
     mount = pose.mount
     own = [times(mount.multiplier, rate) for rate in rates]
     columns = mount.kind.bias_jacobian(mount.axis, pose.theta, own)
     return None if columns is None else written_in_body(mount, pose.M, columns)
+
+
+def _own_part(pose: JointPose, numbers: Sequence[Scalar] | None) -> list[Scalar]:
+    return [0.0 if numbers is None else numbers[k] for k in pose.mount.nu_indices]
