@@ -49,7 +49,7 @@ def test_a_call_that_cannot_be_is_refused(changes, error):
 
 
 def test_a_call_needs_all_of_its_arguments():
-    for count in range(8):
+    for count in range(9):
         with pytest.raises(TypeError):
             Call(*list(GIVEN.values())[:count])
     with pytest.raises(TypeError):

@@ -162,6 +162,7 @@ def test_extension_and_stand_in_have_the_same_methods():
         "single_precision",
         "check_inputs",
         "check_outputs",
+        "result",
         "slow",
     ]
 
