@@ -50,10 +50,10 @@ def analytic(patience: Patience) -> Section:
     for case in ROBOTS:
         kd, states = kindyn_of(case), random_states(kindyn_of(case), ROWS)
         pin = Pinocchio(kd, str(case.path), case.frame)
-        for name, (inputs, one_wanted, batch_wanted) in ANALYTIC.items():
-            times, n_ops = _times(kd, pin, name, inputs, states, patience)
+        for name, (_, one_wanted, batch_wanted) in ANALYTIC.items():
+            times, n_ops = _times(kd, pin, name, states, patience)
             one, batch = times["pin"] / times["one"], times["pin"] / times["batch"]
-            apart = _difference(case, pin, name, inputs, states.row(0))
+            apart = _difference(case, pin, name, states.row(0))
             assert apart < AGREES, (case.name, name, apart)
             what = f"{case.name} {TITLES[name]}"
             table.add(
@@ -66,21 +66,20 @@ def analytic(patience: Patience) -> Section:
             )
             section.data.append({"robot": case.name, "function": name, "ops": n_ops} | times)
     section.notes += [
-        "pin: computeRNEADerivatives, computeABADerivatives, computeMinverse, in the body"
-        " representation. linkwork: its default, mixed, which takes more operations; all results"
-        " in fresh NumPy arrays for one call, in reused ones for batches.",
+        'pin: computeRNEADerivatives, computeABADerivatives, computeMinverse, in "body".',
+        "linkwork: in mixed, its default; fresh arrays for one call, reused ones for batches.",
         "difference: from pin's results, in the body representation, of the largest entry.",
     ]
     return section
 
 
 def _times(
-    kd: lw.KinDyn, pin: Pinocchio, name: str, inputs: tuple[str, ...], states: State, patience: Any
+    kd: lw.KinDyn, pin: Pinocchio, name: str, states: State, patience: Patience
 ) -> tuple[dict[str, Any], int]:
     """Seconds per row, and the number of operations."""
     kernel: Any = kd.function(name)
     kernel.warmup()
-    rows = tuple(getattr(states, one) for one in inputs)
+    rows = tuple(getattr(states, one) for one in ANALYTIC[name][0])
     row = tuple(array[0] for array in rows)
     out = kernel(*rows, threads=1)
     found: dict[str, Any] = best_of_variants(
@@ -108,10 +107,9 @@ def _pin_task(peer: Pinocchio, name: str, state: State) -> Task:
     }[name]
 
 
-def _difference(
-    case: Case, peer: Pinocchio, name: str, inputs: tuple[str, ...], state: State
-) -> float:
+def _difference(case: Case, peer: Pinocchio, name: str, state: State) -> float:
     """How far pin's results are from linkwork's in the body representation, relative."""
+    inputs = ANALYTIC[name][0]
     kd = lw.KinDyn(model_of(case), gravity=GRAVITY, representation="body")
     own = peer.convention.state(state)
     order = [*range(6), *(6 + k for k in peer.convention.order)]
