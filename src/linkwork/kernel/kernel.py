@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.errors import ValueRangeError
+from linkwork.errors import ArgumentError, ValueRangeError
 from linkwork.expr.program import Port, Program
 from linkwork.kernel import norms
 from linkwork.kernel.arguments import (
@@ -30,6 +30,7 @@ from linkwork.kernel.arguments import (
     outputs_for,
     thread_number,
 )
+from linkwork.kernel.inline import inlined
 from linkwork.llvm.emit import emit_llvm
 from linkwork.llvm.lanes import Lanes
 from linkwork.machine import cache
@@ -39,6 +40,7 @@ from linkwork.machine.notices import warn_once
 from linkwork.machine.numpy_code import NumpyCode
 from linkwork.machine.processor import NoMachineCodeError, this_machine
 from linkwork.machine.sources import source_digest
+from linkwork.traced import is_traced
 from linkwork.version import __version__
 
 if TYPE_CHECKING:  # the C type has the same signatures
@@ -101,6 +103,7 @@ class Kernel(Call):
         self._make_program = make_program
         self._key = key
         self._numpy_path = numpy_path
+        self._is_unrolled = numpy_path is None  # whether its program is short enough to be used
         self._check_input = check_input
         self._check_result = check_result
         self._program: Program | None = None
@@ -136,7 +139,10 @@ class Kernel(Call):
     def _call(self, *args: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
         signature = self.signature
         workers = thread_number(threads)
-        rows, batch = as_rows(signature, in_order(signature, args, named), self.dtype)
+        values = in_order(signature, args, named)
+        if any(map(is_traced, values)):
+            return self._call_traced(values, out)
+        rows, batch = as_rows(signature, values, self.dtype)
         check_norms(signature, rows)
         if self._check_input:
             self._check_input(signature.inputs, rows)
@@ -160,6 +166,16 @@ class Kernel(Call):
             if target is not array:
                 target[...] = array
         return tuple(given) if len(given) > 1 else given[0]
+
+    def _call_traced(self, values: Sequence[Any], out: Any) -> Any:
+        """A call inside a function that is being traced: the program becomes part of that."""
+        if out is not None:
+            raise ArgumentError("out: there is nothing to write yet while a function is traced")
+        if not self._is_unrolled:
+            text = f"{self.signature.name} has too many operations to be part of a traced function"
+            raise ArgumentError(f"{text}; call it outside, and give the result as an argument")
+        results = inlined(self.signature, lambda: self.program, values)
+        return tuple(results) if len(results) > 1 else results[0]
 
     def _run_with_numpy(
         self,
