@@ -140,7 +140,7 @@ def test_methods_with_options_of_their_own(rng):
         lambda q, nu: kd.transforms(q, frames=list(names[:3])),
         lambda q, nu: kd.transforms(q),
         lambda q, nu: kd.relative_jacobian(names[1], names[-1], q, origin=names[0]),
-        lambda q, nu: kd.integrate(q, nu),
+        kd.integrate,
         lambda q, nu: kd.integrate(q, nu, 0.1, threads=2),
         lambda q, nu: kd.integrate(q, nu=nu, dt=nu[0]),
         lambda q, nu: kd.difference(kd.neutral(), q_end=q),
@@ -236,7 +236,7 @@ def test_two_robots_in_one_function(rng):
 
 def test_leading_axes_inside_are_computed_row_by_row(rng):
     kd = lw.KinDyn(lw.robots.load("arm"))
-    f = lw.compile(q=(3, 1, kd.nq), nu=(2, kd.nv))(lambda q, nu: kd.com_velocity(q, nu))
+    f = lw.compile(q=(3, 1, kd.nq), nu=(2, kd.nv))(kd.com_velocity)
     q, nu = kd.random((3, 1), seed=0), rng.normal(size=(2, kd.nv))
 
     assert f.program.outputs[0].shape == (3, 2, 3)
@@ -342,5 +342,5 @@ def test_a_robot_too_long_to_trace_is_refused():
         " result as an argument"
     )
     with pytest.raises(lw.ArgumentError) as caught:
-        lw.compile(q=kd.nq)(lambda q: kd.com(q))
+        lw.compile(q=kd.nq)(kd.com)
     assert str(caught.value) == text

@@ -169,9 +169,13 @@ class Kernel(Call):
         for target, array in zip(given, outputs, strict=True):
             if target is not array:
                 target[...] = array
-        if len(given) == 1:
-            return given[0]
-        return tuple(given) if self._result is None else tuple.__new__(self._result, given)
+        return self._returned(given)
+
+    def _returned(self, arrays: Sequence[Array]) -> Any:
+        """The outputs as a call returns them: one array, a tuple, or the named tuple."""
+        if len(arrays) == 1:
+            return arrays[0]
+        return tuple(arrays) if self._result is None else tuple.__new__(self._result, arrays)
 
     def _call_traced(self, values: Sequence[Any], out: Any) -> Any:
         """A call inside a function that is being traced: the program becomes part of that."""
@@ -180,8 +184,7 @@ class Kernel(Call):
         if not self._is_unrolled:
             text = f"{self.signature.name} has too many operations to be part of a traced function"
             raise ArgumentError(f"{text}; call it outside, and give the result as an argument")
-        results = inlined(self.signature, lambda: self.program, values)
-        return tuple(results) if len(results) > 1 else results[0]
+        return self._returned(inlined(self.signature, lambda: self.program, values))
 
     def _run_with_numpy(
         self,
