@@ -14,8 +14,8 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NoReturn
 
+from linkwork.entries import Traced
 from linkwork.errors import ArgumentError
-from linkwork.traced import Traced
 
 
 class Op(IntEnum):
@@ -135,6 +135,10 @@ class Expr(Traced):
     def like(self, value: Any) -> Expr:
         """A number as an expression of the same graph."""
         return self.graph.lifted(value)
+
+    def number(self) -> float | None:
+        """Its value, if it is a constant."""
+        return self.args[0] if self.op is Op.CONST else None
 
     # Functions: `np.sin` and the others call the method of their name.
 

@@ -39,6 +39,14 @@ _SHOWN_AS = {  # what messages of other packages are to call our classes
     "ObjectArray": "traced array",
     "Expr": "traced value",
 }
+_NO_OBJECTS = {  # parts of NumPy's and SciPy's messages about arrays of objects: what to do instead
+    "Cannot cast ufunc": "numpy.linalg takes no lists and no np.array(...) of traced values; use"
+    " linkwork.linalg, or make arrays with np.stack",
+    "has no callable": "NumPy's functions take no np.array(...) of traced values and numbers; make"
+    " arrays with np.stack",
+    "object arrays are not supported": "SciPy takes numbers only; linkwork.linalg has cholesky,"
+    " det, inv, norm, solve",
+}
 _OPTIONS = ("out", "threads")  # keywords of every call
 
 
@@ -187,6 +195,9 @@ def _traced(name: str, function: Callable[..., Any], inputs: Sequence[Port]) -> 
 
 def _explain(name: str, error: Exception) -> None:
     """Raise a clearer error if another package does not know what a traced value is."""
+    for part, instead in _NO_OBJECTS.items():
+        if not isinstance(error, LinkworkError) and part in str(error):
+            raise ArgumentError(f"{name} cannot be traced: {instead}") from error
     if not isinstance(error, LinkworkError) and any(word in str(error) for word in _SHOWN_AS):
         text = str(error).partition("\n")[0]
         for inside, outside in _SHOWN_AS.items():
