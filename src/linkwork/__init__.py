@@ -6,6 +6,7 @@ M = kd.mass_matrix(kd.neutral())
 
 import typing as _typing
 
+from linkwork import linalg as linalg
 from linkwork import robots as robots
 from linkwork import spatial as spatial
 from linkwork.errors import ArgumentError as ArgumentError
@@ -100,4 +101,4 @@ if not _typing.TYPE_CHECKING:  # type checkers know the names above and no other
 def __dir__() -> list[str]:
     module = type(robots)
     own = {name for name, value in globals().items() if not isinstance(value, module)}
-    return sorted({*own, *_LATER, "robots", "spatial"})
+    return sorted({*own, *_LATER, "linalg", "robots", "spatial"})

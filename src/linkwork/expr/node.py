@@ -14,8 +14,8 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NoReturn
 
+from linkwork.entries import Traced
 from linkwork.errors import ArgumentError
-from linkwork.traced import Traced
 
 
 class Op(IntEnum):
@@ -137,6 +137,10 @@ class Expr(Traced):
         """A number as an expression of the same graph."""
         return self.graph.lifted(value)
 
+    def number(self) -> float | None:
+        """Its value, if it is a constant."""
+        return self.args[0] if self.op is Op.CONST else None
+
     # Functions: `np.sin` and the others call the method of their name.
 
     sin, cos, sqrt = _unary(Op.SIN), _unary(Op.COS), _unary(Op.SQRT)
@@ -207,6 +211,7 @@ class Graph:
         self._known: dict[tuple[Any, ...], Expr] = {}
         self._rules = RULES
         self.n_inputs = 0
+        self.is_finished = False  # whether the function that it belongs to was traced
 
     def constant(self, value: float) -> Expr:
         """The node of a number."""
@@ -223,7 +228,8 @@ class Graph:
         """A node of this graph, or a number as one; None for anything else."""
         if isinstance(value, Expr):
             if value.graph is not self:
-                raise ArgumentError("an expression of one traced function is used in another")
+                text = "an expression of one traced function is used in another"
+                raise ArgumentError(f"{text}; give it to that one as an argument")
             return value
         if type(value) is float:
             return self.constant(value)

@@ -54,7 +54,7 @@ class Derivative(Kernel):
             kind: of the derivative.
             wrt: names of the inputs to differentiate with respect to.
         """
-        if not function.is_compiled:
+        if not function.is_unrolled:
             text = f"{function.signature.name}: its program is too long to compile"
             raise ArgumentError(f"{text}, so it has no {kind}; use a smaller robot, or differences")
         Kernel.__init__(

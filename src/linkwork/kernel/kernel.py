@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.errors import ValueRangeError
+from linkwork.errors import ArgumentError, ValueRangeError
 from linkwork.expr.program import Port, Program
 from linkwork.kernel import norms
 from linkwork.kernel.arguments import (
@@ -31,6 +31,7 @@ from linkwork.kernel.arguments import (
     thread_number,
 )
 from linkwork.kernel.differentiable import Differentiable
+from linkwork.kernel.inline import inlined
 from linkwork.llvm.emit import emit_llvm
 from linkwork.llvm.lanes import Lanes
 from linkwork.machine import cache
@@ -40,6 +41,7 @@ from linkwork.machine.notices import warn_once
 from linkwork.machine.numpy_code import NumpyCode
 from linkwork.machine.processor import NoMachineCodeError, this_machine
 from linkwork.machine.sources import source_digest
+from linkwork.traced import is_traced
 from linkwork.version import __version__
 
 if TYPE_CHECKING:  # the C type has the same signatures
@@ -110,7 +112,7 @@ class Kernel(Differentiable, Call):
         self._make_program = make_program
         self._key = key
         self._numpy_path = numpy_path
-        self.is_compiled = numpy_path is None  # if machine code can be made here
+        self.is_unrolled = numpy_path is None  # whether its program is short enough to be used
         self.check_input = check_input
         self.check_result = check_result
         self._result = result
@@ -153,7 +155,10 @@ class Kernel(Differentiable, Call):
     def _call(self, *args: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
         signature = self.signature
         workers = thread_number(threads)
-        rows, batch = as_rows(signature, in_order(signature, args, named), self.dtype)
+        values = in_order(signature, args, named)
+        if any(map(is_traced, values)):
+            return self._call_traced(values, out)
+        rows, batch = as_rows(signature, values, self.dtype)
         check_norms(signature, rows)
         if self.check_input:
             self.check_input(signature.inputs, rows)
@@ -169,9 +174,22 @@ class Kernel(Differentiable, Call):
         for target, array in zip(given, outputs, strict=True):
             if target is not array:
                 target[...] = array
-        if len(given) == 1:
-            return given[0]
-        return tuple(given) if self._result is None else tuple.__new__(self._result, given)
+        return self._returned(given)
+
+    def _returned(self, arrays: Sequence[Array]) -> Any:
+        """The outputs as a call returns them: one array, a tuple, or the named tuple."""
+        if len(arrays) == 1:
+            return arrays[0]
+        return tuple(arrays) if self._result is None else tuple.__new__(self._result, arrays)
+
+    def _call_traced(self, values: Sequence[Any], out: Any) -> Any:
+        """A call inside a function that is being traced: the program becomes part of that."""
+        if out is not None:
+            raise ArgumentError("out: there is nothing to write yet while a function is traced")
+        if not self.is_unrolled:
+            text = f"{self.signature.name} has too many operations to be part of a traced function"
+            raise ArgumentError(f"{text}; call it outside, and give the result as an argument")
+        return self._returned(inlined(self.signature, lambda: self.program, values))
 
     def _compute(
         self, rows: tuple[Array, ...], outputs: tuple[Array, ...], n: int, threads: int | None
