@@ -52,6 +52,8 @@ else:
 # NumPy computes at most this many bytes of inputs and outputs, and this many rows, at a time, so
 # that the arrays of intermediate values stay in the cache.
 NUMPY_CHUNK_BYTES, NUMPY_CHUNK_ROWS = 4 << 20, 4096
+# With more rows than this, a rollout waits for the fast code rather than use that of a first call.
+MANY_ROWS = 10_000
 _DONE, _NOT_FINITE_OUTPUT = 0, 3  # values of `Status` in _call.h
 
 
@@ -131,6 +133,27 @@ class Kernel(Call):
         if self._numpy_path is None:
             self._prepare(FAST)
 
+    def prepare(self, rows: int) -> bool:
+        """Have code in use that is worth it for so many rows; False if NumPy has to compute."""
+        if not self._wide and self._numpy_path is None:
+            self._prepare(FAST if rows > MANY_ROWS else QUICK)
+        return self._numpy_path is None
+
+    def run_rows(
+        self,
+        rows: tuple[Array, ...],
+        outputs: tuple[Array, ...],
+        n: int,
+        threads: int | None = None,
+    ) -> int:
+        """Compute n rows of arrays that were checked, by machine code or NumPy; the status."""
+        if self._numpy_path is not None:
+            return self._run_with_numpy(self._numpy_path, rows, outputs, n)
+        status = self._run(rows, outputs, n, threads)
+        if status not in (_DONE, _NOT_FINITE_OUTPUT):
+            raise ValueRangeError("an input was changed by another thread during the call")
+        return status
+
     # Calls that the C extension leaves to Python.
 
     def _call(self, *args: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
@@ -148,12 +171,7 @@ class Kernel(Call):
             array.reshape(n, port.size)
             for array, port in zip(outputs, signature.outputs, strict=True)
         )
-        if self._numpy_path is None:
-            status = self._run(rows, flat, n, workers)
-            if status not in (_DONE, _NOT_FINITE_OUTPUT):  # the inputs were checked above
-                raise ValueRangeError("an input was changed by another thread during the call")
-        else:
-            status = self._run_with_numpy(self._numpy_path, rows, flat, n)
+        status = self.run_rows(rows, flat, n, workers)
         if self._check_result and status == _NOT_FINITE_OUTPUT:
             self._check_result(self, rows, flat)
         for target, array in zip(given, outputs, strict=True):
