@@ -74,6 +74,11 @@ class ObjectArray(np.ndarray[Any, np.dtype[Any]]):
                 return bool(entry)
         return super().__bool__()
 
+    def __repr__(self) -> str:
+        return f"<traced array {self.shape}>" if is_traced(self) else super().__repr__()
+
+    __str__ = __repr__
+
     def dot(self, b: Any, out: Any = None) -> Any:
         """The product that `np.dot` gives."""
         return np.dot(self, b, out=out)

@@ -203,6 +203,7 @@ class Graph:
         self.nodes: list[Expr] = []
         self._known: dict[tuple[Any, ...], Expr] = {}
         self.n_inputs = 0
+        self.is_finished = False  # whether the function that it belongs to was traced
 
     def constant(self, value: float) -> Expr:
         """The node of a number."""
@@ -219,7 +220,8 @@ class Graph:
         """A node of this graph, or a number as one; None for anything else."""
         if isinstance(value, Expr):
             if value.graph is not self:
-                raise ArgumentError("an expression of one traced function is used in another")
+                text = "an expression of one traced function is used in another"
+                raise ArgumentError(f"{text}; give it to that one as an argument")
             return value
         if type(value) is float:
             return self.constant(value)

@@ -24,14 +24,14 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array, ObjectArray, as_array, batch_of
+from linkwork.arrays import Array, ObjectArray
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, name_not_found, shown
 from linkwork.expr.diff import jacobian
 from linkwork.expr.node import Expr
 from linkwork.expr.program import Port, Program, trace
-from linkwork.kernel.arguments import Signature, in_order
+from linkwork.kernel.arguments import Signature
 from linkwork.kernel.kernel import Kernel
-from linkwork.traced import foreign_package, is_traced, unwrapped
+from linkwork.traced import foreign_package, unwrapped
 
 _SHOWN_AS = {  # what messages of other packages are to call our classes
     "linkwork.traced.ObjectArray": "traced array",
@@ -83,38 +83,6 @@ class CompiledFunction(Kernel):
         if self._origin:
             return CompiledFunction.jacobian, self._origin
         return self.__qualname__
-
-    def _call(self, *args: Any, out: Any = None, threads: int | None = None, **named: Any) -> Any:
-        if any(is_traced(value) for value in (*args, *named.values())):
-            if out is not None:
-                raise ArgumentError("out: there is nothing to write yet while a function is traced")
-            return self._traced_call(in_order(self.signature, args, named))
-        return super()._call(*args, out=out, threads=threads, **named)
-
-    def _traced_call(self, values: Sequence[Any]) -> Any:
-        """Inline the program into the graph that is being traced, row by row of a batch."""
-        names = [port.name for port in self.signature.inputs]
-        shapes = [port.shape for port in self.signature.inputs]
-        arrays = [*map(as_array, values, names, shapes)]
-        batch = batch_of(names, shapes, arrays)
-        full = [np.broadcast_to(a, batch + own) for a, own in zip(arrays, shapes, strict=True)]
-        graph = next(e.graph for a in arrays for e in a.flat if isinstance(e, Expr))
-        rows: list[list[Expr]] = []
-        for index in np.ndindex(batch):
-            inputs = [graph.lifted(entry) for array in full for entry in array[index].flat]
-            nodes = self.program.inlined(graph, inputs)
-            rows.append([nodes[step] for step in self.program.results])
-        return self._unflattened(rows, batch)
-
-    def _unflattened(self, rows: list[list[Expr]], batch: tuple[int, ...]) -> Any:
-        results: list[Array] = []
-        start = 0
-        for port in self.signature.outputs:
-            numbers = [row[start : start + port.size] for row in rows]
-            array = np.array(numbers, dtype=object).reshape(batch + port.shape)
-            results.append(array.view(ObjectArray))
-            start += port.size
-        return tuple(results) if len(results) > 1 else results[0]
 
 
 def compile_function(

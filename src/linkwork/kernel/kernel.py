@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.errors import ValueRangeError
+from linkwork.errors import ArgumentError, ValueRangeError
 from linkwork.expr.program import Port, Program
 from linkwork.kernel import norms
 from linkwork.kernel.arguments import (
@@ -30,6 +30,7 @@ from linkwork.kernel.arguments import (
     outputs_for,
     thread_number,
 )
+from linkwork.kernel.inline import inlined
 from linkwork.llvm.emit import emit_llvm
 from linkwork.llvm.lanes import Lanes
 from linkwork.machine import cache
@@ -39,6 +40,7 @@ from linkwork.machine.notices import warn_once
 from linkwork.machine.numpy_code import NumpyCode
 from linkwork.machine.processor import NoMachineCodeError, this_machine
 from linkwork.machine.sources import source_digest
+from linkwork.traced import is_traced
 from linkwork.version import __version__
 
 if TYPE_CHECKING:  # the C type has the same signatures
@@ -74,6 +76,7 @@ class Kernel(Call):
         numpy_path: Callable[..., Sequence[Any]] | None = None,
         check_input: Callable[[Sequence[Port], Sequence[Array]], None] | None = None,
         check_result: Callable[[Kernel, Sequence[Array], Sequence[Array]], None] | None = None,
+        result: type[tuple[Any, ...]] | None = None,
     ) -> None:
         """Prepare a kernel; nothing is traced or compiled before it is needed.
 
@@ -87,6 +90,7 @@ class Kernel(Call):
             check_input: if given, inputs must be finite, and this raises the error.
             check_result: if given, called with outputs that are not finite; raises if that is an
                 error.
+            result: the named tuple to return several outputs in; a plain tuple if not given.
         """
         super().__init__(
             tuple(port.shape for port in signature.inputs),
@@ -96,6 +100,7 @@ class Kernel(Call):
             dtype == np.float32,
             check_input is not None,
             check_result is not None,
+            result,
             self._call,
         )
         self.signature = signature
@@ -103,8 +108,10 @@ class Kernel(Call):
         self._make_program = make_program
         self._key = key
         self._numpy_path = numpy_path
+        self._is_unrolled = numpy_path is None  # whether its program is short enough to be used
         self._check_input = check_input
         self._check_result = check_result
+        self._result = result
         self._program: Program | None = None
         self._process = 0  # id of the process whose background job makes the fast code
         self._code: tuple[Code | None, Code | None] = None, None  # of one row, and of W rows
@@ -159,7 +166,10 @@ class Kernel(Call):
     def _call(self, *args: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
         signature = self.signature
         workers = thread_number(threads)
-        rows, batch = as_rows(signature, in_order(signature, args, named), self.dtype)
+        values = in_order(signature, args, named)
+        if any(map(is_traced, values)):
+            return self._call_traced(values, out)
+        rows, batch = as_rows(signature, values, self.dtype)
         check_norms(signature, rows)
         if self._check_input:
             self._check_input(signature.inputs, rows)
@@ -177,7 +187,22 @@ class Kernel(Call):
         for target, array in zip(given, outputs, strict=True):
             if target is not array:
                 target[...] = array
-        return tuple(given) if len(given) > 1 else given[0]
+        return self._returned(given)
+
+    def _returned(self, arrays: Sequence[Array]) -> Any:
+        """The outputs as a call returns them: one array, a tuple, or the named tuple."""
+        if len(arrays) == 1:
+            return arrays[0]
+        return tuple(arrays) if self._result is None else tuple.__new__(self._result, arrays)
+
+    def _call_traced(self, values: Sequence[Any], out: Any) -> Any:
+        """A call inside a function that is being traced: the program becomes part of that."""
+        if out is not None:
+            raise ArgumentError("out: there is nothing to write yet while a function is traced")
+        if not self._is_unrolled:
+            text = f"{self.signature.name} has too many operations to be part of a traced function"
+            raise ArgumentError(f"{text}; call it outside, and give the result as an argument")
+        return self._returned(inlined(self.signature, lambda: self.program, values))
 
     def _run_with_numpy(
         self,
