@@ -53,12 +53,16 @@ from linkwork.version import __version__ as __version__
 if _typing.TYPE_CHECKING:
     from linkwork.kernel.compile import compile_function as compile  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from linkwork.kernel.kernel import Kernel as Kernel
+    from linkwork.kernel.rollout import Rollout as Rollout
+    from linkwork.kernel.rollout import rollout as rollout
     from linkwork.kindyn import KinDyn as KinDyn
 
 # Imported when first used, so that `import linkwork` is fast: name, module, name there.
 _LATER = {
     "KinDyn": ("linkwork.kindyn", "KinDyn"),
     "Kernel": ("linkwork.kernel.kernel", "Kernel"),
+    "Rollout": ("linkwork.kernel.rollout", "Rollout"),
+    "rollout": ("linkwork.kernel.rollout", "rollout"),
     "compile": ("linkwork.kernel.compile", "compile_function"),
 }
 

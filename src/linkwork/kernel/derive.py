@@ -149,12 +149,17 @@ class Derivative(Kernel):
             function = function.gradient(*self._wrt)
         return jacobian_steps(function.program, self._wrt)
 
-    def _compute(
-        self, rows: tuple[Array, ...], outputs: tuple[Array, ...], n: int, threads: int | None
+    def run_rows(
+        self,
+        rows: tuple[Array, ...],
+        outputs: tuple[Array, ...],
+        n: int,
+        threads: int | None = None,
     ) -> int:
+        """Compute n rows of arrays that were checked; the status."""
         sweep = self._found_sweep()
         if sweep is None:
-            return super()._compute(rows, outputs, n, threads)
+            return super().run_rows(rows, outputs, n, threads)
         return sweep(rows, outputs, n, threads)
 
 

@@ -56,6 +56,8 @@ else:
 # NumPy computes at most this many bytes of inputs and outputs, and this many rows, at a time, so
 # that the arrays of intermediate values stay in the cache.
 NUMPY_CHUNK_BYTES, NUMPY_CHUNK_ROWS = 4 << 20, 4096
+# With more rows than this, a rollout waits for the fast code rather than use that of a first call.
+MANY_ROWS = 10_000
 _DONE, _NOT_FINITE_OUTPUT = 0, 3  # values of `Status` in _call.h
 
 
@@ -150,6 +152,29 @@ class Kernel(Differentiable, Call):
         if self._numpy_path is None:
             self._prepare(FAST)
 
+    def prepare(self, rows: int) -> bool:
+        """Have code in use that is worth it for so many rows; False if NumPy has to compute."""
+        if not self._wide and self._numpy_path is None:
+            self._prepare(FAST if rows > MANY_ROWS else QUICK)
+        return self._numpy_path is None
+
+    def run_rows(
+        self,
+        rows: tuple[Array, ...],
+        outputs: tuple[Array, ...],
+        n: int,
+        threads: int | None = None,
+    ) -> int:
+        """Compute n rows of arrays that were checked, by machine code or NumPy; the status."""
+        if not self._wide and self._numpy_path is None:
+            self._prepare(QUICK)  # sets `_numpy_path` if there can be no machine code
+        if self._numpy_path is not None:
+            return self._run_with_numpy(self._numpy_path, rows, outputs, n)
+        status = self._run(rows, outputs, n, threads)
+        if status not in (_DONE, _NOT_FINITE_OUTPUT):
+            raise ValueRangeError("an input was changed by another thread during the call")
+        return status
+
     # Calls that the C extension leaves to Python.
 
     def _call(self, *args: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
@@ -168,7 +193,7 @@ class Kernel(Differentiable, Call):
             array.reshape(n, port.size)
             for array, port in zip(outputs, signature.outputs, strict=True)
         )
-        status = self._compute(rows, flat, n, workers)
+        status = self.run_rows(rows, flat, n, workers)
         if self.check_result and status == _NOT_FINITE_OUTPUT:
             self.check_result(self, rows, flat)
         for target, array in zip(given, outputs, strict=True):
@@ -190,19 +215,6 @@ class Kernel(Differentiable, Call):
             text = f"{self.signature.name} has too many operations to be part of a traced function"
             raise ArgumentError(f"{text}; call it outside, and give the result as an argument")
         return self._returned(inlined(self.signature, lambda: self.program, values))
-
-    def _compute(
-        self, rows: tuple[Array, ...], outputs: tuple[Array, ...], n: int, threads: int | None
-    ) -> int:
-        """Compute rows of prepared arrays; returns the status."""
-        if not self._wide and self._numpy_path is None:
-            self._prepare(QUICK)  # sets `_numpy_path` if there can be no machine code
-        if self._numpy_path is not None:
-            return self._run_with_numpy(self._numpy_path, rows, outputs, n)
-        status = self._run(rows, outputs, n, threads)
-        if status not in (_DONE, _NOT_FINITE_OUTPUT):  # the inputs were checked by the caller
-            raise ValueRangeError("an input was changed by another thread during the call")
-        return status
 
     def _run_with_numpy(
         self,
