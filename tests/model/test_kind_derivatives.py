@@ -60,7 +60,7 @@ def test_the_derivative_of_the_bias_is_that_of_complex_steps(kind, rng):
         axis, theta, nu = axis_of(kind, rng), random_theta(kind, rng), rng.normal(size=it.nv)
         moved = [theta + 1j * STEP * tangent for tangent in array(it.position_jacobian(theta)).T]
         expected = np.array([bias(kind, axis, there, nu).imag / STEP for there in moved]).T
-        ways = [it.bias_derivative, lambda *at, it=it: JointKind.bias_derivative(it, *at)]
+        ways = [it.bias_jacobian, lambda *at, it=it: JointKind.bias_jacobian(it, *at)]
         for way in ways:
             found = way(axis, list(theta), list(nu))
             assert (found is None) == (kind != "universal")

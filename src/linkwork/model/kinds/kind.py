@@ -6,6 +6,7 @@ A joint has a fixed side and a moving side, which coincide at the neutral positi
     pose              M(theta), pose of the moving side in the fixed side
     subspace          S(theta): the velocity of the moving side is S nu, in its own axes
     subspace_rate     S_dot at (theta, nu): the bias acceleration is S_dot nu
+    bias_jacobian     derivative of S_dot nu by the tangent of theta
     position_jacobian J(theta): theta_dot = J nu, and its left inverse
     moved, between    theta after one second at constant nu, and the way back
     unit_norm         parts of theta that have norm 1
@@ -106,10 +107,10 @@ class JointKind(ABC):
         """Time derivative of the columns of S at the velocity nu; None for a constant S."""
         return None
 
-    def bias_derivative(
+    def bias_jacobian(
         self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]
     ) -> Columns | None:
-        """The nv derivatives of the bias acceleration S_dot nu by theta; None for a constant S."""
+        """Column k: derivative of S_dot nu along the k-th velocity; None for a constant S."""
         if self.subspace_rate(axis, theta, nu) is None:
             return None
 

@@ -67,7 +67,7 @@ class Universal(JointKind):
         (_, first), (_, e2) = self.subspace(axis, theta)
         return ((ZERO, scale(nu[1], cross(first, e2))), (ZERO, ZERO))
 
-    def bias_derivative(self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]) -> Columns:
+    def bias_jacobian(self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]) -> Columns:
         # S_dot nu = nu1 nu2 (R2^T e1) x e2
         (_, first), (_, e2) = self.subspace(axis, theta)
         slope = cross(cross(first, e2), e2)
