@@ -131,7 +131,7 @@ def test_the_stand_in_takes_new_code_over_at_once():
     def address(name: str) -> int:
         return call_slow.ctypes.cast(functions[name], call_slow.ctypes.c_void_p).value or 0
 
-    call = Watched(((1,),), ((1,),), (), (0.0, 0.0), False, False, False, print)
+    call = Watched(((1,),), ((1,),), (), (0.0, 0.0), False, False, False, None, print)
     call._use(address("old one"), 0, 1, "old")
     rows, result = np.zeros((6, 1)), np.zeros((6, 1))
     seen: list[list[tuple[str, int]]] = []
@@ -162,6 +162,7 @@ def test_extension_and_stand_in_have_the_same_methods():
         "single_precision",
         "check_inputs",
         "check_outputs",
+        "result",
         "slow",
     ]
 

@@ -314,6 +314,7 @@ static int call_traverse(PyObject *object, visitproc visit, void *arg)
     Call *self = (Call *)object;
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->slow);
+    Py_VISIT(self->result);
     if (self->code && self->code->users == 1) Py_VISIT(self->code->keep);
     return 0;
 }
@@ -325,6 +326,7 @@ static int call_clear(PyObject *object)
     self->code = NULL;
     release(code);
     Py_CLEAR(self->slow);
+    Py_CLEAR(self->result);
     return 0;
 }
 

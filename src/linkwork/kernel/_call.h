@@ -74,6 +74,7 @@ typedef struct {
     int is_simple;         /* whether no port has more than MOST_AXES axes */
     int check_inputs;      /* whether inputs must be finite */
     int check_outputs;     /* whether calls with outputs that are not finite are left to `slow` */
+    PyTypeObject *result;  /* the named tuple that holds several outputs; NULL for a plain tuple */
     PyObject *slow;        /* a Python callable for all other calls; NULL before __init__ */
 } Call;
 

@@ -52,6 +52,7 @@ class Call:
         single_precision: bool,
         check_inputs: bool,
         check_outputs: bool,
+        result: type[tuple[Any, ...]] | None,
         slow: Callable[..., Any],
     ) -> None:
         self._shapes = in_shapes
@@ -60,6 +61,7 @@ class Call:
         self._type = np.dtype(np.float32 if single_precision else np.float64)
         self._checks = check_inputs, check_outputs
         self._slow = slow
+        del result  # calls with several outputs are left to `slow`
         self._ins = ctypes.c_void_p * len(in_shapes)
         self._no_strides = (ctypes.c_int64 * (len(in_shapes) + 1))()  # of one row; only read
         self._machine_code: _Code | None = None

@@ -72,6 +72,7 @@ class Kernel(Call):
         numpy_path: Callable[..., Sequence[Any]] | None = None,
         check_input: Callable[[Sequence[Port], Sequence[Array]], None] | None = None,
         check_result: Callable[[Kernel, Sequence[Array], Sequence[Array]], None] | None = None,
+        result: type[tuple[Any, ...]] | None = None,
     ) -> None:
         """Prepare a kernel; nothing is traced or compiled before it is needed.
 
@@ -85,6 +86,7 @@ class Kernel(Call):
             check_input: if given, inputs must be finite, and this raises the error.
             check_result: if given, called with outputs that are not finite; raises if that is an
                 error.
+            result: the named tuple to return several outputs in; a plain tuple if not given.
         """
         super().__init__(
             tuple(port.shape for port in signature.inputs),
@@ -94,6 +96,7 @@ class Kernel(Call):
             dtype == np.float32,
             check_input is not None,
             check_result is not None,
+            result,
             self._call,
         )
         self.signature = signature
@@ -103,6 +106,7 @@ class Kernel(Call):
         self._numpy_path = numpy_path
         self._check_input = check_input
         self._check_result = check_result
+        self._result = result
         self._program: Program | None = None
         self._process = 0  # id of the process whose background job makes the fast code
         self._code: tuple[Code | None, Code | None] = None, None  # of one row, and of W rows
@@ -159,7 +163,9 @@ class Kernel(Call):
         for target, array in zip(given, outputs, strict=True):
             if target is not array:
                 target[...] = array
-        return tuple(given) if len(given) > 1 else given[0]
+        if len(given) == 1:
+            return given[0]
+        return tuple(given) if self._result is None else tuple.__new__(self._result, given)
 
     def _run_with_numpy(
         self,
