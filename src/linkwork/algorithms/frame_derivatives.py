@@ -6,16 +6,16 @@ velocity and acceleration of some body, and V_r, A_r those of the frame as seen 
 
     inertial   dV = s x V_r               dA = s x A_r + V x (s x V_r)
     body       dV = V x s                 dA = A x s + (V x s) x V_r
-    mixed      dV = (a x v_r + w x l,     dA = (a x a_r + 2 w x (a x v_r) + W l,
+    mixed      dV = (a x v_r + w x d,     dA = (a x a_r + 2 w x (a x v_r) + W d,
                      a x w_r)                   a x u_r + w x (a x w_r))
 
-with s = (l, a), V = (v, w), A_r = (a_r, u_r) and W = [u] + [w]^2. The body is the joint's parent if
+with s = (d, a), V = (v, w), A_r = (a_r, u_r) and W = [u] + [w]^2. The body is the joint's parent if
 S is constant in the axes of the body that the joint holds, and that body itself if S is constant
 in those of the parent, as of joints read backwards; either of them, if S is one constant column.
 By nu, with p the parent and k the body that the joint holds,
 
     inertial, body    dA = s x V_kr + V_p x s
-    mixed             dA = (a x (v_kr + v_pr) + (w_k + w_p) x l,  a x w_kr + w_p x a)
+    mixed             dA = (a x (v_kr + v_pr) + (w_k + w_p) x d,  a x w_kr + w_p x a)
 
 For kinds whose S depends on the position, the change of S itself is added. Only joints between the
 base and the frame have columns that are not zero.
@@ -51,7 +51,8 @@ def velocity_derivatives(
     skeleton: Skeleton, q: Numbers, nu: Numbers, frame: int, *, velocity: Representation
 ) -> tuple[Matrix, Matrix]:
     """(6, nv) derivatives of `frame_velocity` by q, and by nu: the Jacobian."""
-    rule, path = _RULES[velocity], _path(skeleton, q, nu, None, frame, velocity)
+    rule = _RULES[velocity]
+    path = _path(skeleton, q, nu, None, frame=frame, velocity=velocity)
     by_q: list[list[Twist]] = []
     for joint in path.joints:
         by_q.append([rule.velocity_by_q(s, joint.pivot) for s in joint.columns])
@@ -71,7 +72,8 @@ def acceleration_derivatives(
     velocity: Representation,
 ) -> tuple[Matrix, Matrix, Matrix]:
     """(6, nv) derivatives of `frame_acceleration` by q, by nu, and by nu_dot: the Jacobian."""
-    rule, path = _RULES[velocity], _path(skeleton, q, nu, nu_dot, frame, velocity)
+    rule = _RULES[velocity]
+    path = _path(skeleton, q, nu, nu_dot, frame=frame, velocity=velocity)
     by_q: list[list[Twist]] = []
     by_nu: list[list[Twist]] = []
     for joint in path.joints:
@@ -201,18 +203,18 @@ class _Mixed(_Rule):
         return cross(v_J[1], add(V_r[0], beyond[0])), cross(v_J[1], beyond[1])
 
     def velocity_by_q(self, s: Twist, at: _Side) -> Twist:
-        (l, a), (v_r, w_r), w = s, at.V_r, at.V[1]
-        return add(cross(a, v_r), cross(w, l)), cross(a, w_r)
+        (d, a), (v_r, w_r), w = s, at.V_r, at.V[1]
+        return add(cross(a, v_r), cross(w, d)), cross(a, w_r)
 
     def acceleration_by_q(self, s: Twist, at: _Side) -> Twist:
-        (l, a), (v_r, w_r), (a_r, u_r), w = s, at.V_r, at.A_r, at.V[1]
+        (d, a), (v_r, w_r), (a_r, u_r), w = s, at.V_r, at.A_r, at.V[1]
         swept, W = cross(w, cross(a, v_r)), body_motion(w, at.A[1], ZERO).W
-        linear = add(add(cross(a, a_r), add(swept, swept)), apply(W, l))
+        linear = add(add(cross(a, a_r), add(swept, swept)), apply(W, d))
         return linear, add(cross(a, u_r), cross(w, cross(a, w_r)))
 
     def carried(self, s: Twist, parent: _Side, own: _Side) -> Twist:
-        (l, a), (v_p, _), (v_k, w_k) = s, parent.V_r, own.V_r
-        linear = add(cross(a, add(v_k, v_p)), cross(add(own.V[1], parent.V[1]), l))
+        (d, a), (v_p, _), (v_k, w_k) = s, parent.V_r, own.V_r
+        linear = add(cross(a, add(v_k, v_p)), cross(add(own.V[1], parent.V[1]), d))
         return linear, add(cross(a, w_k), cross(parent.V[1], a))
 
     def base_velocity_by_q(self, s: Twist, at: _Side) -> Twist:
@@ -225,8 +227,8 @@ class _Mixed(_Rule):
         if is_zero(s[1]):
             return ZERO_TWIST
         # 2 a x v_r + a x (w x arm) + w x (a x arm)
-        (l, a), (v_r, w_r), w = s, at.V_r, at.V[1]
-        linear = add(cross(a, add(add(v_r, v_r), cross(w, arm))), cross(w, l))
+        (d, a), (v_r, w_r), w = s, at.V_r, at.V[1]
+        linear = add(cross(a, add(add(v_r, v_r), cross(w, arm))), cross(w, d))
         return linear, cross(a, w_r)
 
 
@@ -242,6 +244,7 @@ def _path(
     q: Numbers,
     nu: Numbers,
     nu_dot: Numbers | None,
+    *,
     frame: int,
     velocity: Representation,
 ) -> _Path:
