@@ -19,10 +19,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwork.algorithms.coriolis import BodyCoriolis, without_product
+from linkwork.algorithms.crba import seen_inward
 from linkwork.algorithms.frames import Matrix, Numbers
 from linkwork.algorithms.rnea import body_motion
 from linkwork.mechanics.base import Base
 from linkwork.mechanics.inertia import RigidInertia
+from linkwork.mechanics.joints import JointPose
 from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
@@ -39,6 +41,7 @@ from linkwork.spatial.blocks import (
     mat_add,
     matmul,
     neg,
+    plus,
     scale,
     sub,
     transpose,
@@ -59,19 +62,6 @@ class Column:
     couple: Vec  # 2 B^T S, for the row of the coordinate
     outer: Twist | None  # for its row too: what wrenches from outside add by q
 
-    def plus(self, other: Column) -> Column:
-        """Both, where joints share a coordinate."""
-        outer = self.outer
-        if outer is not None and other.outer is not None:
-            outer = twist_add(outer, other.outer)
-        return Column(
-            twist_add(self.by_q, other.by_q),
-            twist_add(self.by_nu, other.by_nu),
-            twist_add(self.momentum, other.momentum),
-            add(self.couple, other.couple),
-            outer,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Carried:
@@ -82,6 +72,30 @@ class Carried:
     wrench: Twist  # that acts on them
     outer: BodyCoriolis | None  # how wrenches from outside change as they are displaced
     staying: Twist | None  # wrenches from outside that stay as they are
+
+    def inward(self, pose: JointPose) -> Carried:
+        """The same seen from the parent."""
+        return Carried(
+            seen_inward(self.inertia, pose),
+            self.twice_B.inward(pose),
+            pose.inward(*self.wrench),
+            self.outer and self.outer.inward(pose),
+            self.staying and pose.inward(*self.staying),
+        )
+
+    def plus(self, other: Carried) -> Carried:
+        """Both."""
+        return Carried(
+            self.inertia.plus(other.inertia),
+            self.twice_B.plus(other.twice_B),
+            twist_add(self.wrench, other.wrench),
+            self.outer.plus(other.outer)
+            if self.outer and other.outer
+            else self.outer or other.outer,
+            twist_add(self.staying, other.staying)
+            if self.staying and other.staying
+            else self.staying or other.staying,
+        )
 
     def rotated(self, R: Mat) -> Carried:
         """The same in axes in which the present ones are R."""
@@ -144,9 +158,17 @@ def add_coordinate(found: Derivatives, i: int, column: Column, at: BaseMotion) -
         by_q, by_nu, momentum = (_about(at.base.o, x) for x in (by_q, by_nu, momentum))
     for k in range(6):
         half, axis = divmod(k, 3)
-        found.by_q[k][i], found.by_nu[k][i] = by_q[half][axis], by_nu[half][axis]
-        found.M[k][i] = found.M[i][k] = momentum[half][axis]
-        found.by_q[i][k], found.by_nu[i][k] = in_q[half][axis], in_nu[half][axis]
+        add_to(found.by_q, k, i, by_q[half][axis])
+        add_to(found.by_q, i, k, in_q[half][axis])
+        add_to(found.by_nu, k, i, by_nu[half][axis])
+        add_to(found.by_nu, i, k, in_nu[half][axis])
+        add_to(found.M, k, i, momentum[half][axis])
+        add_to(found.M, i, k, momentum[half][axis])
+
+
+def add_to(matrix: Matrix, i: int, j: int, value: Scalar) -> None:
+    """Add to an entry."""
+    matrix[i][j] = plus(matrix[i][j], value)
 
 
 def _about(o: Vec, wrench: Twist) -> Twist:

@@ -29,7 +29,6 @@ from dataclasses import dataclass
 
 from linkwork.algorithms.rnea import BodyMotion, body_motion
 from linkwork.mechanics.joints import JointPose, combined, written_in_body
-from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
     Scalar,
     Twist,
@@ -69,24 +68,16 @@ class Moving:
         return self.v, self.motion.w
 
 
-def moving_bodies(
-    skeleton: Skeleton,
-    joints: dict[int, JointPose],
-    nu: Sequence[Scalar] | None,
-    nu_dot: Sequence[Scalar] | None,
-    base: Moving,
-) -> tuple[dict[int, Moving], dict[int, list[Coordinate]]]:
-    """The motion of every body, from the base's outward, and the coordinates of every joint.
+def outward(
+    pose: JointPose, parent: Moving, nu: Sequence[Scalar] | None, nu_dot: Sequence[Scalar] | None
+) -> tuple[Moving, list[Coordinate]]:
+    """The motion of a body, from its parent's, and the coordinates of its joint.
 
     None for nu or nu_dot stands for zero.
     """
-    moving, coordinates = {0: base}, dict[int, list[Coordinate]]()
-    for number, pose in joints.items():
-        parent = moving[skeleton.bodies[number].parent]
-        carried = _carried(pose, parent)
-        moving[number] = _moved(pose, carried, nu, nu_dot)
-        coordinates[number] = _coordinates(pose, carried, moving[number], nu, nu_dot)
-    return moving, coordinates
+    carried = _carried(pose, parent)
+    body = _moved(pose, carried, nu, nu_dot)
+    return body, _coordinates(pose, carried, body, nu, nu_dot)
 
 
 def _carried(pose: JointPose, parent: Moving) -> Moving:
