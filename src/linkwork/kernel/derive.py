@@ -27,13 +27,14 @@ from linkwork.kernel.kernel import Kernel
 from linkwork.kernel.sweep import Sweep
 from linkwork.machine import cache
 from linkwork.machine.compiler import LOCK
+from linkwork.version import __version__
 
 # A Jacobian or Hessian with more steps than this is not unrolled, but computed column by column.
-MOST_UNROLLED_STEPS = 60_000
+MOST_UNROLLED_STEPS = 80_000
 # A program with more steps is not made at all, as that would take minutes.
 MOST_STEPS = 1_000_000
 
-_PROGRAMS: dict[Kind, Callable[..., Program]] = {
+PROGRAMS: dict[Kind, Callable[..., Program]] = {
     "jacobian": diff.jacobian,
     "gradient": diff.gradient,
     "hessian": diff.hessian,
@@ -97,11 +98,11 @@ class Derivative(Kernel):
             if self._found_sweep() is not None and self._steps() > MOST_STEPS:
                 text = f"{self.signature.name} has some {self._steps():,} operations, too many for"
                 raise ArgumentError(f"{text} one program; use jvp or vjp")
-            make = _PROGRAMS[self._kind]
+            make = PROGRAMS[self._kind]
             units = unit_indices(self._function.signature)
             program = make(self._function.program, self._wrt, units=units)
         if self._sweep is None:
-            cache.keep(self._program_key, stored.to_bytes(program))
+            cache.keep(self._program_key, stored.to_bytes(program), cache.PROGRAM)
         return program
 
     def _analytic_program(self) -> Program | None:
@@ -110,11 +111,11 @@ class Derivative(Kernel):
 
     def _kept(self) -> bytes | None:
         """What is kept on disk: the program, or nothing but that it is too long."""
-        return cache.fetch(self._program_key)
+        return cache.fetch(self._program_key, cache.PROGRAM)
 
     @property
     def _program_key(self) -> str:
-        return hashlib.sha256(f"program|{self.identity}".encode()).hexdigest()
+        return hashlib.sha256(f"{__version__}|{self.identity}".encode()).hexdigest()
 
     # Long Jacobians.
 
@@ -129,7 +130,7 @@ class Derivative(Kernel):
                 self._program = self._analytic_program()
                 is_long = self._program is None and self._steps() > MOST_UNROLLED_STEPS
                 if is_long:
-                    cache.keep(self._program_key, _TOO_LONG)
+                    cache.keep(self._program_key, _TOO_LONG, cache.PROGRAM)
             self._is_known_short = not is_long
             self._sweep = self._made_sweep() if is_long else None
             return self._sweep
