@@ -71,7 +71,8 @@ class Derivative(Kernel):
         self.__doc__ = (
             f"The {_TITLES.get(kind, kind)} of {function.signature.name} by {', '.join(wrt)}."
         )
-        self._function, self._kind, self._wrt = function, kind, wrt
+        self._function, self._wrt = function, wrt
+        self._kind: Kind = kind
         self._sweep: Sweep | None = None
         self._is_known_short = kind not in ("jacobian", "hessian")
 
@@ -141,7 +142,7 @@ class Derivative(Kernel):
         n_inputs = sum(port.size for port in own.inputs if port.name in self._wrt)
         kind: Kind = "vjp" if n_outputs < n_inputs else "jvp"
         kind = "hvp" if self._kind == "hessian" else kind
-        return Sweep(function._derivative(kind, self._wrt), kind, own, self._wrt)
+        return Sweep(function.derivative(kind, self._wrt), kind, own, self._wrt)
 
     def _steps(self) -> int:
         """About how many steps it has."""
@@ -173,7 +174,7 @@ def unit_indices(signature: Signature) -> list[list[int]]:
 
 
 def _found_again(function: Kernel, kind: Kind, wrt: tuple[str, ...]) -> Kernel:
-    return function._derivative(kind, wrt)
+    return function.derivative(kind, wrt)
 
 
 def _signature(own: Signature, kind: Kind, wrt: tuple[str, ...]) -> Signature:
