@@ -118,7 +118,7 @@ class ObjectArray(np.ndarray[Any, np.dtype[Any]]):
 def is_traced(value: Any) -> bool:
     """Whether there is a traced value: alone, in an array, or in lists."""
     if isinstance(value, (list, tuple)):
-        return any(map(is_traced, value))
+        return any(type(part) is not float and is_traced(part) for part in value)
     if isinstance(value, np.ndarray) and value.dtype == object:
         return any(map(is_traced, value.flat))
     return isinstance(value, Traced)
