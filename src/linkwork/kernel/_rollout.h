@@ -1,8 +1,9 @@
 /* Rollouts: the outputs of a step are its first inputs in the next one.
  *
  * The rows of a batch are taken in tiles that stay in the cache for all steps. A frame holds the
- * states of a tile at one time, one state after the other, each with contiguous rows. Results are
- * written as they come, from the frame to where they belong.
+ * states of a tile at one time, one state after the other, each with contiguous rows. Frames of
+ * several steps are gathered before they are written to the results, where the steps of a row are
+ * neighbours: memory is slow where each row is written to another page.
  *
  * Backwards, the code of the step's vector-Jacobian product (vjp) runs from the last step to the
  * first. It needs the state before each step: from arrays that the caller gives, or from frames
@@ -18,7 +19,9 @@
 #include "_threads.h"
 
 #define TILE_ROWS 64                     /* most rows of a tile */
-#define TILE_BYTES ((size_t)96 << 10)    /* of the states and inputs of a tile */
+#define TILE_BYTES ((size_t)12 << 10)    /* of the states and inputs of a tile at one time */
+#define STAGED_BYTES ((size_t)96 << 10)  /* of the frames that are written together */
+#define STAGED_STEPS 64                  /* most of them */
 #define WATCHED_ROWS 64                  /* rows times steps between two looks at the clock */
 
 typedef struct {           /* where an array of rows, steps, numbers lies */
@@ -31,6 +34,7 @@ typedef struct {
     Job back;              /* `call` and `code` of the vjp; NULL for rollouts forwards */
     npy_intp steps;
     int n_states;
+    int is_large;          /* whether results use non-temporal stores */
     int is_final;          /* whether only the last states are results */
     Track *starts, *others, *results;                  /* of states, other inputs, states */
     Track *states, *cotangents, *finals, *gradients;   /* backwards; the last are of each output */
@@ -38,6 +42,7 @@ typedef struct {
     size_t *state_at;      /* where each state is in a frame */
     size_t *gradient_at;   /* where each output of the vjp after the states is in a buffer */
     size_t frame, gradient_bytes;
+    npy_intp staged;       /* frames that are written together */
     npy_intp segment, segments;  /* steps of a segment, and their number */
 } Roll;
 
@@ -235,25 +240,89 @@ static Tile tile_of(Job *job, npy_intp start, npy_intp rows, char *block, PyThre
     return tile;
 }
 
+/* Load what the next but one step reads of other inputs into the cache. */
+static void prefetch(const Tile *tile, npy_intp time)
+{
+#if defined(__GNUC__)
+    const Roll *roll = tile->roll;
+    const Call *self = roll->job.call;
+    for (int k = roll->n_states; k < self->n_in && time < roll->steps; k++) {
+        const Track *track = &roll->others[k - roll->n_states];
+        npy_intp bytes = bytes_of(self, &self->ins[k]);
+        if (!track->time || !track->row) continue;
+        const char *data = at(tile, track, time);
+        for (npy_intp row = 0; row < tile->rows; row++, data += track->row)
+            for (npy_intp i = 0; i < bytes; i += CACHE_LINE) __builtin_prefetch(data + i);
+    }
+#else
+    (void)tile, (void)time;
+#endif
+}
+
+/* Copy with non-temporal stores: the cache lines that are written are not read first. */
+static void stream(char *to, const char *from, npy_intp bytes)
+{
+#if defined(__SSE2__) && defined(__x86_64__)
+    npy_intp i = 0;
+    if ((uintptr_t)to % 8 == 0) {
+        for (; i + 8 <= bytes && (uintptr_t)(to + i) % 16; i += 8)
+            _mm_stream_si64((long long *)(to + i), *(const long long *)(from + i));
+        for (; i + 16 <= bytes; i += 16)
+            _mm_stream_pd((double *)(to + i), _mm_loadu_pd((const double *)(from + i)));
+        for (; i + 8 <= bytes; i += 8)
+            _mm_stream_si64((long long *)(to + i), *(const long long *)(from + i));
+    }
+    to += i;
+    from += i;
+    bytes -= i;
+#endif
+    memcpy(to, from, (size_t)bytes);
+}
+
+/* Write frames of several steps to the results. */
+static void write_staged(const Tile *tile, npy_intp time, npy_intp steps, const char *frames)
+{
+    const Roll *roll = tile->roll;
+    const Call *self = roll->job.call;
+    for (int k = 0; k < roll->n_states; k++) {
+        npy_intp bytes = bytes_of(self, &self->ins[k]), frame = (npy_intp)roll->frame;
+        npy_intp step = roll->results[k].time;
+        const char *from = frames + roll->state_at[k];
+        char *to = at(tile, &roll->results[k], time);
+        for (npy_intp row = 0; row < tile->rows; row++) {
+            if (roll->is_large)
+                for (npy_intp t = 0; t < steps; t++) stream(to + t * step, from + t * frame, bytes);
+            else
+                copy_strided(to, step, from, frame, bytes, steps);
+            from += bytes;
+            to += roll->results[k].row;
+        }
+    }
+}
+
 /* All steps of a tile, forwards; returns the status. */
 static int roll_tile(Job *job, npy_intp start, npy_intp rows, char *block, PyThreadState **state)
 {
     Tile tile = tile_of(job, start, rows, block, state);
     Roll *roll = tile.roll;
-    char *now = tile.frames, *next = now + roll->frame;
+    char *copy = tile.frames, *first = copy + roll->frame;
     int status = DONE;
-    read_frame(&tile, roll->starts, 0, now);
-    if (!roll->is_final || roll->steps == 0) write_frame(&tile, roll->results, 0, now);
-    for (npy_intp t = 0; t < roll->steps && status == DONE; t++) {
-        if (has_drifted(&tile, now)) divide_frame(&tile, now, now);
-        step_frame(&tile, t, now, next);
-        if (!roll->is_final) write_frame(&tile, roll->results, t + 1, next);
-        else if (t + 1 == roll->steps) write_frame(&tile, roll->results, 0, next);
-        char *swapped = now;
-        now = next;
-        next = swapped;
-        status = watch(&tile);
+    read_frame(&tile, roll->starts, 0, first);
+    if (!roll->is_final || roll->steps == 0) write_frame(&tile, roll->results, 0, first);
+    for (npy_intp t = 0; t < roll->steps && status == DONE; t += roll->staged) {
+        npy_intp left = roll->steps - t, steps = left < roll->staged ? left : roll->staged;
+        char *frame = first;
+        for (npy_intp i = 0; i < steps && status == DONE; i++, frame += roll->frame) {
+            prefetch(&tile, t + i + 2);
+            step_frame(&tile, t + i, normalised(&tile, frame, copy), frame + roll->frame);
+            status = watch(&tile);
+        }
+        if (status != DONE) break;
+        if (!roll->is_final) write_staged(&tile, t + 1, steps, first + roll->frame);
+        else if (steps == left) write_frame(&tile, roll->results, 0, frame);
+        memcpy(first, frame, roll->frame);
     }
+    if (roll->is_large) end_of_stream();
     return status;
 }
 
@@ -377,7 +446,10 @@ static void plan_roll(Roll *roll, size_t most_bytes)
     job->pointers_at = round_up(workspace);
     job->buffers_at = job->pointers_at
         + round_up((size_t)(2 * (self->n_in + roll->n_states) + n_out + 1) * sizeof(npy_int64));
-    job->bytes = job->buffers_at + 2 * roll->frame;
+    roll->staged = (npy_intp)(STAGED_BYTES / (roll->frame + 1));
+    if (roll->staged > STAGED_STEPS) roll->staged = STAGED_STEPS;
+    if (roll->staged < 1) roll->staged = 1;
+    job->bytes = job->buffers_at + (size_t)(roll->staged + 2) * roll->frame;
     if (!back) return;
     int is_given = roll->states[0].data != NULL;
     roll->segment = roll->steps > 0 ? roll->steps : 1;
@@ -387,7 +459,7 @@ static void plan_roll(Roll *roll, size_t most_bytes)
     roll->gradient_bytes = place_ports(back, back->outs + roll->n_states,
                                        back->n_out - roll->n_states, rows, roll->gradient_at);
     size_t kept = is_given ? 0 : (size_t)(roll->segment + roll->segments + 1);
-    job->bytes += (4 + kept) * roll->frame + roll->gradient_bytes;
+    job->bytes = job->buffers_at + (6 + kept) * roll->frame + roll->gradient_bytes;
 }
 
 /* Run a rollout without the GIL, on several threads if there is much to do; returns the status. */
@@ -531,7 +603,10 @@ static PyObject *call_roll(PyObject *callable, PyObject *args)
                  .steps = steps, .n_states = n};
     if (!make_room(&roll, 0)) return PyErr_NoMemory();
     npy_intp kept = steps_of(results, 0, steps + 1);
+    size_t result_bytes = 0;
+    for (int k = 0; k < n; k++) result_bytes += (size_t)(rows * kept * bytes_of(self, &self->outs[k]));
     roll.is_final = kept == 1;
+    roll.is_large = result_bytes > STREAMED_BYTES;
     int is_good = read_tracks(self, starts, self->ins, n, rows, 1, 0, roll.starts)
         && read_tracks(self, others, self->ins + n, self->n_in - n, rows, steps, 0, roll.others)
         && read_tracks(self, results, self->outs, n, rows, kept, 1, roll.results);
