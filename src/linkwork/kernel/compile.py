@@ -26,10 +26,11 @@ import numpy as np
 
 from linkwork.arrays import Array, ObjectArray
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, name_not_found, shown
-from linkwork.expr.diff import jacobian
+from linkwork.expr.derived_ports import Kind
 from linkwork.expr.node import Expr
 from linkwork.expr.program import Port, Program, trace
 from linkwork.kernel.arguments import Signature
+from linkwork.kernel.derive import Derivative
 from linkwork.kernel.kernel import Kernel
 from linkwork.traced import foreign_package, unwrapped
 
@@ -52,37 +53,17 @@ class CompiledFunction(Kernel):
         signature = Signature(name, program.inputs, program.outputs)
         super().__init__(signature, lambda: program, dtype=dtype)
         self.__name__ = self.__qualname__ = name
-        self._jacobians: dict[tuple[str, ...], CompiledFunction] = {}
-        self._origin: tuple[Any, ...] = ()  # what it is the jacobian of, and by which inputs
-
-    def jacobian(self, *wrt: str) -> CompiledFunction:
-        """The function that gives the derivatives by an input, or by several.
-
-        Args:
-            wrt: names of inputs.
-
-        Returns:
-            A function with the same inputs. It gives d f / d input as an array of shape
-            (..., *output.shape, *input.shape); for several outputs or inputs a tuple of them, with
-            the inputs one after the other for each output. It has a `jacobian` of its own.
-        """
-        if not wrt:
-            names = ", ".join(port.name for port in self.signature.inputs)
-            raise ArgumentError(f"jacobian: which input to differentiate by? known: {names}")
-        if wrt not in self._jacobians:
-            program = jacobian(self.program, wrt)
-            name = f"d {self.signature.name} / d {', '.join(wrt)}"
-            made = CompiledFunction(name, program, self.dtype.type)
-            made.__doc__ = f"Derivatives of {self.__name__} by {', '.join(wrt)}."
-            made._origin = (self, *wrt)
-            self._jacobians.setdefault(wrt, made)
-        return self._jacobians[wrt]
 
     def __reduce__(self) -> Any:
-        """By name, as functions are; a jacobian by the function that it comes from."""
-        if self._origin:
-            return CompiledFunction.jacobian, self._origin
+        """By name, as functions are."""
         return self.__qualname__
+
+    def _make_derivative(self, kind: Kind, wrt: tuple[str, ...]) -> Kernel:
+        return CompiledDerivative(self, kind, wrt)
+
+
+class CompiledDerivative(Derivative, CompiledFunction):
+    """A derivative of a compiled function; it too may be called while another is being traced."""
 
 
 def compile_function(
