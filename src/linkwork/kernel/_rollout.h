@@ -20,7 +20,8 @@
 
 #define TILE_ROWS 64                     /* most rows of a tile */
 #define TILE_BYTES ((size_t)12 << 10)    /* of the states and inputs of a tile at one time */
-#define STAGED_BYTES ((size_t)96 << 10)  /* of the frames that are written together */
+#define BACK_TILE_BYTES ((size_t)48 << 10)  /* the same backwards, with cotangents */
+#define STAGED_BYTES ((size_t)192 << 10) /* of the frames that are written together */
 #define STAGED_STEPS 64                  /* most of them */
 #define WATCHED_ROWS 64                  /* rows times steps between two looks at the clock */
 
@@ -240,43 +241,42 @@ static Tile tile_of(Job *job, npy_intp start, npy_intp rows, char *block, PyThre
     return tile;
 }
 
-/* Load what the next but one step reads of other inputs into the cache. */
-static void prefetch(const Tile *tile, npy_intp time)
-{
-#if defined(__GNUC__)
-    const Roll *roll = tile->roll;
-    const Call *self = roll->job.call;
-    for (int k = roll->n_states; k < self->n_in && time < roll->steps; k++) {
-        const Track *track = &roll->others[k - roll->n_states];
-        npy_intp bytes = bytes_of(self, &self->ins[k]);
-        if (!track->time || !track->row) continue;
-        const char *data = at(tile, track, time);
-        for (npy_intp row = 0; row < tile->rows; row++, data += track->row)
-            for (npy_intp i = 0; i < bytes; i += CACHE_LINE) __builtin_prefetch(data + i);
-    }
-#else
-    (void)tile, (void)time;
-#endif
-}
-
 /* Copy with non-temporal stores: the cache lines that are written are not read first. */
 static void stream(char *to, const char *from, npy_intp bytes)
 {
 #if defined(__SSE2__) && defined(__x86_64__)
     npy_intp i = 0;
-    if ((uintptr_t)to % 8 == 0) {
-        for (; i + 8 <= bytes && (uintptr_t)(to + i) % 16; i += 8)
-            _mm_stream_si64((long long *)(to + i), *(const long long *)(from + i));
-        for (; i + 16 <= bytes; i += 16)
-            _mm_stream_pd((double *)(to + i), _mm_loadu_pd((const double *)(from + i)));
-        for (; i + 8 <= bytes; i += 8)
-            _mm_stream_si64((long long *)(to + i), *(const long long *)(from + i));
-    }
+    for (; i + 8 <= bytes && (uintptr_t)(to + i) % 16; i += 8)
+        _mm_stream_si64((long long *)(to + i), *(const long long *)(from + i));
+    for (; i + 16 <= bytes; i += 16)
+        _mm_stream_pd((double *)(to + i), _mm_loadu_pd((const double *)(from + i)));
+    for (; i + 8 <= bytes; i += 8)
+        _mm_stream_si64((long long *)(to + i), *(const long long *)(from + i));
     to += i;
     from += i;
     bytes -= i;
 #endif
     memcpy(to, from, (size_t)bytes);
+}
+
+/* Write several steps of a row, which are neighbours there: whole cache lines by `stream`. */
+static void stream_row(char *to, const char *from, npy_intp frame, npy_intp bytes, npy_intp steps)
+{
+    char *first = (char *)round_up((uintptr_t)to);
+    char *last = (char *)((uintptr_t)(to + steps * bytes) / CACHE_LINE * CACHE_LINE);
+    for (npy_intp t = 0; t < steps; t++, to += bytes, from += frame) {
+        if (to >= first && to + bytes <= last) {
+            stream(to, from, bytes);
+            continue;
+        }
+        npy_intp head = to < first ? first - to : 0, stop = last - to;
+        if (head > bytes) head = bytes;
+        if (stop > bytes) stop = bytes;
+        if (stop < head) stop = head;
+        memcpy(to, from, (size_t)head);
+        stream(to + head, from + head, stop - head);
+        memcpy(to + stop, from + stop, (size_t)(bytes - stop));
+    }
 }
 
 /* Write frames of several steps to the results. */
@@ -285,17 +285,14 @@ static void write_staged(const Tile *tile, npy_intp time, npy_intp steps, const 
     const Roll *roll = tile->roll;
     const Call *self = roll->job.call;
     for (int k = 0; k < roll->n_states; k++) {
+        const Track *track = &roll->results[k];
         npy_intp bytes = bytes_of(self, &self->ins[k]), frame = (npy_intp)roll->frame;
-        npy_intp step = roll->results[k].time;
+        int is_streamed = roll->is_large && track->time == bytes && bytes % 8 == 0;
         const char *from = frames + roll->state_at[k];
-        char *to = at(tile, &roll->results[k], time);
-        for (npy_intp row = 0; row < tile->rows; row++) {
-            if (roll->is_large)
-                for (npy_intp t = 0; t < steps; t++) stream(to + t * step, from + t * frame, bytes);
-            else
-                copy_strided(to, step, from, frame, bytes, steps);
-            from += bytes;
-            to += roll->results[k].row;
+        char *to = at(tile, track, time);
+        for (npy_intp row = 0; row < tile->rows; row++, from += bytes, to += track->row) {
+            if (is_streamed && (uintptr_t)to % 8 == 0) stream_row(to, from, frame, bytes, steps);
+            else copy_strided(to, track->time, from, frame, bytes, steps);
         }
     }
 }
@@ -313,7 +310,6 @@ static int roll_tile(Job *job, npy_intp start, npy_intp rows, char *block, PyThr
         npy_intp left = roll->steps - t, steps = left < roll->staged ? left : roll->staged;
         char *frame = first;
         for (npy_intp i = 0; i < steps && status == DONE; i++, frame += roll->frame) {
-            prefetch(&tile, t + i + 2);
             step_frame(&tile, t + i, normalised(&tile, frame, copy), frame + roll->frame);
             status = watch(&tile);
         }
@@ -438,8 +434,8 @@ static void plan_roll(Roll *roll, size_t most_bytes)
     for (int k = 0; back && k < back->n_out; k++) row_bytes += bytes_of(back, &back->outs[k]);
     if (back && roll->back.code->width > width) width = roll->back.code->width;
     if (back && roll->back.code->bytes > workspace) workspace = roll->back.code->bytes;
-    npy_intp rows = (npy_intp)TILE_BYTES / row_bytes;
-    rows = multiple(rows < TILE_ROWS ? rows : TILE_ROWS, rows < 4 * width ? width : 4 * width);
+    npy_intp rows = (npy_intp)(back ? BACK_TILE_BYTES : TILE_BYTES) / row_bytes;
+    rows = multiple(rows < TILE_ROWS ? rows : TILE_ROWS, 4 * width);
     if (rows > job->rows) rows = multiple(job->rows + width - 1, width);
     job->chunk = job->fitting = rows;
     roll->frame = place_ports(self, self->ins, roll->n_states, rows, roll->state_at);
