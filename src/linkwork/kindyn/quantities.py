@@ -23,8 +23,11 @@ from linkwork.algorithms import (
     momentum,
     relative,
 )
+from linkwork.algorithms.gravity_derivative import gravity_force_derivative
+from linkwork.algorithms.inverse_dynamics_derivatives import inverse_dynamics_derivatives
 from linkwork.algorithms.joint_wrenches import joint_wrenches
 from linkwork.algorithms.regressor import PER_LINK, regressor
+from linkwork.kindyn import results
 from linkwork.kindyn.inputs import DT, NU, NU_DOT, Q_END, Q_START, TAU, UNNORMALIZED_Q, Input, Q
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.joint_dynamics import DynamicsByIndex
@@ -146,9 +149,20 @@ QUANTITIES: dict[str, Quantity] = {
     "inverse_dynamics": Quantity(
         _ALL, _by_nv(), _of(dynamics.inverse_dynamics, *_BOTH, "joint_dynamics"), forces=_BOTH
     ),
+    "inverse_dynamics_derivatives": Quantity(
+        _ALL,
+        (_square,) * 3,
+        _of(inverse_dynamics_derivatives, *_BOTH, "joint_dynamics"),
+        forces=_BOTH,
+        per_pair=95,
+        result=results.InverseDynamicsDerivatives,
+    ),
     "bias_force": Quantity(_Q_NU, _by_nv(), _BIAS_FORCE, forces=_GRAVITY),
     "coriolis_force": Quantity(_Q_NU, _by_nv(), _of(dynamics.inverse_dynamics, gravity=ZERO)),
     "gravity_force": Quantity(_Q, _by_nv(), _BIAS_FORCE, forces=_GRAVITY),
+    "gravity_force_derivative": Quantity(
+        _Q, _square, _of(gravity_force_derivative, "gravity"), forces=_GRAVITY, per_pair=10
+    ),
     "external_force": Quantity(
         _Q, _by_nv(), _of(dynamics.external_force, "wrenches"), forces=_WRENCHES
     ),
