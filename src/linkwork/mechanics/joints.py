@@ -83,7 +83,7 @@ class JointPose:
         mount = self.mount
         own = [times(mount.multiplier, value) for value in self._own(nu)]
         rates = mount.kind.subspace_rate(mount.axis, self.theta, own)
-        return None if rates is None else _written_in_body(mount, self.M, rates)
+        return None if rates is None else written_in_body(mount, self.M, rates)
 
     def force(self, force: Vec, moment: Vec) -> list[Scalar]:
         """S^T (force, moment)."""
@@ -123,7 +123,7 @@ def joint_pose(mount: Mount, q: Sequence[Scalar]) -> JointPose:
     """Pose and motion subspace of the joint that holds a body."""
     theta = tuple(plus(times(mount.multiplier, q[k]), mount.offset) for k in mount.q_indices)
     M = R, p = mount.kind.pose(mount.axis, theta)
-    columns = _written_in_body(mount, M, mount.kind.subspace(mount.axis, theta))
+    columns = written_in_body(mount, M, mount.kind.subspace(mount.axis, theta))
     if mount.backwards:
         R, p = transpose(R), neg(apply_t(R, p))
     spin = None
@@ -135,7 +135,7 @@ def joint_pose(mount: Mount, q: Sequence[Scalar]) -> JointPose:
     return JointPose(mount, theta, M, matmul(mount.R, R), p, columns, spin)
 
 
-def _written_in_body(mount: Mount, M: tuple[Mat, Vec], columns: Columns) -> Columns:
+def written_in_body(mount: Mount, M: tuple[Mat, Vec], columns: Columns) -> Columns:
     """Columns of the kind as they move the body: S, or backwards -Ad(M) S; times a multiplier."""
     if mount.backwards:
         R, p = M

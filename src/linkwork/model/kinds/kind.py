@@ -6,6 +6,7 @@ A joint has a fixed side and a moving side, which coincide at the neutral positi
     pose              M(theta), pose of the moving side in the fixed side
     subspace          S(theta): the velocity of the moving side is S nu, in its own axes
     subspace_rate     S_dot at (theta, nu): the bias acceleration is S_dot nu
+    bias_jacobian     derivative of S_dot nu by the tangent of theta
     position_jacobian J(theta): theta_dot = J nu
     moved, between    theta after one second at constant nu, and the way back
     unit_norm         parts of theta that have norm 1
@@ -94,6 +95,17 @@ class JointKind(ABC):
     ) -> Columns | None:
         """Time derivative of the columns of S at the velocity nu; None for a constant S."""
         return None
+
+    def bias_jacobian(
+        self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]
+    ) -> Columns | None:
+        """Column k: derivative of S_dot nu along the k-th velocity; None for a constant S.
+
+        A kind that has a `subspace_rate` has to have this too.
+        """
+        if self.subspace_rate(axis, theta, nu) is None:
+            return None
+        raise NotImplementedError(f"joint kind {self.name!r} has subspace_rate, not bias_jacobian")
 
     def position_jacobian(self, theta: Sequence[Scalar]) -> list[list[Scalar]]:
         """Rows (nq, nv) of J with theta_dot = J nu."""

@@ -57,6 +57,12 @@ class Universal(JointKind):
         (_, first), (_, e2) = self.subspace(axis, theta)
         return ((ZERO, scale(nu[1], cross(first, e2))), (ZERO, ZERO))
 
+    def bias_jacobian(self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]) -> Columns:
+        # by theta2: theta1_dot theta2_dot (R2^T e1 x e2) x e2
+        (_, first), (_, e2) = self.subspace(axis, theta)
+        turned = cross(cross(first, e2), e2)
+        return ((ZERO, ZERO), (ZERO, scale(times(nu[0], nu[1]), turned)))
+
     def _second(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Vec, Mat]:
         """The second axis, and the rotation about it."""
         e2, _ = axes_across(axis.direction)
