@@ -49,7 +49,7 @@ def test_a_call_that_cannot_be_is_refused(changes, error):
 
 
 def test_a_call_needs_all_of_its_arguments():
-    for count in range(8):
+    for count in range(9):
         with pytest.raises(TypeError):
             Call(*list(GIVEN.values())[:count])
     with pytest.raises(TypeError):
@@ -167,23 +167,23 @@ def test_run_writes_its_rows_and_nothing_else(kernel):
 HOSTILE = {
     "initialised again with other sizes": """
         for _ in range(100):
-            again(((1,),), ((1,),), (), (0.0, 0.0), False, False, False, lambda *args: "slow")
+            again(((1,),), ((1,),), (), (0.0, 0.0), False, False, False, None, lambda *args: "slow")
             attempt(lambda: kernel(np.zeros(1)))
         """,
     "initialised again with less to keep": """
-        again(((2,),), ((1,),), (), (0.0, 0.0), False, False, False, lambda *args: "slow")
+        again(((2,),), ((1,),), (), (0.0, 0.0), False, False, False, None, lambda *args: "slow")
         for _ in range(100):
             attempt(lambda: kernel(np.zeros(2)))
         """,
     "initialised again and failing half-way": """
         for bad in (("x",), ((1,), "x")):
-            again(((1,),), bad, (), (0.0, 0.0), False, False, False, print)
+            again(((1,),), bad, (), (0.0, 0.0), False, False, False, None, print)
             ones = (np.zeros((1, 1)),) * len(bad)
             for _ in range(100):
                 attempt(lambda: kernel._run((np.zeros((1, 1)),), ones, 1, None))
         """,
     "initialised again for float32": """
-        again(((2,),), ((2, 2),), (), (0.0, 0.0), True, False, False, lambda *args: "slow")
+        again(((2,),), ((2, 2),), (), (0.0, 0.0), True, False, False, None, lambda *args: "slow")
         for _ in range(100):
             attempt(lambda: kernel(np.zeros(2, "f4")))
         """,
@@ -191,7 +191,7 @@ HOSTILE = {
         import functools
         def make(slow):
             call = Call.__new__(Call)
-            Call.__init__(call, ((1,),), ((1,),), (), (0.0, 0.0), False, False, False,
+            Call.__init__(call, ((1,),), ((1,),), (), (0.0, 0.0), False, False, False, None,
                           slow(call))
             return call
         attempt(lambda: make(lambda call: call))
@@ -206,7 +206,7 @@ HOSTILE = {
             holder.clear()
             gc.collect()
             return "gone"
-        holder = [Own(((1,),), ((1,),), (), (0.0, 0.0), False, False, False, slow)]
+        holder = [Own(((1,),), ((1,),), (), (0.0, 0.0), False, False, False, None, slow)]
         assert holder[0]() == "gone"
         """,
     "a number of rows that shrinks the array": """
@@ -220,7 +220,7 @@ HOSTILE = {
     "a number of rows that brings other sizes": """
         class Odd:
             def __index__(self):
-                again(((2,),), ((1,),) * 30, (), (0.0, 0.0), False, False, False, print)
+                again(((2,),), ((1,),) * 30, (), (0.0, 0.0), False, False, False, None, print)
                 return 3
         attempt(lambda: kernel._run((np.zeros((3, 2)),), (np.zeros((3, 4)),), Odd(), None))
         """,
@@ -238,7 +238,7 @@ HOSTILE = {
         call = Call.__new__(Call)
         for _ in range(20):
             attempt(lambda: Call.__init__(call, ((2,),), ((2,),), ((5, 0, 1),), (0.0, 0.0),
-                                          False, False, False, print))
+                                          False, False, False, None, print))
             attempt(lambda: call(np.zeros(2)))
             attempt(lambda: call._use(0, 0, 1, None))
         """,

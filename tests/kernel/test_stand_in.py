@@ -10,6 +10,8 @@ from tests.support.kernels import TAKE_OVER, output_of
 
 from linkwork.kernel import _call, call_slow
 
+METHODS = {"_roll", "_roll_back", "_run", "_use"}
+
 WITHOUT = """
 class Blocked:
     def find_spec(self, name, path=None, target=None):
@@ -131,7 +133,7 @@ def test_the_stand_in_takes_new_code_over_at_once():
     def address(name: str) -> int:
         return call_slow.ctypes.cast(functions[name], call_slow.ctypes.c_void_p).value or 0
 
-    call = Watched(((1,),), ((1,),), (), (0.0, 0.0), False, False, False, print)
+    call = Watched(((1,),), ((1,),), (), (0.0, 0.0), False, False, False, None, print)
     call._use(address("old one"), 0, 1, "old")
     rows, result = np.zeros((6, 1)), np.zeros((6, 1))
     seen: list[list[tuple[str, int]]] = []
@@ -153,7 +155,7 @@ def test_extension_and_stand_in_have_the_same_methods():
     def own(kind: type) -> set[str]:
         return {name for name in vars(kind) if not name.startswith("__")}
 
-    assert own(_call.Call) == own(call_slow.Call) - {"_call_row"} == {"_run", "_use"}
+    assert own(_call.Call) == own(call_slow.Call) - {"_call_row"} == METHODS
     assert list(inspect.signature(call_slow.Call).parameters) == [
         "in_shapes",
         "out_shapes",
@@ -162,6 +164,7 @@ def test_extension_and_stand_in_have_the_same_methods():
         "single_precision",
         "check_inputs",
         "check_outputs",
+        "result",
         "slow",
     ]
 

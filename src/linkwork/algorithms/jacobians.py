@@ -33,15 +33,15 @@ from linkwork.spatial.blocks import (
     twist_cross,
 )
 
-_Columns: TypeAlias = list[tuple[Body, list[Twist]]]  # of the joints, from the frame inward
+PathColumns: TypeAlias = list[tuple[Body, list[Twist]]]  # of the joints, from the frame inward
 
 
 def jacobian(skeleton: Skeleton, q: Numbers, frame: int, *, velocity: Representation) -> Matrix:
     """(6, nv) J with frame_velocity = J nu. What is zero at any configuration is the float 0.0."""
     base = base_of(skeleton.layout, q, velocity)
     joints = path_poses(skeleton, q, skeleton.frames[frame][0])
-    columns, of_base, _ = _columns(skeleton, base, joints, frame, velocity)
-    return _assembled(skeleton, of_base, columns)
+    columns, of_base, _ = path_columns(skeleton, base, joints, frame, velocity)
+    return assembled(skeleton, of_base, columns)
 
 
 def jacobian_dot(
@@ -50,7 +50,7 @@ def jacobian_dot(
     """(6, nv) time derivative of J when the robot moves with nu."""
     base = base_of(skeleton.layout, q, velocity)
     joints = path_poses(skeleton, q, skeleton.frames[frame][0])
-    columns, of_base, arm = _columns(skeleton, base, joints, frame, velocity)
+    columns, of_base, arm = path_columns(skeleton, base, joints, frame, velocity)
     own_rates = _own_rates(skeleton, base, joints, nu, frame=frame, velocity=velocity)
     start = base.own_part(nu)
     # V of the body to which the axes of each joint are fixed: in the world, and less V of the frame
@@ -58,16 +58,16 @@ def jacobian_dot(
     behind, base_behind = _behind(columns, nu)
     if velocity == "inertial":
         # s_dot = V_carrier x s + S_dot
-        return _assembled(skeleton, [], _rates(columns, carriers) + own_rates)
+        return assembled(skeleton, [], _rates(columns, carriers) + own_rates)
     if velocity == "body":
         # s_dot = (V_carrier - V_frame) x s + S_dot
         of_base = [twist_cross(base_behind, column) for column in of_base]
-        return _assembled(skeleton, of_base, _rates(columns, behind) + own_rates)
+        return assembled(skeleton, of_base, _rates(columns, behind) + own_rates)
     # columns are in the axes of the world, at the frame's origin, which moves
     mixed = [(v, w) for (v, _), (_, w) in zip(behind, carriers, strict=True)]
     arm_dot = sub(cross(start[1], arm), base_behind[0])
     of_base = [(cross(axis, arm_dot), ZERO) for _, axis in of_base]
-    return _assembled(skeleton, of_base, _rates(columns, mixed) + own_rates)
+    return assembled(skeleton, of_base, _rates(columns, mixed) + own_rates)
 
 
 def _own_rates(
@@ -78,7 +78,7 @@ def _own_rates(
     *,
     frame: int,
     velocity: Representation,
-) -> _Columns:
+) -> PathColumns:
     """S_dot of joints whose S depends on the position, written where their columns are."""
     rates = {number: pose.columns_rate(nu) for number, pose in joints.items()}
     if not any(rates.values()):
@@ -87,16 +87,16 @@ def _own_rates(
         number: replace(pose, columns=rates[number] or (ZERO_TWIST,) * len(pose.columns))
         for number, pose in joints.items()
     }
-    return _columns(skeleton, base, changing, frame, velocity)[0]
+    return path_columns(skeleton, base, changing, frame, velocity)[0]
 
 
-def _columns(
+def path_columns(
     skeleton: Skeleton,
     base: Base,
     joints: dict[int, JointPose],
     frame: int,
     velocity: Representation,
-) -> tuple[_Columns, list[Twist], Vec]:
+) -> tuple[PathColumns, list[Twist], Vec]:
     """Columns of the joints and of the base; the arm from the base to where they are written."""
     _, R_frame, p = skeleton.frames[frame]
     if velocity == "body":
@@ -114,14 +114,14 @@ def _columns(
 
 def _columns_in_frame(
     skeleton: Skeleton, joints: dict[int, JointPose], R: Mat, p: Vec
-) -> tuple[_Columns, Mat, Vec]:
+) -> tuple[PathColumns, Mat, Vec]:
     """Columns in the axes of a frame at (R, p) of the last body.
 
     Returns:
         the columns; rotation of the frame in the base; arm from the base's origin to the frame's.
     """
     arm = apply_t(R, p)
-    columns: _Columns = []
+    columns: PathColumns = []
     for number in reversed(joints):
         pose = joints[number]
         own = [(apply_t(R, v), apply_t(R, w)) for v, w in pose.columns]
@@ -133,7 +133,7 @@ def _columns_in_frame(
 
 def _columns_at_frame(
     skeleton: Skeleton, joints: dict[int, JointPose], base: Base, p: Vec
-) -> tuple[_Columns, Vec]:
+) -> tuple[PathColumns, Vec]:
     """Columns at the frame's origin in the world's axes; the arm from the base's origin there."""
     steps = _steps(skeleton, joints, base)
     if not steps:
@@ -143,7 +143,7 @@ def _columns_at_frame(
     # still in the axes of the parent, in which the last joint's axis is constant
     speeds = [add(apply(R, v), cross(apply(R, w), tip)) for v, w in last.pose.columns]
     pairs = zip(speeds, last.columns, strict=True)
-    columns: _Columns = [(last.body, [(apply(last.R, speed), w) for speed, (_, w) in pairs])]
+    columns: PathColumns = [(last.body, [(apply(last.R, speed), w) for speed, (_, w) in pairs])]
     arm = apply(last.R, add(last.pose.p, tip))
     for step in reversed(steps):
         columns.append((step.body, [(add(v, cross(w, arm)), w) for v, w in step.columns]))
@@ -151,10 +151,10 @@ def _columns_at_frame(
     return columns, arm
 
 
-def _columns_at_origin(skeleton: Skeleton, joints: dict[int, JointPose], base: Base) -> _Columns:
+def _columns_at_origin(skeleton: Skeleton, joints: dict[int, JointPose], base: Base) -> PathColumns:
     """Columns in the world's axes at its origin."""
     o = base.o
-    columns: _Columns = []
+    columns: PathColumns = []
     for step in _steps(skeleton, joints, base):
         o = add(o, step.offset)
         columns.append((step.body, [(add(v, cross(o, w)), w) for v, w in step.columns]))
@@ -183,7 +183,7 @@ def _steps(skeleton: Skeleton, joints: dict[int, JointPose], base: Base) -> list
     return steps
 
 
-def _carriers(columns: _Columns, base: Twist, nu: Numbers) -> list[Twist]:
+def _carriers(columns: PathColumns, base: Twist, nu: Numbers) -> list[Twist]:
     """V of the body that a joint's axes are fixed to: its own, or backwards the parent."""
     carriers: list[Twist] = []
     for body, own in reversed(columns):
@@ -192,7 +192,7 @@ def _carriers(columns: _Columns, base: Twist, nu: Numbers) -> list[Twist]:
     return carriers[::-1]
 
 
-def _behind(columns: _Columns, nu: Numbers) -> tuple[list[Twist], Twist]:
+def _behind(columns: PathColumns, nu: Numbers) -> tuple[list[Twist], Twist]:
     """V of each of these bodies relative to the frame, and V of the base relative to the frame."""
     behind: list[Twist] = []
     v, w = ZERO, ZERO  # of the frame, relative to the body
@@ -204,7 +204,7 @@ def _behind(columns: _Columns, nu: Numbers) -> tuple[list[Twist], Twist]:
     return behind, (neg(v), neg(w))
 
 
-def _rates(columns: _Columns, carriers: Sequence[Twist]) -> _Columns:
+def _rates(columns: PathColumns, carriers: Sequence[Twist]) -> PathColumns:
     """Each column carried along by a twist: V x s."""
     pairs = zip(columns, carriers, strict=True)
     return [(body, [twist_cross(v, column) for column in own]) for (body, own), v in pairs]
@@ -215,7 +215,7 @@ def _plus_motion(twist: Twist, columns: Sequence[Twist], body: Body, nu: Numbers
     return combined([nu[k] for k in body.nu_indices], columns, twist)
 
 
-def _assembled(skeleton: Skeleton, of_base: Sequence[Twist], columns: _Columns) -> Matrix:
+def assembled(skeleton: Skeleton, of_base: Sequence[Twist], columns: PathColumns) -> Matrix:
     """The rows of a matrix from its columns; joints that follow one coordinate add up."""
     by_index = dict(enumerate(of_base))
     for body, own in columns:

@@ -50,7 +50,7 @@ def difference(
     layout = skeleton.layout
     numbers: list[Scalar] = []
     if layout.floating:
-        numbers += _base_between(start[:BASE_NQ], end[:BASE_NQ], velocity)
+        numbers += base_between(start[:BASE_NQ], end[:BASE_NQ], velocity)
     for name in layout.joint_names:
         span = layout.q[name]
         numbers += layout.model.joint(name).motion_kind.between(start[span], end[span])
@@ -77,7 +77,8 @@ def _base_moved(pose: Numbers, step: Numbers, velocity: Representation) -> list[
     return scalars(join([o + v, quat.multiply(rotation, wxyz)]))
 
 
-def _base_between(start: Numbers, end: Numbers, velocity: Representation) -> list[Scalar]:
+def base_between(start: Numbers, end: Numbers, velocity: Representation) -> list[Scalar]:
+    """The step (6,) that leads from one pose of the base (7,) to another."""
     if velocity == "body":
         return FREE.between(start, end)
     (o, wxyz), (o_end, wxyz_end) = ((as_vector(q[:3]), as_vector(q[3:])) for q in (start, end))

@@ -6,6 +6,7 @@
  * _outputs.h  result arrays: new, or given as `out`
  * _chunks.h   one chunk of the rows of a call
  * _threads.h  all chunks of a call, on several threads
+ * _rollout.h  many steps of a function, forwards and backwards
  * _call.c     the Python type
  */
 #ifndef LINKWORK_CALL_H
@@ -74,6 +75,7 @@ typedef struct {
     int is_simple;         /* whether no port has more than MOST_AXES axes */
     int check_inputs;      /* whether inputs must be finite */
     int check_outputs;     /* whether calls with outputs that are not finite are left to `slow` */
+    PyTypeObject *result;  /* the named tuple that holds several outputs; NULL for a plain tuple */
     PyObject *slow;        /* a Python callable for all other calls; NULL before __init__ */
 } Call;
 

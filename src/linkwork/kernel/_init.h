@@ -82,8 +82,9 @@ static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
 {
     Call *self = (Call *)object;
     static char *names[] = {"in_shapes", "out_shapes", "unit_norms", "norm_limits",
-                            "single_precision", "check_inputs", "check_outputs", "slow", NULL};
-    PyObject *inputs, *outputs, *spans, *slow;
+                            "single_precision", "check_inputs", "check_outputs", "result", "slow",
+                            NULL};
+    PyObject *inputs, *outputs, *spans, *result, *slow;
     int single;
     double noise, tolerance;
     if (self->slow) {
@@ -91,11 +92,17 @@ static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
         return -1;
     }
     free_ports(self);
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!(dd)pppO", names, &PyTuple_Type, &inputs,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!(dd)pppOO", names, &PyTuple_Type, &inputs,
                                      &PyTuple_Type, &outputs, &PyTuple_Type, &spans, &noise,
                                      &tolerance, &single, &self->check_inputs,
-                                     &self->check_outputs, &slow))
+                                     &self->check_outputs, &result, &slow))
         return -1;
+    if (result != Py_None
+        && !(PyType_Check(result) && PyType_IsSubtype((PyTypeObject *)result, &PyTuple_Type)
+             && PyTuple_GET_SIZE(outputs) > 1)) {
+        PyErr_SetString(PyExc_TypeError, "result: expected a kind of tuple, for several outputs");
+        return -1;
+    }
     if (PyTuple_GET_SIZE(outputs) < 1) {
         PyErr_SetString(PyExc_ValueError, "at least one output is needed");
         return -1;
@@ -113,6 +120,7 @@ static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
     if (!self->ins) return -1;
     self->outs = parse_shapes(self, outputs, &self->n_out);
     if (!self->outs || parse_unit_norms(self, spans) < 0) return -1;
+    if (result != Py_None) self->result = (PyTypeObject *)Py_NewRef(result);
     self->slow = Py_NewRef(slow);  /* last: it marks the Call as initialised */
     return 0;
 }

@@ -4,10 +4,17 @@
 
 #include "_inputs.h"
 
+/* A tuple for the outputs, of the type that the Call returns; its items are not set yet. */
+static PyObject *new_tuple(const Call *self)
+{
+    return self->result ? self->result->tp_alloc(self->result, self->n_out)
+                        : PyTuple_New(self->n_out);
+}
+
 /* New output arrays: a tuple, or the array itself if there is one output. */
 static PyObject *new_outputs(const Call *self, const Batch *batch, void **out)
 {
-    PyObject *tuple = self->n_out == 1 ? NULL : PyTuple_New(self->n_out);
+    PyObject *tuple = self->n_out == 1 ? NULL : new_tuple(self);
     if (self->n_out != 1 && !tuple) return NULL;
     for (int k = 0; k < self->n_out; k++) {
         npy_intp shape[2 * MOST_AXES];
@@ -68,7 +75,7 @@ static int is_writable_output(const Call *self, const Port *port, PyObject *give
 static PyObject *given_outputs(const Call *self, PyObject *given, PyObject *const *args,
                                const Batch *batch, void **out)
 {
-    int is_tuple = PyTuple_CheckExact(given);
+    int is_tuple = PyTuple_Check(given);
     if (is_tuple != (self->n_out > 1) || (is_tuple && PyTuple_GET_SIZE(given) != self->n_out))
         return NULL;
     for (int k = 0; k < self->n_out; k++) {
@@ -80,7 +87,11 @@ static PyObject *given_outputs(const Call *self, PyObject *given, PyObject *cons
             if (overlap((PyArrayObject *)array, PyTuple_GET_ITEM(given, i))) return NULL;
         out[k] = PyArray_DATA((PyArrayObject *)array);
     }
-    return Py_NewRef(given);
+    if (!self->result || Py_IS_TYPE(given, self->result)) return Py_NewRef(given);
+    PyObject *tuple = new_tuple(self);
+    for (int k = 0; tuple && k < self->n_out; k++)
+        PyTuple_SET_ITEM(tuple, k, Py_NewRef(PyTuple_GET_ITEM(given, k)));
+    return tuple;
 }
 
 #endif

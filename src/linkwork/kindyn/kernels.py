@@ -162,7 +162,8 @@ def build_kernel(
     layout: Layout = robot.layout
     specs, inputs = order.specs, order.inputs
     ports = tuple(Port(one.name, one.shape(layout)) for one in inputs)
-    outputs = tuple(Port(spec.label, spec.shape(layout)) for spec in specs)
+    n_wrenches = len(order.wrenches)
+    outputs = tuple(port for spec in specs for port in spec.outputs(layout, n_wrenches))
     context: Callable[[], Context] = robot._context
     compute = _computation(context, layout, order, outputs)
 
@@ -185,6 +186,7 @@ def build_kernel(
         numpy_path=_flat(compute) if _is_too_long(context, layout, specs) else None,
         check_input=finite_check(layout, inputs) if check else None,
         check_result=result_check(specs, context, layout, _unit_norms(layout, ("q",))),
+        result=specs[0].quantity.result if len(specs) == 1 else None,
     )
     kernel.robot, kernel.order, kernel.siblings = robot, order, {}
     return kernel
@@ -207,16 +209,20 @@ def _computation(
         for one, row in pairs:
             if one == UNNORMALIZED_Q:
                 rows[one.name] = _scaled(row, unit_norms)
-        results: list[Array] = []
-        for spec, port in zip(order.specs, outputs, strict=True):
+        results: list[Any] = []  # nested lists of numbers, one for each output
+        for spec in order.specs:
             given = [rows[one.name] for one in spec.quantity.inputs]
-            nested = spec.quantity.compute(now, *given, *map(index, spec.frames))
-            array = np.empty(port.size, dtype=object)
-            array[:] = list(_flattened(nested))
-            results.append(array.reshape(port.shape))
-        return tuple(results)
+            computed = spec.quantity.compute(now, *given, *map(index, spec.frames))
+            results += computed if spec.quantity.result else [computed]
+        return tuple(map(_array_of, results, outputs))
 
     return compute
+
+
+def _array_of(nested: Any, port: Port) -> Array:
+    array = np.empty(port.size, dtype=object)
+    array[:] = list(_flattened(nested))
+    return array.reshape(port.shape)
 
 
 def _scalars(array: Array) -> tuple[Any, ...]:

@@ -34,6 +34,7 @@ from linkwork.spatial.blocks import ZERO, Scalar, Vec
 
 Numbers: TypeAlias = Sequence[Scalar]
 Shape: TypeAlias = Callable[[Layout], tuple[int, ...]]
+PER_WRENCH = -1  # stands in a shape for the number of wrenches that are given
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,17 @@ class Quantity:
     """Something that can be computed of a robot."""
 
     inputs: tuple[Input, ...]
-    shape: Shape  # of one row
+    shape: Shape | tuple[Shape, ...]  # of one row; of each field of `result`, if that is given
     compute: Callable[..., Any]  # (context, numbers of each input, index of each frame)
     frames: tuple[str, ...] = ()  # what the frames are that it needs
     of_many: bool = False  # whether it takes any number of frames, and gives a row for each
     forces: tuple[str, ...] = ()  # which of gravity and wrenches a call may give
     per_pair: int = 0  # operations for each pair of a body and a coordinate that moves it
     of_links: bool = False  # whether each link counts as a body, even if fixed to another
+    result: type[tuple[Any, ...]] | None = None  # the named tuple of one with several outputs
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.shape, tuple) == (self.result is not None)
 
 
 def _of(function: Callable[..., Any], *needed: str, **constants: Any) -> Callable[..., Any]:

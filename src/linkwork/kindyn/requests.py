@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from linkwork.errors import ArgumentError, name_not_found
-from linkwork.kindyn.quantities import QUANTITIES, Quantity
+from linkwork.expr.program import Port
+from linkwork.kindyn.quantities import PER_WRENCH, QUANTITIES, Quantity
 from linkwork.model.layout import Layout
 
 # fmt: off
@@ -49,10 +50,20 @@ class Spec:
         """What is to be computed."""
         return QUANTITIES[self.name]
 
-    def shape(self, layout: Layout) -> tuple[int, ...]:
-        """Shape of one row of the result."""
-        own = self.quantity.shape(layout)
-        return (len(self.frames), *own) if self.quantity.of_many else own
+    def outputs(self, layout: Layout, n_wrenches: int = 0) -> tuple[Port, ...]:
+        """Name and shape of one row of each array that it gives."""
+        quantity = self.quantity
+        if not isinstance(quantity.shape, tuple):
+            own = quantity.shape(layout)
+            return (Port(self.label, (len(self.frames), *own) if quantity.of_many else own),)
+        fields: tuple[str, ...] = getattr(quantity.result, "_fields", ())
+        shapes = [shape(layout) for shape in quantity.shape]
+        return tuple(
+            Port(
+                f"{self.label}_{field}", tuple(n_wrenches if n == PER_WRENCH else n for n in shape)
+            )
+            for field, shape in zip(fields, shapes, strict=True)
+        )
 
     @property
     def request(self) -> tuple[Any, ...]:

@@ -7,13 +7,16 @@ A joint has a fixed side and a moving side, which coincide at the neutral positi
     subspace          S(theta): the velocity of the moving side is S nu, in its own axes
     subspace_rate     S_dot at (theta, nu): the bias acceleration is S_dot nu
     bias_jacobian     derivative of S_dot nu by the tangent of theta
-    position_jacobian J(theta): theta_dot = J nu
+    position_jacobian J(theta): theta_dot = J nu, and its left inverse
     moved, between    theta after one second at constant nu, and the way back
     unit_norm         parts of theta that have norm 1
 
 and what M always is: whether it rotates, whether it shifts the origin, what it is about the
 opposite axis. Everything is written once, on the scalars of `spatial.blocks`: floats, expressions
 being traced, or columns of a batch. Algorithms ask the kind and never which kind it is.
+
+Derivatives by theta are by the tangent: along theta_dot = J e for each unit e of nu. Those that a
+kind does not write in closed form are found from its other formulas.
 
 To add a kind, write one class, and put one object of it into `KINDS`.
 """
@@ -28,6 +31,13 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 
 from linkwork.arrays import Array, sqrt
+from linkwork.model.kinds.differentiated import (
+    Rows,
+    derivatives,
+    identity,
+    left_inverse,
+    product,
+)
 from linkwork.spatial.blocks import (
     IDENTITY,
     Mat,
@@ -36,6 +46,7 @@ from linkwork.spatial.blocks import (
     Vec,
     cross,
     dot,
+    halves,
     minus,
     plus,
     scale,
@@ -99,17 +110,29 @@ class JointKind(ABC):
     def bias_jacobian(
         self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]
     ) -> Columns | None:
-        """Column k: derivative of S_dot nu along the k-th velocity; None for a constant S.
-
-        A kind that has a `subspace_rate` has to have this too.
-        """
+        """Column k: derivative of S_dot nu along the k-th velocity; None for a constant S."""
         if self.subspace_rate(axis, theta, nu) is None:
             return None
-        raise NotImplementedError(f"joint kind {self.name!r} has subspace_rate, not bias_jacobian")
 
-    def position_jacobian(self, theta: Sequence[Scalar]) -> list[list[Scalar]]:
+        def bias(theta: Sequence[Scalar], nu: Sequence[Scalar]) -> list[Scalar]:
+            rates = self.subspace_rate(axis, theta, nu) or ()
+            weighted = [
+                [*scale(weight, v), *scale(weight, w)]
+                for weight, (v, w) in zip(nu, rates, strict=True)
+            ]
+            return [total(*numbers) for numbers in zip(*weighted, strict=True)]
+
+        by_theta, _ = derivatives(bias, theta, nu)
+        rows = product(by_theta, self.position_jacobian(theta))
+        return tuple(halves(column) for column in zip(*rows, strict=True))
+
+    def position_jacobian(self, theta: Sequence[Scalar]) -> Rows:
         """Rows (nq, nv) of J with theta_dot = J nu."""
-        return [[1.0 if i == j else 0.0 for j in range(self.nv)] for i in range(self.nq)]
+        return identity(self.nv)
+
+    def position_jacobian_inverse(self, theta: Sequence[Scalar]) -> Rows:
+        """Rows (nv, nq) of G with nu = G theta_dot: G J = 1, and no rate of a norm enters."""
+        return left_inverse(self.position_jacobian(theta))
 
     def moved(self, theta: Sequence[Scalar], step: Sequence[Scalar]) -> list[Scalar]:
         """Theta after one second at the constant velocity `step`."""
@@ -118,6 +141,30 @@ class JointKind(ABC):
     def between(self, start: Sequence[Scalar], end: Sequence[Scalar]) -> list[Scalar]:
         """The step that leads from one theta to another, by the shortest rotation."""
         return [minus(y, x) for x, y in zip(start, end, strict=True)]
+
+    def moved_derivatives(
+        self, theta: Sequence[Scalar], step: Sequence[Scalar]
+    ) -> tuple[Rows, Rows]:
+        """Rows (nv, nv) of the derivatives of `moved` by theta and by the step.
+
+        A change of what is reached is measured by the tangent there.
+        """
+        if type(self).moved is JointKind.moved:
+            return identity(self.nv), identity(self.nv)
+        by_theta, by_step = derivatives(self.moved, theta, step)
+        G = self.position_jacobian_inverse(self.normalized(self.moved(theta, step)))
+        by_theta = product(by_theta, self.position_jacobian(theta))
+        return product(G, by_theta), product(G, by_step)
+
+    def between_derivatives(
+        self, start: Sequence[Scalar], end: Sequence[Scalar]
+    ) -> tuple[Rows, Rows]:
+        """Rows (nv, nv) of the derivatives of `between` by start and by end."""
+        if type(self).between is JointKind.between:
+            return identity(self.nv, -1.0), identity(self.nv)
+        by_start, by_end = derivatives(self.between, start, end)
+        by_start = product(by_start, self.position_jacobian(start))
+        return by_start, product(by_end, self.position_jacobian(end))
 
     def normalized(self, theta: Sequence[Scalar]) -> list[Scalar]:
         """Theta with its unit-norm parts scaled to norm 1."""

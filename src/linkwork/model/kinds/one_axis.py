@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import final
 
 from linkwork.arrays import atan2, cos, sin
+from linkwork.model.kinds.differentiated import Rows, identity
 from linkwork.model.kinds.kind import Axis, Columns, JointKind, UnitNorm
 from linkwork.spatial.blocks import (
     IDENTITY,
@@ -67,17 +68,31 @@ class RevoluteCosSin(JointKind):
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
         return ((ZERO, axis.direction),)
 
-    def position_jacobian(self, theta: Sequence[Scalar]) -> list[list[Scalar]]:
+    def position_jacobian(self, theta: Sequence[Scalar]) -> Rows:
         c, s = theta
         return [[minus(0.0, s)], [c]]
+
+    def position_jacobian_inverse(self, theta: Sequence[Scalar]) -> Rows:
+        c, s = theta
+        return [[minus(0.0, s), c]]
 
     def moved(self, theta: Sequence[Scalar], step: Sequence[Scalar]) -> list[Scalar]:
         (x, y), c, s = theta, cos(step[0]), sin(step[0])
         return [c * x - s * y, s * x + c * y]
 
+    def moved_derivatives(
+        self, theta: Sequence[Scalar], step: Sequence[Scalar]
+    ) -> tuple[Rows, Rows]:
+        return identity(1), identity(1)
+
     def between(self, start: Sequence[Scalar], end: Sequence[Scalar]) -> list[Scalar]:
         (x, y), (x_end, y_end) = start, end
         return [atan2(x * y_end - y * x_end, x * x_end + y * y_end)]
+
+    def between_derivatives(
+        self, start: Sequence[Scalar], end: Sequence[Scalar]
+    ) -> tuple[Rows, Rows]:
+        return identity(1, -1.0), identity(1)
 
 
 @final

@@ -11,7 +11,14 @@ from collections.abc import Sequence
 from typing import final
 
 from linkwork.arrays import Array, cos, join, matvec, sin, stack
+from linkwork.model.kinds.differentiated import Rows, negative
 from linkwork.model.kinds.kind import Axis, Columns, JointKind, UnitNorm, axes_across
+from linkwork.model.kinds.steps import (
+    pose_log_derivatives,
+    pose_step_derivatives,
+    rotation_log_derivatives,
+    rotation_step_derivatives,
+)
 from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
@@ -29,8 +36,11 @@ from linkwork.spatial.blocks import (
     scalars,
     scale,
     times,
+    transpose,
 )
 from linkwork.spatial.source import quat, so3
+
+_PLANE = (0, 1, 5)  # coordinates of a twist in space that a planar joint about z has
 
 
 @final
@@ -58,10 +68,10 @@ class Universal(JointKind):
         return ((ZERO, scale(nu[1], cross(first, e2))), (ZERO, ZERO))
 
     def bias_jacobian(self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]) -> Columns:
-        # by theta2: theta1_dot theta2_dot (R2^T e1 x e2) x e2
+        # S_dot nu = nu1 nu2 (R2^T e1) x e2
         (_, first), (_, e2) = self.subspace(axis, theta)
-        turned = cross(cross(first, e2), e2)
-        return ((ZERO, ZERO), (ZERO, scale(times(nu[0], nu[1]), turned)))
+        slope = cross(cross(first, e2), e2)
+        return ((ZERO, ZERO), (ZERO, scale(times(nu[0], nu[1]), slope)))
 
     def _second(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Vec, Mat]:
         """The second axis, and the rotation about it."""
@@ -85,9 +95,13 @@ class Planar(JointKind):
         e1, e2 = axes_across(axis.direction)
         return ((e1, ZERO), (e2, ZERO), (ZERO, axis.direction))
 
-    def position_jacobian(self, theta: Sequence[Scalar]) -> list[list[Scalar]]:
+    def position_jacobian(self, theta: Sequence[Scalar]) -> Rows:
         c, s = cos(theta[2]), sin(theta[2])
         return [[c, minus(0.0, s), 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]
+
+    def position_jacobian_inverse(self, theta: Sequence[Scalar]) -> Rows:
+        c, s = cos(theta[2]), sin(theta[2])
+        return [[c, s, 0.0], [minus(0.0, s), c, 0.0], [0.0, 0.0, 1.0]]
 
     def moved(self, theta: Sequence[Scalar], step: Sequence[Scalar]) -> list[Scalar]:
         start, change = as_vector(theta), as_vector(step)
@@ -95,12 +109,25 @@ class Planar(JointKind):
         slid = matvec(so3.rot_z(start[..., 2]), slid)
         return [*scalars(start[..., :2] + slid[..., :2]), theta[2] + step[2]]
 
+    def moved_derivatives(
+        self, theta: Sequence[Scalar], step: Sequence[Scalar]
+    ) -> tuple[Rows, Rows]:
+        by_theta, by_step = pose_step_derivatives(_in_space(step))
+        return _of_plane(by_theta), _of_plane(by_step)
+
     def between(self, start: Sequence[Scalar], end: Sequence[Scalar]) -> list[Scalar]:
         apart = _in_plane(as_vector(end) - as_vector(start))
         angle = end[2] - start[2]
         apart = matvec(so3.rot_z(-as_vector(start)[..., 2]), apart)
         slid = matvec(so3.left_jacobian_inverse(_about_z(as_vector([angle])[..., 0])), apart)
         return [*scalars(slid[..., :2]), angle]
+
+    def between_derivatives(
+        self, start: Sequence[Scalar], end: Sequence[Scalar]
+    ) -> tuple[Rows, Rows]:
+        logs = pose_log_derivatives(_in_space(self.between(start, end)))
+        left, right = map(_of_plane, logs)
+        return negative(left), right
 
 
 @final
@@ -118,14 +145,28 @@ class Spherical(JointKind):
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
         return tuple((ZERO, e) for e in IDENTITY)
 
-    def position_jacobian(self, theta: Sequence[Scalar]) -> list[list[Scalar]]:
+    def position_jacobian(self, theta: Sequence[Scalar]) -> Rows:
         return _quaternion_rates(theta)
+
+    def position_jacobian_inverse(self, theta: Sequence[Scalar]) -> Rows:
+        return _quaternion_rates_inverse(theta)
 
     def moved(self, theta: Sequence[Scalar], step: Sequence[Scalar]) -> list[Scalar]:
         return scalars(quat.multiply(as_vector(theta), quat.exp(as_vector(step))))
 
+    def moved_derivatives(
+        self, theta: Sequence[Scalar], step: Sequence[Scalar]
+    ) -> tuple[Rows, Rows]:
+        return rotation_step_derivatives(step)
+
     def between(self, start: Sequence[Scalar], end: Sequence[Scalar]) -> list[Scalar]:
         return scalars(quat.log(quat.multiply(quat.conjugate(as_vector(start)), as_vector(end))))
+
+    def between_derivatives(
+        self, start: Sequence[Scalar], end: Sequence[Scalar]
+    ) -> tuple[Rows, Rows]:
+        left, right = rotation_log_derivatives(self.between(start, end))
+        return negative(left), right
 
 
 @final
@@ -144,10 +185,14 @@ class Floating(JointKind):
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
         return tuple((e, ZERO) for e in IDENTITY) + tuple((ZERO, e) for e in IDENTITY)
 
-    def position_jacobian(self, theta: Sequence[Scalar]) -> list[list[Scalar]]:
+    def position_jacobian(self, theta: Sequence[Scalar]) -> Rows:
         nothing = [0.0, 0.0, 0.0]
         linear = [[*row, *nothing] for row in quaternion_rotation(theta[3:])]
         return linear + [[*nothing, *row] for row in _quaternion_rates(theta[3:])]
+
+    def position_jacobian_inverse(self, theta: Sequence[Scalar]) -> Rows:
+        linear = [[*row, *(0.0,) * 4] for row in transpose(quaternion_rotation(theta[3:]))]
+        return linear + [[*ZERO, *row] for row in _quaternion_rates_inverse(theta[3:])]
 
     def moved(self, theta: Sequence[Scalar], step: Sequence[Scalar]) -> list[Scalar]:
         o, wxyz = as_vector(theta[:3]), as_vector(theta[3:])
@@ -155,17 +200,45 @@ class Floating(JointKind):
         o = o + quat.rotate(wxyz, matvec(so3.left_jacobian(w), v))
         return scalars(join([o, quat.multiply(wxyz, quat.exp(w))]))
 
+    def moved_derivatives(
+        self, theta: Sequence[Scalar], step: Sequence[Scalar]
+    ) -> tuple[Rows, Rows]:
+        return pose_step_derivatives(step)
+
     def between(self, start: Sequence[Scalar], end: Sequence[Scalar]) -> list[Scalar]:
         back = quat.conjugate(as_vector(start[3:]))
         w = quat.log(quat.multiply(back, as_vector(end[3:])))
         apart = quat.rotate(back, as_vector(end[:3]) - as_vector(start[:3]))
         return scalars(join([matvec(so3.left_jacobian_inverse(w), apart), w]))
 
+    def between_derivatives(
+        self, start: Sequence[Scalar], end: Sequence[Scalar]
+    ) -> tuple[Rows, Rows]:
+        left, right = pose_log_derivatives(self.between(start, end))
+        return negative(left), right
 
-def _quaternion_rates(wxyz: Sequence[Scalar]) -> list[list[Scalar]]:
+
+def _quaternion_rates(wxyz: Sequence[Scalar]) -> Rows:
     """Rows (4, 3) that take the angular velocity in the moving axes to the rate of a quaternion."""
     w, x, y, z = (times(0.5, number) for number in wxyz)
     return [[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]]
+
+
+def _quaternion_rates_inverse(wxyz: Sequence[Scalar]) -> Rows:
+    """Rows (3, 4) that take the rate of a unit quaternion to the angular velocity."""
+    w, x, y, z = (times(2.0, number) for number in wxyz)
+    return [[-x, w, z, -y], [-y, -z, w, x], [-z, y, -x, w]]
+
+
+def _in_space(step: Sequence[Scalar]) -> list[Scalar]:
+    """A step in the plane as one in space, the axis along z."""
+    x, y, angle = step
+    return [x, y, 0.0, 0.0, 0.0, angle]
+
+
+def _of_plane(rows: Rows) -> Rows:
+    """(3, 3) rows and columns of the plane, of those (6, 6) in space."""
+    return [[rows[i][j] for j in _PLANE] for i in _PLANE]
 
 
 def _in_plane(theta: Array) -> Array:

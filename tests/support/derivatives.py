@@ -1,0 +1,62 @@
+"""Derivatives of algorithms by complex steps, along tangents of the configuration.
+
+`Traced` runs an algorithm as a program on numbers, complex ones too: it is analytic in all its
+inputs, so the imaginary part of f(x + i h dx) / h is the derivative along dx without a difference
+being taken.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from tests.support.kindyn import STEP, rate_of_q, run_program
+
+from linkwork.expr.node import Op
+from linkwork.expr.program import NUMPY_FUNCTIONS, Port, trace
+
+
+def _atan2(y, x):
+    """Of numbers with small imaginary parts too, which `np.arctan2` does not take."""
+    real = np.arctan2(np.real(y), np.real(x))
+    if not np.iscomplexobj(y) and not np.iscomplexobj(x):
+        return real
+    square = np.real(x) ** 2 + np.real(y) ** 2
+    slope = (np.real(x) * np.imag(y) - np.real(y) * np.imag(x)) / square
+    return real + 1j * slope
+
+
+def _less(a, b):
+    return (np.real(a) < np.real(b)) * 1.0
+
+
+FUNCTIONS = {**NUMPY_FUNCTIONS, Op.ATAN2: _atan2, Op.LESS: _less}
+
+
+def velocity_kinematics_of(layout, q, velocity):
+    """(nq, nv) E, from what each number of nu means."""
+    columns = [rate_of_q(layout, q, e, velocity) for e in np.eye(layout.nv)]
+    return np.array(columns).reshape(layout.nv, layout.nq).T
+
+
+class Traced:
+    """An algorithm as a function of arrays, without anything being compiled."""
+
+    def __init__(self, function, skeleton, *sizes, **options):
+        ports = [Port(f"x{k}", (size,)) for k, size in enumerate(sizes)]
+
+        def of_numbers(*arrays):
+            found = function(skeleton, *(list(array) for array in arrays), **options)
+            parts = found if isinstance(found, tuple) else (found,)
+            return tuple(np.array(part, dtype=object) for part in parts)
+
+        self.program = trace(of_numbers, ports, "y")
+
+    def __call__(self, *arguments):
+        """The outputs; one alone stands for itself."""
+        found = run_program(self.program, *arguments, functions=FUNCTIONS)
+        return found[0] if len(found) == 1 else found
+
+    def along(self, arguments, which, columns):
+        """(*output, n) derivatives by one argument along each column of a matrix (its size, n)."""
+        moved = [np.asarray(argument, complex) for argument in arguments]
+        moved[which] = moved[which] + 1j * STEP * np.asarray(columns).T
+        return np.moveaxis(np.imag(self(*moved)) / STEP, 0, -1)
