@@ -25,6 +25,8 @@ from linkwork.algorithms import (
 )
 from linkwork.algorithms.gravity_derivative import gravity_force_derivative
 from linkwork.algorithms.inverse_dynamics_derivatives import inverse_dynamics_derivatives
+from linkwork.algorithms.forward_dynamics_derivatives import forward_dynamics_derivatives
+from linkwork.algorithms.inverse_mass_matrix import inverse_mass_matrix
 from linkwork.algorithms.joint_wrenches import joint_wrenches
 from linkwork.algorithms.regressor import PER_LINK, regressor
 from linkwork.kindyn import results
@@ -115,6 +117,10 @@ def _square(layout: Layout) -> tuple[int, ...]:
     return (layout.nv, layout.nv)
 
 
+def _per_wrench(layout: Layout) -> tuple[int, ...]:
+    return (PER_WRENCH, layout.nv, 6)
+
+
 def _by_joints(layout: Layout) -> tuple[int, ...]:
     return (6, sum(joint.nv for joint in layout.model.joints))
 
@@ -144,6 +150,9 @@ QUANTITIES: dict[str, Quantity] = {
         (*_PAIR, "origin", "axes"),
     ),
     "mass_matrix": Quantity(_Q, _square, _of(dynamics.mass_matrix, "joint_dynamics"), per_pair=21),
+    "inverse_mass_matrix": Quantity(
+        _Q, _square, _of(inverse_mass_matrix, "joint_dynamics"), per_pair=50
+    ),
     "mass_matrix_dot": Quantity(_Q_NU, _square, _of(coriolis.mass_matrix_dot), per_pair=60),
     "coriolis_matrix": Quantity(_Q_NU, _square, _of(coriolis.coriolis_matrix), per_pair=60),
     "inverse_dynamics": Quantity(
@@ -171,6 +180,14 @@ QUANTITIES: dict[str, Quantity] = {
         _by_nv(),
         _of(dynamics.forward_dynamics, *_BOTH, "joint_dynamics"),
         forces=_BOTH,
+    ),
+    "forward_dynamics_derivatives": Quantity(
+        (Q, NU, TAU),
+        (_square, _square, _square, _per_wrench),
+        _of(forward_dynamics_derivatives, *_BOTH, "joint_dynamics"),
+        forces=_BOTH,
+        per_pair=280,
+        result=results.ForwardDynamicsDerivatives,
     ),
     "joint_wrenches": Quantity(
         _ALL,

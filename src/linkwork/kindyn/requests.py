@@ -22,6 +22,7 @@ QuantityOfRobot: TypeAlias = Literal[
     "centroidal_average_velocity_jacobian", "locked_inertia", "centroidal_locked_inertia",
     "kinetic_energy", "potential_energy", "integrate", "difference", "normalize",
     "inverse_dynamics_derivatives", "gravity_force_derivative",
+    "inverse_mass_matrix", "forward_dynamics_derivatives",
 ]
 QuantityOfFrame: TypeAlias = Literal[
     "transform", "velocity", "acceleration", "bias_acceleration", "jacobian", "jacobian_dot",

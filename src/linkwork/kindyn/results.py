@@ -18,3 +18,12 @@ class InverseDynamicsDerivatives(NamedTuple):
     q: Array  # (..., nv, nv)
     nu: Array  # (..., nv, nv)
     nu_dot: Array  # (..., nv, nv) the mass matrix
+
+
+class ForwardDynamicsDerivatives(NamedTuple):
+    """Derivatives of forward dynamics."""
+
+    q: Array  # (..., nv, nv)
+    nu: Array  # (..., nv, nv)
+    tau: Array  # (..., nv, nv) the inverse of the mass matrix
+    wrenches: Array  # (..., n, nv, 6) by each of the n wrenches, in the order given
