@@ -49,6 +49,7 @@ from linkwork.spatial.blocks import (
     scale,
     sub,
     times,
+    transpose,
     twist_add,
     twist_cross,
     wedge,
@@ -56,11 +57,27 @@ from linkwork.spatial.blocks import (
 
 
 @dataclass(frozen=True, slots=True)
-class _BodyCoriolis:
+class BodyCoriolis:
     """B of a body and all it carries."""
 
     f: Vec
     D: Mat
+
+    def forces(self, v: Vec, w: Vec) -> Twist:
+        """B (v, w)."""
+        return neg(cross(self.f, w)), apply(self.D, w)
+
+    def couple(self, v: Vec, w: Vec) -> Vec:
+        """B^T (v, w), which has no force."""
+        return add(cross(self.f, v), apply_t(self.D, w))
+
+    def plus(self, other: BodyCoriolis) -> BodyCoriolis:
+        """Both as one body."""
+        return BodyCoriolis(add(self.f, other.f), mat_add(self.D, other.D))
+
+    def rotated(self, R: Mat) -> BodyCoriolis:
+        """The same in axes in which the present ones are R."""
+        return BodyCoriolis(apply(R, self.f), matmul(matmul(R, self.D), transpose(R)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +98,7 @@ def coriolis_matrix(
     start = base.twist(nu)
     moving = velocities(skeleton, joints, nu, start)
     inertias = composites(skeleton, joints)
-    matrices = _coriolis_of_bodies(skeleton, joints, moving)
+    matrices = coriolis_of_bodies(skeleton, joints, moving)
     columns = {0: _base_columns(base, start)}
     for number, pose in joints.items():
         columns[number] = _joint_columns(pose, moving[number], nu)
@@ -121,7 +138,7 @@ class _Wrenches:
         return _Wrenches(pose.inward(*self.F1), pose.inward(*self.F2), apply(pose.R, self.n3))
 
 
-def _wrenches(column: _Column, inertia: RigidInertia, B: _BodyCoriolis) -> _Wrenches:
+def _wrenches(column: _Column, inertia: RigidInertia, B: BodyCoriolis) -> _Wrenches:
     v, w = column.S
     force, moment = inertia.momentum(*column.S_dot)
     F1 = sub(force, cross(B.f, w)), add(moment, apply(B.D, w))
@@ -138,30 +155,39 @@ def _add_entries(C: Matrix, i: int, other: _Column, wrenches: _Wrenches, *, is_o
         C[i][j] = plus(C[i][j], value)
 
 
-def _coriolis_of_bodies(
+def coriolis_of_bodies(
     skeleton: Skeleton, joints: dict[int, JointPose], moving: dict[int, Twist]
-) -> dict[int, _BodyCoriolis]:
+) -> dict[int, BodyCoriolis]:
     """B of every body with all it carries."""
     matrices = {
-        k: _coriolis_of_body(body.inertia, *moving[k]) for k, body in enumerate(skeleton.bodies)
+        k: coriolis_of_body(body.inertia, *moving[k]) for k, body in enumerate(skeleton.bodies)
     }
+    return summed_inward(skeleton, joints, matrices)
+
+
+def summed_inward(
+    skeleton: Skeleton, joints: dict[int, JointPose], own: dict[int, BodyCoriolis]
+) -> dict[int, BodyCoriolis]:
+    """Each body's matrix with those of all it carries."""
+    matrices = dict(own)
     for number in reversed(joints):
-        pose, own, parent = joints[number], matrices[number], skeleton.bodies[number].parent
-        f = apply(pose.R, own.f)
+        pose, outer, parent = joints[number], matrices[number], skeleton.bodies[number].parent
+        f = apply(pose.R, outer.f)
         # seen from the parent: R D R^T - [p] [f]
-        D = _without_product(pose.rotated(own.D), pose.p, f)
-        matrices[parent] = _BodyCoriolis(add(matrices[parent].f, f), mat_add(matrices[parent].D, D))
+        D = without_product(pose.rotated(outer.D), pose.p, f)
+        matrices[parent] = matrices[parent].plus(BodyCoriolis(f, D))
     return matrices
 
 
-def _coriolis_of_body(body: RigidInertia, v: Vec, w: Vec) -> _BodyCoriolis:
+def coriolis_of_body(body: RigidInertia, v: Vec, w: Vec) -> BodyCoriolis:
+    """B of a body alone, moving with (v, w)."""
     h = body.first_moment
     f = add(scale(body.mass, v), cross(w, h))
     rotating = matmul(wedge(neg(w)), full(_second_moments(body.tensor)))
-    return _BodyCoriolis(f, _without_product(rotating, h, v))
+    return BodyCoriolis(f, without_product(rotating, h, v))
 
 
-def _without_product(m: Mat, a: Vec, b: Vec) -> Mat:
+def without_product(m: Mat, a: Vec, b: Vec) -> Mat:
     """m - [a] [b], with [a] [b] = b a^T - (a . b) 1."""
     along = dot(a, b)
     rows = [[minus(m[i][j], times(b[i], a[j])) for j in range(3)] for i in range(3)]
