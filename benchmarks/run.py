@@ -22,6 +22,7 @@ from typing import Any
 from adam_view import adam
 from against_pin import batch, single
 from as_called import as_called
+from derivatives import analytic, starts, sweeps
 from libraries import libraries
 from peak import operations, peak
 from peers import all_peers, version_of
@@ -56,6 +57,9 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "startup": lambda: startup(2 if quick else 5),
         "peak": lambda: peak(patience),
         "growth": lambda: growth(patience, **sizes),
+        "derivatives": lambda: analytic(patience),
+        "sweeps": lambda: sweeps(patience),
+        "starts": lambda: starts(1 if quick else 3),
         "peers": lambda: libraries(patience),
         "adam": lambda: adam(patience),
     }

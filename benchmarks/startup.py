@@ -32,14 +32,17 @@ import numpy as np
 from robots import TALOS, model_of
 import linkwork as lw
 kd = lw.KinDyn(model_of(TALOS))
-q, nu = kd.neutral(), np.ones(kd.nv)
 name, warm = sys.argv[1], sys.argv[2] == "warm"
-given = (q,) if name == "mass_matrix" else (q, nu, nu)
+name, _, derived = name.partition(".")
 start = time.perf_counter()
-getattr(kd, name)(*given)
+kernel = getattr(kd, name)
+if derived:
+    kernel = getattr(kernel, derived)()
+given = [kd.neutral() if one.name == "q" else np.ones(one.shape) for one in kernel.signature.inputs]
+kernel(*given)
 elapsed = time.perf_counter() - start
 if warm:
-    kd.warmup()
+    kernel.warmup()
 print(json.dumps({"first": elapsed}))
 """
 
@@ -50,7 +53,10 @@ from linkwork.llvm.emit import emit_llvm
 from linkwork.llvm.lanes import Lanes
 from linkwork.machine.compiler import compiled
 from linkwork.machine.processor import this_machine
-kernel, times = kindyn_of(TALOS).function(sys.argv[1]), {}
+name, _, derived = sys.argv[1].partition(".")
+kernel, times = kindyn_of(TALOS).function(name), {}
+if derived:
+    kernel = getattr(kernel, derived)()
 lanes = this_machine().lanes
 start = time.perf_counter()
 program = kernel.program
@@ -73,15 +79,15 @@ def startup(repeats: int) -> Section:
         table.add(what, f"{seconds:.3f}", "" if wanted is None else f"{wanted:g}", verdict)
         section.data.append({"what": what, "seconds": seconds})
 
-    imports = [_run(_IMPORT, cache="off") for _ in range(repeats)]
+    imports = [run_alone("import", cache="off") for _ in range(repeats)]
     add("import numpy, part of the next", min(found["numpy"] for found in imports))
     add("import linkwork", min(found["all"] for found in imports), 0.25)
     for name in _FUNCTIONS:
-        cold, warm = _first_calls(name, repeats)
+        cold, warm = first_calls(name, repeats)
         add(f"first {name}, empty cache", cold, 0.25 if name == "inverse_dynamics" else None)
         add(f"first {name}, from the cache", warm, 0.03)
     for name in _FUNCTIONS:
-        found = [_run(_COMPILE, name, cache="off") for _ in range(repeats)]
+        found = [run_alone("compile", name, cache="off") for _ in range(repeats)]
         times = {key: min(run[key] for run in found) for key in found[0]}
         add(f"trace {name}", times["trace"])
         add(f"compile {name}, one row at a time", times["one"])
@@ -94,18 +100,21 @@ def startup(repeats: int) -> Section:
     return section
 
 
-def _first_calls(name: str, repeats: int) -> tuple[float, float]:
+def first_calls(name: str, repeats: int) -> tuple[float, float]:
     """Least time of the first call with an empty cache, and with one that is filled."""
     cold: list[float] = []
     warm: list[float] = []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory() as folder:
-            cold.append(_run(_FIRST_CALL, name, "warm", cache=folder)["first"])
-            warm += [_run(_FIRST_CALL, name, "cold", cache=folder)["first"] for _ in range(2)]
+            cold.append(run_alone("first call", name, "warm", cache=folder)["first"])
+            warm += [run_alone("first call", name, "cold", cache=folder)["first"] for _ in range(2)]
     return min(cold), min(warm)
 
 
-def _run(program: str, *args: str, cache: str) -> dict[str, Any]:
+_PROGRAMS = {"import": _IMPORT, "first call": _FIRST_CALL, "compile": _COMPILE}
+
+
+def run_alone(what: str, *args: str, cache: str) -> dict[str, Any]:
     """Run a program in a process of its own; it prints what it measured as JSON."""
     paths = [str(_HERE), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {
@@ -113,7 +122,7 @@ def _run(program: str, *args: str, cache: str) -> dict[str, Any]:
         "PYTHONPATH": os.pathsep.join(path for path in paths if path),
         "PYTHONWARNINGS": "ignore",
     }
-    command = [sys.executable, "-c", program, *args]
+    command = [sys.executable, "-c", _PROGRAMS[what], *args]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)

@@ -6,6 +6,7 @@ M = kd.mass_matrix(kd.neutral())
 
 import typing as _typing
 
+from linkwork import linalg as linalg
 from linkwork import robots as robots
 from linkwork import spatial as spatial
 from linkwork.errors import ArgumentError as ArgumentError
@@ -52,12 +53,16 @@ from linkwork.version import __version__ as __version__
 if _typing.TYPE_CHECKING:
     from linkwork.kernel.compile import compile_function as compile  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from linkwork.kernel.kernel import Kernel as Kernel
+    from linkwork.kernel.rollout import Rollout as Rollout
+    from linkwork.kernel.rollout import rollout as rollout
     from linkwork.kindyn import KinDyn as KinDyn
 
 # Imported when first used, so that `import linkwork` is fast: name, module, name there.
 _LATER = {
     "KinDyn": ("linkwork.kindyn", "KinDyn"),
     "Kernel": ("linkwork.kernel.kernel", "Kernel"),
+    "Rollout": ("linkwork.kernel.rollout", "Rollout"),
+    "rollout": ("linkwork.kernel.rollout", "rollout"),
     "compile": ("linkwork.kernel.compile", "compile_function"),
 }
 
@@ -100,4 +105,4 @@ if not _typing.TYPE_CHECKING:  # type checkers know the names above and no other
 def __dir__() -> list[str]:
     module = type(robots)
     own = {name for name, value in globals().items() if not isinstance(value, module)}
-    return sorted({*own, *_LATER, "robots", "spatial"})
+    return sorted({*own, *_LATER, "linalg", "robots", "spatial"})

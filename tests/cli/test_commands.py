@@ -1,15 +1,13 @@
-"""The commands, run as a user runs them."""
+"""The commands: what they print, and their exit codes."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.support.commands import run_here as run
+from tests.support.commands import run_process
 
 from linkwork import robots
-
-COMMAND = Path(sys.executable).with_name("linkwork")
 
 WARNS = """<robot name="r">
 <link name="a"/><link name="b"><inertial><mass value="1"/>
@@ -20,9 +18,21 @@ BROKEN = """<robot name="r">
 <joint name="j" type="revolut"><parent link="a"/><child link="c"/></joint></robot>"""
 
 
-def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    words = [str(COMMAND), *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, check=False)
+@pytest.mark.parametrize(
+    "words", [("info", "arm"), ("check", "BROKEN"), ("tree", "nowhere.urdf")], ids=lambda w: w[0]
+)
+def test_a_process_prints_and_ends_as_the_command_does_in_here(words, tmp_path):
+    path = tmp_path / "robot.urdf"
+    path.write_text(BROKEN)
+    words = [path if word == "BROKEN" else word for word in words]
+
+    here, there = run(*words), run_process(*words)
+
+    assert (there.returncode, there.stdout, there.stderr) == (
+        here.returncode,
+        here.stdout,
+        here.stderr,
+    )
 
 
 def test_info_prints_the_joints_and_links():

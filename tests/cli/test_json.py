@@ -25,9 +25,9 @@ def test_it_is_what_the_standard_library_writes(value):
 
 def test_depth_is_no_matter():
     deep: list[object] = []
-    for _ in range(50_000):
+    for _ in range(5_000):  # the standard library ends at 1,000; the indentation grows with it
         deep = [deep]
 
     written = "".join(piece.strip() for piece in json_pieces(deep))
 
-    assert written.replace("\n", "").replace(" ", "") == "[" * 50_001 + "]" * 50_001
+    assert written.replace("\n", "").replace(" ", "") == "[" * 5_001 + "]" * 5_001

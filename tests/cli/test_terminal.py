@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import io
 import json
 import os
 import pty
@@ -15,42 +14,20 @@ import termios
 from pathlib import Path
 
 import pytest
+from tests.support.commands import COMMAND, run_here
+from tests.support.commands import run_process as run
 from tests.support.real_robots import ROBOT_FILES
 
 import linkwork
 from linkwork import Joint, Link, Model, dump_urdf, load, robots
-from linkwork.cli.main import main
 
-COMMAND = Path(sys.executable).with_name("linkwork")
 PANDA = next(path for path in ROBOT_FILES if path.name == "panda.urdf")
 COLORS = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def run(*words: object, **options) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(COMMAND), *map(str, words)], capture_output=True, text=True, check=False, **options
-    )
-
-
-class Screen(io.StringIO):
-    """What a terminal is to a program: a place to write to that says it is one."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 def in_here(*words: object, columns: int | None = None) -> str:
     """What a command writes, run in this process; to a terminal, if it has columns."""
-    output = io.StringIO() if columns is None else Screen()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COLUMNS", str(columns or 80))
-        patch.setenv("TERM", "xterm")
-        patch.setattr(sys, "argv", ["linkwork", *map(str, words)])
-        patch.setattr(sys, "stdout", output)
-        patch.setattr(sys, "stderr", output)
-        with pytest.raises(SystemExit):
-            main()
-    return COLORS.sub("", output.getvalue())
+    return COLORS.sub("", run_here(*words, columns=columns, one_stream=True).stdout)
 
 
 def on_terminal(columns: int, *words: object) -> list[str]:

@@ -127,10 +127,6 @@ MISUSED = {
     "no argument of arm named 'ddq'; did you mean 'dq'?": lambda: lw.compile(
         q=(3,), dq=(3,), ddq=(3,)
     )(arm),
-    "q: methods of KinDyn inside a function that is being traced are not supported yet; call them"
-    " outside, and give it the results": lambda: lw.compile(q=(19,))(
-        lambda q: lw.KinDyn(lw.robots.load("quadruped")).mass_matrix(q)
-    ),
 }
 
 

@@ -120,7 +120,7 @@ def test_a_compiled_function_is_known_by_the_function_it_was():
 def test_a_derivative_has_a_name_too():
     slope = named.jacobian("x")
     assert slope.__name__ == "d doubled / d x"
-    assert slope.__doc__ == "Derivatives of doubled by x."
+    assert slope.__doc__ == "The Jacobian of doubled by x."
     assert not hasattr(slope, "__wrapped__")
 
 

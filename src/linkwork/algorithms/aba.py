@@ -185,7 +185,7 @@ def _summands(pose: JointPose, inertia: Articulated) -> float:
         for i in range(3)
         for j in range(3)
     ]
-    return _largest_constant([products])
+    return largest_constant([products])
 
 
 def _without_joint(
@@ -268,7 +268,7 @@ def solve_symmetric(
         for k in range(j):
             pivot = minus(pivot, times(scaled[k], L[j][k]))
         pivots.append(pivot)
-        inverse.append(_reciprocal(pivot, owners[j], _largest_constant(matrix)))
+        inverse.append(reciprocal(pivot, owners[j], largest_constant(matrix)))
         for i in range(j + 1, n):
             value = matrix[i][j]
             for k in range(j):
@@ -292,7 +292,7 @@ def _inverse(
     n = len(block)
     owner = f"joint {joint!r}"
     if n == 1:
-        return ((_reciprocal(block[0][0], owner, scale),),)
+        return ((reciprocal(block[0][0], owner, scale),),)
     columns = [
         solve_symmetric(block, [1.0 if i == k else 0.0 for i in range(n)], [owner] * n)
         for k in range(n)
@@ -304,11 +304,17 @@ def _inverse(
 SINGULAR = 1e-14
 
 
-def _largest_constant(matrix: Sequence[Sequence[Scalar]]) -> float:
+def largest_constant(matrix: Sequence[Sequence[Scalar]]) -> float:
+    """The largest magnitude of a constant entry; 0 if none is constant."""
     return max((abs(x) for row in matrix for x in row if isinstance(x, float)), default=0.0)
 
 
-def _reciprocal(pivot: Scalar, owner: str, scale: float = 0.0) -> Scalar:
+def reciprocal(pivot: Scalar, owner: str, scale: float = 0.0) -> Scalar:
+    """1 / pivot, the inertia that its owner moves against, summed up from numbers up to `scale`.
+
+    Raises:
+        SingularJointError: it is the constant 0, up to rounding.
+    """
     if isinstance(pivot, float) and pivot <= SINGULAR * scale:
         raise SingularJointError(f"{owner}: nothing resists its motion, so it has no acceleration")
     return 1.0 / pivot

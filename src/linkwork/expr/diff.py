@@ -1,247 +1,235 @@
 """Derivatives of programs, as programs.
 
-Shape     d output / d input has the shape (*output.shape, *input.shape)
-Zeros     an output that does not depend on an input has the constant 0 as derivative
-Forward   one pass over the steps, with the derivatives of each step by the inputs
-Reverse   one backward pass for each number of the outputs, with its adjoints
+jacobian   d output / d input, of shape (*output.shape, *input.shape)
+gradient   the same of a single number
+hessian    the second derivatives of a single number
+jvp        the Jacobian times a tangent of the inputs, in forward mode
+hvp        the Hessian times a tangent of the inputs
+vjp        a cotangent of the outputs times the Jacobian, in reverse mode
 
-The rules of algebra apply to derivatives as they are made. Reverse mode is used where the outputs
-have fewer numbers than the inputs to differentiate by.
+Zeros      an output that does not depend on an input has the constant 0 as derivative
+Unit norm  some inputs hold vectors of norm 1. The program means a function of the normalised
+           vector n = x / |x|, whose derivatives by x have no component along n: an adjoint g
+           becomes g - n (n.g), and so do tangents and the rows of a Jacobian. A derivative is taken
+           at |x| = 1, and is again a function of n
 
-Where a function is not differentiable, its derivative is defined as:
-
-    a < b, a <= b     0 everywhere
-    floor(a)          0 everywhere
-    select(c, a, b)   the derivative of the selected branch, even where that of the other is NaN
-    sqrt(a)           a' / (2 sqrt(a)); at a = 0 this is 0 where a' is 0, and infinite elsewhere. So
-                      the length of a vector has the derivative 0 at the zero vector
-    atan2(y, x)       undefined at the origin, where it is NaN
+`derived_ports.py` has the names and shapes of inputs and outputs; `slopes.py` says what the
+derivative is where a function has none. The rules of algebra apply to derivatives as they are made.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from linkwork.errors import ShapeError, name_not_found
-from linkwork.expr.node import Expr, Graph, Op
+from linkwork.expr.derived_ports import Kind, derived_ports
+from linkwork.expr.forward import Row, forward
+from linkwork.expr.inlined import Inlined, inlined
+from linkwork.expr.node import Expr, Graph
 from linkwork.expr.program import Port, Program, per_port, program_of
-from linkwork.lazy import cached_property
+from linkwork.expr.reverse import reverse
 
 Mode: TypeAlias = Literal["forward", "reverse"]
-_Row: TypeAlias = dict[int, Expr]  # by index of an input number: the derivative, if not 0
+Units: TypeAlias = Sequence[Sequence[int]]
+"""The vectors of norm 1 among the inputs: for each the indices of its numbers among all."""
 
 
-def jacobian(program: Program, wrt: str | Sequence[str], *, mode: Mode | None = None) -> Program:
+def jacobian(
+    program: Program, wrt: str | Sequence[str], *, mode: Mode | None = None, units: Units = ()
+) -> Program:
     """The derivatives of all outputs.
 
     Args:
         program: what to differentiate.
         wrt: the input to differentiate with respect to, or several.
-        mode: "forward" or "reverse"; by default the one with fewer passes.
+        mode: "forward" or "reverse"; by default reverse where the outputs have fewer numbers.
+        units: the vectors of norm 1 among the inputs.
 
     Returns:
         A program with the same inputs. For each output, and for each input of `wrt`, it has the
         output "d output / d input" of shape (*output.shape, *input.shape).
     """
-    names = [wrt] if isinstance(wrt, str) else list(wrt)
-    columns = [_indices_of(program, name) for name in names]
-    graph = Graph()
-    inputs = [graph.input() for port in program.inputs for _ in range(port.size)]
-    active = frozenset(k for column in columns for k in column)
-    at = _Inlined(program, graph, program.inlined(graph, inputs), active)
-    if mode is None:
-        mode = "reverse" if len(set(program.results)) < len(active) else "forward"
-    rows = _reverse(at) if mode == "reverse" else _forward(at)
-    zero = graph.constant(0.0)
-    by_name = {port.name: port for port in program.inputs}
-    outputs: list[Port] = []
-    results: list[Expr] = []
-    for port, own in per_port(program.outputs, rows):
-        for name, column in zip(names, columns, strict=True):
-            outputs.append(Port(f"d {port.name} / d {name}", port.shape + by_name[name].shape))
-            results += [row.get(k, zero) for row in own for k in column]
-    return program_of(program.inputs, tuple(outputs), results, graph)
+    return _of_rows("jacobian", program, wrt, mode, units)
 
 
-def gradient(program: Program, wrt: str | Sequence[str]) -> Program:
-    """The derivatives of one number.
+def gradient(program: Program, wrt: str | Sequence[str], *, units: Units = ()) -> Program:
+    """The derivatives of one number: for each input of `wrt` an output of its shape.
 
     Args:
         program: what to differentiate; its only output is a number.
         wrt: the input to differentiate with respect to, or several.
+        units: the vectors of norm 1 among the inputs.
+    """
+    return _of_rows("gradient", program, wrt, "reverse", units)
+
+
+def hessian(program: Program, wrt: str | Sequence[str], *, units: Units = ()) -> Program:
+    """The second derivatives of one number.
+
+    Args:
+        program: what to differentiate; its only output is a number.
+        wrt: the input to differentiate with respect to, or several.
+        units: the vectors of norm 1 among the inputs.
 
     Returns:
-        A program with the same inputs, and for each input of `wrt` an output of its shape.
+        A program with the same inputs, and for each pair of inputs of `wrt` an output
+        "d d output / d first / d second" of shape (*first.shape, *second.shape).
     """
-    shapes = [port.shape for port in program.outputs]
-    if shapes != [()]:
-        raise ShapeError(f"a gradient is that of one number, got outputs of shapes {shapes}")
-    return jacobian(program, wrt)
+    _, outputs = derived_ports("hessian", program.inputs, program.outputs, _names(wrt))
+    of = _Differentiated(gradient(program, wrt, units=units), wrt, units)
+    rows = [of.projected(row) for row in of.rows(None)]
+    for unit, k in of.in_units():
+        # The gradient by x is G(n) / |x|, and the derivative of 1 / |x| at norm 1 is -n.
+        for other in unit:
+            radial = of.at.results[k] * of.input(other)
+            rows[k][other] = rows[k][other] - radial if other in rows[k] else -radial
+    return of.program_of_rows(outputs, rows)
 
 
-def _indices_of(program: Program, name: str) -> Sequence[int]:
-    """Indices of the numbers of an input among those of all inputs, flattened."""
-    total = sum(port.size for port in program.inputs)
-    for port, indices in per_port(program.inputs, range(total)):
-        if port.name == name:
-            return indices
-    raise name_not_found("input", name, [port.name for port in program.inputs])
+def jvp(program: Program, wrt: str | Sequence[str], *, units: Units = ()) -> Program:
+    """The Jacobian times a tangent.
+
+    Args:
+        program: what to differentiate.
+        wrt: the input to differentiate with respect to, or several.
+        units: the vectors of norm 1 among the inputs.
+
+    Returns:
+        A program with the inputs of this one, then for each input of `wrt` its tangent "d_input".
+        It has one output "d_output" for each output.
+    """
+    ports = derived_ports("jvp", program.inputs, program.outputs, _names(wrt))
+    of = _Differentiated(program, wrt, units)
+    tangents = {k: of.at.graph.input() for k in of.own}
+    return program_of(*ports, of.along(tangents), of.at.graph)
 
 
-@dataclass(frozen=True)
-class _Inlined:
-    """A program inlined into a graph, and the input numbers to differentiate by."""
-
-    program: Program
-    graph: Graph
-    nodes: Sequence[Expr]  # of each step
-    active: frozenset[int]  # indices of those numbers
-
-    @cached_property
-    def depends(self) -> list[bool]:
-        """Which steps depend on the numbers to differentiate by."""
-        depends: list[bool] = []
-        for (op, *args), operands in zip(self.program.steps, self.program.operands, strict=True):
-            is_active = op is Op.INPUT and args[0] in self.active
-            depends.append(is_active or any(depends[operand] for operand in operands))
-        return depends
-
-    @cached_property
-    def optional(self) -> list[bool]:
-        """Which steps a select may discard."""
-        return self._used_by(Op.SELECT)
-
-    @cached_property
-    def rooted(self) -> list[bool]:
-        """Which steps a square root depends on."""
-        return self._used_by(Op.SQRT)
-
-    def _used_by(self, user: Op) -> list[bool]:
-        """Which steps an operation of this kind depends on, directly or not."""
-        used = [False] * len(self.program.steps)
-        for step in reversed(range(len(used))):
-            if used[step] or self.program.steps[step][0] is user:
-                for operand in self.program.operands[step]:
-                    used[operand] = True
-        return used
+def hvp(program: Program, wrt: str | Sequence[str], *, units: Units = ()) -> Program:
+    """The Hessian of one number times a tangent: inputs as of `jvp`, outputs as of `gradient`."""
+    ports = derived_ports("hvp", program.inputs, program.outputs, _names(wrt))
+    of = _Differentiated(gradient(program, wrt, units=units), wrt, units)
+    tangents = {k: of.at.graph.input() for k in of.own}
+    results = of.along(tangents)
+    for unit, k in of.in_units():  # as in `hessian`
+        radial = _dot([of.input(other) for other in unit], [tangents[other] for other in unit])
+        results[k] = results[k] - of.at.results[k] * radial
+    return program_of(*ports, results, of.at.graph)
 
 
-def _forward(at: _Inlined) -> list[_Row]:
-    """Forward mode: the derivatives of each number of the outputs."""
-    rows: list[_Row] = []
-    for step, (op, *args) in enumerate(at.program.steps):
-        if op is Op.INPUT:
-            rows.append({args[0]: at.graph.constant(1.0)} if args[0] in at.active else {})
-        elif at.depends[step]:
-            nodes, known = [at.nodes[arg] for arg in args], [rows[arg] for arg in args]
-            rows.append(_forward_step(op, nodes, at.nodes[step], known))
-        else:
-            rows.append({})
-    return [rows[step] for step in at.program.results]
+def vjp(program: Program, wrt: str | Sequence[str], *, units: Units = ()) -> Program:
+    """A cotangent times the Jacobian.
+
+    Args:
+        program: what to differentiate.
+        wrt: the input to differentiate with respect to, or several.
+        units: the vectors of norm 1 among the inputs.
+
+    Returns:
+        A program with the inputs of this one, then for each output its cotangent "ct_output". It
+        has one output "ct_input" for each input of `wrt`.
+    """
+    ports = derived_ports("vjp", program.inputs, program.outputs, _names(wrt))
+    of = _Differentiated(program, wrt, units)
+    seeds: dict[int, Expr] = {}
+    for step in program.results:
+        cotangent = of.at.graph.input()
+        seeds[step] = seeds[step] + cotangent if step in seeds else cotangent
+    row = of.projected(reverse(of.at, seeds))
+    zero = of.at.graph.constant(0.0)
+    return program_of(*ports, [row.get(k, zero) for k in of.own], of.at.graph)
 
 
-def _forward_step(op: Op, args: Sequence[Expr], value: Expr, rows: Sequence[_Row]) -> _Row:
-    if op is Op.SELECT:
-        _, yes, no = rows
-        keys = dict.fromkeys((*yes, *no))
-        return {k: args[0].select(yes.get(k, 0.0), no.get(k, 0.0)) for k in keys}
-    total: _Row = {}
-    for slope, row in zip(_slopes(op, args, value), rows, strict=True):
-        for k, entry in row.items():
-            term = _masked(entry, slope) if op is Op.SQRT else entry * slope
-            total[k] = total[k] + term if k in total else term
-    return {k: entry for k, entry in total.items() if not _is_zero(entry)}
+def _names(wrt: str | Sequence[str]) -> list[str]:
+    return [wrt] if isinstance(wrt, str) else list(wrt)
 
 
-def _reverse(at: _Inlined) -> list[_Row]:
-    """Reverse mode: the derivatives of each number of the outputs; equal numbers share a pass."""
-    rows = {result: _reverse_row(at, result) for result in dict.fromkeys(at.program.results)}
-    return [rows[result] for result in at.program.results]
+def _of_rows(
+    kind: Kind, program: Program, wrt: str | Sequence[str], mode: Mode | None, units: Units
+) -> Program:
+    _, outputs = derived_ports(kind, program.inputs, program.outputs, _names(wrt))
+    of = _Differentiated(program, wrt, units)
+    return of.program_of_rows(outputs, [of.projected(row) for row in of.rows(mode)])
 
 
-def _reverse_row(at: _Inlined, result: int) -> _Row:
-    adjoint = {result: at.graph.constant(1.0)}  # of the steps that are still to be visited
-    row: _Row = {}
-    for step in range(result, -1, -1):
-        entry = adjoint.pop(step, None)
-        if entry is None or not at.depends[step]:
-            continue
-        op, *args = at.program.steps[step]
-        if op is Op.INPUT:
-            row[args[0]] = entry
-            continue
-        for arg, term in zip(args, _reverse_terms(at, step, entry), strict=True):
-            if not _is_zero(term):
-                adjoint[arg] = adjoint[arg] + term if arg in adjoint else term
-    return row
+@dataclass(frozen=True, init=False)
+class _Differentiated:
+    """A program in a graph of its own, where its derivatives by some inputs are made."""
+
+    at: Inlined
+    columns: list[list[int]]  # for each input of `wrt`: indices of its numbers among all inputs
+    units: Units
+
+    def __init__(self, program: Program, wrt: str | Sequence[str], units: Units) -> None:
+        total = sum(port.size for port in program.inputs)
+        own = {port.name: list(k) for port, k in per_port(program.inputs, range(total))}
+        columns = [own[name] for name in _names(wrt)]
+        active = frozenset(k for column in columns for k in column)
+        object.__setattr__(self, "at", inlined(program, active, Graph()))
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "units", units)
+
+    @property
+    def own(self) -> list[int]:
+        """The indices of all numbers to differentiate by, input after input."""
+        return [k for column in self.columns for k in column]
+
+    def input(self, index: int) -> Expr:
+        """The node of a number of the inputs, which are the first nodes of the graph."""
+        return self.at.graph.nodes[index]
+
+    def rows(self, mode: Mode | None) -> list[Row]:
+        """The derivatives of each number of the outputs, by index of a number of the inputs."""
+        distinct = dict.fromkeys(self.at.program.results)
+        one = self.at.graph.constant(1.0)
+        if mode is None:
+            mode = "reverse" if len(distinct) < len(self.at.active) else "forward"
+        if mode == "forward":
+            return forward(self.at, {k: {k: one} for k in self.at.active})
+        rows = {result: reverse(self.at, {result: one}) for result in distinct}
+        return [rows[result] for result in self.at.program.results]
+
+    def along(self, tangents: Row) -> list[Expr]:
+        """The derivative of each number of the outputs along a tangent of the inputs."""
+        zero = self.at.graph.constant(0.0)
+        seeds = {k: {0: seed} for k, seed in self.projected(tangents).items()}
+        return [row.get(0, zero) for row in forward(self.at, seeds)]
+
+    def projected(self, row: Row) -> Row:
+        """Derivatives by all inputs without their components along the vectors of norm 1."""
+        result = dict(row)
+        for unit in self.units:
+            own = [k for k in unit if k in row]
+            if not own:
+                continue
+            radial = _dot([self.input(k) for k in own], [row[k] for k in own])
+            for k in unit:
+                along = self.input(k) * radial
+                result[k] = row[k] - along if k in row else -along
+        return result
+
+    def in_units(self) -> Iterator[tuple[Sequence[int], int]]:
+        """Each number of the vectors of norm 1: its vector, and its index in `own`."""
+        for unit in self.units:
+            for k, index in enumerate(self.own):
+                if index in unit:
+                    yield unit, k
+
+    def program_of_rows(self, outputs: tuple[Port, ...], rows: Sequence[Row]) -> Program:
+        """The program of the derivatives of each number of the outputs."""
+        program, zero = self.at.program, self.at.graph.constant(0.0)
+        results = [
+            row.get(k, zero)
+            for _, own in per_port(program.outputs, rows)
+            for column in self.columns
+            for row in own
+            for k in column
+        ]
+        return program_of(program.inputs, outputs, results, self.at.graph)
 
 
-def _reverse_terms(at: _Inlined, step: int, entry: Expr) -> list[Expr]:
-    """The terms that a step with adjoint `entry` adds to the adjoints of its arguments."""
-    op, *indices = at.program.steps[step]
-    args = [at.nodes[index] for index in indices]
-    if op is Op.SELECT:
-        zero = at.graph.constant(0.0)
-        return [zero, args[0].select(entry, zero), args[0].select(zero, entry)]
-    terms: list[Expr] = []
-    for slope in _slopes(op, args, at.nodes[step]):
-        # A step that is not selected has the adjoint 0, and adds 0 even if its slope is NaN.
-        guarded = op is Op.SQRT or at.optional[step]
-        term = _masked(entry, slope) if guarded else entry * slope
-        # The adjoint of an argument of sqrt(0) is infinite; where the slope is 0, it adds 0.
-        if at.rooted[step] and isinstance(slope, Expr):
-            term = slope.select(term, 0.0)
-        terms.append(term)
-    return terms
-
-
-def _masked(entry: Expr, slope: Expr | float) -> Expr:
-    """The product of a derivative and a slope, where 0 times infinity or NaN is 0."""
-    if not isinstance(slope, Expr) or slope.op is Op.CONST:
-        return entry * slope
-    return entry.select(entry * slope, 0.0)
-
-
-def _is_zero(node: Expr) -> bool:
-    return node.op is Op.CONST and node.args[0] == 0.0
-
-
-def _slopes(op: Op, args: Sequence[Expr], value: Expr) -> tuple[Expr | float, ...]:
-    """The partial derivatives of a step, whose result is `value`, by each of its arguments."""
-    return _SLOPES[op](args[0], args[-1], value)
-
-
-def _atan2_slopes(y: Expr, x: Expr, value: Expr) -> tuple[Expr | float, ...]:
-    del value
-    square = x * x + y * y
-    return x / square, -(y / square)
-
-
-def _div_slopes(a: Expr, b: Expr, value: Expr) -> tuple[Expr | float, ...]:
-    del a
-    inverse = 1.0 / b
-    return inverse, -(value * inverse)
-
-
-_SLOPES: dict[Op, Callable[[Expr, Expr, Expr], tuple[Expr | float, ...]]] = {
-    Op.ADD: lambda a, b, value: (1.0, 1.0),
-    Op.SUB: lambda a, b, value: (1.0, -1.0),
-    Op.MUL: lambda a, b, value: (b, a),
-    Op.DIV: _div_slopes,
-    Op.NEG: lambda a, b, value: (-1.0,),
-    Op.SQRT: lambda a, b, value: (0.5 / value,),
-    Op.SIN: lambda a, b, value: (a.cos(),),
-    Op.COS: lambda a, b, value: (-a.sin(),),
-    Op.ATAN2: _atan2_slopes,
-    Op.LESS: lambda a, b, value: (0.0, 0.0),
-    Op.EXP: lambda a, b, value: (value,),
-    Op.LOG: lambda a, b, value: (1.0 / a,),
-    Op.LESS_EQUAL: lambda a, b, value: (0.0, 0.0),
-    Op.FLOOR: lambda a, b, value: (0.0,),
-    Op.EXPM1: lambda a, b, value: (a.exp(),),
-    Op.LOG1P: lambda a, b, value: (1.0 / (1.0 + a),),
-    Op.EXP2: lambda a, b, value: (math.log(2.0) * value,),
-}
+def _dot(a: Sequence[Expr], b: Sequence[Expr]) -> Expr:
+    total = a[0] * b[0]
+    for x, y in zip(a[1:], b[1:], strict=True):
+        total = total + x * y
+    return total

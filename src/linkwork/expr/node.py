@@ -14,8 +14,8 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NoReturn
 
+from linkwork.entries import Traced
 from linkwork.errors import ArgumentError
-from linkwork.traced import Traced
 
 
 class Op(IntEnum):
@@ -61,8 +61,9 @@ def _binary(op: Op) -> tuple[Callable[[Expr, Any], Expr], Callable[[Expr, Any], 
     """The method of an operation on two values, and the one with exchanged arguments."""
 
     def method(a: Expr, b: Any) -> Expr:
-        other = a.graph.operand(b)
-        return NotImplemented if other is None else a.graph.apply(op, a, other)
+        graph = a.graph
+        other = b if type(b) is Expr and b.graph is graph else graph.operand(b)
+        return NotImplemented if other is None else graph.apply(op, a, other)
 
     def reflected(b: Expr, a: Any) -> Expr:
         other = b.graph.operand(a)
@@ -136,6 +137,10 @@ class Expr(Traced):
         """A number as an expression of the same graph."""
         return self.graph.lifted(value)
 
+    def number(self) -> float | None:
+        """Its value, if it is a constant."""
+        return self.args[0] if self.op is Op.CONST else None
+
     # Functions: `np.sin` and the others call the method of their name.
 
     sin, cos, sqrt = _unary(Op.SIN), _unary(Op.COS), _unary(Op.SQRT)
@@ -200,9 +205,13 @@ class Graph:
     """Owns the nodes of one traced function."""
 
     def __init__(self) -> None:
+        from linkwork.expr.rules import RULES  # which needs the classes of this module
+
         self.nodes: list[Expr] = []
         self._known: dict[tuple[Any, ...], Expr] = {}
+        self._rules = RULES
         self.n_inputs = 0
+        self.is_finished = False  # whether the function that it belongs to was traced
 
     def constant(self, value: float) -> Expr:
         """The node of a number."""
@@ -219,7 +228,8 @@ class Graph:
         """A node of this graph, or a number as one; None for anything else."""
         if isinstance(value, Expr):
             if value.graph is not self:
-                raise ArgumentError("an expression of one traced function is used in another")
+                text = "an expression of one traced function is used in another"
+                raise ArgumentError(f"{text}; give it to that one as an argument")
             return value
         if type(value) is float:
             return self.constant(value)
@@ -241,13 +251,21 @@ class Graph:
 
     def apply(self, op: Op, *args: Expr) -> Expr:
         """The node of an operation, simplified."""
-        from linkwork.expr.rules import simplified
-
-        return simplified(self, op, args)
+        return self._rules[op](self, *args)
 
     def make(self, op: Op, *args: Expr) -> Expr:
         """The node of an operation without simplification; the same one for the same arguments."""
         return self._node(op, args, (op, *[arg.index for arg in args]))
+
+    def make_binary(self, op: Op, a: Expr, b: Expr) -> Expr:
+        """Like `make`, in half the time."""
+        key = (op, a.index, b.index)
+        node = self._known.get(key)
+        if node is None:
+            nodes = self.nodes
+            node = self._known[key] = Expr(self, len(nodes), op, (a, b))
+            nodes.append(node)
+        return node
 
     def known(self, op: Op, *args: Expr) -> Expr | None:
         """The node of an operation, if it exists already."""

@@ -168,6 +168,7 @@ def trace(
     outputs = tuple(
         Port(name, tuple(np.shape(array))) for name, array in zip(output_names, arrays, strict=True)
     )
+    graph.is_finished = True
     return program_of(ports, outputs, flat, graph)
 
 

@@ -12,7 +12,7 @@
 #include "_call.h"
 #include "_init.h"
 #include "_outputs.h"
-#include "_threads.h"
+#include "_rollout.h"
 
 #if defined(__GNUC__)
 #define NOINLINE __attribute__((noinline))  /* keeps its stack frame out of the caller's */
@@ -153,17 +153,6 @@ static NOINLINE PyObject *call_rows(Call *self, PyObject *const *args, PyObject 
     give_block(block);
     release(job.code);
     return result;
-}
-
-/* A number of threads; 0 for one per core, -1 if it is not an integer. */
-static int read_threads(PyObject *value)
-{
-    int overflow;
-    if (value == Py_None) return 0;
-    if (!PyLong_Check(value)) return -1;
-    long threads = PyLong_AsLongAndOverflow(value, &overflow);
-    if (overflow > 0 || threads > MOST_THREADS) return MOST_THREADS;
-    return threads < 1 ? 1 : (int)threads;
 }
 
 /* Calls that need no Python code. NULL, without an error, for all others. */
@@ -352,6 +341,11 @@ static PyObject *call_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 static PyMethodDef call_methods[] = {
     {"_run", call_run, METH_VARARGS,
      "_run(inputs, outputs, rows, threads): compute rows of prepared arrays; returns the status."},
+    {"_roll", call_roll, METH_VARARGS,
+     "_roll(starts, others, results, rows, steps, threads): steps from states to states."},
+    {"_roll_back", call_roll_back, METH_VARARGS,
+     "_roll_back(vjp, starts, others, states, cotangents, finals, gradients, rows, steps, threads,"
+     " most_bytes): cotangents from the last step to the first."},
     {"_use", call_use, METH_VARARGS,
      "_use(one, many, width, keep): call the functions at these addresses from now on."},
     {NULL, NULL, 0, NULL},

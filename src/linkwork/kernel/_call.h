@@ -6,6 +6,7 @@
  * _outputs.h  result arrays: new, or given as `out`
  * _chunks.h   one chunk of the rows of a call
  * _threads.h  all chunks of a call, on several threads
+ * _rollout.h  many steps of a function, forwards and backwards
  * _call.c     the Python type
  */
 #ifndef LINKWORK_CALL_H

@@ -10,7 +10,7 @@
 static void end_of_stream(void) {}
 #endif
 
-typedef struct {           /* a call, as the threads that work on it see it */
+typedef struct Job {       /* a call, as the threads that work on it see it */
     const Call *call;
     Code *code;
     Source *sources;
@@ -22,6 +22,9 @@ typedef struct {           /* a call, as the threads that work on it see it */
     npy_intp chunk;        /* most rows of a chunk; a multiple of the width */
     npy_intp fitting;      /* most rows that fit into the buffers */
     size_t pointers_at, buffers_at, bytes;  /* block of a thread: workspace, pointers, buffers */
+    int (*work)(struct Job *, npy_intp start, npy_intp rows, char *block, PyThreadState **state);
+                           /* does a chunk in place of `do_chunk`; NULL but in rollouts */
+    long long handled;     /* when the calling thread last looked for signals [ns] */
     int threads;
     npy_intp next;         /* the first row that no thread has taken */
     int status;

@@ -17,13 +17,24 @@
 
 #define MOST_THREADS 64
 
+/* A number of threads; 0 for one per core, -1 if it is not an integer. */
+static int read_threads(PyObject *value)
+{
+    int overflow;
+    if (value == Py_None) return 0;
+    if (!PyLong_Check(value)) return -1;
+    long threads = PyLong_AsLongAndOverflow(value, &overflow);
+    if (overflow > 0 || threads > MOST_THREADS) return MOST_THREADS;
+    return threads < 1 ? 1 : (int)threads;
+}
+
 /* Rows of the next chunk: fewer towards the end, so that all threads end at the same time. */
 static npy_intp next_chunk(const Job *job)
 {
     npy_intp width = job->code->width, left = job->rows - job->next, rows = job->chunk;
     if (job->threads > 1) {
-        npy_intp share = left / (2 * job->threads);
-        if (share < FEWEST_ROWS) share = FEWEST_ROWS;
+        npy_intp share = left / (2 * job->threads), fewest = job->work ? width : FEWEST_ROWS;
+        if (share < fewest) share = fewest;
         if (share < rows) rows = multiple(share + width - 1, width);
     }
     return rows < left ? rows : left;
@@ -142,23 +153,25 @@ static int handle_signals(PyThreadState **state)
 /* Take chunks until there are none; `state` is that of the calling thread, NULL in a helper. */
 static void take_chunks(Job *job, char *block, PyThreadState **state)
 {
-    long long now = state ? nanoseconds() : 0, handled = now;
+    long long now = state ? nanoseconds() : 0;
+    if (state) job->handled = now;
     LOCK();
     while (job->next < job->rows && job->status == DONE) {
         npy_intp start = job->next, rows = next_chunk(job);
         job->next += rows;
         UNLOCK();
-        int status = do_chunk(job, start, rows, block);
+        int status = job->work ? job->work(job, start, rows, block, state)
+                               : do_chunk(job, start, rows, block);
         long long before = now;
         if (state && start + rows < job->rows) {
             now = nanoseconds();
-            if (status == DONE && now - handled > SIGNAL_NS) {
+            if (status == DONE && now - job->handled > SIGNAL_NS) {
                 status = handle_signals(state);
-                handled = nanoseconds();
+                job->handled = nanoseconds();
             }
         }
         LOCK();
-        if (state && now > before) job->chunk = better_chunk(job, rows, now - before);
+        if (state && now > before && !job->work) job->chunk = better_chunk(job, rows, now - before);
         if (status == NOT_FINITE_OUTPUT) job->has_bad_outputs = 1;  /* but go on */
         else if (status == DRIFTED) job->has_drifted = 1;
         else if (status != DONE && job->status == DONE) job->status = status;
@@ -182,6 +195,10 @@ static void *helper_main(void *unused)
         pool.members++;
         UNLOCK();
         if (reserve(&block, job->bytes)) take_chunks(job, block.start, NULL);
+        if (block.bytes > MOST_SPARE_BYTES) {
+            free(block.allocated);
+            block = (Block){NULL, NULL, 0};
+        }
         LOCK();
         if (--pool.members == 0) pthread_cond_broadcast(&pool.change);
     }

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array, batch_of, is_masked
+from linkwork.arrays import Array, ObjectArray, as_array, batch_of, is_masked
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError
 from linkwork.expr.program import Port
 from linkwork.kernel.norms import TOLERANCE, Span, norms
@@ -93,6 +93,20 @@ def as_rows(
     ), batch
 
 
+def constants_of(signature: Signature, port: Port, value: Any) -> Array:
+    """An argument in numbers, (..., *shape) of float64."""
+    return _array(value, port, np.dtype(np.float64), signature.meanings.get(port.name, ""))
+
+
+def traced_array(signature: Signature, port: Port, value: Any) -> ObjectArray:
+    """An argument with traced values, (..., *shape)."""
+    _refuse_foreign(value, port.name)
+    array = as_array(value, port.name)
+    assert isinstance(array, ObjectArray)
+    _check_shape(array, port, signature.meanings.get(port.name, ""))
+    return array
+
+
 def outputs_for(
     signature: Signature,
     batch: tuple[int, ...],
@@ -147,25 +161,28 @@ def _array(value: Any, port: Port, dtype: np.dtype[Any], meaning: str) -> Array:
     array = None
     try:
         given = np.asarray(value)
+        if isinstance(value, ObjectArray) and not is_traced(value):  # such as np.zeros_like gives
+            given = np.array(value.tolist(), np.float64).reshape(value.shape)
         if given.dtype.kind in "fiub":  # complex numbers, texts and objects are no positions
             with np.errstate(over="ignore"):  # too large for the type is infinite
                 array = np.require(given, dtype, ["C", "A"]).reshape(given.shape)
     except (TypeError, ValueError):
         pass
-    if array is None and is_traced(value):
-        text = f"{port.name}: methods of KinDyn inside a function that is being traced are not"
-        raise ArgumentError(f"{text} supported yet; call them outside, and give it the results")
     if array is None:
         of = f" of {value.dtype}" if isinstance(value, np.ndarray) else ""
         raise ArgumentError(f"{port.name}: expected numbers, got {type(value).__name__}{of}")
     if is_masked(value):
         raise ArgumentError(f"{port.name}: masked elements have no value; use filled() to give one")
+    _check_shape(array, port, meaning)
+    return array
+
+
+def _check_shape(array: Array, port: Port, meaning: str) -> None:
     own = array.shape[array.ndim - len(port.shape) :] if array.ndim >= len(port.shape) else None
     if own != port.shape:
         wanted = ", ".join(["...", *map(str, port.shape)])
         text = f"{port.name}: expected ({wanted}), got {array.shape}"
         raise ShapeError(f"{text}; {meaning}" if meaning else text)
-    return array
 
 
 def _refuse_foreign(value: Any, name: str) -> None:

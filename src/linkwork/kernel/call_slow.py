@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.kernel.norms import normalized
+from linkwork.kernel.rollout_slow import Step, Tracks, roll, roll_back
 from linkwork.machine.notices import warn_once
 
 CHUNK_ROWS = 512  # Python handles signals after each chunk
@@ -56,6 +58,7 @@ class Call:
         slow: Callable[..., Any],
     ) -> None:
         self._shapes = in_shapes
+        self._out_shapes = out_shapes
         self._out_shape = out_shapes[0] if len(out_shapes) == 1 else None
         self._unit_norms, self._noise = unit_norms, norm_limits[0]
         self._type = np.dtype(np.float32 if single_precision else np.float64)
@@ -129,6 +132,45 @@ class Call:
         del memory
         is_finite = not self._checks[1] or all(np.isfinite(array).all() for array in outputs)
         return _DONE if is_finite else _NOT_FINITE_OUTPUT
+
+    def _roll(  # noqa: PLR0917 - as the C extension
+        self,
+        starts: tuple[Array, ...],
+        others: tuple[Array, ...],
+        results: tuple[Array, ...],
+        rows: int,
+        steps: int,
+        threads: int | None,
+    ) -> None:
+        """Steps from states to states, on the calling thread; arrays of (rows, steps, size)."""
+        warn_once("C extension", _WARNING)
+        del threads, rows
+        roll(_step(self), Tracks(starts, others, results=results), steps)
+
+    def _roll_back(  # noqa: PLR0917 - as the C extension
+        self,
+        vjp: Call,
+        starts: tuple[Array, ...],
+        others: tuple[Array, ...],
+        states: tuple[Array, ...],
+        cotangents: tuple[Array, ...],
+        finals: tuple[Array, ...],
+        gradients: tuple[Array, ...],
+        rows: int,
+        steps: int,
+        threads: int | None,
+        most_bytes: int,
+    ) -> None:
+        """Cotangents from the last step to the first, on the calling thread."""
+        warn_once("C extension", _WARNING)
+        del threads, rows
+        tracks = Tracks(starts, others, states, cotangents, finals, gradients)
+        roll_back(_step(self), _step(vjp).run, tracks, steps, most_bytes)
+
+
+def _step(call: Call) -> Step:
+    run = partial(call._run, threads=None)  # pyright: ignore[reportPrivateUsage]
+    return Step(run, call._unit_norms, len(call._out_shapes), call._type)  # pyright: ignore[reportPrivateUsage]
 
 
 def _run_range(

@@ -24,20 +24,27 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array, ObjectArray, as_array, batch_of
+from linkwork.arrays import Array, ObjectArray
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, name_not_found, shown
-from linkwork.expr.diff import jacobian
 from linkwork.expr.node import Expr
 from linkwork.expr.program import Port, Program, trace
-from linkwork.kernel.arguments import Signature, in_order
+from linkwork.kernel.arguments import Signature
 from linkwork.kernel.kernel import Kernel
-from linkwork.traced import foreign_package, is_traced, unwrapped
+from linkwork.traced import foreign_package, unwrapped
 
 _SHOWN_AS = {  # what messages of other packages are to call our classes
     "linkwork.traced.ObjectArray": "traced array",
     "linkwork.expr.node.Expr": "traced value",
     "ObjectArray": "traced array",
     "Expr": "traced value",
+}
+_NO_OBJECTS = {  # parts of NumPy's and SciPy's messages about arrays of objects: what to do instead
+    "Cannot cast ufunc": "numpy.linalg takes no lists and no np.array(...) of traced values; use"
+    " linkwork.linalg, or make arrays with np.stack",
+    "has no callable": "NumPy's functions take no np.array(...) of traced values and numbers; make"
+    " arrays with np.stack",
+    "object arrays are not supported": "SciPy takes numbers only; linkwork.linalg has cholesky,"
+    " det, inv, norm, solve",
 }
 _OPTIONS = ("out", "threads")  # keywords of every call
 
@@ -52,69 +59,10 @@ class CompiledFunction(Kernel):
         signature = Signature(name, program.inputs, program.outputs)
         super().__init__(signature, lambda: program, dtype=dtype)
         self.__name__ = self.__qualname__ = name
-        self._jacobians: dict[tuple[str, ...], CompiledFunction] = {}
-        self._origin: tuple[Any, ...] = ()  # what it is the jacobian of, and by which inputs
-
-    def jacobian(self, *wrt: str) -> CompiledFunction:
-        """The function that gives the derivatives by an input, or by several.
-
-        Args:
-            wrt: names of inputs.
-
-        Returns:
-            A function with the same inputs. It gives d f / d input as an array of shape
-            (..., *output.shape, *input.shape); for several outputs or inputs a tuple of them, with
-            the inputs one after the other for each output. It has a `jacobian` of its own.
-        """
-        if not wrt:
-            names = ", ".join(port.name for port in self.signature.inputs)
-            raise ArgumentError(f"jacobian: which input to differentiate by? known: {names}")
-        if wrt not in self._jacobians:
-            program = jacobian(self.program, wrt)
-            name = f"d {self.signature.name} / d {', '.join(wrt)}"
-            made = CompiledFunction(name, program, self.dtype.type)
-            made.__doc__ = f"Derivatives of {self.__name__} by {', '.join(wrt)}."
-            made._origin = (self, *wrt)
-            self._jacobians.setdefault(wrt, made)
-        return self._jacobians[wrt]
 
     def __reduce__(self) -> Any:
-        """By name, as functions are; a jacobian by the function that it comes from."""
-        if self._origin:
-            return CompiledFunction.jacobian, self._origin
+        """By name, as functions are."""
         return self.__qualname__
-
-    def _call(self, *args: Any, out: Any = None, threads: int | None = None, **named: Any) -> Any:
-        if any(is_traced(value) for value in (*args, *named.values())):
-            if out is not None:
-                raise ArgumentError("out: there is nothing to write yet while a function is traced")
-            return self._traced_call(in_order(self.signature, args, named))
-        return super()._call(*args, out=out, threads=threads, **named)
-
-    def _traced_call(self, values: Sequence[Any]) -> Any:
-        """Inline the program into the graph that is being traced, row by row of a batch."""
-        names = [port.name for port in self.signature.inputs]
-        shapes = [port.shape for port in self.signature.inputs]
-        arrays = [*map(as_array, values, names, shapes)]
-        batch = batch_of(names, shapes, arrays)
-        full = [np.broadcast_to(a, batch + own) for a, own in zip(arrays, shapes, strict=True)]
-        graph = next(e.graph for a in arrays for e in a.flat if isinstance(e, Expr))
-        rows: list[list[Expr]] = []
-        for index in np.ndindex(batch):
-            inputs = [graph.lifted(entry) for array in full for entry in array[index].flat]
-            nodes = self.program.inlined(graph, inputs)
-            rows.append([nodes[step] for step in self.program.results])
-        return self._unflattened(rows, batch)
-
-    def _unflattened(self, rows: list[list[Expr]], batch: tuple[int, ...]) -> Any:
-        results: list[Array] = []
-        start = 0
-        for port in self.signature.outputs:
-            numbers = [row[start : start + port.size] for row in rows]
-            array = np.array(numbers, dtype=object).reshape(batch + port.shape)
-            results.append(array.view(ObjectArray))
-            start += port.size
-        return tuple(results) if len(results) > 1 else results[0]
 
 
 def compile_function(
@@ -219,6 +167,9 @@ def _traced(name: str, function: Callable[..., Any], inputs: Sequence[Port]) -> 
 
 def _explain(name: str, error: Exception) -> None:
     """Raise a clearer error if another package does not know what a traced value is."""
+    for part, instead in _NO_OBJECTS.items():
+        if not isinstance(error, LinkworkError) and part in str(error):
+            raise ArgumentError(f"{name} cannot be traced: {instead}") from error
     if not isinstance(error, LinkworkError) and any(word in str(error) for word in _SHOWN_AS):
         text = str(error).partition("\n")[0]
         for inside, outside in _SHOWN_AS.items():

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.errors import ValueRangeError
+from linkwork.errors import ArgumentError, ValueRangeError
 from linkwork.expr.program import Port, Program
 from linkwork.kernel import norms
 from linkwork.kernel.arguments import (
@@ -30,6 +30,8 @@ from linkwork.kernel.arguments import (
     outputs_for,
     thread_number,
 )
+from linkwork.kernel.differentiable import Differentiable
+from linkwork.kernel.inline import inlined
 from linkwork.llvm.emit import emit_llvm
 from linkwork.llvm.lanes import Lanes
 from linkwork.machine import cache
@@ -39,9 +41,11 @@ from linkwork.machine.notices import warn_once
 from linkwork.machine.numpy_code import NumpyCode
 from linkwork.machine.processor import NoMachineCodeError, this_machine
 from linkwork.machine.sources import source_digest
+from linkwork.traced import is_traced
 from linkwork.version import __version__
 
 if TYPE_CHECKING:  # the C type has the same signatures
+    from linkwork.expr.derived_ports import Kind
     from linkwork.kernel.call_slow import Call
 else:
     try:
@@ -52,15 +56,21 @@ else:
 # NumPy computes at most this many bytes of inputs and outputs, and this many rows, at a time, so
 # that the arrays of intermediate values stay in the cache.
 NUMPY_CHUNK_BYTES, NUMPY_CHUNK_ROWS = 4 << 20, 4096
+# With more rows than this, a rollout waits for the fast code rather than use that of a first call.
+MANY_ROWS = 10_000
 _DONE, _NOT_FINITE_OUTPUT = 0, 3  # values of `Status` in _call.h
 
 
-class Kernel(Call):
+class Kernel(Differentiable, Call):
     """A compiled function of arrays.
 
     Call it with one array for each input, in order or by name. `out` takes an array to write to, or
-    a tuple of them; `threads` the number of threads to use for a large batch.
+    a tuple of them; `threads` the number of threads to use for a large batch. `jacobian`, `jvp`,
+    `vjp`, `gradient` and `hessian` give its derivatives, which are kernels too.
     """
+
+    # Programs of derivatives that are known without differentiating, for a kind and inputs.
+    analytic: Callable[[Kind, tuple[str, ...]], Program | None] | None = None
 
     def __init__(
         self,
@@ -104,9 +114,11 @@ class Kernel(Call):
         self._make_program = make_program
         self._key = key
         self._numpy_path = numpy_path
-        self._check_input = check_input
-        self._check_result = check_result
+        self.is_unrolled = numpy_path is None  # whether its program is short enough to be used
+        self.check_input = check_input
+        self.check_result = check_result
         self._result = result
+        self._derivatives = {}
         self._program: Program | None = None
         self._process = 0  # id of the process whose background job makes the fast code
         self._code: tuple[Code | None, Code | None] = None, None  # of one row, and of W rows
@@ -130,42 +142,79 @@ class Kernel(Call):
         """What identifies the program in the disk cache, if it was given."""
         return self._key
 
+    @property
+    def identity(self) -> str:
+        """The key, or a digest of the program where none was given."""
+        return self._key or f"{self.program.digest}|{source_digest()}"
+
     def warmup(self) -> None:
         """Wait until the fast code is in use."""
         if self._numpy_path is None:
             self._prepare(FAST)
+
+    def prepare(self, rows: int) -> bool:
+        """Have code in use that is worth it for so many rows; False if NumPy has to compute."""
+        if not self._wide and self._numpy_path is None:
+            self._prepare(FAST if rows > MANY_ROWS else QUICK)
+        return self._numpy_path is None
+
+    def run_rows(
+        self,
+        rows: tuple[Array, ...],
+        outputs: tuple[Array, ...],
+        n: int,
+        threads: int | None = None,
+    ) -> int:
+        """Compute n rows of arrays that were checked, by machine code or NumPy; the status."""
+        if not self._wide and self._numpy_path is None:
+            self._prepare(QUICK)  # sets `_numpy_path` if there can be no machine code
+        if self._numpy_path is not None:
+            return self._run_with_numpy(self._numpy_path, rows, outputs, n)
+        status = self._run(rows, outputs, n, threads)
+        if status not in (_DONE, _NOT_FINITE_OUTPUT):
+            raise ValueRangeError("an input was changed by another thread during the call")
+        return status
 
     # Calls that the C extension leaves to Python.
 
     def _call(self, *args: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
         signature = self.signature
         workers = thread_number(threads)
-        rows, batch = as_rows(signature, in_order(signature, args, named), self.dtype)
+        values = in_order(signature, args, named)
+        if any(map(is_traced, values)):
+            return self._call_traced(values, out)
+        rows, batch = as_rows(signature, values, self.dtype)
         check_norms(signature, rows)
-        if self._check_input:
-            self._check_input(signature.inputs, rows)
+        if self.check_input:
+            self.check_input(signature.inputs, rows)
         outputs, given = outputs_for(signature, batch, out, rows, self.dtype)
-        if not self._wide and self._numpy_path is None:
-            self._prepare(QUICK)  # sets `_numpy_path` if there can be no machine code
         n = prod(batch)
         flat = tuple(
             array.reshape(n, port.size)
             for array, port in zip(outputs, signature.outputs, strict=True)
         )
-        if self._numpy_path is None:
-            status = self._run(rows, flat, n, workers)
-            if status not in (_DONE, _NOT_FINITE_OUTPUT):  # the inputs were checked above
-                raise ValueRangeError("an input was changed by another thread during the call")
-        else:
-            status = self._run_with_numpy(self._numpy_path, rows, flat, n)
-        if self._check_result and status == _NOT_FINITE_OUTPUT:
-            self._check_result(self, rows, flat)
+        status = self.run_rows(rows, flat, n, workers)
+        if self.check_result and status == _NOT_FINITE_OUTPUT:
+            self.check_result(self, rows, flat)
         for target, array in zip(given, outputs, strict=True):
             if target is not array:
                 target[...] = array
-        if len(given) == 1:
-            return given[0]
-        return tuple(given) if self._result is None else tuple.__new__(self._result, given)
+        return self._returned(given)
+
+    def _returned(self, arrays: Sequence[Array]) -> Any:
+        """The outputs as a call returns them: one array, a tuple, or the named tuple."""
+        if len(arrays) == 1:
+            return arrays[0]
+        return tuple(arrays) if self._result is None else tuple.__new__(self._result, arrays)
+
+    def _call_traced(self, values: Sequence[Any], out: Any) -> Any:
+        """A call inside a function that is being traced: the program becomes part of that."""
+        if out is not None:
+            raise ArgumentError("out: there is nothing to write yet while a function is traced")
+        if not self.is_unrolled:
+            text = f"{self.signature.name} has too many operations to be part of a traced function"
+            raise ArgumentError(f"{text}; call it outside, and give the result as an argument")
+        return self._returned(inlined(self.signature, lambda: self.program, values))
 
     def _run_with_numpy(
         self,
@@ -292,9 +341,8 @@ class Kernel(Call):
         return lanes if self.dtype == np.float64 else 2 * lanes
 
     def _cache_key(self, width: int) -> str:
-        content = self._key or f"{self.program.digest}|{source_digest()}"
         machine = (this_machine().name, *RELOCATION.values())
-        text = "|".join((__version__, *machine, self._scalar, str(width), content))
+        text = "|".join((__version__, *machine, self._scalar, str(width), self.identity))
         return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from operator import index
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
-from linkwork.errors import ArgumentError, ShapeError
+from linkwork.arrays import Array, ObjectArray, as_array
+from linkwork.errors import ArgumentError, ShapeError, model_error
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.methods import quantity
 from linkwork.kindyn.sampling import random_configurations
 from linkwork.model.pose import Pose, as_floats, as_pose
 from linkwork.spatial.source import quat
+from linkwork.traced import is_traced
 
 
 class ConfigurationMethods(KinDynCore):
@@ -50,21 +52,21 @@ class ConfigurationMethods(KinDynCore):
                 raise ArgumentError(f"joint {name!r} is given twice")
             given[name] = value
         for name, value in given.items():
-            span, numbers = layout.q[name], as_floats(value, f"joint {name!r}")
+            span, numbers = layout.q[name], _numbers(value, f"joint {name!r}")
             size = span.stop - span.start
             if numbers.shape != (size,) and not (size == 1 and numbers.ndim == 0):
                 wanted = "a number" if size == 1 else f"{size} numbers"
                 raise ShapeError(f"joint {name!r}: expected {wanted}, got shape {numbers.shape}")
-            q[span] = numbers
+            q = _written(q, span, numbers)
         if base_pose is not None:
             if not self.floating:
                 raise ArgumentError(
                     "base_pose: q of a fixed base has none; KinDyn takes it instead"
                 )
-            H = as_pose(base_pose, "base_pose").matrix()
-            q[layout.base_position] = H[:3, 3]
-            q[layout.base_wxyz] = quat.from_rotation(H[:3, :3])
-        return q.astype(self.dtype)
+            H = _matrix(base_pose)
+            q = _written(q, layout.base_position, H[:3, 3])
+            q = _written(q, layout.base_wxyz, quat.from_rotation(H[:3, :3]))
+        return q if isinstance(q, ObjectArray) else q.astype(self.dtype)
 
     def random(self, n: int | tuple[int, ...] = (), *, seed: int | None = None) -> Array:
         """Random configurations: joints within their limits, or within [-pi, pi] and [-1, 1].
@@ -121,6 +123,29 @@ class ConfigurationMethods(KinDynCore):
     ) -> Array:
         """(..., nq) configuration with quaternions and (cos, sin) scaled to norm 1."""
         ...
+
+
+def _numbers(value: ArrayLike, what: str) -> Array:
+    """Numbers as floats; traced values as they are."""
+    return as_array(value, what) if is_traced(value) else as_floats(value, what)
+
+
+def _written(q: Array, span: slice, numbers: Array) -> Array:
+    """A configuration with some of its numbers changed, traced if they are."""
+    if isinstance(numbers, ObjectArray):
+        q = q.astype(object).view(ObjectArray)
+    q[span] = numbers
+    return q
+
+
+def _matrix(base_pose: Any) -> Array:
+    """(4, 4) of a pose; what is traced is not known, so it is taken for a pose."""
+    if not is_traced(base_pose):
+        return as_pose(base_pose, "base_pose").matrix()
+    H = as_array(base_pose, "base_pose")
+    if H.shape != (4, 4):
+        raise model_error(f"base_pose: expected a Pose or a (4, 4) matrix, got shape {H.shape}")
+    return H
 
 
 def _batch(n: int | tuple[int, ...]) -> tuple[int, ...]:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwork.entries import Traced
 from linkwork.model.layout import Layout
 from linkwork.spatial.blocks import Scalar, plus, times
-from linkwork.traced import Traced
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,267 @@
+"""Rows and columns of the base in the derivatives of inverse dynamics.
+
+Forces depend on the base by its angular velocity w, its angular acceleration u, the acceleration a
+of its origin less gravity, and its rotation; not by its linear velocity, nor by where it is. So they
+are differentiated by w, u and a first, in the axes that the base's rows are written in, and the
+representation says how these three, and the rotation, follow from q, nu and nu_dot:
+
+    mixed      w, u and a + g are the numbers of nu and nu_dot; the axes stay
+    body       a = v_dot + w x v - g, where g turns against the base
+    inertial   a = v_dot + u x o + w x (v + w x o) - g
+
+A rotation of the robot together with w, u and a rotates the wrench on the base and leaves the
+forces of joints as they are. That gives what a rotation of the base alone does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linkwork.algorithms.coriolis import BodyCoriolis, without_product
+from linkwork.algorithms.frames import Matrix, Numbers
+from linkwork.algorithms.rnea import body_motion
+from linkwork.mechanics.base import Base
+from linkwork.mechanics.inertia import RigidInertia
+from linkwork.spatial.blocks import (
+    IDENTITY,
+    ZERO,
+    Mat,
+    Scalar,
+    Twist,
+    Vec,
+    add,
+    apply,
+    apply_t,
+    cross,
+    full,
+    halves,
+    mat_add,
+    matmul,
+    neg,
+    scale,
+    sub,
+    transpose,
+    twist_add,
+    wedge,
+)
+
+NOTHING: Mat = (ZERO, ZERO, ZERO)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What a unit of one coordinate of a joint does, on the body that it has reached inward."""
+
+    by_q: Twist  # wrench by q
+    by_nu: Twist  # wrench by nu
+    momentum: Twist  # wrench by nu_dot
+    couple: Vec  # 2 B^T S, for the row of the coordinate
+    outer: Twist | None  # for its row too: what wrenches from outside add by q
+
+    def plus(self, other: Column) -> Column:
+        """Both, where joints share a coordinate."""
+        outer = self.outer
+        if outer is not None and other.outer is not None:
+            outer = twist_add(outer, other.outer)
+        return Column(
+            twist_add(self.by_q, other.by_q),
+            twist_add(self.by_nu, other.by_nu),
+            twist_add(self.momentum, other.momentum),
+            add(self.couple, other.couple),
+            outer,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A body and all that it carries, in motion."""
+
+    inertia: RigidInertia
+    B: BodyCoriolis
+    wrench: Twist  # that acts on them
+    outer: BodyCoriolis | None  # how wrenches from outside change as they are displaced
+    staying: Twist | None  # wrenches from outside that stay as they are
+
+    def rotated(self, R: Mat) -> Carried:
+        """The same in axes in which the present ones are R."""
+        force, moment = self.wrench
+        if self.staying is not None:
+            force, moment = twist_add(self.wrench, self.staying)
+        return Carried(
+            self.inertia.rotated(R),
+            self.B.rotated(R),
+            (apply(R, force), apply(R, moment)),
+            self.outer and self.outer.rotated(R),
+            None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BaseMotion:
+    """How the base moves, in the axes that its rows are written in."""
+
+    base: Base
+    R: Mat  # of the base in those axes
+    w: Vec
+    u: Vec
+    a: Vec  # less gravity
+    v: Vec  # velocity of its origin; not filled in for mixed, which has no use for it
+    g: Vec  # gravity
+
+
+def base_motion(base: Base, nu: Numbers, nu_dot: Numbers, gravity: Vec) -> BaseMotion:
+    """The motion of a floating base."""
+    (v, w), (a, u) = halves(nu), halves(nu_dot)
+    if base.velocity == "body":
+        g = apply_t(base.R, gravity)
+        return BaseMotion(base, IDENTITY, w, u, sub(add(a, cross(w, v)), g), v, g)
+    if base.velocity == "inertial":
+        v = add(v, cross(w, base.o))
+        a = add(add(a, cross(u, base.o)), cross(w, v))
+    return BaseMotion(base, base.R, w, u, sub(a, gravity), v, gravity)
+
+
+@dataclass(frozen=True, slots=True)
+class Derivatives:
+    """Derivatives of tau, each (nv, nv), being filled in."""
+
+    by_q: Matrix
+    by_nu: Matrix
+    M: Matrix
+
+    @staticmethod
+    def of_zeros(nv: int) -> Derivatives:
+        """Nothing yet."""
+        return Derivatives(*([[0.0] * nv for _ in range(nv)] for _ in range(3)))
+
+
+def add_coordinate(found: Derivatives, i: int, column: Column, at: BaseMotion) -> None:
+    """Rows and columns of the base and coordinate i of a joint."""
+    by_q, by_nu, momentum = column.by_q, column.by_nu, column.momentum
+    in_q, in_nu = _row_of_joint(column, at)
+    if at.base.velocity == "inertial":
+        by_q, by_nu, momentum = (_about(at.base.o, x) for x in (by_q, by_nu, momentum))
+    for k in range(6):
+        half, axis = divmod(k, 3)
+        found.by_q[k][i], found.by_nu[k][i] = by_q[half][axis], by_nu[half][axis]
+        found.M[k][i] = found.M[i][k] = momentum[half][axis]
+        found.by_q[i][k], found.by_nu[i][k] = in_q[half][axis], in_nu[half][axis]
+
+
+def _about(o: Vec, wrench: Twist) -> Twist:
+    """A wrench about a point from which the present one is at o."""
+    return wrench[0], add(wrench[1], cross(o, wrench[0]))
+
+
+def _row_of_joint(column: Column, at: BaseMotion) -> tuple[Twist, Twist]:
+    """The force of a joint by the six coordinates of the base: by q, and by nu."""
+    by_a, by_u = column.momentum
+    by_w = add(column.couple, cross(by_u, at.w))
+    if at.base.velocity == "body":
+        return (ZERO, cross(at.g, by_a)), (cross(by_a, at.w), add(by_w, cross(at.v, by_a)))
+    rotated = add(add(cross(by_w, at.w), cross(by_u, at.u)), cross(by_a, at.a))
+    if at.base.velocity == "mixed":
+        if column.outer is not None:
+            rotated = add(rotated, column.outer[1])
+        return (ZERO, rotated), (ZERO, by_w)
+    o, by_v = at.base.o, cross(by_a, at.w)
+    # the origin moves: a changes by W = [u] + [w]^2
+    moved = add(cross(by_a, at.u), cross(by_v, at.w))
+    if column.outer is not None:
+        moved, rotated = add(moved, column.outer[0]), add(rotated, column.outer[1])
+    by_w = add(by_w, add(cross(at.v, by_a), cross(o, by_v)))
+    return (moved, add(rotated, cross(o, moved))), (by_v, by_w)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """The base's force and moment by one thing."""
+
+    force: Mat
+    moment: Mat
+
+    def plus(self, other: _Block) -> _Block:
+        return _Block(mat_add(self.force, other.force), mat_add(self.moment, other.moment))
+
+    def of(self, m: Mat) -> _Block:
+        """By what the thing depends on: times m."""
+        return _Block(matmul(self.force, m), matmul(self.moment, m))
+
+    def about(self, o: Vec) -> _Block:
+        """The moment about a point from which the present one is at o."""
+        return _Block(self.force, mat_add(self.moment, matmul(wedge(o), self.force)))
+
+
+def add_base(found: Derivatives, robot: Carried, at: BaseMotion) -> None:
+    """Rows and columns of the base among themselves; the robot is what the base carries."""
+    if at.base.velocity != "body":
+        robot = robot.rotated(at.R)
+    mass, h, T = robot.inertia.mass, robot.inertia.first_moment, full(robot.inertia.tensor)
+    by_a = _Block(_diagonal(mass), wedge(h))
+    by_u = _Block(wedge(neg(h)), T)
+    # by w: I theta + 2 B S
+    f, D = robot.B.f, robot.B.D
+    turned = matmul(T, wedge(at.w))
+    by_w = _Block(without_product(wedge(scale(-2.0, f)), h, at.w), mat_add(turned, mat_add(D, D)))
+    none = _Block(NOTHING, NOTHING)
+    match at.base.velocity:
+        case "body":
+            by_g = by_a.of(wedge(neg(at.g)))
+            in_q = none, by_g
+            in_nu = by_a.of(wedge(at.w)), by_w.plus(by_a.of(wedge(neg(at.v))))
+            in_nu_dot = by_a, by_u
+        case "mixed":
+            in_q = none, _rotated_alone(robot, at, by_w)
+            in_nu, in_nu_dot = (none, by_w), (by_a, by_u)
+        case "inertial":
+            in_q, in_nu, in_nu_dot = _inertial(robot, at, (by_a, by_u, by_w))
+    for matrix, (left, right) in ((found.by_q, in_q), (found.by_nu, in_nu), (found.M, in_nu_dot)):
+        for i in range(3):
+            matrix[i][:6] = [*left.force[i], *right.force[i]]
+            matrix[3 + i][:6] = [*left.moment[i], *right.moment[i]]
+
+
+def _rotated_alone(robot: Carried, at: BaseMotion, by_w: _Block) -> _Block:
+    """By a rotation of the base, with w, u and a as they are.
+
+    With X_w the derivative by w, and so on, of the force F:  -[F] + X_w [w] + X_u [u] + X_a [a].
+    """
+    (F, N), h = robot.wrench, robot.inertia.first_moment
+    turned = by_w.of(wedge(at.w))
+    force = mat_add(wedge(sub(scale(robot.inertia.mass, at.a), F)), turned.force)
+    moment = mat_add(wedge(neg(N)), turned.moment)
+    moment = mat_add(moment, matmul(full(robot.inertia.tensor), wedge(at.u)))
+    found = _Block(without_product(force, h, at.u), without_product(moment, neg(h), at.a))
+    if robot.outer is None:
+        return found
+    return found.plus(_Block(wedge(neg(robot.outer.f)), robot.outer.D))
+
+
+def _inertial(
+    robot: Carried, at: BaseMotion, by: tuple[_Block, _Block, _Block]
+) -> tuple[tuple[_Block, _Block], ...]:
+    """By the base's coordinates of the inertial representation: of q, nu and nu_dot."""
+    by_a, by_u, by_w = by
+    F, _ = robot.wrench
+    o = wedge(at.base.o)
+    minus_o = wedge(neg(at.base.o))
+    W = body_motion(at.w, at.u, at.a).W
+    moved = by_a.of(W)
+    rotated = _rotated_alone(robot, at, by_w).plus(moved.of(minus_o)).about(at.base.o)
+    # the moment about the world's origin changes by (o moved) x F
+    lever = wedge(neg(F))
+    moved = moved.about(at.base.o).plus(_Block(NOTHING, lever))
+    rotated = rotated.plus(_Block(NOTHING, matmul(wedge(F), o)))
+    by_v = by_a.of(wedge(at.w))
+    swept = by_w.plus(by_a.of(wedge(neg(at.v)))).plus(by_v.of(minus_o))
+    turning = by_u.plus(by_a.of(minus_o))
+    return (
+        (moved, rotated),
+        (by_v.about(at.base.o), swept.about(at.base.o)),
+        (by_a.about(at.base.o), turning.about(at.base.o)),
+    )
+
+
+def _diagonal(value: Scalar) -> Mat:
+    return ((value, 0.0, 0.0), (0.0, value, 0.0), (0.0, 0.0, value))

@@ -1,0 +1,189 @@
+"""How the motion of bodies changes along each coordinate of a joint: of its position, of nu.
+
+A unit step of a joint along one coordinate displaces all that the joint carries by a column S of
+its motion subspace. Velocities V and accelerations A of the bodies carried change by what is
+carried along, S x V and S x A, and by
+
+    V    psi = V_p x S + sigma(nu)
+    A    psi x V + psi_dot,   psi_dot = A_p x S + V_p x psi + V_j x sigma(nu) + sigma(nu_dot) + gamma
+
+V_p, A_p are of the joint's parent and V_j of the body that the joint holds. sigma(x) is the change
+of S x that is not carried along: of a kind whose S depends on theta, and of a joint read backwards,
+whose axes stay with the parent. gamma is that of the bias S_dot nu. A unit of nu adds S to V, and
+
+    A    S x V + theta,       theta = (V_p + V_j) x S + d(S_dot nu) / dnu
+
+With v and a the velocity and the acceleration of the parent's point at the body's origin, w its
+angular velocity and W = [u] + [w]^2 as in `rnea`, a column S = (s, z) has
+
+    V_p x S                    = (w x s + v x z,  w x z)
+    A_p x S + V_p x (V_p x S)  = (W s + a x z + 2 v x (w x z),  W z)
+
+A joint with one coordinate and a constant S has theta = 2 psi, and may use W of either side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linkwork.algorithms.rnea import BodyMotion, body_motion
+from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined, written_in_body
+from linkwork.mechanics.skeleton import Skeleton
+from linkwork.spatial.blocks import (
+    Scalar,
+    Twist,
+    Vec,
+    add,
+    apply,
+    apply_t,
+    cross,
+    times,
+    twist_add,
+    twist_cross,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinate:
+    """One coordinate of a joint and what changes along it, in the axes of the body it holds."""
+
+    index: int  # in nu
+    S: Twist  # displacement of what the joint carries, or change of its velocity by nu
+    psi: Twist  # change of velocity that is not carried along
+    psi_dot: Twist  # of acceleration
+    theta: Twist  # change of acceleration by nu
+    own: Sequence[Twist]  # what is not carried along of the change of each column of S; () if none
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """A body in motion."""
+
+    v: Vec  # velocity of its origin; that of the base's origin is left out everywhere
+    motion: BodyMotion
+
+    @property
+    def twist(self) -> Twist:
+        """(v, w)."""
+        return self.v, self.motion.w
+
+
+def moving_bodies(
+    skeleton: Skeleton,
+    joints: dict[int, JointPose],
+    nu: Sequence[Scalar] | None,
+    nu_dot: Sequence[Scalar] | None,
+    base: Moving,
+) -> tuple[dict[int, Moving], dict[int, list[Coordinate]]]:
+    """The motion of every body, from the base's outward, and the coordinates of every joint.
+
+    None for nu or nu_dot stands for zero.
+    """
+    moving, coordinates = {0: base}, dict[int, list[Coordinate]]()
+    for number, pose in joints.items():
+        parent = moving[skeleton.bodies[number].parent]
+        carried = _carried(pose, parent)
+        moving[number] = _moved(pose, carried, nu, nu_dot)
+        coordinates[number] = _coordinates(pose, carried, moving[number], nu, nu_dot)
+    return moving, coordinates
+
+
+def _carried(pose: JointPose, parent: Moving) -> Moving:
+    """The parent's motion, seen from the body at the body's origin. W is not filled in."""
+    before = parent.motion
+    v = apply_t(pose.R, add(parent.v, cross(before.w, pose.p)))
+    a = apply_t(pose.R, add(before.a, apply(before.W, pose.p)))
+    w, u = apply_t(pose.R, before.w), apply_t(pose.R, before.u)
+    return Moving(v, BodyMotion(w, u, a, before.W))
+
+
+def _moved(
+    pose: JointPose,
+    carried: Moving,
+    nu: Sequence[Scalar] | None,
+    nu_dot: Sequence[Scalar] | None,
+) -> Moving:
+    """The motion of a body, from its parent's seen from the body."""
+    before = carried.motion
+    v_J, w_J = pose.velocity(nu)
+    v_Jdot, w_Jdot = twist_add(pose.velocity(nu_dot), pose.bias(nu))
+    w = add(before.w, w_J)
+    u = add(add(before.u, cross(before.w, w_J)), w_Jdot)
+    # a = a_carried + (w_J + 2 w_parent) x v_J + v_Jdot
+    coriolis = cross(add(w_J, add(before.w, before.w)), v_J)
+    a = add(add(before.a, coriolis), v_Jdot)
+    return Moving(add(carried.v, v_J), body_motion(w, u, a))
+
+
+def _coordinates(
+    pose: JointPose,
+    carried: Moving,
+    body: Moving,
+    nu: Sequence[Scalar] | None,
+    nu_dot: Sequence[Scalar] | None,
+) -> list[Coordinate]:
+    mount, S = pose.mount, pose.columns
+    by_theta = _by_theta(pose)
+    if len(S) == 1 and not by_theta:
+        psi, psi_dot = _displaced(S[0], carried, body.motion)
+        return [Coordinate(mount.nu_indices[0], S[0], psi, psi_dot, twist_add(psi, psi), ())]
+    before = carried.motion
+    whole = body_motion(before.w, before.u, before.a)  # with its W
+    both = twist_add(carried.twist, body.twist)
+    rates, accelerations = _own_part(pose, nu), _own_part(pose, nu_dot)
+    bias = _bias_jacobian(pose, rates)
+    column_rates = pose.columns_rate(nu) if nu is not None else None
+    found: list[Coordinate] = []
+    for k, column in enumerate(S):
+        own = by_theta[k] if by_theta else ()
+        theta, gamma = twist_cross(both, column), bias[k] if bias else ZERO_TWIST
+        if column_rates:
+            theta = twist_add(theta, twist_add(combined(rates, own), column_rates[k]))
+        if mount.backwards:
+            staying = [twist_cross(other, column) for other in S]
+            own = [twist_add(x, y) for x, y in zip(own, staying, strict=True)] if own else staying
+            gamma = twist_add(gamma, twist_cross(pose.bias(nu), column))
+        psi, psi_dot = _displaced(column, carried, whole)
+        if own:
+            sigma = combined(rates, own)
+            psi = twist_add(psi, sigma)
+            psi_dot = twist_add(psi_dot, twist_cross(both, sigma))
+            psi_dot = twist_add(twist_add(psi_dot, combined(accelerations, own)), gamma)
+        found.append(Coordinate(mount.nu_indices[k], column, psi, psi_dot, theta, own))
+    return found
+
+
+def _displaced(column: Twist, carried: Moving, with_W: BodyMotion) -> tuple[Twist, Twist]:
+    """V_p x S, and A_p x S + V_p x (V_p x S)."""
+    (s, z), v, motion = column, carried.v, carried.motion
+    turned = cross(motion.w, z)
+    linear = add(apply(with_W.W, s), cross(motion.a, z))
+    swept = cross(add(v, v), turned)
+    psi = add(cross(motion.w, s), cross(v, z)), turned
+    return psi, (add(linear, swept), apply(with_W.W, z))
+
+
+def _by_theta(pose: JointPose) -> list[Sequence[Twist]] | None:
+    """For each coordinate, how the kind itself changes the columns of S; None for a constant S."""
+    mount, n = pose.mount, len(pose.columns)
+    found: list[Sequence[Twist]] = []
+    for k in range(n):
+        step = [mount.multiplier if i == k else 0.0 for i in range(n)]
+        rates = mount.kind.subspace_rate(mount.axis, pose.theta, step)
+        if rates is None:
+            return None
+        found.append(written_in_body(mount, pose.M, rates))
+    return found
+
+
+def _bias_jacobian(pose: JointPose, rates: Sequence[Scalar]) -> Sequence[Twist] | None:
+    """For each coordinate, how the kind itself changes S_dot nu; None for a constant S."""
+    mount = pose.mount
+    own = [times(mount.multiplier, rate) for rate in rates]
+    columns = mount.kind.bias_jacobian(mount.axis, pose.theta, own)
+    return None if columns is None else written_in_body(mount, pose.M, columns)
+
+
+def _own_part(pose: JointPose, numbers: Sequence[Scalar] | None) -> list[Scalar]:
+    return [0.0 if numbers is None else numbers[k] for k in pose.mount.nu_indices]

@@ -1,0 +1,346 @@
+"""Robots inside functions that are compiled: values, derivatives, shared work, messages."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+from tests.support.kindyn import STEP, random_case, run_program
+from tests.support.models import assert_close
+
+import linkwork as lw
+from linkwork.errors import LinkworkError
+from linkwork.expr.node import Op
+from linkwork.expr.program import NUMPY_FUNCTIONS
+from linkwork.kindyn.kernels import MOST_UNROLLED
+from linkwork.kindyn.quantities import QUANTITIES
+
+
+@functools.cache
+def case(floating):
+    return random_case(3, floating=floating, n_links=6)
+
+
+def request(name, frames):
+    """A quantity with some frames, as `KinDyn.function` takes it."""
+    row = QUANTITIES[name]
+    if row.of_many:
+        return (name, tuple(frames))
+    return (name, *(frames[k % len(frames)] for k, _ in enumerate(row.frames)))
+
+
+def inputs(kernel, own):
+    """A state for each input of a kernel, by its name."""
+    kd, rng = own.kd.kd, np.random.default_rng(5)
+    states = {"q": own.q, "nu": own.nu, "nu_dot": own.nu_dot, "tau": own.nu_dot, "dt": 0.3}
+    states |= {"q_start": own.q, "q_end": kd.random(seed=8)}
+    return [
+        np.asarray(states.get(port.name, rng.normal(size=port.shape)), float)
+        for port in kernel.signature.inputs
+    ]
+
+
+def of_one_vector(function, shapes):
+    """A function of several arrays as a compiled function of one vector that holds them all."""
+    sizes = [int(np.prod(shape)) for shape in shapes]
+    ends = np.cumsum(sizes)
+
+    def joined(x):
+        parts = [x[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+        return function(*(p.reshape(shape) for p, shape in zip(parts, shapes, strict=True)))
+
+    return lw.compile(x=int(sum(sizes)))(joined)
+
+
+def joined(arrays):
+    return np.concatenate([np.ravel(array) for array in arrays])
+
+
+def complex_arctan2(y, x):
+    """With the derivative in the imaginary part, as complex steps need it."""
+    slope = (x.real * y.imag - y.real * x.imag) / (x.real**2 + y.real**2)
+    return np.arctan2(y.real, x.real) + 1j * slope
+
+
+def outputs(program, *arguments):
+    is_complex = any(map(np.iscomplexobj, arguments))
+    functions = NUMPY_FUNCTIONS | ({Op.ATAN2: complex_arctan2} if is_complex else {})
+    return joined(run_program(program, *arguments, functions=functions))
+
+
+@pytest.mark.parametrize("floating", [True, False])
+@pytest.mark.parametrize("name", QUANTITIES)
+def test_every_quantity_is_the_same_inside_and_outside(name, floating):
+    """The values at a q whose norms have drifted, and the derivatives, which have no component
+    along a quaternion."""
+    own = case(floating)
+    kd = own.kd.kd
+    kernel = kd.function(request(name, own.frames))
+    given = inputs(kernel, own)
+    inside = of_one_vector(kernel, [port.shape for port in kernel.signature.inputs]).program
+
+    drifted = [array.copy() for array in given]
+    along = [np.zeros(array.shape) for array in given]
+    for unit in kernel.signature.unit_norms:
+        span = slice(unit.offset, unit.offset + unit.count)
+        drifted[unit.input][span] *= 1.0004
+        along[unit.input][span] = given[unit.input][span]
+    wanted = outputs(kernel.program, *given)
+    assert_close(outputs(inside, joined(drifted)), wanted, 1e-12)
+
+    radial = outputs(inside, joined(given) + 1j * STEP * joined(along)).imag / STEP
+    assert np.abs(radial).max() <= 1e-12 * (1.0 + np.abs(wanted).max())
+    direction = [np.random.default_rng(1).normal(size=array.shape) for array in given]
+    moved = [a + 1j * STEP * d for a, d in zip(given, direction, strict=True)]
+    slope = outputs(inside, joined(moved)).imag / STEP
+    for unit in kernel.signature.unit_norms:
+        span = slice(unit.offset, unit.offset + unit.count)
+        part = moved[unit.input][span]
+        moved[unit.input][span] = part / np.sqrt((part * part).sum())
+    assert_close(slope, outputs(kernel.program, *moved).imag / STEP, 1e-11)
+
+
+# Methods that are not quantities themselves; a new one must be added here, and tested.
+NO_ARRAYS = {
+    *("function", "warmup", "replace", "neutral", "random", "inertial_parameters"),
+    *("jacobian_sparsity", "relative_jacobian_sparsity", "options", "layout", "tree"),
+    *("nq", "nv", "joint_names", "limits", "total_mass"),
+}
+OTHERS = {"q": "test_a_configuration_from_traced_positions"}
+
+
+def test_every_public_method_is_covered_here():
+    public = {name for name in dir(lw.KinDyn) if not name.startswith("_")}
+    assert public - set(QUANTITIES) == NO_ARRAYS | set(OTHERS)
+    assert all(name in globals() for name in OTHERS.values())
+
+
+def test_a_configuration_from_traced_positions(rng):
+    kd = lw.KinDyn(lw.robots.load("quadruped"))
+    first, second = kd.joint_names[:2]
+    H = kd.transform("FL_foot", kd.random(seed=1))
+
+    @lw.compile(angle=(), pose=(4, 4))
+    def placed(angle, pose):
+        return kd.q({first: angle, second: 0.2}, base_pose=pose)
+
+    wanted = kd.q({first: -0.4, second: 0.2}, base_pose=H)
+    assert_close(run_program(placed.program, -0.4, H.ravel())[0], wanted, 1e-14)
+    fixed = lw.KinDyn(kd.model, floating=False)
+    com = lw.compile(angle=1)(lambda angle: fixed.com(fixed.q({first: angle})))
+    assert_close(run_program(com.program, [0.7])[0], fixed.com(fixed.q({first: 0.7})), 1e-13)
+
+
+def test_methods_with_options_of_their_own(rng):
+    kd = lw.KinDyn(lw.robots.load("arm"))
+    names = kd.model.frame_names
+    q, nu = kd.random(seed=2), rng.normal(size=kd.nv)
+    calls = [
+        lambda q, nu: kd.transforms(q, frames=list(names[:3])),
+        lambda q, nu: kd.transforms(q),
+        lambda q, nu: kd.relative_jacobian(names[1], names[-1], q, origin=names[0]),
+        kd.integrate,
+        lambda q, nu: kd.integrate(q, nu, 0.1, threads=2),
+        lambda q, nu: kd.integrate(q, nu=nu, dt=nu[0]),
+        lambda q, nu: kd.difference(kd.neutral(), q_end=q),
+        lambda q, nu: kd.function("com", "momentum").named(q, nu=nu)["momentum"],
+        lambda q, nu: lw.KinDyn.bias_force(kd, q, nu, gravity=nu[:3]),
+        lambda q, nu: kd.bias_force(q, nu, gravity=[0.0, 1.0, -9.0]),
+        lambda q, nu: kd.inverse_dynamics(
+            q, nu, 2 * nu, wrenches={"tool": nu[:6], names[1]: [1.0] * 6}
+        ),
+        lambda q, nu: kd.external_force(q, wrenches={"tool": nu[:6]}),
+        lambda q, nu: kd.forward_dynamics(q, nu, nu_tau(nu), wrenches={"tool": np.ones(6)}),
+        lambda q, nu: kd.bias_force(kd.neutral(), np.zeros_like(nu)) + nu,
+        lambda q, nu: kd.com([*q[:7], *kd.neutral()[7:]]),
+    ]
+    for call in calls:
+        inside = lw.compile(q=kd.nq, nu=kd.nv)(call)
+        assert_close(run_program(inside.program, q, nu)[0], call(q, nu), 1e-12)
+
+
+def nu_tau(nu):
+    return np.concatenate([np.zeros(6), 3.0 * nu[6:]])
+
+
+# The function of the documentation.
+
+
+def make_cost(kd):
+    @lw.compile(q=kd.nq, nu=kd.nv, target=3)
+    def cost(q, nu, target):
+        error = kd.transform("tool", q)[:3, 3] - target
+        return error @ error + 1e-3 * nu @ kd.mass_matrix(q) @ nu
+
+    return cost
+
+
+def test_a_cost_with_a_robot_inside_compiles_and_takes_batches(rng):
+    kd = lw.KinDyn(lw.robots.load("arm"))
+    cost = make_cost(kd)
+    q, nu, target = kd.random(20, seed=0), rng.normal(size=(20, kd.nv)), rng.normal(size=3)
+    error = kd.transform("tool", q)[:, :3, 3] - target
+    inertial = np.einsum("bi,bij,bj->b", nu, kd.mass_matrix(q), nu)
+    wanted = (error**2).sum(axis=1) + 1e-3 * inertial
+
+    assert_close(cost(q, nu, target), wanted, 1e-12)
+    assert_close(cost(q[0], nu[0], target), wanted[0], 1e-12)
+
+
+def test_the_derivative_of_a_cost_by_complex_steps(rng):
+    kd = lw.KinDyn(lw.robots.load("arm"))
+    cost = make_cost(kd)
+    state = [kd.random(seed=4), rng.normal(size=kd.nv), rng.normal(size=3)]
+    for k, name in enumerate(["q", "nu"]):
+        slope = run_program(cost.jacobian(name).program, *state)[0]
+        for at in range(len(state[k])):
+            moved = [np.array(array, complex) for array in state]
+            moved[k][at] += 1j * STEP
+            assert_close(slope[at], run_program(cost.program, *moved)[0].imag / STEP, 1e-11)
+
+
+def test_methods_at_the_same_q_share_their_work():
+    kd = lw.KinDyn(lw.robots.load("humanoid"))
+    both = lw.compile(q=kd.nq)(lambda q: (kd.mass_matrix(q), kd.transform("l_hand", q)))
+    fused = kd.function("mass_matrix", ("transform", "l_hand"))
+    of_norm = 12  # seven operations for the squares of the quaternion, 1 / norm and four products
+
+    assert both.program.n_ops <= fused.program.n_ops + of_norm
+
+
+def test_what_is_known_is_folded():
+    kd = lw.KinDyn(lw.robots.load("humanoid"))
+    q = kd.random(seed=0)
+    momentum = lw.compile(nu=kd.nv)(lambda nu: kd.mass_matrix(q) @ nu)
+
+    assert momentum.program.n_ops < 2 * kd.nv**2
+    nu = np.arange(kd.nv) / 10.0
+    assert_close(run_program(momentum.program, nu)[0], kd.mass_matrix(q) @ nu, 1e-12)
+
+
+def test_two_robots_in_one_function(rng):
+    arm, cart = (
+        lw.KinDyn(lw.robots.load("arm")),
+        lw.KinDyn(lw.robots.load("cartpole"), floating=False),
+    )
+
+    class Pair:
+        def gap(self, q_arm, q_cart):
+            return arm.com(q_arm) - cart.com(q_cart)
+
+    f = lw.compile(q_arm=arm.nq, q_cart=cart.nq)(Pair().gap)
+    q, s = arm.random(seed=1), cart.random(seed=1)
+    assert_close(run_program(f.program, q, s)[0], arm.com(q) - cart.com(s), 1e-13)
+
+
+def test_leading_axes_inside_are_computed_row_by_row(rng):
+    kd = lw.KinDyn(lw.robots.load("arm"))
+    f = lw.compile(q=(3, 1, kd.nq), nu=(2, kd.nv))(kd.com_velocity)
+    q, nu = kd.random((3, 1), seed=0), rng.normal(size=(2, kd.nv))
+
+    assert f.program.outputs[0].shape == (3, 2, 3)
+    assert_close(run_program(f.program, q.ravel(), nu.ravel())[0], kd.com_velocity(q, nu), 1e-12)
+
+
+def test_a_robot_that_cannot_move():
+    kd = lw.KinDyn(lw.robots.load("pendulum").lumped(), floating=False)
+    kd = kd.replace(model=kd.model.reduced([]))
+    f = lw.compile(q=kd.nq, x=3)(lambda q, x: kd.com(q) + x)
+
+    assert kd.nq == 0
+    assert_close(run_program(f.program, [], np.zeros(3))[0], kd.com([]), 1e-14)
+
+
+# Messages.
+
+
+def robot():
+    return lw.KinDyn(lw.robots.load("arm"))
+
+
+def compiled(function, **shapes):
+    return lambda: lw.compile(**shapes)(function)
+
+
+def kept(**shapes):
+    """A traced value that its function did not keep for itself."""
+    values = []
+    lw.compile(**shapes)(lambda q: values.append(q) or q)
+    return values[0]
+
+
+NQ, NV = robot().nq, robot().nv
+MEANING = (
+    "q is base position (3), base quaternion wxyz (4), positions s (8) of 8 joints; with"
+    " floating=False positions s alone"
+)
+MESSAGES = {
+    "out: there is nothing to write yet while a function is traced": compiled(
+        lambda q: robot().com(q, out=np.empty(3)), q=NQ
+    ),
+    f"q: expected (..., {NQ}), got (4,); {MEANING}": compiled(lambda q: robot().com(q[:4]), q=NQ),
+    f"q: expected (..., {NQ}), got (); {MEANING}": compiled(lambda q: robot().com(q[0]), q=NQ),
+    "no frame named 'tol'; did you mean 'tool'?": compiled(
+        lambda q: robot().transform("tol", q), q=NQ
+    ),
+    "bias_force takes q, nu; nu missing": compiled(lambda q: robot().bias_force(q), q=NQ),
+    "com: argument 'p' is unknown; known: q": compiled(lambda q: robot().com(p=q), q=NQ),
+    "threads: expected a whole number, got 1.5": compiled(
+        lambda q: robot().com(q, threads=1.5), q=NQ
+    ),
+    "batch axes do not fit each other: q (3,), nu (2,)": compiled(
+        lambda q, nu: robot().momentum(q, nu), q=(3, NQ), nu=(2, NV)
+    ),
+    "q: the base quaternion has norm 2, not 1": compiled(
+        lambda nu: robot().momentum([0, 0, 0, 2, *[0] * (NQ - 4)], nu), nu=NV
+    ),
+    "q: a traced value was kept after its function was traced; keep what the compiled function"
+    " returns": lambda: robot().com(kept(q=NQ)),
+    "wrenches: expected arrays by frame, got <traced array (6,)>": compiled(
+        lambda q, f: robot().external_force(q, wrenches=f), q=NQ, f=6
+    ),
+    "n: expected how many, or a batch shape, got <traced array ()>": compiled(
+        lambda n: robot().random(n), n=()
+    ),
+    "gravity: expected numbers, got <traced array (3,)>": compiled(
+        lambda g: robot().replace(gravity=g), g=3
+    ),
+    "joint 'elbow_pitch': expected a number, got shape (2,)": compiled(
+        lambda q: robot().q(elbow_pitch=q[:2]), q=NQ
+    ),
+    "base_pose: expected a Pose or a (4, 4) matrix, got shape (3, 3)": compiled(
+        lambda H: robot().q(base_pose=H), H=(3, 3)
+    ),
+    "numpy.add cannot be traced: an expression of one traced function is used in another; give it"
+    " to that one as an argument": compiled(lambda q, x=None: robot().com(q) + kept(q=3), q=NQ),
+}
+
+
+@pytest.mark.parametrize("text", MESSAGES)
+def test_bad_use_inside_a_function_is_explained(text):
+    with pytest.raises(LinkworkError) as caught:
+        MESSAGES[text]()
+    assert str(caught.value) == text
+
+
+def test_a_branch_on_a_quantity_names_where():
+    with pytest.raises(lw.ArgumentError, match=r"^a traced value is not known yet, so if, while"):
+        lw.compile(q=NQ)(lambda q: q if robot().com(q)[2] > 0.0 else -q)
+
+
+def test_a_robot_too_long_to_trace_is_refused():
+    builder = lw.ModelBuilder("snake")
+    builder.add_link("0", inertia=lw.point_mass(1.0))
+    for k in range(MOST_UNROLLED + 1):
+        builder.add_link(f"{k + 1}", inertia=lw.point_mass(1.0))
+        builder.add_joint(f"joint {k}", "prismatic", f"{k}", f"{k + 1}")
+    with pytest.warns(lw.LinkworkWarning, match="too many to compile"):
+        kd = lw.KinDyn(builder.build(), floating=False)
+    text = (
+        "com has too many operations to be part of a traced function; call it outside, and give the"
+        " result as an argument"
+    )
+    with pytest.raises(lw.ArgumentError) as caught:
+        lw.compile(q=kd.nq)(kd.com)
+    assert str(caught.value) == text
