@@ -1,0 +1,63 @@
+"""What methods with several results return: named tuples of arrays.
+
+A field has the name of the input that the derivative is by. By q means by the tangent of
+`KinDyn.integrate`: column k is the derivative along `integrate(q, e_k)`, with all other inputs the
+same numbers.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from linkwork.arrays import Array
+
+
+class VelocityDerivatives(NamedTuple):
+    """Derivatives of the velocity of a frame."""
+
+    q: Array  # (..., 6, nv)
+    nu: Array  # (..., 6, nv) the Jacobian
+
+
+class AccelerationDerivatives(NamedTuple):
+    """Derivatives of the acceleration of a frame."""
+
+    q: Array  # (..., 6, nv)
+    nu: Array  # (..., 6, nv)
+    nu_dot: Array  # (..., 6, nv) the Jacobian
+
+
+class ComVelocityDerivatives(NamedTuple):
+    """Derivatives of the velocity of the centre of mass."""
+
+    q: Array  # (..., 3, nv)
+    nu: Array  # (..., 3, nv) the Jacobian
+
+
+class CentroidalMomentumDerivatives(NamedTuple):
+    """Derivatives of the centroidal momentum."""
+
+    q: Array  # (..., 6, nv)
+    nu: Array  # (..., 6, nv) the centroidal momentum matrix
+
+
+class CentroidalMomentumRateDerivatives(NamedTuple):
+    """Derivatives of the rate of the centroidal momentum."""
+
+    q: Array  # (..., 6, nv)
+    nu: Array  # (..., 6, nv)
+    nu_dot: Array  # (..., 6, nv) the centroidal momentum matrix
+
+
+class IntegrateDerivatives(NamedTuple):
+    """Derivatives of `integrate`, measured by the tangent of the configuration reached."""
+
+    q: Array  # (..., nv, nv)
+    nu: Array  # (..., nv, nv)
+
+
+class DifferenceDerivatives(NamedTuple):
+    """Derivatives of `difference`."""
+
+    q_start: Array  # (..., nv, nv)
+    q_end: Array  # (..., nv, nv)
