@@ -13,13 +13,17 @@ from typing import Any, TypeAlias
 
 from linkwork.algorithms import (
     average_velocity,
+    centroidal_derivatives,
     com,
+    com_derivatives,
     coriolis,
     dynamics,
     energy,
+    frame_derivatives,
     frames,
     jacobians,
     manifold,
+    manifold_derivatives,
     momentum,
     relative,
 )
@@ -107,6 +111,14 @@ def _fixed_shape(*shape: int) -> Shape:
 
 def _by_nv(*rows: int) -> Shape:
     return lambda layout: (*rows, layout.nv)
+
+
+def _q_by_nv(layout: Layout) -> tuple[int, ...]:
+    return (layout.nq, layout.nv)
+
+
+def _nv_by_q(layout: Layout) -> tuple[int, ...]:
+    return (layout.nv, layout.nq)
 
 
 def _by_nq(layout: Layout) -> tuple[int, ...]:
@@ -234,4 +246,53 @@ QUANTITIES: dict[str, Quantity] = {
     "integrate": Quantity((Q, NU, DT), _by_nq, _of(manifold.integrate)),
     "difference": Quantity((Q_START, Q_END), _by_nv(), _of(manifold.difference)),
     "normalize": Quantity((UNNORMALIZED_Q,), _by_nq, _without_velocity(manifold.normalize)),
+    "velocity_derivatives": Quantity(
+        _Q_NU,
+        (_by_nv(6),) * 2,
+        _of(frame_derivatives.velocity_derivatives),
+        _FRAME,
+        result=results.VelocityDerivatives,
+    ),
+    "acceleration_derivatives": Quantity(
+        _ALL,
+        (_by_nv(6),) * 3,
+        _of(frame_derivatives.acceleration_derivatives),
+        _FRAME,
+        result=results.AccelerationDerivatives,
+    ),
+    "com_velocity_derivatives": Quantity(
+        _Q_NU,
+        (_by_nv(3),) * 2,
+        _of(com_derivatives.com_velocity_derivatives),
+        result=results.ComVelocityDerivatives,
+    ),
+    "centroidal_momentum_rate": Quantity(_ALL, _SIX, _of(momentum.centroidal_momentum_rate)),
+    "centroidal_momentum_derivatives": Quantity(
+        _Q_NU,
+        (_by_nv(6),) * 2,
+        _of(centroidal_derivatives.centroidal_momentum_derivatives),
+        result=results.CentroidalMomentumDerivatives,
+    ),
+    "centroidal_momentum_rate_derivatives": Quantity(
+        _ALL,
+        (_by_nv(6),) * 3,
+        _of(centroidal_derivatives.centroidal_momentum_rate_derivatives),
+        result=results.CentroidalMomentumRateDerivatives,
+    ),
+    "velocity_kinematics": Quantity(_Q, _q_by_nv, _of(manifold_derivatives.velocity_kinematics)),
+    "velocity_kinematics_inverse": Quantity(
+        _Q, _nv_by_q, _of(manifold_derivatives.velocity_kinematics_inverse)
+    ),
+    "integrate_derivatives": Quantity(
+        (Q, NU, DT),
+        (_square,) * 2,
+        _of(manifold_derivatives.integrate_derivatives),
+        result=results.IntegrateDerivatives,
+    ),
+    "difference_derivatives": Quantity(
+        (Q_START, Q_END),
+        (_square,) * 2,
+        _of(manifold_derivatives.difference_derivatives),
+        result=results.DifferenceDerivatives,
+    ),
 }
