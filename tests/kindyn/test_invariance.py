@@ -328,7 +328,7 @@ def test_units_of_length_mass_and_time_scale_torques_as_they_must(seed):
     )
     large = Case(
         replace(case.model, links=links, joints=joints, frames=frames),
-        case.rng,
+        np.random.default_rng(seed),
         floating=False,
         base=case.kd.base,
     )
