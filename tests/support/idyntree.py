@@ -18,6 +18,7 @@ from functools import cache
 from itertools import pairwise
 
 import numpy as np
+from tests.support.kindyn import shared
 from tests.support.real_robots import ROBOT_FILES, label
 from tests.support.spatial import idyn
 
@@ -43,6 +44,11 @@ class WithoutCompiling(lw.KinDyn):
 
             kernel._numpy_path = run
         return kernel
+
+
+def without_compiling(*arguments, **options):
+    """Make one of them for all robots and options that are equal."""
+    return shared(WithoutCompiling(*arguments, **options))
 
 
 def path_of(name):
