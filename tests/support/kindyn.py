@@ -15,6 +15,7 @@ from tests.support.models import random_model, random_q
 
 import linkwork as lw
 from linkwork.expr.program import NUMPY_FUNCTIONS
+from linkwork.kindyn import kernels
 from linkwork.kindyn.quantities import QUANTITIES
 from linkwork.mechanics.base import REPRESENTATIONS
 from linkwork.model.joint_motion import position_jacobian
@@ -71,6 +72,23 @@ class Interpreted:
             return run_program(kernel.program, *arguments, *more, *given.values())[0]
 
         return quantity
+
+
+class OnNumpy(lw.KinDyn):
+    """A `KinDyn` that takes its robot for too large to compile: NumPy runs the algorithms.
+
+    For tests of many robots in which programs are not the point: nothing is traced or compiled.
+    """
+
+    def _kernel(self, order):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(kernels, "MOST_UNROLLED", -1)
+            return super()._kernel(order)
+
+
+def on_numpy(kd):
+    """The same robot with the same options, computed by NumPy."""
+    return shared(OnNumpy(kd.model, **kd.options))
 
 
 class Case:
