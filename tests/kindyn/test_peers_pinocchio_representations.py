@@ -28,7 +28,10 @@ ROBOTS = [
 ]
 FLOATING = [(name, True, velocity) for name in ROBOTS for velocity in REPRESENTATIONS]
 FIXED = [(name, False, "mixed") for name in ROBOTS if name != "hector_description/quadrotor_base"]
-OF_SMALL_ROBOTS = [state for state in FLOATING + FIXED if state[0] not in LARGE]
+# of the large ones, each in some states
+SOME = [state for state in FLOATING + FIXED if state[0] not in LARGE]
+SOME += [(LARGE[0], True, "mixed"), (LARGE[1], True, "inertial")]
+MORE = [*SOME, (LARGE[0], False, "mixed"), (LARGE[1], True, "body")]
 # xx, xy, yy, xz, yz, zz at Pinocchio; xx, xy, xz, yy, yz, zz here
 THEIR_ORDER = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
 
@@ -49,7 +52,7 @@ def in_both(name, floating, velocity):
     return Interpreted(here.kd), here, there
 
 
-@of(FLOATING + FIXED)
+@of(MORE)
 def test_coriolis_matrix_and_rate_of_mass_matrix(both):
     """Theirs belongs to velocities in the body: C = T^T (C T + M T_dot)."""
     kd, here, there = both
@@ -104,7 +107,7 @@ def test_com_acceleration_and_rate_of_centroidal_momentum(both):
     assert_close(kd.centroidal_momentum_bias(here.q, here.nu), bias, rtol=1e-11, scale=scale)
 
 
-@of([*OF_SMALL_ROBOTS, (LARGE[0], True, "mixed"), (LARGE[1], True, "inertial")])
+@of(SOME)
 def test_regressor(both):
     """Theirs has ten columns for each body; ours sums to it over the links of the body."""
     kd, here, there = both
