@@ -302,4 +302,3 @@ def _carried_wrench(motion: Twist, wrench: Twist) -> Twist:
     """The change of a wrench that is carried along by a motion."""
     (v, w), (force, moment) = motion, wrench
     return cross(w, force), add(cross(w, moment), cross(v, force))
-

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.methods import quantity
-from linkwork.kindyn.results import InverseDynamicsDerivatives
-from linkwork.kindyn.results import ForwardDynamicsDerivatives
+from linkwork.kindyn.results import ForwardDynamicsDerivatives, InverseDynamicsDerivatives
 
 
 class DynamicsMethods(KinDynCore):

@@ -27,9 +27,9 @@ from linkwork.algorithms import (
     momentum,
     relative,
 )
+from linkwork.algorithms.forward_dynamics_derivatives import forward_dynamics_derivatives
 from linkwork.algorithms.gravity_derivative import gravity_force_derivative
 from linkwork.algorithms.inverse_dynamics_derivatives import inverse_dynamics_derivatives
-from linkwork.algorithms.forward_dynamics_derivatives import forward_dynamics_derivatives
 from linkwork.algorithms.inverse_mass_matrix import inverse_mass_matrix
 from linkwork.algorithms.joint_wrenches import joint_wrenches
 from linkwork.algorithms.regressor import PER_LINK, regressor
