@@ -13,18 +13,24 @@ from typing import Any, TypeAlias
 
 from linkwork.algorithms import (
     average_velocity,
+    centroidal_derivatives,
     com,
+    com_derivatives,
     coriolis,
     dynamics,
     energy,
+    frame_derivatives,
     frames,
     jacobians,
     manifold,
+    manifold_derivatives,
     momentum,
     relative,
 )
+from linkwork.algorithms.forward_dynamics_derivatives import forward_dynamics_derivatives
 from linkwork.algorithms.gravity_derivative import gravity_force_derivative
 from linkwork.algorithms.inverse_dynamics_derivatives import inverse_dynamics_derivatives
+from linkwork.algorithms.inverse_mass_matrix import inverse_mass_matrix
 from linkwork.algorithms.joint_wrenches import joint_wrenches
 from linkwork.algorithms.regressor import PER_LINK, regressor
 from linkwork.kindyn import results
@@ -107,12 +113,24 @@ def _by_nv(*rows: int) -> Shape:
     return lambda layout: (*rows, layout.nv)
 
 
+def _q_by_nv(layout: Layout) -> tuple[int, ...]:
+    return (layout.nq, layout.nv)
+
+
+def _nv_by_q(layout: Layout) -> tuple[int, ...]:
+    return (layout.nv, layout.nq)
+
+
 def _by_nq(layout: Layout) -> tuple[int, ...]:
     return (layout.nq,)
 
 
 def _square(layout: Layout) -> tuple[int, ...]:
     return (layout.nv, layout.nv)
+
+
+def _per_wrench(layout: Layout) -> tuple[int, ...]:
+    return (PER_WRENCH, layout.nv, 6)
 
 
 def _by_joints(layout: Layout) -> tuple[int, ...]:
@@ -144,6 +162,9 @@ QUANTITIES: dict[str, Quantity] = {
         (*_PAIR, "origin", "axes"),
     ),
     "mass_matrix": Quantity(_Q, _square, _of(dynamics.mass_matrix, "joint_dynamics"), per_pair=21),
+    "inverse_mass_matrix": Quantity(
+        _Q, _square, _of(inverse_mass_matrix, "joint_dynamics"), per_pair=50
+    ),
     "mass_matrix_dot": Quantity(_Q_NU, _square, _of(coriolis.mass_matrix_dot), per_pair=60),
     "coriolis_matrix": Quantity(_Q_NU, _square, _of(coriolis.coriolis_matrix), per_pair=60),
     "inverse_dynamics": Quantity(
@@ -171,6 +192,14 @@ QUANTITIES: dict[str, Quantity] = {
         _by_nv(),
         _of(dynamics.forward_dynamics, *_BOTH, "joint_dynamics"),
         forces=_BOTH,
+    ),
+    "forward_dynamics_derivatives": Quantity(
+        (Q, NU, TAU),
+        (_square, _square, _square, _per_wrench),
+        _of(forward_dynamics_derivatives, *_BOTH, "joint_dynamics"),
+        forces=_BOTH,
+        per_pair=280,
+        result=results.ForwardDynamicsDerivatives,
     ),
     "joint_wrenches": Quantity(
         _ALL,
@@ -217,4 +246,53 @@ QUANTITIES: dict[str, Quantity] = {
     "integrate": Quantity((Q, NU, DT), _by_nq, _of(manifold.integrate)),
     "difference": Quantity((Q_START, Q_END), _by_nv(), _of(manifold.difference)),
     "normalize": Quantity((UNNORMALIZED_Q,), _by_nq, _without_velocity(manifold.normalize)),
+    "velocity_derivatives": Quantity(
+        _Q_NU,
+        (_by_nv(6),) * 2,
+        _of(frame_derivatives.velocity_derivatives),
+        _FRAME,
+        result=results.VelocityDerivatives,
+    ),
+    "acceleration_derivatives": Quantity(
+        _ALL,
+        (_by_nv(6),) * 3,
+        _of(frame_derivatives.acceleration_derivatives),
+        _FRAME,
+        result=results.AccelerationDerivatives,
+    ),
+    "com_velocity_derivatives": Quantity(
+        _Q_NU,
+        (_by_nv(3),) * 2,
+        _of(com_derivatives.com_velocity_derivatives),
+        result=results.ComVelocityDerivatives,
+    ),
+    "centroidal_momentum_rate": Quantity(_ALL, _SIX, _of(momentum.centroidal_momentum_rate)),
+    "centroidal_momentum_derivatives": Quantity(
+        _Q_NU,
+        (_by_nv(6),) * 2,
+        _of(centroidal_derivatives.centroidal_momentum_derivatives),
+        result=results.CentroidalMomentumDerivatives,
+    ),
+    "centroidal_momentum_rate_derivatives": Quantity(
+        _ALL,
+        (_by_nv(6),) * 3,
+        _of(centroidal_derivatives.centroidal_momentum_rate_derivatives),
+        result=results.CentroidalMomentumRateDerivatives,
+    ),
+    "velocity_kinematics": Quantity(_Q, _q_by_nv, _of(manifold_derivatives.velocity_kinematics)),
+    "velocity_kinematics_inverse": Quantity(
+        _Q, _nv_by_q, _of(manifold_derivatives.velocity_kinematics_inverse)
+    ),
+    "integrate_derivatives": Quantity(
+        (Q, NU, DT),
+        (_square,) * 2,
+        _of(manifold_derivatives.integrate_derivatives),
+        result=results.IntegrateDerivatives,
+    ),
+    "difference_derivatives": Quantity(
+        (Q_START, Q_END),
+        (_square,) * 2,
+        _of(manifold_derivatives.difference_derivatives),
+        result=results.DifferenceDerivatives,
+    ),
 }
