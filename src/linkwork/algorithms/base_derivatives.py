@@ -1,9 +1,9 @@
 """Rows and columns of the base in the derivatives of inverse dynamics.
 
 Forces depend on the base by its angular velocity w, its angular acceleration u, the acceleration a
-of its origin less gravity, and its rotation; not by its linear velocity, nor by where it is. So they
-are differentiated by w, u and a first, in the axes that the base's rows are written in, and the
-representation says how these three, and the rotation, follow from q, nu and nu_dot:
+of its origin less gravity, and its rotation; not by its linear velocity, nor by where it is. So
+they are differentiated by w, u and a first, in the axes that the base's rows are written in, and
+the representation says how these three, and the rotation, follow from q, nu and nu_dot:
 
     mixed      w, u and a + g are the numbers of nu and nu_dot; the axes stay
     body       a = v_dot + w x v - g, where g turns against the base
@@ -15,16 +15,13 @@ forces of joints as they are. That gives what a rotation of the base alone does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwork.algorithms.coriolis import BodyCoriolis, without_product
-from linkwork.algorithms.crba import seen_inward
+from linkwork.algorithms.carried import Carried
+from linkwork.algorithms.coriolis import without_product
 from linkwork.algorithms.frames import Matrix, Numbers
 from linkwork.algorithms.rnea import body_motion
 from linkwork.mechanics.base import Base
-from linkwork.mechanics.inertia import RigidInertia
-from linkwork.mechanics.joints import JointPose
 from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
@@ -33,7 +30,6 @@ from linkwork.spatial.blocks import (
     Twist,
     Vec,
     add,
-    apply,
     apply_t,
     cross,
     full,
@@ -44,8 +40,6 @@ from linkwork.spatial.blocks import (
     plus,
     scale,
     sub,
-    transpose,
-    twist_add,
     wedge,
 )
 
@@ -61,54 +55,6 @@ class Column:
     momentum: Twist  # wrench by nu_dot
     couple: Vec  # 2 B^T S, for the row of the coordinate
     outer: Twist | None  # for its row too: what wrenches from outside add by q
-
-
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """A body and all that it carries, in motion."""
-
-    inertia: RigidInertia
-    twice_B: BodyCoriolis
-    wrench: Twist  # that acts on them
-    outer: BodyCoriolis | None  # how wrenches from outside change as they are displaced
-    staying: Twist | None  # wrenches from outside that stay as they are
-
-    def inward(self, pose: JointPose) -> Carried:
-        """The same seen from the parent."""
-        return Carried(
-            seen_inward(self.inertia, pose),
-            self.twice_B.inward(pose),
-            pose.inward(*self.wrench),
-            self.outer and self.outer.inward(pose),
-            self.staying and pose.inward(*self.staying),
-        )
-
-    def plus(self, other: Carried) -> Carried:
-        """Both."""
-        return Carried(
-            self.inertia.plus(other.inertia),
-            self.twice_B.plus(other.twice_B),
-            twist_add(self.wrench, other.wrench),
-            self.outer.plus(other.outer)
-            if self.outer and other.outer
-            else self.outer or other.outer,
-            twist_add(self.staying, other.staying)
-            if self.staying and other.staying
-            else self.staying or other.staying,
-        )
-
-    def rotated(self, R: Mat) -> Carried:
-        """The same in axes in which the present ones are R."""
-        force, moment = self.wrench
-        if self.staying is not None:
-            force, moment = twist_add(self.wrench, self.staying)
-        return Carried(
-            self.inertia.rotated(R),
-            self.twice_B.rotated(R),
-            (apply(R, force), apply(R, moment)),
-            self.outer and self.outer.rotated(R),
-            None,
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,6 +167,14 @@ def coriolis_of_bodies(
     matrices = {
         k: coriolis_of_body(body.inertia, *moving[k]) for k, body in enumerate(skeleton.bodies)
     }
+    return summed_inward(skeleton, joints, matrices)
+
+
+def summed_inward(
+    skeleton: Skeleton, joints: dict[int, JointPose], own: dict[int, BodyCoriolis]
+) -> dict[int, BodyCoriolis]:
+    """Each body's matrix with those of all it carries."""
+    matrices = dict(own)
     for number in reversed(joints):
         parent = skeleton.bodies[number].parent
         matrices[parent] = matrices[parent].plus(matrices[number].inward(joints[number]))

@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from linkwork.algorithms.base_derivatives import (
-    Carried,
     Column,
     Derivatives,
     add_base,
@@ -37,13 +36,12 @@ from linkwork.algorithms.base_derivatives import (
     add_to,
     base_motion,
 )
-from linkwork.algorithms.coriolis import BodyCoriolis, coriolis_of_body, without_product
-from linkwork.algorithms.dynamics import Wrenches, on_bodies
+from linkwork.algorithms.carried import Bodies, Carried
+from linkwork.algorithms.dynamics import Wrenches
 from linkwork.algorithms.frames import Matrix, Numbers, path_to
-from linkwork.algorithms.rnea import body_motion, body_wrench, poses
+from linkwork.algorithms.rnea import body_motion
 from linkwork.algorithms.tangents import Coordinate, Moving, outward
 from linkwork.mechanics.base import Base, Representation, base_of
-from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
 from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
@@ -61,9 +59,7 @@ from linkwork.spatial.blocks import (
     matmul,
     neg,
     plus,
-    sub,
     twist_add,
-    wedge,
 )
 
 
@@ -79,10 +75,39 @@ def inverse_dynamics_derivatives(
     joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
 ) -> tuple[Matrix, Matrix, Matrix]:
     """(nv, nv) each: derivatives of tau by q, by nu and by nu_dot, which is the mass matrix."""
-    found = _derivatives(skeleton, q, nu, nu_dot, gravity, velocity, wrenches or {})
+    base = base_of(skeleton.layout, q, velocity)
+    bodies = Bodies(skeleton, base, q, wrenches or {})
+    _, w = base.twist(nu)
+    a, u = base.acceleration(nu, nu_dot, gravity)
+    moving = {0: Moving(ZERO, body_motion(w, u, a))}
+    carried = {0: bodies.alone(0, moving[0])}
+    coordinates: dict[int, list[Coordinate]] = {}
+    inward: dict[int, _Inward] = {}
+    at = base_motion(base, nu, nu_dot, gravity) if base.floating else None
+    found = Derivatives.of_zeros(skeleton.layout.nv)
+    for number, is_complete in depth_first(skeleton):
+        parent, pose = skeleton.bodies[number].parent, bodies.joints[number]
+        if not is_complete:
+            moving[number], coordinates[number] = outward(pose, moving[parent], nu, nu_dot)
+            carried[number] = bodies.alone(number, moving[number])
+            inward[number] = _transform(pose, base, is_last=not parent)
+            continue
+        path = path_to(skeleton, number)[::-1]
+        for coordinate in coordinates[number]:
+            i = coordinate.index
+            column = _own_column(found, coordinate, coordinates[number], carried[number])
+            for outer, inner in pairwise(path):
+                column = inward[outer].column(column)
+                for other in coordinates[inner]:
+                    _add_pair(found, i, other, column)
+            if at:
+                add_coordinate(found, i, inward[path[-1]].column(column), at)
+        carried[parent] = carried[parent].plus(carried[number].inward(pose))
+    if at:
+        add_base(found, carried[0], at)
     for k, added in joint_dynamics.items():
-        found.by_nu[k][k] = plus(found.by_nu[k][k], added.damping)
-        found.M[k][k] = plus(found.M[k][k], added.armature)
+        add_to(found.by_nu, k, k, added.damping)
+        add_to(found.M, k, k, added.armature)
     return found.by_q, found.by_nu, found.M
 
 
@@ -109,48 +134,6 @@ def bias_derivatives(
         joint_dynamics=joint_dynamics,
     )
     return by_q, by_nu
-
-
-def _derivatives(
-    skeleton: Skeleton,
-    q: Numbers,
-    nu: Numbers,
-    nu_dot: Numbers,
-    gravity: Vec,
-    velocity: Representation,
-    wrenches: Wrenches,
-) -> Derivatives:
-    base = base_of(skeleton.layout, q, velocity)
-    robot = _Robot(skeleton, base, q, wrenches)
-    _, w = base.twist(nu)
-    a, u = base.acceleration(nu, nu_dot, gravity)
-    moving = {0: Moving(ZERO, body_motion(w, u, a))}
-    carried = {0: robot.own(0, moving[0])}
-    coordinates: dict[int, list[Coordinate]] = {}
-    inward: dict[int, _Inward] = {}
-    at = base_motion(base, nu, nu_dot, gravity) if base.floating else None
-    found = Derivatives.of_zeros(skeleton.layout.nv)
-    for number, is_complete in depth_first(skeleton):
-        parent, pose = skeleton.bodies[number].parent, robot.joints[number]
-        if not is_complete:
-            moving[number], coordinates[number] = outward(pose, moving[parent], nu, nu_dot)
-            carried[number] = robot.own(number, moving[number])
-            inward[number] = _transform(pose, base, is_last=not parent)
-            continue
-        path = path_to(skeleton, number)[::-1]
-        for coordinate in coordinates[number]:
-            i = coordinate.index
-            column = _own_column(found, coordinate, coordinates[number], carried[number])
-            for outer, inner in pairwise(path):
-                column = inward[outer].column(column)
-                for other in coordinates[inner]:
-                    _add_pair(found, i, other, column)
-            if at:
-                add_coordinate(found, i, inward[path[-1]].column(column), at)
-        carried[parent] = carried[parent].plus(carried[number].inward(pose))
-    if at:
-        add_base(found, carried[0], at)
-    return found
 
 
 def depth_first(skeleton: Skeleton) -> Iterator[tuple[int, bool]]:
@@ -251,45 +234,6 @@ def _transform(pose: JointPose, base: Base, *, is_last: bool) -> _Inward:
     if is_last and R_base is not IDENTITY:
         return _Inward((matmul(R_base, pose.R),), pose.arm, ZERO)
     return _Inward(pose.rotations, ZERO, pose.p)
-
-
-class _Robot:
-    """Bodies with the wrenches that act on them."""
-
-    def __init__(self, skeleton: Skeleton, base: Base, q: Numbers, wrenches: Wrenches) -> None:
-        self._bodies, self._velocity = skeleton.bodies, base.velocity
-        self.joints = poses(skeleton, q)
-        on_frames = on_bodies(skeleton, base, self.joints, wrenches, base.velocity)
-        self._wrenches: dict[int, list[tuple[Vec, Twist]]] = {}
-        for index, wrench in on_frames.items():
-            body, _, p = skeleton.frames[index]
-            self._wrenches.setdefault(body, []).append((p, wrench))
-
-    def own(self, number: int, moving: Moving) -> Carried:
-        """A body alone, in motion."""
-        inertia = self._bodies[number].inertia
-        twice_B = coriolis_of_body(inertia.times(2.0), *moving.twist)
-        own = Carried(inertia, twice_B, body_wrench(inertia, moving.motion), None, None)
-        for p, wrench in self._wrenches.get(number, ()):
-            own = own.plus(_pushed(p, wrench, self._velocity))
-        return own
-
-
-def _pushed(p: Vec, wrench: Twist, velocity: Representation) -> Carried:
-    """What a wrench from outside, on a frame at p, adds to a body."""
-    force, moment = wrench
-    turned = staying = None
-    if velocity == "mixed":
-        # displaced by (v, w), it changes by w x force, and w x moment about the frame's origin
-        about = wedge(sub(cross(p, force), moment))
-        turned = BodyCoriolis(force, without_product(about, p, force))
-    elif velocity == "inertial":
-        staying = wrench
-    return Carried(NO_INERTIA, NO_CORIOLIS, (neg(force), neg(moment)), turned, staying)
-
-
-NO_INERTIA = RigidInertia(0.0, ZERO, (0.0,) * 6)
-NO_CORIOLIS = BodyCoriolis(ZERO, (ZERO, ZERO, ZERO))
 
 
 def _along(motion: Twist, wrench: Twist) -> Scalar:

@@ -5,7 +5,8 @@ its motion subspace. Velocities V and accelerations A of the bodies carried chan
 carried along, S x V and S x A, and by
 
     V    psi = V_p x S + sigma(nu)
-    A    psi x V + psi_dot,   psi_dot = A_p x S + V_p x psi + V_j x sigma(nu) + sigma(nu_dot) + gamma
+    A    psi x V + psi_dot
+         psi_dot = A_p x S + V_p x psi + V_j x sigma(nu) + sigma(nu_dot) + gamma
 
 V_p, A_p are of the joint's parent and V_j of the body that the joint holds. sigma(x) is the change
 of S x that is not carried along: of a kind whose S depends on theta, and of a joint read backwards,
