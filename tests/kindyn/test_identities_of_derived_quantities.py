@@ -13,6 +13,7 @@ from tests.support.kindyn import (
     on_robots_in,
     random_case,
     rotation_of,
+    run_program,
     wedge,
 )
 from tests.support.models import assert_close
@@ -116,6 +117,25 @@ def test_coriolis_matrix_and_the_rate_of_the_mass_matrix(case):
     assert_close(C @ nu, kd.coriolis_force(q, nu), rtol=1e-12, scale=scale * largest(nu))
     assert_close(C + C.T, M_dot, rtol=1e-12, scale=scale)
     assert_close(kd.mass_matrix_dot(q, nu), M_dot, rtol=1e-12, scale=scale)
+
+
+@in_every_state
+def test_derivatives_of_inverse_dynamics_give_the_rate_of_forces_along_the_motion(case):
+    """With wrenches and nu_dot the same numbers, tau_dot = by_q nu + by_nu nu_dot."""
+    kd, q, nu, nu_dot = case.kd, case.q, case.nu, case.nu_dot
+    options = {"wrenches": case.wrenches, "gravity": (0.4, -0.3, -9.0)}
+
+    kernel = kd.function("inverse_dynamics_derivatives", wrenches=list(case.wrenches), gravity=True)
+    given = q, nu, nu_dot, options["gravity"], *case.wrenches.values()
+    by_q, by_nu, M = run_program(kernel.program, *given)
+
+    expected = case.derivative(lambda q, nu: kd.inverse_dynamics(q, nu, nu_dot, **options))
+    scale = np.abs(by_q).max() * np.abs(nu).max()
+    assert_close(by_q @ nu + by_nu @ nu_dot, expected, rtol=1e-12, scale=scale)
+    assert_close(M, kd.mass_matrix(q), rtol=1e-12)
+    rate = case.derivative(lambda q, nu: kd.gravity_force(q))
+    scale = np.abs(rate).max(initial=1e-9)
+    assert_close(kd.gravity_force_derivative(q) @ nu, rate, rtol=1e-12, scale=scale)
 
 
 @in_every_state

@@ -37,6 +37,8 @@ PRESENT = {  # in the default, mixed representation: ur5, anymal, talos
     "bias_force": (463, 1379, 3646),
     "coriolis_force": (437, 1351, 3602),
     "gravity_force": (121, 306, 719),
+    "inverse_dynamics_derivatives": (3064, 7055, 24850),
+    "gravity_force_derivative": (181, 460, 1862),
     "com": (67, 138, 302),
     "com_velocity": (126, 282, 652),
     "com_jacobian": (160, 402, 1085),
@@ -46,7 +48,10 @@ PRESENT = {  # in the default, mixed representation: ur5, anymal, talos
     "kinetic_energy": (250, 754, 1875),
     "potential_energy": (46, 117, 281),
 }
-PRESENT_IN_BODY = {"mass_matrix": (249, 603, 3134)}
+PRESENT_IN_BODY = {
+    "mass_matrix": (249, 603, 3134),
+    "inverse_dynamics_derivatives": (2241, 5347, 22065),
+}
 
 
 def count(quantity, velocity, name):

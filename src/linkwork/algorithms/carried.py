@@ -95,7 +95,8 @@ class Bodies:
     """The bodies of a robot, where they are, and the wrenches that act on them from outside."""
 
     def __init__(self, skeleton: Skeleton, base: Base, q: Numbers, wrenches: Wrenches) -> None:
-        self._bodies, self._velocity = skeleton.bodies, base.velocity
+        self._bodies = skeleton.bodies
+        self._velocity: Representation = base.velocity
         self.joints = poses(skeleton, q)
         self._wrenches: dict[int, list[tuple[Vec, Twist]]] = {}
         on_frames = on_bodies(skeleton, base, self.joints, wrenches, base.velocity)

@@ -14,8 +14,6 @@ The base is treated likewise; what it does to itself depends on the representati
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from linkwork.algorithms.frames import Matrix, Numbers
 from linkwork.algorithms.rnea import poses
 from linkwork.algorithms.tangents import unchanged_parts
@@ -114,7 +112,7 @@ def _add_base(
 
 
 def _moments(
-    skeleton: Skeleton, joints: Mapping[int, JointPose]
+    skeleton: Skeleton, joints: dict[int, JointPose]
 ) -> tuple[dict[int, Scalar], dict[int, Vec]]:
     """Mass and first moment of every body with all that it carries, about its origin."""
     mass: dict[int, Scalar] = {k: body.inertia.mass for k, body in enumerate(skeleton.bodies)}

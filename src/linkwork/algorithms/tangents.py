@@ -139,7 +139,7 @@ def _displaced(column: Twist, carried: BodyMotion, W: Mat) -> tuple[Twist, Twist
     return psi, (add(apply(W, s), cross(carried.a, z)), apply(W, z))
 
 
-def unchanged_parts(pose: JointPose) -> list[Sequence[Twist]] | None:
+def unchanged_parts(pose: JointPose) -> Sequence[Sequence[Twist]] | None:
     """For each coordinate, the change of each column of S that is not carried along.
 
     None if there is none: all columns are carried along.
@@ -155,7 +155,7 @@ def unchanged_parts(pose: JointPose) -> list[Sequence[Twist]] | None:
     return [[twist_add(x, y) for x, y in zip(a, b, strict=True)] for a, b in both]
 
 
-def _by_theta(pose: JointPose) -> list[Sequence[Twist]] | None:
+def _by_theta(pose: JointPose) -> Sequence[Sequence[Twist]] | None:
     """For each coordinate, how the kind itself changes the columns of S; None for a constant S."""
     mount, n = pose.mount, len(pose.columns)
     found: list[Sequence[Twist]] = []
