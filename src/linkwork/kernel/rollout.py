@@ -228,7 +228,7 @@ class Rollout:
 
 
 def _run_of(kernel: Kernel) -> rollout_slow.Run:
-    return partial(kernel._compute, threads=1)  # pyright: ignore[reportPrivateUsage]
+    return partial(kernel.run_rows, threads=1)
 
 
 def rollout(

@@ -94,6 +94,14 @@ class _Writer:
         """The instructions of each operation."""
         return Arithmetic(self.program, self.lanes, self._new)
 
+    @cached_property
+    def _constants(self) -> list[str]:
+        """The text of each constant; empty for other steps."""
+        return [
+            self.lanes.constant(step[1]) if step[0] is Op.CONST else ""
+            for step in self.program.steps
+        ]
+
     def body(self, pieces: Sequence[Piece]) -> Iterator[str]:
         """The body of the function: pointers to the ports, then a loop over blocks of W rows."""
         n_slots = max(piece.n_slots for piece in pieces)
@@ -171,9 +179,7 @@ class _Writer:
         """The steps of a piece, with loads of what they use and stores of what later pieces use."""
         program = self.program
         self.arithmetic.start()
-        names = [
-            self.lanes.constant(step[1]) if step[0] is Op.CONST else "" for step in program.steps
-        ]
+        names = list(self._constants)
         yield from self._row_pointers("in", program.inputs)
         yield from self._row_pointers("out", program.outputs)
         yield from self.stage.rows_before()
