@@ -1,4 +1,4 @@
-"""How long the program of a Jacobian would be, without making it, and in which mode it is shorter."""
+"""How long the program of a Jacobian would be, without making it, and in which mode it is short."""
 
 from __future__ import annotations
 
