@@ -108,8 +108,8 @@ class Kernel(Differentiable, Call):
         self._key = key
         self._numpy_path = numpy_path
         self.is_compiled = numpy_path is None  # if machine code can be made here
-        self._check_input = check_input
-        self._check_result = check_result
+        self.check_input = check_input
+        self.check_result = check_result
         self._derivatives = {}
         self._program: Program | None = None
         self._process = 0  # id of the process whose background job makes the fast code
@@ -151,8 +151,8 @@ class Kernel(Differentiable, Call):
         workers = thread_number(threads)
         rows, batch = as_rows(signature, in_order(signature, args, named), self.dtype)
         check_norms(signature, rows)
-        if self._check_input:
-            self._check_input(signature.inputs, rows)
+        if self.check_input:
+            self.check_input(signature.inputs, rows)
         outputs, given = outputs_for(signature, batch, out, rows, self.dtype)
         n = prod(batch)
         flat = tuple(
@@ -160,8 +160,8 @@ class Kernel(Differentiable, Call):
             for array, port in zip(outputs, signature.outputs, strict=True)
         )
         status = self._compute(rows, flat, n, workers)
-        if self._check_result and status == _NOT_FINITE_OUTPUT:
-            self._check_result(self, rows, flat)
+        if self.check_result and status == _NOT_FINITE_OUTPUT:
+            self.check_result(self, rows, flat)
         for target, array in zip(given, outputs, strict=True):
             if target is not array:
                 target[...] = array
