@@ -66,8 +66,8 @@ class Derivative(Kernel):
             self._made_program,
             key=_key(function, kind, wrt),
             dtype=function.dtype.type,
-            check_input=_input_check(function._check_input, len(function.signature.inputs)),
-            check_result=function._check_result,
+            check_input=_input_check(function.check_input, len(function.signature.inputs)),
+            check_result=function.check_result,
         )
         self.__name__ = self.__qualname__ = self.signature.name
         self.__doc__ = (

@@ -115,8 +115,8 @@ class Kernel(Differentiable, Call):
         self._key = key
         self._numpy_path = numpy_path
         self.is_unrolled = numpy_path is None  # whether its program is short enough to be used
-        self._check_input = check_input
-        self._check_result = check_result
+        self.check_input = check_input
+        self.check_result = check_result
         self._result = result
         self._derivatives = {}
         self._program: Program | None = None
@@ -185,8 +185,8 @@ class Kernel(Differentiable, Call):
             return self._call_traced(values, out)
         rows, batch = as_rows(signature, values, self.dtype)
         check_norms(signature, rows)
-        if self._check_input:
-            self._check_input(signature.inputs, rows)
+        if self.check_input:
+            self.check_input(signature.inputs, rows)
         outputs, given = outputs_for(signature, batch, out, rows, self.dtype)
         n = prod(batch)
         flat = tuple(
@@ -194,8 +194,8 @@ class Kernel(Differentiable, Call):
             for array, port in zip(outputs, signature.outputs, strict=True)
         )
         status = self.run_rows(rows, flat, n, workers)
-        if self._check_result and status == _NOT_FINITE_OUTPUT:
-            self._check_result(self, rows, flat)
+        if self.check_result and status == _NOT_FINITE_OUTPUT:
+            self.check_result(self, rows, flat)
         for target, array in zip(given, outputs, strict=True):
             if target is not array:
                 target[...] = array
