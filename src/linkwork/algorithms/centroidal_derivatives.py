@@ -9,10 +9,10 @@ V, A the velocity and acceleration of the body from which S is seen to move,
     by nu    dh = I S
              dg = I ((V_p + V_k) x S) + 2 B S   of the joint's parent and of the body that it holds
 
-in the axes of the body that the joint holds; for kinds whose S depends on the position, its change
-is added. V, A are those of the parent, or of the held body for joints read backwards. Written in the
-axes of the result about the CoM c, which is displaced by dc, these are the columns, with  -dc x f
-for the force or linear momentum f of the robot.
+in the axes of the body that the joint holds. V, A are those of the parent, or of the body that the
+joint holds if it is read backwards. For kinds whose S depends on the position, its change is added.
+Columns are these in the axes of the result about the CoM, which a step displaces by dc: moments get
+-dc x f, with f the linear momentum, or the force, of the robot.
 
 The momentum about the CoM does not change with the linear velocity of the base, except that of the
 robot as one body; so the base is taken to rotate only. Its own columns follow from what a rotation

@@ -1,8 +1,8 @@
 """Derivatives of the velocity of the centre of mass, in the axes of the world.
 
-A joint moves the first moment h of all it carries. A unit step along its column S = (v, a) displaces
-it by  j = m v + a x h,  which is the column of the Jacobian, and rotates its rate h_r, as seen from
-a body, by a:
+A joint moves the first moment h of all it carries. A unit step along its column S = (v, a)
+displaces it by  j = m v + a x h,  the column of the Jacobian, and rotates its rate h_r, as seen
+from some body, by a:
 
     dh_dot = w x j + a x h_r
 
