@@ -10,6 +10,7 @@ from tests.support.kindyn import STEP, random_case, run_program
 from tests.support.models import assert_close
 
 import linkwork as lw
+from linkwork.compat.adam import KinDynComputations
 from linkwork.errors import LinkworkError
 from linkwork.expr.node import Op
 from linkwork.expr.program import NUMPY_FUNCTIONS
@@ -250,6 +251,34 @@ def test_a_robot_that_cannot_move():
 
     assert kd.nq == 0
     assert_close(run_program(f.program, [], np.zeros(3))[0], kd.com([]), 1e-14)
+
+
+def test_single_precision_is_that_of_the_function():
+    kd = lw.KinDyn(lw.robots.load("arm"), dtype=np.float32)
+    f = lw.compile(q=kd.nq)(lambda q: 2.0 * kd.com(q))
+    q = kd.replace(dtype=np.float64).random(seed=3)
+
+    wanted = 2.0 * kd.replace(dtype=np.float64).com(q)
+    assert_close(run_program(f.program, q)[0], wanted, 1e-13)
+
+
+def test_a_compiled_function_with_a_robot_inside_another(rng):
+    kd = lw.KinDyn(lw.robots.load("arm"))
+    com = lw.compile(q=kd.nq)(lambda q: kd.com(q) + 1.0)
+    f = lw.compile(q=kd.nq)(lambda q: com(q) + com.jacobian("q")(q) @ np.ones(kd.nq))
+    q = kd.random(seed=5)
+
+    moved = run_program(com.program, q + 1j * STEP)[0]
+    assert_close(run_program(f.program, q)[0], moved.real + moved.imag / STEP, 1e-12)
+
+
+def test_the_methods_of_adam_work_inside_too(rng):
+    robot = KinDynComputations(str(lw.robots.path("arm")))
+    kd = lw.KinDyn(lw.robots.load("arm"))
+    H, s = kd.transform("tool", kd.random(seed=6)), rng.normal(size=robot.NDoF)
+    f = lw.compile(base_transform=(4, 4), joint_positions=robot.NDoF)(robot.mass_matrix)
+
+    assert_close(run_program(f.program, H.ravel(), s)[0], robot.mass_matrix(H, s), 1e-12)
 
 
 # Messages.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwork.algorithms.aba import solve_symmetric
 from linkwork.algorithms.com import per_mass
 from linkwork.algorithms.crba import composites
 from linkwork.algorithms.frames import Matrix, Numbers
@@ -20,6 +19,7 @@ from linkwork.algorithms.momentum import (
     momentum_jacobian,
 )
 from linkwork.algorithms.rnea import poses
+from linkwork.algorithms.symmetric import solve_symmetric
 from linkwork.mechanics.base import Representation, base_of
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.skeleton import Skeleton

@@ -78,7 +78,7 @@ class Carried:
     """A body and all that it carries, in motion."""
 
     inertia: RigidInertia
-    B: BodyCoriolis
+    twice_B: BodyCoriolis
     wrench: Twist  # that acts on them
     outer: BodyCoriolis | None  # how wrenches from outside change as they are displaced
     staying: Twist | None  # wrenches from outside that stay as they are
@@ -90,7 +90,7 @@ class Carried:
             force, moment = twist_add(self.wrench, self.staying)
         return Carried(
             self.inertia.rotated(R),
-            self.B.rotated(R),
+            self.twice_B.rotated(R),
             (apply(R, force), apply(R, moment)),
             self.outer and self.outer.rotated(R),
             None,
@@ -201,9 +201,10 @@ def add_base(found: Derivatives, robot: Carried, at: BaseMotion) -> None:
     by_a = _Block(_diagonal(mass), wedge(h))
     by_u = _Block(wedge(neg(h)), T)
     # by w: I theta + 2 B S
-    f, D = robot.B.f, robot.B.D
+    twice_f, twice_D = robot.twice_B.f, robot.twice_B.D
     turned = matmul(T, wedge(at.w))
-    by_w = _Block(without_product(wedge(scale(-2.0, f)), h, at.w), mat_add(turned, mat_add(D, D)))
+    force = without_product(wedge(neg(twice_f)), h, at.w)
+    by_w = _Block(force, mat_add(turned, twice_D))
     none = _Block(NOTHING, NOTHING)
     match at.base.velocity:
         case "body":

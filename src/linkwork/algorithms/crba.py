@@ -63,7 +63,7 @@ def inertias(skeleton: Skeleton, joints: dict[int, JointPose], R: Mat = IDENTITY
         R: rotation of the base in the axes in which momenta are wanted.
     """
     carried = composites(skeleton, joints)
-    to_base = _to_base(skeleton, joints, R)
+    direct = to_base(skeleton, joints, R)
     momenta: dict[int, Twist] = {}
     joint: dict[tuple[int, int], Scalar] = {}
     for number, pose in joints.items():
@@ -74,7 +74,7 @@ def inertias(skeleton: Skeleton, joints: dict[int, JointPose], R: Mat = IDENTITY
                 there, body = joints[ancestor], skeleton.bodies[ancestor]
                 for j, value in zip(body.nu_indices, there.force(force, moment), strict=True):
                     _add_entry(joint, i, j, value, same_body=ancestor == number)
-                to_parent = to_base[ancestor] if body.parent == 0 else there
+                to_parent = direct[ancestor] if body.parent == 0 else there
                 force, moment = to_parent.inward(force, moment)
                 ancestor = body.parent
             if i in momenta:  # another joint that follows the same coordinate
@@ -84,7 +84,7 @@ def inertias(skeleton: Skeleton, joints: dict[int, JointPose], R: Mat = IDENTITY
 
 
 @dataclass(frozen=True, slots=True)
-class _Direct:
+class Direct:
     """Wrenches on a body that hangs on the base, directly into the axes wanted."""
 
     R: Mat  # of the body in those axes
@@ -97,7 +97,7 @@ class _Direct:
 
 
 @dataclass(frozen=True, slots=True)
-class _ByBaseAxes:
+class ByBaseAxes:
     """The same by way of the base's own axes, which takes no preparation."""
 
     pose: JointPose
@@ -109,9 +109,9 @@ class _ByBaseAxes:
         return apply(self.R, force), apply(self.R, moment)
 
 
-def _to_base(
+def to_base(
     skeleton: Skeleton, joints: dict[int, JointPose], R: Mat
-) -> dict[int, _Direct | _ByBaseAxes]:
+) -> dict[int, Direct | ByBaseAxes]:
     """For each body that hangs on the base, how momenta get from there to the axes wanted."""
     branch: dict[int, int] = {}
     columns: dict[int, int] = {}  # how many columns of S each branch has
@@ -120,9 +120,9 @@ def _to_base(
         branch[number] = branch[parent] if parent else number
         columns[branch[number]] = columns.get(branch[number], 0) + len(pose.columns)
     return {
-        number: _ByBaseAxes(joints[number], R)
+        number: ByBaseAxes(joints[number], R)
         if R is IDENTITY or count < DIRECT_FROM
-        else _Direct(matmul(R, joints[number].R), joints[number].arm)
+        else Direct(matmul(R, joints[number].R), joints[number].arm)
         for number, count in columns.items()
     }
 

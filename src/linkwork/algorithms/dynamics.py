@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from linkwork.algorithms.aba import accelerations, solve_symmetric
+from linkwork.algorithms.aba import accelerations
 from linkwork.algorithms.crba import inertias
 from linkwork.algorithms.frames import body_pose
 from linkwork.algorithms.rnea import Forces, body_wrenches, gather, motions, poses
+from linkwork.algorithms.symmetric import solve_symmetric
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.joint_dynamics import (
     NO_JOINT_DYNAMICS,

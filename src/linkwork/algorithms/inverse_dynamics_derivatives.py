@@ -159,9 +159,9 @@ def _own_column(
     found: Derivatives, at: Coordinate, own: Sequence[Coordinate], body: Carried
 ) -> Column:
     """Entries of a coordinate and those of the same joint; the column to be walked inward."""
-    by_q = twist_add(body.inertia.momentum(*at.psi_dot), _twice(body.B.forces(*at.psi)))
-    by_nu = twist_add(body.inertia.momentum(*at.theta), _twice(body.B.forces(*at.S)))
-    couple, outer = body.B.couple(*at.S), None
+    by_q = twist_add(body.inertia.momentum(*at.psi_dot), body.twice_B.forces(*at.psi))
+    by_nu = twist_add(body.inertia.momentum(*at.theta), body.twice_B.forces(*at.S))
+    couple, outer = body.twice_B.couple(*at.S), None
     if body.outer is not None:
         by_q = twist_add(by_q, body.outer.forces(*at.S))
         outer = ZERO, body.outer.couple(*at.S)
@@ -179,7 +179,7 @@ def _own_column(
         found.by_nu[j][i] = plus(found.by_nu[j][i], _along(other.S, by_nu))
         found.M[j][i] = plus(found.M[j][i], _along(other.S, momentum))
     by_q = twist_add(by_q, _carried_wrench(at.S, body.wrench))
-    return Column(by_q, by_nu, momentum, add(couple, couple), outer)
+    return Column(by_q, by_nu, momentum, couple, outer)
 
 
 def _add_pair(found: Derivatives, i: int, other: Coordinate, column: Column) -> None:
@@ -200,30 +200,32 @@ def _add_pair(found: Derivatives, i: int, other: Coordinate, column: Column) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Inward:
-    """Takes wrenches on a body to its parent, or into the axes of the base's rows."""
+    """Takes wrenches on a body to its parent, or from the last body into the base's rows."""
 
-    rotations: tuple[Mat, ...]  # one after the other
-    p: Vec  # of the body from the parent's origin, in the axes after them
-    arm: Vec  # the same in the axes of the body, in place of p
+    rotations: Sequence[Mat]  # one after the other
+    arm: Vec  # of the body from the parent's origin, in the axes before the rotations
+    p: Vec  # the same in those after them; one of the two is given
+
+    def rotated(self, vector: Vec) -> Vec:
+        """A vector in the axes of the parent, or of the base's rows."""
+        for R in self.rotations:
+            vector = apply(R, vector)
+        return vector
 
     def wrench(self, wrench: Twist) -> Twist:
         """A wrench, about the parent's origin."""
         force, moment = wrench
-        moment = add(moment, cross(self.arm, force))
-        for R in self.rotations:
-            force, moment = apply(R, force), apply(R, moment)
+        moment = self.rotated(add(moment, cross(self.arm, force)))
+        force = self.rotated(force)
         return force, add(moment, cross(self.p, force))
 
     def column(self, column: Column) -> Column:
         """All vectors of a column."""
-        couple = column.couple
-        for R in self.rotations:
-            couple = apply(R, couple)
         return Column(
             self.wrench(column.by_q),
             self.wrench(column.by_nu),
             self.wrench(column.momentum),
-            couple,
+            self.rotated(column.couple),
             column.outer and self.wrench(column.outer),
         )
 
@@ -231,12 +233,12 @@ class _Inward:
 def _transforms(
     skeleton: Skeleton, joints: Mapping[int, JointPose], base: Base
 ) -> dict[int, _Inward]:
-    """For each body, the way inward; from those that hang on the base, into its rows' axes."""
+    """For each body, the way inward; from those that hang on the base, into its rows."""
     R_base, _ = base.expressed_at
     return {
-        number: _Inward((pose.R,), pose.p, ZERO)
+        number: _Inward(pose.rotations, ZERO, pose.p)
         if skeleton.bodies[number].parent or R_base is IDENTITY
-        else _Inward((matmul(R_base, pose.R),), ZERO, pose.arm)
+        else _Inward((matmul(R_base, pose.R),), pose.arm, ZERO)
         for number, pose in joints.items()
     }
 
@@ -252,7 +254,8 @@ def _carried(
     numbers = range(len(skeleton.bodies))
     inertias = composites(skeleton, joints)
     own = {k: skeleton.bodies[k].inertia for k in numbers}
-    B = {k: coriolis_of_body(own[k], *moving[k].twist) for k in numbers}
+    # twice B, from the constants on
+    B = {k: coriolis_of_body(own[k].times(2.0), *moving[k].twist) for k in numbers}
     B = summed_inward(skeleton, joints, B)
     acting = {k: body_wrench(own[k], moving[k].motion) for k in numbers}
     on_frames = on_bodies(skeleton, base, joints, wrenches, base.velocity)
@@ -299,8 +302,3 @@ def _carried_wrench(motion: Twist, wrench: Twist) -> Twist:
     """The change of a wrench that is carried along by a motion."""
     (v, w), (force, moment) = motion, wrench
     return cross(w, force), add(cross(w, moment), cross(v, force))
-
-
-def _twice(wrench: Twist) -> Twist:
-    force, moment = wrench
-    return add(force, force), add(moment, moment)

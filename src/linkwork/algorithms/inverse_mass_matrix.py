@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwork.algorithms.aba import accelerations, largest_constant
 from linkwork.algorithms.dynamics import mass_matrix
-from linkwork.algorithms.rnea import poses
-from linkwork.algorithms.sparse_factor import Factor, factored
+from linkwork.algorithms.factor import Factor, factored
+from linkwork.algorithms.symmetric import largest_constant
+from linkwork.algorithms.tree_factor import tree_factor
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
-from linkwork.mechanics.joints import ZERO_TWIST
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import Scalar
 
@@ -42,21 +41,8 @@ def mass_factor(
     Raises:
         SingularJointError: nothing resists the motion of a joint.
     """
+    if not skeleton.layout.followers:
+        return tree_factor(skeleton, q, velocity=velocity, joint_dynamics=joint_dynamics)
+    # there is no recursion for dependent joints
     M = mass_matrix(skeleton, q, velocity=velocity, joint_dynamics=joint_dynamics)
-    if skeleton.layout.followers:
-        return factored(skeleton, M, largest_constant(M))
-    _check_resisted(skeleton, q, joint_dynamics)
-    return factored(skeleton, M)
-
-
-def _check_resisted(
-    skeleton: Skeleton, q: Sequence[Scalar], joint_dynamics: DynamicsByIndex
-) -> None:
-    """Raise what forward dynamics raises of a robot that is singular at any configuration.
-
-    In the axes of the base and the bodies, what is constant is seen to be so. No result is used, so
-    nothing of this is in the program.
-    """
-    nothing = [0.0] * skeleton.layout.nv
-    push = ZERO_TWIST if skeleton.layout.floating else None
-    accelerations(skeleton, poses(skeleton, q), nothing, push, joint_dynamics)
+    return factored(skeleton, M, scale=largest_constant(M))

@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwork.algorithms.rnea import BodyMotion, body_motion
-from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined, written_in_body
+from linkwork.mechanics.joints import JointPose, combined, written_in_body
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
     Scalar,
@@ -134,22 +134,22 @@ def _coordinates(
     rates, accelerations = _own_part(pose, nu), _own_part(pose, nu_dot)
     bias = _bias_jacobian(pose, rates)
     column_rates = pose.columns_rate(nu) if nu is not None else None
+    changes = unchanged_parts(pose)
     found: list[Coordinate] = []
     for k, column in enumerate(S):
-        own = by_theta[k] if by_theta else ()
-        theta, gamma = twist_cross(both, column), bias[k] if bias else ZERO_TWIST
-        if column_rates:
-            theta = twist_add(theta, twist_add(combined(rates, own), column_rates[k]))
-        if mount.backwards:
-            staying = [twist_cross(other, column) for other in S]
-            own = [twist_add(x, y) for x, y in zip(own, staying, strict=True)] if own else staying
-            gamma = twist_add(gamma, twist_cross(pose.bias(nu), column))
         psi, psi_dot = _displaced(column, carried, whole)
+        theta, own = twist_cross(both, column), changes[k] if changes else ()
+        if by_theta and column_rates:
+            theta = twist_add(theta, twist_add(combined(rates, by_theta[k]), column_rates[k]))
         if own:
             sigma = combined(rates, own)
             psi = twist_add(psi, sigma)
             psi_dot = twist_add(psi_dot, twist_cross(both, sigma))
-            psi_dot = twist_add(twist_add(psi_dot, combined(accelerations, own)), gamma)
+            psi_dot = twist_add(psi_dot, combined(accelerations, own))
+        if bias:
+            psi_dot = twist_add(psi_dot, bias[k])
+            if mount.backwards:
+                psi_dot = twist_add(psi_dot, twist_cross(pose.bias(nu), column))
         found.append(Coordinate(mount.nu_indices[k], column, psi, psi_dot, theta, own))
     return found
 
@@ -162,6 +162,22 @@ def _displaced(column: Twist, carried: Moving, with_W: BodyMotion) -> tuple[Twis
     swept = cross(add(v, v), turned)
     psi = add(cross(motion.w, s), cross(v, z)), turned
     return psi, (add(linear, swept), apply(with_W.W, z))
+
+
+def unchanged_parts(pose: JointPose) -> list[Sequence[Twist]] | None:
+    """For each coordinate, the change of each column of S that is not carried along.
+
+    None if there is none: all columns are carried along.
+    """
+    by_theta = _by_theta(pose)
+    if not pose.mount.backwards:
+        return by_theta
+    S = pose.columns
+    staying = [[twist_cross(other, column) for other in S] for column in S]
+    if by_theta is None:
+        return staying
+    both = zip(by_theta, staying, strict=True)
+    return [[twist_add(x, y) for x, y in zip(a, b, strict=True)] for a, b in both]
 
 
 def _by_theta(pose: JointPose) -> list[Sequence[Twist]] | None:

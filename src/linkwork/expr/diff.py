@@ -131,10 +131,9 @@ def vjp(program: Program, wrt: str | Sequence[str], *, units: Units = ()) -> Pro
     """
     ports = derived_ports("vjp", program.inputs, program.outputs, _names(wrt))
     of = _Differentiated(program, wrt, units)
-    seeds: dict[int, Expr] = {}
+    seeds: dict[int, list[Expr]] = {}
     for step in program.results:
-        cotangent = of.at.graph.input()
-        seeds[step] = seeds[step] + cotangent if step in seeds else cotangent
+        seeds.setdefault(step, []).append(of.at.graph.input())
     row = of.projected(reverse(of.at, seeds))
     zero = of.at.graph.constant(0.0)
     return program_of(*ports, [row.get(k, zero) for k in of.own], of.at.graph)
@@ -186,7 +185,7 @@ class _Differentiated:
             mode = "reverse" if len(distinct) < len(self.at.active) else "forward"
         if mode == "forward":
             return forward(self.at, {k: {k: one} for k in self.at.active})
-        rows = {result: reverse(self.at, {result: one}) for result in distinct}
+        rows = {result: reverse(self.at, {result: [one]}) for result in distinct}
         return [rows[result] for result in self.at.program.results]
 
     def along(self, tangents: Row) -> list[Expr]:

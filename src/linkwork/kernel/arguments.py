@@ -189,7 +189,8 @@ def _refuse_foreign(value: Any, name: str) -> None:
     """Refuse arrays of other libraries: NumPy could convert some of them, slowly or not at all."""
     if isinstance(value, (list, tuple)):
         for part in value:  # pyright: ignore[reportUnknownVariableType]
-            _refuse_foreign(part, name)
+            if type(part) is not float:
+                _refuse_foreign(part, name)
         return
     library = foreign_package(value)
     if library is not None:

@@ -220,11 +220,15 @@ class Rollout:
             step._roll_back(vjp, *given_arrays, rows, steps, threads, STORED_BYTES)  # pyright: ignore[reportPrivateUsage]
         else:
             tracks = rollout_slow.Tracks(*given_arrays)
-            rollout_slow.roll_back(self._slow(), vjp.run_rows, tracks, steps, STORED_BYTES)
+            rollout_slow.roll_back(self._slow(), _run_of(vjp), tracks, steps, STORED_BYTES)
 
     def _slow(self) -> rollout_slow.Step:
         spans = [unit.span for unit in self.step.signature.unit_norms]
-        return rollout_slow.Step(self.step.run_rows, spans, len(self._states), self.step.dtype)
+        return rollout_slow.Step(_run_of(self.step), spans, len(self._states), self.step.dtype)
+
+
+def _run_of(kernel: Kernel) -> rollout_slow.Run:
+    return partial(kernel._compute, threads=1)  # pyright: ignore[reportPrivateUsage]
 
 
 def rollout(

@@ -128,6 +128,8 @@ def _singular_body(context: Context, layout: Layout, q: Array) -> SingularJointE
 
 _CHECKS: dict[str, _Blame] = {
     "forward_dynamics": _singular_joint,
+    "inverse_mass_matrix": _singular_joint,
+    "forward_dynamics_derivatives": _singular_joint,
     "average_velocity": _singular_body,
     "average_velocity_jacobian": _singular_body,
     "centroidal_average_velocity": _singular_body,

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.methods import quantity
+from linkwork.kindyn.results import ForwardDynamicsDerivatives, InverseDynamicsDerivatives
 
 
 class DynamicsMethods(KinDynCore):
@@ -20,6 +21,13 @@ class DynamicsMethods(KinDynCore):
         self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
         """(..., nv, nv) mass matrix M, symmetric: the kinetic energy is `nu @ M @ nu / 2`."""
+        ...
+
+    @quantity
+    def inverse_mass_matrix(
+        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """(..., nv, nv) inverse of the mass matrix, symmetric: nu_dot per unit of tau."""
         ...
 
     @quantity
@@ -55,6 +63,26 @@ class DynamicsMethods(KinDynCore):
         ...
 
     @quantity
+    def inverse_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        nu_dot: ArrayLike,
+        *,
+        wrenches: Mapping[str, ArrayLike] | None = None,
+        gravity: ArrayLike | None = None,
+        out: tuple[Array, ...] | None = None,
+        threads: int | None = None,
+    ) -> InverseDynamicsDerivatives:
+        """Derivatives of `inverse_dynamics`: row i is that of tau_i.
+
+        Returns:
+            q (..., nv, nv), by the tangent of `integrate`, with nu, nu_dot and the wrenches the
+            same numbers; nu (..., nv, nv); nu_dot (..., nv, nv), the mass matrix.
+        """
+        ...
+
+    @quantity
     def forward_dynamics(
         self,
         q: ArrayLike,
@@ -67,6 +95,27 @@ class DynamicsMethods(KinDynCore):
         threads: int | None = None,
     ) -> Array:
         """(..., nv) accelerations that forces cause: nu_dot = M^-1 (tau + sum J^T f - h)."""
+        ...
+
+    @quantity
+    def forward_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        tau: ArrayLike,
+        *,
+        wrenches: Mapping[str, ArrayLike] | None = None,
+        gravity: ArrayLike | None = None,
+        out: tuple[Array, ...] | None = None,
+        threads: int | None = None,
+    ) -> ForwardDynamicsDerivatives:
+        """Derivatives of `forward_dynamics`.
+
+        Returns:
+            q (..., nv, nv), by the tangent of `integrate`; nu (..., nv, nv); tau (..., nv, nv), the
+            inverse of the mass matrix; wrenches (..., n, nv, 6), by each of the n wrenches in the
+            order given. Joint i of the acceleration is row i.
+        """
         ...
 
     @quantity
@@ -99,6 +148,18 @@ class DynamicsMethods(KinDynCore):
         threads: int | None = None,
     ) -> Array:
         """(..., nv) gravity forces g: the forces that hold the robot still."""
+        ...
+
+    @quantity
+    def gravity_force_derivative(
+        self,
+        q: ArrayLike,
+        *,
+        gravity: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """(..., nv, nv) derivative of `gravity_force` by q, by the tangent of `integrate`."""
         ...
 
     @quantity

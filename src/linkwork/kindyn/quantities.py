@@ -27,6 +27,10 @@ from linkwork.algorithms import (
     momentum,
     relative,
 )
+from linkwork.algorithms.forward_dynamics_derivatives import forward_dynamics_derivatives
+from linkwork.algorithms.gravity_derivative import gravity_force_derivative
+from linkwork.algorithms.inverse_dynamics_derivatives import inverse_dynamics_derivatives
+from linkwork.algorithms.inverse_mass_matrix import inverse_mass_matrix
 from linkwork.algorithms.joint_wrenches import joint_wrenches
 from linkwork.algorithms.regressor import PER_LINK, regressor
 from linkwork.kindyn import results
@@ -125,6 +129,10 @@ def _square(layout: Layout) -> tuple[int, ...]:
     return (layout.nv, layout.nv)
 
 
+def _per_wrench(layout: Layout) -> tuple[int, ...]:
+    return (PER_WRENCH, layout.nv, 6)
+
+
 def _by_joints(layout: Layout) -> tuple[int, ...]:
     return (6, sum(joint.nv for joint in layout.model.joints))
 
@@ -154,14 +162,28 @@ QUANTITIES: dict[str, Quantity] = {
         (*_PAIR, "origin", "axes"),
     ),
     "mass_matrix": Quantity(_Q, _square, _of(dynamics.mass_matrix, "joint_dynamics"), per_pair=21),
+    "inverse_mass_matrix": Quantity(
+        _Q, _square, _of(inverse_mass_matrix, "joint_dynamics"), per_pair=50
+    ),
     "mass_matrix_dot": Quantity(_Q_NU, _square, _of(coriolis.mass_matrix_dot), per_pair=60),
     "coriolis_matrix": Quantity(_Q_NU, _square, _of(coriolis.coriolis_matrix), per_pair=60),
     "inverse_dynamics": Quantity(
         _ALL, _by_nv(), _of(dynamics.inverse_dynamics, *_BOTH, "joint_dynamics"), forces=_BOTH
     ),
+    "inverse_dynamics_derivatives": Quantity(
+        _ALL,
+        (_square,) * 3,
+        _of(inverse_dynamics_derivatives, *_BOTH, "joint_dynamics"),
+        forces=_BOTH,
+        per_pair=95,
+        result=results.InverseDynamicsDerivatives,
+    ),
     "bias_force": Quantity(_Q_NU, _by_nv(), _BIAS_FORCE, forces=_GRAVITY),
     "coriolis_force": Quantity(_Q_NU, _by_nv(), _of(dynamics.inverse_dynamics, gravity=ZERO)),
     "gravity_force": Quantity(_Q, _by_nv(), _BIAS_FORCE, forces=_GRAVITY),
+    "gravity_force_derivative": Quantity(
+        _Q, _square, _of(gravity_force_derivative, "gravity"), forces=_GRAVITY, per_pair=10
+    ),
     "external_force": Quantity(
         _Q, _by_nv(), _of(dynamics.external_force, "wrenches"), forces=_WRENCHES
     ),
@@ -170,6 +192,14 @@ QUANTITIES: dict[str, Quantity] = {
         _by_nv(),
         _of(dynamics.forward_dynamics, *_BOTH, "joint_dynamics"),
         forces=_BOTH,
+    ),
+    "forward_dynamics_derivatives": Quantity(
+        (Q, NU, TAU),
+        (_square, _square, _square, _per_wrench),
+        _of(forward_dynamics_derivatives, *_BOTH, "joint_dynamics"),
+        forces=_BOTH,
+        per_pair=280,
+        result=results.ForwardDynamicsDerivatives,
     ),
     "joint_wrenches": Quantity(
         _ALL,

@@ -12,6 +12,23 @@ from typing import NamedTuple
 from linkwork.arrays import Array
 
 
+class InverseDynamicsDerivatives(NamedTuple):
+    """Derivatives of inverse dynamics."""
+
+    q: Array  # (..., nv, nv)
+    nu: Array  # (..., nv, nv)
+    nu_dot: Array  # (..., nv, nv) the mass matrix
+
+
+class ForwardDynamicsDerivatives(NamedTuple):
+    """Derivatives of forward dynamics."""
+
+    q: Array  # (..., nv, nv)
+    nu: Array  # (..., nv, nv)
+    tau: Array  # (..., nv, nv) the inverse of the mass matrix
+    wrenches: Array  # (..., n, nv, 6) by each of the n wrenches, in the order given
+
+
 class VelocityDerivatives(NamedTuple):
     """Derivatives of the velocity of a frame."""
 

@@ -45,6 +45,12 @@ class RigidInertia:
             sym_add(self.tensor, other.tensor),
         )
 
+    def times(self, factor: float) -> RigidInertia:
+        """The same, so many times as dense."""
+        xx, xy, xz, yy, yz, zz = (times(factor, entry) for entry in self.tensor)
+        first = scale(factor, self.first_moment)
+        return RigidInertia(factor * self.mass, first, (xx, xy, xz, yy, yz, zz))
+
     def rotated(self, R: Mat) -> RigidInertia:
         """The same in axes in which the present ones are R."""
         return RigidInertia(self.mass, apply(R, self.first_moment), rotate_sym(R, self.tensor))

@@ -98,17 +98,26 @@ class JointPose:
         """A twist of the parent, at its origin, as one of the body: R^T (v + w x p), R^T w."""
         return apply_t(self.R, add(v, cross(w, self.p))), apply_t(self.R, w)
 
+    @property
+    def rotations(self) -> tuple[Mat, ...]:
+        """Rotations whose product is R, to be applied from the first on: R, or two with zeros."""
+        if self.spin is None or not _is_about_axis(self.mount.R):
+            return (self.R,)
+        axis, c, s = self.spin
+        return rotation_about(IDENTITY[axis], c, s), self.mount.R
+
     def rotated(self, m: Mat) -> Mat:
         """R m R^T: a matrix of the body in the parent's axes."""
         R_mount = self.mount.R
-        if self.spin is None or not is_permutation(R_mount):
+        if self.spin is None or not (is_permutation(R_mount) or _is_about_axis(R_mount)):
             return matmul(matmul(self.R, m), transpose(self.R))
         m = rotate_mat_about(*self.spin, m)
         return m if R_mount == IDENTITY else matmul(matmul(R_mount, m), transpose(R_mount))
 
     def rotated_sym(self, a: Sym) -> Sym:
         """R a R^T for a symmetric matrix."""
-        if self.spin is None or not is_permutation(self.mount.R):
+        R_mount = self.mount.R
+        if self.spin is None or not (is_permutation(R_mount) or _is_about_axis(R_mount)):
             return rotate_sym(self.R, a)
         return upper(self.rotated(full(a)))
 
@@ -117,6 +126,11 @@ class JointPose:
 
 
 ZERO_TWIST: Twist = (ZERO, ZERO)
+
+
+def _is_about_axis(R: Mat) -> bool:
+    """Whether a constant rotation is one about a coordinate axis, or that and exchanged axes."""
+    return sum(bool(x) for row in R for x in row) == 5
 
 
 def joint_pose(mount: Mount, q: Sequence[Scalar]) -> JointPose:

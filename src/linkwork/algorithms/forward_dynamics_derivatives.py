@@ -1,0 +1,212 @@
+"""Derivatives of forward dynamics by q, nu, tau and the wrenches on frames.
+
+With ID the inverse dynamics,  M nu_dot = tau - ID(q, nu, 0)  gives
+
+    by q         -M^-1 dID/dq      at nu_dot = FD(q, nu, tau)
+    by nu        -M^-1 dID/dnu
+    by tau        M^-1
+    by a wrench   M^-1 J^T         with J the Jacobian of its frame
+
+M is not built: its inverse is applied as a product of sparse factors (`factor`), in which a column
+of dID costs little outside of the limb that it belongs to.
+
+The columns of a floating base's position and linear velocity are not computed from dID. They follow
+from what changes nothing: moving the robot with its velocities, forces and gravity, and adding one
+velocity to all of it (`_base_by_q`, `_by_base_velocity`). So what is zero is exactly zero.
+
+Carpentier, Mansard (2018), Analytical derivatives of rigid body dynamics algorithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from linkwork.algorithms.dynamics import Wrenches, inverse_dynamics
+from linkwork.algorithms.factor import Factor
+from linkwork.algorithms.frames import Matrix, Numbers
+from linkwork.algorithms.inverse_dynamics_derivatives import bias_derivatives
+from linkwork.algorithms.inverse_mass_matrix import mass_factor
+from linkwork.algorithms.jacobians import jacobian
+from linkwork.mechanics.base import Base, Representation, base_of
+from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
+from linkwork.mechanics.skeleton import Skeleton
+from linkwork.model.layout import BASE_NV
+from linkwork.spatial.blocks import (
+    IDENTITY,
+    ZERO,
+    Scalar,
+    Twist,
+    Vec,
+    add,
+    apply_t,
+    cross,
+    halves,
+    minus,
+    times,
+    total,
+)
+
+_Columns: TypeAlias = dict[int, Sequence[Scalar]]  # by index in nu
+
+
+def forward_dynamics_derivatives(
+    skeleton: Skeleton,
+    q: Numbers,
+    nu: Numbers,
+    tau: Numbers,
+    *,
+    gravity: Vec,
+    velocity: Representation,
+    wrenches: Wrenches | None = None,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
+) -> tuple[Matrix, Matrix, Matrix, list[Matrix]]:
+    """(nv, nv) each: derivatives of nu_dot by q, by nu and by tau; (nv, 6) by each wrench.
+
+    Raises:
+        SingularJointError: nothing resists the motion of a joint.
+    """
+    base, given = base_of(skeleton.layout, q, velocity), wrenches or {}
+    factor = mass_factor(skeleton, q, velocity=velocity, joint_dynamics=joint_dynamics)
+    fields = {"gravity": gravity, "velocity": velocity, "wrenches": given}
+    bias = inverse_dynamics(skeleton, q, nu, **fields, joint_dynamics=joint_dynamics)
+    nu_dot = factor.solve([minus(t, b) for t, b in zip(tau, bias, strict=True)])
+    ID_by_q, ID_by_nu = bias_derivatives(
+        skeleton, q, nu, nu_dot, **fields, joint_dynamics=joint_dynamics
+    )
+    by_tau = factor.inverse()
+    by_wrenches = {
+        frame: _by_wrench(factor, jacobian(skeleton, q, frame, velocity=velocity))
+        for frame in given
+    }
+    # of the base, only the columns of its angular velocity are computed
+    joints = range(BASE_NV if base.floating else 0, skeleton.layout.nv)
+    turning = range(3, BASE_NV) if base.floating else ()
+    by_nu = _by_base_velocity(base, nu) | _solved(factor, ID_by_nu, [*turning, *joints])
+    by_q = _solved(factor, ID_by_q, joints)
+    if base.velocity == "body":
+        by_q |= _body_base_by_q(base, gravity, skeleton.layout.nv)
+    else:
+        changes = [by_nu, _columns(by_tau)] + [_columns(rows) for rows in by_wrenches.values()]
+        numbers = [nu, tau, *given.values()]
+        by_q |= _base_by_q(base, nu_dot, gravity, list(zip(changes, numbers, strict=True)))
+    nv = skeleton.layout.nv
+    return _rows(by_q, nv), _rows(by_nu, nv), by_tau, list(by_wrenches.values())
+
+
+def _solved(factor: Factor, matrix: Matrix, columns: Sequence[int]) -> _Columns:
+    """Columns of -M^-1 times a matrix."""
+    found: _Columns = {}
+    for k in columns:
+        solution = factor.solve([row[k] for row in matrix])
+        found[k] = [minus(0.0, value) for value in solution]
+    return found
+
+
+def _by_wrench(factor: Factor, J: Matrix) -> Matrix:
+    """(nv, 6) M^-1 J^T."""
+    return [list(row) for row in zip(*map(factor.solve, J), strict=True)]
+
+
+def _by_base_velocity(base: Base, nu: Numbers) -> _Columns:
+    """By the base's linear velocity.
+
+    A velocity v of the whole robot changes no force. The linear part of nu_dot contains  -w x v
+    in the body and inertial representations, where nu is not the derivative of a position.
+    """
+    if not base.floating:
+        return {}
+    _, w = halves(nu)
+    turned = [ZERO] * 3 if base.velocity == "mixed" else [cross(axis, w) for axis in IDENTITY]
+    return {k: _linear(change, len(nu)) for k, change in enumerate(turned)}
+
+
+def _body_base_by_q(base: Base, gravity: Vec, nv: int) -> _Columns:
+    """By the base's pose, in the body representation.
+
+    Only gravity tells how the base is oriented, and all of the robot falls with it: turned by
+    theta, the linear part of nu_dot changes by  g x theta,  with g in the base's axes.
+    """
+    if not base.floating:
+        return {}
+    g = apply_t(base.R, gravity)
+    turned = [cross(g, axis) for axis in IDENTITY]
+    return {k: _linear(change, nv) for k, change in enumerate([ZERO, ZERO, ZERO, *turned])}
+
+
+def _base_by_q(
+    base: Base,
+    nu_dot: Numbers,
+    gravity: Vec,
+    dependence: Sequence[tuple[Mapping[int, Sequence[Scalar]], Numbers]],
+) -> _Columns:
+    """By the base's pose, in the mixed and inertial representations.
+
+    The robot, its velocity, the forces and gravity move together by a displacement: nu_dot moves
+    with them. So moving the robot alone is that less the changes of everything else.
+
+    Args:
+        base: where it is.
+        nu_dot: the acceleration.
+        gravity: in the world.
+        dependence: derivatives of nu_dot by nu, by tau and by each wrench, column by column, and
+            the numbers of nu, of tau and of each wrench, of which six move with the world.
+    """
+    if not base.floating:
+        return {}
+    found: _Columns = {}
+    for k in range(BASE_NV):
+        axis = IDENTITY[k % 3]
+        rho, theta = (axis, ZERO) if k < 3 else (ZERO, axis)
+        if base.velocity == "mixed":
+            rho = ZERO  # a shift of the world changes none of the numbers
+        a, u = _moved_twist(rho, theta, halves(nu_dot))
+        start = [*add(a, cross(gravity, theta)), *u, *[0.0] * (len(nu_dot) - BASE_NV)]
+        moved = [
+            (
+                columns,
+                _moved_twist(rho, theta, halves(numbers))
+                if place == 0
+                else _moved_wrench(rho, theta, halves(numbers)),
+            )
+            for place, (columns, numbers) in enumerate(dependence)
+        ]
+        found[k] = [
+            minus(
+                start[i],
+                total(
+                    *(
+                        times(columns[c][i], x)
+                        for columns, (linear, angular) in moved
+                        for c, x in enumerate((*linear, *angular))
+                    )
+                ),
+            )
+            for i in range(len(nu_dot))
+        ]
+    return found
+
+
+def _moved_twist(rho: Vec, theta: Vec, twist: Twist) -> Twist:
+    """Change of a twist that is displaced by (rho, theta)."""
+    v, w = twist
+    return add(cross(theta, v), cross(rho, w)), cross(theta, w)
+
+
+def _moved_wrench(rho: Vec, theta: Vec, wrench: Twist) -> Twist:
+    """Change of a wrench that is displaced by (rho, theta)."""
+    force, moment = wrench
+    return cross(theta, force), add(cross(theta, moment), cross(rho, force))
+
+
+def _linear(change: Vec, nv: int) -> list[Scalar]:
+    """(nv,) a change of the base's linear acceleration alone."""
+    return [*change, *[0.0] * (nv - 3)]
+
+
+def _columns(rows: Matrix) -> _Columns:
+    return dict(enumerate(zip(*rows, strict=True)))
+
+
+def _rows(columns: Mapping[int, Sequence[Scalar]], nv: int) -> Matrix:
+    return [[columns[k][i] for k in range(nv)] for i in range(nv)]
