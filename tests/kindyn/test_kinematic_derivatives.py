@@ -30,6 +30,20 @@ def state(kd, batch=()):
 
 
 @pytest.mark.parametrize(("name", "derivatives", "by"), OF_ONE)
+def test_derivatives_with_a_fixed_base_that_is_not_at_the_origin(name, derivatives, by):
+    """All joints of the arm have one coordinate, so that both derivatives are the same."""
+    pose = lw.Pose((0.3, -0.2, 0.5), (0.4, 0.5, -0.6))
+    model = lw.robots.load("arm")
+    for velocity in ("mixed", "body", "inertial"):
+        kd = lw.KinDyn(model, floating=False, base_pose=pose, representation=velocity)
+        at = state(kd)[: len(by)]
+        frames = kd.model.frame_names[-1:] if name in ("velocity", "acceleration") else ()
+        ambient = kd.function((name, *frames)).jacobian("q")(*at)
+        found = getattr(kd, derivatives)(*frames, *at)
+        assert_close(found.q, ambient, 1e-12, scale=np.abs(ambient).max())
+
+
+@pytest.mark.parametrize(("name", "derivatives", "by"), OF_ONE)
 def test_E_and_E_T_lead_between_tangent_and_ambient_derivatives(name, derivatives, by, kd):
     """Derivatives of the compiled function by the nq numbers of q are those of the normalised q."""
     at = state(kd)[: len(by)]

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from linkwork.algorithms.com import body_rotations, is_leaf, per_mass
+from linkwork.algorithms.com import body_rotations, per_mass
 from linkwork.algorithms.coriolis import BodyCoriolis, coriolis_of_body, summed_inward
 from linkwork.algorithms.crba import composites
 from linkwork.algorithms.frames import Matrix, Numbers
@@ -99,10 +99,11 @@ class _Robot:
     whole: RigidInertia  # of the robot about the base's origin, in the axes of the result
     com: Vec  # from the base's origin
     per_mass: float
+    carriers: frozenset[int]  # bodies that carry others
 
     def about_com(self, number: int, force: Vec, moment: Vec) -> Twist:
         """A wrench in a body's axes about its origin, as the result is written."""
-        if is_leaf(self.skeleton, number):  # its rotation is not needed otherwise
+        if number not in self.carriers:  # its rotation is not needed otherwise
             pose = self.joints[number]
             R = self.rotations[self.skeleton.bodies[number].parent]
             force, moment = apply(pose.R, force), apply(pose.R, moment)
@@ -154,7 +155,8 @@ def _robot(skeleton: Skeleton, q: Numbers, velocity: Representation) -> _Robot:
     for number, pose in joints.items():
         parent = skeleton.bodies[number].parent
         arms[number] = add(arms[parent], apply(rotations[parent], pose.p))
-    return _Robot(skeleton, base, joints, inertias, rotations, arms, whole, com, share)
+    carriers = frozenset(body.parent for body in skeleton.bodies)
+    return _Robot(skeleton, base, joints, inertias, rotations, arms, whole, com, share, carriers)
 
 
 def _moving(robot: _Robot, nu: Numbers, nu_dot: Numbers | None) -> _Moving:
