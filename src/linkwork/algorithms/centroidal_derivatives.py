@@ -9,10 +9,10 @@ V, A the velocity and acceleration of the body from which S is seen to move,
     by nu    dh = I S
              dg = I ((V_p + V_k) x S) + 2 B S   of the joint's parent and of the body that it holds
 
-in the axes of the body that the joint holds; for kinds whose S depends on the position, its change
-is added. V, A are those of the parent, or of the held body for joints read backwards. Written in the
-axes of the result about the CoM c, which is displaced by dc, these are the columns, with  -dc x f
-for the force or linear momentum f of the robot.
+in the axes of the body that the joint holds. V, A are those of the parent, or of the body that the
+joint holds if it is read backwards. For kinds whose S depends on the position, its change is added.
+Columns are these in the axes of the result about the CoM, which a step displaces by dc: moments get
+-dc x f, with f the linear momentum, or the force, of the robot.
 
 The momentum about the CoM does not change with the linear velocity of the base, except that of the
 robot as one body; so the base is taken to rotate only. Its own columns follow from what a rotation
@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from linkwork.algorithms.com import body_rotations, is_leaf, per_mass
+from linkwork.algorithms.com import body_rotations, per_mass
 from linkwork.algorithms.coriolis import BodyCoriolis, coriolis_of_body, summed_inward
 from linkwork.algorithms.crba import composites
 from linkwork.algorithms.frames import Matrix, Numbers
@@ -99,10 +99,11 @@ class _Robot:
     whole: RigidInertia  # of the robot about the base's origin, in the axes of the result
     com: Vec  # from the base's origin
     per_mass: float
+    carriers: frozenset[int]  # bodies that carry others
 
     def about_com(self, number: int, force: Vec, moment: Vec) -> Twist:
         """A wrench in a body's axes about its origin, as the result is written."""
-        if is_leaf(self.skeleton, number):  # its rotation is not needed otherwise
+        if number not in self.carriers:  # its rotation is not needed otherwise
             pose = self.joints[number]
             R = self.rotations[self.skeleton.bodies[number].parent]
             force, moment = apply(pose.R, force), apply(pose.R, moment)
@@ -154,7 +155,8 @@ def _robot(skeleton: Skeleton, q: Numbers, velocity: Representation) -> _Robot:
     for number, pose in joints.items():
         parent = skeleton.bodies[number].parent
         arms[number] = add(arms[parent], apply(rotations[parent], pose.p))
-    return _Robot(skeleton, base, joints, inertias, rotations, arms, whole, com, share)
+    carriers = frozenset(body.parent for body in skeleton.bodies)
+    return _Robot(skeleton, base, joints, inertias, rotations, arms, whole, com, share, carriers)
 
 
 def _moving(robot: _Robot, nu: Numbers, nu_dot: Numbers | None) -> _Moving:
