@@ -378,9 +378,9 @@ static int roll_tile_back(Job *job, npy_intp start, npy_intp rows, char *block,
     Roll *roll = tile.roll;
     char *after = tile.frames, *before = after + roll->frame, *copy = before + roll->frame;
     char *scratch = copy + roll->frame, *products = scratch + 2 * roll->frame;
-    char *frames = products + roll->gradient_bytes;
-    char *checkpoints = frames + (size_t)roll->segment * roll->frame;
     int is_given = roll->states[0].data != NULL, status = DONE;
+    char *frames = products + roll->gradient_bytes;
+    char *checkpoints = is_given ? NULL : frames + (size_t)roll->segment * roll->frame;
     memset(after, 0, roll->frame);
     add_to_frame(&tile, roll->cotangents, roll->steps, after);
     add_to_frame(&tile, roll->finals, 0, after);
@@ -600,7 +600,8 @@ static PyObject *call_roll(PyObject *callable, PyObject *args)
     if (!make_room(&roll, 0)) return PyErr_NoMemory();
     npy_intp kept = steps_of(results, 0, steps + 1);
     size_t result_bytes = 0;
-    for (int k = 0; k < n; k++) result_bytes += (size_t)(rows * kept * bytes_of(self, &self->outs[k]));
+    for (int k = 0; k < n; k++)
+        result_bytes += (size_t)(rows * kept * bytes_of(self, &self->outs[k]));
     roll.is_final = kept == 1;
     roll.is_large = result_bytes > STREAMED_BYTES;
     int is_good = read_tracks(self, starts, self->ins, n, rows, 1, 0, roll.starts)
