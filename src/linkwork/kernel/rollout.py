@@ -216,7 +216,8 @@ class Rollout:
         vjp = step.vjp(*(port.name for port in step.signature.inputs))
         states, cotangents, finals = groups
         given_arrays = given.starts, given.others, states, cotangents, finals, gradients
-        if step.prepare(rows * steps) and vjp.prepare(rows * steps):
+        are_compiled = [kernel.prepare(rows * steps) for kernel in (step, vjp)]
+        if all(are_compiled):
             step._roll_back(vjp, *given_arrays, rows, steps, threads, STORED_BYTES)  # pyright: ignore[reportPrivateUsage]
         else:
             tracks = rollout_slow.Tracks(*given_arrays)
@@ -228,7 +229,11 @@ class Rollout:
 
 
 def _run_of(kernel: Kernel) -> rollout_slow.Run:
-    return partial(kernel._compute, threads=1)  # pyright: ignore[reportPrivateUsage]
+    """Computes rows on the calling thread: by NumPy, or by machine code where there is some."""
+    by_numpy = kernel._numpy_path  # pyright: ignore[reportPrivateUsage]
+    if by_numpy is None:
+        return partial(kernel._run, threads=1)  # pyright: ignore[reportPrivateUsage]
+    return partial(kernel._run_with_numpy, by_numpy)  # pyright: ignore[reportPrivateUsage]
 
 
 def rollout(
