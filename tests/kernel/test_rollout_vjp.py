@@ -395,3 +395,6 @@ def test_bad_cotangents(swing, sprung):
     two, forces, params = spring_inputs((), 4)
     text = refused(lw.ArgumentError, sprung, two, forces, numbers(5, 2), params=params)
     assert text == "cotangents: expected a tuple of 2 arrays (p, v), got ndarray"
+    ct, half = (numbers(5, 2), None), (numbers(5, 2), None)
+    text = refused(lw.ArgumentError, sprung, two, forces, ct, params=params, states=half)
+    assert text == "states of v: expected numbers, got NoneType"
