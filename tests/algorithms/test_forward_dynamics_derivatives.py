@@ -1,4 +1,4 @@
-"""Derivatives of forward dynamics: complex steps, Pinocchio on the real robots, structural zeros."""
+"""Derivatives of forward dynamics: complex steps, Pinocchio on real robots, structural zeros."""
 
 from __future__ import annotations
 
