@@ -11,7 +11,7 @@ demo: $(VENV)/.ready
 	$(BIN)/python tools/demo.py $(ROBOT)
 
 test: $(VENV)/.ready-test
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 bench: $(VENV)/.ready-test $(VENV)/.ready-bench
 	$(BIN)/python benchmarks/loading.py

@@ -28,6 +28,7 @@ from peak import operations, peak
 from peers import all_peers, version_of
 from plots import draw
 from report import Section, markdown
+from rollout import rollouts
 from scaling import float32, growth, threads
 from startup import startup
 from tick import tick
@@ -51,6 +52,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "batch": lambda: batch(patience),
         "as_called": lambda: as_called(patience),
         "tick": lambda: tick(patience),
+        "rollout": lambda: rollouts(patience, **({"rows": 256, "steps": 50} if quick else {})),
         "threads": lambda: threads(patience),
         "float32": lambda: float32(patience),
         "spatial": lambda: spatial(patience),

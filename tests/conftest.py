@@ -10,10 +10,16 @@ from tests.support.kernels import floater
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory):
-    """Compiled code of the tests is kept for this run only, apart from the user's cache."""
+def _own_cache(request, tmp_path_factory):
+    """Compiled code of the tests is kept for this run only, apart from the user's cache.
+
+    The processes of a run share it, so that each kernel is compiled once.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if hasattr(request.config, "workerinput"):  # of pytest-xdist: a folder in that of the run
+        folder = folder.parent
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LINKWORK_CACHE", str(tmp_path_factory.mktemp("code")))
+        patch.setenv("LINKWORK_CACHE", str(folder / "code"))
         yield
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from linkwork.entries import Traced, chosen
+from linkwork.entries import FUNCTIONS, Traced, chosen
 
 Rows: TypeAlias = list[list[Any]]
 
@@ -185,7 +185,7 @@ def cholesky_factor(a: Rows) -> Rows:
     L: Rows = [[0.0] * n for _ in range(n)]
     for j in range(n):
         rest = a[j][j] - _dot(L[j][:j], L[j][:j])
-        L[j][j] = rest.sqrt() if isinstance(rest, Traced) else np.sqrt(rest)
+        L[j][j] = FUNCTIONS["sqrt"](rest)
         inverse = _quotient(1.0, L[j][j])
         for i in range(j + 1, n):
             L[i][j] = (a[i][j] - _dot(L[i][:j], L[j][:j])) * inverse

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any, TypeAlias
+from operator import index
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,10 @@ class ObjectArray(np.ndarray[Any, np.dtype[Any]]):
     def __getitem__(self, key: Any) -> Any:
         return _objects(super().__getitem__(key))
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        is_entry = isinstance(value, ObjectArray) and value.ndim == 0
+        super().__setitem__(key, value.item() if is_entry else value)
+
     def __bool__(self) -> bool:
         for entry in self.flat:
             if isinstance(entry, Traced):
@@ -68,9 +73,12 @@ class ObjectArray(np.ndarray[Any, np.dtype[Any]]):
         """The product that `np.dot` gives."""
         return np.dot(self, b, out=out)
 
-    def round(self, decimals: int = 0, out: Any = None) -> Any:
+    def round(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, decimals: SupportsIndex = 0, out: Any = None
+    ) -> Any:
         """The nearest number with some decimals, as `np.round`."""
-        return np.divide(np.rint(self * 10.0**decimals), 10.0**decimals, out=out)
+        factor = 10.0 ** index(decimals)
+        return np.divide(np.rint(self * factor), factor, out=out)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         out = options.pop("out", None)
@@ -114,7 +122,7 @@ class ObjectArray(np.ndarray[Any, np.dtype[Any]]):
 def is_traced(value: Any) -> bool:
     """Whether there is a traced value: alone, in an array, or in lists."""
     if isinstance(value, (list, tuple)):
-        return any(map(is_traced, value))
+        return any(type(part) is not float and is_traced(part) for part in value)
     if isinstance(value, np.ndarray) and value.dtype == object:
         return any(map(is_traced, value.flat))
     return isinstance(value, Traced)

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from tests.support.idyntree import WithoutCompiling, compat, idyn
+from tests.support.idyntree import compat, idyn, without_compiling
 
 import linkwork as lw
 import linkwork.compat.idyntree.state
@@ -22,7 +22,7 @@ def loaded(robot="arm"):
 
 @pytest.fixture
 def kd(monkeypatch):
-    monkeypatch.setattr(linkwork.compat.idyntree.state, "KinDyn", WithoutCompiling)
+    monkeypatch.setattr(linkwork.compat.idyntree.state, "KinDyn", without_compiling)
     kd = compat.KinDynComputations()
     kd.loadRobotModel(loaded())
     return kd

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.support.idyntree import MODULES, WithoutCompiling, compat, idyn, loader_of
+from tests.support.idyntree import MODULES, compat, idyn, loader_of, without_compiling
 
 import linkwork as lw
 import linkwork.compat.idyntree.state
@@ -16,7 +16,7 @@ NUMBERS = np.random.default_rng(5).normal(size=40)
 
 @pytest.fixture(autouse=True)
 def _without_compiling(monkeypatch):
-    monkeypatch.setattr(linkwork.compat.idyntree.state, "KinDyn", WithoutCompiling)
+    monkeypatch.setattr(linkwork.compat.idyntree.state, "KinDyn", without_compiling)
 
 
 def pose_of(iDynTree, seed=0):

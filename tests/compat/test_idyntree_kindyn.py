@@ -13,7 +13,6 @@ import pytest
 from tests.support.idyntree import (
     REPRESENTATIONS,
     State,
-    WithoutCompiling,
     assert_same,
     base_of,
     compat,
@@ -21,6 +20,7 @@ from tests.support.idyntree import (
     everything,
     idyn,
     loader_of,
+    without_compiling,
 )
 
 import linkwork.compat.idyntree.state
@@ -51,7 +51,7 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def _without_compiling(monkeypatch):
-    monkeypatch.setattr(linkwork.compat.idyntree.state, "KinDyn", WithoutCompiling)
+    monkeypatch.setattr(linkwork.compat.idyntree.state, "KinDyn", without_compiling)
 
 
 def both(name, state, base, velocity, **options):

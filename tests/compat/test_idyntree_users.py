@@ -10,7 +10,7 @@ import random
 
 import numpy as np
 import pytest
-from tests.support.idyntree import WithoutCompiling, compat, idyn, loader_of, path_of
+from tests.support.idyntree import compat, idyn, loader_of, path_of, without_compiling
 
 import linkwork as lw
 import linkwork.compat.idyntree.state
@@ -22,7 +22,7 @@ BOTH = pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "lin
 
 @pytest.fixture(autouse=True)
 def _without_compiling(monkeypatch):
-    monkeypatch.setattr(linkwork.compat.idyntree.state, "KinDyn", WithoutCompiling)
+    monkeypatch.setattr(linkwork.compat.idyntree.state, "KinDyn", without_compiling)
 
 
 class Wrapper:

@@ -8,7 +8,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
-from tests.support.kindyn import Interpreted
+from tests.support.kindyn import on_numpy
 from tests.support.models import assert_close, random_q
 from tests.support.mujoco import Both, compiled, rigid
 
@@ -228,7 +228,7 @@ def test_armature_and_damping_move_the_robot_as_in_mujoco_if_asked_for():
     mj = mujoco.MjModel.from_xml_string(text)
     mj.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     kd = kindyn_from_mjmodel(mj, joint_dynamics=True)
-    to, here = Conventions(kd, mj), Interpreted(kd)
+    to, here = Conventions(kd, mj), on_numpy(kd)
     rng = np.random.default_rng(8)
     q, nu, tau = random_q(kd.layout, rng), *rng.normal(size=(2, kd.nv))
     data, M = mujoco.MjData(mj), np.zeros((mj.nv, mj.nv))

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from tests.support.kindyn import Interpreted
+from tests.support.kindyn import on_numpy
 from tests.support.models import ALL_KINDS, BATCHES, assert_close, random_model, random_q
 from tests.support.pinocchio import Both, frame_index
 from tests.support.spatial import pin
@@ -66,11 +66,11 @@ def test_velocities_are_rates_of_positions(kind, velocity):
         ends = []
         for time in (step, -step):
             moved = maps.q_from_pinocchio(pin.integrate(pin_model, q_there, time * v))
-            ends.append(Interpreted(kd).transform(frame, moved))
+            ends.append(on_numpy(kd).transform(frame, moved))
         rates.append((ends[0] - ends[1])[:3, 3] / (2 * step))
 
-    mixed = Interpreted(kd.replace(representation="mixed"))
-    in_mixed = Conventions(mixed.kd).v_from_pinocchio(q_there, v)
+    mixed = on_numpy(kd.replace(representation="mixed"))
+    in_mixed = Conventions(mixed).v_from_pinocchio(q_there, v)
     expected = [mixed.velocity(frame, q, in_mixed)[:3] for frame in model.frame_names]
     assert_close(rates, expected, rtol=1e-8)
 
@@ -88,9 +88,9 @@ def test_frame_accelerations_are_these_of_pinocchio(velocity):
 
     for frame in kd.model.frame_names:
         index = frame_index(model, frame)
-        found = Interpreted(kd).velocity(frame, both.q, both.nu)
+        found = on_numpy(kd).velocity(frame, both.q, both.nu)
         assert_close(found, pin.getFrameVelocity(model, data, index, reference).vector, 1e-13)
-        found = Interpreted(kd).acceleration(frame, both.q, both.nu, both.nu_dot)
+        found = on_numpy(kd).acceleration(frame, both.q, both.nu, both.nu_dot)
         assert_close(found, theirs(model, data, index, reference).vector, 1e-13)
 
 

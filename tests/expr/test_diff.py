@@ -5,7 +5,14 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
-from tests.support.expressions import LIBM, mp_jacobian, program_for, run_compiled
+from tests.support.expressions import (
+    LIBM,
+    mp_jacobian,
+    program_for,
+    random_program,
+    run_compiled,
+    values,
+)
 
 import linkwork
 from linkwork.errors import NameNotFoundError, ShapeError
@@ -14,16 +21,6 @@ from linkwork.expr.node import Op
 from linkwork.expr.program import NUMPY_FUNCTIONS, Port, trace
 
 MODES = ("forward", "reverse")
-
-
-def values(program, *inputs):
-    """The outputs of a program as arrays, and not a word about infinities."""
-    flat = [np.ravel(np.asarray(array, float)) for array in inputs]
-    with np.errstate(all="ignore"):
-        numbers = np.array(program.run(*flat, functions=NUMPY_FUNCTIONS), dtype=float)
-    sizes = np.cumsum([port.size for port in program.outputs])[:-1]
-    parts = np.split(numbers, sizes)
-    return [p.reshape(port.shape) for p, port in zip(parts, program.outputs, strict=True)]
 
 
 def derivative(function, *at, wrt="a", mode="forward"):
@@ -71,31 +68,10 @@ def test_every_operation(name, mode):
         assert got == pytest.approx(slope, rel=1e-15, abs=1e-18)
 
 
-STEPS = (
-    lambda x, y, c: x + y * c,
-    lambda x, y, c: x * y - c,
-    lambda x, y, c: x.sin() / (2.0 + y.cos()),
-    lambda x, y, c: (x * x + 1.0).sqrt().arctan2(y),
-    lambda x, y, c: (x < y).select(x, -y),
-    lambda x, y, c: (-(x * x)).exp() + (y * y + 0.5).log(),
-    lambda x, y, c: (c <= x).select(x.cos(), y / (1.0 + x * x)),
-)
-
-
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs(seed, mode):
-    draw = np.random.default_rng(seed)
-
-    def function(a, b):
-        nodes = [*a, *b.ravel()]
-        for _ in range(40):
-            x, y = (nodes[k] for k in draw.integers(0, len(nodes), 2))
-            nodes.append(STEPS[draw.integers(len(STEPS))](x, y, draw.normal()))
-        return np.array(nodes[-6:], dtype=object).reshape(3, 2), nodes[-7] * nodes[-9]
-
-    program = program_for(function, (3,), (2, 2))
-    at = draw.uniform(-1, 1, 3), draw.uniform(-1, 1, (2, 2))
+    program, at = random_program(seed)
     wanted = mp_jacobian(program, at, range(7))
     changed = jacobian(program, ["a", "b"], mode=mode)
     changed.verify()

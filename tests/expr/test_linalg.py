@@ -11,6 +11,7 @@ from tests.support.kindyn import STEP, run_program
 import linkwork as lw
 from linkwork import linalg
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError
+from linkwork.expr.diff import jacobian
 
 SIZES = [1, 2, 3, 4, 6, 9]
 PD = "positive definite"
@@ -149,6 +150,18 @@ def test_compiled_code_solves_batches(function, rng):
     wanted = np.linalg.solve(a, b[..., None])[..., 0]
     np.testing.assert_allclose(f(a, b), wanted, rtol=1e-9)
     np.testing.assert_allclose(f(a[0], b[0]), wanted[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_a_singular_matrix_that_is_not_chosen_has_no_derivative(mode):
+    """A branch that is not taken adds nothing, even if it is NaN."""
+
+    def guarded(a, b):
+        return np.where(abs(np.linalg.det(a)) > 1e-9, np.linalg.solve(a, b), 0.0)
+
+    a, b = np.outer([1.0, 2.0, 3.0], [1.0, 0.0, 2.0]), np.ones(3)
+    program = jacobian(compiled(guarded, a, b).program, "a", mode=mode)
+    np.testing.assert_array_equal(run(program, a, b), np.zeros((3, 3, 3)))
 
 
 # Shapes, and zeros that are known.

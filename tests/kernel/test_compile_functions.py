@@ -48,6 +48,17 @@ def test_functions_give_what_numpy_gives(warm):
         np.testing.assert_allclose(everything(x), row, rtol=1e-14, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_numbers_that_are_not_finite_are_told_apart(dtype):
+    f = compile_function(x=(), dtype=dtype)(
+        lambda x: np.where(np.isfinite(x), 1.0, np.where(np.isinf(x), 2.0, 3.0))
+    )
+    x = np.array([1.0, np.finfo(dtype).max, np.inf, -np.inf, np.nan] * 4, dtype)
+    for _ in range(2):
+        np.testing.assert_array_equal(f(x), [1.0, 1.0, 2.0, 2.0, 3.0] * 4)
+        f.warmup()
+
+
 def test_functions_in_single_precision():
     f = compile_function(x=(), dtype=np.float32)(lambda x: np.stack([np.tanh(x), np.floor(x)]))
     x = np.linspace(-3.0, 3.0, 40).astype(np.float32)

@@ -13,6 +13,7 @@ from tests.support.calls import make
 from linkwork.arrays import Array
 from linkwork.expr.program import Port, trace
 from linkwork.kernel.arguments import Signature
+from linkwork.kernel.compile import compile_function
 from linkwork.kernel.kernel import Kernel
 
 
@@ -56,6 +57,17 @@ def test_results_can_be_given_back_as_out(kernel, rng):
     assert type(third) is Pair
     assert third.sums is first.sums
     assert type(kernel(a.tolist(), b, out=tuple(first))) is Pair
+
+
+def test_inside_a_traced_function_they_are_named_too(kernel, rng):
+    @compile_function(a=2, b=2)
+    def total(a, b):
+        found = kernel(a, b)
+        assert type(found) is Pair
+        return found.sums * found.products
+
+    a, b = rng.normal(size=(2, 2))
+    np.testing.assert_allclose(total(a, b), (a + b) * (a * b))
 
 
 def test_nothing_is_leaked(kernel, rng):

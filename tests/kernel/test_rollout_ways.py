@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from tests.support.kernels import finish, floater, output_of, start_python
 from tests.support.rollouts import pendulum, spring, spring_inputs
+from tests.support.stand_ins import WITHOUT_EXTENSION, WITHOUT_MACHINE_CODE
 
 import linkwork as lw
-from linkwork.kernel import call_slow
 
 
 @pytest.fixture(scope="module")
@@ -118,29 +118,6 @@ def results():
     found.append(lw.rollout(kd.function("integrate"), q, nu, params={"dt": 0.1}))
     return [[list(a.shape), str(a.dtype), a.ravel()[:60].tolist()] for a in found]
 print(json.dumps(results()))
-"""
-
-WITHOUT_EXTENSION = f"""
-class Blocked:
-    def find_spec(self, name, path=None, target=None):
-        if name == "linkwork.kernel._call":
-            raise ImportError("no compiler")
-for name in [name for name in sys.modules if name.startswith(("linkwork", "tests"))]:
-    del sys.modules[name]
-sys.meta_path.insert(0, Blocked())
-import linkwork as lw
-from tests.support.kernels import *
-import warnings
-warnings.filterwarnings("ignore", {call_slow._WARNING[:40]!r}, lw.LinkworkWarning)
-"""
-
-WITHOUT_MACHINE_CODE = """
-from linkwork.kernel import kernel as module
-from linkwork.machine.processor import NoMachineCodeError
-def refuse(*args): raise NoMachineCodeError("none today")
-module.Kernel._make_code = refuse
-import warnings
-warnings.filterwarnings("ignore", "no machine code here", lw.LinkworkWarning)
 """
 
 

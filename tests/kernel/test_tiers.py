@@ -9,20 +9,22 @@ import time
 
 import numpy as np
 import pytest
-from tests.support.kernels import BUSY, TAKE_OVER, finish, floater, motion, output_of, start_python
+from tests.support.kernels import (
+    BUSY,
+    TAKE_OVER,
+    Never,
+    finish,
+    floater,
+    motion,
+    output_of,
+    start_python,
+)
 
 from linkwork.kernel import kernel as kernel_module
 from linkwork.kindyn.quantities import QUANTITIES
 from linkwork.machine.compiler import FAST, QUICK
 
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
-
-
-class Never:
-    """Never gets round to anything."""
-
-    def submit(self, job: object) -> None:
-        pass
 
 
 @pytest.fixture

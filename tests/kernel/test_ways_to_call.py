@@ -367,13 +367,10 @@ def test_arrays_of_other_libraries_are_refused_with_the_bridge_to_come(kd, modul
         assert str(caught.value) == f"{said} (a bridge linkwork.{bridge} is planned)"
 
 
-def test_a_function_of_a_robot_called_while_another_is_traced_says_so(kd):
-    with pytest.raises(lw.ArgumentError) as caught:
-        lw.compile(q=(9,))(kd.mass_matrix)
-    assert str(caught.value) == (
-        "q: methods of KinDyn inside a function that is being traced are not supported yet; "
-        "call them outside, and give it the results"
-    )
+def test_a_function_of_a_robot_can_be_compiled_as_any_other(kd):
+    q = kd.random(5, seed=0)
+    again = lw.compile(q=kd.nq)(kd.mass_matrix)
+    np.testing.assert_allclose(again(q), kd.mass_matrix(q), rtol=1e-12, atol=1e-13)
 
 
 def test_the_number_of_threads_may_be_any_whole_number(kd):

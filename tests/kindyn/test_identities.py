@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 from tests.support.kindyn import (
     GRAVITY,
+    STATES,
+    STATES_THAT_DIFFER,
     STEP,
     Interpreted,
     base_X,
     base_X_dot_nu,
+    on_robots_in,
     random_case,
     spatial_inertia,
     wedge,
@@ -25,14 +28,8 @@ from linkwork.mechanics.base import REPRESENTATIONS
 from linkwork.model.kinds import KINDS
 
 SEEDS = (10, 15, 24)
-STATES = [
-    pytest.param(floating, velocity, id=f"{'floating' if floating else 'fixed'}-{velocity}")
-    for floating in (True, False)
-    for velocity in REPRESENTATIONS
-]
-in_every_state = pytest.mark.parametrize(("floating", "velocity"), STATES)
-# of a fixed base, only frames and wrenches on them know representations
-in_states_that_differ = pytest.mark.parametrize(("floating", "velocity"), STATES[:4])
+in_every_state = on_robots_in(STATES, SEEDS)
+in_states_that_differ = on_robots_in(STATES_THAT_DIFFER, SEEDS)
 on_many_robots = pytest.mark.parametrize("seed", SEEDS)
 
 
@@ -71,7 +68,6 @@ def test_the_robots_of_these_tests_have_everything_that_can_go_wrong():
     assert any(not case.kd.layout.followers for case in cases)
 
 
-@on_many_robots
 @in_states_that_differ
 def test_inverse_dynamics_is_mass_matrix_times_acceleration_plus_bias(case):
     kd, q, nu, nu_dot = case.kd, case.q, case.nu, case.nu_dot
@@ -82,7 +78,6 @@ def test_inverse_dynamics_is_mass_matrix_times_acceleration_plus_bias(case):
     assert_close(kd.coriolis_force(q, nu) + kd.gravity_force(q), kd.bias_force(q, nu), rtol=1e-13)
 
 
-@on_many_robots
 @in_states_that_differ
 def test_forward_dynamics_inverts_inverse_dynamics(case):
     kd, q, nu, nu_dot = case.kd, case.q, case.nu, case.nu_dot
@@ -95,7 +90,6 @@ def test_forward_dynamics_inverts_inverse_dynamics(case):
     assert_close(kd.inverse_dynamics(q, nu, found), tau, rtol=1e-11)
 
 
-@on_many_robots
 @in_every_state
 def test_forward_dynamics_inverts_inverse_dynamics_under_wrenches(case):
     kd, q, nu, nu_dot, wrenches = case.kd, case.q, case.nu, case.nu_dot, case.wrenches
@@ -107,7 +101,6 @@ def test_forward_dynamics_inverts_inverse_dynamics_under_wrenches(case):
     assert_close(found, nu_dot, rtol=1e-12 * max(1.0, loss / 1e3))
 
 
-@on_many_robots
 @in_every_state
 def test_wrenches_act_by_the_transpose_of_the_jacobian(case):
     kd, q, nu, nu_dot = case.kd, case.q, case.nu, case.nu_dot
@@ -126,7 +119,6 @@ def test_wrenches_act_by_the_transpose_of_the_jacobian(case):
         assert_close(found, free - shares[frame], rtol=1e-13, scale=scale)
 
 
-@on_many_robots
 @in_states_that_differ
 def test_mass_matrix_is_symmetric_positive_definite_and_the_hessian_of_kinetic_energy(case):
     kd, q = case.kd, case.q
@@ -141,7 +133,6 @@ def test_mass_matrix_is_symmetric_positive_definite_and_the_hessian_of_kinetic_e
     assert_close(kd.kinetic_energy(q, case.nu), case.nu @ M @ case.nu / 2, rtol=1e-13)
 
 
-@on_many_robots
 @in_states_that_differ
 def test_mass_matrix_is_the_sum_of_what_each_link_weighs(case):
     """M = sum J^T I J over the links, as files give them: nothing lost in merging and moving."""
@@ -158,7 +149,6 @@ def test_mass_matrix_is_the_sum_of_what_each_link_weighs(case):
     assert_close(kd.mass_matrix(q), expected, rtol=1e-13)
 
 
-@on_many_robots
 @in_every_state
 def test_jacobian_times_nu_is_the_velocity_of_the_frame(case):
     kd, q, nu = case.kd, case.q, case.nu
@@ -171,7 +161,6 @@ def test_jacobian_times_nu_is_the_velocity_of_the_frame(case):
         assert_close(kd.acceleration(kd.base, q, nu, case.nu_dot), case.nu_dot[:6], 1e-12)
 
 
-@on_many_robots
 @in_every_state
 def test_jacobian_dot_and_accelerations_are_derivatives_along_the_motion(case):
     kd, q, nu, nu_dot = case.kd, case.q, case.nu, case.nu_dot
@@ -192,7 +181,6 @@ def energy(kd):
     return lambda q, nu: kd.kinetic_energy(q, nu) + kd.potential_energy(q)
 
 
-@on_many_robots
 @in_every_state
 def test_energy_changes_by_the_power_of_torques_and_wrenches(case):
     """Any error in h or in the base's part of it shows here, whatever the representation."""
@@ -209,7 +197,7 @@ def test_energy_changes_by_the_power_of_torques_and_wrenches(case):
 
 
 @pytest.mark.parametrize("kind", MOVING_KINDS)
-@in_states_that_differ
+@pytest.mark.parametrize(("floating", "velocity"), STATES_THAT_DIFFER)
 def test_chains_of_one_kind_keep_the_balance_of_power(kind, floating, velocity):
     """Where an error of that kind of joint has nowhere to hide."""
     case = random_case(2, floating=floating, velocity=velocity, n_links=6, kinds=(kind,))
@@ -221,7 +209,6 @@ def test_chains_of_one_kind_keep_the_balance_of_power(kind, floating, velocity):
     assert_close(kd.inverse_dynamics(q, nu, kd.forward_dynamics(q, nu, tau)), tau, rtol=1e-11)
 
 
-@on_many_robots
 @in_states_that_differ
 def test_coriolis_forces_take_the_power_that_the_mass_matrix_gains(case):
     kd, q, nu = case.kd, case.q, case.nu
@@ -232,7 +219,6 @@ def test_coriolis_forces_take_the_power_that_the_mass_matrix_gains(case):
     assert_close(nu @ force, nu @ M_dot @ nu / 2, rtol=1e-12, scale=scale)
 
 
-@on_many_robots
 @in_states_that_differ
 def test_gravity_force_is_the_slope_of_potential_energy(case):
     kd, q, nu = case.kd, case.q, case.nu
@@ -242,7 +228,6 @@ def test_gravity_force_is_the_slope_of_potential_energy(case):
     assert_close(kd.potential_energy(q), -kd.total_mass * GRAVITY @ kd.com(q), rtol=1e-13)
 
 
-@on_many_robots
 @in_states_that_differ
 def test_bias_less_gravity_is_homogeneous_of_degree_two(case):
     kd, q, nu = case.kd, case.q, case.nu
@@ -254,7 +239,6 @@ def test_bias_less_gravity_is_homogeneous_of_degree_two(case):
     assert_close(kd.bias_force(q, 0 * nu), at_rest, rtol=1e-14)
 
 
-@on_many_robots
 @in_every_state
 def test_momentum_is_linear_in_nu_and_moves_with_the_centre_of_mass(case):
     kd, q, nu = case.kd, case.q, case.nu
@@ -306,7 +290,6 @@ def test_momentum_changes_by_the_forces_from_outside(seed, velocity):
     assert_close(np.concatenate([force, moment]), change, 1e-12, scale=largest(tau))
 
 
-@on_many_robots
 @in_states_that_differ
 def test_gravity_as_an_argument_is_gravity_of_the_kindyn(case):
     g = np.array([1.5, -2.0, 4.0])

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
-from tests.support.kindyn import Interpreted, random_case, rotation_of, wedge
+from tests.support.kindyn import (
+    STATES,
+    Interpreted,
+    on_numpy,
+    on_robots_in,
+    random_case,
+    rotation_of,
+    wedge,
+)
 from tests.support.models import assert_close
 
 import linkwork as lw
-from linkwork.mechanics.base import REPRESENTATIONS
-from linkwork.model.tree import tree_from
 
 SEEDS = (10, 15, 24)
-STATES = [
-    pytest.param(floating, velocity, id=f"{'floating' if floating else 'fixed'}-{velocity}")
-    for floating in (True, False)
-    for velocity in REPRESENTATIONS
-]
-in_every_state = pytest.mark.parametrize(("floating", "velocity"), STATES)
+in_every_state = on_robots_in(STATES, SEEDS)
 on_many_robots = pytest.mark.parametrize("seed", SEEDS)
 
 
@@ -46,11 +49,10 @@ def adjoint(H):
 
 def pairs(case):
     names = case.model.frame_names
-    chosen = case.rng.permutation(len(names))[:5]
+    chosen = np.random.default_rng(len(names)).permutation(len(names))[:5]
     return [(names[a], names[b]) for a in chosen for b in chosen[:2]] + [(names[0], names[0])]
 
 
-@on_many_robots
 @in_every_state
 def test_relative_transform_is_one_pose_seen_from_the_other(case):
     kd, q = case.kd, case.q
@@ -59,11 +61,10 @@ def test_relative_transform_is_one_pose_seen_from_the_other(case):
         assert_close(kd.relative_transform(reference, frame, q), expected, rtol=1e-13, scale=1.0)
 
 
-@on_many_robots
 @in_every_state
 def test_relative_jacobian_is_the_difference_of_two_motions(case):
     """With J of both frames at the world's origin, whatever the base does cancels."""
-    kd, q = case.kd, case.q
+    kd, q, rng = case.kd, case.q, np.random.default_rng(3)
     inertial = Interpreted(kd.kd.replace(velocity="inertial"))
     first = 6 if kd.floating else 0
     for reference, frame in pairs(case):
@@ -79,14 +80,13 @@ def test_relative_jacobian_is_the_difference_of_two_motions(case):
         found = kd.relative_jacobian(reference, frame, q)
         assert_close(found, expected, rtol=1e-12, scale=scale)
 
-        elsewhere = str(case.rng.choice(case.model.frame_names))
+        elsewhere = str(rng.choice(case.model.frame_names))
         world_H_at[:3, :3] = kd.transform(elsewhere, q)[:3, :3]
         expected = adjoint(inverse(world_H_at)) @ J
         found = kd.relative_jacobian_at(reference, frame, origin, elsewhere, q)
         assert_close(found, expected, rtol=1e-12, scale=max(1.0, largest(expected)))
 
 
-@on_many_robots
 @in_every_state
 def test_sparsity_patterns_tell_where_jacobians_can_be_other_than_zero(case):
     kd, model = case.kd, case.model
@@ -106,7 +106,6 @@ def test_sparsity_patterns_tell_where_jacobians_can_be_other_than_zero(case):
     assert np.array_equal(pattern.any(axis=0), met.any(axis=0))
 
 
-@on_many_robots
 @in_every_state
 def test_coriolis_matrix_and_the_rate_of_the_mass_matrix(case):
     kd, q, nu = case.kd, case.q, case.nu
@@ -119,7 +118,6 @@ def test_coriolis_matrix_and_the_rate_of_the_mass_matrix(case):
     assert_close(kd.mass_matrix_dot(q, nu), M_dot, rtol=1e-12, scale=scale)
 
 
-@on_many_robots
 @in_every_state
 def test_external_force_is_the_sum_of_transposed_jacobians(case):
     kd, q = case.kd, case.q
@@ -128,7 +126,6 @@ def test_external_force_is_the_sum_of_transposed_jacobians(case):
     assert not np.any(kd.external_force(q, wrenches={}))
 
 
-@on_many_robots
 @in_every_state
 def test_com_accelerations_are_derivatives_along_the_motion(case):
     kd, q, nu, nu_dot = case.kd, case.q, case.nu, case.nu_dot
@@ -139,7 +136,6 @@ def test_com_accelerations_are_derivatives_along_the_motion(case):
     assert_close(J @ nu_dot + bias, expected, rtol=1e-12)
 
 
-@on_many_robots
 @in_every_state
 def test_centroidal_momentum_bias_is_the_rate_that_no_acceleration_gives(case):
     kd, q, nu, nu_dot = case.kd, case.q, case.nu, case.nu_dot
@@ -151,7 +147,6 @@ def test_centroidal_momentum_bias_is_the_rate_that_no_acceleration_gives(case):
     assert_close(A @ nu_dot + bias, rate, rtol=1e-12)
 
 
-@on_many_robots
 @in_every_state
 def test_the_robot_as_one_body(case):
     kd, q, nu = case.kd, case.q, case.nu
@@ -176,11 +171,10 @@ def test_the_robot_as_one_body(case):
         assert_close(kd.average_velocity(q, nu_base), nu[:6], rtol=1e-11)
 
 
-@on_many_robots
 @in_every_state
 def test_regressor_times_parameters_is_inverse_dynamics(case):
     kd, q, nu, nu_dot = case.kd, case.q, case.nu, case.nu_dot
-    gravity = case.rng.normal(size=3)
+    gravity = np.array([0.4, -1.3, 0.7])
     phi = kd.inertial_parameters()
     Y = kd.regressor(q, nu, nu_dot)
 
@@ -194,24 +188,23 @@ def test_regressor_times_parameters_is_inverse_dynamics(case):
 @on_many_robots
 def test_each_column_of_the_regressor_is_what_one_parameter_does(seed):
     """Also of links without mass: every link gets other numbers, one after the other."""
-    case = random_case(seed)
+    case, rng = random_case(seed), np.random.default_rng(seed)
     kd, q, nu, nu_dot = case.kd, case.q, case.nu, case.nu_dot
     Y, tau = kd.regressor(q, nu, nu_dot), kd.inverse_dynamics(q, nu, nu_dot)
     for number, link in enumerate(case.model.links):
-        change = case.rng.uniform(0.1, 1.0, size=6) * [1, 0.1, 0.1, 1, 0.1, 1]
+        change = rng.uniform(0.1, 1.0, size=6) * [1, 0.1, 0.1, 1, 0.1, 1]
         heavier = lw.Inertia(
             link.inertia.mass + 0.7,
             tuple(np.add(link.inertia.com, 0.1)),
             tuple(np.add(link.inertia.tensor, change)),
         )
         delta = heavier.parameters() - link.inertia.parameters()
-        other = Interpreted(lw.KinDyn(case.model.with_inertia(link.name, heavier), **kd.kd.options))
+        other = on_numpy(lw.KinDyn(case.model.with_inertia(link.name, heavier), **kd.kd.options))
         expected = other.inverse_dynamics(q, nu, nu_dot) - tau
         found = Y[:, 10 * number : 10 * number + 10] @ delta
         assert_close(found, expected, rtol=1e-11, scale=largest(tau, expected))
 
 
-@on_many_robots
 @in_every_state
 def test_wrenches_through_joints_are_what_moves_all_beyond(case):
     """Cut at a joint: what is beyond has the momentum rate that the joint's wrench gives it."""
@@ -242,10 +235,10 @@ def test_wrenches_through_joints_are_what_moves_all_beyond(case):
             assert_close(acting, rate, rtol=1e-11, scale=largest(world, rate))
 
 
+@cache
 def ends(case, joint):
     """(parent, child) links of a joint, seen from the base."""
-    tree = tree_from(case.model, case.kd.base)
-    near = set(nearer_links(tree.model, case.model.frame(case.kd.base).link, joint.name))
+    near = nearer_links(case.model, case.model.frame(case.kd.base).link, joint.name)
     return (joint.first, joint.second) if joint.first in near else (joint.second, joint.first)
 
 

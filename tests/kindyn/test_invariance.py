@@ -15,6 +15,7 @@ from tests.support.kindyn import (
     Case,
     Interpreted,
     base_X,
+    on_numpy,
     random_case,
     rotation_of,
     wedge,
@@ -48,7 +49,7 @@ def test_another_base_gives_the_same_torques_energies_and_centre_of_mass(seed, v
     bases = [case.model.link_names[3], case.model.frames[-1].name]
     tau = kd.inverse_dynamics(q, nu, nu_dot)
     for base in bases:
-        there = Interpreted(kd.kd.replace(base=base))
+        there = on_numpy(kd.kd.replace(base=base))
         H = kd.transform(base, q)
         Q = np.concatenate([H[:3, 3], wxyz_of(H[:3, :3]), q[7:]])
         V = np.concatenate([kd.velocity(base, q, nu), nu[6:]])
@@ -79,7 +80,7 @@ def same_state_elsewhere(case, model):
     Returns its quantities, q, nu, nu_dot, and where each entry of its nu stands in the case's.
     """
     kd = case.kd
-    there = Interpreted(
+    there = on_numpy(
         lw.KinDyn(model, base=kd.base, floating=kd.floating, velocity=kd.representation)
     )
     q_at, nu_at = list(range(7 * kd.floating)), list(range(6 * kd.floating))
@@ -328,7 +329,7 @@ def test_units_of_length_mass_and_time_scale_torques_as_they_must(seed):
     )
     large = Case(
         replace(case.model, links=links, joints=joints, frames=frames),
-        case.rng,
+        np.random.default_rng(seed),
         floating=False,
         base=case.kd.base,
     )

@@ -5,6 +5,8 @@ iDynTree is asked for all it offers in `tests/compat`, under its own names.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from tests.support.kindyn import Interpreted, base_X, rotation_of, wedge
@@ -14,9 +16,9 @@ from tests.support.spatial import pin
 
 from linkwork.mechanics.base import REPRESENTATIONS
 
+LARGE = ["iCubGenova04/model", "iCubGazeboV2_5/model"]
 ROBOTS = [
-    "iCubGenova04/model",
-    "iCubGazeboV2_5/model",
+    *LARGE,
     "talos_data/talos_reduced",
     "anymal_b_simple_description/anymal",
     "panda_description/panda",
@@ -26,6 +28,10 @@ ROBOTS = [
 ]
 FLOATING = [(name, True, velocity) for name in ROBOTS for velocity in REPRESENTATIONS]
 FIXED = [(name, False, "mixed") for name in ROBOTS if name != "hector_description/quadrotor_base"]
+# of the large ones, each in some states
+SOME = [state for state in FLOATING + FIXED if state[0] not in LARGE]
+SOME += [(LARGE[0], True, "mixed"), (LARGE[1], True, "inertial")]
+MORE = [*SOME, (LARGE[0], False, "mixed"), (LARGE[1], True, "body")]
 # xx, xy, yy, xz, yz, zz at Pinocchio; xx, xy, xz, yy, yz, zz here
 THEIR_ORDER = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
 
@@ -36,12 +42,17 @@ def of(states):
 
 @pytest.fixture
 def both(name, floating, velocity):
+    return in_both(name, floating, velocity)
+
+
+@cache
+def in_both(name, floating, velocity):
     here = Moving(robot(name), floating=floating, velocity=velocity)
     there = AtPinocchio(robot(name), here)
     return Interpreted(here.kd), here, there
 
 
-@of(FLOATING + FIXED)
+@of(MORE)
 def test_coriolis_matrix_and_rate_of_mass_matrix(both):
     """Theirs belongs to velocities in the body: C = T^T (C T + M T_dot)."""
     kd, here, there = both
@@ -96,7 +107,7 @@ def test_com_acceleration_and_rate_of_centroidal_momentum(both):
     assert_close(kd.centroidal_momentum_bias(here.q, here.nu), bias, rtol=1e-11, scale=scale)
 
 
-@of(FLOATING + FIXED)
+@of(SOME)
 def test_regressor(both):
     """Theirs has ten columns for each body; ours sums to it over the links of the body."""
     kd, here, there = both

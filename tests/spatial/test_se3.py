@@ -44,6 +44,10 @@ def mp_left_jacobian(xi):
     return series(adjoint6(xi), 1)
 
 
+def mp_left_jacobian_inverse(xi):
+    return mp_inverse(mp_left_jacobian(xi))
+
+
 def mp_pose_inverse(H):
     out = np.array(np.eye(4), dtype=object)
     out[:3, :3] = H[:3, :3].T
@@ -169,7 +173,7 @@ def test_left_jacobian_agrees_with_the_power_series_at_every_angle():
 
 def test_inverse_of_the_left_jacobian_is_exact():
     xi = twists([*UP_TO_PI, 4.0, 5.0])
-    expected = mp_each(lambda x: mp_inverse(mp_left_jacobian(x)), xi)
+    expected = mp_each(mp_left_jacobian_inverse, xi)
     assert_close(se3.left_jacobian_inverse(xi), expected, 20 * EPS, axes=2)
 
 

@@ -12,12 +12,15 @@ import warnings
 from functools import cache
 
 import numpy as np
+import pytest
 from lxml import etree
 from tests.support.kindyn import NUMPY_FUNCTIONS
 from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 from tests.support.spatial import idyn
 
 import linkwork as lw
+import linkwork.compat.adam.kernels
+import linkwork.kindyn.kernels
 from linkwork.compat import adam as ours
 from linkwork.compat.adam.kernels import PoseFunction
 
@@ -62,6 +65,16 @@ class Interpreted(ours.KinDynComputations):
     def _made(self, key, request, wrenches=()):
         function = PoseFunction(self._kd, request, wrenches)
         return self._kernels.setdefault(key, interpreted(function))
+
+
+class OnNumpy(ours.KinDynComputations):
+    """The class under test, which takes its robot for too large to compile."""
+
+    def _made(self, key, request, wrenches=()):
+        with pytest.MonkeyPatch.context() as patch:
+            for module in (linkwork.kindyn.kernels, linkwork.compat.adam.kernels):
+                patch.setattr(module, "MOST_UNROLLED", -1)
+            return super()._made(key, request, wrenches)
 
 
 def quietly(make, *arguments, **options):

@@ -8,27 +8,10 @@ being taken.
 from __future__ import annotations
 
 import numpy as np
+from tests.support.complex_steps import COMPLEX_FUNCTIONS
 from tests.support.kindyn import STEP, rate_of_q, run_program
 
-from linkwork.expr.node import Op
-from linkwork.expr.program import NUMPY_FUNCTIONS, Port, trace
-
-
-def _atan2(y, x):
-    """Of numbers with small imaginary parts too, which `np.arctan2` does not take."""
-    real = np.arctan2(np.real(y), np.real(x))
-    if not np.iscomplexobj(y) and not np.iscomplexobj(x):
-        return real
-    square = np.real(x) ** 2 + np.real(y) ** 2
-    slope = (np.real(x) * np.imag(y) - np.real(y) * np.imag(x)) / square
-    return real + 1j * slope
-
-
-def _less(a, b):
-    return (np.real(a) < np.real(b)) * 1.0
-
-
-FUNCTIONS = {**NUMPY_FUNCTIONS, Op.ATAN2: _atan2, Op.LESS: _less}
+from linkwork.expr.program import Port, trace
 
 
 def velocity_kinematics_of(layout, q, velocity):
@@ -52,7 +35,7 @@ class Traced:
 
     def __call__(self, *arguments):
         """The outputs; one alone stands for itself."""
-        found = run_program(self.program, *arguments, functions=FUNCTIONS)
+        found = run_program(self.program, *arguments, functions=COMPLEX_FUNCTIONS)
         return found[0] if len(found) == 1 else found
 
     def along(self, arguments, which, columns):

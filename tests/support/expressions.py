@@ -9,7 +9,7 @@ import mpmath as mp
 import numpy as np
 
 from linkwork.expr.node import Op
-from linkwork.expr.program import Port, trace
+from linkwork.expr.program import NUMPY_FUNCTIONS, Port, trace
 from linkwork.llvm.emit import emit_llvm
 from linkwork.llvm.lanes import Lanes
 from linkwork.machine.compiler import Code, compiled
@@ -62,6 +62,43 @@ def program_for(function, *shapes):
     """The program of a function of arrays named a, b, c, ..."""
     ports = [Port(name, shape) for name, shape in zip("abcdef", shapes, strict=False)]
     return trace(function, ports, "out")
+
+
+def values(program, *inputs):
+    """The outputs of a program as arrays, and not a word about infinities."""
+    flat = [np.ravel(np.asarray(array, float)) for array in inputs]
+    with np.errstate(all="ignore"):
+        numbers = np.array(program.run(*flat, functions=NUMPY_FUNCTIONS), dtype=float)
+    sizes = np.cumsum([port.size for port in program.outputs])[:-1]
+    parts = np.split(numbers, sizes)
+    return [p.reshape(port.shape) for p, port in zip(parts, program.outputs, strict=True)]
+
+
+STEPS = (
+    lambda x, y, c: x + y * c,
+    lambda x, y, c: x * y - c,
+    lambda x, y, c: x.sin() / (2.0 + y.cos()),
+    lambda x, y, c: (x * x + 1.0).sqrt().arctan2(y),
+    lambda x, y, c: (x < y).select(x, -y),
+    lambda x, y, c: (-(x * x)).exp() + (y * y + 0.5).log(),
+    lambda x, y, c: (c <= x).select(x.cos(), y / (1.0 + x * x)),
+    lambda x, y, c: x.cos() * y - x.sin() * (y + c),
+)
+
+
+def random_program(seed, steps=STEPS):
+    """A program of a (3,) and b (2, 2) with outputs (3, 2) and (), and where to evaluate it."""
+    draw = np.random.default_rng(seed)
+
+    def function(a, b):
+        nodes = [*a, *b.ravel()]
+        for _ in range(40):
+            x, y = (nodes[k] for k in draw.integers(0, len(nodes), 2))
+            nodes.append(steps[draw.integers(len(steps))](x, y, draw.normal()))
+        return np.array(nodes[-6:], dtype=object).reshape(3, 2), nodes[-7] * nodes[-9]
+
+    program = program_for(function, (3,), (2, 2))
+    return program, (draw.uniform(-1, 1, 3), draw.uniform(-1, 1, (2, 2)))
 
 
 def run_compiled(program, *inputs, width=1, scalar="double", strides=None, large=False, offset=0):

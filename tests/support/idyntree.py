@@ -15,34 +15,22 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
-from itertools import pairwise
 
 import numpy as np
+from tests.support.kindyn import OnNumpy, shared
 from tests.support.real_robots import ROBOT_FILES, label
 from tests.support.spatial import idyn
 
 import linkwork as lw
 import linkwork.compat.idyntree as compat
-from linkwork.expr.program import NUMPY_FUNCTIONS
 
 MODULES = {"iDynTree": idyn, "linkwork": compat}
 REPRESENTATIONS = (0, 1, 2)  # inertial, body, mixed
 
 
-class WithoutCompiling(lw.KinDyn):
-    """A KinDyn that runs its programs on NumPy, so that a test of many robots compiles nothing."""
-
-    def _kernel(self, order):
-        kernel = super()._kernel(order)
-        if kernel._numpy_path is None:
-            sizes = np.cumsum([0, *(port.size for port in kernel.signature.outputs)])
-
-            def run(*columns):
-                flat = kernel.program.run(*columns, functions=NUMPY_FUNCTIONS)
-                return [flat[a:b] for a, b in pairwise(sizes)]
-
-            kernel._numpy_path = run
-        return kernel
+def without_compiling(*arguments, **options):
+    """Make a KinDyn that NumPy computes, so that a test of many robots compiles nothing."""
+    return shared(OnNumpy(*arguments, **options))
 
 
 def path_of(name):

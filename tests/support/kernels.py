@@ -62,6 +62,13 @@ expected = kd.forward_dynamics(q, nu, tau)
 """
 
 
+class Never:
+    """A background that never gets round to anything."""
+
+    def submit(self, job: object) -> None:
+        pass
+
+
 def start_python(code: str, *, cache: object = "off", **environment: str) -> subprocess.Popen[str]:
     """Start a process that runs some code, with warnings as errors."""
     folders = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]

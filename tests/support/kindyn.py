@@ -10,11 +10,14 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import pytest
 from tests.support.models import random_model, random_q
 
 import linkwork as lw
 from linkwork.expr.program import NUMPY_FUNCTIONS
+from linkwork.kindyn import kernels
 from linkwork.kindyn.quantities import QUANTITIES
+from linkwork.mechanics.base import REPRESENTATIONS
 from linkwork.model.joint_motion import position_jacobian
 
 STEP = 1e-100
@@ -38,11 +41,19 @@ def run_program(program, *arguments, functions=NUMPY_FUNCTIONS):
     return found
 
 
+_known = {}
+
+
+def shared(kd):
+    """One `KinDyn` for all that are equal, so that a program is traced once in each process."""
+    return _known.setdefault(kd, kd)
+
+
 class Interpreted:
     """The quantities of a `KinDyn` by the same names, without compiling."""
 
     def __init__(self, kd):
-        self.kd = kd
+        self.kd = shared(kd)
 
     def __getattr__(self, name):
         if name not in QUANTITIES:
@@ -56,18 +67,37 @@ class Interpreted:
                 (name, *frames), wrenches=tuple(given), gravity=gravity is not None
             )
             more = () if gravity is None else (gravity,)
-            if name == "integrate" and len(arguments) == 2:
+            if name.startswith("integrate") and len(arguments) == 2:
                 arguments.append(1.0)
-            return run_program(kernel.program, *arguments, *more, *given.values())[0]
+            found = run_program(kernel.program, *arguments, *more, *given.values())
+            result = QUANTITIES[name].result
+            return result(*found) if result else found[0]
 
         return quantity
+
+
+class OnNumpy(lw.KinDyn):
+    """A `KinDyn` that takes its robot for too large to compile: NumPy runs the algorithms.
+
+    For tests of many robots in which programs are not the point: nothing is traced or compiled.
+    """
+
+    def _kernel(self, order):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(kernels, "MOST_UNROLLED", -1)
+            return super()._kernel(order)
+
+
+def on_numpy(kd):
+    """The same robot with the same options, computed by NumPy."""
+    return shared(OnNumpy(kd.model, **kd.options))
 
 
 class Case:
     """A robot seen from some base, somewhere, moving fast and accelerating."""
 
     def __init__(self, model, rng, **options):
-        self.model, self.rng = model, rng
+        self.model = model
         self.kd = Interpreted(lw.KinDyn(model, **options))
         layout = self.kd.layout
         self.q = random_q(layout, rng)
@@ -93,6 +123,25 @@ def random_case(seed, *, floating=True, velocity="mixed", base="by seed", n_link
         last_link = model.link_names[-1]
         base = [None, last_link, model.frames[0].name, model.frames[1].name][seed % 4]
     return Case(model, rng, floating=floating, velocity=velocity, base=base)
+
+
+STATES = [(floating, velocity) for floating in (True, False) for velocity in REPRESENTATIONS]
+STATES_THAT_DIFFER = STATES[:4]
+"""Of a fixed base, only frames and wrenches on them know representations."""
+
+
+def on_robots_in(states, seeds):
+    """Parameters seed, floating and velocity of tests: each state on two of three robots.
+
+    Each robot is fixed in some and floating in two of the representations.
+    """
+    chosen = [
+        (seed, *state)
+        for i, seed in enumerate(seeds)
+        for k, state in enumerate(states)
+        if (i + k) % 3
+    ]
+    return pytest.mark.parametrize(("seed", "floating", "velocity"), chosen)
 
 
 def wedge(v):

@@ -6,7 +6,7 @@ import warnings
 
 import mujoco
 import numpy as np
-from tests.support.kindyn import Interpreted
+from tests.support.kindyn import on_numpy
 from tests.support.models import assert_close, random_q
 
 import linkwork as lw
@@ -44,7 +44,7 @@ class Both:
         mj.dof_armature[:] = 0.0
         mujoco.mj_setConst(mj, mujoco.MjData(mj))  # which else keeps the armature of simple bodies
         kd = kd or rigid(mj, **options)
-        self.kd, self.map = Interpreted(kd), Conventions(kd, mj)
+        self.kd, self.map = on_numpy(kd), Conventions(kd, mj)
         rng = np.random.default_rng(seed)
         self.q = random_q(kd.layout, rng)
         self.nu, self.nu_dot, self.tau = rng.normal(size=(3, kd.nv)) * [[2.0], [3.0], [4.0]]

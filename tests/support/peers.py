@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.support.kindyn import GRAVITY, base_X, base_X_dot_nu, run_program
+from tests.support.kindyn import GRAVITY, base_X, base_X_dot_nu, run_program, shared
 from tests.support.models import random_q
 from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 from tests.support.spatial import pin
@@ -33,7 +33,7 @@ class Moving:
 
     def __init__(self, path, *, floating, velocity, base=None):
         model = load_quietly(path, mimic=False)
-        self.kd = lw.KinDyn(model, base=base, floating=floating, velocity=velocity)
+        self.kd = shared(lw.KinDyn(model, base=base, floating=floating, velocity=velocity))
         rng = np.random.default_rng(7)
         self.q = random_q(self.kd.layout, rng)
         self.nu, self.nu_dot, self.tau = rng.normal(size=(3, self.kd.nv)) * [[2.0], [4.0], [6.0]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.support.kindyn import Interpreted
+from tests.support.kindyn import on_numpy
 from tests.support.models import assert_close, random_q
 from tests.support.spatial import pin
 
@@ -25,7 +25,7 @@ class Both:
         self.a = self.maps.a_to_pinocchio(self.q, self.nu, self.nu_dot)
 
     def here(self):
-        kd = Interpreted(self.kd)
+        kd = on_numpy(self.kd)
         M = kd.mass_matrix(self.q)
         h = kd.bias_force(self.q, self.nu)
         return M, h, kd.inverse_dynamics(self.q, self.nu, self.nu_dot)
@@ -69,7 +69,7 @@ class Both:
         assert_close(maps.bias_to_pinocchio(q, self.nu, h, M), h_there, rtol, scale=force)
         assert_close(maps.tau_from_pinocchio(q_there, tau_there), tau, rtol, scale=force)
         assert_close(maps.tau_to_pinocchio(q, tau), tau_there, rtol, scale=force)
-        kd = Interpreted(self.kd)
+        kd = on_numpy(self.kd)
         for frame in frames:
             assert_close(self.pose(frame), kd.transform(frame, q), rtol)
             J, J_there = kd.jacobian(frame, q), self.jacobian(frame)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import sysconfig
 import warnings
+from functools import cache
 from pathlib import Path
 
 import linkwork as lw
@@ -30,7 +31,14 @@ def label(path: Path) -> str:
 
 
 def load_quietly(source: Path | str, **options: bool) -> lw.Model:
-    """Load a robot whose warnings are not the point of the test."""
+    """Load a robot whose warnings are not the point of the test; real ones once, as they are."""
+    return _loaded_once(source, **options) if source in FILES else _loaded(source, **options)
+
+
+def _loaded(source: Path | str, **options: bool) -> lw.Model:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.LinkworkWarning)
         return lw.load(source, **options)
+
+
+_loaded_once = cache(_loaded)

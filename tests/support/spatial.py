@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from functools import wraps
+from functools import cache, wraps
 
 import mpmath as mp
 import numpy as np
@@ -119,8 +119,15 @@ def series(X, shift):
 
 def mp_each(function, arrays):
     """Apply a function of exact vectors to each row, and round the results to floats."""
+    rows = np.asarray(arrays, dtype=float)
+    return _mp_each(function, rows.tobytes(), rows.shape).copy()
+
+
+@cache  # tests run on the sources and on compiled code
+def _mp_each(function, data, shape):
     with mp.workdps(DIGITS):
-        return np.array([to_float(function(exact(row))) for row in arrays])
+        rows = np.frombuffer(data).reshape(shape)
+        return np.array([to_float(function(exact(row))) for row in rows])
 
 
 def mp_inverse(matrix):

@@ -131,6 +131,10 @@ class Moments:
 
     def rate(self, joints: dict[int, JointPose], nu: Numbers) -> Vec:
         """Derivative of the first moment of the robot, as seen from the base."""
+        return self.rates(joints, nu)[0]
+
+    def rates(self, joints: dict[int, JointPose], nu: Numbers) -> dict[int, Vec]:
+        """Derivative of each first moment as seen from its body, in the body's axes."""
         rates = dict.fromkeys(self.first, ZERO)
         for number in reversed(joints):
             body, pose = self._bodies[number], joints[number]
@@ -139,7 +143,7 @@ class Moments:
             own = add(scale(self.mass[number], v_J), cross(w_J, self.first[number]))
             own = apply(pose.R, add(rates[number], own))
             rates[body.parent] = add(rates[body.parent], own)
-        return rates[0]
+        return rates
 
 
 def momentum_rate(

@@ -115,8 +115,20 @@ def centroidal_momentum_bias(
     skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
 ) -> list[Scalar]:
     """(6,) rate of the centroidal momentum at nu_dot = 0: A_dot nu."""
+    return centroidal_momentum_rate(skeleton, q, nu, None, velocity=velocity)
+
+
+def centroidal_momentum_rate(
+    skeleton: Skeleton,
+    q: Numbers,
+    nu: Numbers,
+    nu_dot: Numbers | None,
+    *,
+    velocity: Representation,
+) -> list[Scalar]:
+    """(6,) derivative of the numbers of `centroidal_momentum`; None for nu_dot stands for zero."""
     base = base_of(skeleton.layout, q, velocity)
-    force, moment = momentum_rate(skeleton, q, nu, None, velocity)
+    force, moment = momentum_rate(skeleton, q, nu, nu_dot, velocity)
     c = scale(per_mass(skeleton), composites(skeleton, poses(skeleton, q))[0].first_moment)
     moment = sub(moment, cross(c, force))
     if velocity != "body":

@@ -21,16 +21,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from linkwork.expr.derived_ports import Kind, derived_ports
 from linkwork.expr.forward import Row, forward
 from linkwork.expr.inlined import Inlined, inlined
+from linkwork.expr.jacobian_size import Mode, planned
 from linkwork.expr.node import Expr, Graph
 from linkwork.expr.program import Port, Program, per_port, program_of
 from linkwork.expr.reverse import reverse
 
-Mode: TypeAlias = Literal["forward", "reverse"]
 Units: TypeAlias = Sequence[Sequence[int]]
 """The vectors of norm 1 among the inputs: for each the indices of its numbers among all."""
 
@@ -43,7 +43,7 @@ def jacobian(
     Args:
         program: what to differentiate.
         wrt: the input to differentiate with respect to, or several.
-        mode: "forward" or "reverse"; by default reverse where the outputs have fewer numbers.
+        mode: "forward" or "reverse"; by default the one that takes fewer steps, as estimated.
         units: the vectors of norm 1 among the inputs.
 
     Returns:
@@ -131,10 +131,9 @@ def vjp(program: Program, wrt: str | Sequence[str], *, units: Units = ()) -> Pro
     """
     ports = derived_ports("vjp", program.inputs, program.outputs, _names(wrt))
     of = _Differentiated(program, wrt, units)
-    seeds: dict[int, Expr] = {}
+    seeds: dict[int, list[Expr]] = {}
     for step in program.results:
-        cotangent = of.at.graph.input()
-        seeds[step] = seeds[step] + cotangent if step in seeds else cotangent
+        seeds.setdefault(step, []).append(of.at.graph.input())
     row = of.projected(reverse(of.at, seeds))
     zero = of.at.graph.constant(0.0)
     return program_of(*ports, [row.get(k, zero) for k in of.own], of.at.graph)
@@ -183,10 +182,10 @@ class _Differentiated:
         distinct = dict.fromkeys(self.at.program.results)
         one = self.at.graph.constant(1.0)
         if mode is None:
-            mode = "reverse" if len(distinct) < len(self.at.active) else "forward"
+            mode, _ = planned(self.at.program, self.at.active)
         if mode == "forward":
             return forward(self.at, {k: {k: one} for k in self.at.active})
-        rows = {result: reverse(self.at, {result: one}) for result in distinct}
+        rows = {result: reverse(self.at, {result: [one]}) for result in distinct}
         return [rows[result] for result in self.at.program.results]
 
     def along(self, tangents: Row) -> list[Expr]:

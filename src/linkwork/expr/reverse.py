@@ -6,7 +6,7 @@ step adds to the adjoints of its arguments; a sum of products needs one fused op
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from linkwork.expr.inlined import Inlined
 from linkwork.expr.node import Expr, Op
@@ -16,12 +16,12 @@ from linkwork.expr.slopes import is_zero, masked, slopes
 _add, _sub, _mul, _neg = (RULES[op] for op in (Op.ADD, Op.SUB, Op.MUL, Op.NEG))
 
 
-def reverse(at: Inlined, seeds: Mapping[int, Expr]) -> dict[int, Expr]:
+def reverse(at: Inlined, seeds: Mapping[int, Sequence[Expr]]) -> dict[int, Expr]:
     """The adjoints of the input numbers to differentiate by, where not 0.
 
     Args:
         at: the program.
-        seeds: by step, the cotangent of its value.
+        seeds: by step, the cotangents of its value, which are summed when it is visited.
     """
     return _Sweep(at, seeds).run()
 
@@ -29,12 +29,10 @@ def reverse(at: Inlined, seeds: Mapping[int, Expr]) -> dict[int, Expr]:
 class _Sweep:
     """One pass over the steps, from the last to the first."""
 
-    def __init__(self, at: Inlined, seeds: Mapping[int, Expr]) -> None:
-        self._at, self._graph = at, at.graph
+    def __init__(self, at: Inlined, seeds: Mapping[int, Sequence[Expr]]) -> None:
+        self._at, self._graph, self._seeds = at, at.graph, seeds
         self._last = max(seeds, default=-1)
         self._adjoint: list[Expr | None] = [None] * (self._last + 1)
-        for step, seed in seeds.items():
-            self._adjoint[step] = seed
         self._depends = at.depends
         self._slope, self._moved = at.turns.slope, at.turns.moved
         self._guarded = [a or b for a, b in zip(at.optional, at.rooted, strict=True)]
@@ -51,8 +49,12 @@ class _Sweep:
         }
         found: dict[int, Expr] = {}
         for step in range(self._last, -1, -1):
+            if not depends[step]:
+                continue
+            for seed in self._seeds.get(step, ()):
+                self._add(step, seed)
             entry = adjoint[step]
-            if entry is None or not depends[step]:
+            if entry is None:
                 continue
             adjoint[step] = None
             op = steps[step][0]

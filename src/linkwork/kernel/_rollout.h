@@ -1,8 +1,9 @@
 /* Rollouts: the outputs of a step are its first inputs in the next one.
  *
  * The rows of a batch are taken in tiles that stay in the cache for all steps. A frame holds the
- * states of a tile at one time, one state after the other, each with contiguous rows. Results are
- * written as they come, from the frame to where they belong.
+ * states of a tile at one time, one state after the other, each with contiguous rows. Frames of
+ * several steps are gathered before they are written to the results, where the steps of a row are
+ * neighbours: memory is slow where each row is written to another page.
  *
  * Backwards, the code of the step's vector-Jacobian product (vjp) runs from the last step to the
  * first. It needs the state before each step: from arrays that the caller gives, or from frames
@@ -18,7 +19,10 @@
 #include "_threads.h"
 
 #define TILE_ROWS 64                     /* most rows of a tile */
-#define TILE_BYTES ((size_t)96 << 10)    /* of the states and inputs of a tile */
+#define TILE_BYTES ((size_t)12 << 10)    /* of the states and inputs of a tile at one time */
+#define BACK_TILE_BYTES ((size_t)48 << 10)  /* the same backwards, with cotangents */
+#define STAGED_BYTES ((size_t)192 << 10) /* of the frames that are written together */
+#define STAGED_STEPS 64                  /* most of them */
 #define WATCHED_ROWS 64                  /* rows times steps between two looks at the clock */
 
 typedef struct {           /* where an array of rows, steps, numbers lies */
@@ -31,6 +35,7 @@ typedef struct {
     Job back;              /* `call` and `code` of the vjp; NULL for rollouts forwards */
     npy_intp steps;
     int n_states;
+    int is_large;          /* whether results use non-temporal stores */
     int is_final;          /* whether only the last states are results */
     Track *starts, *others, *results;                  /* of states, other inputs, states */
     Track *states, *cotangents, *finals, *gradients;   /* backwards; the last are of each output */
@@ -38,6 +43,7 @@ typedef struct {
     size_t *state_at;      /* where each state is in a frame */
     size_t *gradient_at;   /* where each output of the vjp after the states is in a buffer */
     size_t frame, gradient_bytes;
+    npy_intp staged;       /* frames that are written together */
     npy_intp segment, segments;  /* steps of a segment, and their number */
 } Roll;
 
@@ -235,25 +241,102 @@ static Tile tile_of(Job *job, npy_intp start, npy_intp rows, char *block, PyThre
     return tile;
 }
 
+/* Copy with non-temporal stores: the cache lines that are written are not read first. */
+static void stream(char *to, const char *from, npy_intp bytes)
+{
+#if defined(__SSE2__) && defined(__x86_64__)
+    npy_intp i = 0;
+    for (; i + 8 <= bytes && (uintptr_t)(to + i) % 16; i += 8)
+        _mm_stream_si64((long long *)(to + i), *(const long long *)(from + i));
+    for (; i + 16 <= bytes; i += 16)
+        _mm_stream_pd((double *)(to + i), _mm_loadu_pd((const double *)(from + i)));
+    for (; i + 8 <= bytes; i += 8)
+        _mm_stream_si64((long long *)(to + i), *(const long long *)(from + i));
+    to += i;
+    from += i;
+    bytes -= i;
+#endif
+    memcpy(to, from, (size_t)bytes);
+}
+
+/* Write several steps of a row, which are neighbours there: whole cache lines by `stream`. */
+static void stream_row(char *to, const char *from, npy_intp frame, npy_intp bytes, npy_intp steps)
+{
+    char *first = (char *)round_up((uintptr_t)to);
+    char *last = (char *)((uintptr_t)(to + steps * bytes) / CACHE_LINE * CACHE_LINE);
+    for (npy_intp t = 0; t < steps; t++, to += bytes, from += frame) {
+        if (to >= first && to + bytes <= last) {
+            stream(to, from, bytes);
+            continue;
+        }
+        npy_intp head = to < first ? first - to : 0, stop = last - to;
+        if (head > bytes) head = bytes;
+        if (stop > bytes) stop = bytes;
+        if (stop < head) stop = head;
+        memcpy(to, from, (size_t)head);
+        stream(to + head, from + head, stop - head);
+        memcpy(to + stop, from + stop, (size_t)(bytes - stop));
+    }
+}
+
+/* Write several steps to an array, from rows of some bytes, `frame` bytes from step to step. */
+static void write_steps(const Tile *tile, const Track *track, npy_intp time, npy_intp steps,
+                        const char *from, size_t frame, npy_intp bytes)
+{
+    int is_streamed = tile->roll->is_large && track->time == bytes && bytes % 8 == 0;
+    char *to = at(tile, track, time);
+    for (npy_intp row = 0; row < tile->rows; row++, from += bytes, to += track->row) {
+        if (is_streamed && (uintptr_t)to % 8 == 0)
+            stream_row(to, from, (npy_intp)frame, bytes, steps);
+        else
+            copy_strided(to, track->time, from, (npy_intp)frame, bytes, steps);
+    }
+}
+
+/* Write frames of several steps to the results. */
+static void write_states(const Tile *tile, npy_intp time, npy_intp steps, const char *frames)
+{
+    const Roll *roll = tile->roll;
+    const Call *self = roll->job.call;
+    for (int k = 0; k < roll->n_states; k++)
+        write_steps(tile, &roll->results[k], time, steps, frames + roll->state_at[k], roll->frame,
+                    bytes_of(self, &self->ins[k]));
+}
+
+/* Write the products of several steps to the gradients that have a value for each step. */
+static void write_products(const Tile *tile, npy_intp time, npy_intp steps, const char *products)
+{
+    const Roll *roll = tile->roll;
+    const Call *back = roll->back.call;
+    for (int k = roll->n_states; k < back->n_out; k++)
+        if (!roll->sums[k])
+            write_steps(tile, &roll->gradients[k], time, steps,
+                        products + roll->gradient_at[k - roll->n_states], roll->gradient_bytes,
+                        bytes_of(back, &back->outs[k]));
+}
+
 /* All steps of a tile, forwards; returns the status. */
 static int roll_tile(Job *job, npy_intp start, npy_intp rows, char *block, PyThreadState **state)
 {
     Tile tile = tile_of(job, start, rows, block, state);
     Roll *roll = tile.roll;
-    char *now = tile.frames, *next = now + roll->frame;
+    char *copy = tile.frames, *first = copy + roll->frame;
     int status = DONE;
-    read_frame(&tile, roll->starts, 0, now);
-    if (!roll->is_final || roll->steps == 0) write_frame(&tile, roll->results, 0, now);
-    for (npy_intp t = 0; t < roll->steps && status == DONE; t++) {
-        if (has_drifted(&tile, now)) divide_frame(&tile, now, now);
-        step_frame(&tile, t, now, next);
-        if (!roll->is_final) write_frame(&tile, roll->results, t + 1, next);
-        else if (t + 1 == roll->steps) write_frame(&tile, roll->results, 0, next);
-        char *swapped = now;
-        now = next;
-        next = swapped;
-        status = watch(&tile);
+    read_frame(&tile, roll->starts, 0, first);
+    if (!roll->is_final || roll->steps == 0) write_frame(&tile, roll->results, 0, first);
+    for (npy_intp t = 0; t < roll->steps && status == DONE; t += roll->staged) {
+        npy_intp left = roll->steps - t, steps = left < roll->staged ? left : roll->staged;
+        char *frame = first;
+        for (npy_intp i = 0; i < steps && status == DONE; i++, frame += roll->frame) {
+            step_frame(&tile, t + i, normalised(&tile, frame, copy), frame + roll->frame);
+            status = watch(&tile);
+        }
+        if (status != DONE) break;
+        if (!roll->is_final) write_states(&tile, t + 1, steps, first + roll->frame);
+        else if (steps == left) write_frame(&tile, roll->results, 0, frame);
+        memcpy(first, frame, roll->frame);
     }
+    if (roll->is_large) end_of_stream();
     return status;
 }
 
@@ -276,13 +359,10 @@ static void step_back(const Tile *tile, npy_intp time, char *frame, char *copy, 
     if (unit != frame) divide_frame(tile, frame, before);
     for (int k = roll->n_states; k < back->n_out; k++) {
         const Track *track = &roll->gradients[k];
-        const char *product = products + roll->gradient_at[k - roll->n_states];
-        npy_intp bytes = bytes_of(back, &back->outs[k]);
         if (roll->sums[k])
-            add_strided(back, at(tile, track, 0), track->row, product, bytes, back->outs[k].size,
-                        tile->rows);
-        else
-            copy_strided(at(tile, track, time), track->row, product, bytes, bytes, tile->rows);
+            add_strided(back, at(tile, track, 0), track->row,
+                        products + roll->gradient_at[k - roll->n_states],
+                        bytes_of(back, &back->outs[k]), back->outs[k].size, tile->rows);
     }
 }
 
@@ -313,9 +393,10 @@ static int roll_tile_back(Job *job, npy_intp start, npy_intp rows, char *block,
     Roll *roll = tile.roll;
     char *after = tile.frames, *before = after + roll->frame, *copy = before + roll->frame;
     char *scratch = copy + roll->frame, *products = scratch + 2 * roll->frame;
-    char *frames = products + roll->gradient_bytes;
-    char *checkpoints = frames + (size_t)roll->segment * roll->frame;
     int is_given = roll->states[0].data != NULL, status = DONE;
+    char *frames = products + (size_t)roll->staged * roll->gradient_bytes;
+    npy_intp place = roll->staged;  /* the products of later steps lie from here on */
+    char *checkpoints = is_given ? NULL : frames + (size_t)roll->segment * roll->frame;
     memset(after, 0, roll->frame);
     add_to_frame(&tile, roll->cotangents, roll->steps, after);
     add_to_frame(&tile, roll->finals, 0, after);
@@ -332,7 +413,12 @@ static int roll_tile_back(Job *job, npy_intp start, npy_intp rows, char *block,
         for (npy_intp t = last - 1; t >= first && status == DONE; t--) {
             char *frame = is_given ? scratch : frames + (size_t)(t - first) * roll->frame;
             if (is_given) read_frame(&tile, roll->states, t, frame);
-            step_back(&tile, t, frame, copy, after, before, products);
+            char *product = products + (size_t)--place * roll->gradient_bytes;
+            step_back(&tile, t, frame, copy, after, before, product);
+            if (place == 0 || t == 0) {
+                write_products(&tile, t, roll->staged - place, product);
+                place = roll->staged;
+            }
             add_to_frame(&tile, roll->cotangents, t, before);
             char *swapped = after;
             after = before;
@@ -341,6 +427,7 @@ static int roll_tile_back(Job *job, npy_intp start, npy_intp rows, char *block,
         }
     }
     if (status == DONE) write_frame(&tile, roll->gradients, 0, after);
+    if (roll->is_large) end_of_stream();
     return status;
 }
 
@@ -369,25 +456,31 @@ static void plan_roll(Roll *roll, size_t most_bytes)
     for (int k = 0; back && k < back->n_out; k++) row_bytes += bytes_of(back, &back->outs[k]);
     if (back && roll->back.code->width > width) width = roll->back.code->width;
     if (back && roll->back.code->bytes > workspace) workspace = roll->back.code->bytes;
-    npy_intp rows = (npy_intp)TILE_BYTES / row_bytes;
-    rows = multiple(rows < TILE_ROWS ? rows : TILE_ROWS, rows < 4 * width ? width : 4 * width);
+    npy_intp rows = (npy_intp)(back ? BACK_TILE_BYTES : TILE_BYTES) / row_bytes;
+    rows = multiple(rows < TILE_ROWS ? rows : TILE_ROWS, 4 * width);
     if (rows > job->rows) rows = multiple(job->rows + width - 1, width);
     job->chunk = job->fitting = rows;
     roll->frame = place_ports(self, self->ins, roll->n_states, rows, roll->state_at);
     job->pointers_at = round_up(workspace);
     job->buffers_at = job->pointers_at
         + round_up((size_t)(2 * (self->n_in + roll->n_states) + n_out + 1) * sizeof(npy_int64));
-    job->bytes = job->buffers_at + 2 * roll->frame;
+    roll->gradient_bytes = !back ? 0
+        : place_ports(back, back->outs + roll->n_states, back->n_out - roll->n_states, rows,
+                      roll->gradient_at);
+    roll->staged = (npy_intp)(STAGED_BYTES / ((back ? roll->gradient_bytes : roll->frame) + 1));
+    if (roll->staged > STAGED_STEPS) roll->staged = STAGED_STEPS;
+    if (roll->staged > roll->steps) roll->staged = roll->steps;
+    if (roll->staged < 1) roll->staged = 1;
+    job->bytes = job->buffers_at + (size_t)(roll->staged + 2) * roll->frame;
     if (!back) return;
     int is_given = roll->states[0].data != NULL;
     roll->segment = roll->steps > 0 ? roll->steps : 1;
     if (!is_given && (size_t)roll->steps > most_bytes / (roll->frame + 1))
         roll->segment = (npy_intp)ceil(sqrt((double)roll->steps));
     roll->segments = (roll->steps + roll->segment - 1) / roll->segment;
-    roll->gradient_bytes = place_ports(back, back->outs + roll->n_states,
-                                       back->n_out - roll->n_states, rows, roll->gradient_at);
     size_t kept = is_given ? 0 : (size_t)(roll->segment + roll->segments + 1);
-    job->bytes += (4 + kept) * roll->frame + roll->gradient_bytes;
+    job->bytes = job->buffers_at + (6 + kept) * roll->frame
+        + (size_t)roll->staged * roll->gradient_bytes;
 }
 
 /* Run a rollout without the GIL, on several threads if there is much to do; returns the status. */
@@ -531,7 +624,11 @@ static PyObject *call_roll(PyObject *callable, PyObject *args)
                  .steps = steps, .n_states = n};
     if (!make_room(&roll, 0)) return PyErr_NoMemory();
     npy_intp kept = steps_of(results, 0, steps + 1);
+    size_t result_bytes = 0;
+    for (int k = 0; k < n; k++)
+        result_bytes += (size_t)(rows * kept * bytes_of(self, &self->outs[k]));
     roll.is_final = kept == 1;
+    roll.is_large = result_bytes > STREAMED_BYTES;
     int is_good = read_tracks(self, starts, self->ins, n, rows, 1, 0, roll.starts)
         && read_tracks(self, others, self->ins + n, self->n_in - n, rows, steps, 0, roll.others)
         && read_tracks(self, results, self->outs, n, rows, kept, 1, roll.results);
@@ -577,6 +674,7 @@ static PyObject *call_roll_back(PyObject *callable, PyObject *args)
         roll.sums[k] = k >= n && kept == 1 && steps != 1;
         is_good = read_track(back, PyTuple_GET_ITEM(gradients, k), rows, kept, back->outs[k].size,
                              1, &roll.gradients[k]);
+        roll.is_large |= (size_t)(rows * kept * bytes_of(back, &back->outs[k])) > STREAMED_BYTES;
     }
     int status = DONE;
     if (is_good) {

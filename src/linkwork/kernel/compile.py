@@ -10,9 +10,10 @@
 Trace   the function is run once, when it is decorated, on arrays of expressions; the operations
         are recorded and compiled. It sees one row, without batch axes
 May     operators, indexing, `@`, NumPy's functions of arrays and of one number, `np.where`,
-        `linkwork.spatial`, other compiled functions
+        `np.linalg.solve` and others of `linkwork.linalg`, `linkwork.spatial`, methods of `KinDyn`
+        and all other kernels
 May not branch on a value (use `np.where`), or call functions that need numbers, such as
-        `np.linalg.inv` or `np.sort`
+        `np.linalg.svd` or `np.sort`
 """
 
 from __future__ import annotations

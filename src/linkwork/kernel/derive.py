@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -27,13 +27,16 @@ from linkwork.kernel.kernel import Kernel
 from linkwork.kernel.sweep import Sweep
 from linkwork.machine import cache
 from linkwork.machine.compiler import LOCK
+from linkwork.version import __version__
 
 # A Jacobian or Hessian with more steps than this is not unrolled, but computed column by column.
-MOST_UNROLLED_STEPS = 60_000
+MOST_UNROLLED_STEPS = 80_000
 # A program with more steps is not made at all, as that would take minutes.
 MOST_STEPS = 1_000_000
 
-_PROGRAMS: dict[Kind, Callable[..., Program]] = {
+InputCheck: TypeAlias = Callable[[Sequence[Port], Sequence[Array]], None]
+
+PROGRAMS: dict[Kind, Callable[..., Program]] = {
     "jacobian": diff.jacobian,
     "gradient": diff.gradient,
     "hessian": diff.hessian,
@@ -63,14 +66,15 @@ class Derivative(Kernel):
             self._made_program,
             key=_key(function, kind, wrt),
             dtype=function.dtype.type,
-            check_input=_input_check(function),
+            check_input=_input_check(function.check_input, len(function.signature.inputs)),
             check_result=function.check_result,
         )
         self.__name__ = self.__qualname__ = self.signature.name
         self.__doc__ = (
             f"The {_TITLES.get(kind, kind)} of {function.signature.name} by {', '.join(wrt)}."
         )
-        self._function, self._kind, self._wrt = function, kind, wrt
+        self._function, self._wrt = function, wrt
+        self._kind: Kind = kind
         self._sweep: Sweep | None = None
         self._is_known_short = kind not in ("jacobian", "hessian")
 
@@ -97,11 +101,11 @@ class Derivative(Kernel):
             if self._found_sweep() is not None and self._steps() > MOST_STEPS:
                 text = f"{self.signature.name} has some {self._steps():,} operations, too many for"
                 raise ArgumentError(f"{text} one program; use jvp or vjp")
-            make = _PROGRAMS[self._kind]
+            make = PROGRAMS[self._kind]
             units = unit_indices(self._function.signature)
             program = make(self._function.program, self._wrt, units=units)
         if self._sweep is None:
-            cache.keep(self._program_key, stored.to_bytes(program))
+            cache.keep(self._program_key, stored.to_bytes(program), cache.PROGRAM)
         return program
 
     def _analytic_program(self) -> Program | None:
@@ -110,11 +114,11 @@ class Derivative(Kernel):
 
     def _kept(self) -> bytes | None:
         """What is kept on disk: the program, or nothing but that it is too long."""
-        return cache.fetch(self._program_key)
+        return cache.fetch(self._program_key, cache.PROGRAM)
 
     @property
     def _program_key(self) -> str:
-        return hashlib.sha256(f"program|{self.identity}".encode()).hexdigest()
+        return hashlib.sha256(f"{__version__}|{self.identity}".encode()).hexdigest()
 
     # Long Jacobians.
 
@@ -129,7 +133,7 @@ class Derivative(Kernel):
                 self._program = self._analytic_program()
                 is_long = self._program is None and self._steps() > MOST_UNROLLED_STEPS
                 if is_long:
-                    cache.keep(self._program_key, _TOO_LONG)
+                    cache.keep(self._program_key, _TOO_LONG, cache.PROGRAM)
             self._is_known_short = not is_long
             self._sweep = self._made_sweep() if is_long else None
             return self._sweep
@@ -140,7 +144,7 @@ class Derivative(Kernel):
         n_inputs = sum(port.size for port in own.inputs if port.name in self._wrt)
         kind: Kind = "vjp" if n_outputs < n_inputs else "jvp"
         kind = "hvp" if self._kind == "hessian" else kind
-        return Sweep(function._derivative(kind, self._wrt), kind, own, self._wrt)
+        return Sweep(function.derivative(kind, self._wrt), kind, own, self._wrt)
 
     def _steps(self) -> int:
         """About how many steps it has."""
@@ -177,7 +181,7 @@ def unit_indices(signature: Signature) -> list[list[int]]:
 
 
 def _found_again(function: Kernel, kind: Kind, wrt: tuple[str, ...]) -> Kernel:
-    return function._derivative(kind, wrt)
+    return function.derivative(kind, wrt)
 
 
 def _signature(own: Signature, kind: Kind, wrt: tuple[str, ...]) -> Signature:
@@ -198,12 +202,10 @@ def _key(function: Kernel, kind: Kind, wrt: tuple[str, ...]) -> str:
     return hashlib.sha256(repr((function.identity, kind, wrt)).encode()).hexdigest()
 
 
-def _input_check(function: Kernel) -> Callable[[Sequence[Port], Sequence[Array]], None] | None:
+def _input_check(of_function: InputCheck | None, known: int) -> InputCheck | None:
     """The check of the function's inputs, and of tangents and cotangents, if there is one."""
-    of_function = function.check_input
     if of_function is None:
         return None
-    known = len(function.signature.inputs)
 
     def check(ports: Sequence[Port], rows: Sequence[Array]) -> None:
         of_function(ports[:known], rows[:known])

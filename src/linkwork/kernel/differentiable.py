@@ -31,7 +31,7 @@ class Differentiable:
             (..., *output.shape, *input.shape); for several outputs or inputs a tuple of them, with
             the inputs one after the other for each output.
         """
-        return self._derivative("jacobian", wrt)
+        return self.derivative("jacobian", wrt)
 
     def gradient(self, *wrt: str) -> Kernel:
         """The function that gives the derivatives of one number by each input.
@@ -43,7 +43,7 @@ class Differentiable:
             A function with the same inputs, which gives an array of shape (..., *input.shape) for
             each input of `wrt`.
         """
-        return self._derivative("gradient", wrt)
+        return self.derivative("gradient", wrt)
 
     def hessian(self, *wrt: str) -> Kernel:
         """The function that gives the second derivatives of one number.
@@ -56,7 +56,7 @@ class Differentiable:
             (..., *first.shape, *second.shape) for each two inputs of `wrt`, the second inputs one
             after the other for each first.
         """
-        return self._derivative("hessian", wrt)
+        return self.derivative("hessian", wrt)
 
     def jvp(self, *wrt: str) -> Kernel:
         """The function that gives the Jacobian times a tangent, without the Jacobian.
@@ -68,7 +68,7 @@ class Differentiable:
             A function of the inputs, then of one tangent `d_<input>` for each input of `wrt`. It
             gives the tangent of each output.
         """
-        return self._derivative("jvp", wrt)
+        return self.derivative("jvp", wrt)
 
     def vjp(self, *wrt: str) -> Kernel:
         """The function that gives a cotangent times the Jacobian, without the Jacobian.
@@ -80,10 +80,16 @@ class Differentiable:
             A function of the inputs, then of one cotangent `ct_<output>` for each output. It gives
             an array of shape (..., *input.shape) for each input of `wrt`.
         """
-        return self._derivative("vjp", wrt)
+        return self.derivative("vjp", wrt)
 
-    def _derivative(self, kind: Kind, wrt: tuple[str, ...]) -> Kernel:
-        """A derivative, made if it is not there yet."""
+    def derivative(self, kind: Kind, wrt: tuple[str, ...] = ()) -> Kernel:
+        """A derivative by its kind, made if it is not there yet.
+
+        Args:
+            kind: "jacobian", "gradient", "hessian", "jvp" or "vjp"; or "hvp", the Hessian times a
+                tangent, with the inputs of jvp and the outputs of gradient.
+            wrt: names of inputs; all if none is given.
+        """
         names = wrt or tuple(port.name for port in self.signature.inputs)
         try:
             known = self._derivatives.get((kind, names))

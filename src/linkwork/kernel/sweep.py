@@ -7,13 +7,14 @@ vjp        one row of the Jacobian for each unit cotangent of the outputs
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.expr.derived_ports import Kind
-from linkwork.expr.program import Port, per_port
+from linkwork.expr.program import Port
 from linkwork.kernel.arguments import Signature
 
 # Products are computed for at most this many bytes of results at a time.
@@ -39,7 +40,8 @@ class Sweep:
         chosen = [port for name in wrt for port in own.inputs if port.name == name]
         swept = own.outputs if self._by_rows else chosen
         self._units = _unit_vectors(swept, kernel.dtype)
-        self._swept = list(per_port(swept, range(sum(port.size for port in swept))))
+        ends = np.cumsum([0, *(port.size for port in swept)]).tolist()
+        self._spans = [slice(start, stop) for start, stop in pairwise(ends)]  # of each port
 
     def __call__(
         self, rows: Sequence[Array], outputs: Sequence[Array], n: int, threads: int | None
@@ -71,16 +73,16 @@ class Sweep:
         """Write products to the outputs: for each output of the function, one for each input."""
         wanted = iter(outputs)
         if self._by_rows:  # parts: by input, (rows, outputs, *input)
-            for _, own in self._swept:
+            for span in self._spans:
                 for part in parts:
                     target = next(wanted)
-                    target[...] = part[:, own.start : own.stop].reshape(target.shape)
+                    target[...] = part[:, span].reshape(target.shape)
             return
         for part in parts:  # by output, (rows, inputs, *output)
             flat = np.moveaxis(part.reshape(*part.shape[:2], -1), 1, 2)
-            for _, own in self._swept:
+            for span in self._spans:
                 target = next(wanted)
-                target[...] = flat[:, :, own.start : own.stop].reshape(target.shape)
+                target[...] = flat[:, :, span].reshape(target.shape)
 
 
 def _unit_vectors(ports: Sequence[Port], dtype: Any) -> list[Array]:

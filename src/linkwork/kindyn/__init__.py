@@ -1,7 +1,7 @@
 """Kinematics and dynamics of one robot, compiled for that robot.
 
-`KinDyn` is one class in five files: `core` has the options and the kernels, `frames`, `dynamics`,
-`centroidal` and `configurations` declare its methods.
+`KinDyn` is one class in several files: `core` has the options and the kernels, `frames`,
+`dynamics`, `centroidal`, `configurations` and `kinematic_derivatives` declare its methods.
 """
 
 from __future__ import annotations
@@ -10,11 +10,18 @@ from linkwork.kindyn.centroidal import CentroidalMethods
 from linkwork.kindyn.configurations import ConfigurationMethods
 from linkwork.kindyn.dynamics import DynamicsMethods
 from linkwork.kindyn.frames import FrameMethods
+from linkwork.kindyn.kinematic_derivatives import KinematicDerivativeMethods
 from linkwork.kindyn.methods import owned
 
 
 @owned
-class KinDyn(FrameMethods, DynamicsMethods, CentroidalMethods, ConfigurationMethods):
+class KinDyn(
+    FrameMethods,
+    DynamicsMethods,
+    CentroidalMethods,
+    ConfigurationMethods,
+    KinematicDerivativeMethods,
+):
     """Every quantity of one robot, as compiled functions. Stateless, thread-safe, picklable.
 
     Two are equal if their models and options are. The methods take, where they need them:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.methods import quantity
-from linkwork.kindyn.results import ForwardDynamicsDerivatives
+from linkwork.kindyn.results import ForwardDynamicsDerivatives, InverseDynamicsDerivatives
 
 
 class DynamicsMethods(KinDynCore):
@@ -59,6 +59,26 @@ class DynamicsMethods(KinDynCore):
         """(..., nv) forces behind a motion: tau = M nu_dot + h - sum J^T f.
 
         First the wrench on a floating base (6), then the joint torques and forces.
+        """
+        ...
+
+    @quantity
+    def inverse_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        nu_dot: ArrayLike,
+        *,
+        wrenches: Mapping[str, ArrayLike] | None = None,
+        gravity: ArrayLike | None = None,
+        out: tuple[Array, ...] | None = None,
+        threads: int | None = None,
+    ) -> InverseDynamicsDerivatives:
+        """Derivatives of `inverse_dynamics`: row i is that of tau_i.
+
+        Returns:
+            q (..., nv, nv), by the tangent of `integrate`, with nu, nu_dot and the wrenches the
+            same numbers; nu (..., nv, nv); nu_dot (..., nv, nv), the mass matrix.
         """
         ...
 
@@ -128,6 +148,18 @@ class DynamicsMethods(KinDynCore):
         threads: int | None = None,
     ) -> Array:
         """(..., nv) gravity forces g: the forces that hold the robot still."""
+        ...
+
+    @quantity
+    def gravity_force_derivative(
+        self,
+        q: ArrayLike,
+        *,
+        gravity: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """(..., nv, nv) derivative of `gravity_force` by q, by the tangent of `integrate`."""
         ...
 
     @quantity

@@ -13,17 +13,23 @@ from typing import Any, TypeAlias
 
 from linkwork.algorithms import (
     average_velocity,
+    centroidal_derivatives,
     com,
+    com_derivatives,
     coriolis,
     dynamics,
     energy,
+    frame_derivatives,
     frames,
     jacobians,
     manifold,
+    manifold_derivatives,
     momentum,
     relative,
 )
 from linkwork.algorithms.forward_dynamics_derivatives import forward_dynamics_derivatives
+from linkwork.algorithms.gravity_derivative import gravity_force_derivative
+from linkwork.algorithms.inverse_dynamics_derivatives import inverse_dynamics_derivatives
 from linkwork.algorithms.inverse_mass_matrix import inverse_mass_matrix
 from linkwork.algorithms.joint_wrenches import joint_wrenches
 from linkwork.algorithms.regressor import PER_LINK, regressor
@@ -62,7 +68,8 @@ class Quantity:
     frames: tuple[str, ...] = ()  # what the frames are that it needs
     of_many: bool = False  # whether it takes any number of frames, and gives a row for each
     forces: tuple[str, ...] = ()  # which of gravity and wrenches a call may give
-    per_pair: int = 0  # operations for each pair of a body and a coordinate that moves it
+    # Operations, or results to store, for each pair of a body and a coordinate that moves it.
+    per_pair: int = 0
     of_links: bool = False  # whether each link counts as a body, even if fixed to another
     result: type[tuple[Any, ...]] | None = None  # the named tuple of one with several outputs
 
@@ -105,6 +112,14 @@ def _fixed_shape(*shape: int) -> Shape:
 
 def _by_nv(*rows: int) -> Shape:
     return lambda layout: (*rows, layout.nv)
+
+
+def _q_by_nv(layout: Layout) -> tuple[int, ...]:
+    return (layout.nq, layout.nv)
+
+
+def _nv_by_q(layout: Layout) -> tuple[int, ...]:
+    return (layout.nv, layout.nq)
 
 
 def _by_nq(layout: Layout) -> tuple[int, ...]:
@@ -156,9 +171,20 @@ QUANTITIES: dict[str, Quantity] = {
     "inverse_dynamics": Quantity(
         _ALL, _by_nv(), _of(dynamics.inverse_dynamics, *_BOTH, "joint_dynamics"), forces=_BOTH
     ),
+    "inverse_dynamics_derivatives": Quantity(
+        _ALL,
+        (_square,) * 3,
+        _of(inverse_dynamics_derivatives, *_BOTH, "joint_dynamics"),
+        forces=_BOTH,
+        per_pair=95,
+        result=results.InverseDynamicsDerivatives,
+    ),
     "bias_force": Quantity(_Q_NU, _by_nv(), _BIAS_FORCE, forces=_GRAVITY),
     "coriolis_force": Quantity(_Q_NU, _by_nv(), _of(dynamics.inverse_dynamics, gravity=ZERO)),
     "gravity_force": Quantity(_Q, _by_nv(), _BIAS_FORCE, forces=_GRAVITY),
+    "gravity_force_derivative": Quantity(
+        _Q, _square, _of(gravity_force_derivative, "gravity"), forces=_GRAVITY, per_pair=10
+    ),
     "external_force": Quantity(
         _Q, _by_nv(), _of(dynamics.external_force, "wrenches"), forces=_WRENCHES
     ),
@@ -221,4 +247,57 @@ QUANTITIES: dict[str, Quantity] = {
     "integrate": Quantity((Q, NU, DT), _by_nq, _of(manifold.integrate)),
     "difference": Quantity((Q_START, Q_END), _by_nv(), _of(manifold.difference)),
     "normalize": Quantity((UNNORMALIZED_Q,), _by_nq, _without_velocity(manifold.normalize)),
+    "velocity_derivatives": Quantity(
+        _Q_NU,
+        (_by_nv(6),) * 2,
+        _of(frame_derivatives.velocity_derivatives),
+        _FRAME,
+        result=results.VelocityDerivatives,
+    ),
+    "acceleration_derivatives": Quantity(
+        _ALL,
+        (_by_nv(6),) * 3,
+        _of(frame_derivatives.acceleration_derivatives),
+        _FRAME,
+        result=results.AccelerationDerivatives,
+    ),
+    "com_velocity_derivatives": Quantity(
+        _Q_NU,
+        (_by_nv(3),) * 2,
+        _of(com_derivatives.com_velocity_derivatives),
+        result=results.ComVelocityDerivatives,
+    ),
+    "centroidal_momentum_rate": Quantity(_ALL, _SIX, _of(momentum.centroidal_momentum_rate)),
+    "centroidal_momentum_derivatives": Quantity(
+        _Q_NU,
+        (_by_nv(6),) * 2,
+        _of(centroidal_derivatives.centroidal_momentum_derivatives),
+        result=results.CentroidalMomentumDerivatives,
+    ),
+    "centroidal_momentum_rate_derivatives": Quantity(
+        _ALL,
+        (_by_nv(6),) * 3,
+        _of(centroidal_derivatives.centroidal_momentum_rate_derivatives),
+        result=results.CentroidalMomentumRateDerivatives,
+    ),
+    "velocity_kinematics": Quantity(
+        _Q, _q_by_nv, _of(manifold_derivatives.velocity_kinematics), per_pair=21
+    ),
+    "velocity_kinematics_inverse": Quantity(
+        _Q, _nv_by_q, _of(manifold_derivatives.velocity_kinematics_inverse), per_pair=21
+    ),
+    "integrate_derivatives": Quantity(
+        (Q, NU, DT),
+        (_square,) * 2,
+        _of(manifold_derivatives.integrate_derivatives),
+        per_pair=42,
+        result=results.IntegrateDerivatives,
+    ),
+    "difference_derivatives": Quantity(
+        (Q_START, Q_END),
+        (_square,) * 2,
+        _of(manifold_derivatives.difference_derivatives),
+        per_pair=42,
+        result=results.DifferenceDerivatives,
+    ),
 }

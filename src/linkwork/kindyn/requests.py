@@ -21,10 +21,15 @@ QuantityOfRobot: TypeAlias = Literal[
     "average_velocity_jacobian", "centroidal_average_velocity",
     "centroidal_average_velocity_jacobian", "locked_inertia", "centroidal_locked_inertia",
     "kinetic_energy", "potential_energy", "integrate", "difference", "normalize",
+    "inverse_dynamics_derivatives", "gravity_force_derivative",
     "inverse_mass_matrix", "forward_dynamics_derivatives",
+    "com_velocity_derivatives", "centroidal_momentum_rate", "centroidal_momentum_derivatives",
+    "centroidal_momentum_rate_derivatives", "velocity_kinematics", "velocity_kinematics_inverse",
+    "integrate_derivatives", "difference_derivatives",
 ]
 QuantityOfFrame: TypeAlias = Literal[
     "transform", "velocity", "acceleration", "bias_acceleration", "jacobian", "jacobian_dot",
+    "velocity_derivatives", "acceleration_derivatives",
 ]
 QuantityOfPair: TypeAlias = Literal["relative_transform", "relative_jacobian"]
 # fmt: on

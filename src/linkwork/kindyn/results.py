@@ -12,6 +12,14 @@ from typing import NamedTuple
 from linkwork.arrays import Array
 
 
+class InverseDynamicsDerivatives(NamedTuple):
+    """Derivatives of inverse dynamics."""
+
+    q: Array  # (..., nv, nv)
+    nu: Array  # (..., nv, nv)
+    nu_dot: Array  # (..., nv, nv) the mass matrix
+
+
 class ForwardDynamicsDerivatives(NamedTuple):
     """Derivatives of forward dynamics."""
 
@@ -19,3 +27,54 @@ class ForwardDynamicsDerivatives(NamedTuple):
     nu: Array  # (..., nv, nv)
     tau: Array  # (..., nv, nv) the inverse of the mass matrix
     wrenches: Array  # (..., n, nv, 6) by each of the n wrenches, in the order given
+
+
+class VelocityDerivatives(NamedTuple):
+    """Derivatives of the velocity of a frame."""
+
+    q: Array  # (..., 6, nv)
+    nu: Array  # (..., 6, nv) the Jacobian
+
+
+class AccelerationDerivatives(NamedTuple):
+    """Derivatives of the acceleration of a frame."""
+
+    q: Array  # (..., 6, nv)
+    nu: Array  # (..., 6, nv)
+    nu_dot: Array  # (..., 6, nv) the Jacobian
+
+
+class ComVelocityDerivatives(NamedTuple):
+    """Derivatives of the velocity of the centre of mass."""
+
+    q: Array  # (..., 3, nv)
+    nu: Array  # (..., 3, nv) the Jacobian
+
+
+class CentroidalMomentumDerivatives(NamedTuple):
+    """Derivatives of the centroidal momentum."""
+
+    q: Array  # (..., 6, nv)
+    nu: Array  # (..., 6, nv) the centroidal momentum matrix
+
+
+class CentroidalMomentumRateDerivatives(NamedTuple):
+    """Derivatives of the rate of the centroidal momentum."""
+
+    q: Array  # (..., 6, nv)
+    nu: Array  # (..., 6, nv)
+    nu_dot: Array  # (..., 6, nv) the centroidal momentum matrix
+
+
+class IntegrateDerivatives(NamedTuple):
+    """Derivatives of `integrate`, measured by the tangent of the configuration reached."""
+
+    q: Array  # (..., nv, nv)
+    nu: Array  # (..., nv, nv)
+
+
+class DifferenceDerivatives(NamedTuple):
+    """Derivatives of `difference`."""
+
+    q_start: Array  # (..., nv, nv)
+    q_end: Array  # (..., nv, nv)

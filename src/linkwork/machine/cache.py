@@ -1,5 +1,7 @@
 """A cache of machine code on disk, so that a robot is compiled once and not once per process.
 
+Programs that take long to make are kept there too, under another ending.
+
 A file contains the digest of its content. It is used only if the digest is right, and only if it
 belongs to this user and no other user can write to it or to its folder. It is written under a
 temporary name and then renamed, so that no process reads an incomplete file. A file that cannot be
@@ -17,6 +19,7 @@ from pathlib import Path
 
 from linkwork.machine.notices import warn_once
 
+CODE, PROGRAM = "o", "program"  # endings of files
 _MAGIC = b"linkwork object 1\n"
 _DIGEST_SIZE = 32
 _OFF = ("off", "0", "no", "none")
@@ -40,7 +43,7 @@ def _user_folder() -> Path | None:
     return folder if folder.is_absolute() else None  # `~` was not expanded
 
 
-def fetch(key: str) -> bytes | None:
+def fetch(key: str, ending: str = CODE) -> bytes | None:
     """The content that was kept under a key, if it can be trusted."""
     folder = cache_folder()
     if folder is None:
@@ -52,7 +55,7 @@ def fetch(key: str) -> bytes | None:
             warn_once("cache", f"{text}; it must belong to this user, with mode 700")
             return None
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-        with os.fdopen(os.open(folder / f"{key}.o", flags), "rb") as file:
+        with os.fdopen(os.open(folder / f"{key}.{ending}", flags), "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or not _is_ours(status):
                 return None
@@ -65,7 +68,7 @@ def fetch(key: str) -> bytes | None:
     return content if is_valid else None
 
 
-def keep(key: str, content: bytes) -> None:
+def keep(key: str, content: bytes, ending: str = CODE) -> None:
     """Keep a content under a key, if the folder can be written to."""
     folder = cache_folder()
     if folder is None:
@@ -81,7 +84,7 @@ def keep(key: str, content: bytes) -> None:
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(_MAGIC + _digest(key, content) + content)
-            path.replace(folder / f"{key}.o")
+            path.replace(folder / f"{key}.{ending}")
         except OSError:
             with contextlib.suppress(OSError):
                 path.unlink()

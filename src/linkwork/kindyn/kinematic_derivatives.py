@@ -1,0 +1,189 @@
+"""Derivatives of kinematic and centroidal quantities, and of steps between configurations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arrays import Array
+from linkwork.kindyn.core import KinDynCore
+from linkwork.kindyn.methods import quantity
+from linkwork.kindyn.results import (
+    AccelerationDerivatives,
+    CentroidalMomentumDerivatives,
+    CentroidalMomentumRateDerivatives,
+    ComVelocityDerivatives,
+    DifferenceDerivatives,
+    IntegrateDerivatives,
+    VelocityDerivatives,
+)
+
+
+class KinematicDerivativeMethods(KinDynCore):
+    """Derivatives by q are by the tangent of `integrate`: column k is that along e_k of nu."""
+
+    @quantity
+    def velocity_derivatives(
+        self,
+        frame: str,
+        q: ArrayLike,
+        nu: ArrayLike,
+        *,
+        out: tuple[Array, ...] | None = None,
+        threads: int | None = None,
+    ) -> VelocityDerivatives:
+        """Derivatives of `velocity` of a frame.
+
+        Returns:
+            q (..., 6, nv), by the tangent of `integrate`; nu (..., 6, nv), the Jacobian. Joints
+            that do not carry the frame have columns of zeros.
+        """
+        ...
+
+    @quantity
+    def acceleration_derivatives(
+        self,
+        frame: str,
+        q: ArrayLike,
+        nu: ArrayLike,
+        nu_dot: ArrayLike,
+        *,
+        out: tuple[Array, ...] | None = None,
+        threads: int | None = None,
+    ) -> AccelerationDerivatives:
+        """Derivatives of `acceleration` of a frame.
+
+        Returns:
+            q (..., 6, nv), by the tangent of `integrate`; nu (..., 6, nv); nu_dot (..., 6, nv), the
+            Jacobian. Joints that do not carry the frame have columns of zeros.
+        """
+        ...
+
+    @quantity
+    def com_velocity_derivatives(
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        *,
+        out: tuple[Array, ...] | None = None,
+        threads: int | None = None,
+    ) -> ComVelocityDerivatives:
+        """Derivatives of `com_velocity`, in the axes of the world.
+
+        Returns:
+            q (..., 3, nv), by the tangent of `integrate`; nu (..., 3, nv), the Jacobian.
+        """
+        ...
+
+    @quantity
+    def centroidal_momentum_rate(
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        nu_dot: ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """(..., 6) derivative of the centroidal momentum: A nu_dot + A_dot nu.
+
+        In the axes of the world, it is the force on the robot and its moment about the CoM; in the
+        body representation, the derivative of the numbers in the axes of the base.
+        """
+        ...
+
+    @quantity
+    def centroidal_momentum_derivatives(
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        *,
+        out: tuple[Array, ...] | None = None,
+        threads: int | None = None,
+    ) -> CentroidalMomentumDerivatives:
+        """Derivatives of `centroidal_momentum`.
+
+        Returns:
+            q (..., 6, nv), by the tangent of `integrate`; nu (..., 6, nv), the centroidal momentum
+            matrix.
+        """
+        ...
+
+    @quantity
+    def centroidal_momentum_rate_derivatives(
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        nu_dot: ArrayLike,
+        *,
+        out: tuple[Array, ...] | None = None,
+        threads: int | None = None,
+    ) -> CentroidalMomentumRateDerivatives:
+        """Derivatives of `centroidal_momentum_rate`.
+
+        Returns:
+            q (..., 6, nv), by the tangent of `integrate`; nu (..., 6, nv); nu_dot (..., 6, nv), the
+            centroidal momentum matrix.
+        """
+        ...
+
+    @quantity
+    def velocity_kinematics(
+        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """(..., nq, nv) E: the derivative of q is `E @ nu`.
+
+        With F the derivative of a function by the nq numbers of q, `F @ E` is that by the tangent.
+        """
+        ...
+
+    @quantity
+    def velocity_kinematics_inverse(
+        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """(..., nv, nq) E_T: nu is `E_T @ q_dot`.
+
+        A left inverse of E to which the radial direction of quaternions and of (cos, sin) is zero.
+        With F the derivative of a function by the tangent, `F @ E_T` is that by the nq numbers of
+        q, of the function of the normalised q.
+        """
+        ...
+
+    def integrate_derivatives(
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        dt: ArrayLike = 1.0,
+        *,
+        out: tuple[Array, ...] | None = None,
+        threads: int | None = None,
+    ) -> IntegrateDerivatives:
+        """Derivatives of `integrate`: of the tangent at the configuration that is reached.
+
+        Returns:
+            q (..., nv, nv), by the tangent at q; nu (..., nv, nv), with the factor dt.
+        """
+        if type(dt) is float:  # a number becomes an array here faster than in the kernel
+            dt = np.array(dt, self.dtype)
+        kernel: Any = self._of("integrate_derivatives")
+        if threads is None:
+            return kernel(q, nu, dt, out=out)
+        return kernel(q, nu, dt, out=out, threads=threads)
+
+    @quantity
+    def difference_derivatives(
+        self,
+        q_start: ArrayLike,
+        q_end: ArrayLike,
+        *,
+        out: tuple[Array, ...] | None = None,
+        threads: int | None = None,
+    ) -> DifferenceDerivatives:
+        """Derivatives of `difference`.
+
+        Returns:
+            q_start (..., nv, nv) and q_end (..., nv, nv), by the tangents there.
+        """
+        ...
