@@ -1,9 +1,9 @@
 """Rows and columns of the base in the derivatives of inverse dynamics.
 
 Forces depend on the base by its angular velocity w, its angular acceleration u, the acceleration a
-of its origin less gravity, and its rotation; not by its linear velocity, nor by where it is. So they
-are differentiated by w, u and a first, in the axes that the base's rows are written in, and the
-representation says how these three, and the rotation, follow from q, nu and nu_dot:
+of its origin less gravity, and its rotation; not by its linear velocity, nor by where it is. So
+they are differentiated by w, u and a first, in the axes that the base's rows are written in, and
+the representation says how these three, and the rotation, follow from q, nu and nu_dot:
 
     mixed      w, u and a + g are the numbers of nu and nu_dot; the axes stay
     body       a = v_dot + w x v - g, where g turns against the base
@@ -15,14 +15,13 @@ forces of joints as they are. That gives what a rotation of the base alone does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwork.algorithms.coriolis import BodyCoriolis, without_product
+from linkwork.algorithms.carried import Carried
+from linkwork.algorithms.coriolis import without_product
 from linkwork.algorithms.frames import Matrix, Numbers
 from linkwork.algorithms.rnea import body_motion
 from linkwork.mechanics.base import Base
-from linkwork.mechanics.inertia import RigidInertia
 from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
@@ -31,7 +30,6 @@ from linkwork.spatial.blocks import (
     Twist,
     Vec,
     add,
-    apply,
     apply_t,
     cross,
     full,
@@ -39,10 +37,9 @@ from linkwork.spatial.blocks import (
     mat_add,
     matmul,
     neg,
+    plus,
     scale,
     sub,
-    transpose,
-    twist_add,
     wedge,
 )
 
@@ -58,43 +55,6 @@ class Column:
     momentum: Twist  # wrench by nu_dot
     couple: Vec  # 2 B^T S, for the row of the coordinate
     outer: Twist | None  # for its row too: what wrenches from outside add by q
-
-    def plus(self, other: Column) -> Column:
-        """Both, where joints share a coordinate."""
-        outer = self.outer
-        if outer is not None and other.outer is not None:
-            outer = twist_add(outer, other.outer)
-        return Column(
-            twist_add(self.by_q, other.by_q),
-            twist_add(self.by_nu, other.by_nu),
-            twist_add(self.momentum, other.momentum),
-            add(self.couple, other.couple),
-            outer,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """A body and all that it carries, in motion."""
-
-    inertia: RigidInertia
-    twice_B: BodyCoriolis
-    wrench: Twist  # that acts on them
-    outer: BodyCoriolis | None  # how wrenches from outside change as they are displaced
-    staying: Twist | None  # wrenches from outside that stay as they are
-
-    def rotated(self, R: Mat) -> Carried:
-        """The same in axes in which the present ones are R."""
-        force, moment = self.wrench
-        if self.staying is not None:
-            force, moment = twist_add(self.wrench, self.staying)
-        return Carried(
-            self.inertia.rotated(R),
-            self.twice_B.rotated(R),
-            (apply(R, force), apply(R, moment)),
-            self.outer and self.outer.rotated(R),
-            None,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +104,17 @@ def add_coordinate(found: Derivatives, i: int, column: Column, at: BaseMotion) -
         by_q, by_nu, momentum = (_about(at.base.o, x) for x in (by_q, by_nu, momentum))
     for k in range(6):
         half, axis = divmod(k, 3)
-        found.by_q[k][i], found.by_nu[k][i] = by_q[half][axis], by_nu[half][axis]
-        found.M[k][i] = found.M[i][k] = momentum[half][axis]
-        found.by_q[i][k], found.by_nu[i][k] = in_q[half][axis], in_nu[half][axis]
+        add_to(found.by_q, k, i, by_q[half][axis])
+        add_to(found.by_q, i, k, in_q[half][axis])
+        add_to(found.by_nu, k, i, by_nu[half][axis])
+        add_to(found.by_nu, i, k, in_nu[half][axis])
+        add_to(found.M, k, i, momentum[half][axis])
+        add_to(found.M, i, k, momentum[half][axis])
+
+
+def add_to(matrix: Matrix, i: int, j: int, value: Scalar) -> None:
+    """Add to an entry."""
+    matrix[i][j] = plus(matrix[i][j], value)
 
 
 def _about(o: Vec, wrench: Twist) -> Twist:

@@ -75,6 +75,11 @@ class BodyCoriolis:
         """Both as one body."""
         return BodyCoriolis(add(self.f, other.f), mat_add(self.D, other.D))
 
+    def inward(self, pose: JointPose) -> BodyCoriolis:
+        """The same seen from the parent: R f, and R D R^T - [p] [R f]."""
+        f = apply(pose.R, self.f)
+        return BodyCoriolis(f, without_product(pose.rotated(self.D), pose.p, f))
+
     def rotated(self, R: Mat) -> BodyCoriolis:
         """The same in axes in which the present ones are R."""
         return BodyCoriolis(apply(R, self.f), matmul(matmul(R, self.D), transpose(R)))
@@ -171,11 +176,8 @@ def summed_inward(
     """Each body's matrix with those of all it carries."""
     matrices = dict(own)
     for number in reversed(joints):
-        pose, outer, parent = joints[number], matrices[number], skeleton.bodies[number].parent
-        f = apply(pose.R, outer.f)
-        # seen from the parent: R D R^T - [p] [f]
-        D = without_product(pose.rotated(outer.D), pose.p, f)
-        matrices[parent] = matrices[parent].plus(BodyCoriolis(f, D))
+        parent = skeleton.bodies[number].parent
+        matrices[parent] = matrices[parent].plus(matrices[number].inward(joints[number]))
     return matrices
 
 

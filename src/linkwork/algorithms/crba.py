@@ -46,12 +46,15 @@ def composites(skeleton: Skeleton, joints: dict[int, JointPose]) -> dict[int, Ri
     """Inertia of every body with all it carries, about the body's origin, in its axes."""
     composite = {number: body.inertia for number, body in enumerate(skeleton.bodies)}
     for number in reversed(joints):
-        own, pose = composite[number], joints[number]
-        tensor = pose.rotated_sym(own.tensor)
-        seen = RigidInertia(own.mass, apply(pose.R, own.first_moment), tensor).shifted(pose.p)
         parent = skeleton.bodies[number].parent
-        composite[parent] = composite[parent].plus(seen)
+        composite[parent] = composite[parent].plus(seen_inward(composite[number], joints[number]))
     return composite
+
+
+def seen_inward(inertia: RigidInertia, pose: JointPose) -> RigidInertia:
+    """The inertia of a body, or of all it carries, seen from its parent."""
+    first, tensor = apply(pose.R, inertia.first_moment), pose.rotated_sym(inertia.tensor)
+    return RigidInertia(inertia.mass, first, tensor).shifted(pose.p)
 
 
 def inertias(skeleton: Skeleton, joints: dict[int, JointPose], R: Mat = IDENTITY) -> Inertias:

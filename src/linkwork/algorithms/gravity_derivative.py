@@ -23,9 +23,7 @@ from linkwork.mechanics.base import Representation, base_of
 from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
-    IDENTITY,
     ZERO,
-    Mat,
     Scalar,
     Twist,
     Vec,
@@ -63,8 +61,8 @@ def gravity_force_derivative(
     for number, pose in joints.items():
         moved = [_moved(column, mass[number], first[number]) for column in pose.columns]
         _add_own(found, pose, moved, (mass[number], first[number], up[number]))
-        for i, x in zip(pose.mount.nu_indices, moved, strict=True):
-            reached = number
+        for i, start in zip(pose.mount.nu_indices, moved, strict=True):
+            reached, x = number, start
             while parent := skeleton.bodies[reached].parent:
                 x = apply(joints[reached].R, x)
                 reached = parent

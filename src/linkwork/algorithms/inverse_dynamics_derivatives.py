@@ -24,31 +24,26 @@ Carpentier, Mansard (2018); Singh, Russell, Wensing (2022); Echeandia, Wensing (
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from linkwork.algorithms.base_derivatives import (
-    Carried,
     Column,
     Derivatives,
     add_base,
     add_coordinate,
+    add_to,
     base_motion,
 )
-from linkwork.algorithms.coriolis import (
-    BodyCoriolis,
-    coriolis_of_body,
-    summed_inward,
-    without_product,
-)
-from linkwork.algorithms.crba import composites
-from linkwork.algorithms.dynamics import Wrenches, on_bodies
-from linkwork.algorithms.frames import Matrix, Numbers
-from linkwork.algorithms.rnea import body_motion, body_wrench, poses
-from linkwork.algorithms.tangents import Coordinate, Moving, moving_bodies
+from linkwork.algorithms.carried import Bodies, Carried
+from linkwork.algorithms.dynamics import Wrenches
+from linkwork.algorithms.frames import Matrix, Numbers, path_to
+from linkwork.algorithms.rnea import body_motion
+from linkwork.algorithms.tangents import Coordinate, Moving, outward
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
-from linkwork.mechanics.joints import ZERO_TWIST, JointPose
+from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
     IDENTITY,
@@ -64,9 +59,7 @@ from linkwork.spatial.blocks import (
     matmul,
     neg,
     plus,
-    sub,
     twist_add,
-    wedge,
 )
 
 
@@ -82,10 +75,39 @@ def inverse_dynamics_derivatives(
     joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
 ) -> tuple[Matrix, Matrix, Matrix]:
     """(nv, nv) each: derivatives of tau by q, by nu and by nu_dot, which is the mass matrix."""
-    found = _derivatives(skeleton, q, nu, nu_dot, gravity, velocity, wrenches or {})
+    base = base_of(skeleton.layout, q, velocity)
+    bodies = Bodies(skeleton, base, q, wrenches or {})
+    _, w = base.twist(nu)
+    a, u = base.acceleration(nu, nu_dot, gravity)
+    moving = {0: Moving(ZERO, body_motion(w, u, a))}
+    carried = {0: bodies.alone(0, moving[0])}
+    coordinates: dict[int, list[Coordinate]] = {}
+    inward: dict[int, _Inward] = {}
+    at = base_motion(base, nu, nu_dot, gravity) if base.floating else None
+    found = Derivatives.of_zeros(skeleton.layout.nv)
+    for number, is_complete in depth_first(skeleton):
+        parent, pose = skeleton.bodies[number].parent, bodies.joints[number]
+        if not is_complete:
+            moving[number], coordinates[number] = outward(pose, moving[parent], nu, nu_dot)
+            carried[number] = bodies.alone(number, moving[number])
+            inward[number] = _transform(pose, base, is_last=not parent)
+            continue
+        path = path_to(skeleton, number)[::-1]
+        for coordinate in coordinates[number]:
+            i = coordinate.index
+            column = _own_column(found, coordinate, coordinates[number], carried[number])
+            for outer, inner in pairwise(path):
+                column = inward[outer].column(column)
+                for other in coordinates[inner]:
+                    _add_pair(found, i, other, column)
+            if at:
+                add_coordinate(found, i, inward[path[-1]].column(column), at)
+        carried[parent] = carried[parent].plus(carried[number].inward(pose))
+    if at:
+        add_base(found, carried[0], at)
     for k, added in joint_dynamics.items():
-        found.by_nu[k][k] = plus(found.by_nu[k][k], added.damping)
-        found.M[k][k] = plus(found.M[k][k], added.armature)
+        add_to(found.by_nu, k, k, added.damping)
+        add_to(found.M, k, k, added.armature)
     return found.by_q, found.by_nu, found.M
 
 
@@ -114,45 +136,21 @@ def bias_derivatives(
     return by_q, by_nu
 
 
-def _derivatives(
-    skeleton: Skeleton,
-    q: Numbers,
-    nu: Numbers,
-    nu_dot: Numbers,
-    gravity: Vec,
-    velocity: Representation,
-    wrenches: Wrenches,
-) -> Derivatives:
-    floating = skeleton.layout.floating
-    base = base_of(skeleton.layout, q, velocity)
-    joints = poses(skeleton, q)
-    _, w = base.twist(nu)
-    a, u = base.acceleration(nu, nu_dot, gravity)
-    start = Moving(ZERO, body_motion(w, u, a))
-    moving, coordinates = moving_bodies(skeleton, joints, nu, nu_dot, start)
-    bodies = _carried(skeleton, base, joints, moving, wrenches)
-    inward = _transforms(skeleton, joints, base)
-    found = Derivatives.of_zeros(skeleton.layout.nv)
-    at_base: dict[int, Column] = {}
-    for number, own in coordinates.items():
-        for at in own:
-            column = _own_column(found, at, own, bodies[number])
-            reached = number
-            while parent := skeleton.bodies[reached].parent:
-                column = inward[reached].column(column)
-                reached = parent
-                for other in coordinates[reached]:
-                    _add_pair(found, at.index, other, column)
-            if floating:
-                column = inward[reached].column(column)
-                old = at_base.get(at.index)
-                at_base[at.index] = column if old is None else old.plus(column)
-    if floating:
-        motion = base_motion(base, nu, nu_dot, gravity)
-        add_base(found, bodies[0], motion)
-        for i, column in at_base.items():
-            add_coordinate(found, i, column, motion)
-    return found
+def depth_first(skeleton: Skeleton) -> Iterator[tuple[int, bool]]:
+    """Each body but the base's twice: before all that it carries, and after (True).
+
+    In this order few intermediate values are needed at the same time.
+    """
+    carried: list[list[int]] = [[] for _ in skeleton.bodies]
+    for number, body in enumerate(skeleton.bodies[1:], start=1):
+        carried[body.parent].append(number)
+    waiting = [(number, False) for number in reversed(carried[0])]
+    while waiting:
+        number, is_complete = waiting.pop()
+        yield number, is_complete
+        if not is_complete:
+            waiting.append((number, True))
+            waiting += [(other, False) for other in reversed(carried[number])]
 
 
 def _own_column(
@@ -175,9 +173,9 @@ def _own_column(
         j, by = other.index, _along(other.S, by_q)
         if at.own:
             by = plus(by, _along(at.own[place], body.wrench))
-        found.by_q[j][i] = plus(found.by_q[j][i], by)
-        found.by_nu[j][i] = plus(found.by_nu[j][i], _along(other.S, by_nu))
-        found.M[j][i] = plus(found.M[j][i], _along(other.S, momentum))
+        add_to(found.by_q, j, i, by)
+        add_to(found.by_nu, j, i, _along(other.S, by_nu))
+        add_to(found.M, j, i, _along(other.S, momentum))
     by_q = twist_add(by_q, _carried_wrench(at.S, body.wrench))
     return Column(by_q, by_nu, momentum, couple, outer)
 
@@ -185,17 +183,17 @@ def _own_column(
 def _add_pair(found: Derivatives, i: int, other: Coordinate, column: Column) -> None:
     """Entries of coordinate i and another one, nearer to the base."""
     j, momentum, couple = other.index, column.momentum, column.couple
-    found.by_q[j][i] = plus(found.by_q[j][i], _along(other.S, column.by_q))
-    found.by_nu[j][i] = plus(found.by_nu[j][i], _along(other.S, column.by_nu))
+    add_to(found.by_q, j, i, _along(other.S, column.by_q))
+    add_to(found.by_nu, j, i, _along(other.S, column.by_nu))
     both = _along(other.S, momentum)
-    found.M[j][i] = plus(found.M[j][i], both)
-    found.M[i][j] = plus(found.M[i][j], both)
+    add_to(found.M, j, i, both)
+    add_to(found.M, i, j, both)
     by = plus(_along(other.psi_dot, momentum), dot(other.psi[1], couple))
     if column.outer is not None:
         by = plus(by, _along(other.S, column.outer))
-    found.by_q[i][j] = plus(found.by_q[i][j], by)
+    add_to(found.by_q, i, j, by)
     by = plus(_along(other.theta, momentum), dot(other.S[1], couple))
-    found.by_nu[i][j] = plus(found.by_nu[i][j], by)
+    add_to(found.by_nu, i, j, by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,67 +228,12 @@ class _Inward:
         )
 
 
-def _transforms(
-    skeleton: Skeleton, joints: Mapping[int, JointPose], base: Base
-) -> dict[int, _Inward]:
-    """For each body, the way inward; from those that hang on the base, into its rows."""
+def _transform(pose: JointPose, base: Base, *, is_last: bool) -> _Inward:
+    """From a body to its parent; from one that hangs on the base, into the axes of its rows."""
     R_base, _ = base.expressed_at
-    return {
-        number: _Inward(pose.rotations, ZERO, pose.p)
-        if skeleton.bodies[number].parent or R_base is IDENTITY
-        else _Inward((matmul(R_base, pose.R),), pose.arm, ZERO)
-        for number, pose in joints.items()
-    }
-
-
-def _carried(
-    skeleton: Skeleton,
-    base: Base,
-    joints: dict[int, JointPose],
-    moving: Mapping[int, Moving],
-    wrenches: Wrenches,
-) -> dict[int, Carried]:
-    """Every body with all that it carries."""
-    numbers = range(len(skeleton.bodies))
-    inertias = composites(skeleton, joints)
-    own = {k: skeleton.bodies[k].inertia for k in numbers}
-    # twice B, from the constants on
-    B = {k: coriolis_of_body(own[k].times(2.0), *moving[k].twist) for k in numbers}
-    B = summed_inward(skeleton, joints, B)
-    acting = {k: body_wrench(own[k], moving[k].motion) for k in numbers}
-    on_frames = on_bodies(skeleton, base, joints, wrenches, base.velocity)
-    turned: dict[int, BodyCoriolis] = {}
-    staying: dict[int, Twist] = {}
-    for index, (force, moment) in on_frames.items():
-        body, _, p = skeleton.frames[index]
-        acting[body] = twist_add(acting[body], (neg(force), neg(moment)))
-        if base.velocity == "mixed":
-            # displaced by (v, w), it changes by w x force, and w x moment about the frame's origin
-            about = wedge(sub(cross(p, force), moment))
-            own_part = BodyCoriolis(force, without_product(about, p, force))
-            turned[body] = turned[body].plus(own_part) if body in turned else own_part
-        elif base.velocity == "inertial":
-            staying[body] = twist_add(staying.get(body, ZERO_TWIST), (force, moment))
-    if turned:
-        nothing = BodyCoriolis(ZERO, (ZERO, ZERO, ZERO))
-        turned = summed_inward(skeleton, joints, dict.fromkeys(numbers, nothing) | turned)
-    if staying:
-        staying = _gathered(skeleton, joints, dict.fromkeys(numbers, ZERO_TWIST) | staying)
-    acting = _gathered(skeleton, joints, acting)
-    return {
-        k: Carried(inertias[k], B[k], acting[k], turned.get(k), staying.get(k)) for k in numbers
-    }
-
-
-def _gathered(
-    skeleton: Skeleton, joints: Mapping[int, JointPose], wrenches: Mapping[int, Twist]
-) -> dict[int, Twist]:
-    """On each body, the wrenches on all that it carries."""
-    found = dict(wrenches)
-    for number in reversed(joints):
-        parent = skeleton.bodies[number].parent
-        found[parent] = twist_add(found[parent], joints[number].inward(*found[number]))
-    return found
+    if is_last and R_base is not IDENTITY:
+        return _Inward((matmul(R_base, pose.R),), pose.arm, ZERO)
+    return _Inward(pose.rotations, ZERO, pose.p)
 
 
 def _along(motion: Twist, wrench: Twist) -> Scalar:

@@ -5,7 +5,8 @@ its motion subspace. Velocities V and accelerations A of the bodies carried chan
 carried along, S x V and S x A, and by
 
     V    psi = V_p x S + sigma(nu)
-    A    psi x V + psi_dot,   psi_dot = A_p x S + V_p x psi + V_j x sigma(nu) + sigma(nu_dot) + gamma
+    A    psi x V + psi_dot
+         psi_dot = A_p x S + V_p x psi + V_j x sigma(nu) + sigma(nu_dot) + gamma
 
 V_p, A_p are of the joint's parent and V_j of the body that the joint holds. sigma(x) is the change
 of S x that is not carried along: of a kind whose S depends on theta, and of a joint read backwards,
@@ -29,7 +30,6 @@ from dataclasses import dataclass
 
 from linkwork.algorithms.rnea import BodyMotion, body_motion
 from linkwork.mechanics.joints import JointPose, combined, written_in_body
-from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
     Scalar,
     Twist,
@@ -69,24 +69,16 @@ class Moving:
         return self.v, self.motion.w
 
 
-def moving_bodies(
-    skeleton: Skeleton,
-    joints: dict[int, JointPose],
-    nu: Sequence[Scalar] | None,
-    nu_dot: Sequence[Scalar] | None,
-    base: Moving,
-) -> tuple[dict[int, Moving], dict[int, list[Coordinate]]]:
-    """The motion of every body, from the base's outward, and the coordinates of every joint.
+def outward(
+    pose: JointPose, parent: Moving, nu: Sequence[Scalar] | None, nu_dot: Sequence[Scalar] | None
+) -> tuple[Moving, list[Coordinate]]:
+    """The motion of a body, from its parent's, and the coordinates of its joint.
 
     None for nu or nu_dot stands for zero.
     """
-    moving, coordinates = {0: base}, dict[int, list[Coordinate]]()
-    for number, pose in joints.items():
-        parent = moving[skeleton.bodies[number].parent]
-        carried = _carried(pose, parent)
-        moving[number] = _moved(pose, carried, nu, nu_dot)
-        coordinates[number] = _coordinates(pose, carried, moving[number], nu, nu_dot)
-    return moving, coordinates
+    carried = _carried(pose, parent)
+    body = _moved(pose, carried, nu, nu_dot)
+    return body, _coordinates(pose, carried, body, nu, nu_dot)
 
 
 def _carried(pose: JointPose, parent: Moving) -> Moving:

@@ -66,7 +66,8 @@ def pieces_of(
         _add_stores(program, used, size, staged)
         if size <= SHORTEST_PIECE or lanes is None or not _is_large(program, size, used, lanes):
             return _pieces(program, size, used)
-        count = 2 * len(starts)
+        # Fewer, longer pieces pass fewer values. Code of one row is made quickly: fewer attempts.
+        count = 2 * len(starts) if lanes.width == 1 else ceil(1.25 * len(starts))
 
 
 def _is_large(program: Program, size: int, used: list[set[int]], lanes: Lanes) -> bool:
