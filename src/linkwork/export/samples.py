@@ -1,0 +1,94 @@
+"""Inputs to compare at, and what the kernels give there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkwork.arrays import Array
+from linkwork.errors import LinkworkError
+from linkwork.export.function import Real
+from linkwork.export.requests import Exported
+from linkwork.kindyn import KinDyn
+
+DIFFERENCE = {"double": 1e-13, "float": 1e-5}
+"""Allowed between C and the kernels, relative to the largest number of an output."""
+_EPSILON = {"double": 2.0**-52, "float": 2.0**-23}
+_TRIES = 4  # times as many states are drawn as are wanted, of which some may give no finite numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Rows of each input and of each output, and how far from them C may be."""
+
+    inputs: tuple[Array, ...]  # (rows, size)
+    outputs: tuple[Array, ...]  # (rows, size), in double precision
+    allowed: float
+
+
+def sample_of(kd: KinDyn, one: Exported, real: Real, *, rows: int, seed: int = 0) -> Sample:
+    """Random states of a robot, some with quaternions that have drifted, and the results there.
+
+    A result that rounding of the inputs alone moves further than the usual difference may differ by
+    as much, times a few: forward dynamics of a robot with very light parts does.
+    """
+    rng = np.random.default_rng(seed)
+    drawn = _inputs(kd, one, real, rows * _TRIES, rng)
+    wanted = _results(one, drawn)
+    finite = np.all([np.isfinite(part).all(axis=1) for part in wanted], axis=0)
+    chosen = np.flatnonzero(finite)[:rows]
+    if len(chosen) < rows:
+        raise LinkworkError(f"{one.kernel.signature.name}: random inputs give infinity or NaN")
+    inputs = tuple(part[chosen] for part in drawn)
+    outputs = tuple(part[chosen] for part in wanted)
+    epsilon = _EPSILON[real.name]
+    moved = tuple(part * (1.0 + epsilon * rng.choice((-1.0, 1.0), part.shape)) for part in inputs)
+    sensitivity = difference(_results(one, moved), outputs)
+    return Sample(inputs, outputs, DIFFERENCE[real.name] + 8.0 * sensitivity)
+
+
+def difference(found: Sequence[Array], wanted: Sequence[Array]) -> float:
+    """The largest difference, relative to the largest number of the same row and output."""
+    worst = 0.0
+    for got, expected in zip(found, wanted, strict=True):
+        if not expected.size:
+            continue
+        largest = np.abs(expected).max(axis=1, keepdims=True)
+        apart = np.abs(np.asarray(got, np.float64) - expected) / np.where(largest, largest, 1.0)
+        worst = max(worst, np.inf if np.isnan(apart).any() else float(apart.max()))
+    return worst
+
+
+def _results(one: Exported, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    """What the kernel gives, as (rows, size) arrays."""
+    ports = zip(inputs, one.kernel.signature.inputs, strict=True)
+    results = one.kernel(*(rows.reshape(-1, *port.shape) for rows, port in ports), threads=1)
+    listed = results if isinstance(results, tuple) else (results,)
+    n = len(inputs[0]) if inputs else 1
+    return tuple(np.array(part, np.float64).reshape(n, -1) for part in listed)
+
+
+def _inputs(
+    kd: KinDyn, one: Exported, real: Real, rows: int, rng: np.random.Generator
+) -> tuple[Array, ...]:
+    """Random numbers that the C type holds exactly."""
+    found: list[Array] = []
+    signature = one.kernel.signature
+    for port in signature.inputs:
+        if port.name in ("q", "q_start", "q_end") and port.shape == (kd.nq,):
+            numbers = kd.random(rows, seed=int(rng.integers(2**31))).astype(np.float64)
+        else:
+            numbers = rng.normal(size=(rows, port.size))
+            numbers = np.abs(numbers) * 0.1 if port.name == "dt" else numbers
+        found.append(numbers.reshape(rows, port.size))
+    for unit in signature.unit_norms:
+        at = slice(unit.offset, unit.offset + unit.count)
+        block = found[unit.input][:, at]
+        drift = np.where(np.arange(rows) % 3 == 1, 1.0003, 1.0)
+        found[unit.input][:, at] = (
+            block / np.linalg.norm(block, axis=1, keepdims=True) * drift[:, None]
+        )
+    dtype = np.float64 if real.name == "double" else np.float32
+    return tuple(part.astype(dtype).astype(np.float64) for part in found)
