@@ -12,7 +12,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,7 @@ from linkwork.export.report import Row
 from linkwork.export.samples import Sample, difference
 
 OPTIONS = ("-std=c99", "-O2")
+_DEFINITION = re.compile(r"^[\w ]*?\b(\w+)\([^;]*?\)\n\{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Compiler:
 def found_compiler() -> Compiler | None:
     """The compiler that the environment names as CC, else cc, gcc or clang; None without one."""
     given = os.environ.get("CC")
-    for words in ([shlex.split(given)] if given else [["cc"], ["gcc"], ["clang"]]):
+    for words in [shlex.split(given)] if given else [["cc"], ["gcc"], ["clang"]]:
         if words and shutil.which(words[0]):
             done = _run([*words, "--version"], Path.cwd())
             lines = _text(done.stdout).splitlines()
@@ -79,11 +80,22 @@ def check(
         if done.returncode:
             raise LinkworkError(f"the {program} of the export failed:\n{_text(done.stdout)}")
     stacks = _stacks(package, folder)
+    known = unchecked(package)
     rows: list[Row] = []
     for number, (one, sample) in enumerate(zip(package.functions, samples, strict=True)):
         for batch in (False, True) if one.batch else (False,):
             found = _found(package, one, sample, folder, number, batch=batch)
-            rows.append(_row(package, one, sample, found, folder, stacks, batch=batch))
+            name = f"{one.exported.function.name}{BATCH_ENDING if batch else ''}"
+            file = package.prefix + (BATCH_ENDING if batch else "") if package.one_file else name
+            rows.append(
+                replace(
+                    next(row for row in known if row.name == name),
+                    stack_bytes=stacks.get(name),
+                    object_bytes=(folder / f"{file}.o").stat().st_size,
+                    difference=_apart(name, sample, found),
+                    allowed=sample.allowed,
+                )
+            )
     return rows
 
 
@@ -99,33 +111,13 @@ def unchecked(package: Package) -> list[Row]:
     return rows
 
 
-def _row(
-    package: Package,
-    one: Written,
-    sample: Sample,
-    found: Sequence[Array],
-    folder: Path,
-    stacks: dict[str, int],
-    *,
-    batch: bool,
-) -> Row:
-    function = one.exported.function
-    name = f"{function.name}{BATCH_ENDING if batch else ''}"
+def _apart(name: str, sample: Sample, found: Sequence[Array]) -> float:
+    """How far C is from the kernel; raises if that is too far."""
     apart = difference(found, sample.outputs)
     if not apart <= sample.allowed:
         text = f"{name}: C differs from the kernel by {apart:.1e}"
         raise LinkworkError(f"{text} of the largest number; allowed {sample.allowed:.1e}")
-    code = one.batch if batch and one.batch else one.code
-    file = package.prefix + (BATCH_ENDING if batch else "") if package.one_file else name
-    return Row(
-        name,
-        function.program.n_ops,
-        code.work * package.real.bytes,
-        stacks.get(name),
-        (folder / f"{file}.o").stat().st_size,
-        apart,
-        sample.allowed,
-    )
+    return apart
 
 
 def _found(
@@ -218,22 +210,20 @@ def _stacks(package: Package, folder: Path) -> dict[str, int]:
         text = path.read_text("utf-8") if path.exists() else ""
         for found in re.finditer(r":(\w+)\t(\d+)\t", text):
             own[found[1]] = int(found[2])
-    called = {name: _called(text) for text in package.sources.values() for name, text in _bodies(text)}
+    bodies = [pair for text in package.sources.values() for pair in _bodies(text)]
+    called = {name: set(re.findall(r"\b(\w+)\(", body)) for name, body in bodies}
 
     def total(name: str) -> int:
-        return own.get(name, 0) + max((total(n) for n in called.get(name, ()) if n != name), default=0)
+        inner = (total(other) for other in called.get(name, ()) if other != name)
+        return own.get(name, 0) + max(inner, default=0)
 
     return {name: total(name) for name in called if name in own}
 
 
 def _bodies(text: str) -> Iterator[tuple[str, str]]:
     """Name and body of each function in a C text of ours."""
-    for found in re.finditer(r"^[\w ]*?\b(\w+)\([^;]*?\)\n\{\n(.*?)^\}", text, re.DOTALL | re.MULTILINE):
+    for found in _DEFINITION.finditer(text):
         yield found[1], found[2]
-
-
-def _called(body: str) -> set[str]:
-    return set(re.findall(r"\b(\w+)\(", body))
 
 
 def _run(

@@ -19,8 +19,8 @@ from linkwork.expr.program import per_port
 from linkwork.llvm.pieces import Piece, pieces_of
 
 # Numbers of steps. A shorter program is not cut; a longer one is, into parts of this length.
-LONGEST_UNCUT = 1200
-LONGEST_PART = 600
+LONGEST_UNCUT = 1000
+LONGEST_PART = 500
 
 
 @dataclass(frozen=True, slots=True)

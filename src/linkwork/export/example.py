@@ -33,9 +33,9 @@ def _closed_loop(
     kd = package.kd
     yield f"/* An example; {MARK} {__version__}."
     yield " *"
-    yield " * Computed-torque control: the motion that shall be goes through the inverse dynamics, which"
-    yield " * gives the torques. Here the robot is simulated by its forward dynamics; on a real one, q"
-    yield " * and nu are measured instead, and tau is sent to the drives."
+    yield " * Computed-torque control: the inverse dynamics of the wanted motion gives the torques."
+    yield " * Here the robot is simulated by its forward dynamics; on a real one, q and nu are"
+    yield " * measured instead, and tau is sent to the drives."
     if kd.floating:
         yield " * The wrench on the base is applied as well, as if the robot hung on a crane."
     yield " */"
@@ -82,7 +82,7 @@ def _open_loop(package: Package) -> Iterator[str]:
     t = package.real.name
     yield f"/* An example; {MARK} {__version__}."
     yield " *"
-    yield " * The skeleton of a control loop: measure, compute, act. All functions are called at each tick."
+    yield " * The skeleton of a control loop: measure, compute, act."
     yield " */"
     yield from _includes(package)
     yield "#define TICKS 100"

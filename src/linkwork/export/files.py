@@ -106,15 +106,16 @@ def readme_text(package: Package, report: Report) -> str:
     batch = ""
     if package.lanes:
         batch = f"""
-Functions that end in `_batch` take any number of rows, {package.lanes} at a time in the lanes of a vector
-(vector extensions of GCC and Clang). Compile them for the processor that runs them, as with
-`make CFLAGS="-O3 -march=native"`.
+Functions that end in `_batch` take any number of rows, {package.lanes} at a time in the lanes of
+vectors (an extension of GCC and Clang). Compile them for the processor that runs them, as with
+`make CFLAGS="-O2 -march=native"`.
 """
     return f"""\
 # {prefix}
 
-C99 functions of the robot `{comment_text(kd.model.name)}`, {MARK} {__version__}. They allocate nothing, keep
-nothing between calls, and need only libm. So any number of threads may call them.
+C99 functions of the robot `{comment_text(kd.model.name)}`, {MARK} {__version__}.
+They allocate nothing, keep nothing between calls, and need only libm. So any number of threads may
+call them.
 
     make          # the library lib{prefix}.a and the example
     make test     # compares with recorded numbers
@@ -126,8 +127,8 @@ or with CMake: `cmake -B build && cmake --build build && ctest --test-dir build`
 
 {functions}
 
-A function with the parameter `work` needs memory for values between its parts; the caller gives it, so
-that it is never on a small stack. Its length is in the header. Do not compile with `-ffast-math`.
+A function with the parameter `work` needs memory for values between its parts. The caller gives it,
+so that it is never on a small stack; the header has its length. Do not compile with `-ffast-math`.
 {batch}
 ## Conventions
 

@@ -66,8 +66,8 @@ def conventions(kd: KinDyn) -> Iterator[str]:
     yield f"Gravity     ({', '.join(f'{x:g}' for x in kd.gravity)}) m/s^2 in the world"
     yield f"Joints      armature, damping and friction {_joint_dynamics(kd)}"
     if any(joint.motion_kind.unit_norm for joint in kd.model.joints) or kd.floating:
-        yield "Unit norms  a norm that has drifted from 1 is divided out; one that differs from 1 by"
-        yield f"            more than {TOLERANCE:g} is refused: the function returns 1 and writes nothing"
+        yield "Unit norms  a quaternion or (cos, sin) whose norm drifted is divided by it; if it"
+        yield f"            differs from 1 by more than {TOLERANCE:g}, no output is written"
     yield ""
     yield from _vector(kd, "q", 0)
     yield ""
@@ -129,11 +129,11 @@ def _declaration(package: Package, one: Written) -> Iterator[str]:
     yield f"{prototype(function, real, work=bool(one.code.work))};"
     if one.batch:
         yield ""
-        yield f"/* The same of any number of rows, {package.lanes} at a time: each array holds one row"
-        yield " * after the other, as long as above."
+        yield f"/* The same of any number of rows, {package.lanes} at a time: each array holds"
+        yield " * one row after the other, each as long as above."
         if can_refuse(function):
-            yield " * Returns the number of rows, or the first row whose unit norm is refused: then"
-            yield " * nothing is written."
+            yield " * Returns the number of rows, or the index of the first row whose unit norm is"
+            yield " * refused; then no output is written."
         yield " */"
         if one.batch.work:
             yield f"#define {one.batch_work_macro} {one.batch.work}"

@@ -67,7 +67,9 @@ def exported(
     """
     if isinstance(wanted, str):
         raise ArgumentError(f"functions: expected a list, got {shown(wanted)}")
-    listed = list(wanted.items()) if isinstance(wanted, Mapping) else [(None, one) for one in wanted]
+    listed: list[tuple[str | None, Wanted]] = (
+        list(wanted.items()) if isinstance(wanted, Mapping) else [(None, one) for one in wanted]
+    )
     exact = kd if kd.dtype == np.float64 else kd.replace(dtype=np.float64)
     found: list[tuple[str | None, Kernel]] = []
     for name, one in listed:
@@ -137,8 +139,8 @@ def _exported(kernel: Kernel, name: str | None, prefix: str, names: Names) -> Ex
     signature, spec = kernel.signature, _spec(kernel)
     wanted = identifier_part(name or (spec.label if spec else signature.name))
     own = names.new(f"{prefix}_{wanted}", BATCH_ENDING)
-    plain = spec is not None and not spec.frames and len(signature.inputs) == len(
-        spec.quantity.inputs
+    plain = (
+        spec is not None and not spec.frames and len(signature.inputs) == len(spec.quantity.inputs)
     )
     return Exported(
         Function(

@@ -42,8 +42,8 @@ def unit_norm_functions(real: Real, *, check: bool = False) -> str:
     """
     t, s, far = real.name, real.suffix, real.literal(TOLERANCE)
     text = f"""\
-/* Copy numbers whose norm must be 1. One that has drifted is divided out; one that differs from 1 by
- * more than {TOLERANCE:g} is refused: then 1 is returned. NaN passes, as everywhere. */
+/* Copy numbers whose norm must be 1, divided by the norm if it has drifted. If it differs from 1 by
+ * more than {TOLERANCE:g}, 1 is returned. NaN passes, as everywhere. */
 static int lw_unit(const {t} *LW_RESTRICT x, int count, {t} *LW_RESTRICT y)
 {{
   {t} squares = {real.literal(0)}, norm, divisor;
@@ -131,9 +131,10 @@ static inline void lw_{name}({listed}lw_vec *result)
 
 
 def _sincos(real: Real, lanes: int) -> str:
-    """Sine and cosine of all lanes by polynomials, those of the kernels; by libm if one is large."""
+    """Sine and cosine of all lanes by the kernels' polynomials; by libm if an angle is large."""
     numbers, number, s = SINCOS_NUMBERS[real.name], real.literal, real.suffix
     p1, p2, p3 = map(number, _HALF_PI[real.name])
+    sine, cosine = (_horner(map(number, part)) for part in (numbers.sine, numbers.cosine))
     largest, bit = number(_LARGEST_ANGLE[real.name]), 8 * real.bytes - 2
     return f"""\
 /* The angle is reduced by a multiple n of pi/2. Then one polynomial each gives sine and cosine on
@@ -145,8 +146,8 @@ static void lw_sincos(const lw_vec *angle, lw_vec *sine, lw_vec *cosine)
   const lw_vec n = shifted - {number(numbers.magic)};
   const lw_vec r = ((x - n * {p1}) - n * {p2}) - n * {p3};
   const lw_vec t = r * r;
-  const lw_vec s = r + r * t * {_horner(map(number, numbers.sine))};
-  const lw_vec c = ({number(1.0)} - t * {number(0.5)}) + t * t * {_horner(map(number, numbers.cosine))};
+  const lw_vec s = r + r * t * {sine};
+  const lw_vec c = ({number(1.0)} - t * {number(0.5)}) + t * t * {cosine};
   const lw_mask bits = (lw_mask)shifted;
   const lw_mask odd = -(bits & 1u);
   const lw_mask other = ~odd;
