@@ -86,7 +86,7 @@ class _Writer:
         self._targets: dict[int, list[tuple[Argument, int]]] = {}
         for argument, steps in zip(
             function.outputs,
-            (part for _, part in per_port(self._program.outputs, self._program.results)),
+            (part for _, part in per_port(self._program.outputs, self._program.results) if part),
             strict=True,
         ):
             for index, step in enumerate(steps):
@@ -249,9 +249,6 @@ class _Writer:
         read |= {self._function.inputs[unit.input].name for unit in self._function.unit_norms}
         for one in self._function.inputs:
             if one.name not in read:
-                yield f"  (void){one.name};"
-        for one in self._function.outputs:
-            if not one.port.size:
                 yield f"  (void){one.name};"
 
 

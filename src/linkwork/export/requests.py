@@ -26,6 +26,8 @@ DEFAULT_FUNCTIONS = (
     *("mass_matrix", "bias_force", "inverse_dynamics", "forward_dynamics", "integrate"),
 )
 
+_ENDINGS = ("derivatives", "derivative")  # of names of quantities
+
 # What inputs are. Their rows are as in `KinDyn`, whose conventions the header lists.
 _MEANINGS = {
     "q": "configuration",
@@ -71,38 +73,39 @@ def exported(
         list(wanted.items()) if isinstance(wanted, Mapping) else [(None, one) for one in wanted]
     )
     exact = kd if kd.dtype == np.float64 else kd.replace(dtype=np.float64)
-    found: list[tuple[str | None, Kernel]] = []
+    found: list[tuple[str, Kernel]] = []
     for name, one in listed:
         kernel = _kernel(exact, one)
-        found.append((name, kernel))
-        if derivatives:
-            found += [(None, other) for other in derivatives_of(exact, kernel)]
+        found.append((name or _label(kernel), kernel))
+        derivative = derivative_of(exact, kernel) if derivatives else None
+        if derivative is not None:
+            found.append((f"{name or _label(kernel)}_{derivative[0]}", derivative[1]))
     unique = {id(kernel): (name, kernel) for name, kernel in reversed(found)}
     if not unique:
         raise ArgumentError("functions: name at least one quantity")
     return [_exported(kernel, name, prefix, names) for name, kernel in reversed(unique.values())]
 
 
-def derivatives_of(kd: KinDyn, kernel: Kernel) -> list[Kernel]:
-    """The kernels of the derivatives of a kernel: analytic ones where `KinDyn` has them.
+def derivative_of(kd: KinDyn, kernel: Kernel) -> tuple[str, Kernel] | None:
+    """The derivative of a kernel, and what its name ends in: the analytic one if there is one.
 
-    Any other kernel gives its vector-Jacobian product, from which each derivative follows row by
-    row. A derivative has none itself here.
+    `inverse_dynamics` has `inverse_dynamics_derivatives`, for example. Any other kernel gives its
+    vector-Jacobian product by all inputs. A derivative has none itself here.
     """
     spec = _spec(kernel)
     if spec is not None:
-        if spec.name.endswith(("_derivatives", "_derivative")):
-            return []
-        for ending in ("derivatives", "derivative"):
-            name = f"{spec.name}_{ending}"
-            if name in QUANTITIES:
-                order = kernel.order  # pyright: ignore
-                request: Any = (name, *spec.request[1:])
-                return [kd.function(request, wrenches=order.wrenches, gravity=order.gravity)]
+        if spec.name.endswith(_ENDINGS):
+            return None
+        for ending in _ENDINGS:
+            if f"{spec.name}_{ending}" in QUANTITIES:
+                order: Any = getattr(kernel, "order", None)
+                request: Any = (f"{spec.name}_{ending}", *spec.request[1:])
+                options = {"wrenches": order.wrenches, "gravity": order.gravity}
+                return ending, kd.function(request, **options)
     product = getattr(kernel, "vjp", None)
     if product is None:
         raise ArgumentError(f"derivatives: {kernel.signature.name} has none")
-    return [product(*(port.name for port in kernel.signature.inputs))]
+    return "vjp", product(*(port.name for port in kernel.signature.inputs))
 
 
 def _kernel(kd: KinDyn, wanted: Any) -> Kernel:
@@ -133,12 +136,17 @@ def _spec(kernel: Kernel) -> Spec | None:
     return order.specs[0] if order is not None and len(order.specs) == 1 else None
 
 
-def _exported(kernel: Kernel, name: str | None, prefix: str, names: Names) -> Exported:
+def _label(kernel: Kernel) -> str:
+    """What a C function is called if nobody says otherwise."""
+    spec = _spec(kernel)
+    return spec.label if spec else kernel.signature.name
+
+
+def _exported(kernel: Kernel, name: str, prefix: str, names: Names) -> Exported:
     if kernel._numpy_path is not None:  # pyright: ignore[reportPrivateUsage]
         raise ArgumentError(f"functions: {kernel.signature.name} is too long to be compiled")
     signature, spec = kernel.signature, _spec(kernel)
-    wanted = identifier_part(name or (spec.label if spec else signature.name))
-    own = names.new(f"{prefix}_{wanted}", BATCH_ENDING)
+    own = names.new(f"{prefix}_{identifier_part(name)}", BATCH_ENDING)
     plain = (
         spec is not None and not spec.frames and len(signature.inputs) == len(spec.quantity.inputs)
     )
@@ -182,7 +190,8 @@ def _inputs(signature: Signature) -> tuple[Argument, ...]:
 
 
 def _outputs(signature: Signature, spec: Spec | None) -> tuple[Argument, ...]:
-    ports = signature.outputs
+    """Those that have numbers: a derivative by wrenches has none where there are no wrenches."""
+    ports = [port for port in signature.outputs if port.size]
     if len(ports) == 1:
         return (Argument("out", ports[0], ""),)
     names, found = Names(), list[Argument]()

@@ -53,8 +53,6 @@ def difference(found: Sequence[Array], wanted: Sequence[Array]) -> float:
     """The largest difference, relative to the largest number of the same row and output."""
     worst = 0.0
     for got, expected in zip(found, wanted, strict=True):
-        if not expected.size:
-            continue
         largest = np.abs(expected).max(axis=1, keepdims=True)
         apart = np.abs(np.asarray(got, np.float64) - expected) / np.where(largest, largest, 1.0)
         worst = max(worst, np.inf if np.isnan(apart).any() else float(apart.max()))
@@ -67,7 +65,8 @@ def _results(one: Exported, inputs: Sequence[Array]) -> tuple[Array, ...]:
     results = one.kernel(*(rows.reshape(-1, *port.shape) for rows, port in ports), threads=1)
     listed = results if isinstance(results, tuple) else (results,)
     n = len(inputs[0]) if inputs else 1
-    return tuple(np.array(part, np.float64).reshape(n, -1) for part in listed)
+    parts = [np.array(part, np.float64) for part in listed]
+    return tuple(part.reshape(n, -1) for part in parts if part.size)
 
 
 def _inputs(
