@@ -207,9 +207,7 @@ def _stacks(package: Package, folder: Path) -> dict[str, int]:
     own: dict[str, int] = {}
     for name in package.sources:
         path = folder / f"{name.removesuffix('.c')}.su"
-        text = path.read_text("utf-8") if path.exists() else ""
-        for found in re.finditer(r":(\w+)\t(\d+)\t", text):
-            own[found[1]] = int(found[2])
+        own |= _stacks_of(path) if path.exists() else {}
     bodies = [pair for text in package.sources.values() for pair in _bodies(text)]
     called = {name: set(re.findall(r"\b(\w+)\(", body)) for name, body in bodies}
 
@@ -218,6 +216,12 @@ def _stacks(package: Package, folder: Path) -> dict[str, int]:
         return own.get(name, 0) + max(inner, default=0)
 
     return {name: total(name) for name in called if name in own}
+
+
+def _stacks_of(path: Path) -> dict[str, int]:
+    """Bytes of stack of each function, from the file that the compiler writes beside an object."""
+    rows = re.finditer(r":(\w+)\t(\d+)\t", path.read_text("utf-8"))
+    return {found[1]: int(found[2]) for found in rows}
 
 
 def _bodies(text: str) -> Iterator[tuple[str, str]]:

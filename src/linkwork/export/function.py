@@ -51,12 +51,12 @@ def _shortest(value: float, *, single: bool) -> str | None:
     if not single:
         return repr(float(value))
     try:
-        (rounded,) = struct.unpack("f", struct.pack("f", value))
+        (rounded,) = struct.unpack("<f", struct.pack("<f", value))
     except OverflowError:  # too large for the type
         return None
     for digits in range(1, 10):
         text = repr(float(f"{rounded:.{digits - 1}e}"))
-        if struct.unpack("f", struct.pack("f", float(text)))[0] == rounded:
+        if struct.unpack("<f", struct.pack("<f", float(text)))[0] == rounded:
             return text
     return repr(rounded)
 

@@ -143,7 +143,7 @@ def _label(kernel: Kernel) -> str:
 
 
 def _exported(kernel: Kernel, name: str, prefix: str, names: Names) -> Exported:
-    if kernel._numpy_path is not None:  # pyright: ignore[reportPrivateUsage]
+    if not getattr(kernel, "is_unrolled", True):
         raise ArgumentError(f"functions: {kernel.signature.name} is too long to be compiled")
     signature, spec = kernel.signature, _spec(kernel)
     own = names.new(f"{prefix}_{identifier_part(name)}", BATCH_ENDING)

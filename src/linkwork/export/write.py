@@ -22,7 +22,8 @@ from linkwork.export.samples import sample_of
 from linkwork.kindyn import KinDyn
 
 LANES = (2, 4, 8, 16)
-_ROWS = 40  # at which C is compared with the kernels
+_REALS = {"float64": DOUBLE, "float32": FLOAT}
+_ROWS = 10  # at which C is compared with the kernels
 _MARKED_BYTES = 400  # the mark is within so many at the start of a file
 
 
@@ -68,7 +69,9 @@ def export(
         raise ArgumentError(f"kd: expected a KinDyn, got {shown(kd)}")
     if lanes not in (0, *LANES) or isinstance(lanes, bool):
         raise ArgumentError(f"lanes: expected 0, 2, 4, 8 or 16, got {shown(lanes)}")
-    real = DOUBLE if np.dtype(kd.dtype if dtype is None else dtype) == np.float64 else FLOAT
+    real = _REALS.get(np.dtype(kd.dtype if dtype is None else dtype).name)
+    if real is None:
+        raise ArgumentError(f"dtype: expected float64 or float32, got {dtype!r}")
     prefix = default_prefix(kd.model.name) if prefix is None else checked_prefix(prefix)
     names = Names()
     found = exported(kd, functions, derivatives=derivatives, prefix=prefix, names=names)
@@ -79,7 +82,7 @@ def export(
 
 
 def _written(package: Package, folder: Path, *, check_it: bool) -> Report:
-    rows = max(_ROWS // 4 if package.lanes == 0 else 0, 2 * package.lanes + 3)
+    rows = max(_ROWS, 2 * package.lanes + 3)
     samples = [
         sample_of(package.kd, one.exported, package.real, rows=rows) for one in package.functions
     ]
