@@ -39,6 +39,12 @@ PIN_CALLS = {
     "aba derivatives": "pinocchio::computeABADerivatives(model, data, q, v, a)",
 }
 ROWS = 64  # in one call of the function of many rows
+PIN_DEFINES = (  # those of its CMake target
+    "BOOST_MPL_LIMIT_LIST_SIZE=30",
+    "BOOST_MPL_LIMIT_VECTOR_SIZE=30",
+    "BOOST_MPL_CFG_NO_PREPROCESSED_HEADERS",
+    "BOOST_FUSION_INVOKE_MAX_ARITY=12",
+)
 OPTIMIZED = ("-O2", "-march=native")
 WANTED = {"rnea": 1.3, "crba": 1.3, "aba": 1.3}  # times faster than pin in a C++ loop
 
@@ -189,7 +195,7 @@ def _pin_loop(
     pin.model.saveToText(str(folder / "model.txt"))
     own = pin.convention.state(state)
     q = pin.convention.q(state.q, scalar_last=True)
-    text = "#include <pinocchio/serialization/model.hpp>\n"
+    text = "#include <pinocchio/multibody.hpp>\n#include <pinocchio/serialization.hpp>\n"
     for part in ("rnea", "crba", "aba", "rnea-derivatives", "aba-derivatives"):
         text += f"#include <pinocchio/algorithm/{part}.hpp>\n"
     text += "#include <cstdio>\n#include <ctime>\n" + _loop(patience)
@@ -199,7 +205,7 @@ def _pin_loop(
     text += f"""int main()
 {{
   pinocchio::Model model;
-  model.loadFromText("model.txt");
+  pinocchio::serialization::loadFromText(model, "model.txt");
   pinocchio::Data data(model);
   const Eigen::VectorXd q = Eigen::Map<Eigen::VectorXd>(q0, model.nq);
   const Eigen::VectorXd v = Eigen::Map<Eigen::VectorXd>(v0, model.nv);
@@ -210,7 +216,7 @@ def _pin_loop(
     (folder / "pin_loop.cpp").write_text(text, "ascii")
     library = prefix / "lib"
     options = ["-std=c++17", *OPTIMIZED, "-DNDEBUG", f"-I{prefix / 'include'}", f"-I{eigen}"]
-    options += ["-DPINOCCHIO_WITH_URDFDOM=0"]
+    options += [f"-D{define}" for define in PIN_DEFINES]
     link = [f"-L{library}", f"-Wl,-rpath,{library}", "-lboost_serialization"]
     _run(["g++", *options, "pin_loop.cpp", *link, "-o", "pin_loop"], folder)
     return {"pin C++": "./pin_loop"}

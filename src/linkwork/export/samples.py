@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +12,15 @@ from linkwork.arrays import Array
 from linkwork.errors import LinkworkError
 from linkwork.export.function import Real
 from linkwork.export.requests import Exported
+from linkwork.expr.node import Op
+from linkwork.expr.program import NUMPY_FUNCTIONS, per_port
+from linkwork.kernel.norms import normalized
 from linkwork.kindyn import KinDyn
 
 DIFFERENCE = {"double": 1e-13, "float": 1e-5}
 """Allowed between C and the kernels, relative to the largest number of an output."""
-_EPSILON = {"double": 2.0**-52, "float": 2.0**-23}
+_ROUNDOFF = {"double": 2.0**-53, "float": 2.0**-24}
+_EXACT = (Op.NEG, Op.LESS, Op.LESS_EQUAL, Op.SELECT, Op.FLOOR)  # operations that do not round
 _TRIES = 4  # times as many states are drawn as are wanted, of which some may give no finite numbers
 
 
@@ -31,8 +36,9 @@ class Sample:
 def sample_of(kd: KinDyn, one: Exported, real: Real, *, rows: int, seed: int = 0) -> Sample:
     """Random states of a robot, some with quaternions that have drifted, and the results there.
 
-    A result that rounding of the inputs alone moves further than the usual difference may differ by
-    as much, times a few: forward dynamics of a robot with very light parts does.
+    A result that is sensitive to rounding may differ by more: by as much as random errors of half a
+    unit in the last place of every operation change it, times a few. The forward dynamics of a
+    robot with very light parts is such a result.
     """
     rng = np.random.default_rng(seed)
     drawn = _inputs(kd, one, real, rows * _TRIES, rng)
@@ -43,9 +49,7 @@ def sample_of(kd: KinDyn, one: Exported, real: Real, *, rows: int, seed: int = 0
         raise LinkworkError(f"{one.kernel.signature.name}: random inputs give infinity or NaN")
     inputs = tuple(part[chosen] for part in drawn)
     outputs = tuple(part[chosen] for part in wanted)
-    epsilon = _EPSILON[real.name]
-    moved = tuple(part * (1.0 + epsilon * rng.choice((-1.0, 1.0), part.shape)) for part in inputs)
-    sensitivity = difference(_results(one, moved), outputs)
+    sensitivity = difference(_rounded_at_random(one, inputs, _ROUNDOFF[real.name], rng), outputs)
     return Sample(inputs, outputs, DIFFERENCE[real.name] + 8.0 * sensitivity)
 
 
@@ -57,6 +61,33 @@ def difference(found: Sequence[Array], wanted: Sequence[Array]) -> float:
         apart = np.abs(np.asarray(got, np.float64) - expected) / np.where(largest, largest, 1.0)
         worst = max(worst, np.inf if np.isnan(apart).any() else float(apart.max()))
     return worst
+
+
+def _rounded_at_random(
+    one: Exported, inputs: Sequence[Array], size: float, rng: np.random.Generator
+) -> tuple[Array, ...]:
+    """Results of the program where every operation makes a random relative error of some size."""
+
+    def with_errors(function: Callable[..., Any]) -> Callable[..., Any]:
+        def rounded(*args: Any) -> Any:
+            return function(*args) * (1.0 + rng.choice((-size, size), len(inputs[0])))
+
+        return rounded
+
+    functions = {
+        op: function if op in _EXACT else with_errors(function)
+        for op, function in NUMPY_FUNCTIONS.items()
+    }
+    program, spans = one.function.program, [unit.span for unit in one.function.unit_norms]
+    rows = normalized(inputs, spans, np.float64)
+    assert rows is not None
+    moved = [part * (1.0 + rng.choice((-size, size), part.shape)) for part in rows]
+    with np.errstate(all="ignore"):
+        found = program.run(*(tuple(part.T) for part in moved), functions=functions)
+    n = len(inputs[0]) if inputs else 1
+    columns = [np.broadcast_to(np.asarray(number, np.float64), n) for number in found]
+    parts = per_port(program.outputs, columns)
+    return tuple(np.array(part).T.reshape(n, -1) for _, part in parts if part)
 
 
 def _results(one: Exported, inputs: Sequence[Array]) -> tuple[Array, ...]:
