@@ -116,7 +116,7 @@ def _add(section: Section, table: Any, name: str, row: dict[str, Any]) -> None:
 def _measured(name: str, folder: Path, patience: Patience, section: Section) -> dict[str, Any]:
     """Times [s] of all candidates, sizes and compile times."""
     kd = kindyn_of(TALOS)
-    report = lw.export(kd, folder, [QUANTITY[name]], prefix="talos", lanes=4, check_it=False)
+    report = lw.export(kd, folder, [QUANTITY[name]], prefix="talos", lanes=4, check=False)
     del report
     state = random_states(kd, 1).row(0)
     pin = Pinocchio(kd, str(TALOS.path), TALOS.frame)

@@ -71,7 +71,7 @@ def exported(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("linkwork.export.code.LONGEST_UNCUT", 150)
         patch.setattr("linkwork.export.code.LONGEST_PART", 150)
-        report = lw.export(kd, folder, DEFAULT_FUNCTIONS, prefix="dp", lanes=2, check_it=False)
+        report = lw.export(kd, folder, DEFAULT_FUNCTIONS, prefix="dp", lanes=2, check=False)
     assert any(row.work_bytes for row in report.rows)
     return folder
 
@@ -143,7 +143,7 @@ def test_single_precision_for_a_small_processor(tmp_path, record_property, capsy
     """For a Cortex-M4 where its compiler is installed; else for this machine, with the same checks:
     no number becomes a double, the stack is small, and nothing but libm is called."""
     kd = lw.KinDyn(lw.robots.load("arm"), floating=False, dtype=np.float32)
-    report = lw.export(kd, tmp_path, DEFAULT_FUNCTIONS, check_it=False)
+    report = lw.export(kd, tmp_path, DEFAULT_FUNCTIONS, check=False)
     cross = shutil.which("arm-none-eabi-gcc")
     if cross is None:
         record_property("missing compiler", "arm-none-eabi-gcc")
@@ -203,6 +203,22 @@ def test_wrenches_gravity_and_any_kernel_are_functions_too(tmp_path):
     assert f"double *out_com, double *out_jacobian_{frame})" in header
 
 
+def test_a_kernel_in_single_precision_is_compared_in_double(tmp_path):
+    kernel = floater(dtype=np.float32).function("com")
+    report = lw.export(floater(), tmp_path, {"one": kernel, "other": kernel})
+
+    assert [row.name for row in report.rows] == ["double_pendulum_one", "double_pendulum_other"]
+    assert all(row.difference < 1e-15 for row in report.rows)
+
+
+def test_the_package_of_the_same_name_can_be_called(tmp_path):
+    import linkwork.export as package
+
+    report = package(floater(), tmp_path, ["com"], check=False)
+    assert report.files[0] == "double_pendulum.h"
+    assert package.export is lw.export or package is lw.export
+
+
 def test_where_there_is_no_compiler_the_report_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(check.shutil, "which", lambda name: None)
     report = lw.export(floater(), tmp_path, ["com"])
@@ -232,11 +248,11 @@ def test_code_that_differs_from_the_kernel_is_not_written(tmp_path, monkeypatch)
 
 def test_files_of_others_are_not_replaced(tmp_path):
     kd = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
-    lw.export(kd, tmp_path, ["com"], check_it=False)
-    lw.export(kd, tmp_path, ["mass_matrix"], check_it=False)
+    lw.export(kd, tmp_path, ["com"], check=False)
+    lw.export(kd, tmp_path, ["mass_matrix"], check=False)
     (tmp_path / "Makefile").write_text("all:\n")
     with pytest.raises(ArgumentError) as caught:
-        lw.export(kd, tmp_path, ["com"], check_it=False)
+        lw.export(kd, tmp_path, ["com"], check=False)
     text = f"{tmp_path / 'Makefile'} was not written by linkwork and is not replaced"
     assert str(caught.value) == f"{text}; choose another folder"
 

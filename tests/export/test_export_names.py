@@ -83,7 +83,7 @@ def test_a_robot_of_hostile_names_compiles_without_a_warning(tmp_path):
     kd = lw.KinDyn(robot(HOSTILE), floating=False)
     functions = [("transform", name) for name in HOSTILE]
     functions.append(kd.function("inverse_dynamics", wrenches=HOSTILE))
-    report = lw.export(kd, tmp_path, functions, lanes=2, check_it=False)
+    report = lw.export(kd, tmp_path, functions, lanes=2, check=False)
 
     sources = [name for name in report.files if name.endswith(".c")]
     assert len(sources) == 2 * len(functions) + 2

@@ -102,7 +102,7 @@ def export(
         prefix=prefix,
         lanes=lanes,
         one_file=one_file,
-        check_it=not no_check,
+        check=not no_check,
     )
     if as_json:
         print_json(_data(report))

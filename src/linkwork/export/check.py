@@ -55,7 +55,7 @@ def found_compiler() -> Compiler | None:
     return None
 
 
-def check(
+def verify(
     package: Package, samples: Sequence[Sample], folder: Path, compiler: Compiler
 ) -> list[Row]:
     """Compile the files in a folder and compare; raises if something is wrong.

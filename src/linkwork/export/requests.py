@@ -69,9 +69,8 @@ def exported(
     """
     if isinstance(wanted, str):
         raise ArgumentError(f"functions: expected a list, got {shown(wanted)}")
-    listed: list[tuple[str | None, Wanted]] = (
-        list(wanted.items()) if isinstance(wanted, Mapping) else [(None, one) for one in wanted]
-    )
+    named: Any = wanted.items() if isinstance(wanted, Mapping) else ((None, one) for one in wanted)
+    listed: list[tuple[str | None, Wanted]] = list(named)
     exact = kd if kd.dtype == np.float64 else kd.replace(dtype=np.float64)
     found: list[tuple[str, Kernel]] = []
     for name, one in listed:
@@ -80,10 +79,10 @@ def exported(
         derivative = derivative_of(exact, kernel) if derivatives else None
         if derivative is not None:
             found.append((f"{name or _label(kernel)}_{derivative[0]}", derivative[1]))
-    unique = {id(kernel): (name, kernel) for name, kernel in reversed(found)}
+    unique = {(name, id(kernel)): kernel for name, kernel in found}
     if not unique:
         raise ArgumentError("functions: name at least one quantity")
-    return [_exported(kernel, name, prefix, names) for name, kernel in reversed(unique.values())]
+    return [_exported(kernel, name, prefix, names) for (name, _), kernel in unique.items()]
 
 
 def derivative_of(kd: KinDyn, kernel: Kernel) -> tuple[str, Kernel] | None:
@@ -159,7 +158,7 @@ def _exported(kernel: Kernel, name: str, prefix: str, names: Names) -> Exported:
             _outputs(signature, spec),
             signature.unit_norms,
         ),
-        kernel,
+        kernel if kernel.dtype == np.float64 else Kernel(signature, lambda: kernel.program),
         spec.name if spec and plain else "",
     )
 

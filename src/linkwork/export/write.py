@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.errors import ArgumentError, escaped, shown
-from linkwork.export.check import OPTIONS, check, found_compiler, unchecked
+from linkwork.export.check import OPTIONS, found_compiler, unchecked, verify
 from linkwork.export.files import files_of, readme_text
 from linkwork.export.function import DOUBLE, FLOAT
 from linkwork.export.names import Names, checked_prefix, default_prefix
@@ -37,7 +37,7 @@ def export(
     prefix: str | None = None,
     lanes: int = 0,
     one_file: bool = False,
-    check_it: bool = True,
+    check: bool = True,
 ) -> Report:
     """Write functions of a robot as a C99 library that allocates nothing and needs only libm.
 
@@ -54,7 +54,7 @@ def export(
         prefix: of all names in C; made from the name of the robot if not given.
         lanes: 2, 4, 8 or 16 to add functions of many rows, as many at a time; 0 for none.
         one_file: whether all functions are in one C file, instead of one each.
-        check_it: whether to compile and compare.
+        check: whether to compile and compare.
 
     Returns:
         the files that were written; operations, workspace, stack and size of each function, and how
@@ -78,10 +78,10 @@ def export(
     package = package_of(
         kd, found, prefix=prefix, real=real, names=names, lanes=lanes, one_file=one_file
     )
-    return _written(package, Path(folder), check_it=check_it)
+    return _written(package, Path(folder), check=check)
 
 
-def _written(package: Package, folder: Path, *, check_it: bool) -> Report:
+def _written(package: Package, folder: Path, *, check: bool) -> Report:
     rows = max(_ROWS, 2 * package.lanes + 3)
     samples = [
         sample_of(package.kd, one.exported, package.real, rows=rows) for one in package.functions
@@ -89,14 +89,14 @@ def _written(package: Package, folder: Path, *, check_it: bool) -> Report:
     files = files_of(package, samples)
     _refuse_others_files(folder, [*files, "README.md"])
     report = Report(folder, (*files, "README.md"), tuple(unchecked(package)), None)
-    compiler = found_compiler() if check_it else None
+    compiler = found_compiler() if check else None
     if compiler is None:
-        note = "there is no C compiler" if check_it else "it was not asked for"
+        note = "there is no C compiler" if check else "it was not asked for"
         report = replace(report, note=note)
     else:
         with tempfile.TemporaryDirectory(prefix="linkwork_export_") as name:
             _write(Path(name), files)
-            checked = tuple(check(package, samples, Path(name), compiler))
+            checked = tuple(verify(package, samples, Path(name), compiler))
         told = f"{compiler.version}, {' '.join(OPTIONS)}"
         report = replace(report, rows=checked, compiler=told)
     _write(folder, files | {"README.md": readme_text(package, report)})
