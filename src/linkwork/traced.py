@@ -54,6 +54,10 @@ class ObjectArray(np.ndarray[Any, np.dtype[Any]]):
     def __getitem__(self, key: Any) -> Any:
         return _objects(super().__getitem__(key))
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        is_entry = isinstance(value, ObjectArray) and value.ndim == 0
+        super().__setitem__(key, value.item() if is_entry else value)
+
     def __bool__(self) -> bool:
         for entry in self.flat:
             if isinstance(entry, Traced):

@@ -16,7 +16,7 @@ from linkwork.algorithms.frame_derivatives import acceleration_derivatives, velo
 from linkwork.algorithms.frames import frame_acceleration, frame_velocity, path_to
 from linkwork.algorithms.jacobians import jacobian
 
-SEEDS = (1, 4, 7, 15, 19)  # with joints of every kind read backwards, see below
+SEEDS = (7, 19)  # with joints of every kind read backwards, see below
 on_many_robots = pytest.mark.parametrize("seed", SEEDS)
 
 

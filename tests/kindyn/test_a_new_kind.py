@@ -10,7 +10,11 @@ from inspect import signature
 
 import numpy as np
 import pytest
-from tests.kindyn import test_identities, test_identities_of_derived_quantities
+from tests.kindyn import (
+    test_identities,
+    test_identities_of_derivatives,
+    test_identities_of_derived_quantities,
+)
 from tests.support.kindyn import random_case
 from tests.support.models import assert_close, random_q
 
@@ -44,7 +48,11 @@ class Rolling(JointKind):
 
 LAWS = [
     law
-    for module in (test_identities, test_identities_of_derived_quantities)
+    for module in (
+        test_identities,
+        test_identities_of_derived_quantities,
+        test_identities_of_derivatives,
+    )
     for name, law in vars(module).items()
     if name.startswith("test_") and list(signature(law).parameters) == ["case"]
 ]

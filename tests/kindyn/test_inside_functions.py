@@ -244,6 +244,21 @@ def test_leading_axes_inside_are_computed_row_by_row(rng):
     assert_close(run_program(f.program, q.ravel(), nu.ravel())[0], kd.com_velocity(q, nu), 1e-12)
 
 
+def test_configurations_that_are_filled_entry_by_entry():
+    kd = lw.KinDyn(lw.robots.load("arm"))
+
+    def filled(q):
+        y = np.zeros_like(q)
+        for k, entry in enumerate(q):
+            y[k] = entry
+        return y
+
+    makers = (filled, tuple, list, np.array, lambda q: np.array(list(q)), np.copy)
+    f = lw.compile(q=kd.nq)(lambda q: np.stack([kd.com(make(q)) for make in makers]))
+    q = kd.random(seed=0)
+    assert_close(run_program(f.program, q)[0], np.tile(kd.com(q), (len(makers), 1)), 1e-13)
+
+
 def test_a_robot_that_cannot_move():
     kd = lw.KinDyn(lw.robots.load("pendulum").lumped(), floating=False)
     kd = kd.replace(model=kd.model.reduced([]))
@@ -251,6 +266,8 @@ def test_a_robot_that_cannot_move():
 
     assert kd.nq == 0
     assert_close(run_program(f.program, [], np.zeros(3))[0], kd.com([]), 1e-14)
+    step = lw.compile(dt=())(lambda dt: kd.integrate([], [], dt))
+    assert step.program.outputs[0].shape == (0,)
 
 
 def test_single_precision_is_that_of_the_function():
@@ -329,6 +346,10 @@ MESSAGES = {
     "wrenches: expected arrays by frame, got <traced array (6,)>": compiled(
         lambda q, f: robot().external_force(q, wrenches=f), q=NQ, f=6
     ),
+    "q: expected numbers in rows of equal length, got list": compiled(
+        lambda q: robot().com([q, q[:2]]), q=NQ
+    ),
+    "q: expected real numbers, got str": compiled(lambda q: robot().com([*q[1:], "0"]), q=NQ),
     "n: expected how many, or a batch shape, got <traced array ()>": compiled(
         lambda n: robot().random(n), n=()
     ),

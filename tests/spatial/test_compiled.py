@@ -30,9 +30,11 @@ def run(code: str) -> str:
     return done.stdout.strip()
 
 
+once = pytest.mark.parametrize("how", ["source"], indirect=True)  # in a process of its own
 HEAVY = ["llvmlite", "linkwork.kernel.kernel", "linkwork.machine.background"]
 
 
+@once
 def test_a_short_script_never_meets_the_compiler():
     code = f"""
 import sys, threading
@@ -45,6 +47,7 @@ print([name for name in {HEAVY} if name in sys.modules], threading.active_count(
     assert run(code) == "[] 1"
 
 
+@once
 def test_loading_robots_never_meets_the_compiler():
     code = f"""
 import sys, threading
@@ -59,6 +62,7 @@ print([name for name in {HEAVY} if name in sys.modules], threading.active_count(
     assert run(code) == "[] 1"
 
 
+@once
 def test_compiled_code_takes_over_after_some_calls(empty_cache):
     code = """
 import sys, time
@@ -78,6 +82,7 @@ print(np.allclose(se3.exp(xi), first, rtol=0, atol=1e-15), "llvmlite" in sys.mod
     assert run(code) == "True True\nTrue False"  # from the cache, nothing is compiled
 
 
+@once
 def test_linkwork_itself_uses_the_sources():
     """What a robot is made of must not depend on whether compiled code is ready."""
     made_of_users_calls = {"idyntree", "mujoco/free.py", "pinocchio/positions.py"}

@@ -22,6 +22,11 @@ T = np.unique(
 )
 
 
+@pytest.fixture(autouse=True)
+def how():
+    """Once: these are parts of sources, in which nothing is compiled."""
+
+
 def stumpff(n, t):
     """Sum of (-t)^k / (2k + n)! in many digits."""
     term = total = 1 / mp.factorial(n)

@@ -67,9 +67,11 @@ class Interpreted:
                 (name, *frames), wrenches=tuple(given), gravity=gravity is not None
             )
             more = () if gravity is None else (gravity,)
-            if name == "integrate" and len(arguments) == 2:
+            if name.startswith("integrate") and len(arguments) == 2:
                 arguments.append(1.0)
-            return run_program(kernel.program, *arguments, *more, *given.values())[0]
+            found = run_program(kernel.program, *arguments, *more, *given.values())
+            result = QUANTITIES[name].result
+            return result(*found) if result else found[0]
 
         return quantity
 

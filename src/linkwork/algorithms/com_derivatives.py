@@ -1,8 +1,8 @@
 """Derivatives of the velocity of the centre of mass, in the axes of the world.
 
-A joint moves the first moment h of all it carries. A unit step along its column S = (v, a) displaces
-it by  j = m v + a x h,  which is the column of the Jacobian, and rotates its rate h_r, as seen from
-a body, by a:
+A joint moves the first moment h of all it carries. A unit step along its column S = (v, a)
+displaces it by  j = m v + a x h,  the column of the Jacobian, and rotates its rate h_r, as seen
+from some body, by a:
 
     dh_dot = w x j + a x h_r
 
@@ -13,7 +13,7 @@ if S is one constant column.
 
 from __future__ import annotations
 
-from linkwork.algorithms.com import Moments, body_rotations, com_jacobian, is_leaf, per_mass
+from linkwork.algorithms.com import Moments, body_rotations, com_jacobian, per_mass
 from linkwork.algorithms.frames import Matrix, Numbers
 from linkwork.algorithms.rnea import poses
 from linkwork.algorithms.subspace_derivatives import subspace_changes
@@ -47,6 +47,7 @@ def com_velocity_derivatives(
         c, c_dot = moments.first[0], rates[0]  # as seen from the base
         by_index = dict(enumerate(_columns_of_base(base, c, c_dot, nu)))
     rotations = body_rotations(skeleton, joints, base.R)
+    carriers = {body.parent for body in skeleton.bodies}
     angular = {0: base.twist(nu)[1]}
     for number, pose in joints.items():
         body = skeleton.bodies[number]
@@ -55,10 +56,10 @@ def com_velocity_derivatives(
         carried = moments.mass[number], moments.first[number], rates[number]
         columns = _columns(pose, nu, (w_parent, angular[number]), carried)
         for k, column in zip(body.nu_indices, columns, strict=True):
-            if is_leaf(skeleton, number):  # its rotation in the world is not needed otherwise
-                turned = apply(rotations[body.parent], apply(pose.R, column))
-            else:
+            if number in carriers:
                 turned = apply(rotations[number], column)
+            else:  # its rotation in the world is not needed otherwise
+                turned = apply(rotations[body.parent], apply(pose.R, column))
             by_index[k] = add(by_index.get(k, ZERO), turned)
     in_order = [by_index.get(k, ZERO) for k in range(skeleton.layout.nv)]
     by_q = [[column[row] for column in in_order] for row in range(3)]

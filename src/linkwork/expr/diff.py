@@ -21,16 +21,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from linkwork.expr.derived_ports import Kind, derived_ports
 from linkwork.expr.forward import Row, forward
 from linkwork.expr.inlined import Inlined, inlined
+from linkwork.expr.jacobian_size import Mode, planned
 from linkwork.expr.node import Expr, Graph
 from linkwork.expr.program import Port, Program, per_port, program_of
 from linkwork.expr.reverse import reverse
 
-Mode: TypeAlias = Literal["forward", "reverse"]
 Units: TypeAlias = Sequence[Sequence[int]]
 """The vectors of norm 1 among the inputs: for each the indices of its numbers among all."""
 
@@ -43,7 +43,7 @@ def jacobian(
     Args:
         program: what to differentiate.
         wrt: the input to differentiate with respect to, or several.
-        mode: "forward" or "reverse"; by default reverse where the outputs have fewer numbers.
+        mode: "forward" or "reverse"; by default the one that takes fewer steps, as estimated.
         units: the vectors of norm 1 among the inputs.
 
     Returns:
@@ -182,7 +182,7 @@ class _Differentiated:
         distinct = dict.fromkeys(self.at.program.results)
         one = self.at.graph.constant(1.0)
         if mode is None:
-            mode = "reverse" if len(distinct) < len(self.at.active) else "forward"
+            mode, _ = planned(self.at.program, self.at.active)
         if mode == "forward":
             return forward(self.at, {k: {k: one} for k in self.at.active})
         rows = {result: reverse(self.at, {result: [one]}) for result in distinct}

@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from linkwork.expr.inlined import Inlined
-from linkwork.expr.node import Expr, Op
+from linkwork.expr.node import Expr, Graph, Op
+from linkwork.expr.rules import RULES
 from linkwork.expr.slopes import is_zero, masked, slopes
 
 Row: TypeAlias = dict[int, Expr]  # by index of a direction: the derivative, if not 0
+
+_add, _sub, _mul, _neg = (RULES[op] for op in (Op.ADD, Op.SUB, Op.MUL, Op.NEG))
 
 
 def forward(at: Inlined, seeds: Mapping[int, Row]) -> list[Row]:
@@ -20,39 +23,82 @@ def forward(at: Inlined, seeds: Mapping[int, Row]) -> list[Row]:
         seeds: for each input number to differentiate by, its own derivatives.
     """
     rows: list[Row] = []
+    turns = at.turns
     for step, (op, *args) in enumerate(at.program.steps):
         if op is Op.INPUT:
             rows.append(seeds.get(args[0], {}))
         elif at.depends[step]:
-            nodes, known = [at.nodes[arg] for arg in args], [rows[arg] for arg in args]
-            if step in at.turns.moved:
-                known[at.turns.moved[step]] = {}
-            row = _forward_step(op, nodes, at.nodes[step], known)
-            rows.append(_turned(at, step, row, rows) if step in at.turns.slope else row)
+            known = [rows[arg] for arg in args]
+            if step in turns.moved:
+                known[turns.moved[step]] = {}
+            row = _row(at, step, known)
+            if step in turns.slope:  # a number of a rotated vector, and the angle
+                angle, sign, other = turns.slope[step]
+                by_angle = _scaled(at.graph, rows[angle], at.nodes[other])
+                row = (_sum if sign > 0 else _difference)(at.graph, row, by_angle)
+            rows.append(row)
         else:
             rows.append({})
     return [rows[step] for step in at.program.results]
 
 
-def _forward_step(op: Op, args: Sequence[Expr], value: Expr, rows: Sequence[Row]) -> Row:
-    if op is Op.SELECT:
-        _, yes, no = rows
-        keys = dict.fromkeys((*yes, *no))
-        return {k: args[0].select(yes.get(k, 0.0), no.get(k, 0.0)) for k in keys}
-    total: Row = {}
+def _row(at: Inlined, step: int, rows: Sequence[Row]) -> Row:
+    """The derivatives of a step, from those of its arguments."""
+    op, *args = at.program.steps[step]
+    graph, nodes = at.graph, at.nodes
+    match op:
+        case Op.ADD:
+            return _sum(graph, *rows)
+        case Op.SUB:
+            return _difference(graph, *rows)
+        case Op.MUL:
+            a, b = args
+            return _sum(graph, _scaled(graph, rows[0], nodes[b]), _scaled(graph, rows[1], nodes[a]))
+        case Op.SELECT:
+            condition, (_, yes, no) = nodes[args[0]], rows
+            keys = dict.fromkeys((*yes, *no))
+            return {k: condition.select(yes.get(k, 0.0), no.get(k, 0.0)) for k in keys}
+        case _:
+            return _row_of_any(op, [nodes[arg] for arg in args], nodes[step], rows)
+
+
+def _row_of_any(op: Op, args: Sequence[Expr], value: Expr, rows: Sequence[Row]) -> Row:
+    """The same for any operation but select."""
+    graph, total = value.graph, Row()
     for slope, row in zip(slopes(op, args, value), rows, strict=True):
-        for k, entry in row.items():
-            term = masked(entry, slope) if op is Op.SQRT else entry * slope
-            total[k] = total[k] + term if k in total else term
-    return {k: entry for k, entry in total.items() if not is_zero(entry)}
+        product = masked if op is Op.SQRT else _product
+        terms = {k: product(entry, slope) for k, entry in row.items()}
+        total = _sum(graph, total, {k: term for k, term in terms.items() if not is_zero(term)})
+    return total
 
 
-def _turned(at: Inlined, step: int, row: Row, rows: Sequence[Row]) -> Row:
-    """Add the derivative of a rotated vector by the angle of the rotation."""
-    angle, sign, other = at.turns.slope[step]
-    total = dict(row)
-    for k, entry in rows[angle].items():
-        term = entry * at.nodes[other]
-        term = term if sign > 0 else -term
-        total[k] = total[k] + term if k in total else term
+def _product(entry: Expr, slope: Expr | float) -> Expr:
+    return entry * slope
+
+
+def _scaled(graph: Graph, row: Row, factor: Expr) -> Row:
+    return {} if is_zero(factor) else {k: _mul(graph, entry, factor) for k, entry in row.items()}
+
+
+def _sum(graph: Graph, a: Row, b: Row) -> Row:
+    total = dict(a)
+    for k, entry in b.items():
+        if k in total:
+            total[k] = _add(graph, total[k], entry)
+            if is_zero(total[k]):
+                del total[k]
+        else:
+            total[k] = entry
+    return total
+
+
+def _difference(graph: Graph, a: Row, b: Row) -> Row:
+    total = dict(a)
+    for k, entry in b.items():
+        if k in total:
+            total[k] = _sub(graph, total[k], entry)
+            if is_zero(total[k]):
+                del total[k]
+        else:
+            total[k] = _neg(graph, entry)
     return total

@@ -29,9 +29,11 @@ class Inlined:
     def depends(self) -> list[bool]:
         """Which steps depend on the numbers to differentiate by."""
         depends: list[bool] = []
-        for (op, *args), operands in zip(self.program.steps, self.program.operands, strict=True):
-            is_active = op is Op.INPUT and args[0] in self.active
-            depends.append(is_active or any(depends[k] for k in operands))
+        for step, operands in zip(self.program.steps, self.program.operands, strict=True):
+            found = step[0] is Op.INPUT and step[1] in self.active
+            for operand in operands:
+                found = found or depends[operand]
+            depends.append(found)
         return depends
 
     @cached_property

@@ -49,6 +49,7 @@ UNARY = (
     *(Op.EXP, Op.LOG, Op.EXPM1, Op.LOG1P, Op.EXP2),
 )
 LEAVES = (Op.CONST, Op.INPUT)  # operations that use no other nodes
+LAST_LEAF = Op.INPUT  # all others are larger
 ARGUMENTS = dict.fromkeys(Op, 2) | dict.fromkeys((*UNARY, *LEAVES), 1) | {Op.SELECT: 3}
 
 

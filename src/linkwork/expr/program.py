@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.expr.node import ARGUMENTS, ARITHMETIC, LEAVES, Expr, Graph, Op
-from linkwork.expr.rules import FLOAT_FUNCTIONS
+from linkwork.expr.node import ARGUMENTS, ARITHMETIC, LAST_LEAF, Expr, Graph, Op
+from linkwork.expr.rules import FLOAT_FUNCTIONS, RULES
 from linkwork.lazy import cached_property
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class Program:
     @cached_property
     def operands(self) -> tuple[tuple[int, ...], ...]:
         """For each step, the steps whose results it uses; none for constants and inputs."""
-        return tuple(() if step[0] in LEAVES else step[1:] for step in self.steps)
+        return tuple(step[1:] if step[0] > LAST_LEAF else () for step in self.steps)
 
     def run(self, *inputs: Sequence[Any], functions: dict[Op, Callable[..., Any]]) -> list[Any]:
         """The numbers of all outputs, flattened.
@@ -94,7 +94,8 @@ class Program:
             graph: the graph.
             inputs: the nodes that replace the numbers of all inputs, flattened.
         """
-        return self._values(inputs, {op: partial(graph.apply, op) for op in Op}, graph.constant)
+        functions = {op: partial(rule, graph) for op, rule in RULES.items()}
+        return self._values(inputs, functions, graph.constant)
 
     def _values(
         self,
@@ -193,17 +194,17 @@ def program_of(
     for node in results:
         needed[node.index] = 1
     for node in reversed(graph.nodes):
-        if needed[node.index] and node.op not in LEAVES:
+        if needed[node.index] and node.op > LAST_LEAF:
             for arg in node.args:
                 needed[arg.index] = 1
-    step_of: dict[int, int] = {}  # by index of a node
+    step_of = [0] * len(graph.nodes)  # by index of a node
     steps: list[tuple[Any, ...]] = []
     for node in graph.nodes:
         if not needed[node.index]:
             continue
         step_of[node.index] = len(steps)
-        if node.op in LEAVES:
-            steps.append((node.op, *node.args))
+        if node.op > LAST_LEAF:
+            steps.append((node.op, *[step_of[arg.index] for arg in node.args]))
         else:
-            steps.append((node.op, *(step_of[arg.index] for arg in node.args)))
+            steps.append((node.op, *node.args))
     return Program(inputs, outputs, tuple(steps), tuple(step_of[node.index] for node in results))

@@ -11,7 +11,7 @@ and s, the chain rule takes two products and two sums more for each of them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from linkwork.expr.node import Op
 from linkwork.expr.program import Program
@@ -33,12 +33,8 @@ class Turns:
 
 def turns_of(program: Program) -> Turns:
     """The rotations in a program."""
-    angle_of = {
-        step: (op, args[0])
-        for step, (op, *args) in enumerate(program.steps)
-        if op in (Op.SIN, Op.COS)
-    }
-    products = _products(program, angle_of)
+    waves = {k for k, step in enumerate(program.steps) if step[0] is Op.SIN or step[0] is Op.COS}
+    products = _products(program, waves)
     if not products:
         return Turns()
     forms = _forms(program, products)
@@ -57,12 +53,12 @@ def _times(sign: int, term: _Term) -> _Term:
     return sign * term[0], term[1]
 
 
-def _products(program: Program, angle_of: dict[int, tuple[Any, int]]) -> dict[int, int]:
+def _products(program: Program, waves: set[int]) -> dict[int, int]:
     """The products c x and s x: by step, the position of c or s."""
     found: dict[int, int] = {}
-    for step, (op, *args) in enumerate(program.steps):
-        if op is Op.MUL and (args[0] in angle_of) != (args[1] in angle_of):
-            found[step] = 0 if args[0] in angle_of else 1
+    for k, step in enumerate(program.steps) if waves else ():
+        if step[0] is Op.MUL and (step[1] in waves) != (step[2] in waves):
+            found[k] = 0 if step[1] in waves else 1
     return found
 
 
@@ -70,8 +66,9 @@ def _forms(program: Program, products: dict[int, int]) -> dict[int, _Form]:
     """The sums c A + s B of two such products, of the cosine and the sine of one angle."""
     forms: dict[int, _Form] = {}
     steps = program.steps
-    for step, (op, *args) in enumerate(steps):
-        if op not in (Op.ADD, Op.SUB) or args[0] not in products or args[1] not in products:
+    for step, args in enumerate(program.operands):
+        op = steps[step][0]
+        if not (op is Op.ADD or op is Op.SUB) or not products.keys() >= {*args}:
             continue
         terms: dict[Op, tuple[int, _Term]] = {}
         for sign, product in zip((1, -1 if op is Op.SUB else 1), args, strict=True):

@@ -279,22 +279,40 @@ static void stream_row(char *to, const char *from, npy_intp frame, npy_intp byte
     }
 }
 
+/* Write several steps to an array, from rows of some bytes, `frame` bytes from step to step. */
+static void write_steps(const Tile *tile, const Track *track, npy_intp time, npy_intp steps,
+                        const char *from, size_t frame, npy_intp bytes)
+{
+    int is_streamed = tile->roll->is_large && track->time == bytes && bytes % 8 == 0;
+    char *to = at(tile, track, time);
+    for (npy_intp row = 0; row < tile->rows; row++, from += bytes, to += track->row) {
+        if (is_streamed && (uintptr_t)to % 8 == 0)
+            stream_row(to, from, (npy_intp)frame, bytes, steps);
+        else
+            copy_strided(to, track->time, from, (npy_intp)frame, bytes, steps);
+    }
+}
+
 /* Write frames of several steps to the results. */
-static void write_staged(const Tile *tile, npy_intp time, npy_intp steps, const char *frames)
+static void write_states(const Tile *tile, npy_intp time, npy_intp steps, const char *frames)
 {
     const Roll *roll = tile->roll;
     const Call *self = roll->job.call;
-    for (int k = 0; k < roll->n_states; k++) {
-        const Track *track = &roll->results[k];
-        npy_intp bytes = bytes_of(self, &self->ins[k]), frame = (npy_intp)roll->frame;
-        int is_streamed = roll->is_large && track->time == bytes && bytes % 8 == 0;
-        const char *from = frames + roll->state_at[k];
-        char *to = at(tile, track, time);
-        for (npy_intp row = 0; row < tile->rows; row++, from += bytes, to += track->row) {
-            if (is_streamed && (uintptr_t)to % 8 == 0) stream_row(to, from, frame, bytes, steps);
-            else copy_strided(to, track->time, from, frame, bytes, steps);
-        }
-    }
+    for (int k = 0; k < roll->n_states; k++)
+        write_steps(tile, &roll->results[k], time, steps, frames + roll->state_at[k], roll->frame,
+                    bytes_of(self, &self->ins[k]));
+}
+
+/* Write the products of several steps to the gradients that have a value for each step. */
+static void write_products(const Tile *tile, npy_intp time, npy_intp steps, const char *products)
+{
+    const Roll *roll = tile->roll;
+    const Call *back = roll->back.call;
+    for (int k = roll->n_states; k < back->n_out; k++)
+        if (!roll->sums[k])
+            write_steps(tile, &roll->gradients[k], time, steps,
+                        products + roll->gradient_at[k - roll->n_states], roll->gradient_bytes,
+                        bytes_of(back, &back->outs[k]));
 }
 
 /* All steps of a tile, forwards; returns the status. */
@@ -314,7 +332,7 @@ static int roll_tile(Job *job, npy_intp start, npy_intp rows, char *block, PyThr
             status = watch(&tile);
         }
         if (status != DONE) break;
-        if (!roll->is_final) write_staged(&tile, t + 1, steps, first + roll->frame);
+        if (!roll->is_final) write_states(&tile, t + 1, steps, first + roll->frame);
         else if (steps == left) write_frame(&tile, roll->results, 0, frame);
         memcpy(first, frame, roll->frame);
     }
@@ -341,13 +359,10 @@ static void step_back(const Tile *tile, npy_intp time, char *frame, char *copy, 
     if (unit != frame) divide_frame(tile, frame, before);
     for (int k = roll->n_states; k < back->n_out; k++) {
         const Track *track = &roll->gradients[k];
-        const char *product = products + roll->gradient_at[k - roll->n_states];
-        npy_intp bytes = bytes_of(back, &back->outs[k]);
         if (roll->sums[k])
-            add_strided(back, at(tile, track, 0), track->row, product, bytes, back->outs[k].size,
-                        tile->rows);
-        else
-            copy_strided(at(tile, track, time), track->row, product, bytes, bytes, tile->rows);
+            add_strided(back, at(tile, track, 0), track->row,
+                        products + roll->gradient_at[k - roll->n_states],
+                        bytes_of(back, &back->outs[k]), back->outs[k].size, tile->rows);
     }
 }
 
@@ -378,9 +393,10 @@ static int roll_tile_back(Job *job, npy_intp start, npy_intp rows, char *block,
     Roll *roll = tile.roll;
     char *after = tile.frames, *before = after + roll->frame, *copy = before + roll->frame;
     char *scratch = copy + roll->frame, *products = scratch + 2 * roll->frame;
-    char *frames = products + roll->gradient_bytes;
-    char *checkpoints = frames + (size_t)roll->segment * roll->frame;
     int is_given = roll->states[0].data != NULL, status = DONE;
+    char *frames = products + (size_t)roll->staged * roll->gradient_bytes;
+    npy_intp place = roll->staged;  /* the products of later steps lie from here on */
+    char *checkpoints = is_given ? NULL : frames + (size_t)roll->segment * roll->frame;
     memset(after, 0, roll->frame);
     add_to_frame(&tile, roll->cotangents, roll->steps, after);
     add_to_frame(&tile, roll->finals, 0, after);
@@ -397,7 +413,12 @@ static int roll_tile_back(Job *job, npy_intp start, npy_intp rows, char *block,
         for (npy_intp t = last - 1; t >= first && status == DONE; t--) {
             char *frame = is_given ? scratch : frames + (size_t)(t - first) * roll->frame;
             if (is_given) read_frame(&tile, roll->states, t, frame);
-            step_back(&tile, t, frame, copy, after, before, products);
+            char *product = products + (size_t)--place * roll->gradient_bytes;
+            step_back(&tile, t, frame, copy, after, before, product);
+            if (place == 0 || t == 0) {
+                write_products(&tile, t, roll->staged - place, product);
+                place = roll->staged;
+            }
             add_to_frame(&tile, roll->cotangents, t, before);
             char *swapped = after;
             after = before;
@@ -406,6 +427,7 @@ static int roll_tile_back(Job *job, npy_intp start, npy_intp rows, char *block,
         }
     }
     if (status == DONE) write_frame(&tile, roll->gradients, 0, after);
+    if (roll->is_large) end_of_stream();
     return status;
 }
 
@@ -442,8 +464,12 @@ static void plan_roll(Roll *roll, size_t most_bytes)
     job->pointers_at = round_up(workspace);
     job->buffers_at = job->pointers_at
         + round_up((size_t)(2 * (self->n_in + roll->n_states) + n_out + 1) * sizeof(npy_int64));
-    roll->staged = (npy_intp)(STAGED_BYTES / (roll->frame + 1));
+    roll->gradient_bytes = !back ? 0
+        : place_ports(back, back->outs + roll->n_states, back->n_out - roll->n_states, rows,
+                      roll->gradient_at);
+    roll->staged = (npy_intp)(STAGED_BYTES / ((back ? roll->gradient_bytes : roll->frame) + 1));
     if (roll->staged > STAGED_STEPS) roll->staged = STAGED_STEPS;
+    if (roll->staged > roll->steps) roll->staged = roll->steps;
     if (roll->staged < 1) roll->staged = 1;
     job->bytes = job->buffers_at + (size_t)(roll->staged + 2) * roll->frame;
     if (!back) return;
@@ -452,10 +478,9 @@ static void plan_roll(Roll *roll, size_t most_bytes)
     if (!is_given && (size_t)roll->steps > most_bytes / (roll->frame + 1))
         roll->segment = (npy_intp)ceil(sqrt((double)roll->steps));
     roll->segments = (roll->steps + roll->segment - 1) / roll->segment;
-    roll->gradient_bytes = place_ports(back, back->outs + roll->n_states,
-                                       back->n_out - roll->n_states, rows, roll->gradient_at);
     size_t kept = is_given ? 0 : (size_t)(roll->segment + roll->segments + 1);
-    job->bytes = job->buffers_at + (6 + kept) * roll->frame + roll->gradient_bytes;
+    job->bytes = job->buffers_at + (6 + kept) * roll->frame
+        + (size_t)roll->staged * roll->gradient_bytes;
 }
 
 /* Run a rollout without the GIL, on several threads if there is much to do; returns the status. */
@@ -600,7 +625,8 @@ static PyObject *call_roll(PyObject *callable, PyObject *args)
     if (!make_room(&roll, 0)) return PyErr_NoMemory();
     npy_intp kept = steps_of(results, 0, steps + 1);
     size_t result_bytes = 0;
-    for (int k = 0; k < n; k++) result_bytes += (size_t)(rows * kept * bytes_of(self, &self->outs[k]));
+    for (int k = 0; k < n; k++)
+        result_bytes += (size_t)(rows * kept * bytes_of(self, &self->outs[k]));
     roll.is_final = kept == 1;
     roll.is_large = result_bytes > STREAMED_BYTES;
     int is_good = read_tracks(self, starts, self->ins, n, rows, 1, 0, roll.starts)
@@ -648,6 +674,7 @@ static PyObject *call_roll_back(PyObject *callable, PyObject *args)
         roll.sums[k] = k >= n && kept == 1 && steps != 1;
         is_good = read_track(back, PyTuple_GET_ITEM(gradients, k), rows, kept, back->outs[k].size,
                              1, &roll.gradients[k]);
+        roll.is_large |= (size_t)(rows * kept * bytes_of(back, &back->outs[k])) > STREAMED_BYTES;
     }
     int status = DONE;
     if (is_good) {

@@ -14,7 +14,7 @@ from linkwork.arrays import Array, ObjectArray, as_array, batch_of, is_masked
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError
 from linkwork.expr.program import Port
 from linkwork.kernel.norms import TOLERANCE, Span, norms
-from linkwork.traced import foreign_package, is_traced
+from linkwork.traced import foreign_package, is_traced, unwrapped
 
 MOST_AXES = 32  # of an input or output: the limit of NumPy before version 2
 
@@ -101,8 +101,7 @@ def constants_of(signature: Signature, port: Port, value: Any) -> Array:
 def traced_array(signature: Signature, port: Port, value: Any) -> ObjectArray:
     """An argument with traced values, (..., *shape)."""
     _refuse_foreign(value, port.name)
-    array = as_array(value, port.name)
-    assert isinstance(array, ObjectArray)
+    array = unwrapped(as_array(value, port.name)).view(ObjectArray)
     _check_shape(array, port, signature.meanings.get(port.name, ""))
     return array
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from linkwork.version import __version__
 MOST_UNROLLED_STEPS = 80_000
 # A program with more steps is not made at all, as that would take minutes.
 MOST_STEPS = 1_000_000
+
+InputCheck: TypeAlias = Callable[[Sequence[Port], Sequence[Array]], None]
 
 PROGRAMS: dict[Kind, Callable[..., Program]] = {
     "jacobian": diff.jacobian,
@@ -64,7 +66,7 @@ class Derivative(Kernel):
             self._made_program,
             key=_key(function, kind, wrt),
             dtype=function.dtype.type,
-            check_input=_input_check(function),
+            check_input=_input_check(function.check_input, len(function.signature.inputs)),
             check_result=function.check_result,
         )
         self.__name__ = self.__qualname__ = self.signature.name
@@ -200,12 +202,10 @@ def _key(function: Kernel, kind: Kind, wrt: tuple[str, ...]) -> str:
     return hashlib.sha256(repr((function.identity, kind, wrt)).encode()).hexdigest()
 
 
-def _input_check(function: Kernel) -> Callable[[Sequence[Port], Sequence[Array]], None] | None:
+def _input_check(of_function: InputCheck | None, known: int) -> InputCheck | None:
     """The check of the function's inputs, and of tangents and cotangents, if there is one."""
-    of_function = function.check_input
     if of_function is None:
         return None
-    known = len(function.signature.inputs)
 
     def check(ports: Sequence[Port], rows: Sequence[Array]) -> None:
         of_function(ports[:known], rows[:known])

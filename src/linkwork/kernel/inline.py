@@ -35,11 +35,11 @@ def inlined(
         For each output (*batch, *shape).
     """
     ports = signature.inputs
-    graph = _graph_of(signature, values)
     arrays = [
         (traced_array if is_traced(value) else constants_of)(signature, port, value)
         for port, value in zip(ports, values, strict=True)
     ]
+    graph = _graph_of(signature, arrays)
     batch = batch_of([port.name for port in ports], [port.shape for port in ports], arrays)
     check_norms(signature, [_known_rows(a, p.size) for a, p in zip(arrays, ports, strict=True)])
     full = [
@@ -54,11 +54,10 @@ def inlined(
     return _results(signature, rows, batch)
 
 
-def _graph_of(signature: Signature, values: Sequence[object]) -> Graph:
+def _graph_of(signature: Signature, arrays: Sequence[Array]) -> Graph:
     """The graph of the function that is being traced."""
-    for port, value in zip(signature.inputs, values, strict=True):
-        for entry in np.asarray(value, object).flat:
-            node = entry.item() if isinstance(entry, np.ndarray) else entry
+    for port, array in zip(signature.inputs, arrays, strict=True):
+        for node in array.flat if isinstance(array, ObjectArray) else ():
             if isinstance(node, Expr):
                 if node.graph.is_finished:
                     text = f"{port.name}: a traced value was kept after its function was traced"
@@ -69,7 +68,8 @@ def _graph_of(signature: Signature, values: Sequence[object]) -> Graph:
 
 def _known_rows(array: Array, size: int) -> Array:
     """(rows, size) of an argument that is given in numbers; no rows of a traced one."""
-    return np.empty((0, size)) if isinstance(array, ObjectArray) else array.reshape(-1, size)
+    is_known = size and not isinstance(array, ObjectArray)
+    return array.reshape(-1, size) if is_known else np.empty((0, size))
 
 
 def _row(signature: Signature, graph: Graph, arrays: Sequence[Array]) -> list[Expr]:

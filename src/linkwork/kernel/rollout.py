@@ -169,7 +169,8 @@ class Rollout:
             kept = () if name == "final" else (steps + 1,)
             for port, array in zip(self._states, split(name, self._states, value), strict=True):
                 full = Port(f"{name} of {port.name}", (*kept, *port.shape))
-                own = np.zeros(full.shape, self.step.dtype) if array is None else array
+                is_zero = array is None and name != "states"
+                own = np.zeros(full.shape, self.step.dtype) if is_zero else array
                 found = numbers(own, full, self.step.dtype, len(port.shape))
                 parts.append(Part(full, found, *kept))
         return parts
@@ -216,7 +217,8 @@ class Rollout:
         vjp = step.vjp(*(port.name for port in step.signature.inputs))
         states, cotangents, finals = groups
         given_arrays = given.starts, given.others, states, cotangents, finals, gradients
-        if step.prepare(rows * steps) and vjp.prepare(rows * steps):
+        are_compiled = [kernel.prepare(rows * steps) for kernel in (step, vjp)]
+        if all(are_compiled):
             step._roll_back(vjp, *given_arrays, rows, steps, threads, STORED_BYTES)  # pyright: ignore[reportPrivateUsage]
         else:
             tracks = rollout_slow.Tracks(*given_arrays)
@@ -228,7 +230,7 @@ class Rollout:
 
 
 def _run_of(kernel: Kernel) -> rollout_slow.Run:
-    return partial(kernel._compute, threads=1)  # pyright: ignore[reportPrivateUsage]
+    return partial(kernel.run_rows, threads=1)
 
 
 def rollout(

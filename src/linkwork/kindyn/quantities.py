@@ -68,7 +68,8 @@ class Quantity:
     frames: tuple[str, ...] = ()  # what the frames are that it needs
     of_many: bool = False  # whether it takes any number of frames, and gives a row for each
     forces: tuple[str, ...] = ()  # which of gravity and wrenches a call may give
-    per_pair: int = 0  # operations for each pair of a body and a coordinate that moves it
+    # Operations, or results to store, for each pair of a body and a coordinate that moves it.
+    per_pair: int = 0
     of_links: bool = False  # whether each link counts as a body, even if fixed to another
     result: type[tuple[Any, ...]] | None = None  # the named tuple of one with several outputs
 
@@ -279,20 +280,24 @@ QUANTITIES: dict[str, Quantity] = {
         _of(centroidal_derivatives.centroidal_momentum_rate_derivatives),
         result=results.CentroidalMomentumRateDerivatives,
     ),
-    "velocity_kinematics": Quantity(_Q, _q_by_nv, _of(manifold_derivatives.velocity_kinematics)),
+    "velocity_kinematics": Quantity(
+        _Q, _q_by_nv, _of(manifold_derivatives.velocity_kinematics), per_pair=21
+    ),
     "velocity_kinematics_inverse": Quantity(
-        _Q, _nv_by_q, _of(manifold_derivatives.velocity_kinematics_inverse)
+        _Q, _nv_by_q, _of(manifold_derivatives.velocity_kinematics_inverse), per_pair=21
     ),
     "integrate_derivatives": Quantity(
         (Q, NU, DT),
         (_square,) * 2,
         _of(manifold_derivatives.integrate_derivatives),
+        per_pair=42,
         result=results.IntegrateDerivatives,
     ),
     "difference_derivatives": Quantity(
         (Q_START, Q_END),
         (_square,) * 2,
         _of(manifold_derivatives.difference_derivatives),
+        per_pair=42,
         result=results.DifferenceDerivatives,
     ),
 }

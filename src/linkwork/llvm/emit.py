@@ -18,6 +18,7 @@ Operations may be fused and reordered, but NaN stays NaN.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ from linkwork.llvm.arithmetic import INTRINSICS, Arithmetic
 from linkwork.llvm.lanes import Lanes
 from linkwork.llvm.pieces import LONGEST_CACHED, Piece, pieces_of
 from linkwork.llvm.sincos import sincos_function
+from linkwork.llvm.slots import Slots
 from linkwork.llvm.staged import NO_STAGES, STAGES, Stage
 
 # A program with staged outputs is cut into pieces if it has more steps than this.
@@ -93,6 +95,14 @@ class _Writer:
     def arithmetic(self) -> Arithmetic:
         """The instructions of each operation."""
         return Arithmetic(self.program, self.lanes, self._new)
+
+    @cached_property
+    def _constants(self) -> list[str]:
+        """The text of each constant; empty for other steps."""
+        return [
+            self.lanes.constant(step[1]) if step[0] is Op.CONST else ""
+            for step in self.program.steps
+        ]
 
     def body(self, pieces: Sequence[Piece]) -> Iterator[str]:
         """The body of the function: pointers to the ports, then a loop over blocks of W rows."""
@@ -171,33 +181,29 @@ class _Writer:
         """The steps of a piece, with loads of what they use and stores of what later pieces use."""
         program = self.program
         self.arithmetic.start()
-        names = [
-            self.lanes.constant(step[1]) if step[0] is Op.CONST else "" for step in program.steps
-        ]
+        names = list(self._constants)
+        slots = Slots(piece.fetched, self.lanes, self._new)
         yield from self._row_pointers("in", program.inputs)
         yield from self._row_pointers("out", program.outputs)
         yield from self.stage.rows_before()
         yield from self._loads(names, piece.inputs)
-        for step, slot in piece.fetched.items():
-            at, names[step] = self._new(), self._new()
-            yield f"  {at} = getelementptr {self.lanes.vector}, ptr %scratch, i64 {slot}"
-            yield f"  {names[step]} = load {self.lanes.vector}, ptr {at}"
-        blocks = [b for b in self._store_blocks() if piece.start <= b[0] < piece.stop]
-        n_stored = 0
+        ends = [block[0] for block in self._store_blocks]
+        n_stored = bisect_left(ends, piece.start)
         for step in range(piece.start, piece.stop):
             op, *args = program.steps[step]
             if program.operands[step]:
+                yield from slots.loads(args, step, names)
                 names[step] = f"%v{step}"
                 yield from self.arithmetic.lines(op, args, names, names[step])
                 if step in piece.kept:
-                    at, slot = self._new(), piece.kept[step]
-                    yield f"  {at} = getelementptr {self.lanes.vector}, ptr %scratch, i64 {slot}"
-                    yield f"  store {self.lanes.vector} {names[step]}, ptr {at}"
+                    yield from slots.store(step, piece.kept[step], names[step])
             if op is not Op.CONST:
                 yield from self.stage.put(step, names[step])
             yield from self.stage.burst(step)
-            while n_stored < len(blocks) and blocks[n_stored][0] <= step:
-                yield from self._store(*blocks[n_stored][1:], names)
+            while n_stored < len(ends) and ends[n_stored] <= step:
+                _, port, start, steps = self._store_blocks[n_stored]
+                yield from slots.loads(steps, step, names)
+                yield from self._store(port, start, steps, names)
                 n_stored += 1
 
     def _row_pointers(self, kind: str, ports: Sequence[Port]) -> Iterator[str]:
@@ -256,6 +262,7 @@ class _Writer:
         yield f"  {at} = getelementptr {self.lanes.scalar}, ptr {pointer}, i64 {start}"
         yield f"  {value} = load {kind}, ptr {at}, align {self.lanes.item}"
 
+    @cached_property
     def _store_blocks(self) -> list[tuple[int, int, int, list[int]]]:
         """(last step that it needs, output, offset in a row, steps) of each block, in order."""
         blocks: list[tuple[int, int, int, list[int]]] = []

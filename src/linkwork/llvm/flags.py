@@ -21,11 +21,14 @@ def flags_of(program: Program, op: Op, args: Sequence[int], scalar: str) -> str:
     """
     if op is Op.DIV:
         return _AS_WRITTEN if program.steps[args[1]][0] is Op.CONST else FLAGS
+    constants = _constants(program, args)
+    if not constants:
+        return FLAGS
     alike = (Op.MUL,) if op is Op.MUL else (Op.ADD, Op.SUB)
     inner = [
         arg for step in args if program.steps[step][0] in alike for arg in program.steps[step][1:]
     ]
-    for c in _constants(program, args):
+    for c in constants:
         for d in _constants(program, inner):
             folded = abs(c * d) if op is Op.MUL else abs(c) + abs(d)
             if not 1.0 / _LARGEST[scalar] <= folded <= _LARGEST[scalar]:
