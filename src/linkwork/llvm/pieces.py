@@ -85,13 +85,16 @@ def _pieces(program: Program, size: int, used: list[set[int]]) -> list[Piece]:
     starts = range(0, max(n, 1), size)
     # by step: the index of the last piece that uses it
     last = {step: index for index, steps in enumerate(used) for step in steps}
+    ending: list[list[int]] = [[] for _ in used]  # by piece: the steps that it is the last to use
+    for step, index in last.items():
+        ending[index].append(step)
     slots: dict[int, int] = {}
     free: list[int] = []
     n_slots = 0
     pieces: list[Piece] = []
     for index, start in enumerate(starts):
         stop = min(start + size, n)
-        free += [slots[step] for step, end in last.items() if end == index - 1 and step in slots]
+        free += [slots[step] for step in (ending[index - 1] if index else ()) if step in slots]
         kept: dict[int, int] = {}
         for step in range(start, stop):
             if last.get(step, -1) > index and program.operands[step]:
