@@ -1,0 +1,70 @@
+"""Derivatives in exported C: analytic ones where there are some, else products with a cotangent."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.kernels import floater
+from tests.support.models import random_model
+
+import linkwork as lw
+from linkwork.errors import ArgumentError
+from linkwork.export import check
+from linkwork.kindyn.quantities import QUANTITIES
+
+
+@pytest.fixture(autouse=True)
+def _compiled_quickly(monkeypatch):
+    monkeypatch.setattr(check, "OPTIONS", ("-std=c99", "-O0"))
+
+
+def rows(report):
+    return {row.name: row for row in report.rows}
+
+
+def test_each_function_brings_its_derivatives(tmp_path):
+    kd = floater(representation="body")
+    wanted = ["inverse_dynamics", "forward_dynamics", "com", "velocity:tip"]
+    report = lw.export(kd, tmp_path, wanted, derivatives=True, prefix="dp")
+
+    found = rows(report)
+    assert len(found) == 8
+    for name in ("inverse_dynamics", "forward_dynamics", "com", "velocity_tip"):
+        quantity = name.removesuffix("_tip")
+        ending = "derivatives" if f"{quantity}_derivatives" in QUANTITIES else "vjp"
+        assert found[f"dp_{name}_{ending}"].difference < 1e-12
+    assert "dp_com_vjp" in found
+
+
+def test_analytic_derivatives_have_an_output_for_each_input(tmp_path):
+    kd = floater()
+    lw.export(kd, tmp_path, ["inverse_dynamics_derivatives"], prefix="dp", check=False)
+    header = (tmp_path / "dp.h").read_text("ascii")
+
+    assert "double *out_q, double *out_nu, double *out_nu_dot" in header
+    assert " * out_q       8 x 8: by q\n" in header
+
+
+def test_a_derivative_by_wrenches_is_an_output_only_where_there_are_wrenches(tmp_path):
+    kd = floater(floating=False)
+    plain = kd.function("forward_dynamics_derivatives")
+    pushed = kd.function("forward_dynamics_derivatives", wrenches=["tip"])
+    report = lw.export(kd, tmp_path, {"plain": plain, "pushed": pushed}, prefix="dp")
+    header = (tmp_path / "dp.h").read_text("ascii")
+
+    assert header.count("out_wrenches,") + header.count("out_wrenches)") == 1
+    assert max(row.difference for row in report.rows) < 1e-12
+
+
+def test_jacobians_of_kernels_are_kernels_too(tmp_path):
+    kd = floater()
+    report = lw.export(kd, tmp_path, {"of_com": kd.function("com").jacobian("q")}, lanes=2)
+
+    assert max(row.difference for row in report.rows) < 1e-13
+
+
+def test_a_robot_too_long_to_compile_is_refused(tmp_path, rng):
+    with pytest.warns(lw.LinkworkWarning, match="too many to compile"):
+        kd = lw.KinDyn(random_model(rng, 300, ("revolute",), mimic=False))
+    with pytest.raises(ArgumentError) as caught:
+        lw.export(kd, tmp_path, ["com"])
+    assert str(caught.value) == "functions: com is too long to be compiled"
