@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from tests.kindyn.test_joint_dynamics import with_drives
 from tests.support.derivatives import Traced, velocity_kinematics_of
-from tests.support.kindyn import STEP
-from tests.support.models import assert_close, random_model
+from tests.support.kindyn import STEP, run_program
+from tests.support.models import assert_close, random_model, random_q
 from tests.support.skeletons import Case, random_case
 
+import linkwork as lw
 from linkwork.algorithms.coriolis import coriolis_matrix
 from linkwork.algorithms.dynamics import inverse_dynamics, mass_matrix
 from linkwork.algorithms.gravity_derivative import gravity_force_derivative
@@ -191,3 +192,23 @@ def test_columns_of_a_batch(floating, velocity, rng):
         for rows, expected in zip(found, derivatives(one, velocity), strict=True):
             part = [[np.broadcast_to(x, (2,))[row] for x in numbers] for numbers in rows]
             assert_close(part, expected, rtol=1e-13)
+
+
+def test_second_derivatives_are_those_of_complex_steps(rng):
+    """They are the Jacobians of the first ones, and symmetric where coordinates are independent."""
+    kinds = ("revolute", "prismatic", "helical", "universal")
+    kd = lw.KinDyn(random_model(rng, 5, kinds, mimic=False), floating=False)
+    q = random_q(kd.layout, rng)
+    nu, nu_dot = rng.normal(size=(2, kd.nv))
+    first = kd.inverse_dynamics_derivatives
+    second = first.jacobian("q", "nu")
+    by_q_q, by_q_nu, by_nu_q, by_nu_nu, M_by_q, M_by_nu = run_program(second.program, q, nu, nu_dot)
+
+    for place, found in enumerate((by_q_q, by_nu_q, M_by_q)):
+        for k, e in enumerate(np.eye(kd.nv)):
+            moved = run_program(first.program, q + 1j * STEP * e, nu, nu_dot)[place]
+            assert_close(found[..., k], moved.imag / STEP, rtol=1e-12, scale=np.abs(found).max())
+    assert_close(by_q_q, np.swapaxes(by_q_q, 1, 2), rtol=1e-12)
+    assert_close(by_nu_nu, np.swapaxes(by_nu_nu, 1, 2), rtol=1e-12)
+    assert_close(by_q_nu, np.swapaxes(by_nu_q, 1, 2), rtol=1e-12)
+    assert not M_by_nu.any()

@@ -84,12 +84,13 @@ def test_compiled_code_gives_what_the_program_says(name, kd):
     singles = [each(method(kd, name)(*row)) for row in zip(*rows, strict=True)]
     single = [np.array(parts) for parts in zip(*singles, strict=True)]
 
+    rtol = 1e-11 if name.startswith("forward_dynamics") else 1e-13
     for found in (quick, fast, single):
         for one, other in zip(found, expected, strict=True):
             assert one.dtype == np.float64
-            close(one, other, rtol=1e-11 if name == "forward_dynamics" else 1e-13)
+            close(one, other, rtol)
     for one, other in zip(fast, single, strict=True):
-        close(one, other)
+        close(one, other, rtol)
 
 
 @pytest.mark.parametrize("batch", BATCHES, ids=str)

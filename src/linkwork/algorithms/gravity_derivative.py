@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from linkwork.algorithms.frames import Matrix, Numbers
 from linkwork.algorithms.rnea import poses
-from linkwork.algorithms.tangents import unchanged_parts
+from linkwork.algorithms.tangents import own_changes
 from linkwork.mechanics.base import Representation, base_of
 from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
@@ -84,7 +84,7 @@ def _add_own(
 ) -> None:
     """Entries of the coordinates of one joint among themselves."""
     mass, first, up = body
-    own = unchanged_parts(pose)
+    own = own_changes(pose)
     for place, (k, (_, z)) in enumerate(_columns(pose)):
         for other, (j, x) in enumerate(zip(pose.mount.nu_indices, moved, strict=True)):
             value = dot(x, cross(up, z))

@@ -112,7 +112,7 @@ def _coordinates(
     rates, accelerations = _own_part(pose, nu), _own_part(pose, nu_dot)
     bias = _bias_jacobian(pose, rates)
     column_rates = pose.columns_rate(nu) if nu is not None else None
-    changes = unchanged_parts(pose)
+    changes = own_changes(pose)
     found: list[Coordinate] = []
     for k, column in enumerate(S):
         psi, psi_dot = _displaced(column, carried, carried.W)
@@ -139,7 +139,7 @@ def _displaced(column: Twist, carried: BodyMotion, W: Mat) -> tuple[Twist, Twist
     return psi, (add(apply(W, s), cross(carried.a, z)), apply(W, z))
 
 
-def unchanged_parts(pose: JointPose) -> Sequence[Sequence[Twist]] | None:
+def own_changes(pose: JointPose) -> Sequence[Sequence[Twist]] | None:
     """For each coordinate, the change of each column of S that is not carried along.
 
     None if there is none: all columns are carried along.
