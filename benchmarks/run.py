@@ -23,6 +23,7 @@ from adam_view import adam
 from against_pin import batch, single
 from as_called import as_called
 from derivatives import analytic, starts, sweeps
+from exported import exported
 from libraries import libraries
 from peak import operations, peak
 from peers import all_peers, version_of
@@ -56,6 +57,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "threads": lambda: threads(patience),
         "float32": lambda: float32(patience),
         "spatial": lambda: spatial(patience),
+        "exported": lambda: exported(patience),
         "startup": lambda: startup(2 if quick else 5),
         "peak": lambda: peak(patience),
         "growth": lambda: growth(patience, **sizes),

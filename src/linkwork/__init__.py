@@ -51,6 +51,7 @@ from linkwork.model.pose import Pose as Pose
 from linkwork.version import __version__ as __version__
 
 if _typing.TYPE_CHECKING:
+    from linkwork.export.write import export as export
     from linkwork.kernel.compile import compile_function as compile  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from linkwork.kernel.kernel import Kernel as Kernel
     from linkwork.kernel.rollout import Rollout as Rollout
@@ -64,6 +65,7 @@ _LATER = {
     "Rollout": ("linkwork.kernel.rollout", "Rollout"),
     "rollout": ("linkwork.kernel.rollout", "rollout"),
     "compile": ("linkwork.kernel.compile", "compile_function"),
+    "export": ("linkwork.export", "export"),
 }
 
 # Older names that still work, with a warning: the module that has them, and what to write instead.

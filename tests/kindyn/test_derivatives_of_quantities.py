@@ -93,6 +93,14 @@ def test_products_of_random_robots(representation, floating, rng):
         check_products(kernel, arguments_of(kernel, kd, rng), rng)
 
 
+@pytest.mark.parametrize("name", ["arm", "quadruped", "cartpole"])
+def test_products_of_bundled_robots(name, rng):
+    kd = lw.KinDyn(lw.robots.load(name))
+    for quantity in ("inverse_dynamics", "forward_dynamics", "mass_matrix"):
+        kernel = kd.function(quantity)
+        check_products(kernel, arguments_of(kernel, kd, rng), rng)
+
+
 @pytest.mark.parametrize("quantity", ["mass_matrix", "gravity_force", ("jacobian", "frame0")])
 def test_a_jacobian_by_q_by_complex_steps(kd, quantity, rng):
     kernel = kd.function(quantity)
@@ -227,6 +235,24 @@ def test_derivatives_check_what_the_function_checks(kd, rng):
     with pytest.raises(ValueRangeError, match=r"q: the base is inf \(row 1\)"):
         vjp(np.stack([q, far]), np.zeros(kd.nv))
     assert np.isnan(kd.gravity_force.vjp("q")(q, bad)).any()
+
+
+def test_a_singular_joint_is_named(rng):
+    """The link that the last joint moves has no mass."""
+    builder = lw.ModelBuilder("arm")
+    for name, mass in (("base", 1.0), ("upper", 1.0), ("leaf", 0.0)):
+        builder.add_link(
+            name,
+            inertia=lw.Inertia(mass, (0.1, 0.2, 0.3), (0.1, 0, 0, 0.1, 0, 0.1))
+            if mass
+            else lw.Inertia(),
+        )
+    builder.add_joint("elbow", "revolute", "base", "upper", axis=(0, 1, 0))
+    builder.add_joint("wrist", "revolute", "upper", "leaf", axis=(1, 0, 0))
+    kd = lw.KinDyn(builder.build(), floating=False)
+    q, nu, tau, ct = rng.normal(size=(4, 2))
+    with pytest.raises(lw.SingularJointError, match="joint 'wrist': nothing resists its motion"):
+        kd.forward_dynamics.vjp()(q, nu, tau, ct)
 
 
 def test_a_norm_that_drifted_is_normalised_and_one_further_away_is_refused(kd, rng):

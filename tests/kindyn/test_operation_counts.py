@@ -46,6 +46,12 @@ PRESENT = {  # in the default, mixed representation: ur5, anymal, talos
     "centroidal_momentum_matrix": (510, 1163, 3132),
     "kinetic_energy": (250, 754, 1875),
     "potential_energy": (46, 117, 281),
+    "integrate_derivatives": (135, 135, 135),
+    "difference_derivatives": (196, 196, 196),
+    "com_velocity_derivatives": (353, 930, 2415),
+    "centroidal_momentum_rate": (556, 1605, 4041),
+    "centroidal_momentum_derivatives": (1143, 2953, 7905),
+    "centroidal_momentum_rate_derivatives": (2511, 6538, 17043),
 }
 PRESENT_IN_BODY = {"mass_matrix": (249, 603, 3134)}
 

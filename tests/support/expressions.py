@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from functools import lru_cache
 
 import mpmath as mp
 import numpy as np
@@ -103,7 +104,7 @@ def random_program(seed, steps=STEPS):
 
 def run_compiled(program, *inputs, width=1, scalar="double", strides=None, large=False, offset=0):
     """Run machine code on (rows, size) arrays; gives one (rows, size) array for each output."""
-    code = Code(compiled(emit_llvm(program, "f", Lanes(width, scalar))))
+    code = _code(emit_llvm(program, "f", Lanes(width, scalar)))
     dtype = np.float64 if scalar == "double" else np.float32
     arrays = [np.ascontiguousarray(array, dtype=dtype) for array in inputs]
     rows = max((len(array) for array in arrays), default=width)
@@ -125,6 +126,12 @@ def run_compiled(program, *inputs, width=1, scalar="double", strides=None, large
     assert all((guard == 7).all() for guard in guards), "outside of the workspace"
     assert all((array[-1] == 77.0).all() for array in outputs), "written past the end"
     return [array[:-1] for array in outputs]
+
+
+@lru_cache(maxsize=64)
+def _code(ir):
+    """Machine code, made once for calls that differ in their arrays only."""
+    return Code(compiled(ir))
 
 
 def _guarded(size):

@@ -23,7 +23,20 @@ from linkwork.mechanics.base import Base, Representation
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose
 from linkwork.mechanics.skeleton import Skeleton
-from linkwork.spatial.blocks import ZERO, Mat, Twist, Vec, apply, cross, neg, sub, twist_add, wedge
+from linkwork.spatial.blocks import (
+    ZERO,
+    Mat,
+    Twist,
+    Vec,
+    add,
+    apply,
+    cross,
+    neg,
+    scale,
+    sub,
+    twist_add,
+    wedge,
+)
 
 NO_INERTIA = RigidInertia(0.0, ZERO, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
 NO_CORIOLIS = BodyCoriolis(ZERO, (ZERO, ZERO, ZERO))
@@ -54,11 +67,14 @@ class Carried:
             staying,
         )
 
-    def inward(self, pose: JointPose) -> Carried:
-        """The same seen from the parent."""
+    def inward(self, pose: JointPose, twice_drift: Vec) -> Carried:
+        """The same seen from the parent, for the observer of the parent (`tangents`)."""
+        h, m = apply(pose.R, self.inertia.first_moment), self.inertia.mass
+        f = add(apply(pose.R, self.twice_B.f), scale(m, twice_drift))
+        D = without_product(pose.rotated(self.twice_B.D), h, twice_drift)
         return Carried(
             seen_inward(self.inertia, pose),
-            self.twice_B.inward(pose),
+            BodyCoriolis(f, without_product(D, pose.p, f)),
             pose.inward(*self.wrench),
             self.outer and self.outer.inward(pose),
             self.staying and pose.inward(*self.staying),

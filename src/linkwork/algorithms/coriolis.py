@@ -191,12 +191,11 @@ def coriolis_of_body(body: RigidInertia, v: Vec, w: Vec) -> BodyCoriolis:
 
 def without_product(m: Mat, a: Vec, b: Vec) -> Mat:
     """m - [a] [b], with [a] [b] = b a^T - (a . b) 1."""
-    along = dot(a, b)
+    x, y, z = (times(p, q) for p, q in zip(a, b, strict=True))
     rows = [[minus(m[i][j], times(b[i], a[j])) for j in range(3)] for i in range(3)]
-    for i in range(3):
-        rows[i][i] = plus(rows[i][i], along)
-    x, y, z = ((row[0], row[1], row[2]) for row in rows)
-    return (x, y, z)
+    for i, others in enumerate((plus(y, z), plus(x, z), plus(x, y))):
+        rows[i][i] = plus(m[i][i], others)
+    return ((*rows[0],), (*rows[1],), (*rows[2],))  # pyright: ignore[reportReturnType]
 
 
 def _second_moments(tensor: Sym) -> Sym:

@@ -40,7 +40,7 @@ from linkwork.algorithms.carried import Bodies, Carried
 from linkwork.algorithms.dynamics import Wrenches
 from linkwork.algorithms.frames import Matrix, Numbers, path_to
 from linkwork.algorithms.rnea import body_motion
-from linkwork.algorithms.tangents import Coordinate, Moving, outward
+from linkwork.algorithms.tangents import Coordinate, Moving, outward, twice_drift
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
 from linkwork.mechanics.joints import JointPose
@@ -82,6 +82,7 @@ def inverse_dynamics_derivatives(
     moving = {0: Moving(ZERO, body_motion(w, u, a))}
     carried = {0: bodies.alone(0, moving[0])}
     coordinates: dict[int, list[Coordinate]] = {}
+    drift: dict[int, Vec] = {}
     inward: dict[int, _Inward] = {}
     at = base_motion(base, nu, nu_dot, gravity) if base.floating else None
     found = Derivatives.of_zeros(skeleton.layout.nv)
@@ -90,7 +91,8 @@ def inverse_dynamics_derivatives(
         if not is_complete:
             moving[number], coordinates[number] = outward(pose, moving[parent], nu, nu_dot)
             carried[number] = bodies.alone(number, moving[number])
-            inward[number] = _transform(pose, base, is_last=not parent)
+            drift[number] = twice_drift(pose, moving[parent])
+            inward[number] = _transform(pose, drift[number], base, is_last=not parent)
             continue
         path = path_to(skeleton, number)[::-1]
         for coordinate in coordinates[number]:
@@ -102,7 +104,7 @@ def inverse_dynamics_derivatives(
                     _add_pair(found, i, other, column)
             if at:
                 add_coordinate(found, i, inward[path[-1]].column(column), at)
-        carried[parent] = carried[parent].plus(carried[number].inward(pose))
+        carried[parent] = carried[parent].plus(carried[number].inward(pose, drift[number]))
     if at:
         add_base(found, carried[0], at)
     for k, added in joint_dynamics.items():
@@ -203,6 +205,7 @@ class _Inward:
     rotations: Sequence[Mat]  # one after the other
     arm: Vec  # of the body from the parent's origin, in the axes before the rotations
     p: Vec  # the same in those after them; one of the two is given
+    twice_drift: Vec  # of the observer (`tangents`), in those after them
 
     def rotated(self, vector: Vec) -> Vec:
         """A vector in the axes of the parent, or of the base's rows."""
@@ -218,22 +221,23 @@ class _Inward:
         return force, add(moment, cross(self.p, force))
 
     def column(self, column: Column) -> Column:
-        """All vectors of a column."""
+        """All vectors of a column; only the couple depends on the observer."""
+        momentum = self.wrench(column.momentum)
         return Column(
             self.wrench(column.by_q),
             self.wrench(column.by_nu),
-            self.wrench(column.momentum),
-            self.rotated(column.couple),
+            momentum,
+            add(self.rotated(column.couple), cross(self.twice_drift, momentum[0])),
             column.outer and self.wrench(column.outer),
         )
 
 
-def _transform(pose: JointPose, base: Base, *, is_last: bool) -> _Inward:
+def _transform(pose: JointPose, drift: Vec, base: Base, *, is_last: bool) -> _Inward:
     """From a body to its parent; from one that hangs on the base, into the axes of its rows."""
     R_base, _ = base.expressed_at
     if is_last and R_base is not IDENTITY:
-        return _Inward((matmul(R_base, pose.R),), pose.arm, ZERO)
-    return _Inward(pose.rotations, ZERO, pose.p)
+        return _Inward((matmul(R_base, pose.R),), pose.arm, ZERO, apply(R_base, drift))
+    return _Inward(pose.rotations, ZERO, pose.p, drift)
 
 
 def _along(motion: Twist, wrench: Twist) -> Scalar:

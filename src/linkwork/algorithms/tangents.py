@@ -14,11 +14,12 @@ whose axes stay with the parent. gamma is that of the bias S_dot nu. A unit of n
 
     A    S x V + theta,       theta = (V_p + V_j) x S + d(S_dot nu) / dnu
 
-With v and a the velocity and the acceleration of the parent's point at the body's origin, w its
-angular velocity and W = [u] + [w]^2 as in `rnea`, a column S = (s, z) has
+Forces are the same for every observer who moves steadily. The observer of each body moves with the
+parent's point at the body's origin, which is at rest for him. With a the acceleration of that
+point, w the parent's angular velocity and W = [u] + [w]^2 as in `rnea`, a column S = (s, z) has
 
-    V_p x S                    = (w x s + v x z,  w x z)
-    A_p x S + V_p x (V_p x S)  = (W s + a x z + 2 v x (w x z),  W z)
+    V_p x S                    = (w x s,  w x z)
+    A_p x S + V_p x (V_p x S)  = (W s + a x z,  W z)
 
 A joint with one coordinate and a constant S has theta = 2 psi, and may use W of either side.
 """
@@ -31,6 +32,7 @@ from dataclasses import dataclass
 from linkwork.algorithms.rnea import BodyMotion, body_motion
 from linkwork.mechanics.joints import JointPose, combined, written_in_body
 from linkwork.spatial.blocks import (
+    Mat,
     Scalar,
     Twist,
     Vec,
@@ -38,6 +40,7 @@ from linkwork.spatial.blocks import (
     apply,
     apply_t,
     cross,
+    scale,
     times,
     twist_add,
     twist_cross,
@@ -60,7 +63,7 @@ class Coordinate:
 class Moving:
     """A body in motion."""
 
-    v: Vec  # velocity of its origin; that of the base's origin is left out everywhere
+    v: Vec  # velocity of its origin for its observer: what its joint adds
     motion: BodyMotion
 
     @property
@@ -76,41 +79,26 @@ def outward(
 
     None for nu or nu_dot stands for zero.
     """
-    carried = _carried(pose, parent)
-    body = _moved(pose, carried, nu, nu_dot)
+    before = parent.motion
+    w, u = apply_t(pose.R, before.w), apply_t(pose.R, before.u)
+    carried = body_motion(w, u, apply_t(pose.R, add(before.a, apply(before.W, pose.p))))
+    v_J, w_J = pose.velocity(nu)
+    v_Jdot, w_Jdot = twist_add(pose.velocity(nu_dot), pose.bias(nu))
+    u = add(add(u, cross(w, w_J)), w_Jdot)
+    # a = a_carried + (w_J + 2 w_parent) x v_J + v_Jdot
+    a = add(add(carried.a, cross(add(w_J, add(w, w)), v_J)), v_Jdot)
+    body = Moving(v_J, body_motion(add(w, w_J), u, a))
     return body, _coordinates(pose, carried, body, nu, nu_dot)
 
 
-def _carried(pose: JointPose, parent: Moving) -> Moving:
-    """The parent's motion, seen from the body at the body's origin. W is not filled in."""
-    before = parent.motion
-    v = apply_t(pose.R, add(parent.v, cross(before.w, pose.p)))
-    a = apply_t(pose.R, add(before.a, apply(before.W, pose.p)))
-    w, u = apply_t(pose.R, before.w), apply_t(pose.R, before.u)
-    return Moving(v, BodyMotion(w, u, a, before.W))
-
-
-def _moved(
-    pose: JointPose,
-    carried: Moving,
-    nu: Sequence[Scalar] | None,
-    nu_dot: Sequence[Scalar] | None,
-) -> Moving:
-    """The motion of a body, from its parent's seen from the body."""
-    before = carried.motion
-    v_J, w_J = pose.velocity(nu)
-    v_Jdot, w_Jdot = twist_add(pose.velocity(nu_dot), pose.bias(nu))
-    w = add(before.w, w_J)
-    u = add(add(before.u, cross(before.w, w_J)), w_Jdot)
-    # a = a_carried + (w_J + 2 w_parent) x v_J + v_Jdot
-    coriolis = cross(add(w_J, add(before.w, before.w)), v_J)
-    a = add(add(before.a, coriolis), v_Jdot)
-    return Moving(add(carried.v, v_J), body_motion(w, u, a))
+def twice_drift(pose: JointPose, parent: Moving) -> Vec:
+    """Twice the velocity of a body's observer for that of its parent, in the parent's axes."""
+    return add(add(parent.v, parent.v), cross(parent.motion.w, scale(2.0, pose.p)))
 
 
 def _coordinates(
     pose: JointPose,
-    carried: Moving,
+    carried: BodyMotion,
     body: Moving,
     nu: Sequence[Scalar] | None,
     nu_dot: Sequence[Scalar] | None,
@@ -118,18 +106,16 @@ def _coordinates(
     mount, S = pose.mount, pose.columns
     by_theta = _by_theta(pose)
     if len(S) == 1 and not by_theta:
-        psi, psi_dot = _displaced(S[0], carried, body.motion)
+        psi, psi_dot = _displaced(S[0], carried, body.motion.W)
         return [Coordinate(mount.nu_indices[0], S[0], psi, psi_dot, twist_add(psi, psi), ())]
-    before = carried.motion
-    whole = body_motion(before.w, before.u, before.a)  # with its W
-    both = twist_add(carried.twist, body.twist)
+    both = body.v, add(carried.w, body.motion.w)
     rates, accelerations = _own_part(pose, nu), _own_part(pose, nu_dot)
     bias = _bias_jacobian(pose, rates)
     column_rates = pose.columns_rate(nu) if nu is not None else None
     changes = unchanged_parts(pose)
     found: list[Coordinate] = []
     for k, column in enumerate(S):
-        psi, psi_dot = _displaced(column, carried, whole)
+        psi, psi_dot = _displaced(column, carried, carried.W)
         theta, own = twist_cross(both, column), changes[k] if changes else ()
         if by_theta and column_rates:
             theta = twist_add(theta, twist_add(combined(rates, by_theta[k]), column_rates[k]))
@@ -146,14 +132,11 @@ def _coordinates(
     return found
 
 
-def _displaced(column: Twist, carried: Moving, with_W: BodyMotion) -> tuple[Twist, Twist]:
+def _displaced(column: Twist, carried: BodyMotion, W: Mat) -> tuple[Twist, Twist]:
     """V_p x S, and A_p x S + V_p x (V_p x S)."""
-    (s, z), v, motion = column, carried.v, carried.motion
-    turned = cross(motion.w, z)
-    linear = add(apply(with_W.W, s), cross(motion.a, z))
-    swept = cross(add(v, v), turned)
-    psi = add(cross(motion.w, s), cross(v, z)), turned
-    return psi, (add(linear, swept), apply(with_W.W, z))
+    s, z = column
+    psi = cross(carried.w, s), cross(carried.w, z)
+    return psi, (add(apply(W, s), cross(carried.a, z)), apply(W, z))
 
 
 def unchanged_parts(pose: JointPose) -> list[Sequence[Twist]] | None:

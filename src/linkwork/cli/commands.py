@@ -53,7 +53,7 @@ def info(file: File, *, as_json: Json = False, free_mimic: FreeMimic = False) ->
 
 def tree(file: File, *, base: Base = None, as_json: Json = False) -> None:
     """Draw the tree of a robot, from any link."""
-    model = _model(_read(file))
+    model = model_of_file(file)
     start = model.default_base if base is None else base
     model.link_index(start)
     if as_json:
@@ -93,6 +93,11 @@ def robots(*, as_json: Json = False) -> None:
         return
     for model in models.values():
         print_text(terminal(), summary(model))
+
+
+def model_of_file(file: str) -> Model:
+    """The robot in a file, or an error with all that is wrong with it."""
+    return _model(_read(file))
 
 
 def _read(file: str, *, mimic: bool = True) -> Reading:

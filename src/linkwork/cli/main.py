@@ -15,6 +15,7 @@ import typer
 
 from linkwork.cli.commands import check, info, robots, tree
 from linkwork.cli.conventions import conventions
+from linkwork.cli.export import export
 from linkwork.cli.show import print_error
 from linkwork.errors import LinkworkError
 from linkwork.version import __version__
@@ -28,7 +29,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (info, tree, check, robots, conventions):
+for command in (info, tree, check, robots, conventions, export):
     app.command()(command)
 
 

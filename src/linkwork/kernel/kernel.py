@@ -69,7 +69,8 @@ class Kernel(Differentiable, Call):
     `vjp`, `gradient` and `hessian` give its derivatives, which are kernels too.
     """
 
-    # Programs of derivatives that are known without differentiating, for a kind and inputs.
+    # The program of a derivative that is known without differentiating, by its kind and inputs; or
+    # None. It has the inputs of the kernel, and the outputs that `expr.derived_ports` gives.
     analytic: Callable[[Kind, tuple[str, ...]], Program | None] | None = None
 
     def __init__(

@@ -13,9 +13,11 @@ from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array, as_array, stack
 from linkwork.errors import ArgumentError, SingularJointError, shown, warn
+from linkwork.expr.derived_ports import Kind
 from linkwork.expr.program import Port, Program, trace
 from linkwork.kernel.arguments import Signature, UnitNorm
 from linkwork.kernel.kernel import Kernel
+from linkwork.kindyn.analytic import derivative_specs, jacobian_program
 from linkwork.kindyn.checks import finite_check, result_check
 from linkwork.kindyn.inputs import GRAVITY, UNNORMALIZED_Q, Input, Wrench, merged, wrench_on
 from linkwork.kindyn.quantities import Context
@@ -162,14 +164,22 @@ def build_kernel(
     layout: Layout = robot.layout
     specs, inputs = order.specs, order.inputs
     ports = tuple(Port(one.name, one.shape(layout)) for one in inputs)
-    n_wrenches = len(order.wrenches)
-    outputs = tuple(port for spec in specs for port in spec.outputs(layout, n_wrenches))
+    outputs = _outputs(layout, order)
     context: Callable[[], Context] = robot._context
-    compute = _computation(context, layout, order, outputs)
+    compute = _computation(context, layout, order)
 
     def program() -> Program:
         return trace(
             lambda *arrays: compute(*map(_scalars, arrays)), ports, [port.name for port in outputs]
+        )
+
+    def analytic(kind: Kind, wrt: tuple[str, ...]) -> Program | None:
+        needed = derivative_specs(specs, kind, wrt)
+        if needed is None:
+            return None
+        of_numbers = _computation(context, layout, replace(order, specs=needed))
+        return jacobian_program(
+            lambda *arrays: of_numbers(*map(_scalars, arrays)), needed, (ports, outputs), wrt
         )
 
     kernel: QuantityKernel[Any] = QuantityKernel(
@@ -189,13 +199,20 @@ def build_kernel(
         result=specs[0].quantity.result if len(specs) == 1 else None,
     )
     kernel.robot, kernel.order, kernel.siblings = robot, order, {}
+    kernel.analytic = analytic
     return kernel
 
 
+def _outputs(layout: Layout, order: Order) -> tuple[Port, ...]:
+    n_wrenches = len(order.wrenches)
+    return tuple(port for spec in order.specs for port in spec.outputs(layout, n_wrenches))
+
+
 def _computation(
-    context: Callable[[], Context], layout: Layout, order: Order, outputs: Sequence[Port]
+    context: Callable[[], Context], layout: Layout, order: Order
 ) -> Callable[..., tuple[Array, ...]]:
     """The function from the numbers of each input to the arrays of each output."""
+    outputs = _outputs(layout, order)
     inputs, index = order.inputs, layout.model.frame_index
     unit_norms = _unit_norms(layout, ("q",))
 

@@ -31,10 +31,12 @@ from linkwork.llvm.pieces import LONGEST_CACHED, Piece, pieces_of
 from linkwork.llvm.sincos import sincos_function
 from linkwork.llvm.slots import Slots
 from linkwork.llvm.staged import NO_STAGES, STAGES, Stage
-from linkwork.llvm.tiles import TileLoop, blocks_of_tile
 
 # A program with staged outputs is cut into pieces if it has more steps than this.
 LONGEST_STAGED = 14_000
+# Rows are tiled: each piece runs for a tile of TILE_BLOCKS blocks of W rows before the next piece
+# does, or fewer if their intermediate values would exceed TILE_BYTES and leave the cache.
+TILE_BLOCKS, TILE_BYTES = 4, 128 * 1024
 # In one-row code, this many adjacent constants of an output are stored as one vector.
 CONSTANTS_PER_STORE = 4
 
@@ -105,13 +107,9 @@ class _Writer:
     def body(self, pieces: Sequence[Piece]) -> Iterator[str]:
         """The body of the function: pointers to the ports, then a loop over blocks of W rows."""
         n_slots = max(piece.n_slots for piece in pieces)
+        if len(pieces) > 1 and self.lanes.width > 1 and not self.stage.slots:
+            return self._tiled_body(len(pieces), n_slots)
         lines = ["entry:", *_unless_empty(), *self.pointers()]
-        if len(pieces) > 1 and self.lanes.width > 1:
-            self.stage.blocks = blocks_of_tile(self.lanes, n_slots, self.stage)
-            lines += TileLoop(
-                self.lanes, self.stage, len(pieces), n_slots, self.stage.blocks
-            ).lines()
-            return iter(lines)
         after = f"ptr %workspace, i64 {self.stage.size}"
         lines += [
             f"  %scratch = getelementptr {self.lanes.vector}, {after}",
@@ -124,7 +122,8 @@ class _Writer:
         if len(pieces) == 1:
             lines += self.straight_line(pieces[0])
         else:
-            given = f"ptr %in, ptr %out, ptr %stride, ptr %scratch, {NO_STAGES}, i64 %row"
+            stages = STAGES if self.stage.slots else NO_STAGES
+            given = f"ptr %in, ptr %out, ptr %stride, ptr %scratch, {stages}, i64 %row"
             lines += [f"  call void @piece{k}({given})" for k in range(len(pieces))]
         lines += [
             f"  %next = add i64 %row, {self.lanes.width}",
@@ -135,6 +134,38 @@ class _Writer:
             f"  ret i64 {(self.stage.size + n_slots) * self.lanes.bytes}",
         ]
         return iter(lines)
+
+    def _tiled_body(self, n_pieces: int, n_slots: int) -> Iterator[str]:
+        """The body where each piece runs for a tile of several blocks before the next does."""
+        lanes = self.lanes
+        blocks = max(1, min(TILE_BLOCKS, TILE_BYTES // max(n_slots * lanes.bytes, 1)))
+        yield "entry:"
+        yield from _unless_empty()
+        yield "  br label %loop"
+        yield "loop:"
+        yield f"  %first = phi i64 [ 0, %start ], [ %last, %after{n_pieces - 1} ]"
+        yield f"  %last = add i64 %first, {lanes.width * blocks}"
+        yield "  %is.short = icmp sgt i64 %last, %rows"
+        yield "  %stop = select i1 %is.short, i64 %rows, i64 %last"
+        yield "  br label %blocks0"
+        for k in range(n_pieces):
+            before = f"after{k - 1}" if k else "loop"
+            yield f"blocks{k}:"
+            yield f"  %row{k} = phi i64 [ %first, %{before} ], [ %next{k}, %blocks{k} ]"
+            yield f"  %own{k} = phi ptr [ %workspace, %{before} ], [ %other{k}, %blocks{k} ]"
+            given = f"ptr %in, ptr %out, ptr %stride, ptr %own{k}, {NO_STAGES}, i64 %row{k}"
+            yield f"  call void @piece{k}({given})"
+            yield f"  %next{k} = add i64 %row{k}, {lanes.width}"
+            yield f"  %other{k} = getelementptr {lanes.vector}, ptr %own{k}, i64 {n_slots}"
+            yield f"  %more{k} = icmp slt i64 %next{k}, %stop"
+            yield f"  br i1 %more{k}, label %blocks{k}, label %after{k}"
+            yield f"after{k}:"
+            if k + 1 < n_pieces:
+                yield f"  br label %blocks{k + 1}"
+        yield "  %again = icmp slt i64 %last, %rows"
+        yield "  br i1 %again, label %loop, label %end"
+        yield "end:"
+        yield f"  ret i64 {n_slots * blocks * lanes.bytes}"
 
     def pointers(self) -> Iterator[str]:
         """Pointers to inputs and outputs, and the strides of inputs."""

@@ -28,7 +28,7 @@ class _Numbers:
     cosine: tuple[float, ...]  # cos(r) = 1 - t / 2 + t^2 (c0 + c1 t + ...)
 
 
-_NUMBERS = {
+SINCOS_NUMBERS = {
     "double": _Numbers(
         "i64",
         1.5 * 2.0**52,
@@ -58,13 +58,13 @@ _NUMBERS = {
         (0.04166664555668831, -0.0013887309469282627, 2.4432327336398885e-05),
     ),
 }
-_TWO_OVER_PI = 0.6366197723675814
+TWO_OVER_PI = 0.6366197723675814
 _LARGEST = 1.0  # remainders are clamped to this; larger ones are of angles too large to reduce
 
 
 def sincos_function(vector: str, scalar: str, suffix: str, constant: Callable[[float], str]) -> str:
     """The function `sincos` for a type, with its declarations."""
-    numbers = _NUMBERS[scalar]
+    numbers = SINCOS_NUMBERS[scalar]
     width = vector[1 : vector.index(" ")] if vector.startswith("<") else ""
     ints = f"<{width} x {numbers.integer}>" if width else numbers.integer
     bools = f"<{width} x i1>" if width else "i1"
@@ -76,7 +76,7 @@ def sincos_function(vector: str, scalar: str, suffix: str, constant: Callable[[f
 
     lines = [
         f"define internal fastcc {{ {vector}, {vector} }} @sincos({vector} %x) {{",
-        f"  %scaled = fmul {vector} %x, {constant(_TWO_OVER_PI)}",
+        f"  %scaled = fmul {vector} %x, {constant(TWO_OVER_PI)}",
         f"  %shifted = fadd {vector} %scaled, {constant(numbers.magic)}",
         f"  %n = fsub {vector} %shifted, {constant(numbers.magic)}",
         f"  %minus_n = fneg {vector} %n",

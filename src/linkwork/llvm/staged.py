@@ -43,7 +43,6 @@ class Stage:
 
     def __init__(self, program: Program, lanes: Lanes, new: Callable[[], str]) -> None:
         self._program, self._lanes, self._new = program, lanes, new
-        self.blocks = 1  # blocks of W rows that each of the two buffers holds
 
     def holds(self, port: Port) -> bool:
         """Whether an output is staged."""
@@ -62,7 +61,7 @@ class Stage:
     @property
     def size(self) -> int:
         """Vectors of workspace that stages and seams take."""
-        return 2 * self.blocks * len(self.slots) + self._n_seams if self.slots else 0
+        return 2 * len(self.slots) + self._n_seams if self.slots else 0
 
     @property
     def _n_seams(self) -> int:
@@ -88,32 +87,32 @@ class Stage:
         """Before the loop over rows: pointers to both stages, and the constants in them."""
         if not self.slots:
             return
-        n, of_buffer = len(self.slots), self.blocks * len(self.slots)
+        n = len(self.slots)
         vector = self._lanes.vector
-        yield f"  %stages.second = getelementptr {vector}, ptr %workspace, i64 {of_buffer}"
-        yield f"  %seams = getelementptr {vector}, ptr %workspace, i64 {2 * of_buffer}"
+        yield f"  %stages.second = getelementptr {vector}, ptr %workspace, i64 {n}"
+        yield f"  %seams = getelementptr {vector}, ptr %workspace, i64 {2 * n}"
         for step, slot in self.slots.items():
             if self._program.steps[step][0] is Op.CONST:
                 value = self._lanes.constant(self._program.steps[step][1])
-                for stage in range(2 * self.blocks):
-                    yield from self._put(stage * n + slot, value, "%workspace")
+                yield from self._put(slot, value, "%workspace")
+                yield from self._put(slot, value, "%stages.second")
         n_inputs = len(self._program.inputs)
         yield f"  %is.large.at = getelementptr i64, ptr %stride, i64 {n_inputs}"
         yield "  %is.large.flag = load i64, ptr %is.large.at"
         yield "  %is.large = icmp ne i64 %is.large.flag, 0"
         yield f"  %how = select i1 %is.large, i64 {NON_TEMPORAL}, i64 {ORDINARY}"
 
-    def swapped(self, end: str = "%loop") -> Iterator[str]:
-        """At the start of each iteration of the loop, whose last label is `end`: swap buffers."""
+    def swapped(self) -> Iterator[str]:
+        """At the start of each iteration of the loop: the stages are swapped."""
         if self.slots:
-            yield f"  %stage = phi ptr [ %workspace, %start ], [ %other, {end} ]"
-            yield f"  %other = phi ptr [ %stages.second, %start ], [ %stage, {end} ]"
-            yield f"  %waiting = phi i64 [ {EMPTY}, %start ], [ %how, {end} ]"
+            yield "  %stage = phi ptr [ %workspace, %start ], [ %other, %loop ]"
+            yield "  %other = phi ptr [ %stages.second, %start ], [ %stage, %loop ]"
+            yield f"  %waiting = phi i64 [ {EMPTY}, %start ], [ %how, %loop ]"
 
     def rows_before(self) -> Iterator[str]:
         """Pointers to where the rows on the other stage are to be stored."""
         if self.slots:
-            yield f"  %row.before = sub i64 %row, {self.blocks * self._lanes.width}"
+            yield f"  %row.before = sub i64 %row, {self._lanes.width}"
             yield from self._targets("before", "%row.before")
 
     def put(self, step: int, value: str) -> Iterator[str]:
@@ -131,17 +130,13 @@ class Stage:
         """After the loop: store the stage of its last iteration."""
         if self.slots:
             yield "drain:"
-            yield from self.stored("stage", "row", "%how", "true")
+            yield from self._targets("last", "%row")
+            for index, port, _ in self._outputs():
+                for lane in self._first_lanes:
+                    is_end = str(lane == self._first_lanes[-1]).lower()
+                    part = f"i64 0, i64 {port.size}, i64 %how, i1 {is_end}"
+                    yield from self._call(index, lane, ("%stage", "last", "%row"), part)
             yield "  br label %end"
-
-    def stored(self, stage: str, row: str, how: str, is_end: str) -> Iterator[str]:
-        """Store all that is on a stage, from a row on; `is_end` says that these are the last."""
-        yield from self._targets(f"{stage}.to", f"%{row}")
-        for index, port, _ in self._outputs():
-            for lane in self._first_lanes:
-                ends = is_end if lane == self._first_lanes[-1] else "false"
-                part = f"i64 0, i64 {port.size}, i64 {how}, i1 {ends}"
-                yield from self._call(index, lane, (f"%{stage}", f"{stage}.to", f"%{row}"), part)
 
     def _call(
         self, index: int, lane: int, source: tuple[str, str, str], part: str
@@ -174,25 +169,18 @@ class Stage:
 
     @cached_property
     def _bursts(self) -> dict[int, list[tuple[int, int, int, int]]]:
-        """By step: the parts (output, first lane, start, stop) to store after it, evenly spread.
-
-        The starts of the rows of all lanes are stored after one step, so that seams meet in order
-        also where several blocks pass a step before they pass the next.
-        """
+        """By step: the parts (output, first lane, start, stop) to store after it, evenly spread."""
         size = BURST * self._lanes.width
         parts = [
-            [
-                (index, lane, start, min(start + size, port.size))
-                for lane in (self._first_lanes if start == 0 else [group])
-            ]
+            (index, lane, start, min(start + size, port.size))
             for index, port, _ in self._outputs()
-            for group in self._first_lanes
-            for start in range(0 if group == 0 else size, port.size, size)
+            for lane in self._first_lanes
+            for start in range(0, port.size, size)
         ]
         steps = [k for k, operands in enumerate(self._program.operands) if operands] or [0]
         bursts: dict[int, list[tuple[int, int, int, int]]] = {}
-        for k, together in enumerate(parts):
-            bursts.setdefault(steps[k * len(steps) // len(parts)], []).extend(together)
+        for k, part in enumerate(parts):
+            bursts.setdefault(steps[k * len(steps) // len(parts)], []).append(part)
         return bursts
 
     def _outputs(self) -> Iterator[tuple[int, Port, Sequence[int]]]:

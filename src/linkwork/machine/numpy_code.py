@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.expr.emit_c import C_FORM
+from linkwork.expr.c_forms import C_FORM
 from linkwork.expr.node import Op
 from linkwork.expr.program import NUMPY_FUNCTIONS, Program, per_port
 from linkwork.expr.rules import FLOAT_FUNCTIONS

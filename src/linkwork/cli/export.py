@@ -1,0 +1,135 @@
+"""The command that writes a robot as a C library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from linkwork.cli.commands import File, Json, model_of_file
+from linkwork.cli.json import print_json
+from linkwork.cli.show import print_table, print_text, terminal
+from linkwork.errors import escaped
+from linkwork.model.table import Table
+
+if TYPE_CHECKING:
+    from linkwork.export.report import Report
+
+Folder = Annotated[
+    Path, typer.Option("-o", "--output", metavar="DIR", help="folder to write to; made if needed")
+]
+Functions = Annotated[
+    str | None,
+    typer.Option(
+        "--functions",
+        metavar="NAMES",
+        help="quantities with commas between them, such as mass_matrix,jacobian:l_sole; "
+        "if not given: mass_matrix, bias_force, inverse_dynamics, forward_dynamics, integrate",
+    ),
+]
+Derivatives = Annotated[
+    bool, typer.Option("--derivatives", help="add the derivatives of each function")
+]
+Float = Annotated[bool, typer.Option("--float", help="single precision instead of double")]
+Prefix = Annotated[
+    str | None,
+    typer.Option("--prefix", metavar="NAME", help="of all names in C; the robot's if not given"),
+]
+Base = Annotated[
+    str | None,
+    typer.Option("--base", metavar="LINK", help="link or frame whose velocity is the base's"),
+]
+Fixed = Annotated[bool, typer.Option("--fixed", help="fix the base to the world")]
+Representation = Annotated[
+    str | None,
+    typer.Option(
+        *("--representation", "--velocity"), metavar="NAME", help="mixed, body or inertial"
+    ),
+]
+JointDynamics = Annotated[
+    bool, typer.Option("--joint-dynamics", help="with armature, damping and friction of joints")
+]
+Lanes = Annotated[
+    int, typer.Option("--lanes", metavar="N", help="add functions of many rows, N at a time")
+]
+OneFile = Annotated[bool, typer.Option("--one-file", help="all functions in one C file")]
+NoCheck = Annotated[bool, typer.Option("--no-check", help="do not compile and compare")]
+
+
+def export(
+    file: File,
+    output: Folder,
+    *,
+    functions: Functions = None,
+    derivatives: Derivatives = False,
+    single: Float = False,
+    prefix: Prefix = None,
+    base: Base = None,
+    fixed: Fixed = False,
+    representation: Representation = None,
+    joint_dynamics: JointDynamics = False,
+    lanes: Lanes = 0,
+    one_file: OneFile = False,
+    no_check: NoCheck = False,
+    as_json: Json = False,
+) -> None:
+    """Write functions of a robot as a C library.
+
+    It is compiled and compared with linkwork's own results before it is written.
+    """
+    from linkwork.export.requests import DEFAULT_FUNCTIONS
+    from linkwork.export.write import export as write
+    from linkwork.kindyn import KinDyn
+
+    listed = list(DEFAULT_FUNCTIONS)
+    if functions is not None:
+        listed = [name.strip() for name in functions.split(",") if name.strip()]
+    wanted: Any = representation
+    kd = KinDyn(
+        model_of_file(file),
+        base,
+        floating=not fixed,
+        representation=wanted,
+        dtype="float32" if single else "float64",
+        joint_dynamics=joint_dynamics,
+    )
+    report = write(
+        kd,
+        output,
+        listed,
+        derivatives=derivatives,
+        prefix=prefix,
+        lanes=lanes,
+        one_file=one_file,
+        check=not no_check,
+    )
+    if as_json:
+        print_json(_data(report))
+        return
+    numeric = frozenset(report.columns[1:])
+    heading = f"{escaped(str(output))}: {len(report.files)} files"
+    console = terminal()
+    print_table(console, Table(heading, report.columns, tuple(report.cells()), numeric))
+    print_text(console, report.told(), "" if report.compiler else "yellow")
+
+
+def _data(report: Report) -> dict[str, Any]:
+    return {
+        "folder": str(report.folder),
+        "files": list(report.files),
+        "compiler": report.compiler,
+        "note": report.note or None,
+        "functions": [
+            {
+                "name": row.name,
+                "operations": row.operations,
+                "work_bytes": row.work_bytes,
+                "stack_bytes": row.stack_bytes,
+                "object_bytes": row.object_bytes,
+                "difference": row.difference,
+                "allowed": row.allowed,
+            }
+            for row in report.rows
+        ],
+    }

@@ -1,0 +1,182 @@
+"""The example in C: a control loop that calls the exported functions at each tick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from linkwork.export.code import can_refuse
+from linkwork.export.function import Argument
+from linkwork.export.package import MARK, Package, Written
+from linkwork.version import __version__
+
+_CLOSED_LOOP = ("inverse_dynamics", "forward_dynamics", "integrate")
+_TICK = 1e-3  # [s]
+
+
+def example_text(package: Package) -> str:
+    """The text of main.c."""
+    by_quantity = {one.exported.quantity: one for one in package.functions}
+    if all(name in by_quantity for name in _CLOSED_LOOP):
+        lines = _closed_loop(package, *(by_quantity[name] for name in _CLOSED_LOOP))
+    else:
+        lines = _open_loop(package)
+    return "\n".join(lines) + "\n"
+
+
+def _closed_loop(
+    package: Package, inverse: Written, forward: Written, integrate: Written
+) -> Iterator[str]:
+    """Computed torque: the robot is held at its neutral configuration, against an error."""
+    p, t, number = package.prefix.upper(), package.real.name, package.real.literal
+    kd = package.kd
+    yield f"/* An example; {MARK} {__version__}."
+    yield " *"
+    yield " * Computed-torque control: the inverse dynamics of the wanted motion gives the torques."
+    yield " * Here the robot is simulated by its forward dynamics; on a real one, q and nu are"
+    yield " * measured instead, and tau is sent to the drives."
+    if kd.floating:
+        yield " * The wrench on the base is applied as well, as if the robot hung on a crane."
+    yield " */"
+    yield from _includes(package)
+    yield f"#define TICKS {2000}"
+    yield ""
+    yield "int main(void)"
+    yield "{"
+    yield f"  const {t} dt = {number(_TICK)}, damping = {number(20.0)};"
+    yield from _array(package, "q", kd.neutral().tolist())
+    moving = [0.0] * kd.nv
+    moving[6 * kd.floating :] = [0.5] * (kd.nv - 6 * kd.floating)
+    yield from _array(package, "nu", moving)
+    yield f"  {t} q_next[{p}_NQ], nu_dot[{p}_NV], tau[{p}_NV];"
+    works = [one.code.work for one in (inverse, forward, integrate)]
+    if any(works):
+        yield f"  static {t} work[{max(works)}];"
+    yield ""
+    yield "  for (int tick = 0; tick < TICKS; ++tick) {"
+    yield "    /* controller: bring all velocities to zero */"
+    yield f"    for (int k = 0; k < {p}_NV; ++k) {{"
+    yield "      nu_dot[k] = -damping * nu[k];"
+    yield "    }"
+    yield from _call(inverse, ["q", "nu", "nu_dot"], ["tau"], "    ")
+    yield ""
+    yield "    /* robot, in place of a real one */"
+    yield from _call(forward, ["q", "nu", "tau"], ["nu_dot"], "    ")
+    yield f"    for (int k = 0; k < {p}_NV; ++k) {{"
+    yield "      nu[k] += dt * nu_dot[k];"
+    yield "    }"
+    yield from _call(integrate, ["q", "nu", "&dt"], ["q_next"], "    ")
+    yield f"    for (int k = 0; k < {p}_NQ; ++k) {{"
+    yield "      q[k] = q_next[k];"
+    yield "    }"
+    yield "  }"
+    yield ""
+    yield from _print_norm(package, "nu", f"{p}_NV", "velocity after %d ticks: %.3e", ", TICKS")
+    yield "  return 0;"
+    yield "}"
+
+
+def _open_loop(package: Package) -> Iterator[str]:
+    """Every function once per tick, at inputs that stay as they are."""
+    t = package.real.name
+    yield f"/* An example; {MARK} {__version__}."
+    yield " *"
+    yield " * The skeleton of a control loop: measure, compute, act."
+    yield " */"
+    yield from _includes(package)
+    yield "#define TICKS 100"
+    yield ""
+    yield "int main(void)"
+    yield "{"
+    inputs: dict[tuple[str, int], Argument] = {}
+    for one in package.functions:
+        inputs |= {(a.name, a.port.size): a for a in one.exported.function.inputs}
+    for (name, size), argument in inputs.items():
+        numbers = _start(package, argument)
+        yield from _array(package, _own(name, size), numbers)
+    for number, one in enumerate(package.functions):
+        for argument in one.exported.function.outputs:
+            size = max(argument.port.size, 1)
+            yield f"  static {t} {_result(number, argument)}[{size}];"
+    work = max((one.code.work for one in package.functions), default=0)
+    if work:
+        yield f"  static {t} work[{work}];"
+    yield "  int tick;"
+    yield ""
+    yield "  for (tick = 0; tick < TICKS; ++tick) {"
+    yield "    /* measure: q, nu and so on would be filled here */"
+    for number, one in enumerate(package.functions):
+        function = one.exported.function
+        given = [_own(a.name, a.port.size) for a in function.inputs]
+        results = [_result(number, a) for a in function.outputs]
+        yield from _call(one, given, results, "    ")
+    yield "    /* act: the results would be used here */"
+    yield "  }"
+    yield ""
+    for number, one in enumerate(package.functions):
+        for argument in one.exported.function.outputs:
+            name, size = _result(number, argument), str(argument.port.size)
+            label = f"{one.exported.function.name} {argument.name}: norm %.6g"
+            yield from _print_norm(package, name, size, label, "")
+    yield "  return 0;"
+    yield "}"
+
+
+def _includes(package: Package) -> Iterator[str]:
+    yield f'#include "{package.prefix}.h"'
+    yield ""
+    yield "#include <math.h>"
+    yield "#include <stdio.h>"
+    yield ""
+
+
+def _call(one: Written, given: list[str], results: list[str], indent: str) -> Iterator[str]:
+    function = one.exported.function
+    listed = ", ".join([*given, *results, *(["work"] if one.code.work else [])])
+    if not can_refuse(function):
+        yield f"{indent}{function.name}({listed});"
+        return
+    yield f"{indent}if ({function.name}({listed}) != 0) {{"
+    yield f'{indent}  fputs("a quaternion is not unit\\n", stderr);'
+    yield f"{indent}  return 1;"
+    yield f"{indent}}}"
+
+
+def _print_norm(package: Package, name: str, size: str, label: str, more: str) -> Iterator[str]:
+    yield "  {"
+    yield "    double squares = 0.0;"
+    yield f"    for (int k = 0; k < {size}; ++k) {{"
+    yield f"      squares += (double){name}[k] * (double){name}[k];"
+    yield "    }"
+    yield f'    printf("{label}\\n"{more}, sqrt(squares));'
+    yield "  }"
+
+
+def _array(package: Package, name: str, numbers: list[float]) -> Iterator[str]:
+    texts = [package.real.literal(number) for number in numbers] or [package.real.literal(0.0)]
+    yield f"  {package.real.name} {name}[{len(texts)}] = {{"
+    for start in range(0, len(texts), 8):
+        yield "    " + ", ".join(texts[start : start + 8]) + ","
+    yield "  };"
+
+
+def _start(package: Package, argument: Argument) -> list[float]:
+    """Numbers to begin with: the neutral configuration, a millisecond, zeros."""
+    name, size = argument.port.name, argument.port.size
+    if name in ("q", "q_start", "q_end") and size == package.kd.nq:
+        return package.kd.neutral().tolist()
+    if name == "dt":
+        return [_TICK]
+    if name == "gravity":
+        return list(package.kd.gravity)
+    return np.full(size, 0.1).tolist()
+
+
+def _own(name: str, size: int) -> str:
+    """The variable of an input: functions may have inputs of one name and different sizes."""
+    return f"{name}_{size}"
+
+
+def _result(number: int, argument: Argument) -> str:
+    return f"result{number}_{argument.name}"

@@ -1,0 +1,147 @@
+"""The C header: declarations, with shapes, units and conventions in comments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from linkwork.export.code import can_refuse, prototype
+from linkwork.export.function import Argument
+from linkwork.export.names import comment_text
+from linkwork.export.package import MARK, Package, Written
+from linkwork.kernel.norms import TOLERANCE
+from linkwork.kindyn import KinDyn
+from linkwork.model.parts import Joint
+from linkwork.version import __version__
+
+_REPRESENTATIONS = {
+    "mixed": "of the frame's origin, in the axes of the world",
+    "body": "of the frame's origin, in the axes of the frame",
+    "inertial": "of the point of the body that passes the world's origin, in the axes of the world",
+}
+# By kind of joint: what its entries in q are, and those in nu.
+_ENTRIES = {
+    "revolute": ("angle [rad]", "[rad/s]"),
+    "revolute_cos_sin": ("cosine and sine of the angle", "[rad/s]"),
+    "prismatic": ("displacement [m]", "[m/s]"),
+    "helical": ("angle [rad]", "[rad/s]"),
+    "universal": ("two angles [rad]", "their rates [rad/s]"),
+    "planar": ("x, y [m], angle [rad]", "vx, vy [m/s], w [rad/s] in the moving axes"),
+    "spherical": ("quaternion w x y z", "angular velocity in the moving axes [rad/s]"),
+    "floating": (
+        "x, y, z [m], quaternion w x y z",
+        "linear [m/s] and angular [rad/s] velocity in the moving axes",
+    ),
+}
+
+
+def header_text(package: Package) -> str:
+    """The text of the header."""
+    upper, kd = package.prefix.upper(), package.kd
+    lines = [
+        f"/* {comment_text(kd.model.name)}: {MARK} {__version__}.",
+        " *",
+        *(f" * {line}".rstrip() for line in conventions(kd)),
+        " */",
+        f"#ifndef {upper}_H",
+        f"#define {upper}_H",
+        "",
+    ]
+    lines += ["#include <stddef.h>", ""] if package.lanes else []
+    lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
+    lines += [f"#define {upper}_NQ {kd.nq}", f"#define {upper}_NV {kd.nv}", ""]
+    for one in package.functions:
+        lines += [*_declaration(package, one), ""]
+    lines += ["#ifdef __cplusplus", "}", "#endif", "", "#endif"]
+    return "\n".join(lines) + "\n"
+
+
+def conventions(kd: KinDyn) -> Iterator[str]:
+    """What all functions have in common, as lines of text."""
+    yield "Arrays      numbers in C order (rows of a matrix one after the other); none may overlap"
+    yield "Units       SI: metres, radians, seconds, kilograms, newtons"
+    yield "6-vectors   linear part first, then the angular part"
+    yield f"Velocities  {kd.representation}: {_REPRESENTATIONS[kd.representation]}; of the base,"
+    yield "            of frames, and so in Jacobians; forces and wrenches are dual to them"
+    yield f"Base        {comment_text(kd.base)}, {_base(kd)}"
+    yield f"Gravity     ({', '.join(f'{x:g}' for x in kd.gravity)}) m/s^2 in the world"
+    yield f"Joints      armature, damping and friction {_joint_dynamics(kd)}"
+    if any(joint.motion_kind.unit_norm for joint in kd.model.joints) or kd.floating:
+        yield "Unit norms  a quaternion or (cos, sin) whose norm drifted is divided by it; if it"
+        yield f"            differs from 1 by more than {TOLERANCE:g}, no output is written"
+    yield ""
+    yield from _vector(kd, "q", 0)
+    yield ""
+    yield from _vector(kd, "nu", 1)
+
+
+def _base(kd: KinDyn) -> str:
+    if kd.floating:
+        return "which moves freely"
+    if kd.base_pose is None:
+        return "fixed to the world at its origin"
+    xyz, rpy = (", ".join(f"{x:g}" for x in part) for part in (kd.base_pose.xyz, kd.base_pose.rpy))
+    return f"fixed to the world at ({xyz}) m, roll pitch yaw ({rpy}) rad"
+
+
+def _joint_dynamics(kd: KinDyn) -> str:
+    return "enter the dynamics" if kd.joint_dynamics else "are left out"
+
+
+def _vector(kd: KinDyn, name: str, which: int) -> Iterator[str]:
+    """The entries of q or nu, one joint to a line."""
+    layout = kd.layout
+    slices, size = (layout.q, kd.nq) if which == 0 else (layout.nu, kd.nv)
+    yield f"{name}: {size} numbers"
+    if kd.floating and which == 0:
+        yield "  0..2: position of the base in the world [m]"
+        yield "  3..6: quaternion of the base, w x y z"
+    elif kd.floating:
+        yield "  0..2: linear velocity of the base [m/s]"
+        yield "  3..5: angular velocity of the base [rad/s]"
+    for joint, at in slices.items():
+        span = f"{at.start}" if at.stop - at.start == 1 else f"{at.start}..{at.stop - 1}"
+        yield f"  {span}: {comment_text(joint)}, {_entry(kd.model.joint(joint), which)}"
+
+
+def _entry(joint: Joint, which: int) -> str:
+    known = _ENTRIES.get(joint.motion_kind.name)
+    return f"{joint.motion_kind.name}{': ' + known[which] if known else ''}"
+
+
+def _declaration(package: Package, one: Written) -> Iterator[str]:
+    function, real = one.exported.function, package.real
+    yield f"/* {function.title}."
+    yield " *"
+    width = max((len(a.name) for a in (*function.inputs, *function.outputs)), default=0)
+    for argument in function.inputs:
+        yield f" * {_described(argument, width)}"
+    for argument in function.outputs:
+        yield f" * {_described(argument, width)}"
+    if one.code.work:
+        yield f" * {'work'.ljust(width)}  {one.work_macro} numbers that are overwritten"
+    if can_refuse(function):
+        yield " *"
+        yield " * Returns 0, or 1 if a unit norm is refused."
+    yield f" * {function.program.n_ops} operations."
+    yield " */"
+    if one.code.work:
+        yield f"#define {one.work_macro} {one.code.work}"
+    yield f"{prototype(function, real, work=bool(one.code.work))};"
+    if one.batch:
+        yield ""
+        yield f"/* The same of any number of rows, {package.lanes} at a time: each array holds"
+        yield " * one row after the other, each as long as above."
+        if can_refuse(function):
+            yield " * Returns the number of rows, or the index of the first row whose unit norm is"
+            yield " * refused; then no output is written."
+        yield " */"
+        if one.batch.work:
+            yield f"#define {one.batch_work_macro} {one.batch.work}"
+        yield f"{prototype(function, real, work=bool(one.batch.work), batch=True)};"
+
+
+def _described(argument: Argument, width: int) -> str:
+    shape: Sequence[int] = argument.port.shape
+    size = " x ".join(map(str, shape)) or "one number"
+    text = f"{argument.name.ljust(width)}  {size}"
+    return f"{text}: {argument.text}" if argument.text else text

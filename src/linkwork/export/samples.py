@@ -1,0 +1,124 @@
+"""Inputs to compare at, and what the kernels give there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.arrays import Array
+from linkwork.errors import LinkworkError
+from linkwork.export.function import Real
+from linkwork.export.requests import Exported
+from linkwork.expr.node import Op
+from linkwork.expr.program import NUMPY_FUNCTIONS, per_port
+from linkwork.kernel.norms import normalized
+from linkwork.kindyn import KinDyn
+
+DIFFERENCE = {"double": 1e-13, "float": 1e-5}
+"""Allowed between C and the kernels, relative to the largest number of an output."""
+_ROUNDOFF = {"double": 2.0**-53, "float": 2.0**-24}
+_EXACT = (Op.NEG, Op.LESS, Op.LESS_EQUAL, Op.SELECT, Op.FLOOR)  # operations that do not round
+_TRIES = 4  # times as many states are drawn as are wanted, of which some may give no finite numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Rows of each input and of each output, and how far from them C may be."""
+
+    inputs: tuple[Array, ...]  # (rows, size)
+    outputs: tuple[Array, ...]  # (rows, size), in double precision
+    allowed: float
+
+
+def sample_of(kd: KinDyn, one: Exported, real: Real, *, rows: int, seed: int = 0) -> Sample:
+    """Random states of a robot, some with quaternions that have drifted, and the results there.
+
+    A result that is sensitive to rounding may differ by more: by as much as random errors of half a
+    unit in the last place of every operation change it, times a few. The forward dynamics of a
+    robot with very light parts is such a result.
+    """
+    rng = np.random.default_rng(seed)
+    drawn = _inputs(kd, one, real, rows * _TRIES, rng)
+    wanted = _results(one, drawn)
+    finite = np.all([np.isfinite(part).all(axis=1) for part in wanted], axis=0)
+    chosen = np.flatnonzero(finite)[:rows]
+    if len(chosen) < rows:
+        raise LinkworkError(f"{one.kernel.signature.name}: random inputs give infinity or NaN")
+    inputs = tuple(part[chosen] for part in drawn)
+    outputs = tuple(part[chosen] for part in wanted)
+    sensitivity = difference(_rounded_at_random(one, inputs, _ROUNDOFF[real.name], rng), outputs)
+    return Sample(inputs, outputs, DIFFERENCE[real.name] + 8.0 * sensitivity)
+
+
+def difference(found: Sequence[Array], wanted: Sequence[Array]) -> float:
+    """The largest difference, relative to the largest number of the same row and output."""
+    worst = 0.0
+    for got, expected in zip(found, wanted, strict=True):
+        largest = np.abs(expected).max(axis=1, keepdims=True)
+        apart = np.abs(np.asarray(got, np.float64) - expected) / np.where(largest, largest, 1.0)
+        worst = max(worst, np.inf if np.isnan(apart).any() else float(apart.max()))
+    return worst
+
+
+def _rounded_at_random(
+    one: Exported, inputs: Sequence[Array], size: float, rng: np.random.Generator
+) -> tuple[Array, ...]:
+    """Results of the program where every operation makes a random relative error of some size."""
+
+    def with_errors(function: Callable[..., Any]) -> Callable[..., Any]:
+        def rounded(*args: Any) -> Any:
+            return function(*args) * (1.0 + rng.choice((-size, size), len(inputs[0])))
+
+        return rounded
+
+    functions = {
+        op: function if op in _EXACT else with_errors(function)
+        for op, function in NUMPY_FUNCTIONS.items()
+    }
+    program, spans = one.function.program, [unit.span for unit in one.function.unit_norms]
+    rows = normalized(inputs, spans, np.float64)
+    assert rows is not None
+    moved = [part * (1.0 + rng.choice((-size, size), part.shape)) for part in rows]
+    with np.errstate(all="ignore"):
+        found = program.run(*(tuple(part.T) for part in moved), functions=functions)
+    n = len(inputs[0]) if inputs else 1
+    columns = [np.broadcast_to(np.asarray(number, np.float64), n) for number in found]
+    parts = per_port(program.outputs, columns)
+    return tuple(np.array(part).T.reshape(n, -1) for _, part in parts if part)
+
+
+def _results(one: Exported, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    """What the kernel gives, as (rows, size) arrays."""
+    ports = zip(inputs, one.kernel.signature.inputs, strict=True)
+    results = one.kernel(*(rows.reshape(-1, *port.shape) for rows, port in ports), threads=1)
+    listed = results if isinstance(results, tuple) else (results,)
+    n = len(inputs[0]) if inputs else 1
+    parts = [np.array(part, np.float64) for part in listed]
+    return tuple(part.reshape(n, -1) for part in parts if part.size)
+
+
+def _inputs(
+    kd: KinDyn, one: Exported, real: Real, rows: int, rng: np.random.Generator
+) -> tuple[Array, ...]:
+    """Random numbers that the C type holds exactly."""
+    found: list[Array] = []
+    signature = one.kernel.signature
+    for port in signature.inputs:
+        if port.name in ("q", "q_start", "q_end") and port.shape == (kd.nq,):
+            numbers = kd.random(rows, seed=int(rng.integers(2**31))).astype(np.float64)
+        else:
+            numbers = rng.normal(size=(rows, port.size))
+            numbers = np.abs(numbers) * 0.1 if port.name == "dt" else numbers
+        found.append(numbers.reshape(rows, port.size))
+    for unit in signature.unit_norms:
+        at = slice(unit.offset, unit.offset + unit.count)
+        block = found[unit.input][:, at]
+        drift = np.where(np.arange(rows) % 3 == 1, 1.0003, 1.0)
+        found[unit.input][:, at] = (
+            block / np.linalg.norm(block, axis=1, keepdims=True) * drift[:, None]
+        )
+    dtype = np.float64 if real.name == "double" else np.float32
+    return tuple(part.astype(dtype).astype(np.float64) for part in found)

@@ -1,0 +1,118 @@
+"""`export`: writes the C library of a robot, and checks it first."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import ArgumentError, escaped, shown
+from linkwork.export.check import OPTIONS, found_compiler, unchecked, verify
+from linkwork.export.files import files_of, readme_text
+from linkwork.export.function import DOUBLE, FLOAT
+from linkwork.export.names import Names, checked_prefix, default_prefix
+from linkwork.export.package import MARK, Package, package_of
+from linkwork.export.report import Report
+from linkwork.export.requests import DEFAULT_FUNCTIONS, Wanted, exported
+from linkwork.export.samples import sample_of
+from linkwork.kindyn import KinDyn
+
+LANES = (2, 4, 8, 16)
+_REALS = {"float64": DOUBLE, "float32": FLOAT}
+_ROWS = 10  # at which C is compared with the kernels
+_MARKED_BYTES = 400  # the mark is within so many at the start of a file
+
+
+def export(
+    kd: KinDyn,
+    folder: str | Path,
+    functions: Iterable[Wanted] | Mapping[str, Wanted] = DEFAULT_FUNCTIONS,
+    *,
+    derivatives: bool = False,
+    dtype: Any = None,
+    prefix: str | None = None,
+    lanes: int = 0,
+    one_file: bool = False,
+    check: bool = True,
+) -> Report:
+    """Write functions of a robot as a C99 library that allocates nothing and needs only libm.
+
+    The files are compiled and compared with the kernels before they are put into the folder; where
+    there is no C compiler, the report says so.
+
+    Args:
+        kd: the robot, with its base, representation, gravity and so on.
+        folder: where to write; made if it is not there.
+        functions: quantities, as "mass_matrix", "jacobian:l_sole" or ("jacobian", "l_sole"), and
+            any kernels; by the names of their C functions, if it is a mapping.
+        derivatives: whether to add the derivatives of each.
+        dtype: numpy.float64 or numpy.float32; that of the robot if not given.
+        prefix: of all names in C; made from the name of the robot if not given.
+        lanes: 2, 4, 8 or 16 to add functions of many rows, as many at a time; 0 for none.
+        one_file: whether all functions are in one C file, instead of one each.
+        check: whether to compile and compare.
+
+    Returns:
+        the files that were written; operations, workspace, stack and size of each function, and how
+        far it is from the kernel.
+
+    Raises:
+        ArgumentError: an argument is wrong, or a file in the folder is not from an export.
+        NameNotFoundError: there is no such quantity or frame.
+        LinkworkError: the C code does not compile, or gives something else than the kernel.
+    """
+    if not isinstance(kd, KinDyn):
+        raise ArgumentError(f"kd: expected a KinDyn, got {shown(kd)}")
+    if lanes not in (0, *LANES) or isinstance(lanes, bool):
+        raise ArgumentError(f"lanes: expected 0, 2, 4, 8 or 16, got {shown(lanes)}")
+    real = _REALS.get(np.dtype(kd.dtype if dtype is None else dtype).name)
+    if real is None:
+        raise ArgumentError(f"dtype: expected float64 or float32, got {dtype!r}")
+    prefix = default_prefix(kd.model.name) if prefix is None else checked_prefix(prefix)
+    names = Names()
+    found = exported(kd, functions, derivatives=derivatives, prefix=prefix, names=names)
+    package = package_of(
+        kd, found, prefix=prefix, real=real, names=names, lanes=lanes, one_file=one_file
+    )
+    return _written(package, Path(folder), check=check)
+
+
+def _written(package: Package, folder: Path, *, check: bool) -> Report:
+    rows = max(_ROWS, 2 * package.lanes + 3)
+    samples = [
+        sample_of(package.kd, one.exported, package.real, rows=rows) for one in package.functions
+    ]
+    files = files_of(package, samples)
+    _refuse_others_files(folder, [*files, "README.md"])
+    report = Report(folder, (*files, "README.md"), tuple(unchecked(package)), None)
+    compiler = found_compiler() if check else None
+    if compiler is None:
+        note = "there is no C compiler" if check else "it was not asked for"
+        report = replace(report, note=note)
+    else:
+        with tempfile.TemporaryDirectory(prefix="linkwork_export_") as name:
+            _write(Path(name), files)
+            checked = tuple(verify(package, samples, Path(name), compiler))
+        told = f"{compiler.version}, {' '.join(OPTIONS)}"
+        report = replace(report, rows=checked, compiler=told)
+    _write(folder, files | {"README.md": readme_text(package, report)})
+    return report
+
+
+def _refuse_others_files(folder: Path, names: Iterable[str]) -> None:
+    """Refuse to replace files that no export has written."""
+    for name in names:
+        path = folder / name
+        if path.exists() and MARK.encode() not in path.read_bytes()[:_MARKED_BYTES]:
+            text = f"{escaped(str(path))} was not written by linkwork and is not replaced"
+            raise ArgumentError(f"{text}; choose another folder")
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="ascii", newline="\n")

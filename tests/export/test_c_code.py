@@ -1,0 +1,204 @@
+"""The C text of programs: of a tiny one word by word, of others by what the compiled text gives."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from tests.support.exports import (
+    assert_four_ulp,
+    build,
+    function_of,
+    package_for,
+    results,
+)
+from tests.support.expressions import LIBM, UNARY, program_for
+
+from linkwork.export import code
+from linkwork.export.code import scalar_code
+from linkwork.export.function import DOUBLE, FLOAT
+from linkwork.export.names import Names
+from linkwork.expr.c_forms import C_FORM
+from linkwork.expr.node import Op
+from linkwork.expr.program import trace
+from linkwork.kernel.arguments import UnitNorm
+
+GOLDEN = """\
+void lw_test_f(const double *LW_RESTRICT in_a, const double *LW_RESTRICT in_b, \
+double *LW_RESTRICT out_out)
+{
+  const double t0 = in_a[0];
+  const double t1 = in_a[1];
+  const double t2 = in_b[0];
+  const double t3 = sin(t0);
+  const double t5 = 0.1 * t1;
+  const double t6 = t3 + t5;
+  out_out[0] = t6;
+  const double t7 = t0 < t1 ? 1.0 : 0.0;
+  const double t8 = -t2;
+  const double t9 = t7 != 0.0 ? t8 : t1;
+  out_out[1] = t9;
+  const double t10 = t2 - t1;
+  out_out[3] = t10;
+  out_out[2] = (-2.5);
+}
+"""
+
+
+def tiny(a, b):
+    x, y, _ = a
+    first, second = x.sin() + 0.1 * y, (x < y).select(-b, y)
+    return np.array([[first, second], [-2.5, b - y]], dtype=object)
+
+
+def every_operation(a, b, c):
+    every = [x.graph.apply(op, x) for op in UNARY for x in a]
+    for op in (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.ATAN2, Op.LESS, Op.LESS_EQUAL):
+        every += [x.graph.apply(op, x, y) for x, y in zip(a, b, strict=True)]
+    every += [x.select(y, z) for x, y, z in zip(c, a, b, strict=True)]
+    every += [(a[0] < 1.0).select(2.0, b[0]), (a[1] > 1.0).select(b[1], -1.0), a[0].arctan2(2.0)]
+    return np.array(every, dtype=object)
+
+
+def rows_for_every_operation(rng, n):
+    a, b = rng.uniform(0.01, 5.0, (2, n, 4))
+    a[:, 0] = b[:, 0]
+    return a, b, np.tile([0.0, 1.0, -0.5, 0.0], (n, 1))
+
+
+def test_the_text_of_a_tiny_program():
+    text = scalar_code(function_of(program_for(tiny, (3,), ())), DOUBLE, Names()).text
+    assert text == GOLDEN
+
+
+def test_every_operation_has_a_form():
+    assert set(C_FORM) == set(Op) - {Op.CONST, Op.INPUT}
+
+
+@pytest.mark.parametrize("lanes", [2, 4])
+def test_every_operation_gives_what_the_program_gives(lanes, tmp_path, rng):
+    """In vectors and row by row: 11 rows leave some over."""
+    program = program_for(every_operation, (4,), (4,), (4,))
+    package = package_for(program, lanes=lanes)
+    build(package, tmp_path)
+    given = rows_for_every_operation(rng, 11)
+    wanted = [program.run(*rows, functions=LIBM) for rows in zip(*given, strict=True)]
+    for batch in (False, True):
+        (found,) = results(package, tmp_path, *given, batch=batch)
+        assert_four_ulp(found, wanted)
+
+
+def test_every_operation_in_single_precision(tmp_path, rng):
+    program = program_for(every_operation, (4,), (4,), (4,))
+    package = package_for(program, FLOAT, lanes=8)
+    build(package, tmp_path, "-Wdouble-promotion")
+    given = [part.astype(np.float32) for part in rows_for_every_operation(rng, 9)]
+    wanted = [program.run(*rows, functions=LIBM) for rows in zip(*given, strict=True)]
+    for batch in (False, True):
+        (found,) = results(package, tmp_path, *given, batch=batch)
+        np.testing.assert_allclose(found, np.array(wanted, float), rtol=2e-6, atol=3e-7)
+
+
+STEPS = (
+    lambda x, y, c: x + y * c,
+    lambda x, y, c: x * y - c,
+    lambda x, y, c: x.sin() / (2.0 + y.cos()),
+    lambda x, y, c: (x * x + 1.0).sqrt().arctan2(y),
+    lambda x, y, c: (x < y).select(x, -y),
+)
+
+
+def random_program(seed, length):
+    draw = np.random.default_rng(seed)
+
+    def function(a):
+        nodes = list(a)
+        for _ in range(length):
+            x, y = (nodes[k] for k in draw.integers(max(0, len(nodes) - 40), len(nodes), 2))
+            nodes.append(STEPS[draw.integers(5)](x, y, draw.normal()))
+        return np.array([*nodes[-9:], a[0], 1.5, nodes[10]], dtype=object).reshape(3, 4)
+
+    return program_for(function, (5,))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_program_that_is_cut_gives_what_the_program_gives(seed, tmp_path, monkeypatch):
+    """Values, constants, inputs and outputs cross from part to part, unit norms included."""
+    program = random_program(seed, 120)
+    monkeypatch.setattr(code, "LONGEST_UNCUT", 40)
+    monkeypatch.setattr(code, "LONGEST_PART", 37)
+    package = package_for(program, lanes=4, unit_norms=(UnitNorm(0, 1, 2, "a pair"),))
+    build(package, tmp_path)
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1.0, 1.0, (6, 5))
+    x[:, 1:3] /= np.linalg.norm(x[:, 1:3], axis=1, keepdims=True)
+    drifted = x.copy()
+    drifted[2, 1:3] *= 1.0005
+
+    (one,) = package.functions
+    assert one.code.work > 2
+    assert one.code.text.count("static LW_NOINLINE") > 4
+    wanted = np.array([program.run(row, functions=LIBM) for row in x], float)
+    for batch in (False, True):
+        (found,) = results(package, tmp_path, drifted, batch=batch)
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_numbers_read_back_exactly(tmp_path, rng):
+    bits = rng.integers(0, 2**64, 300, dtype=np.uint64).view(np.float64)
+    special = [0.0, 1.0, -1.0, 0.1, 1e22, 1e23, 5e-324, 2.2250738585072014e-308, 1.8e308]
+    numbers = np.array([*special, math.inf, -math.inf, math.nan, *bits])
+    package = package_for(trace(lambda: numbers, [], "numbers"))
+    build(package, tmp_path)
+
+    np.testing.assert_array_equal(results(package, tmp_path)[0][0], numbers)
+
+
+def test_single_precision_numbers_read_back_exactly(rng):
+    bits = rng.integers(0, 2**32, 2000, dtype=np.uint32).view(np.float32)
+    numbers = [float(x) for x in bits if np.isfinite(x)]
+    for number in (*numbers, 0.1, 1e-45, 3.4028234e38, 1e-60):
+        text = FLOAT.literal(number).strip("()")
+        assert text.endswith("f")
+        assert np.float32(text[:-1]) == np.float32(number)
+
+
+def test_numbers_as_c_writes_them():
+    values = (1.0, -0.1, 1e300, math.inf, -math.inf, math.nan)
+    assert [DOUBLE.literal(x) for x in values] == [
+        "1.0", "(-0.1)", "1e+300", "INFINITY", "(-INFINITY)", "NAN",
+    ]  # fmt: skip
+    assert [FLOAT.literal(x) for x in values] == [
+        "1.0f", "(-0.1f)", "INFINITY", "INFINITY", "(-INFINITY)", "NAN",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("real", "limit"), [(DOUBLE, 3e-16), (FLOAT, 1.5e-7)])
+def test_sine_and_cosine_of_vectors_hold_for_all_angles(real, limit, tmp_path):
+    """Small, near multiples of pi/2, large, and beyond what the reduction takes."""
+    program = program_for(lambda a: np.stack([a[0].sin(), a[0].cos()]), (1,))
+    package = package_for(program, real, lanes=4)
+    build(package, tmp_path)
+    near = np.arange(-40, 41) * (math.pi / 2)
+    angles = np.concatenate(
+        [np.linspace(-8, 8, 1601), near, near + 1e-9, [0.0, 1e-300, 1e-8, 9999.0, 1e5, 1e7, 1e15]]
+    )
+    dtype = np.float64 if real is DOUBLE else np.float32
+    angles = angles.astype(dtype).astype(float)[:, None]
+    (found,) = results(package, tmp_path, angles, batch=True)
+    wanted = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+
+    assert np.abs(found - wanted).max() < limit
+    tiny_ones = np.abs(angles[:, 0]) < 1e-3
+    np.testing.assert_allclose(found[tiny_ones], wanted[tiny_ones], rtol=3 * limit)
+
+
+def test_nan_and_infinity_give_nan(tmp_path):
+    program = program_for(lambda a: np.stack([a[0] * 2.0 + a[1], a[0] < a[1], a[0].sin()]), (2,))
+    package = package_for(program, lanes=2)
+    build(package, tmp_path)
+    given = [[np.nan, 1.0], [np.inf, np.nan], [1.0, 2.0]]
+    wanted = [[np.nan, 0.0, np.nan], [np.nan, 0.0, np.nan], [4.0, 1.0, math.sin(1.0)]]
+    for batch in (False, True):
+        np.testing.assert_array_equal(results(package, tmp_path, given, batch=batch)[0], wanted)

@@ -1,0 +1,57 @@
+"""`linkwork export`, run as a user runs it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+COMMAND = Path(sys.executable).with_name("linkwork")
+
+
+def run(*arguments):
+    words = [str(COMMAND), *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def test_export_writes_and_tells_what_it_found(tmp_path):
+    functions = "mass_matrix,jacobian:pole, bias_force"
+    done = run(
+        *("export", "cartpole", "-o", tmp_path / "new", "--functions", functions, "--fixed"),
+        *("--float", "--prefix", "cart", "--velocity", "body", "--base", "cart", "--one-file"),
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"{tmp_path / 'new'}: 7 files"
+    assert lines[1].split()[:2] == ["function", "operations"]
+    names = [line.split()[0] for line in lines[3:-1]]
+    assert names == ["cart_mass_matrix", "cart_jacobian_pole", "cart_bias_force"]
+    assert lines[-1].startswith("Compiled by ")
+    header = (tmp_path / "new" / "cart.h").read_text("ascii")
+    assert "Velocities  body: of the frame's origin, in the axes of the frame" in header
+    assert "Base        cart, fixed to the world at its origin" in header
+    assert "void cart_mass_matrix(const float *q, float *out);" in header
+
+
+def test_export_as_json_for_a_floating_base(tmp_path):
+    done = run(
+        *("export", "pendulum", "-o", tmp_path, "--functions", "com", "--no-check", "--json"),
+        *("--lanes", "4", "--representation", "inertial", "--joint-dynamics"),
+    )
+    facts = json.loads(done.stdout)
+
+    assert facts["compiler"] is None
+    assert facts["note"] == "it was not asked for"
+    assert [row["name"] for row in facts["functions"]] == ["pendulum_com", "pendulum_com_batch"]
+    assert sorted(facts["files"]) == sorted(path.name for path in tmp_path.iterdir())
+    header = (tmp_path / "pendulum.h").read_text("ascii")
+    assert "armature, damping and friction enter the dynamics" in header
+    assert "  3..6: quaternion of the base, w x y z" in header
+
+
+def test_what_is_wrong_is_said_on_one_line(tmp_path):
+    done = run("export", "pendulum", "-o", tmp_path / "x", "--functions", "jacobian:rodd")
+
+    assert done.returncode == 2
+    assert done.stderr == "linkwork: error: no frame named 'rodd'; did you mean 'rod'?\n"
+    assert not (tmp_path / "x").exists()

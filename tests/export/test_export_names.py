@@ -1,0 +1,112 @@
+"""No name of a robot can break the C that is written for it."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.exports import CC, STRICT, run
+
+import linkwork as lw
+from linkwork.errors import ArgumentError
+from linkwork.export.names import (
+    Names,
+    checked_prefix,
+    comment_text,
+    default_prefix,
+    identifier_part,
+)
+
+HOSTILE = (
+    "*/ int x; /*",
+    "ends with a backslash\\",
+    "a\nb\r\u2028c",
+    "??/",
+    "??=define",
+    '"quoted" %s %n',
+    "int",
+    "é",
+    "\u202eright to left",
+    "L_SOLE",
+    "l_sole",
+    "l sole",
+    "l sole batch",
+    "$(rm -rf)",
+    "`code`",
+    "#include <x>",
+    "x" * 300,
+    "-",
+)
+
+
+def robot(names):
+    """A chain whose links and joints have these names."""
+    builder = lw.ModelBuilder(names[0])
+    inertia = lw.solid_box(1.0, (0.1, 0.2, 0.3))
+    builder.add_link(names[0], inertia=inertia)
+    for parent, name in pairwise(names):
+        builder.add_link(name, inertia=inertia)
+        mount = lw.Pose(xyz=(0.0, 0.0, 0.3))
+        builder.add_joint(name, "revolute", parent, name, axis=(0, 1, 0), first_H_joint=mount)
+    return builder.build()
+
+
+@given(st.text())
+def test_a_text_in_a_comment_is_harmless_and_can_be_told_from_others(text):
+    shown = comment_text(text)
+
+    assert re.fullmatch(r"[A-Za-z0-9 _.,:+=@^()\[\]/%-]*", shown)
+    raw = re.sub(r"%([0-9A-F]{2})", lambda m: chr(int(m[1], 16)), shown)
+    assert raw.encode("latin-1").decode("utf-8", "surrogatepass") == text
+
+
+@given(st.text())
+def test_a_text_in_an_identifier_has_letters_digits_and_single_underscores(text):
+    assert re.fullmatch(r"[A-Za-z0-9]+(_[A-Za-z0-9]+)*", identifier_part(text))
+    assert checked_prefix(default_prefix(text)) == default_prefix(text)
+
+
+@given(st.lists(st.sampled_from(["a", "A", "a_2", "a_batch", "A_Batch_2", "b"]), max_size=12))
+def test_no_two_names_are_alike_with_or_without_their_endings(wanted):
+    names = Names()
+    made = [names.new(one, "_batch") for one in wanted]
+    every = [name.lower() for one in made for name in (one, f"{one}_batch")]
+
+    assert len(set(every)) == len(every)
+
+
+def test_a_robot_of_hostile_names_compiles_without_a_warning(tmp_path):
+    """With trigraphs, which C99 has."""
+    kd = lw.KinDyn(robot(HOSTILE), floating=False)
+    functions = [("transform", name) for name in HOSTILE]
+    functions.append(kd.function("inverse_dynamics", wrenches=HOSTILE))
+    report = lw.export(kd, tmp_path, functions, lanes=2, check=False)
+
+    sources = [name for name in report.files if name.endswith(".c")]
+    assert len(sources) == 2 * len(functions) + 2
+    for file in report.files:
+        assert re.fullmatch(r"[A-Za-z0-9_.]+", file)
+        assert len(file) < 120
+    for source in sources:
+        run([CC, "-std=c99", "-trigraphs", "-fsyntax-only", *STRICT, source], tmp_path)
+    assert len({name.lower() for name in report.files}) == len(report.files)
+
+
+@pytest.mark.parametrize("prefix", ["", "2f", "f g", "f;", "é", "f\n", "_f", "f_", "a__b", 3, None])
+def test_a_prefix_that_c_cannot_use_is_refused(prefix):
+    text = "prefix: expected a letter, then letters, digits and single underscores"
+    with pytest.raises(ArgumentError) as caught:
+        checked_prefix(prefix)
+    assert str(caught.value) == f"{text}, at most 48 in all; got {prefix!r}"
+
+
+@pytest.mark.parametrize("prefix", ["math", "main", "selftest", "Float"])
+def test_a_prefix_that_is_the_name_of_another_file_is_refused(prefix):
+    with pytest.raises(ArgumentError) as caught:
+        checked_prefix(prefix)
+    text = f"prefix: {prefix!r} is the name of another file; choose another one"
+    assert str(caught.value) == text
+    assert default_prefix(prefix) == f"robot_{prefix.lower()}"

@@ -1,0 +1,74 @@
+"""Programs and robots as compiled C, run in a process of their own."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from types import SimpleNamespace
+
+import numpy as np
+
+import linkwork as lw
+from linkwork.export.check import _driver, _found
+from linkwork.export.function import DOUBLE, Argument, Function
+from linkwork.export.header import header_text
+from linkwork.export.names import Names
+from linkwork.export.package import package_of
+from linkwork.export.requests import Exported
+
+STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror")
+CC = shutil.which("cc")
+
+
+def function_of(program, name="lw_test_f", unit_norms=()):
+    """A C function with the names of the ports of a program, which are good names."""
+    inputs = tuple(Argument(f"in_{port.name}", port) for port in program.inputs)
+    outputs = tuple(Argument(f"out_{port.name}", port) for port in program.outputs)
+    return Function(name, "a test", program, inputs, outputs, unit_norms)
+
+
+def package_for(program, real=DOUBLE, lanes=0, unit_norms=()):
+    """A package with one function; the robot does not matter."""
+    kd = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
+    one = Exported(function_of(program, unit_norms=unit_norms), None)  # pyright: ignore
+    return package_of(kd, [one], prefix="lw_test", real=real, names=Names(), lanes=lanes)
+
+
+def build(package, folder, *flags, driver=True):
+    """Compile the functions of a package, without a warning, and the program that calls them."""
+    files = {"lw_test.h": header_text(package), **package.sources}
+    for name, text in files.items():
+        (folder / name).write_text(text, "ascii")
+    (folder / "lw_check.c").write_text(_driver(package), "ascii")
+    command = [CC, "-std=c99", "-O1", *STRICT, *flags, *package.sources, "lw_check.c"]
+    run([*command, "-lm", "-o", "lw_check"], folder)
+
+
+def results(package, folder, *inputs, batch=False):
+    """(rows, size) of each output, computed by C; inputs are (rows, size) arrays."""
+    (one,) = package.functions
+    rows = [np.asarray(part, float).reshape(len(part), -1) for part in inputs]
+    n = len(rows[0]) if rows else 1
+    sizes = [argument.port.size for argument in one.exported.function.outputs]
+    sample = SimpleNamespace(
+        inputs=rows or [np.empty((1, 0))], outputs=[np.empty((n, size)) for size in sizes]
+    )
+    return _found(package, one, sample, folder, 0, batch=batch)  # pyright: ignore
+
+
+def run(command, folder, **options):
+    """Run a command that must succeed and say nothing bad."""
+    done = subprocess.run(
+        list(map(str, command)), cwd=folder, capture_output=True, text=True, check=False, **options
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def assert_four_ulp(got, wanted):
+    """Equal but for the last bits; NaN where NaN is wanted."""
+    got, wanted = np.asarray(got, float), np.asarray(wanted, float)
+    equal = (np.isnan(got) & np.isnan(wanted)) | (got == wanted)
+    with np.errstate(invalid="ignore"):
+        near = np.abs(got - wanted) <= 4 * np.spacing(np.abs(wanted))
+    assert (equal | near).all(), (got, wanted)
