@@ -34,6 +34,7 @@ PRESENT = {  # in the default, mixed representation: ur5, anymal, talos
     "inverse_dynamics": (519, 1495, 3767),
     "forward_dynamics": (1139, 3199, 9043),
     "mass_matrix": (452, 1019, 3864),
+    "inverse_mass_matrix": (1871, 3954, 17293),
     "bias_force": (463, 1379, 3646),
     "coriolis_force": (437, 1351, 3602),
     "gravity_force": (121, 306, 719),

@@ -20,7 +20,7 @@ Carpentier, Mansard (2018), Analytical derivatives of rigid body dynamics algori
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict
 
 from linkwork.algorithms.dynamics import Wrenches, inverse_dynamics
 from linkwork.algorithms.factor import Factor
@@ -50,6 +50,15 @@ from linkwork.spatial.blocks import (
 _Columns: TypeAlias = dict[int, Sequence[Scalar]]  # by index in nu
 
 
+class _Setting(TypedDict):
+    """What acts on the robot, and how it is written."""
+
+    gravity: Vec
+    velocity: Representation
+    wrenches: Wrenches
+    joint_dynamics: DynamicsByIndex
+
+
 def forward_dynamics_derivatives(
     skeleton: Skeleton,
     q: Numbers,
@@ -66,32 +75,28 @@ def forward_dynamics_derivatives(
     Raises:
         SingularJointError: nothing resists the motion of a joint.
     """
-    base, given = base_of(skeleton.layout, q, velocity), wrenches or {}
+    base, given, nv = base_of(skeleton.layout, q, velocity), wrenches or {}, skeleton.layout.nv
     factor = mass_factor(skeleton, q, velocity=velocity, joint_dynamics=joint_dynamics)
-    fields = {"gravity": gravity, "velocity": velocity, "wrenches": given}
-    bias = inverse_dynamics(skeleton, q, nu, **fields, joint_dynamics=joint_dynamics)
-    nu_dot = factor.solve([minus(t, b) for t, b in zip(tau, bias, strict=True)])
-    ID_by_q, ID_by_nu = bias_derivatives(
-        skeleton, q, nu, nu_dot, **fields, joint_dynamics=joint_dynamics
+    setting = _Setting(
+        gravity=gravity, velocity=velocity, wrenches=given, joint_dynamics=joint_dynamics
     )
+    bias = inverse_dynamics(skeleton, q, nu, **setting)
+    nu_dot = factor.solve([minus(t, b) for t, b in zip(tau, bias, strict=True)])
+    ID_by_q, ID_by_nu = bias_derivatives(skeleton, q, nu, nu_dot, **setting)
     by_tau = factor.inverse()
-    by_wrenches = {
-        frame: _by_wrench(factor, jacobian(skeleton, q, frame, velocity=velocity))
-        for frame in given
-    }
+    Js = [jacobian(skeleton, q, frame, velocity=velocity) for frame in given]
+    by_wrenches = [_transposed([factor.solve(row) for row in J]) for J in Js]
     # of the base, only the columns of its angular velocity are computed
-    joints = range(BASE_NV if base.floating else 0, skeleton.layout.nv)
+    joints = range(BASE_NV if base.floating else 0, nv)
     turning = range(3, BASE_NV) if base.floating else ()
     by_nu = _by_base_velocity(base, nu) | _solved(factor, ID_by_nu, [*turning, *joints])
     by_q = _solved(factor, ID_by_q, joints)
     if base.velocity == "body":
-        by_q |= _body_base_by_q(base, gravity, skeleton.layout.nv)
+        by_q |= _body_base_by_q(base, gravity, nv)
     else:
-        changes = [by_nu, _columns(by_tau)] + [_columns(rows) for rows in by_wrenches.values()]
-        numbers = [nu, tau, *given.values()]
-        by_q |= _base_by_q(base, nu_dot, gravity, list(zip(changes, numbers, strict=True)))
-    nv = skeleton.layout.nv
-    return _rows(by_q, nv), _rows(by_nu, nv), by_tau, list(by_wrenches.values())
+        forces = zip([by_tau, *by_wrenches], [tau, *given.values()], strict=True)
+        by_q |= _base_by_q(base, nu_dot, gravity, (by_nu, nu), list(forces))
+    return _rows(by_q, nv), _rows(by_nu, nv), by_tau, by_wrenches
 
 
 def _solved(factor: Factor, matrix: Matrix, columns: Sequence[int]) -> _Columns:
@@ -101,11 +106,6 @@ def _solved(factor: Factor, matrix: Matrix, columns: Sequence[int]) -> _Columns:
         solution = factor.solve([row[k] for row in matrix])
         found[k] = [minus(0.0, value) for value in solution]
     return found
-
-
-def _by_wrench(factor: Factor, J: Matrix) -> Matrix:
-    """(nv, 6) M^-1 J^T."""
-    return [list(row) for row in zip(*map(factor.solve, J), strict=True)]
 
 
 def _by_base_velocity(base: Base, nu: Numbers) -> _Columns:
@@ -138,48 +138,42 @@ def _base_by_q(
     base: Base,
     nu_dot: Numbers,
     gravity: Vec,
-    dependence: Sequence[tuple[Mapping[int, Sequence[Scalar]], Numbers]],
+    motion: tuple[_Columns, Numbers],
+    forces: Sequence[tuple[Matrix, Numbers]],
 ) -> _Columns:
     """By the base's pose, in the mixed and inertial representations.
 
-    The robot, its velocity, the forces and gravity move together by a displacement: nu_dot moves
-    with them. So moving the robot alone is that less the changes of everything else.
+    If the robot, its velocity, the forces and gravity are displaced together, nu_dot is displaced
+    with them. So displacing the robot alone is that, less what all else would change.
 
     Args:
         base: where it is.
         nu_dot: the acceleration.
         gravity: in the world.
-        dependence: derivatives of nu_dot by nu, by tau and by each wrench, column by column, and
-            the numbers of nu, of tau and of each wrench, of which six move with the world.
+        motion: derivatives of nu_dot by nu, column by column, and the numbers of nu.
+        forces: derivatives of nu_dot by tau and by each wrench, and the numbers of tau and of each
+            wrench, of which the first six are a wrench.
     """
-    if not base.floating:
-        return {}
     found: _Columns = {}
-    for k in range(BASE_NV):
-        axis = IDENTITY[k % 3]
-        rho, theta = (axis, ZERO) if k < 3 else (ZERO, axis)
+    by_nu, nu = motion
+    for k in range(BASE_NV if base.floating else 0):
+        rho, theta = halves([1.0 if c == k else 0.0 for c in range(BASE_NV)])
         if base.velocity == "mixed":
             rho = ZERO  # a shift of the world changes none of the numbers
         a, u = _moved_twist(rho, theta, halves(nu_dot))
-        start = [*add(a, cross(gravity, theta)), *u, *[0.0] * (len(nu_dot) - BASE_NV)]
-        moved = [
-            (
-                columns,
-                _moved_twist(rho, theta, halves(numbers))
-                if place == 0
-                else _moved_wrench(rho, theta, halves(numbers)),
-            )
-            for place, (columns, numbers) in enumerate(dependence)
-        ]
+        moved = [*add(a, cross(gravity, theta)), *u, *[0.0] * (len(nu_dot) - BASE_NV)]
+        v, w = _moved_twist(rho, theta, halves(nu))
+        turned = [_moved_wrench(rho, theta, halves(numbers)) for _, numbers in forces]
         found[k] = [
             minus(
-                start[i],
+                moved[i],
                 total(
+                    *(times(by_nu[c][i], x) for c, x in enumerate((*v, *w))),
                     *(
-                        times(columns[c][i], x)
-                        for columns, (linear, angular) in moved
-                        for c, x in enumerate((*linear, *angular))
-                    )
+                        times(rows[i][c], x)
+                        for (rows, _), wrench in zip(forces, turned, strict=True)
+                        for c, x in enumerate((*wrench[0], *wrench[1]))
+                    ),
                 ),
             )
             for i in range(len(nu_dot))
@@ -204,8 +198,8 @@ def _linear(change: Vec, nv: int) -> list[Scalar]:
     return [*change, *[0.0] * (nv - 3)]
 
 
-def _columns(rows: Matrix) -> _Columns:
-    return dict(enumerate(zip(*rows, strict=True)))
+def _transposed(rows: Matrix) -> Matrix:
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def _rows(columns: Mapping[int, Sequence[Scalar]], nv: int) -> Matrix:
