@@ -220,6 +220,19 @@ def test_the_package_of_the_same_name_can_be_called(tmp_path):
     assert package.export is lw.export or package is lw.export
 
 
+def test_a_robot_that_cannot_move(tmp_path):
+    """It has poses and no dynamics."""
+    kd = lw.KinDyn(lw.robots.load("quadrotor"), floating=False)
+    report = lw.export(kd, tmp_path, ["transform:body", "com"], lanes=2)
+    assert max(differences(report).values()) == 0.0
+    run([CC, "-std=c99", "-fsyntax-only", *STRICT, *sorted(tmp_path.glob("*.c"))], tmp_path)
+
+    with pytest.raises(ArgumentError) as caught:
+        lw.export(kd, tmp_path, ["mass_matrix"])
+    text = "has no numbers to take or to give; a robot that cannot move may be the reason"
+    assert str(caught.value) == f"functions: mass_matrix {text}"
+
+
 def test_where_there_is_no_compiler_the_report_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(check.shutil, "which", lambda name: None)
     report = lw.export(floater(), tmp_path, ["com"])

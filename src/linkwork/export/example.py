@@ -18,7 +18,7 @@ _TICK = 1e-3  # [s]
 def example_text(package: Package) -> str:
     """The text of main.c."""
     by_quantity = {one.exported.quantity: one for one in package.functions}
-    if all(name in by_quantity for name in _CLOSED_LOOP):
+    if package.kd.nv and all(name in by_quantity for name in _CLOSED_LOOP):
         lines = _closed_loop(package, *(by_quantity[name] for name in _CLOSED_LOOP))
     else:
         lines = _open_loop(package)
@@ -46,9 +46,7 @@ def _closed_loop(
     yield "{"
     yield f"  const {t} dt = {number(_TICK)}, damping = {number(20.0)};"
     yield from _array(package, "q", kd.neutral().tolist())
-    moving = [0.0] * kd.nv
-    moving[6 * kd.floating :] = [0.5] * (kd.nv - 6 * kd.floating)
-    yield from _array(package, "nu", moving)
+    yield from _array(package, "nu", [0.5] * kd.nv)
     yield f"  {t} q_next[{p}_NQ], nu_dot[{p}_NV], tau[{p}_NV];"
     works = [one.code.work for one in (inverse, forward, integrate)]
     if any(works):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-import struct
 from dataclasses import dataclass
+
+import numpy as np
 
 from linkwork.expr.program import Port, Program
 from linkwork.kernel.arguments import UnitNorm
@@ -50,15 +51,9 @@ def _shortest(value: float, *, single: bool) -> str | None:
         return None
     if not single:
         return repr(float(value))
-    try:
-        (rounded,) = struct.unpack("<f", struct.pack("<f", value))
-    except OverflowError:  # too large for the type
-        return None
-    for digits in range(1, 10):
-        text = repr(float(f"{rounded:.{digits - 1}e}"))
-        if struct.unpack("<f", struct.pack("<f", float(text)))[0] == rounded:
-            return text
-    return repr(rounded)
+    with np.errstate(over="ignore"):
+        rounded = np.float32(value)
+    return str(rounded) if np.isfinite(rounded) else None  # too large for the type
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,6 +144,9 @@ def _label(kernel: Kernel) -> str:
 def _exported(kernel: Kernel, name: str, prefix: str, names: Names) -> Exported:
     if not getattr(kernel, "is_unrolled", True):
         raise ArgumentError(f"functions: {kernel.signature.name} is too long to be compiled")
+    if not kernel.signature.inputs or not any(port.size for port in kernel.signature.outputs):
+        text = "has no numbers to take or to give; a robot that cannot move may be the reason"
+        raise ArgumentError(f"functions: {kernel.signature.name} {text}")
     signature, spec = kernel.signature, _spec(kernel)
     own = names.new(f"{prefix}_{identifier_part(name)}", BATCH_ENDING)
     plain = (

@@ -93,7 +93,7 @@ def _rounded_at_random(
 def _results(one: Exported, inputs: Sequence[Array]) -> tuple[Array, ...]:
     """What the kernel gives, as (rows, size) arrays."""
     ports = zip(inputs, one.kernel.signature.inputs, strict=True)
-    results = one.kernel(*(rows.reshape(-1, *port.shape) for rows, port in ports), threads=1)
+    results = one.kernel(*(rows.reshape(len(rows), *port.shape) for rows, port in ports), threads=1)
     listed = results if isinstance(results, tuple) else (results,)
     n = len(inputs[0]) if inputs else 1
     parts = [np.array(part, np.float64) for part in listed]

@@ -105,7 +105,7 @@ def _batch_test(one: Written, real: Real, states: int, rows: int, allowed: str) 
     for argument in (*function.inputs, *function.outputs):
         yield f"    static {real.name} rows_{argument.name}[{max(rows * argument.port.size, 1)}];"
     yield f"    for (size_t row = 0; row < {rows}u; ++row) {{"
-    for argument in function.inputs:
+    for argument in (one for one in function.inputs if one.port.size):
         size, name = argument.port.size, argument.name
         yield f"      for (size_t k = 0; k < {size}u; ++k) {{"
         yield f"        rows_{name}[row * {size}u + k] = given_{name}[row % {states}u][k];"
