@@ -142,6 +142,37 @@ def test_what_is_singular_in_one_configuration_only_is_never_nan():
         kd.forward_dynamics([0.3, 0.0], [0.1, 0.2], [1.0, 2.0])
 
 
+SINGULAR_LEAVES = [
+    *(
+        (lw.Inertia(), kind)
+        for kind in ("revolute", "prismatic", "spherical", "planar", "floating")
+    ),
+    *((body, kind) for body in THIN.values() for kind in ("spherical", "floating")),
+    (POINT_ON_AXIS, "revolute"),
+]
+
+
+@pytest.mark.parametrize(("leaf", "kind"), SINGULAR_LEAVES)
+def test_the_inverse_mass_matrix_is_refused_where_forward_dynamics_is(leaf, kind):
+    kd = lw.KinDyn(arm(leaf, kind=kind))
+    with pytest.raises(lw.SingularJointError) as of_forward_dynamics:
+        call(kd)
+    with pytest.raises(lw.SingularJointError) as error:
+        kd.inverse_mass_matrix(kd.random(seed=0))
+    assert str(error.value) == str(of_forward_dynamics.value)
+
+
+def test_derivatives_where_the_robot_is_singular_are_never_nan():
+    kd = lw.KinDyn(singular_somewhere(), floating=False)
+    fine, drawn_in = [0.3, 0.5], [0.3, 0.0]
+    by = kd.forward_dynamics_derivatives(fine, [0.1, 0.2], [1.0, 2.0])
+    assert all(np.isfinite(array).all() for array in by)
+    with pytest.raises(lw.SingularJointError, match="'turn': nothing resists its motion here"):
+        kd.inverse_mass_matrix(drawn_in)
+    with pytest.raises(lw.SingularJointError, match="'turn': nothing resists its motion here"):
+        kd.forward_dynamics_derivatives(drawn_in, [0.1, 0.2], [1.0, 2.0])
+
+
 def test_of_a_batch_the_singular_row_is_named():
     kd = lw.KinDyn(singular_somewhere(), floating=False)
     q = np.tile([0.3, 0.5], (9, 1))

@@ -21,7 +21,7 @@ def frame_bytes(program: Program, start: int, stop: int, used: set[int], lanes: 
     Args:
         program: the steps.
         start, stop: which of them.
-        used: earlier steps whose values they use, which are loaded at `start`.
+        used: earlier steps whose values they use, counted as if all were loaded at `start`.
         lanes: type and number of lanes; quick code has one.
     """
     last = {step: start for step in used if program.steps[step][0] is not Op.CONST}
