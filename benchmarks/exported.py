@@ -30,6 +30,7 @@ QUANTITY = {
     "rnea derivatives": "inverse_dynamics_derivatives",
     "aba derivatives": "forward_dynamics_derivatives",
 }
+CALLS = 100  # in a burst, which is short, so that some bursts are not disturbed
 ROWS = 64  # in one call of the function of many rows
 TIMED_IN_PYTHON = ("rnea", "crba", "aba")
 OPTIMIZED = ("-O2", "-march=native")
@@ -44,12 +45,12 @@ static double now(void)
 }}
 
 /* Prints the seconds of one call, in the fastest of some bursts. */
-#define MEASURE(call) do {{ \\
+#define MEASURE(call, calls) do {{ \\
   double fastest = 1e9; \\
   for (int burst = 0; burst < {bursts}; ++burst) {{ \\
     const double start = now(); \\
-    for (int k = 0; k < {calls}; ++k) {{ call; }} \\
-    const double one = (now() - start) / {calls}; \\
+    for (int k = 0; k < (calls); ++k) {{ call; }} \\
+    const double one = (now() - start) / (calls); \\
     fastest = one < fastest ? one : fastest; \\
   }} \\
   printf("%.12g\\n", fastest); \\
@@ -71,7 +72,7 @@ def exported(patience: Patience) -> Section:
     pin, state = Pinocchio(kd, str(TALOS.path), TALOS.frame), random_states(kd, 1).row(0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        has_pin = pin_loop(folder, pin, state, loop=_loop(patience))
+        has_pin = pin_loop(folder, pin, state, loop=_loop(patience), calls=CALLS)
         if not has_pin:
             section.notes.append(WITHOUT_PIN)
         for function in functions:
@@ -146,7 +147,7 @@ def _measured(
 
 
 def _loop(patience: Patience) -> str:
-    return _LOOP.format(bursts=3 if patience is QUICK else 20, calls=200)
+    return _LOOP.format(bursts=5 if patience is QUICK else 60)
 
 
 def _c_loop(name: str, folder: Path, kd: lw.KinDyn, state: Any, patience: Patience) -> list[str]:
@@ -167,8 +168,9 @@ def _c_loop(name: str, folder: Path, kd: lw.KinDyn, state: Any, patience: Patien
     one = ", ".join([*(f"x{k}" for k, _ in enumerate(inputs)), *outputs, *work[0]])
     many = ", ".join([f"{ROWS}u", *(f"y{k}" for k, _ in enumerate(inputs)), *outputs, *work[1]])
     text += "int main(void)\n{\n"
-    text += f"  MEASURE((void)talos_{QUANTITY[name]}({one}));\n"
-    text += f"  MEASURE((void)talos_{QUANTITY[name]}_batch({many}));\n  return 0;\n}}\n"
+    text += f"  MEASURE((void)talos_{QUANTITY[name]}({one}), {CALLS});\n"
+    text += f"  MEASURE((void)talos_{QUANTITY[name]}_batch({many}), {max(CALLS // ROWS, 1)});\n"
+    text += "  return 0;\n}\n"
     (folder / "loop.c").write_text(text, "ascii")
     run(["gcc", *OPTIMIZED, "loop.c", "function.o", "batch.o", "-lm", "-o", "loop"], folder)
     return ["./loop"]
@@ -205,7 +207,7 @@ def _casadi_loop(
     text += f"static double out[{kd.nv * kd.nv}], w[{max(function.sz_w(), 1)}];\n"
     text += f"static long long int iw[{max(function.sz_iw(), 1)}];\n"
     text += "int main(void)\n{\n  const double *arg[64] = {pose, s};\n  double *res[64] = {out};\n"
-    text += f"  MEASURE((void){name}(arg, res, iw, w, 0));\n  return 0;\n}}\n"
+    text += f"  MEASURE((void){name}(arg, res, iw, w, 0), {CALLS});\n  return 0;\n}}\n"
     (folder / "casadi_loop.c").write_text(text, "ascii")
     run(["gcc", *OPTIMIZED, "casadi_loop.c", "casadi.o", "-lm", "-o", "casadi_loop"], folder)
     return {"casadi": ["./casadi_loop"]}

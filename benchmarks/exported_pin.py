@@ -31,7 +31,7 @@ CALLS = {
 }
 
 
-def pin_loop(folder: Path, pin: Pinocchio, state: Any, *, loop: str) -> bool:
+def pin_loop(folder: Path, pin: Pinocchio, state: Any, *, loop: str, calls: int) -> bool:
     """Compile the program that measures pin; False if something is missing.
 
     Args:
@@ -39,6 +39,7 @@ def pin_loop(folder: Path, pin: Pinocchio, state: Any, *, loop: str) -> bool:
         pin: the robot.
         state: in linkwork's conventions.
         loop: C text of the macro MEASURE.
+        calls: how many are in a burst.
     """
     prefix = Path(sysconfig.get_paths()["purelib"]) / "cmeel.prefix"
     given = (Path(os.environ["EIGEN_INCLUDE"]),) if "EIGEN_INCLUDE" in os.environ else ()
@@ -60,7 +61,7 @@ def pin_loop(folder: Path, pin: Pinocchio, state: Any, *, loop: str) -> bool:
         text += f"  const Eigen::VectorXd {name} = Eigen::Map<Eigen::VectorXd>({name}0, "
         text += f"{len(values)});\n"
     for name, (call, result) in CALLS.items():
-        text += f'  if (!std::strcmp(argv[1], "{name}")) {{ MEASURE(pinocchio::{call}); '
+        text += f'  if (!std::strcmp(argv[1], "{name}")) {{ MEASURE(pinocchio::{call}, {calls}); '
         text += f'if (argv[2]) std::printf("%.17g\\n", data.{result}.norm()); }}\n'
     (folder / "pin_loop.cpp").write_text(text + "}\n", "ascii")
     options = ["-std=c++17", "-O2", "-march=native", "-DNDEBUG"]

@@ -41,7 +41,12 @@ def wanted(kd: lw.KinDyn) -> list[object]:
     frames: dict[str, object] = {"frame": frame, "frames": [frame, other], "reference": other}
     frames |= {"origin": frame, "axes": other}
     every = [(name, *(frames[one] for one in row.frames)) for name, row in QUANTITIES.items()]
-    return [one for one in every if kd.function(one).program.n_ops <= MOST_OPERATIONS]  # pyright: ignore
+    kernels = [(one, kd.function(one)) for one in every]  # pyright: ignore
+    return [
+        one
+        for one, kernel in kernels
+        if kernel.program.n_ops <= MOST_OPERATIONS and kernel.program.results
+    ]
 
 
 def compare(name: str, model: lw.Model) -> None:
@@ -76,7 +81,10 @@ def main() -> None:
             robots[label(path)] = load_quietly(path)
     for name, model in robots.items():
         if not sys.argv[1:] or any(part in name for part in sys.argv[1:]):
-            compare(name, model)
+            try:
+                compare(name, model)
+            except lw.LinkworkError as error:
+                print(f"{name}: {error}", flush=True)
 
 
 if __name__ == "__main__":
