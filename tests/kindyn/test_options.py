@@ -234,8 +234,8 @@ def test_a_fixed_base_is_a_floating_one_that_does_not_move(representation, base)
     compared = 0
     for name, quantity in QUANTITIES.items():
         inputs = [one.name for one in quantity.inputs]
-        if not set(inputs) <= set(small):
-            continue
+        if not set(inputs) <= set(small) or name == "inverse_mass_matrix":
+            continue  # the inverse of a part of M is not that part of its inverse
         own = (frames,) if quantity.of_many else frames[: len(quantity.frames)]
         acting = ["link1", "frame1"] if "wrenches" in quantity.forces else []
         pair = []
