@@ -18,6 +18,7 @@ from functions import SHORT, arguments, kernel_of
 from peers import Pinocchio
 from report import Section
 from timing import QUICK, Patience, Task, best_of_variants
+from urdf_text import plain, read
 
 import linkwork as lw
 from linkwork.kindyn.quantities import QUANTITIES
@@ -191,7 +192,7 @@ def _casadi_loop(
     except ImportError:
         section.notes.append("casadi C needs adam-robotics, casadi and liecasadi.")
         return {}
-    peer = KinDynComputations(str(TALOS.path), list(kd.joint_names))
+    peer = KinDynComputations(plain(read(str(TALOS.path))), list(kd.joint_names))
     function = peer.mass_matrix_fun()
     function.generate("casadi_mass_matrix.c")
     shutil.move("casadi_mass_matrix.c", folder / "casadi_mass_matrix.c")
