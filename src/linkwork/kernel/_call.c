@@ -12,7 +12,7 @@
 #include "_call.h"
 #include "_init.h"
 #include "_outputs.h"
-#include "_rollout.h"
+#include "_roll_calls.h"
 
 #if defined(__GNUC__)
 #define NOINLINE __attribute__((noinline))  /* keeps its stack frame out of the caller's */

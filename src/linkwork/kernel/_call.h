@@ -6,7 +6,9 @@
  * _outputs.h  result arrays: new, or given as `out`
  * _chunks.h   one chunk of the rows of a call
  * _threads.h  all chunks of a call, on several threads
+ * _tiles.h    the states of some rows of a rollout, read, stepped on and written
  * _rollout.h  many steps of a function, forwards and backwards
+ * _roll_calls.h  the same as methods of a Call
  * _call.c     the Python type
  */
 #ifndef LINKWORK_CALL_H
