@@ -4,7 +4,10 @@ import numpy
 from setuptools import Extension, setup
 
 FOLDER = "src/linkwork/kernel"
-HEADERS = ("call", "init", "inputs", "outputs", "chunks", "threads")
+HEADERS = (
+    *("call", "init", "inputs", "outputs", "chunks", "threads"),
+    *("tiles", "rollout", "roll_calls"),
+)
 
 setup(
     ext_modules=[
