@@ -69,7 +69,7 @@ static PyObject *call_row(Call *self, PyObject *const *args, PyObject *given)
     code->one(in, out, strides, 1, workspace);
     if (workspace) give_block(block);
     for (int k = 0; self->check_outputs && k < self->n_out; k++) {
-        if (!is_finite(self, out[k], self->outs[k].size)) {
+        if (!output_is_finite(self, &self->outs[k], out[k], 1)) {
             Py_DECREF(result);
             return NULL;
         }

@@ -173,7 +173,7 @@ static int do_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
     if (!self->check_outputs) return DONE;
     for (int k = 0; k < self->n_out; k++) {
         const char *data = (char *)job->outs[k] + start * self->outs[k].size * (npy_intp)self->item;
-        if (!is_finite(self, data, rows * self->outs[k].size)) return NOT_FINITE_OUTPUT;
+        if (!output_is_finite(self, &self->outs[k], data, rows)) return NOT_FINITE_OUTPUT;
     }
     return DONE;
 }
