@@ -63,7 +63,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "growth": lambda: growth(patience, **sizes),
         "derivatives": lambda: analytic(patience),
         "sweeps": lambda: sweeps(patience),
-        "starts": lambda: starts(1 if quick else 3),
+        "starts": lambda: starts(1 if quick else 2),
         "peers": lambda: libraries(patience),
         "adam": lambda: adam(patience),
     }
