@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linkwork.algorithms.frames import Numbers
-from linkwork.mechanics.joints import JointPose, combined, written_in_body
-from linkwork.spatial.blocks import Twist, times, twist_add
+from linkwork.mechanics.joints import JointPose, combined
+from linkwork.spatial.blocks import Twist, twist_add
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +30,18 @@ def subspace_changes(
     pose: JointPose, nu: Numbers, nu_dot: Numbers | None
 ) -> list[SubspaceChange] | None:
     """For each coordinate of a joint; None for a constant S. None for nu_dot stands for zero."""
-    mount, rates = pose.mount, pose.columns_rate(nu)
-    if rates is None:
+    rates, slopes = pose.columns_rate(nu), pose.columns_slopes()
+    indices = pose.mount.nu_indices
+    own = [nu[k] for k in indices]
+    of_bias = pose.bias_slopes(own)
+    if rates is None or slopes is None or of_bias is None:
         return None
-    own = [nu[k] for k in mount.nu_indices]
-    scaled = [times(mount.multiplier, value) for value in own]
-    slopes = mount.kind.bias_jacobian(mount.axis, pose.theta, scaled)
-    assert slopes is not None
-    of_bias = written_in_body(mount, pose.M, slopes)
     changes: list[SubspaceChange] = []
-    for k, rate in enumerate(rates):
-        along = [mount.multiplier if i == k else 0.0 for i in range(len(rates))]
-        changed = mount.kind.subspace_rate(mount.axis, pose.theta, along)
-        assert changed is not None
-        columns = written_in_body(mount, pose.M, changed)
+    for k, (rate, columns) in enumerate(zip(rates, slopes, strict=True)):
         velocity, acceleration = combined(own, columns), of_bias[k]
         if nu_dot is not None:
-            acceleration = combined([nu_dot[i] for i in mount.nu_indices], columns, acceleration)
+            acceleration = combined(
+                [nu_dot[i] for i in pose.mount.nu_indices], columns, acceleration
+            )
         changes.append(SubspaceChange(velocity, acceleration, twist_add(rate, velocity)))
     return changes

@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwork.algorithms.rnea import BodyMotion, body_motion
-from linkwork.mechanics.joints import JointPose, combined, written_in_body
+from linkwork.mechanics.joints import JointPose, combined
 from linkwork.spatial.blocks import (
     Mat,
     Scalar,
@@ -41,7 +41,6 @@ from linkwork.spatial.blocks import (
     apply_t,
     cross,
     scale,
-    times,
     twist_add,
     twist_cross,
 )
@@ -104,13 +103,13 @@ def _coordinates(
     nu_dot: Sequence[Scalar] | None,
 ) -> list[Coordinate]:
     mount, S = pose.mount, pose.columns
-    by_theta = _by_theta(pose)
+    by_theta = pose.columns_slopes()
     if len(S) == 1 and not by_theta:
         psi, psi_dot = _displaced(S[0], carried, body.motion.W)
         return [Coordinate(mount.nu_indices[0], S[0], psi, psi_dot, twist_add(psi, psi), ())]
     both = body.v, add(carried.w, body.motion.w)
     rates, accelerations = _own_part(pose, nu), _own_part(pose, nu_dot)
-    bias = _bias_jacobian(pose, rates)
+    bias = pose.bias_slopes(rates)
     column_rates = pose.columns_rate(nu) if nu is not None else None
     changes = own_changes(pose)
     found: list[Coordinate] = []
@@ -144,7 +143,7 @@ def own_changes(pose: JointPose) -> Sequence[Sequence[Twist]] | None:
 
     None if there is none: all columns are carried along.
     """
-    by_theta = _by_theta(pose)
+    by_theta = pose.columns_slopes()
     if not pose.mount.backwards:
         return by_theta
     S = pose.columns
@@ -153,27 +152,6 @@ def own_changes(pose: JointPose) -> Sequence[Sequence[Twist]] | None:
         return staying
     both = zip(by_theta, staying, strict=True)
     return [[twist_add(x, y) for x, y in zip(a, b, strict=True)] for a, b in both]
-
-
-def _by_theta(pose: JointPose) -> Sequence[Sequence[Twist]] | None:
-    """For each coordinate, how the kind itself changes the columns of S; None for a constant S."""
-    mount, n = pose.mount, len(pose.columns)
-    found: list[Sequence[Twist]] = []
-    for k in range(n):
-        step = [mount.multiplier if i == k else 0.0 for i in range(n)]
-        rates = mount.kind.subspace_rate(mount.axis, pose.theta, step)
-        if rates is None:
-            return None
-        found.append(written_in_body(mount, pose.M, rates))
-    return found
-
-
-def _bias_jacobian(pose: JointPose, rates: Sequence[Scalar]) -> Sequence[Twist] | None:
-    """For each coordinate, how the kind itself changes S_dot nu; None for a constant S."""
-    mount = pose.mount
-    own = [times(mount.multiplier, rate) for rate in rates]
-    columns = mount.kind.bias_jacobian(mount.axis, pose.theta, own)
-    return None if columns is None else written_in_body(mount, pose.M, columns)
 
 
 def _own_part(pose: JointPose, numbers: Sequence[Scalar] | None) -> list[Scalar]:

@@ -85,6 +85,29 @@ class JointPose:
         rates = mount.kind.subspace_rate(mount.axis, self.theta, own)
         return None if rates is None else written_in_body(mount, self.M, rates)
 
+    def columns_slopes(self) -> list[Columns] | None:
+        """For each coordinate, how the kind itself changes the columns of S; None if constant."""
+        mount, n = self.mount, len(self.columns)
+        slopes: list[Columns] = []
+        for k in range(n):
+            step = [mount.multiplier if i == k else 0.0 for i in range(n)]
+            changed = mount.kind.subspace_rate(mount.axis, self.theta, step)
+            if changed is None:
+                return None
+            slopes.append(written_in_body(mount, self.M, changed))
+        return slopes
+
+    def bias_slopes(self, own: Sequence[Scalar]) -> Columns | None:
+        """For each coordinate, how the kind itself changes S_dot nu; None for a constant S.
+
+        Args:
+            own: the joint's own part of nu.
+        """
+        mount = self.mount
+        scaled = [times(mount.multiplier, value) for value in own]
+        slopes = mount.kind.bias_jacobian(mount.axis, self.theta, scaled)
+        return None if slopes is None else written_in_body(mount, self.M, slopes)
+
     def force(self, force: Vec, moment: Vec) -> list[Scalar]:
         """S^T (force, moment)."""
         return [plus(dot(v, force), dot(w, moment)) for v, w in self.columns]
