@@ -5,29 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.support.kernels import floater
-from tests.support.rollouts import DT, loop, pendulum, spring, spring_inputs, stretching
+from tests.support.rollouts import DT, loop, numbers, pendulum, spring_inputs, stretching
 
 import linkwork as lw
 
 BATCHES = [(), (1,), (3,), (4,), (5,), (2, 3), (67,), (300,), (0,), (2, 0)]
-
-
-@pytest.fixture(scope="module")
-def swing():
-    step = pendulum()
-    step.warmup()
-    return step
-
-
-@pytest.fixture(scope="module")
-def sprung():
-    step = spring()
-    step.warmup()
-    return step
-
-
-def numbers(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape)
 
 
 # What comes out.

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
-import signal
-import threading
 
 import numpy as np
 import pytest
-from tests.support.kernels import finish, floater, output_of, start_python
-from tests.support.rollouts import loop, pendulum, spring, spring_inputs, stretching
+from tests.support.kernels import floater, output_of
+from tests.support.rollouts import (
+    loop,
+    numbers,
+    pendulum,
+    said_when_interrupted,
+    spring,
+    spring_inputs,
+    stretching,
+)
 from tests.support.stand_ins import WITHOUT_EXTENSION, WITHOUT_MACHINE_CODE
 
 import linkwork as lw
@@ -41,10 +47,6 @@ def memory(request, monkeypatch):
     """Whether the thread keeps all states, or few."""
     if request.param == "checkpoints":
         monkeypatch.setattr(module, "STORED_BYTES", 0)
-
-
-def numbers(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape)
 
 
 def close(found, expected, tolerance=1e-11):
@@ -349,13 +351,12 @@ def test_without_the_extension_or_machine_code_the_results_are_the_same(missing)
 
 
 def test_an_interrupt_stops_a_long_rollout_backwards():
-    process = start_python(
+    ended = said_when_interrupted(
         """
         from tests.support.rollouts import *
         sim = lw.Rollout(pendulum())
         sim.step.warmup()
         sim.step.vjp("x", "u").warmup()
-        controls = np.broadcast_to(np.zeros(1), (2_000_000_000, 1))
         print("ready", flush=True)
         try:
             sim.vjp(np.zeros((3, 2)), final=np.ones(2), params={"u": [0.0]}, steps=2_000_000_000)
@@ -363,12 +364,7 @@ def test_an_interrupt_stops_a_long_rollout_backwards():
             print("interrupted", flush=True)
         """
     )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    threading.Event().wait(0.3)
-    process.send_signal(signal.SIGINT)
-    returncode, said, errors = finish(process)
-    assert (said, returncode, errors) == ("interrupted\n", 0, "")
+    assert ended == ("interrupted\n", 0, "")
 
 
 # What is refused.

@@ -9,30 +9,11 @@ import threading
 
 import numpy as np
 import pytest
-from tests.support.kernels import finish, floater, output_of, start_python
-from tests.support.rollouts import pendulum, spring, spring_inputs
+from tests.support.kernels import floater, output_of
+from tests.support.rollouts import numbers, said_when_interrupted, spring_inputs
 from tests.support.stand_ins import WITHOUT_EXTENSION, WITHOUT_MACHINE_CODE
 
 import linkwork as lw
-
-
-@pytest.fixture(scope="module")
-def swing():
-    step = pendulum()
-    step.warmup()
-    return step
-
-
-@pytest.fixture(scope="module")
-def sprung():
-    step = spring()
-    step.warmup()
-    return step
-
-
-def numbers(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape)
-
 
 # out=
 
@@ -134,7 +115,7 @@ def test_without_the_extension_or_machine_code_the_results_are_the_same(missing)
 @pytest.mark.parametrize("rows", [1, 300])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_interrupt_stops_a_long_rollout(rows, threads):
-    process = start_python(
+    ended = said_when_interrupted(
         f"""
         from tests.support.rollouts import *
         step = pendulum()
@@ -151,12 +132,7 @@ def test_an_interrupt_stops_a_long_rollout(rows, threads):
         print("done", flush=True)
         """
     )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    threading.Event().wait(0.3)
-    process.send_signal(signal.SIGINT)
-    returncode, said, errors = finish(process)
-    assert (said, returncode, errors) == ("interrupted\ndone\n", 0, "")
+    assert ended == ("interrupted\ndone\n", 0, "")
 
 
 def test_signal_handlers_run_during_a_rollout_and_may_roll_out_themselves(swing):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from typing import Any
 
 import numpy as np
+from tests.support.kernels import finish, start_python
 
 import linkwork as lw
 from linkwork.arrays import ObjectArray
@@ -89,3 +92,19 @@ def loop(step: Any, x0: Any, controls: Any, params: Any = None, steps: int | Non
         for kept, state in zip(found, states, strict=True):
             kept.append(state)
     return tuple(np.stack(kept, axis=len(batch)) for kept in found)
+
+
+def numbers(*shape: int, seed: int = 0) -> Any:
+    """Random numbers."""
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def said_when_interrupted(code: str) -> tuple[str, int, str]:
+    """Output, exit code and errors of a program that gets Ctrl-C after it has said "ready"."""
+    process = start_python(code)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    threading.Event().wait(0.3)
+    process.send_signal(signal.SIGINT)
+    returncode, said, errors = finish(process)
+    return said, returncode, errors

@@ -1,0 +1,20 @@
+"""Steps to roll out whose fast code is in use."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.rollouts import pendulum, spring
+
+
+@pytest.fixture(scope="module")
+def swing():
+    step = pendulum()
+    step.warmup()
+    return step
+
+
+@pytest.fixture(scope="module")
+def sprung():
+    step = spring()
+    step.warmup()
+    return step
