@@ -1,4 +1,4 @@
-"""The C extension. It is optional: without a compiler, calls are slower, and a warning says so."""
+"""The C extensions, which are optional: without a compiler, calls are slower; a warning says so."""
 
 import numpy
 from setuptools import Extension, setup
@@ -17,6 +17,7 @@ setup(
             depends=[f"{FOLDER}/_{name}.h" for name in HEADERS],
             include_dirs=[numpy.get_include()],
             optional=True,
-        )
+        ),
+        Extension("linkwork.bridges._casadi", ["src/linkwork/bridges/_casadi.c"], optional=True),
     ]
 )

@@ -292,7 +292,7 @@ class _Attribute:
     def __get__(self, bridged: Any, owner: type[Any]) -> Any:
         if bridged is None:
             return self
-        function = bridged.function(self._method.name)
+        function = bridged._of(self._method.name)
         bridged.__dict__[self._method.name] = _documented(function, self._method)
         return function
 
