@@ -166,7 +166,7 @@ def build_kernel(
     ports = tuple(Port(one.name, one.shape(layout)) for one in inputs)
     outputs = _outputs(layout, order)
     context: Callable[[], Context] = robot._context
-    compute = _computation(context, layout, order)
+    compute = computation(context, layout, order)
 
     def program() -> Program:
         return trace(
@@ -177,7 +177,7 @@ def build_kernel(
         needed = derivative_specs(specs, kind, wrt)
         if needed is None:
             return None
-        of_numbers = _computation(context, layout, replace(order, specs=needed))
+        of_numbers = computation(context, layout, replace(order, specs=needed))
         return jacobian_program(
             lambda *arrays: of_numbers(*map(_scalars, arrays)), needed, (ports, outputs), wrt
         )
@@ -208,7 +208,7 @@ def _outputs(layout: Layout, order: Order) -> tuple[Port, ...]:
     return tuple(port for spec in order.specs for port in spec.outputs(layout, n_wrenches))
 
 
-def _computation(
+def computation(
     context: Callable[[], Context], layout: Layout, order: Order
 ) -> Callable[..., tuple[Array, ...]]:
     """The function from the numbers of each input to the arrays of each output."""

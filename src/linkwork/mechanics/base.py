@@ -126,9 +126,16 @@ class Base:
         return self.R, self.o if self.velocity == "inertial" else ZERO
 
 
+class WithRotation(tuple[Scalar, ...]):
+    """A configuration whose base has its rotation as a matrix; its quaternion is not used."""
+
+    rotation: Mat  # world_R_base
+
+
 def base_of(layout: Layout, q: Sequence[Scalar], velocity: Representation) -> Base:
     """The base at a configuration."""
     if not layout.floating:
-        R, o = layout.base_pose.matrix()[:3, :3].tolist(), layout.base_pose.xyz
-        return Base((tuple(R[0]), tuple(R[1]), tuple(R[2])), o, velocity, floating=False)
-    return Base(quaternion_rotation(q[3:7]), (q[0], q[1], q[2]), velocity, floating=True)
+        rows, o = layout.base_pose.matrix()[:3, :3].tolist(), layout.base_pose.xyz
+        return Base((tuple(rows[0]), tuple(rows[1]), tuple(rows[2])), o, velocity, floating=False)
+    R = q.rotation if isinstance(q, WithRotation) else quaternion_rotation(q[3:7])
+    return Base(R, (q[0], q[1], q[2]), velocity, floating=True)

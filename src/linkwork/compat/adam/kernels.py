@@ -26,7 +26,7 @@ from linkwork.kernel.arguments import Signature
 from linkwork.kernel.compile import CompiledFunction
 from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn
-from linkwork.kindyn.kernels import MOST_UNROLLED
+from linkwork.kindyn.kernels import MOST_UNROLLED, QuantityKernel
 from linkwork.lazy import cached_property
 from linkwork.spatial.source import quat
 
@@ -59,19 +59,20 @@ class PoseFunction:
             self._program,
             key=hashlib.sha256(text.encode()).hexdigest(),
             dtype=inner.dtype.type,
-            numpy_path=self._numpy_path if self._n_moving > MOST_UNROLLED else None,
+            numpy_path=self._numpy_path if self._is_too_large else None,
             check_result=self._check,
         )
 
     @cached_property
-    def inner(self) -> Kernel:
+    def inner(self) -> QuantityKernel[Any]:
         """The function of q, nu, tau, gravity."""
         gravity = self._name in WITH_GRAVITY
         return self.kd.function(self.request, wrenches=self.wrenches, gravity=gravity)
 
     @property
-    def _n_moving(self) -> int:
-        return sum(joint.kind != "fixed" for joint in self.kd.model.joints)
+    def _is_too_large(self) -> bool:
+        n_moving = sum(joint.kind != "fixed" for joint in self.kd.model.joints)
+        return n_moving > MOST_UNROLLED
 
     @property
     def _name(self) -> str:

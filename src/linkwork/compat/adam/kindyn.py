@@ -354,8 +354,11 @@ class KinDynComputations:
         return quantity, frame
 
     def _made(self, key: Any, request: Any, wrenches: tuple[str, ...] = ()) -> Kernel:
-        kernel = PoseFunction(self._kd, request, wrenches).kernel
-        return self._kernels.setdefault(key, kernel)
+        return self._kernels.setdefault(key, self._function_of(request, wrenches))
+
+    def _function_of(self, request: Any, wrenches: tuple[str, ...]) -> Any:
+        """The compiled function; classes for other frameworks give one of their arrays."""
+        return PoseFunction(self._kd, request, wrenches).kernel
 
     def _check_frame(self, frame: Any) -> None:
         if not isinstance(frame, str) or frame not in self._kd.model.frame_names:
