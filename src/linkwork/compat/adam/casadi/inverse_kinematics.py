@@ -1,0 +1,375 @@
+"""adam's inverse kinematics: base and joints that bring frames to targets, by CasADi's Opti."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arrays import Array
+from linkwork.bridges.casadi_sx import casadi_package
+from linkwork.compat.adam.casadi.computations import KinDynComputations
+from linkwork.errors import LinkworkError, ValueRangeError
+from linkwork.spatial import quat
+
+SLACK = 1e-3  # largest value of what a soft constraint between frames may leave
+
+
+class TargetType(Enum):
+    """What of a frame has a target."""
+
+    POSITION = auto()
+    ROTATION = auto()
+    POSE = auto()
+
+
+class FramesConstraint(Enum):
+    """How two frames are held together."""
+
+    BALL = auto()  # at the same position
+    FIXED = auto()  # at the same pose
+
+
+@dataclass
+class Target:
+    """A frame, and where it shall be."""
+
+    target_type: TargetType
+    frame: str
+    weight: float = 1.0
+    as_soft_constraint: bool = True
+    forward_kinematics_function: Any = None
+    param_pos: Any = None  # (3, 1) parameter of the problem, if the position has a target
+    param_rot: Any = None  # (3, 3) the same of the rotation
+
+
+class ProblemError(LinkworkError, RuntimeError):
+    """A problem that is not complete yet, or cannot be changed any more."""
+
+
+class InverseKinematics:
+    """Inverse kinematics as a problem of optimisation, in the way of adam.
+
+    Args:
+        urdf_path: path or text of a URDF.
+        joints_list: the joints that move.
+        joint_limits_active: whether joints stay within the limits of the file.
+        solver_settings: of IPOPT.
+
+    The unknowns are the base's position (3), its quaternion (4) as (x, y, z, w), and the joints.
+    Targets are added first, each with a weight or as a hard constraint; then their values are set
+    with `update_target`, and `solve` is called as often as wanted, each time from the last result.
+    """
+
+    def __init__(
+        self,
+        urdf_path: Any,
+        joints_list: Sequence[str],
+        joint_limits_active: bool = True,
+        solver_settings: dict[str, Any] | None = None,
+    ) -> None:
+        ca = casadi_package()
+        self.kd = KinDynComputations(urdf_path, joints_list)
+        self.joints_list = list(joints_list)
+        self.ndof = len(self.joints_list)
+        self.opti = ca.Opti()
+        self.base_pos = self.opti.variable(3)
+        self.base_quat = self.opti.variable(4)
+        self.joint_pos = self.opti.variable(self.ndof)
+        self.base_homogeneous = self.base_transform()
+        self.targets: dict[str, Target] = {}
+        self.cost_terms: list[Any] = []
+        self.joint_limits_active = joint_limits_active
+        self._is_built = False
+        self._solution: Any = None
+        self.opti.subject_to(ca.sumsqr(self.base_quat) == 1)
+        self.set_initial_guess(np.eye(4), np.zeros(self.ndof))
+        self.set_default_joint_limit_constraints()
+        settings = {"ipopt": {"print_level": 0}} if solver_settings is None else solver_settings
+        self.opti.solver("ipopt", settings)
+
+    # The problem.
+
+    def get_opti(self) -> Any:
+        """The `casadi.Opti` behind it, for constraints of one's own."""
+        return self.opti
+
+    def get_opti_variables(self) -> dict[str, Any]:
+        """The unknowns: base_pos (3), base_quat (4) xyzw, joint_pos (n), base_homogeneous."""
+        names = ("base_pos", "base_quat", "joint_pos", "base_homogeneous")
+        return {name: getattr(self, name) for name in names}
+
+    def get_kin_dyn_computations(self) -> KinDynComputations:
+        """The robot."""
+        return self.kd
+
+    def base_transform(self) -> Any:
+        """(4, 4) pose of the base in the world, of the unknowns."""
+        ca = casadi_package()
+        x, y, z, w = ca.vertsplit(self.base_quat)
+        rotation = ca.vertcat(
+            ca.horzcat(1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
+            ca.horzcat(2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
+            ca.horzcat(2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)),
+        )
+        return ca.vertcat(ca.horzcat(rotation, self.base_pos), ca.DM([[0, 0, 0, 1]]))
+
+    def set_solver(self, solver_name: str, solver_settings: dict[str, Any]) -> None:
+        """Take another solver of CasADi."""
+        self.opti.solver(solver_name, solver_settings)
+        self._solution = None
+
+    def set_default_joint_limit_constraints(self) -> None:
+        """Keep joints within the limits of the file, if these are active."""
+        for index, name in enumerate(self.joints_list if self.joint_limits_active else ()):
+            limit = self.kd.model.joints[name].limit
+            self._bound(index, limit.lower, limit.upper)
+
+    def set_joint_limits(self, lower_bounds: ArrayLike, upper_bounds: ArrayLike) -> None:
+        """Keep joints within further bounds, (n,) each."""
+        self._check_open()
+        lower, upper = np.asarray(lower_bounds, float), np.asarray(upper_bounds, float)
+        if lower.shape != (self.ndof,) or upper.shape != (self.ndof,):
+            text = f"expected two vectors of {self.ndof} numbers"
+            raise ValueRangeError(f"joint limits: {text}, got {lower.shape} and {upper.shape}")
+        for index in range(self.ndof):
+            self._bound(index, lower[index], upper[index])
+
+    def add_cost(self, cost: Any) -> None:
+        """Add a term of one's own to what is minimised."""
+        self._check_open()
+        self.cost_terms.append(cost)
+
+    # Targets.
+
+    def add_target(
+        self,
+        frame: str,
+        target_type: TargetType,
+        *,
+        as_soft_constraint: bool = True,
+        weight: float = 1.0,
+    ) -> None:
+        """Give a frame a target, at first the world's origin and axes.
+
+        Args:
+            frame: a link or frame; each has one target at most.
+            target_type: of what.
+            as_soft_constraint: whether deviations are minimised, rather than excluded.
+            weight: of a soft constraint.
+        """
+        ca = casadi_package()
+        self._check_open()
+        if frame in self.targets:
+            raise ValueRangeError(f"frame {frame!r} has a target already")
+        if not isinstance(target_type, TargetType):
+            raise ValueRangeError(f"target_type: expected a TargetType, got {target_type!r}")
+        target = Target(target_type, frame, weight, as_soft_constraint)
+        target.forward_kinematics_function = self.kd.forward_kinematics_fun(frame)
+        pose = self._pose(frame)
+        if target_type is not TargetType.ROTATION:
+            target.param_pos = self._parameter(np.zeros(3))
+            difference = pose[:3, 3] - target.param_pos
+            self._add(difference, weight * ca.sumsqr(difference), as_soft_constraint)
+        if target_type is not TargetType.POSITION:
+            target.param_rot = self._parameter(np.eye(3))
+            relative = target.param_rot.T @ pose[:3, :3]
+            self._add(_axis(relative), weight * _turned(relative) ** 2, as_soft_constraint)
+        self.targets[frame] = target
+
+    def add_target_position(
+        self, frame: str, *, as_soft_constraint: bool = True, weight: float = 1.0
+    ) -> None:
+        """Give the position of a frame a target; arguments as of `add_target`."""
+        self._add_target(frame, TargetType.POSITION, as_soft_constraint, weight)
+
+    def add_target_orientation(
+        self, frame: str, *, as_soft_constraint: bool = True, weight: float = 1.0
+    ) -> None:
+        """Give the rotation of a frame a target; arguments as of `add_target`."""
+        self._add_target(frame, TargetType.ROTATION, as_soft_constraint, weight)
+
+    def add_target_pose(
+        self, frame: str, *, as_soft_constraint: bool = True, weight: float = 1.0
+    ) -> None:
+        """Give the pose of a frame a target; arguments as of `add_target`."""
+        self._add_target(frame, TargetType.POSE, as_soft_constraint, weight)
+
+    def update_target(self, frame: str, target: Any) -> None:
+        """Set a target: a position (3,), a rotation (3, 3), or both in a tuple for a pose."""
+        if frame not in self.targets:
+            raise ValueRangeError(f"frame {frame!r} has no target")
+        kind = self.targets[frame].target_type
+        if kind is TargetType.POSITION:
+            self.update_target_position(frame, target)
+        elif kind is TargetType.ROTATION:
+            self.update_target_orientation(frame, target)
+        elif isinstance(target, (list, tuple)) and len(target) == 2:
+            self.update_target_pose(frame, *target)
+        else:
+            raise ValueRangeError(f"frame {frame!r} wants a pose: (position, rotation)")
+
+    def update_target_position(self, frame: str, position: ArrayLike) -> None:
+        """Set the target of a position, (3,)."""
+        self.opti.set_value(self._target(frame, TargetType.POSITION).param_pos, position)
+
+    def update_target_orientation(self, frame: str, rotation: ArrayLike) -> None:
+        """Set the target of a rotation, (3, 3)."""
+        self.opti.set_value(self._target(frame, TargetType.ROTATION).param_rot, rotation)
+
+    def update_target_pose(self, frame: str, position: ArrayLike, rotation: ArrayLike) -> None:
+        """Set the target of a pose, (3,) and (3, 3)."""
+        target = self._target(frame, TargetType.POSE)
+        self.opti.set_value(target.param_pos, position)
+        self.opti.set_value(target.param_rot, rotation)
+
+    # Constraints between frames.
+
+    def add_frames_constraint(
+        self,
+        parent_frame: str,
+        child_frame: str,
+        constraint_type: FramesConstraint,
+        as_soft_constraint: bool = True,
+        weight: float = 1e5,
+    ) -> None:
+        """Hold two frames together.
+
+        Args:
+            parent_frame, child_frame: the frames.
+            constraint_type: at the same position, or at the same pose.
+            as_soft_constraint: whether a square of up to 1e-3 may be left, which is minimised.
+            weight: of a soft constraint.
+        """
+        ca = casadi_package()
+        self._check_open()
+        if parent_frame == child_frame:
+            raise ValueRangeError(f"frame {parent_frame!r} is held to itself")
+        if not isinstance(constraint_type, FramesConstraint):
+            text = f"expected a FramesConstraint, got {constraint_type!r}"
+            raise ValueRangeError(f"constraint_type: {text}")
+        parent, child = self._pose(parent_frame), self._pose(child_frame)
+        apart = child[:3, 3] - parent[:3, 3]
+        turned = parent[:3, :3].T @ child[:3, :3]
+        is_fixed = constraint_type is FramesConstraint.FIXED
+        if as_soft_constraint:
+            squares = [ca.sumsqr(apart)] + [_turned(turned) ** 2] * is_fixed
+            for square in squares:
+                slack = self.opti.variable(1)
+                self.opti.subject_to(square <= slack)
+                self.opti.subject_to(self.opti.bounded(0, slack, SLACK))
+                self.cost_terms.append(weight * slack**2)
+            return
+        self.opti.subject_to(apart == 0)
+        if is_fixed:
+            self.opti.subject_to(_axis(turned) == 0)
+
+    def add_ball_constraint(
+        self,
+        parent_frame: str,
+        child_frame: str,
+        as_soft_constraint: bool = True,
+        weight: float = 1e5,
+    ) -> None:
+        """Hold two frames at the same position; arguments as of `add_frames_constraint`."""
+        both = parent_frame, child_frame
+        self.add_frames_constraint(*both, FramesConstraint.BALL, as_soft_constraint, weight)
+
+    def add_fixed_constraint(
+        self,
+        parent_frame: str,
+        child_frame: str,
+        as_soft_constraint: bool = True,
+        weight: float = 1e5,
+    ) -> None:
+        """Hold two frames at the same pose; arguments as of `add_frames_constraint`."""
+        both = parent_frame, child_frame
+        self.add_frames_constraint(*both, FramesConstraint.FIXED, as_soft_constraint, weight)
+
+    def add_min_distance_constraint(self, frames_list: Sequence[str], distance: float) -> None:
+        """Keep each frame of a list at least so far from the next one [m]."""
+        self._check_open()
+        if len(frames_list) < 2:
+            raise ValueRangeError("frames_list: expected two frames or more")
+        for first, second in pairwise(frames_list):
+            apart = self._pose(first)[:3, 3] - self._pose(second)[:3, 3]
+            self.opti.subject_to(casadi_package().sumsqr(apart) >= distance**2)
+
+    # Solving.
+
+    def set_initial_guess(self, base_transform: ArrayLike, joint_values: ArrayLike) -> None:
+        """Start from a pose of the base (4, 4) and joints (n,)."""
+        pose = np.asarray(base_transform, float)
+        w, x, y, z = quat.from_rotation(pose[:3, :3])
+        self.opti.set_initial(self.base_pos, pose[:3, 3])
+        self.opti.set_initial(self.base_quat, [x, y, z, w])
+        self.opti.set_initial(self.joint_pos, joint_values)
+
+    def solve(self) -> None:
+        """Solve the problem, from the last solution if there is one."""
+        if not self._is_built:
+            if not self.cost_terms:
+                raise ProblemError("no targets: add at least one that is soft, or a cost")
+            self.opti.minimize(sum(self.cost_terms))
+            self._is_built = True
+        if self._solution is not None:
+            for unknown in (self.base_pos, self.base_quat, self.joint_pos):
+                self.opti.set_initial(unknown, self._solution.value(unknown))
+        self._solution = self.opti.solve()
+
+    def get_solution(self) -> tuple[Array, Array]:
+        """(4, 4) pose of the base in the world, and (n,) joint positions."""
+        if self._solution is None:
+            raise ProblemError("there is no solution yet; call solve() first")
+        pose = self._solution.value(self.base_transform())
+        return np.array(pose), np.reshape(self._solution.value(self.joint_pos), (self.ndof,))
+
+    # Parts.
+
+    def _add_target(self, frame: str, kind: TargetType, soft: bool, weight: float) -> None:
+        self.add_target(frame, kind, as_soft_constraint=soft, weight=weight)
+
+    def _add(self, difference: Any, cost: Any, is_soft: bool) -> None:
+        if is_soft:
+            self.cost_terms.append(cost)
+        else:
+            self.opti.subject_to(difference == 0)
+
+    def _bound(self, index: int, lower: float, upper: float) -> None:
+        self.opti.subject_to(self.opti.bounded(lower, self.joint_pos[index], upper))
+
+    def _parameter(self, value: Array) -> Any:
+        made = self.opti.parameter(*value.shape)
+        self.opti.set_value(made, value)
+        return made
+
+    def _pose(self, frame: str) -> Any:
+        return self.kd.forward_kinematics_fun(frame)(self.base_transform(), self.joint_pos)
+
+    def _target(self, frame: str, wanted: TargetType) -> Target:
+        if frame not in self.targets:
+            raise ValueRangeError(f"frame {frame!r} has no target")
+        target = self.targets[frame]
+        if target.target_type is not wanted:
+            text = f"is of type {target.target_type.name}, not {wanted.name}"
+            raise ValueRangeError(f"the target of frame {frame!r} {text}")
+        return target
+
+    def _check_open(self) -> None:
+        if self._is_built:
+            raise ProblemError("the problem was solved already: nothing can be added to it")
+
+
+def _turned(rotation: Any) -> Any:
+    """1 - cos of the angle of a rotation."""
+    return 1 - (casadi_package().trace(rotation) - 1) / 2
+
+
+def _axis(R: Any) -> Any:
+    """(3, 1) axis of a rotation times twice the sine of its angle; zero if it turns nothing."""
+    return casadi_package().vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1])

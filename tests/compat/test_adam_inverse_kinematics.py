@@ -1,0 +1,143 @@
+"""adam's inverse kinematics: targets are met, limits and constraints between frames are kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.compat.adam.casadi import InverseKinematics, KinDynComputations, TargetType
+from linkwork.compat.adam.casadi.inverse_kinematics import FramesConstraint
+
+QUIET = {"print_time": False, "ipopt": {"print_level": 0, "sb": "yes"}}
+PATH = str(lw.robots.path("quadruped"))
+JOINTS = [joint.name for joint in lw.robots.load("quadruped").joints if joint.nq == 1]
+
+
+@pytest.fixture
+def problem():
+    return InverseKinematics(PATH, JOINTS, solver_settings=QUIET)
+
+
+@pytest.fixture(scope="module")
+def wanted():
+    """Poses of two feet that the robot can reach, and where it stands then."""
+    robot = KinDynComputations(PATH, JOINTS)
+    rng = np.random.default_rng(0)
+    H, s = np.eye(4), 0.2 * rng.normal(size=len(JOINTS))
+    H[:3, 3] = rng.normal(size=3)
+    return {name: robot.forward_kinematics(name, H, s).full() for name in FEET}
+
+
+FEET = [name for name in lw.robots.load("quadruped").frame_names if "foot" in name.lower()][:2]
+
+
+@pytest.mark.parametrize("soft", [True, False])
+def test_frames_reach_their_targets(problem, wanted, soft):
+    first, second = FEET
+    problem.add_target_position(first, as_soft_constraint=True)
+    problem.add_target(second, TargetType.POSE, as_soft_constraint=soft, weight=2.0)
+    problem.update_target(first, wanted[first][:3, 3])
+    problem.update_target(second, (wanted[second][:3, 3], wanted[second][:3, :3]))
+    problem.solve()
+    H, s = problem.get_solution()
+    robot = problem.get_kin_dyn_computations()
+    found = {name: robot.forward_kinematics(name, H, s).full() for name in FEET}
+    np.testing.assert_allclose(found[first][:3, 3], wanted[first][:3, 3], atol=1e-4)
+    np.testing.assert_allclose(found[second][:3, 3], wanted[second][:3, 3], atol=1e-4)
+    np.testing.assert_allclose(found[second], wanted[second], atol=1e-2 if soft else 1e-5)
+    limits = [robot.model.joints[name].limit for name in JOINTS]
+    assert all(
+        limit.lower - 1e-6 <= x <= limit.upper + 1e-6 for limit, x in zip(limits, s, strict=True)
+    )
+    problem.update_target_position(first, wanted[first][:3, 3] + [0, 0, 0.01])
+    problem.solve()  # again, from the last solution
+    np.testing.assert_allclose(np.linalg.det(problem.get_solution()[0]), 1.0, atol=1e-8)
+
+
+def test_frames_are_held_together_and_apart(problem, wanted):
+    first, second = FEET
+    problem.add_target_orientation("trunk")
+    problem.add_target_position(first)
+    problem.update_target(first, wanted[first][:3, 3])
+    problem.add_min_distance_constraint([first, second], 0.4)
+    problem.solve()
+    H, s = problem.get_solution()
+    robot = problem.kd
+    a, b = (robot.forward_kinematics(name, H, s).full()[:3, 3] for name in FEET)
+    assert np.linalg.norm(a - b) >= 0.4 - 1e-6
+    np.testing.assert_allclose(H[:3, :3], np.eye(3), atol=1e-3)
+
+
+def test_a_ball_constraint_closes_a_loop(problem):
+    first, second = FEET
+    problem.add_target_position("trunk")
+    problem.add_ball_constraint(first, second, as_soft_constraint=False)
+    problem.solve()
+    H, s = problem.get_solution()
+    a, b = (problem.kd.forward_kinematics(name, H, s).full()[:3, 3] for name in FEET)
+    np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+@pytest.mark.parametrize("soft", [True, False])
+def test_a_fixed_constraint_holds_position_and_rotation(soft):
+    """Two legs that move in one plane; the hips can turn as far as they like."""
+    model = _two_chains()
+    problem = InverseKinematics(lw.dump_urdf(model), ["a1", "a2", "b1", "b2"], False, QUIET)
+    problem.add_target_position("tip_a")
+    problem.update_target("tip_a", [0.5, 0.0, 0.2])
+    problem.add_fixed_constraint("tip_a", "tip_b", as_soft_constraint=soft)
+    problem.set_initial_guess(np.eye(4), [0.3, 0.1, -0.2, 0.4])
+    problem.solve()
+    H, s = problem.get_solution()
+    a, b = (problem.kd.forward_kinematics(name, H, s).full() for name in ("tip_a", "tip_b"))
+    least = 1e-3 + 1e-8 if soft else 1e-10
+    assert np.sum((a - b)[:3, 3] ** 2) <= least
+    assert (1 - (np.trace(a[:3, :3].T @ b[:3, :3]) - 1) / 2) ** 2 <= least
+
+
+def _two_chains():
+    """Two arms of two links each, at the same shoulder, side by side."""
+    builder = lw.ModelBuilder("two")
+    builder.add_link("body", inertia=lw.solid_box(1.0, (0.1, 0.1, 0.1)))
+    for side in "ab":
+        for number, (parent, x) in enumerate((("body", 0.0), (f"1{side}", 0.3)), start=1):
+            link = f"{number}{side}"
+            builder.add_link(link, inertia=lw.solid_box(1.0, (0.1, 0.1, 0.1)))
+            mount = lw.Pose((x, 0.0, 0.0))
+            name = f"{side}{number}"
+            builder.add_joint(name, "revolute", parent, link, axis=(0, 1, 0), first_H_joint=mount)
+        builder.add_frame(f"tip_{side}", f"2{side}", lw.Pose((0.3, 0.0, 0.0)))
+    return builder.build()
+
+
+def test_bad_use_is_explained(problem):
+    with pytest.raises(RuntimeError, match="no targets: add at least one"):
+        problem.solve()
+    with pytest.raises(RuntimeError, match="there is no solution yet"):
+        problem.get_solution()
+    problem.add_target_position("trunk")
+    for wrong, text in (
+        (lambda: problem.add_target_pose("trunk"), "frame 'trunk' has a target already"),
+        (lambda: problem.update_target(FEET[0], np.zeros(3)), "has no target"),
+        (
+            lambda: problem.update_target_pose("trunk", np.zeros(3), np.eye(3)),
+            "the target of frame 'trunk' is of type POSITION, not POSE",
+        ),
+        (lambda: problem.add_ball_constraint("trunk", "trunk"), "'trunk' is held to itself"),
+        (lambda: problem.add_target(FEET[0], "pose"), "expected a TargetType, got 'pose'"),
+        (
+            lambda: problem.add_frames_constraint("trunk", FEET[0], "ball"),
+            "expected a FramesConstraint, got 'ball'",
+        ),
+        (lambda: problem.set_joint_limits([0.0], [1.0]), r"expected two vectors of \d+ numbers"),
+        (lambda: problem.add_min_distance_constraint(["trunk"], 1.0), "two frames or more"),
+        (lambda: problem.add_target_position("trunc"), "trunc"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            wrong()
+    problem.solve()
+    with pytest.raises(RuntimeError, match="was solved already"):
+        problem.add_cost(0.0)
+    assert set(problem.get_opti_variables()) >= {"base_pos", "base_quat", "joint_pos"}
+    assert FramesConstraint.BALL is not FramesConstraint.FIXED
