@@ -57,6 +57,8 @@ if _typing.TYPE_CHECKING:
     from linkwork.kernel.rollout import Rollout as Rollout
     from linkwork.kernel.rollout import rollout as rollout
     from linkwork.kindyn import KinDyn as KinDyn
+    from linkwork.kinematics.ik import ik as ik
+    from linkwork.kinematics.result import IkResult as IkResult
 
 # Imported when first used, so that `import linkwork` is fast: name, module, name there.
 _LATER = {
@@ -66,6 +68,8 @@ _LATER = {
     "rollout": ("linkwork.kernel.rollout", "rollout"),
     "compile": ("linkwork.kernel.compile", "compile_function"),
     "export": ("linkwork.export", "export"),
+    "ik": ("linkwork.kinematics", "ik"),
+    "IkResult": ("linkwork.kinematics", "IkResult"),
 }
 
 # Older names that still work, with a warning: the module that has them, and what to write instead.

@@ -1,0 +1,170 @@
+"""One step of Levenberg-Marquardt on the manifold of configurations, compiled for a robot.
+
+With the weighted residual e, its Jacobian J, and the difference d to a posture:
+
+    (A J^T J A + k) dx = A (J^T e + pull d),    k = damping |e|^2 + pull + FLOOR
+
+A is diagonal: 0 for coordinates that are held, or that stand at a limit which the step would pass,
+else 1. The step is solved in the smaller of the two spaces, that of residuals or of coordinates. It
+is taken if it lowers the cost, and the damping falls; else the damping grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwork import linalg
+from linkwork.arrays import Array
+from linkwork.kernel.compile import compile_function
+from linkwork.kernel.kernel import Kernel
+from linkwork.kindyn import KinDyn
+from linkwork.kinematics.bounds import Bounds
+from linkwork.kinematics.tasks import Task
+from linkwork.spatial import so3
+
+FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 0.1, 1e-7, 1e6
+EASIER, HARDER = 0.2, 6.0  # what the damping is multiplied by after a step that helped, or did not
+FLOOR = 1e-11  # keeps the system solvable where the Jacobian has lost rank
+
+
+def error_kernel(kd: KinDyn, tasks: Sequence[Task]) -> Kernel:
+    """From q and the targets to (tasks, 2): distances [m], and angles [rad] or 0."""
+
+    @compile_function(q=kd.nq, target=sum(task.n_numbers for task in tasks))
+    def errors(q: Any, target: Any) -> Any:
+        parts = _residuals(kd, tasks, q, target)
+        return np.stack(
+            [
+                np.stack([linalg.norm(e[:3]), linalg.norm(e[3:]) if len(e) > 3 else 0.0])
+                for e in parts
+            ]
+        )
+
+    return errors
+
+
+def step_kernel(kd: KinDyn, tasks: Sequence[Task], bounds: Bounds, posture: bool) -> Kernel:
+    """From (q, damping) to the next of them; what else it takes stays the same in a search.
+
+    Args:
+        kd: the robot, in the mixed representation.
+        tasks: what to reach.
+        bounds: of the coordinates.
+        posture: whether it also takes a posture (nq,) and how strongly it pulls.
+    """
+    n_rows = sum(task.n_rows for task in tasks)
+    shapes: dict[str, Any] = {
+        "q": kd.nq,
+        "damping": (),
+        "target": sum(task.n_numbers for task in tasks),
+        "weights": n_rows,
+        "free": kd.nv,
+    }
+    more: dict[str, Any] = {"posture": kd.nq, "pull": ()} if posture else {}
+
+    def step(  # noqa: PLR0917
+        q: Any,
+        damping: Any,
+        target: Any,
+        weights: Any,
+        free: Any,
+        posture: Any = None,
+        pull: Any = 0.0,
+    ) -> Any:
+        def residual(q: Any) -> tuple[Any, Any]:
+            e = weights * np.concatenate(_residuals(kd, tasks, q, target))
+            return e, None if posture is None else free * kd.difference(q, posture)
+
+        e, d = residual(q)
+        J = weights[:, None] * np.concatenate([_jacobian(kd, task, q) for task in tasks])
+        k = damping * (e @ e) + pull + FLOOR
+        gradient = e @ J if d is None else e @ J + pull * d
+        J = J * (free * _may_move(bounds, q, gradient))
+        dx = _solved(J, e, k) if d is None else _solved_with_pull(J, e, k, pull, d)
+        moved = _clamped(bounds, kd.integrate(q, dx, 1.0))
+        e_new, d_new = residual(moved)
+        cost, cost_new = e @ e, e_new @ e_new
+        if d is not None and d_new is not None:
+            cost, cost_new = cost + pull * (d @ d), cost_new + pull * (d_new @ d_new)
+        helps = cost_new < cost
+        easier = np.maximum(EASIER * damping, LEAST_DAMPING)
+        harder = np.minimum(HARDER * damping, MOST_DAMPING)
+        return np.where(helps, moved, q), np.where(helps, easier, harder)
+
+    return compile_function(**shapes, **more)(step)
+
+
+def _residuals(kd: KinDyn, tasks: Sequence[Task], q: Any, target: Any) -> list[Any]:
+    """For each task what is left to its target: a way [m], and a rotation vector [rad]."""
+    found: list[Any] = []
+    start = 0
+    for task in tasks:
+        goal = target[start : start + task.n_numbers]
+        start += task.n_numbers
+        if task.kind == "com":
+            found.append(goal - kd.com(q))
+            continue
+        pose = kd.transform(task.frame, q)
+        way = goal[:3] - pose[:3, 3]
+        if task.kind == "pose":
+            turn = so3.log(goal[3:].reshape(3, 3) @ pose[:3, :3].T)
+            way = np.concatenate([way, turn])
+        found.append(way)
+    return found
+
+
+def _jacobian(kd: KinDyn, task: Task, q: Any) -> Any:
+    """(rows, nv) velocity of what has the target; of rotations, the angular velocity."""
+    if task.kind == "com":
+        return kd.com_jacobian(q)
+    J = kd.jacobian(task.frame, q)
+    return J if task.kind == "pose" else J[:3]
+
+
+def _may_move(bounds: Bounds, q: Any, gradient: Any) -> Any:
+    """(nv,) 0 for coordinates at a limit that the gradient pushes against, else 1."""
+    flags: list[Any] = [1.0] * len(gradient)
+    for at_q, at_nu, lower, upper in zip(
+        bounds.at_q, bounds.at_nu, bounds.lower, bounds.upper, strict=True
+    ):
+        slope = gradient[at_nu]
+        below = np.where(q[at_q] <= lower, np.where(slope < 0.0, 0.0, 1.0), 1.0)
+        above = np.where(q[at_q] >= upper, np.where(slope > 0.0, 0.0, 1.0), 1.0)
+        flags[at_nu] = below * above
+    return np.stack(flags) if flags else gradient
+
+
+def _solved(J: Any, e: Any, k: Any) -> Any:
+    """(nv,) dx with (J^T J + k) dx = J^T e."""
+    n_rows, n_columns = J.shape
+    if n_rows <= n_columns:
+        return linalg.solve(J @ J.T + k * np.eye(n_rows), e, assume="positive definite") @ J
+    A = J.T @ J + k * np.eye(n_columns)
+    return linalg.solve(A, e @ J, assume="positive definite")
+
+
+def _solved_with_pull(J: Any, e: Any, k: Any, pull: Any, d: Any) -> Any:
+    """(nv,) dx with (J^T J + k) dx = J^T e + pull d."""
+    base = (pull / k) * d
+    return base + _solved(J, e - J @ base, k)
+
+
+def _clamped(bounds: Bounds, q: Any) -> Any:
+    entries: list[Any] = list(q)
+    for at, lower, upper in zip(bounds.at_q, bounds.lower, bounds.upper, strict=True):
+        entries[at] = np.minimum(np.maximum(entries[at], lower), upper)
+    return np.stack(entries)
+
+
+def as_free(kd: KinDyn, hold: Sequence[str]) -> Array:
+    """(nv,) 0 for the coordinates of joints that are held ("base" for the base), else 1."""
+    free = np.ones(kd.nv)
+    for name in hold:
+        if name == "base" and kd.floating:
+            free[:6] = 0.0
+        else:
+            free[kd.layout.nu[name]] = 0.0
+    return free

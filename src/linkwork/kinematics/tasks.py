@@ -1,0 +1,139 @@
+"""What inverse kinematics is to reach: targets of frames and of the centre of mass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from linkwork.arrays import Array
+from linkwork.errors import ArgumentError, NameNotFoundError, ShapeError, ValueRangeError, shown
+from linkwork.kindyn import KinDyn
+
+COM = "com"  # names the centre of mass where errors are listed
+Kind = Literal["pose", "position", "com"]
+NUMBERS: dict[Kind, int] = {"pose": 12, "position": 3, "com": 3}  # of a target
+ROWS: dict[Kind, int] = {"pose": 6, "position": 3, "com": 3}  # of a residual
+NOT_A_ROTATION = 1e-6  # entries of R^T R further than this from the identity are a mistake
+
+
+@dataclass(frozen=True)
+class Task:
+    """One target: of the pose or the position of a frame, or of the centre of mass."""
+
+    kind: Kind
+    frame: str = COM
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers describe the target: position, then the rotation row by row."""
+        return NUMBERS[self.kind]
+
+    @property
+    def n_rows(self) -> int:
+        """How many numbers the residual has."""
+        return ROWS[self.kind]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Tasks, and the numbers of their targets for each row of a batch."""
+
+    tasks: tuple[Task, ...]
+    numbers: Array  # (*batch, sum of n_numbers)
+    scales: Array  # (tasks, 2) weights of positions and rotations
+
+    @property
+    def weights(self) -> Array:
+        """(sum of n_rows,) of the residuals."""
+        pairs = zip(self.tasks, self.scales, strict=True)
+        return np.concatenate([np.repeat(pair, (3, task.n_rows - 3)) for task, pair in pairs])
+
+
+def goal_of(
+    kd: KinDyn, targets: Any, com: Any, held: Mapping[str, Array], weights: Mapping[str, Any]
+) -> Goal:
+    """Read targets, and say what is wrong with them.
+
+    Args:
+        kd: the robot.
+        targets: by frame, (..., 4, 4) poses or (..., 3) positions in the world.
+        com: (..., 3) position of the centre of mass, or None.
+        held: (..., 4, 4) poses in which frames are held.
+        weights: by frame, or "com": one number, or two for position and rotation.
+    """
+    if not isinstance(targets, Mapping):
+        raise ArgumentError(f"targets: expected poses or positions by frame, got {shown(targets)}")
+    given: dict[Task, Array] = {}
+    for frame, target in {**targets, **held}.items():
+        _check_frame(kd, frame)
+        if frame in held and frame in targets:
+            raise ArgumentError(f"frame {frame!r} has a target, and is to be held")
+        given.update([_of_frame(frame, target)])
+    if com is not None:
+        given[Task("com")] = _checked("com", np.asarray(com, dtype=float), (3,))
+    if not given:
+        raise ArgumentError("there is nothing to reach: give a target of a frame or com=")
+    listed = list(given.values())
+    try:
+        batch = np.broadcast_shapes(*[array.shape[:-1] for array in listed])
+    except ValueError:
+        shapes = ", ".join(f"{t.frame} {a.shape}" for t, a in given.items())
+        raise ShapeError(f"targets: batch axes do not fit each other: {shapes}") from None
+    rows = [np.broadcast_to(array, (*batch, array.shape[-1])) for array in listed]
+    tasks = tuple(given)
+    return Goal(tasks, np.concatenate(rows, axis=-1), _scales(tasks, weights))
+
+
+def _check_frame(kd: KinDyn, frame: object) -> None:
+    if not isinstance(frame, str):
+        raise ArgumentError(f"targets: expected names of frames, got {shown(frame)}")
+    kd.model.frame_index(frame)
+
+
+def _of_frame(frame: str, target: Any) -> tuple[Task, Array]:
+    try:
+        array = np.asarray(target, dtype=float)
+    except (TypeError, ValueError):
+        text = f"expected a (4, 4) pose or a position (3,), got {shown(target)}"
+        raise ArgumentError(f"{frame}: {text}") from None
+    if array.shape[-2:] == (4, 4):
+        return Task("pose", frame), _checked_pose(frame, array)
+    return Task("position", frame), _checked(frame, array, (3,))
+
+
+def _checked(name: str, array: Array, shape: tuple[int, ...]) -> Array:
+    if array.shape[-1:] != shape:
+        wanted = "(..., 3)" if name == COM else "a pose (..., 4, 4) or a position (..., 3)"
+        raise ShapeError(f"{name}: expected {wanted}, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueRangeError(f"{name}: the target is not finite")
+    return array
+
+
+def _checked_pose(frame: str, pose: Array) -> Array:
+    """(..., 12) position and rotation of a pose."""
+    R, p = pose[..., :3, :3], pose[..., :3, 3]
+    if not np.isfinite(pose).all():
+        raise ValueRangeError(f"{frame}: the target is not finite")
+    off = abs(R.swapaxes(-1, -2) @ R - np.eye(3)).max(initial=0.0)
+    if off > NOT_A_ROTATION or (np.linalg.det(R) < 0).any():
+        raise ValueRangeError(f"{frame}: the target is no pose, its rotation is off by {off:.3g}")
+    return np.concatenate([p, R.reshape(*R.shape[:-2], 9)], axis=-1)
+
+
+def _scales(tasks: Sequence[Task], given: Mapping[str, Any]) -> Array:
+    names = [task.frame for task in tasks]
+    for name in given:
+        if name not in names:
+            raise NameNotFoundError(f"weights: {name!r} has no target; known: {', '.join(names)}")
+    found: list[Array] = []
+    for task in tasks:
+        pair = np.asarray(given.get(task.frame, 1.0), dtype=float)
+        if pair.shape not in ((), (2,)) or not (pair >= 0).all() or not np.isfinite(pair).all():
+            text = "expected a number, or two for position and rotation, none negative"
+            raise ValueRangeError(f"weights: {task.frame}: {text}, got {shown(given[task.frame])}")
+        found.append(np.broadcast_to(pair, (2,)))
+    return np.array(found)
