@@ -63,6 +63,7 @@ def test_what_a_package_exports_exists(path):
 
 
 PUBLIC = {
+    *("ik", "IkResult"),
     *("load", "dump_urdf", "check", "describe", "compile", "export", "linalg", "robots"),
     *("rollout", "Rollout", "spatial"),
     *("KinDyn", "Kernel", "Model", "ModelBuilder"),
