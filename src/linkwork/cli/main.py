@@ -14,9 +14,11 @@ from typing import Annotated, Any
 import typer
 
 from linkwork.cli.commands import check, info, robots, tree
+from linkwork.cli.compare import compare
 from linkwork.cli.conventions import conventions
 from linkwork.cli.export import export
 from linkwork.cli.show import print_error
+from linkwork.cli.state import dynamics, fk, ik
 from linkwork.errors import LinkworkError
 from linkwork.version import __version__
 
@@ -29,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (info, tree, check, robots, conventions, export):
+for command in (info, tree, check, robots, conventions, fk, dynamics, ik, compare, export):
     app.command()(command)
 
 

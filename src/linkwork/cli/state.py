@@ -1,0 +1,253 @@
+"""Commands that compute something of a robot in a state: fk, dynamics, ik."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from linkwork.arrays import Array
+from linkwork.cli.commands import File, Json, model_of_file
+from linkwork.cli.json import print_json
+from linkwork.cli.numbers import by_joint, numbers
+from linkwork.cli.show import print_table, print_text, terminal
+from linkwork.errors import escaped
+from linkwork.model.table import Table
+from linkwork.spatial import quat, so3
+
+if TYPE_CHECKING:
+    from linkwork.kindyn import KinDyn
+
+MOST_COLUMNS = 12  # of a mass matrix that is printed without being asked for
+DIGITS = 6
+
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="JOINT=VALUE", help="position [rad] or [m], or such as 30deg"),
+]
+Velocity = Annotated[
+    list[str] | None,
+    typer.Option("--velocity", metavar="JOINT=VALUE", help="velocity [rad/s] or [m/s]"),
+]
+Floating = Annotated[bool, typer.Option("--floating", help="let the base move; else it is fixed")]
+BaseLink = Annotated[
+    str | None, typer.Option("--base", metavar="LINK", help="link or frame to take as the base")
+]
+FrameName = Annotated[str, typer.Argument(metavar="FRAME", help="a link or frame")]
+Matrix = Annotated[bool, typer.Option("--matrix", help="print the mass matrix, however large")]
+Position = Annotated[str | None, typer.Option("--position", metavar="X,Y,Z", help="target [m]")]
+Rpy = Annotated[
+    str | None,
+    typer.Option("--rpy", metavar="R,P,Y", help="target: roll, pitch, yaw [rad], or with deg"),
+]
+Wxyz = Annotated[
+    str | None, typer.Option("--wxyz", metavar="W,X,Y,Z", help="target: a quaternion instead")
+]
+Restarts = Annotated[int, typer.Option("--restarts", help="random starts if the first fails")]
+
+
+def fk(
+    file: File, frame: FrameName, *, at: Set = None, base: BaseLink = None, as_json: Json = False
+) -> None:
+    """Print the pose of a frame in the world, the base at its origin.
+
+    linkwork fk arm tool --set elbow_pitch=0.3 --set wrist_roll=30deg
+    """
+    kd = _robot(file, base)
+    pose = kd.transform(frame, _configuration(kd, at))
+    facts = {
+        "position": pose[:3, 3].tolist(),
+        "quaternion_wxyz": quat.from_rotation(pose[:3, :3]).tolist(),
+        "roll_pitch_yaw": so3.to_rpy(pose[:3, :3]).tolist(),
+        "matrix": pose.tolist(),
+    }
+    if as_json:
+        print_json({"frame": frame, "base": kd.base, **facts})
+        return
+    rows = [
+        ("position [m]", _listed(facts["position"])),
+        ("quaternion wxyz", _listed(facts["quaternion_wxyz"])),
+        ("roll, pitch, yaw [rad]", _listed(facts["roll_pitch_yaw"])),
+        *((f"matrix, row {k}", _listed(row)) for k, row in enumerate(pose)),
+    ]
+    heading = f"{escaped(frame)} seen from {escaped(kd.base)}"
+    print_table(terminal(), Table(heading, ("", ""), tuple(rows)))
+
+
+def dynamics(
+    file: File,
+    *,
+    at: Set = None,
+    velocity: Velocity = None,
+    floating: Floating = False,
+    base: BaseLink = None,
+    matrix: Matrix = False,
+    as_json: Json = False,
+) -> None:
+    """Print mass, centre of mass, forces at rest and in motion, and the mass matrix.
+
+    linkwork dynamics arm --set shoulder_pitch=90deg --velocity elbow_pitch=1
+    """
+    kd = _robot(file, base, floating)
+    q, nu = _configuration(kd, at), _velocities(kd, velocity)
+    gravity, bias, M = kd.gravity_force(q), kd.bias_force(q, nu), kd.mass_matrix(q)
+    facts: dict[str, Any] = {
+        "total_mass": kd.total_mass,
+        "com": kd.com(q).tolist(),
+        "kinetic_energy": float(kd.kinetic_energy(q, nu)),
+        "potential_energy": float(kd.potential_energy(q)),
+    }
+    names, effort = _coordinates(kd), _efforts(kd)
+    if as_json:
+        forces = {"gravity_force": gravity.tolist(), "bias_force": bias.tolist()}
+        print_json({**facts, "coordinates": names, **forces, "mass_matrix": M.tolist()})
+        return
+    console = terminal()
+    told = f"{kd.total_mass:.{DIGITS}g} kg, centre of mass at {_listed(facts['com'])} m"
+    energies = f"{facts['kinetic_energy']:.{DIGITS}g} J kinetic energy"
+    print_text(console, f"{escaped(kd.model.name)}: {told}", "bold")
+    print_text(console, f"{energies}, {facts['potential_energy']:.{DIGITS}g} J potential energy")
+    columns = ("coordinate", "gravity", "with velocity", "limit", "share")
+    rows = tuple(
+        (escaped(name), _shown(g), _shown(h), *_share(max(abs(g), abs(h)), limit))
+        for name, g, h, limit in zip(names, gravity, bias, effort, strict=True)
+    )
+    print_text(console, "")
+    heading = "forces that hold the robot [N m] or [N]"
+    print_table(console, Table(heading, columns, rows, frozenset(columns[1:])))
+    print_text(console, "")
+    if len(M) > MOST_COLUMNS and not matrix:
+        print_text(console, f"mass matrix: {len(M)} x {len(M)}; --matrix prints it")
+        return
+    labels = tuple(map(escaped, names))
+    body = tuple((name, *map(_shown, row)) for name, row in zip(labels, M, strict=True))
+    print_table(console, Table("mass matrix", ("", *labels), body, frozenset(labels)))
+
+
+def ik(
+    file: File,
+    frame: FrameName,
+    *,
+    position: Position = None,
+    rpy: Rpy = None,
+    wxyz: Wxyz = None,
+    at: Set = None,
+    base: BaseLink = None,
+    restarts: Restarts = 32,
+    as_json: Json = False,
+) -> None:
+    """Print joint positions that bring a frame to a target. Exits with 1 if there are none.
+
+    linkwork ik arm tool --position 0.4,0.1,0.5 --rpy 0,90deg,0
+    """
+    from linkwork.kinematics import ik as solve
+
+    kd = _robot(file, base)
+    target = _target(position, rpy, wxyz)
+    found = solve(kd, {frame: target}, _configuration(kd, at), restarts=restarts)
+    names = _positions(kd)
+    errors = {
+        "position_error": float(found.position_errors[frame]),
+        "rotation_error": float(found.rotation_errors.get(frame, np.zeros(()))),
+    }
+    if as_json:
+        joints = dict(zip(names, found.q.tolist(), strict=True))
+        limits = list(found.active_limits)
+        facts = {"converged": bool(found.converged), "q": joints, **errors, "at_limits": limits}
+        print_json(facts)
+    else:
+        rows = tuple(
+            (escaped(name), _shown(value), "at its limit" * (name in found.active_limits))
+            for name, value in zip(names, found.q, strict=True)
+        )
+        console = terminal()
+        columns = ("joint", "position", "")
+        print_table(console, Table(escaped(frame), columns, rows, frozenset(["position"])))
+        told = "reached" if found.converged else "not reached"
+        left = f"{errors['position_error']:.2g} m and {errors['rotation_error']:.2g} rad are left"
+        print_text(console, f"{told}: {left}", "" if found.converged else "yellow")
+    if not found.converged:
+        raise typer.Exit(1)
+
+
+def _robot(file: str, base: str | None, floating: bool = False) -> KinDyn:
+    from linkwork.kindyn import KinDyn
+
+    return KinDyn(model_of_file(file), base, floating=floating)
+
+
+def _configuration(kd: KinDyn, given: Sequence[str] | None) -> Array:
+    values = by_joint(given or (), "--set")
+    return kd.q({name: row[0] if len(row) == 1 else row for name, row in values.items()})
+
+
+def _velocities(kd: KinDyn, given: Sequence[str] | None) -> Array:
+    nu = np.zeros(kd.nv)
+    for name, values in by_joint(given or (), "--velocity").items():
+        span = kd.layout.nu[name]
+        if len(values) != span.stop - span.start:
+            wanted = span.stop - span.start
+            raise typer.BadParameter(f"--velocity {name}: expected {wanted} numbers")
+        nu[span] = values
+    return nu
+
+
+def _target(position: str | None, rpy: str | None, wxyz: str | None) -> Array:
+    if position is None:
+        raise typer.BadParameter("say where: --position X,Y,Z")
+    if rpy is not None and wxyz is not None:
+        raise typer.BadParameter("give --rpy or --wxyz, not both")
+    point = np.array(numbers(position, 3, "--position"))
+    if rpy is None and wxyz is None:
+        return point
+    pose = np.eye(4)
+    pose[:3, 3] = point
+    if wxyz is not None:
+        quaternion = np.array(numbers(wxyz, 4, "--wxyz"))
+        if not np.linalg.norm(quaternion) > 0:
+            raise typer.BadParameter("--wxyz: a quaternion is not zero")
+        pose[:3, :3] = quat.to_rotation(quat.normalize(quaternion))
+    else:
+        pose[:3, :3] = so3.from_rpy(np.array(numbers(str(rpy), 3, "--rpy")))
+    return pose
+
+
+def _coordinates(kd: KinDyn) -> list[str]:
+    """A name for each number of nu."""
+    parts = ("x", "y", "z", "about x", "about y", "about z")
+    names = [f"base {part}" for part in parts] if kd.floating else []
+    return names + _numbered(kd, kd.layout.nu)
+
+
+def _positions(kd: KinDyn) -> list[str]:
+    """A name for each number of q of a robot with a fixed base."""
+    return _numbered(kd, kd.layout.q)
+
+
+def _numbered(kd: KinDyn, spans: Any) -> list[str]:
+    names: list[str] = []
+    for name in kd.joint_names:
+        count = spans[name].stop - spans[name].start
+        names += [name] if count == 1 else [f"{name}[{k}]" for k in range(count)]
+    return names
+
+
+def _efforts(kd: KinDyn) -> list[float]:
+    return [np.inf] * (6 * kd.floating) + kd.limits.effort.tolist()
+
+
+def _share(force: float, limit: float) -> tuple[str, str]:
+    """The limit, and how much of it a force takes."""
+    if not np.isfinite(limit) or limit <= 0:
+        return "", ""
+    return _shown(limit), f"{100 * force / limit:.0f} %"
+
+
+def _shown(value: float) -> str:
+    return f"{round(float(value), 9) + 0.0:.{DIGITS}g}"
+
+
+def _listed(values: Sequence[float] | Array) -> str:
+    return ", ".join(map(_shown, values))

@@ -1,0 +1,121 @@
+"""What differs between two robots, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from linkwork.model.model import Model
+from linkwork.model.parts import Frame, Joint, Link
+from linkwork.model.pose import Pose
+
+SAME = 1e-9  # numbers that differ by less, relative to the larger or absolute, are the same
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that differs: of which part, what it is, and how it is in both robots."""
+
+    element: str  # such as "joint 'elbow'"
+    what: str  # such as "upper limit"; "" if only one robot has the part
+    first: str
+    second: str
+
+    def __str__(self) -> str:
+        """One line."""
+        if not self.what:
+            return f"{self.element}: {self.first or self.second}"
+        return f"{self.element}: {self.what}: {self.first} -> {self.second}"
+
+
+def differences(first: Model, second: Model, tolerance: float = SAME) -> list[Difference]:
+    """All that differs between two robots, by the names of their parts; not where they were read.
+
+    Args:
+        first, second: the robots.
+        tolerance: relative to the larger of two numbers, or absolute if both are small.
+    """
+    found = [*_named_parts("link", first.links, second.links, _links, tolerance)]
+    found += _named_parts("joint", first.joints, second.joints, _joints, tolerance)
+    found += _named_parts("frame", first.frames, second.frames, _frames, tolerance)
+    return found
+
+
+def _named_parts(
+    what: str, first: Sequence[Any], second: Sequence[Any], compare: Any, tolerance: float
+) -> Iterator[Difference]:
+    others = {part.name: part for part in second}
+    known = {part.name for part in first}
+    for part in first:
+        element = f"{what} {part.name!r}"
+        if part.name not in others:
+            yield Difference(element, "", "only in the first", "")
+            continue
+        for name, one, other in compare(part, others[part.name]):
+            if not _is_same(one, other, tolerance):
+                yield Difference(element, name, _told(one), _told(other))
+    for part in second:
+        if part.name not in known:
+            yield Difference(f"{what} {part.name!r}", "", "", "only in the second")
+
+
+def _links(one: Link, other: Link) -> Iterator[tuple[str, Any, Any]]:
+    a, b = one.inertia, other.inertia
+    yield "mass [kg]", a.mass, b.mass
+    yield "centre of mass [m]", tuple(a.com), tuple(b.com)
+    yield "tensor xx xy xz yy yz zz about the centre of mass [kg m^2]", a.tensor, b.tensor
+    yield "visuals", len(one.visuals), len(other.visuals)
+    yield "collisions", len(one.collisions), len(other.collisions)
+
+
+def _joints(one: Joint, other: Joint) -> Iterator[tuple[str, Any, Any]]:
+    yield "kind", one.kind, other.kind
+    yield "links", f"{one.first} to {one.second}", f"{other.first} to {other.second}"
+    yield from _poses("mount on its first link", one.first_H_joint, other.first_H_joint)
+    yield from _poses("mount of its second link", one.joint_H_second, other.joint_H_second)
+    yield "axis", tuple(one.axis), tuple(other.axis)
+    for name in ("lower", "upper", "velocity", "effort"):
+        yield f"{name} limit", getattr(one.limits, name), getattr(other.limits, name)
+    for name in ("damping", "friction", "armature"):
+        yield name, getattr(one, name), getattr(other, name)
+    yield "mimics", _mimic(one), _mimic(other)
+
+
+def _frames(one: Frame, other: Frame) -> Iterator[tuple[str, Any, Any]]:
+    yield "link", one.link, other.link
+    yield from _poses("pose", one.link_H_frame, other.link_H_frame)
+
+
+def _poses(what: str, one: Pose, other: Pose) -> Iterator[tuple[str, Any, Any]]:
+    yield f"{what}, position [m]", tuple(one.xyz), tuple(other.xyz)
+    a, b = one.matrix()[:3, :3], other.matrix()[:3, :3]
+    yield f"{what}, rotation", a, b
+
+
+def _mimic(joint: Joint) -> str:
+    mimic = joint.mimic
+    return f"{mimic.multiplier:g} * {mimic.joint} + {mimic.offset:g}" if mimic else "nothing"
+
+
+def _is_same(one: Any, other: Any, tolerance: float) -> bool:
+    if isinstance(one, str):
+        return one == other
+    a, b = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
+    with np.errstate(invalid="ignore"):
+        close = abs(a - b) <= tolerance * np.maximum(1.0, np.maximum(abs(a), abs(b)))
+    return bool((close | (a == b)).all())
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    array = np.asarray(value, dtype=float)
+    if array.shape == (3, 3):
+        from linkwork.spatial import so3
+
+        return f"rpy {_told(so3.to_rpy(array))}"
+    return " ".join(f"{x:.9g}" if isfinite(x) else "none" for x in array.reshape(-1))
