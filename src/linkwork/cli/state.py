@@ -51,7 +51,7 @@ Restarts = Annotated[int, typer.Option("--restarts", help="random starts if the 
 def fk(
     file: File, frame: FrameName, *, at: Set = None, base: BaseLink = None, as_json: Json = False
 ) -> None:
-    """Print the pose of a frame in the world, the base at its origin.
+    """Print the pose of a frame, seen from the base.
 
     linkwork fk arm tool --set elbow_pitch=0.3 --set wrist_roll=30deg
     """
@@ -86,7 +86,7 @@ def dynamics(
     matrix: Matrix = False,
     as_json: Json = False,
 ) -> None:
-    """Print mass, centre of mass, forces at rest and in motion, and the mass matrix.
+    """Print mass, forces at rest and in motion, mass matrix.
 
     linkwork dynamics arm --set shoulder_pitch=90deg --velocity elbow_pitch=1
     """

@@ -105,9 +105,10 @@ def _is_same(one: Any, other: Any, tolerance: float) -> bool:
     if isinstance(one, str):
         return one == other
     a, b = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
-    with np.errstate(invalid="ignore"):
-        close = abs(a - b) <= tolerance * np.maximum(1.0, np.maximum(abs(a), abs(b)))
-    return bool((close | (a == b)).all())
+    with np.errstate(invalid="ignore"):  # infinite limits
+        apart = abs(a - b)
+        close = apart <= tolerance * np.maximum(1.0, np.maximum(abs(a), abs(b)))
+    return bool(((close & np.isfinite(apart)) | (a == b)).all())
 
 
 def _told(value: Any) -> str:
