@@ -64,7 +64,7 @@ def _summary(facts: dict[str, Any]) -> list[str]:
     lines = [f"mass: {first:.9g} kg and {second:.9g} kg, {second - first:+.3g} kg"]
     distance = facts["largest_distance"]
     if distance is not None:
-        told = f"{distance:.3g} m apart at most, in {SAMPLES} random configurations"
+        told = f"{round(distance, 12):.3g} m apart at most, in {SAMPLES} random configurations"
         lines.append(f"links of the same name: {told}")
     return lines
 

@@ -119,4 +119,4 @@ def _told(value: Any) -> str:
         from linkwork.spatial import so3
 
         return f"rpy {_told(so3.to_rpy(array))}"
-    return " ".join(f"{x:.9g}" if isfinite(x) else "none" for x in array.reshape(-1))
+    return " ".join(f"{x + 0.0:.9g}" if isfinite(x) else "none" for x in array.reshape(-1))
