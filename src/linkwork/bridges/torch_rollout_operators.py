@@ -136,9 +136,9 @@ class RolloutOperator(Operator):
         return self._over_time(track, len(batch))
 
     def expanded(self, inputs: Tensors) -> list[Tensor]:
-        """The inputs with all batch axes, as copies: forward mode needs memory for each number."""
+        """The inputs with all batch axes."""
         batch = self.batch(inputs)
-        return [self._expanded(k, tensor, batch).contiguous() for k, tensor in enumerate(inputs)]
+        return [self._expanded(k, tensor, batch) for k, tensor in enumerate(inputs)]
 
     def _expanded(self, index: int, tensor: Tensor, batch: Sequence[int]) -> Tensor:
         return tensor.expand((*batch, *tensor.shape[tensor.ndim - self.axes[index] :]))
@@ -221,7 +221,7 @@ class RolloutGradient(Operator):
         self, run: Run, saved: Tensors, tangents: Sequence[Tensor | None]
     ) -> tuple[Tensor, ...]:
         """Second derivatives, step by step."""
-        varying = self._varying(saved)
+        varying = [x.contiguous() for x in self._varying(saved)]  # memory for each tangent
         along = [
             torch.zeros_like(x) if d is None else d
             for x, d in zip(varying, self._varying(tangents), strict=True)
