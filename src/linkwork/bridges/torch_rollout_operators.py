@@ -112,7 +112,7 @@ class RolloutOperator(Operator):
             torch.zeros_like(x) if tangent is None else tangent
             for x, tangent in zip(inputs[:n], tangents[:n], strict=True)
         ]
-        track = [[self._expanded(k, tangent, batch)] for k, tangent in enumerate(first)]
+        track = [[self.expanded(k, tangent, batch)] for k, tangent in enumerate(first)]
         for t in range(self.form.steps):
             now = [state.select(len(batch), t) for state in states]
             slopes: list[Any] = [own[-1] for own in track]
@@ -127,7 +127,7 @@ class RolloutOperator(Operator):
     def by_steps(self, inputs: Tensors) -> tuple[Tensor, ...]:
         """The states, step by step; with all derivatives."""
         batch, n = self.batch(inputs), self.n_states
-        track = [[self._expanded(k, x, batch)] for k, x in enumerate(inputs[:n])]
+        track = [[self.expanded(k, x, batch)] for k, x in enumerate(inputs[:n])]
         for t in range(self.form.steps):
             others = [self._at(k, inputs[k], t) for k in range(n, len(inputs))]
             found = run_now(self.step, [*(own[-1] for own in track), *others])
@@ -135,12 +135,8 @@ class RolloutOperator(Operator):
                 own.append(state)
         return self._over_time(track, len(batch))
 
-    def expanded(self, inputs: Tensors) -> list[Tensor]:
-        """The inputs with all batch axes."""
-        batch = self.batch(inputs)
-        return [self._expanded(k, tensor, batch) for k, tensor in enumerate(inputs)]
-
-    def _expanded(self, index: int, tensor: Tensor, batch: Sequence[int]) -> Tensor:
+    def expanded(self, index: int, tensor: Tensor, batch: Sequence[int]) -> Tensor:
+        """An input with all batch axes."""
         return tensor.expand((*batch, *tensor.shape[tensor.ndim - self.axes[index] :]))
 
     def _at(self, index: int, tensor: Tensor, t: int) -> Tensor:
@@ -234,10 +230,17 @@ class RolloutGradient(Operator):
         return [*given[:n], *given[n + self._n_kept :]]
 
     def _by_steps(self, *given: Tensor) -> tuple[Tensor, ...]:
-        inputs, cotangents = given[: self._n_inputs], given[self._n_inputs :]
-        full = self._function.expanded(inputs)
-        pull_back = _pull_back(lambda *x: self._function.by_steps(x), full)
-        return pull_back(tuple(cotangents))
+        function, n = self._function, self._n_inputs
+        axes = self._varying(self.axes)
+        batch = torch.broadcast_shapes(
+            *(tensor.shape[: tensor.ndim - own] for tensor, own in zip(given, axes, strict=True))
+        )
+        full = [
+            tensor.expand((*batch, *tensor.shape[tensor.ndim - own :]))
+            for tensor, own in zip(given, axes, strict=True)
+        ]
+        pull_back = _pull_back(lambda *inputs: function.by_steps(inputs), full[:n])
+        return pull_back(tuple(full[n:]))
 
 
 def _pull_back(function: Callable[..., Any], primals: Tensors) -> Callable[..., Any]:
