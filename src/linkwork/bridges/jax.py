@@ -18,12 +18,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from linkwork.bridges import jax_lowering as lowering
-from linkwork.bridges.jax_primitive import Shape, Value, call_kernel, is_one_row
+from linkwork.bridges.jax_arguments import array_of, laid_out, precision
+from linkwork.bridges.jax_primitive import call_kernel
 from linkwork.bridges.jax_rollout import RolloutFunction
 from linkwork.bridges.methods import Bridged, call
 from linkwork.bridges.precision import in_precision
-from linkwork.errors import ArgumentError, ShapeError, nearest, shown
-from linkwork.expr.program import Port
+from linkwork.errors import ArgumentError, nearest, shown
 from linkwork.kernel.kernel import Kernel
 from linkwork.kernel.rollout import Rollout
 
@@ -67,9 +67,12 @@ class Function:
 
     def _traced(self, *args: Any, **named: Any) -> Any:
         kernel, values = call(self.kernel, args, named)
-        ports = kernel.signature.inputs
-        arrays = [_array(value, port, kernel) for value, port in zip(values, ports, strict=True)]
-        kernel = self._in_precision(kernel, _dtype(kernel, arrays))
+        ports, meanings = kernel.signature.inputs, kernel.signature.meanings
+        arrays = [
+            array_of(value, port, meanings.get(port.name, ""))
+            for value, port in zip(values, ports, strict=True)
+        ]
+        kernel = self._in_precision(kernel, precision(kernel, arrays))
         rows = laid_out(arrays, ports, kernel.dtype)
         results = call_kernel(kernel, rows, self.backend)
         return kernel._returned(results)  # pyright: ignore[reportPrivateUsage]
@@ -152,11 +155,20 @@ def wrap(kernel: Any, backend: str = "cpu") -> Any:
     """
     chosen = _checked_backend(backend)
     if isinstance(kernel, Rollout):
-        return RolloutFunction(kernel, Function(kernel.step, chosen))
+        step = Function(kernel.step, chosen)
+        return RolloutFunction(kernel, step, (_wrapped_rollout, (kernel.step, chosen)))
     if not isinstance(kernel, Kernel):
         text = f"wrap: expected a kernel of linkwork, or a linkwork.Rollout, got {shown(kernel)}"
         raise ArgumentError(f"{text}; @linkwork.compile makes a kernel of a function")
     return Function(kernel, chosen)
+
+
+for _public in (KinDyn, wrap):
+    _public.__module__ = "linkwork.jax"  # what messages and pickles call it
+
+
+def _wrapped_rollout(step: Kernel, backend: str) -> Any:
+    return wrap(Rollout(step), backend)
 
 
 def _checked_backend(backend: Any) -> str:
@@ -171,51 +183,6 @@ def _warmup(kernel: Kernel) -> None:
         kernel.warmup()
     for derivative in list(kernel._derivatives.values()):  # pyright: ignore[reportPrivateUsage]
         _warmup(derivative)
-
-
-def _array(value: Any, port: Port, kernel: Kernel) -> Value:
-    """An argument as an array of real numbers with the shape of an input."""
-    try:
-        array = jnp.asarray(value)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{port.name}: expected numbers, got {shown(value)}") from None
-    if jnp.issubdtype(array.dtype, jnp.complexfloating) or not jnp.issubdtype(array.dtype, np.number) and array.dtype != bool:
-        raise ArgumentError(f"{port.name}: expected real numbers, got {array.dtype}")
-    n = len(port.shape)
-    if array.ndim < n or tuple(array.shape[array.ndim - n :]) != port.shape:
-        wanted = ", ".join(["...", *map(str, port.shape)])
-        text = f"{port.name}: expected ({wanted}), got {tuple(array.shape)}"
-        meaning = kernel.signature.meanings.get(port.name)
-        raise ShapeError(f"{text}; {meaning}" if meaning else text)
-    return array
-
-
-def _dtype(kernel: Kernel, arrays: Sequence[Value]) -> np.dtype[Any]:
-    """The precision to compute in: float64 only if the kernel has it, and an argument too."""
-    given = jnp.result_type(*arrays, float) if arrays else kernel.dtype
-    return np.dtype(np.float64 if given == kernel.dtype == np.float64 else np.float32)
-
-
-def laid_out(arrays: Sequence[Value], ports: Sequence[Port], dtype: Any) -> list[Value]:
-    """Arguments as the primitive takes them: with the same batch axes, or one row."""
-    batches = [tuple(x.shape[: x.ndim - len(p.shape)]) for x, p in zip(arrays, ports, strict=True)]
-    batch = _broadcast(batches, [port.name for port in ports])
-    found: list[Value] = []
-    for array, own, port in zip(arrays, batches, ports, strict=True):
-        number = jnp.asarray(array, dtype)
-        if is_one_row(own):
-            found.append(jnp.reshape(number, (*[1] * len(batch), *port.shape)))
-        else:
-            found.append(jnp.broadcast_to(number, (*batch, *port.shape)))
-    return found
-
-
-def _broadcast(batches: Sequence[Shape], names: Sequence[str]) -> Shape:
-    try:
-        return tuple(jax.numpy.broadcast_shapes(*batches))
-    except ValueError:
-        listed = ", ".join(f"{n} {b}" for n, b in zip(names, batches, strict=True))
-        raise ShapeError(f"batch axes that do not fit each other: {listed}") from None
 
 
 def _refuse_others(kernel: Kernel, args: Sequence[Any], named: Any) -> None:

@@ -86,13 +86,24 @@ def _lowered_on_cpu(ctx: Any, *operands: Any, kernel: Kernel, backend: str) -> A
     if HANDLER.is_usable() and _has_code(kernel):
         key = key_of(kernel)
         kernel._share(key)  # pyright: ignore
-        ctx.module_context.add_keepalive(kernel)
+        _keep(ctx.module_context, kernel)
         return jax.ffi.ffi_lowering(TARGET)(ctx, *operands, kernel=key)
 
     def through_python(*values: Value) -> Any:
         return jax.pure_callback(lambda *given: _computed(kernel, given), ctx.avals_out, *values)
 
     return mlir.lower_fun(through_python, multiple_results=True)(ctx, *operands)
+
+
+_EXPORTED: list[Kernel] = []  # kernels of programs that were exported, which keep nothing alive
+
+
+def _keep(module: Any, kernel: Kernel) -> None:
+    """Keep a kernel as long as the program that calls it."""
+    if getattr(module.lowering_parameters, "for_export", False):
+        _EXPORTED.append(kernel)
+    else:
+        module.add_keepalive(kernel)
 
 
 def _computed(kernel: Kernel, values: Sequence[Any]) -> list[Any]:

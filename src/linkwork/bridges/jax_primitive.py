@@ -5,7 +5,8 @@
 Arrays     one for each input, (*batch, *shape) of the kernel's type; where a row is the same for the
            whole batch, each of its batch axes has length 1
 vmap       one more batch axis in front: one call of the kernel computes all rows
-jvp        a call of the jvp kernel by the inputs that have a tangent. It is linear in the tangents
+jvp        a call of the jvp kernel by the inputs that have a tangent. It is linear in the tangents;
+           the derivative by inputs in which a kernel is linear is a call of the kernel itself
 transpose  of a jvp kernel, by its tangents: a call of the vjp kernel; and the other way round. This
            is what reverse mode uses
 """
@@ -80,25 +81,49 @@ def _batched(
     return results, [0] * len(results)
 
 
-def _is_zero(tangent: Any) -> bool:
-    return isinstance(tangent, ad.Zero)
-
-
 def _jvp(
     values: Sequence[Value], tangents: Sequence[Any], *, kernel: Kernel, backend: str
 ) -> tuple[list[Value], list[Value]]:
-    results = call_kernel(kernel, values, backend)
-    pairs = list(zip(kernel.signature.inputs, tangents, strict=True))
-    moving = [port.name for port, tangent in pairs if not _is_zero(tangent)]
-    linear = linear_inputs(kernel)
-    if set(moving) <= set(linear):  # the same function, of the tangents
+    """The sum of two terms: by the inputs in which the kernel is linear, and by the others."""
+    results, linear = call_kernel(kernel, values, backend), linear_inputs(kernel)
+    ports = kernel.signature.inputs
+    moving = {
+        port.name: _on_the_sphere(kernel, index, values[index], tangent)
+        for index, (port, tangent) in enumerate(zip(ports, tangents, strict=True))
+        if not isinstance(tangent, ad.Zero)
+    }
+    terms: list[list[Value]] = []
+    if any(name in linear for name in moving):  # the same function, of the tangents
         given = [
             ad.instantiate_zeros(tangent) if port.name in linear else value
-            for value, (port, tangent) in zip(values, pairs, strict=True)
+            for port, value, tangent in zip(ports, values, tangents, strict=True)
         ]
-        return results, call_kernel(kernel, given, backend)
-    given = [*values, *(tangent for tangent in tangents if not _is_zero(tangent))]
-    return results, call_kernel(kernel.jvp(*moving), given, backend)
+        terms.append(call_kernel(kernel, given, backend))
+    others = {name: tangent for name, tangent in moving.items() if name not in linear}
+    if others:
+        given = [*values, *others.values()]
+        terms.append(call_kernel(kernel.jvp(*others), given, backend))
+    return results, [sum(parts[1:], parts[0]) for parts in zip(*terms, strict=True)]
+
+
+def _on_the_sphere(kernel: Kernel, index: int, value: Value, tangent: Value) -> Value:
+    """The tangent of an input whose quaternions and (cos, sin) x are normalised.
+
+    The function is one of n = x / |x|, with the derivative (dx - n (n.dx)) / |x|. The kernel of the
+    jvp takes that of n. Written out here it has derivatives too, so that those of second order are
+    those of a function of x: a Hessian is symmetric.
+    """
+    spans = [unit.span for unit in kernel.signature.unit_norms if unit.input == index]
+    parts: list[Value] = []
+    done = 0
+    for _, offset, count in sorted(spans):
+        x, dx = (array[..., offset : offset + count] for array in (value, tangent))
+        norm = jnp.sqrt(jnp.sum(x * x, axis=-1, keepdims=True))
+        n = x / norm
+        parts.append(tangent[..., done:offset])
+        parts.append((dx - n * jnp.sum(n * dx, axis=-1, keepdims=True)) / norm)
+        done = offset + count
+    return jnp.concatenate([*parts, tangent[..., done:]], axis=-1) if parts else tangent
 
 
 def linear_inputs(kernel: Kernel) -> tuple[str, ...]:

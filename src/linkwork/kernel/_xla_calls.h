@@ -213,6 +213,33 @@ static XlaError *call_python(Call *self, const XlaFrame *frame, const Job *job)
     return error;
 }
 
+/* XLA has its threads flush denormal numbers to zero, NumPy does not; as NumPy does it until
+   `restore_rounding`. */
+#if defined(__SSE2__) || defined(_M_X64)
+typedef unsigned Rounding;
+static Rounding default_rounding(void)
+{
+    Rounding before = _mm_getcsr();
+    _mm_setcsr(before & ~0x8040u);  /* neither flushes results nor takes inputs for zero */
+    return before;
+}
+static void restore_rounding(Rounding before) { _mm_setcsr(before); }
+#elif defined(__aarch64__) && defined(__GNUC__)
+typedef uint64_t Rounding;
+static Rounding default_rounding(void)
+{
+    Rounding before;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before));
+    __asm__ volatile("msr fpcr, %0" : : "r"(before & ~((Rounding)1 << 24)));
+    return before;
+}
+static void restore_rounding(Rounding before) { __asm__ volatile("msr fpcr, %0" : : "r"(before)); }
+#else
+typedef int Rounding;
+static Rounding default_rounding(void) { return 0; }
+static void restore_rounding(Rounding before) { (void)before; }
+#endif
+
 /* Compute the rows of a call with its code, without the GIL; returns the status. */
 static int run_frame(Job *job, Shared *entry)
 {
@@ -253,9 +280,11 @@ static XlaError *call_shared(const XlaFrame *frame, Shared *entry)
     } else if (!read_buffers(self, frame, &job)) {
         error = xla_error(frame, XLA_INTERNAL, "linkwork: arrays that do not fit the function");
     } else if (job.rows > 0) {
+        Rounding rounding = default_rounding();
         int status = run_frame(&job, entry);
         if (status == NO_MEMORY) error = xla_error(frame, XLA_NO_MEMORY, "linkwork: no memory");
         else if (status != DONE) error = call_python(self, frame, &job);
+        restore_rounding(rounding);
     }
     if (sources != few_sources) free(sources);
     if (outs != few_outs) free(outs);
@@ -294,8 +323,8 @@ static XlaError *xla_handler(XlaFrame *frame)
     XLA_UNLOCK();
     if (!entry)
         return xla_error(frame, XLA_INVALID_ARGUMENT,
-                         "a function of linkwork that this process has not made; make the same"
-                         " KinDyn or kernel, and call `load()` of the function of linkwork.jax");
+                         "a function of linkwork that this process has not compiled; make the same"
+                         " function with linkwork.jax and call it, or lower it, before");
     XlaError *error = call_shared(frame, entry);
     XLA_LOCK();
     entry->users--;
