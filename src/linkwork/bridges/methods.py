@@ -126,8 +126,8 @@ class Bridged:
     def __init_subclass__(cls) -> None:
         for name, method in METHODS.items():
             if name not in _WRITTEN_OUT and name not in vars(cls):
-                made: Any = _Attribute(method) if _is_attribute(method) else _made_method(method)
-                setattr(cls, name, _documented(made, method))
+                made: Any = _Attribute(method) if is_attribute(method) else _made_method(method)
+                setattr(cls, name, documented(made, method))
 
     if TYPE_CHECKING:
 
@@ -278,7 +278,7 @@ for _name in (
     setattr(Bridged, _name, _passed_on(_name))
 
 
-def _is_attribute(method: Method) -> bool:
+def is_attribute(method: Method) -> bool:
     """Whether the method can be the function itself."""
     return not method.frames and not method.defaults
 
@@ -293,7 +293,7 @@ class _Attribute:
         if bridged is None:
             return self
         function = bridged.function(self._method.name)
-        bridged.__dict__[self._method.name] = _documented(function, self._method)
+        bridged.__dict__[self._method.name] = documented(function, self._method)
         return function
 
     def __call__(self, bridged: Any, *args: Any, **named: Any) -> Any:
@@ -319,7 +319,7 @@ def {method.name}(self{frames}, {takes}, **named):
     return made
 
 
-def _documented(function: Any, method: Method) -> Any:
+def documented(function: Any, method: Method) -> Any:
     """A function with the signature and the documentation of a method of `KinDyn`."""
     signature = method.signature
     if inspect.isfunction(function):

@@ -1,0 +1,218 @@
+"""What PyTorch runs: a kernel of one precision, on tensors, with its derivatives.
+
+Numbers    `Operator.compute` runs the compiled code on the memory of the tensors, without copies;
+           on other devices than the CPU the program is replayed as tensor operations
+Backward   the vjp kernel by those inputs that need it; where an input was broadcast, its gradient
+           is the sum over the batch
+Forward    the jvp kernel by those inputs that have a tangent
+Higher     the derivatives of a derivative are those of its own operator
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from linkwork.bridges.torch_replay import Replay, checked_device
+from linkwork.expr.derived_ports import Kind
+from linkwork.kernel.kernel import Kernel
+
+Tensors: TypeAlias = Sequence[Tensor]
+Run: TypeAlias = Callable[..., "tuple[Tensor, ...]"]
+"""Runs an operator on tensors: (operator, tensors) to a tuple, however PyTorch is calling."""
+
+DERIVED = "\t"  # before each derivative in a token
+
+
+class Operator:
+    """A kernel as PyTorch runs it; all tensors have the precision of the kernel."""
+
+    keeps_outputs = False  # whether `backward` needs what the forward pass gave
+
+    def __init__(self, kernel: Kernel, *, replay: bool = False) -> None:
+        """Prepare an operator; nothing is compiled before it is needed.
+
+        Args:
+            kernel: to run.
+            replay: whether to replay the program as tensor operations, on the CPU too.
+        """
+        self.kernel = kernel
+        self.replay = replay
+        signature = kernel.signature
+        self.names = tuple(port.name for port in signature.inputs)
+        self.axes = tuple(len(port.shape) for port in signature.inputs)  # of one row
+        self._is_single = len(signature.outputs) == 1
+        self._result: Any = kernel._result  # pyright: ignore[reportPrivateUsage]
+        self._origin: tuple[Operator, Kind, tuple[str, ...]] | None = None  # of a derivative
+        self._derivatives: dict[tuple[Kind, tuple[str, ...]], Operator] = {}
+
+    @cached_property
+    def token(self) -> str:
+        """A name that is the same in every process, and different for every other operator.
+
+        That of a derivative starts with that of its function, so that it can be made from it.
+        """
+        if self._origin is not None:
+            function, kind, wrt = self._origin
+            return f"{function.token}{DERIVED}{json.dumps([kind, *wrt])}"
+        text = repr((self.kernel.signature, self.kernel.identity, self.kernel.dtype, self.replay))
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        return f"{self.kernel.signature.name} {digest[:32]}"
+
+    @property
+    def result_name(self) -> str:
+        """The name of the named tuple that a call returns; empty if there is none."""
+        return "" if self._result is None else self._result.__name__
+
+    def returned(self, outputs: Any) -> Any:
+        """The outputs as a call returns them: one tensor, a tuple, or the named tuple."""
+        if self._result is None or isinstance(outputs, Tensor):
+            return outputs
+        return tuple.__new__(self._result, outputs)
+
+    def compute(self, tensors: Tensors) -> Tensor | tuple[Tensor, ...]:
+        """The outputs; nothing is recorded."""
+        if self.replay:
+            return self._replayed(tensors)
+        try:
+            arrays = [tensor.numpy() for tensor in tensors]
+        except (TypeError, RuntimeError):  # not on the CPU, or no plain memory
+            return self._replayed(tensors)
+        return self._on_arrays(arrays)
+
+    def _on_arrays(self, arrays: Sequence[Any]) -> Tensor | tuple[Tensor, ...]:
+        found: Any = self.kernel(*arrays)
+        if self._is_single:
+            return torch.from_numpy(found)
+        return tuple([torch.from_numpy(array) for array in found])
+
+    def _replayed(self, tensors: Tensors) -> Tensor | tuple[Tensor, ...]:
+        if checked_device(self.names, tensors).type == "cpu" and not self.replay:
+            return self._on_arrays([tensor.resolve_neg().numpy() for tensor in tensors])
+        found = self._replay(tensors)
+        return found[0] if self._is_single else found
+
+    @cached_property
+    def _replay(self) -> Replay:
+        return Replay(self.kernel)
+
+    def empty(self, tensors: Tensors) -> list[Tensor]:
+        """Tensors of the shapes of the outputs, without numbers."""
+        batch = torch.broadcast_shapes(
+            *(t.shape[: t.ndim - n] for t, n in zip(tensors, self.axes, strict=True))
+        )
+        return [
+            tensors[0].new_empty((*batch, *port.shape)) for port in self.kernel.signature.outputs
+        ]
+
+    def batch_first(self, in_dims: Sequence[int | None], tensors: Tensors) -> list[Tensor]:
+        """Inputs whose mapped axis, where they have one, is the first of all batch axes.
+
+        Args:
+            in_dims: the mapped axis of each input, or None.
+            tensors: the inputs, with any batch axes of their own besides.
+        """
+        own = [
+            tensor.ndim - axes - (dim is not None)
+            for tensor, axes, dim in zip(tensors, self.axes, in_dims, strict=True)
+        ]
+        most = max(own)
+        moved: list[Tensor] = []
+        for tensor, dim, count in zip(tensors, in_dims, own, strict=True):
+            if dim is None:
+                moved.append(tensor)
+                continue
+            front = tensor.movedim(dim, 0)
+            moved.append(front.reshape(front.shape[0], *(1,) * (most - count), *front.shape[1:]))
+        return moved
+
+    def derivative(self, kind: Kind, wrt: tuple[str, ...]) -> Operator:
+        """The operator of a derivative of the kernel, made once."""
+        known = self._derivatives.get((kind, wrt))
+        if known is None:
+            known = Operator(self.kernel.derivative(kind, wrt), replay=self.replay)
+            known._origin = self, kind, wrt
+            self._derivatives[kind, wrt] = known
+        return known
+
+    def backward(
+        self, run: Run, needed: Sequence[bool], saved: Tensors, cotangents: Tensors
+    ) -> list[Tensor | None]:
+        """The gradient by each input that needs one.
+
+        Args:
+            run: runs operators.
+            needed: for each input whether its gradient is wanted.
+            saved: the inputs.
+            cotangents: of each output.
+        """
+        wrt = tuple([name for name, wanted in zip(self.names, needed, strict=True) if wanted])
+        found = iter(run(self.derivative("vjp", wrt), (*saved, *cotangents)))
+        gradients: list[Tensor | None] = []
+        exact = torch.is_grad_enabled()  # the gradient is to be differentiated
+        for k, tensor in enumerate(saved):
+            gradient = None
+            if needed[k]:
+                gradient = next(found)
+                if exact and self._spans[k]:
+                    gradient = self._per_norm(k, gradient, tensor)
+                if gradient.shape != tensor.shape:
+                    gradient = gradient.sum_to_size(tensor.shape)
+            gradients.append(gradient)
+        return gradients
+
+    def forward_mode(
+        self, run: Run, saved: Tensors, tangents: Sequence[Tensor | None]
+    ) -> tuple[Tensor, ...]:
+        """The tangent of each output.
+
+        Args:
+            run: runs operators.
+            saved: the inputs.
+            tangents: of each input; None where it does not vary.
+        """
+        given = [
+            (name, self._per_norm(k, tangent, saved[k]))
+            for k, (name, tangent) in enumerate(zip(self.names, tangents, strict=True))
+            if tangent is not None
+        ]
+        jvp = self.derivative("jvp", tuple([name for name, _ in given]))
+        return run(jvp, (*saved, *[tangent for _, tangent in given]))
+
+    # The function is one of the normalised quaternion n / |n|. Its kernels give derivatives by
+    # n / |n|, so a derivative by n has the factor 1 / |n|. That is 1, but it has a derivative.
+
+    def _per_norm(self, index: int, vector: Tensor, of: Tensor) -> Tensor:
+        """Divide those parts of a vector by the norms of the same parts of an input."""
+        parts: list[Tensor] = []
+        end = 0
+        for offset, count in self._spans[index]:
+            norm = of[..., offset : offset + count].norm(dim=-1, keepdim=True)
+            parts += [vector[..., end:offset], vector[..., offset : offset + count] / norm]
+            end = offset + count
+        if not parts:
+            return vector
+        rest = vector[..., end:]
+        batch = torch.broadcast_shapes(*(part.shape[:-1] for part in parts))
+        return torch.cat([part.expand(*batch, part.shape[-1]) for part in (*parts, rest)], dim=-1)
+
+    @cached_property
+    def _spans(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """For each input the offset and count of its parts whose norm is 1."""
+        found: list[list[tuple[int, int]]] = [[] for _ in self.names]
+        for unit in self.kernel.signature.unit_norms:
+            found[unit.input].append((unit.offset, unit.count))
+        return tuple(tuple(sorted(spans)) for spans in found)
+
+
+NUMPY_TYPES: dict[torch.dtype, type[np.floating[Any]]] = {
+    torch.float64: np.float64,
+    torch.float32: np.float32,
+}

@@ -1,0 +1,21 @@
+"""Robots for PyTorch: `KinDyn` and compiled functions of tensors, with gradients.
+
+import linkwork.torch
+
+kd = linkwork.torch.KinDyn(linkwork.load("robot.urdf"))
+M = kd.mass_matrix(q)  # a tensor, with derivatives by q
+"""
+
+from __future__ import annotations
+
+from linkwork.errors import MissingPackageError
+
+try:
+    from linkwork.bridges.torch import KinDyn, TorchKernel, wrap
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    text = "linkwork.torch needs PyTorch; install it with: pip install 'linkwork[torch]'"
+    raise MissingPackageError(text) from error
+
+__all__ = ["KinDyn", "TorchKernel", "wrap"]
