@@ -77,14 +77,21 @@ class Program:
         """For each step, the steps whose results it uses; none for constants and inputs."""
         return tuple(step[1:] if step[0] > LAST_LEAF else () for step in self.steps)
 
-    def run(self, *inputs: Sequence[Any], functions: dict[Op, Callable[..., Any]]) -> list[Any]:
+    def run(
+        self,
+        *inputs: Sequence[Any],
+        functions: dict[Op, Callable[..., Any]],
+        constant: Callable[[float], Any] = float,
+    ) -> list[Any]:
         """The numbers of all outputs, flattened.
 
         Args:
             inputs: for each input its numbers, flattened; anything that `functions` can take.
             functions: how to compute each operation.
+            constant: what a constant becomes.
         """
-        values = self._values([number for numbers in inputs for number in numbers], functions)
+        numbers = [number for numbers in inputs for number in numbers]
+        values = self._values(numbers, functions, constant)
         return [values[step] for step in self.results]
 
     def inlined(self, graph: Graph, inputs: Sequence[Expr]) -> list[Expr]:

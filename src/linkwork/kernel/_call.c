@@ -13,6 +13,7 @@
 #include "_init.h"
 #include "_outputs.h"
 #include "_roll_calls.h"
+#include "_xla_calls.h"
 
 #if defined(__GNUC__)
 #define NOINLINE __attribute__((noinline))  /* keeps its stack frame out of the caller's */
@@ -292,9 +293,7 @@ static PyObject *call_use(PyObject *callable, PyObject *args)
             if (bytes > code->bytes) code->bytes = bytes;
         }
     }
-    Code *old = self->code;
-    self->code = code;
-    release(old);
+    replace_code(self, code);
     Py_RETURN_NONE;
 }
 
@@ -311,9 +310,11 @@ static int call_traverse(PyObject *object, visitproc visit, void *arg)
 static int call_clear(PyObject *object)
 {
     Call *self = (Call *)object;
+    withdraw_call(self);
     Code *code = self->code;
     self->code = NULL;
     release(code);
+    release_retired(self);
     Py_CLEAR(self->slow);
     Py_CLEAR(self->result);
     return 0;
@@ -348,6 +349,8 @@ static PyMethodDef call_methods[] = {
      " most_bytes): cotangents from the last step to the first."},
     {"_use", call_use, METH_VARARGS,
      "_use(one, many, width, keep): call the functions at these addresses from now on."},
+    {"_share", call_share, METH_O,
+     "_share(key): have programs of XLA find this function by its key."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -385,6 +388,7 @@ static int execute(PyObject *module)
         if (!call_type) return -1;
 #ifndef _WIN32
         pthread_atfork(NULL, NULL, forget_helpers);
+        pthread_atfork(NULL, NULL, forget_xla);
 #endif
     }
     return PyModule_AddObjectRef(module, "Call", (PyObject *)call_type);
@@ -401,10 +405,19 @@ static PyModuleDef_Slot slots[] = {
     {0, NULL},
 };
 
+static PyMethodDef module_methods[] = {
+    {"xla_handler", module_handler, METH_NOARGS,
+     "The handler of calls from XLA, as jax.ffi.register_ffi_target takes it."},
+    {"xla_interface", module_interface, METH_NOARGS,
+     "(major, minor, whether it fits) of XLA's interface; None before registering."},
+    {NULL, NULL, 0, NULL},
+};
+
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "_call",
     .m_doc = "Calls compiled functions on NumPy arrays.",
+    .m_methods = module_methods,
     .m_slots = slots,
 };
 

@@ -9,6 +9,8 @@
  * _tiles.h    the states of some rows of a rollout, read, stepped on and written
  * _rollout.h  many steps of a function, forwards and backwards
  * _roll_calls.h  the same as methods of a Call
+ * _xla_ffi.h  XLA's foreign function interface
+ * _xla_calls.h   calls from programs that XLA has compiled, as JAX makes them
  * _call.c     the Python type
  */
 #ifndef LINKWORK_CALL_H
@@ -44,7 +46,7 @@
 typedef npy_int64 (*function_t)(void *const *in, void *const *out, const npy_int64 *strides,
                                 npy_int64 rows, void *workspace);
 
-typedef struct {           /* machine code, reference counted: `_use` replaces it during calls */
+typedef struct Code {      /* machine code, reference counted: `_use` replaces it during calls */
     Py_ssize_t users;      /* the count; guarded by the GIL */
     function_t one;        /* computes one row at a time */
     function_t many;       /* computes `width` rows at a time; may be NULL */
@@ -52,6 +54,7 @@ typedef struct {           /* machine code, reference counted: `_use` replaces i
     size_t one_bytes, bytes;  /* of workspace for `one`, and for both */
     npy_intp chunk;        /* rows that take about CHUNK_NS */
     PyObject *keep;        /* keeps the machine code in memory */
+    struct Code *older;    /* code that was replaced before; see `replace_code` */
 } Code;
 
 typedef struct {           /* an input or output: a row of it, without batch axes */
@@ -80,10 +83,13 @@ typedef struct {
     int check_outputs;     /* whether calls with outputs that are not finite are left to `slow` */
     PyTypeObject *result;  /* the named tuple that holds several outputs; NULL for a plain tuple */
     PyObject *slow;        /* a Python callable for all other calls; NULL before __init__ */
+    struct Shared *shared; /* its entry in the table of functions that XLA calls; NULL if none */
+    Code *retired;         /* code that was replaced after it was shared */
 } Call;
 
 /* Status: how a call ended. For those that are errors, Python finds out why, and raises. */
-enum { DONE, NOT_UNIT_NORM, NOT_FINITE_INPUT, NOT_FINITE_OUTPUT, NO_MEMORY, INTERRUPTED, DRIFTED };
+enum { DONE, NOT_UNIT_NORM, NOT_FINITE_INPUT, NOT_FINITE_OUTPUT, NO_MEMORY, INTERRUPTED, DRIFTED,
+       NO_CODE };
 
 static size_t round_up(size_t bytes) { return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE; }
 
@@ -112,11 +118,11 @@ static Block spare_blocks[SPARE_BLOCKS];  /* of calls that have ended; the GIL g
 
 /* A block of at least so many bytes; its start is NULL if there is no memory. Of the spare blocks, the
    smallest that is large enough: a small request must not take the workspace of the same call. */
-static Block take_block(size_t bytes)
+static Block take_from(Block *spares, size_t bytes)
 {
     Block block = {NULL, NULL, 0}, *best = NULL;
     for (int k = 0; k < SPARE_BLOCKS; k++) {
-        Block *spare = &spare_blocks[k];
+        Block *spare = &spares[k];
         if (spare->bytes >= bytes && spare->start && (!best || spare->bytes < best->bytes))
             best = spare;
     }
@@ -129,11 +135,11 @@ static Block take_block(size_t bytes)
     return block;
 }
 
-static void give_block(Block block)
+static void give_to(Block *spares, Block block)
 {
-    Block *smallest = &spare_blocks[0];
+    Block *smallest = &spares[0];
     for (int k = 1; k < SPARE_BLOCKS; k++)
-        if (spare_blocks[k].bytes < smallest->bytes) smallest = &spare_blocks[k];
+        if (spares[k].bytes < smallest->bytes) smallest = &spares[k];
     if (block.bytes > smallest->bytes && block.bytes <= MOST_SPARE_BYTES) {
         Block other = *smallest;
         *smallest = block;
@@ -141,6 +147,9 @@ static void give_block(Block block)
     }
     free(block.allocated);
 }
+
+static Block take_block(size_t bytes) { return take_from(spare_blocks, bytes); }
+static void give_block(Block block) { give_to(spare_blocks, block); }
 
 /* Count a call that runs this machine code. */
 static Code *held(Code *code)

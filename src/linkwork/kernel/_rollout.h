@@ -202,7 +202,7 @@ static int run_roll(Roll *roll, size_t most_bytes)
     job->next = 0;
     PyThreadState *state = PyEval_SaveThread();
     int is_shared = job->threads > 1 && publish(job);
-    take_chunks(job, block.start, &state);
+    take_chunks(job, block.start, 1, &state);
     if (is_shared) withdraw();
     PyEval_RestoreThread(state);
     give_block(block);

@@ -150,10 +150,11 @@ static int handle_signals(PyThreadState **state)
     return status;
 }
 
-/* Take chunks until there are none; `state` is that of the calling thread, NULL in a helper. */
-static void take_chunks(Job *job, char *block, PyThreadState **state)
+/* Take chunks until there are none. The calling thread leads: it sizes the chunks, and handles signals
+   if `state` is given, which is its own. */
+static void take_chunks(Job *job, char *block, int leads, PyThreadState **state)
 {
-    long long now = state ? nanoseconds() : 0;
+    long long now = leads ? nanoseconds() : 0;
     if (state) job->handled = now;
     LOCK();
     while (job->next < job->rows && job->status == DONE) {
@@ -163,15 +164,15 @@ static void take_chunks(Job *job, char *block, PyThreadState **state)
         int status = job->work ? job->work(job, start, rows, block, state)
                                : do_chunk(job, start, rows, block);
         long long before = now;
-        if (state && start + rows < job->rows) {
+        if (leads && start + rows < job->rows) {
             now = nanoseconds();
-            if (status == DONE && now - job->handled > SIGNAL_NS) {
+            if (state && status == DONE && now - job->handled > SIGNAL_NS) {
                 status = handle_signals(state);
                 job->handled = nanoseconds();
             }
         }
         LOCK();
-        if (state && now > before && !job->work) job->chunk = better_chunk(job, rows, now - before);
+        if (leads && now > before && !job->work) job->chunk = better_chunk(job, rows, now - before);
         if (status == NOT_FINITE_OUTPUT) job->has_bad_outputs = 1;  /* but go on */
         else if (status == DRIFTED) job->has_drifted = 1;
         else if (status != DONE && job->status == DONE) job->status = status;
@@ -194,7 +195,7 @@ static void *helper_main(void *unused)
         pool.joined++;
         pool.members++;
         UNLOCK();
-        if (reserve(&block, job->bytes)) take_chunks(job, block.start, NULL);
+        if (reserve(&block, job->bytes)) take_chunks(job, block.start, 0, NULL);
         if (block.bytes > MOST_SPARE_BYTES) {
             free(block.allocated);
             block = (Block){NULL, NULL, 0};
@@ -263,24 +264,31 @@ static int publish(Job *job) { (void)job; return 0; }
 static void withdraw(void) {}
 #endif
 
-/* Run a planned job without the GIL, on several threads if it has many rows. */
-static void run_job(Job *job, char *block)
+/* Run a planned job, on several threads if it has many rows. No thread needs the GIL, but that of
+   `state` to handle signals; NULL if none does. */
+static void share_out(Job *job, char *block, PyThreadState **state)
 {
     npy_intp most = job->rows / FEWEST_ROWS;  /* threads that are worth it */
     if (job->rows <= SHARED_ROWS) job->threads = 1;
     else if (job->threads == 0) job->threads = default_threads();
     if (job->threads > most && most > 0) job->threads = (int)most;
     job->next = 0;
-    PyThreadState *state = PyEval_SaveThread();
     if (job->threads == 1 && job->rows <= job->chunk) {  /* one chunk: no other thread, no clock */
         int status = do_chunk(job, 0, job->rows, block);
         job->has_bad_outputs = status == NOT_FINITE_OUTPUT;
         job->status = status == NOT_FINITE_OUTPUT ? DONE : status;
     } else {
         int is_shared = job->threads > 1 && publish(job);
-        take_chunks(job, block, &state);
+        take_chunks(job, block, 1, state);
         if (is_shared) withdraw();
     }
+}
+
+/* Run a planned job without the GIL. */
+static void run_job(Job *job, char *block)
+{
+    PyThreadState *state = PyEval_SaveThread();
+    share_out(job, block, &state);
     PyEval_RestoreThread(state);
     if (!job->only_checks) job->code->chunk = job->chunk;
 }

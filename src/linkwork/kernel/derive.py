@@ -122,6 +122,11 @@ class Derivative(Kernel):
 
     # Long Jacobians.
 
+    @property
+    def is_swept(self) -> bool:
+        """Whether it is computed column by column, by another kernel."""
+        return self._found_sweep() is not None
+
     def _found_sweep(self) -> Sweep | None:
         """What computes the derivative column by column, if it is too long to be unrolled."""
         if self._wide or self._is_known_short or self._sweep is not None:

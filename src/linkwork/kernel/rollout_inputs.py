@@ -94,22 +94,19 @@ def read_inputs(  # noqa: PLR0917 - as a call of a rollout
     """
     signature = step.signature
     n = len(signature.outputs)
-    states, rest = signature.inputs[:n], signature.inputs[n:]
-    constants = _named(signature, rest, params)
-    free = [port for port in rest if port.name not in constants]
+    assigned = assign(signature, x0, controls, params, steps)
+    count = assigned.steps
     first = [
         Part(port, _checked(step, k, port, value))
-        for k, (port, value) in enumerate(zip(states, split("x0", states, x0), strict=True))
+        for k, (port, value) in enumerate(zip(signature.inputs[:n], assigned.starts, strict=True))
     ]
-    given = _controls(signature, free, controls)
-    count = _steps(signature, free, given, steps)
     others: dict[str, Part] = {}
-    for index, port in enumerate(rest, start=n):
-        if port.name in constants:
-            others[port.name] = Part(port, _checked(step, index, port, constants[port.name]))
+    for index, port in enumerate(signature.inputs[n:], start=n):
+        if port.name in assigned.params:
+            others[port.name] = Part(port, _checked(step, index, port, assigned.params[port.name]))
         else:
             timed = Port(port.name, (count, *port.shape))
-            array = _checked(step, index, timed, given[port.name])
+            array = _checked(step, index, timed, assigned.controls[port.name])
             others[port.name] = Part(timed, array, count)
     added = more(count)
     parts = [*first, *others.values(), *added]
@@ -121,9 +118,36 @@ def read_inputs(  # noqa: PLR0917 - as a call of a rollout
         count,
         tuple(part.track(batch, 1) for part in first),
         tuple(part.track(batch, count) for part in others.values()),
-        tuple(port.name for port in free),
+        tuple(assigned.controls),
     )
     return inputs, tuple(part.track(batch, part.steps or 1) for part in added)
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """What was given to a rollout, as it was given: which input of the step each value is for."""
+
+    starts: Sequence[Any]  # for each state
+    controls: Mapping[str, Any]  # by name, in the order of the step
+    params: Mapping[str, Any]  # by name
+    steps: int
+
+
+def assign(
+    signature: Signature,
+    x0: Any,
+    controls: Any,
+    params: Mapping[str, Any] | None,
+    steps: Any,
+) -> Assigned:
+    """Assign what was given to a rollout to the inputs of its step."""
+    n = len(signature.outputs)
+    states, rest = signature.inputs[:n], signature.inputs[n:]
+    constants = _named(signature, rest, params)
+    free = [port for port in rest if port.name not in constants]
+    starts = split("x0", states, x0)
+    given = _controls(signature, free, controls)
+    return Assigned(starts, given, constants, _steps(signature, free, given, steps))
 
 
 def split(what: str, ports: Sequence[Port], value: Any) -> Sequence[Any]:

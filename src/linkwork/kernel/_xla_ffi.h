@@ -1,0 +1,87 @@
+/* The part of XLA's foreign function interface that a handler on the CPU needs, so that the extension
+ * is built without jax. Memory layout only: each struct begins with its size and a list of
+ * extensions, and a later version with the same major number adds members at the end.
+ * `frame_fits` compares sizes and the major number with what is declared here.
+ */
+#ifndef LINKWORK_XLA_FFI_H
+#define LINKWORK_XLA_FFI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define XLA_MAJOR 0                    /* of the interface that is declared here */
+enum { XLA_METADATA = 1 };             /* types of extensions */
+enum { XLA_BUFFER = 1 };               /* types of arguments and results */
+enum { XLA_STRING = 4 };               /* types of attributes */
+enum { XLA_FLOAT32 = 11, XLA_FLOAT64 = 12 };  /* types of numbers */
+enum { XLA_EXECUTE = 3 };              /* stages */
+enum { XLA_INVALID_ARGUMENT = 3, XLA_NO_MEMORY = 8, XLA_INTERNAL = 13 };  /* codes of errors */
+
+typedef struct XlaExtension {
+    size_t size;
+    int type;
+    struct XlaExtension *next;
+} XlaExtension;
+
+#define XLA_STRUCT size_t size; XlaExtension *extensions;
+
+typedef struct { XLA_STRUCT int major, minor; } XlaVersion;
+typedef struct { const char *text; size_t length; } XlaText;
+typedef struct XlaError XlaError;      /* made and destroyed by XLA */
+typedef struct { XLA_STRUCT const char *message; int code; } XlaErrorArgs;
+
+typedef struct {
+    XLA_STRUCT
+    XlaVersion version;
+    const void *internal;
+    XlaError *(*new_error)(XlaErrorArgs *);
+} XlaApi;
+
+typedef struct { XLA_STRUCT int type; void *data; int64_t axes; const int64_t *shape; } XlaBuffer;
+typedef struct { XLA_STRUCT int64_t count; int *types; XlaBuffer **buffers; } XlaBuffers;
+typedef struct {
+    XLA_STRUCT
+    int64_t count;
+    int *types;
+    XlaText **names;
+    void **values;
+} XlaAttributes;
+
+typedef struct {                       /* one call of a handler */
+    XLA_STRUCT
+    const XlaApi *api;
+    void *context;
+    int stage;
+    XlaBuffers inputs, outputs;
+    XlaAttributes attributes;
+} XlaFrame;
+
+typedef struct {                       /* what XLA asks a handler when it is registered */
+    size_t size;
+    XlaVersion version;
+    uint32_t traits;
+} XlaMetadata;
+
+typedef struct { XlaExtension base; XlaMetadata *metadata; } XlaMetadataExtension;
+
+/* Bytes of a struct up to the end of its last member, which is how XLA counts. */
+#define XLA_BYTES(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
+
+/* Whether a call frame is laid out as it is declared here. */
+static int frame_fits(const XlaFrame *frame)
+{
+    return frame->size >= XLA_BYTES(XlaFrame, attributes) && frame->api
+        && frame->api->size >= XLA_BYTES(XlaApi, new_error)
+        && frame->api->version.size >= XLA_BYTES(XlaVersion, minor)
+        && frame->api->version.major == XLA_MAJOR;
+}
+
+/* The same for a call, whose frame contains these structs: their sizes must be exactly the same. */
+static int call_fits(const XlaFrame *frame)
+{
+    return frame_fits(frame) && frame->inputs.size == XLA_BYTES(XlaBuffers, buffers)
+        && frame->outputs.size == XLA_BYTES(XlaBuffers, buffers)
+        && frame->attributes.size == XLA_BYTES(XlaAttributes, values);
+}
+
+#endif
