@@ -51,6 +51,7 @@ from linkwork.model.pose import Pose as Pose
 from linkwork.version import __version__ as __version__
 
 if _typing.TYPE_CHECKING:
+    from linkwork import parameters as parameters
     from linkwork.export.write import export as export
     from linkwork.kernel.compile import compile_function as compile  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from linkwork.kernel.kernel import Kernel as Kernel
@@ -67,6 +68,7 @@ _LATER = {
     "compile": ("linkwork.kernel.compile", "compile_function"),
     "export": ("linkwork.export", "export"),
 }
+_MODULES_LATER = ("parameters",)
 
 # Older names that still work, with a warning: the module that has them, and what to write instead.
 # Those without a module are methods of `Model`.
@@ -93,6 +95,8 @@ if not _typing.TYPE_CHECKING:  # type checkers know the names above and no other
             module, own_name = _LATER[name]
             found = globals()[name] = getattr(import_module(module), own_name)
             return found
+        if name in _MODULES_LATER:
+            return import_module(f"linkwork.{name}")  # which sets the attribute
         if name in _OLDER:
             from warnings import warn
 
@@ -107,4 +111,4 @@ if not _typing.TYPE_CHECKING:  # type checkers know the names above and no other
 def __dir__() -> list[str]:
     module = type(robots)
     own = {name for name, value in globals().items() if not isinstance(value, module)}
-    return sorted({*own, *_LATER, "linalg", "robots", "spatial"})
+    return sorted({*own, *_LATER, *_MODULES_LATER, "linalg", "robots", "spatial"})
