@@ -36,7 +36,7 @@ class JointDynamics:
         if velocity is None:
             return total
         total = plus(total, times(self.damping, velocity))
-        if _is_zero(self.friction):
+        if is_constant_zero(self.friction):
             return total
         return plus(total, times(self.friction, _sign(velocity)))
 
@@ -63,7 +63,7 @@ def joint_dynamics_of(
             changes.get((joint.name, name), getattr(joint, name))
             for name in ("armature", "damping", "friction")
         )
-        if all(map(_is_zero, (armature, damping, friction))) or joint.is_fixed:
+        if all(map(is_constant_zero, (armature, damping, friction))) or joint.is_fixed:
             continue
         follower = layout.followers.get(joint.name)
         factor = follower.multiplier if follower else 1.0
@@ -93,7 +93,8 @@ def with_joint_dynamics(
     return total
 
 
-def _is_zero(x: Scalar) -> bool:
+def is_constant_zero(x: Scalar) -> bool:
+    """Whether a number is the constant 0, and so not there at all."""
     return isinstance(x, float) and x == 0.0
 
 
