@@ -34,7 +34,8 @@ def agree(found, expected, rtol=1e-10):
 def test_each_row_is_the_robot_with_its_numbers(seed, floating, velocity):
     case = varied(seed, floating=floating, representation=velocity)
     others = [edited(case.kd, p) for p in case.p]
-    for name in OF_ROBOT:
+    start = STATES.index((floating, velocity)) % 2  # every second one, each in three states
+    for name in OF_ROBOT[start::2]:
         inputs = QUANTITIES[name].inputs
         given = case.arguments(inputs)
         options = {"wrenches": {case.frames[0]: case.q[:, :6]}} if name == "external_force" else {}

@@ -107,7 +107,7 @@ class KinDynCore:
             _descriptions=parameters,
             _kernels={},
         )
-        if parameters != ():
+        if type(parameters) is not tuple or parameters:
             self.__dict__["_descriptions"] = self.parameters.descriptions
         of_frames = (name for name, quantity in QUANTITIES.items() if quantity.frames)
         self.__dict__.update((f"_of_{name}", {}) for name in of_frames)

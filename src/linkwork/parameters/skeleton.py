@@ -36,6 +36,7 @@ from linkwork.spatial.blocks import IDENTITY, ZERO, Mat, Scalar, Vec
 from linkwork.spatial.source import inertia as spatial_inertia
 
 _AT_ORIGIN: Placement = (IDENTITY, ZERO)
+_ROUNDING = 1e-12  # of a product of poses, relative to the size of a robot
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Stage:
         names = {
             link
             for k, link in enumerate(model.link_names)
-            if link in variation.inertias or not _is_constant(*frames[k][1:])
+            if link in variation.inertias or not _same(frames[k], self.constant.frames[k])
         }
         skeleton = self._constant_part(frozenset(names), frozenset(turned))
         added: dict[int, list[RigidInertia]] = {}
@@ -204,31 +205,35 @@ class _Walk:
         parent_H_joint, _ = self._hung[body]
         pose = composed(inverted(self._old_H_new[parent]), parent_H_joint)
         R, p = composed(pose, self._joint_H_new[body])
-        if _is_constant(R, p):
+        constant = _placement(self._stage.frames.mounts[body])
+        if _same((body, R, p), (body, *constant)):
             return known
-        if _is_constant(R, ZERO):
+        if _same((body, R, ZERO), (body, constant[0], ZERO)):
             return replace(known, p=_known_vec(p, known.p))
         axis = Axis(known.axis.direction, known.axis.pitch)
         return replace(known, R=R, p=_known_vec(p, known.p), axis=axis)
 
 
-def _is_constant(R: Mat, p: Vec) -> bool:
-    return all(isinstance(x, float) for row in (*R, p) for x in row)
+def _same(found: tuple[int, Mat, Vec], known: tuple[int, Mat, Vec]) -> bool:
+    """Whether a pose is the constant one of the model."""
+    pairs = zip((*found[1], found[2]), (*known[1], known[2]), strict=True)
+    return all(_is_known(x, y) for row, other in pairs for x, y in zip(row, other, strict=True))
+
+
+def _is_known(value: Scalar, known: Scalar) -> bool:
+    """Whether a number is that of the model to rounding, not just at the values in the model."""
+    return isinstance(value, float) and abs(value - known) <= _ROUNDING * (1.0 + abs(known))
 
 
 def _known_mat(R: Mat, known: Mat) -> Mat:
     """A rotation; the one of the model, which is free of rounding noise, if it is constant."""
-    return known if _is_constant(R, ZERO) else R
+    return known if _same((0, R, ZERO), (0, known, ZERO)) else R
 
 
 def _known_vec(p: Vec, known: Vec) -> Vec:
     """A position; numbers of the model, which are free of rounding noise, where it is constant."""
-    x, y, z = (_known(a, b) for a, b in zip(p, known, strict=True))
+    x, y, z = (b if _is_known(a, b) else a for a, b in zip(p, known, strict=True))
     return (x, y, z)
-
-
-def _known(value: Scalar, known: Scalar) -> Scalar:
-    return known if isinstance(value, float) else value
 
 
 def _placement(pose: Array) -> Placement:
