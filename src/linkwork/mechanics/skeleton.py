@@ -130,8 +130,8 @@ def skeleton_of(
     params = inertia.transform(new_H_old, own)
     regrouped = _regrouped(params, tree.parents, mounts, moved.mounts, unshared)
     noise = _rounding_noise(at_joint, params)
-    inertias = map(_rigid_inertia, np.where(np.abs(regrouped) <= noise, 0.0, regrouped))
-    bodies = map(Body, tree.parents, mounts, inertias)
+    counted = map(_rigid_inertia, np.where(np.abs(regrouped) <= noise, 0.0, regrouped))
+    bodies = map(Body, tree.parents, mounts, counted)
     frames = [
         (body, *_frame(new_H_old[body] @ pose, moved.old_H_new[body, :3, 3], pose[:3, 3]))
         for body, pose in zip(tree.frame_bodies, tree.body_H_frame, strict=True)
