@@ -36,6 +36,7 @@ from linkwork.workcell.state import State
 
 if TYPE_CHECKING:
     from linkwork.workcell.device import Device
+    from linkwork.workcell.dynamics import CellDynamics
     from linkwork.workcell.fk import FKTable
     from linkwork.workcell.paths import FKRange
 
@@ -390,6 +391,32 @@ class WorkCell:
         It refuses states in which frames on the path are attached elsewhere.
         """
         return paths.FKRange(self, a, b, state)
+
+    # Dynamics.
+
+    def dynamics(
+        self,
+        device: str,
+        *,
+        carriers: Sequence[str] | None = None,
+        gravity: ArrayLike = (0.0, 0.0, -9.80665),
+        joint_dynamics: bool = False,
+    ) -> CellDynamics:
+        """The dynamics of a device as functions of a state, with all that it carries there.
+
+        Args:
+            device: its name.
+            carriers: frames of the device whose bodies may carry something; its ends if not given.
+                A state in which another link carries something is computed by slower functions, with
+                a payload on every link, which are compiled when that happens first.
+            gravity: acceleration of free fall in the world [m/s^2].
+            joint_dynamics: whether armature, damping and friction of the joints enter.
+        """
+        from linkwork.workcell.dynamics import CellDynamics
+
+        return CellDynamics(
+            self, device, carriers=carriers, gravity=gravity, joint_dynamics=joint_dynamics
+        )
 
     # Structure.
 
