@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -111,4 +112,10 @@ class Payloads:
 
     def _with_payloads(self, slots: dict[int, str]) -> KinDyn:
         listed = [Payload(link) for link in slots.values()]
-        return self._plain.replace(parameters=[*listed, *self._more])
+        return _shared(self._plain.replace(parameters=[*listed, *self._more]))
+
+
+@lru_cache(maxsize=32)
+def _shared(kd: KinDyn) -> KinDyn:
+    """One robot for all that are equal: another cell with the same arm compiles nothing anew."""
+    return kd
