@@ -23,6 +23,7 @@ from linkwork.errors import ParseError as ParseError
 from linkwork.errors import ShapeError as ShapeError
 from linkwork.errors import SingularJointError as SingularJointError
 from linkwork.errors import SourceError as SourceError
+from linkwork.errors import StateError as StateError
 from linkwork.errors import ValueRangeError as ValueRangeError
 from linkwork.io.dump import dump_urdf as dump_urdf
 from linkwork.io.load import load as load
@@ -51,6 +52,7 @@ from linkwork.model.pose import Pose as Pose
 from linkwork.version import __version__ as __version__
 
 if _typing.TYPE_CHECKING:
+    from linkwork import parameters as parameters
     from linkwork.export.write import export as export
     from linkwork.kernel.compile import compile_function as compile  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from linkwork.kernel.kernel import Kernel as Kernel
@@ -59,6 +61,14 @@ if _typing.TYPE_CHECKING:
     from linkwork.kindyn import KinDyn as KinDyn
     from linkwork.kinematics.ik import ik as ik
     from linkwork.kinematics.result import IkResult as IkResult
+    from linkwork.workcell.cell import WorkCell as WorkCell
+    from linkwork.workcell.devices import CompositeDevice as CompositeDevice
+    from linkwork.workcell.devices import FreeDevice as FreeDevice
+    from linkwork.workcell.devices import JointDevice as JointDevice
+    from linkwork.workcell.devices import MobileDevice as MobileDevice
+    from linkwork.workcell.devices import SerialDevice as SerialDevice
+    from linkwork.workcell.devices import TreeDevice as TreeDevice
+    from linkwork.workcell.state import State as State
 
 # Imported when first used, so that `import linkwork` is fast: name, module, name there.
 _LATER = {
@@ -70,7 +80,16 @@ _LATER = {
     "export": ("linkwork.export", "export"),
     "ik": ("linkwork.kinematics", "ik"),
     "IkResult": ("linkwork.kinematics", "IkResult"),
+    "WorkCell": ("linkwork.workcell.cell", "WorkCell"),
+    "State": ("linkwork.workcell.state", "State"),
+    "SerialDevice": ("linkwork.workcell.devices", "SerialDevice"),
+    "TreeDevice": ("linkwork.workcell.devices", "TreeDevice"),
+    "JointDevice": ("linkwork.workcell.devices", "JointDevice"),
+    "CompositeDevice": ("linkwork.workcell.devices", "CompositeDevice"),
+    "MobileDevice": ("linkwork.workcell.devices", "MobileDevice"),
+    "FreeDevice": ("linkwork.workcell.devices", "FreeDevice"),
 }
+_MODULES_LATER = ("parameters",)
 
 # Older names that still work, with a warning: the module that has them, and what to write instead.
 # Those without a module are methods of `Model`.
@@ -97,6 +116,8 @@ if not _typing.TYPE_CHECKING:  # type checkers know the names above and no other
             module, own_name = _LATER[name]
             found = globals()[name] = getattr(import_module(module), own_name)
             return found
+        if name in _MODULES_LATER:
+            return import_module(f"linkwork.{name}")  # which sets the attribute
         if name in _OLDER:
             from warnings import warn
 
@@ -111,4 +132,4 @@ if not _typing.TYPE_CHECKING:  # type checkers know the names above and no other
 def __dir__() -> list[str]:
     module = type(robots)
     own = {name for name, value in globals().items() if not isinstance(value, module)}
-    return sorted({*own, *_LATER, "linalg", "robots", "spatial"})
+    return sorted({*own, *_LATER, *_MODULES_LATER, "linalg", "robots", "spatial"})

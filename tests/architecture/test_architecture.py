@@ -65,7 +65,7 @@ def test_what_a_package_exports_exists(path):
 PUBLIC = {
     *("ik", "IkResult"),
     *("load", "dump_urdf", "check", "describe", "compile", "export", "linalg", "robots"),
-    *("rollout", "Rollout", "spatial"),
+    *("parameters", "rollout", "Rollout", "spatial"),
     *("KinDyn", "Kernel", "Model", "ModelBuilder"),
     *("Link", "Joint", "Frame", "Limits", "Mimic", "Pose"),
     *("Inertia", "solid_box", "solid_cylinder", "solid_sphere", "point_mass"),

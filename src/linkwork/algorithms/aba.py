@@ -26,7 +26,7 @@ from linkwork.algorithms.articulated import (
     without_joint,
 )
 from linkwork.algorithms.symmetric import reciprocal, solve_symmetric
-from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
+from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex, is_constant_zero
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
@@ -90,7 +90,11 @@ def accelerations(
         joint = _solve_joint(pose, inertia[number], push[number], torques, rotors=rotors)
         solved[number] = joint
         left = without_joint(
-            inertia[number], pose.columns, joint.U, joint.inverse, is_free=not any(rotors)
+            inertia[number],
+            pose.columns,
+            joint.U,
+            joint.inverse,
+            is_free=all(map(is_constant_zero, rotors)),
         )
         share = combined(_times(joint.inverse, joint.torque), joint.U, push[number])
         inertia[parent] = inertia[parent].plus(moved(left, pose))

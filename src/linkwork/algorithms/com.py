@@ -99,7 +99,7 @@ def per_mass(skeleton: Skeleton) -> float:
         ModelError: the robot has no mass.
     """
     mass = total_mass(skeleton)
-    if mass == 0.0:
+    if isinstance(mass, float) and mass == 0.0:
         raise model_error("has no mass, and so no centre of mass", "the robot")
     return 1.0 / mass
 

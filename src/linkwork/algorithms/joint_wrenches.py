@@ -51,7 +51,8 @@ def joint_wrenches(
     through: dict[int, Twist] = {}
     for link in range(len(model.links)):
         body, R, p = skeleton.frames[link]
-        force, moment = body_wrench(_inertia(model, link), at_frame(moving[body], R, p))
+        inertia = skeleton.links.get(link) or _inertia(model, link)
+        force, moment = body_wrench(inertia, at_frame(moving[body], R, p))
         force, moment = apply(R, force), apply(R, moment)
         through[link] = force, add(moment, cross(p, force))
     for frame, (force, moment) in on_bodies(skeleton, base, joints, wrenches, velocity).items():

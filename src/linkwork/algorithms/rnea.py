@@ -24,7 +24,6 @@ from linkwork.mechanics.joints import JointPose, joint_pose
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
     IDENTITY,
-    ZERO,
     Mat,
     Scalar,
     Twist,
@@ -33,6 +32,8 @@ from linkwork.spatial.blocks import (
     apply,
     apply_t,
     cross,
+    is_permutation,
+    is_zero,
     minus,
     plus,
     scale,
@@ -118,24 +119,29 @@ def body_wrench(inertia: RigidInertia, motion: BodyMotion) -> Twist:
             times(zz - yy, wyz),
             minus(0.0, times(xy, W[2][0])),
             times(xz, W[1][0]),
-            times(yz, minus(wyy, wzz)) if yz else 0.0,
+            _times_difference(yz, wyy, wzz),
         ),
         total(
             times(yy, u[1]),
             times(xx - zz, wxz),
             minus(0.0, times(yz, W[0][1])),
             times(xy, W[2][1]),
-            times(xz, minus(wzz, wxx)) if xz else 0.0,
+            _times_difference(xz, wzz, wxx),
         ),
         total(
             times(zz, u[2]),
             times(yy - xx, wxy),
             minus(0.0, times(xz, W[1][2])),
             times(yz, W[0][2]),
-            times(xy, minus(wxx, wyy)) if xy else 0.0,
+            _times_difference(xy, wxx, wyy),
         ),
     )
     return F, add(N, cross(inertia.first_moment, motion.a))
+
+
+def _times_difference(k: Scalar, a: Scalar, b: Scalar) -> Scalar:
+    """k (a - b); nothing is computed for a constant k of 0."""
+    return 0.0 if isinstance(k, float) and k == 0.0 else times(k, minus(a, b))
 
 
 def gather(skeleton: Skeleton, joints: dict[int, JointPose], wrenches: dict[int, Twist]) -> Forces:
@@ -166,7 +172,7 @@ def body_motion(w: Vec, u: Vec, a: Vec) -> BodyMotion:
 
 def at_frame(motion: BodyMotion, R: Mat, p: Vec) -> BodyMotion:
     """Motion of a frame at (R, p) of a body, in the frame's axes."""
-    if R == IDENTITY and p == ZERO:
+    if is_permutation(R) and R == IDENTITY and is_zero(p):
         return motion
     a = add(motion.a, apply(motion.W, p))
     return body_motion(apply_t(R, motion.w), apply_t(R, motion.u), apply_t(R, a))

@@ -35,7 +35,7 @@ from linkwork.algorithms.factor import Factor, Row, eliminated, factor_of, outwa
 from linkwork.algorithms.rnea import poses
 from linkwork.algorithms.symmetric import reciprocal
 from linkwork.mechanics.base import Base, Representation, base_of
-from linkwork.mechanics.joint_dynamics import DynamicsByIndex
+from linkwork.mechanics.joint_dynamics import DynamicsByIndex, is_constant_zero
 from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.layout import BASE_NV
@@ -127,8 +127,10 @@ def _solved(
             owner = f"joint {pose.mount.joint.name!r}"
             inverse = reciprocal(pivot, owner, summands(column, inertia[number]))
             row = scale(inverse, F), scale(inverse, N)
-            coordinates[number].insert(0, _Coordinate(k, column, row, inverse, not rotor))
-            left = without_joint(left, [column], [U], [[inverse]], is_free=not rotor)
+            coordinates[number].insert(
+                0, _Coordinate(k, column, row, inverse, is_constant_zero(rotor))
+            )
+            left = without_joint(left, [column], [U], [[inverse]], is_free=is_constant_zero(rotor))
         parent = skeleton.bodies[number].parent
         inertia[parent] = inertia[parent].plus(moved(left, pose))
     return coordinates, inertia[0]

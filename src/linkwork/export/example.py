@@ -168,6 +168,8 @@ def _start(package: Package, argument: Argument) -> list[float]:
         return [_TICK]
     if name == "gravity":
         return list(package.kd.gravity)
+    if name == "parameters" and size == package.kd.parameters.size:
+        return package.kd.parameter_values().tolist()
     return np.full(size, 0.1).tolist()
 
 

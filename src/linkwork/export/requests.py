@@ -38,6 +38,7 @@ _MEANINGS = {
     "tau": "forces [N, N m]: wrench on a floating base, joint torques and forces",
     "dt": "time [s]",
     "gravity": "acceleration of free fall in the world [m/s^2]",
+    "parameters": "numbers of the robot, in the order of KinDyn.parameters",
 }
 
 

@@ -109,6 +109,9 @@ def _inputs(
     for port in signature.inputs:
         if port.name in ("q", "q_start", "q_end") and port.shape == (kd.nq,):
             numbers = kd.random(rows, seed=int(rng.integers(2**31))).astype(np.float64)
+        elif port.name == "parameters" and port.shape == (kd.parameters.size,):
+            own = kd.parameter_values().astype(np.float64)  # near the model: it stays a robot
+            numbers = own + 0.01 * rng.normal(size=(rows, port.size))
         else:
             numbers = rng.normal(size=(rows, port.size))
             numbers = np.abs(numbers) * 0.1 if port.name == "dt" else numbers

@@ -51,6 +51,8 @@ class Signature:
     unit_norms: tuple[UnitNorm, ...] = ()
     meanings: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
     """By the name of an input: what its numbers are, for the message about a wrong shape."""
+    defaults: Mapping[str, Array] = field(default_factory=dict[str, Array], compare=False)
+    """By the name of an input: its row where a call leaves it out."""
 
     def __post_init__(self) -> None:
         for port in (*self.inputs, *self.outputs):
@@ -72,6 +74,8 @@ def in_order(signature: Signature, args: Sequence[Any], named: dict[str, Any]) -
             why = "is given twice" if name in values else f"is unknown; known: {names}"
             raise ArgumentError(f"{signature.name}: argument {name!r} {why}")
         values[name] = value
+    for name, default in signature.defaults.items():
+        values.setdefault(name, default)
     missing = [port.name for port in ports if port.name not in values]
     if missing:
         raise ArgumentError(f"{signature.name} takes {names}; {', '.join(missing)} missing")

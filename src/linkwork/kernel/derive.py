@@ -200,7 +200,8 @@ def _signature(own: Signature, kind: Kind, wrt: tuple[str, ...]) -> Signature:
         port.name: f"the {what} of {other.name} has its shape"
         for port, other in zip(more, of, strict=False)
     }
-    return Signature(name, inputs, outputs, own.unit_norms, {**own.meanings, **meanings})
+    texts = {**own.meanings, **meanings}
+    return Signature(name, inputs, outputs, own.unit_norms, texts, own.defaults)
 
 
 def _key(function: Kernel, kind: Kind, wrt: tuple[str, ...]) -> str:

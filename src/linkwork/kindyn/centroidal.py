@@ -17,13 +17,26 @@ class CentroidalMethods(KinDynCore):
     """
 
     @quantity
-    def com(self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None) -> Array:
+    def com(
+        self,
+        q: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
         """(..., 3) centre of mass in the world [m]."""
         ...
 
     @quantity
     def com_velocity(
-        self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., 3) velocity of the centre of mass in the world [m/s]."""
         ...
@@ -35,6 +48,7 @@ class CentroidalMethods(KinDynCore):
         nu: ArrayLike,
         nu_dot: ArrayLike,
         *,
+        parameters: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
@@ -43,56 +57,101 @@ class CentroidalMethods(KinDynCore):
 
     @quantity
     def com_bias_acceleration(
-        self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., 3) acceleration of the centre of mass at nu_dot = 0, in the world [m/s^2]."""
         ...
 
     @quantity
     def com_jacobian(
-        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., 3, nv) Jacobian J of the centre of mass: its velocity is `J @ nu`."""
         ...
 
     @quantity
     def momentum(
-        self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., 6) momentum of the robot, [linear; angular], dual to the velocity of the base."""
         ...
 
     @quantity
     def momentum_jacobian(
-        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., 6, nv) Jacobian J of the momentum: the momentum is `J @ nu`."""
         ...
 
     @quantity
     def centroidal_momentum(
-        self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., 6) momentum about the centre of mass, [linear; angular]."""
         ...
 
     @quantity
     def centroidal_momentum_matrix(
-        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., 6, nv) centroidal momentum matrix A: the momentum is `A @ nu`."""
         ...
 
     @quantity
     def centroidal_momentum_bias(
-        self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., 6) rate of the centroidal momentum at nu_dot = 0: A_dot nu."""
         ...
 
     @quantity
     def average_velocity(
-        self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., 6) velocity of one rigid body that has the robot's inertia and momentum.
 
@@ -102,42 +161,74 @@ class CentroidalMethods(KinDynCore):
 
     @quantity
     def average_velocity_jacobian(
-        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., 6, nv) Jacobian J of the average velocity, which is `J @ nu`."""
         ...
 
     @quantity
     def centroidal_average_velocity(
-        self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., 6) velocity of the centre of mass, and the average angular velocity."""
         ...
 
     @quantity
     def centroidal_average_velocity_jacobian(
-        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., 6, nv) Jacobian J of the centroidal average velocity, which is `J @ nu`."""
         ...
 
     @quantity
     def locked_inertia(
-        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., 6, 6) inertia with all joints locked, dual to the velocity of the base."""
         ...
 
     @quantity
     def centroidal_locked_inertia(
-        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., 6, 6) inertia with all joints locked, about the centre of mass."""
         ...
 
     @quantity
     def kinetic_energy(
-        self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(...) kinetic energy [J]."""
         ...
@@ -148,6 +239,7 @@ class CentroidalMethods(KinDynCore):
         q: ArrayLike,
         *,
         gravity: ArrayLike | None = None,
+        parameters: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:

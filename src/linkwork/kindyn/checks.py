@@ -13,7 +13,7 @@ from linkwork.errors import SingularJointError, ValueRangeError
 from linkwork.expr.program import Port
 from linkwork.kernel.arguments import UnitNorm
 from linkwork.kernel.kernel import Kernel
-from linkwork.kindyn.inputs import Input
+from linkwork.kindyn.inputs import PARAMETERS, Input
 from linkwork.kindyn.quantities import Context
 from linkwork.kindyn.requests import Spec
 from linkwork.model.layout import Layout
@@ -46,7 +46,7 @@ def finite_check(
 
 def result_check(
     specs: Sequence[Spec],
-    context: Callable[[], Context],
+    context: Callable[..., Context],
     layout: Layout,
     unit_norms: Sequence[UnitNorm],
 ) -> ResultCheck | None:
@@ -67,7 +67,12 @@ def result_check(
             return
         row = int(np.flatnonzero(bad)[0])
         given = [array[row if len(array) > 1 else 0] for array in inputs]
-        error = _reason(kernel, given, lambda q: blame(context(), layout, q))
+        names = [port.name for port in kernel.signature.inputs]
+        numbers: list[Array] = []  # of the robot: columns, so that they are no constants
+        if PARAMETERS in names:
+            numbers = [np.array([x]) for x in given[names.index(PARAMETERS)].astype(float)]
+        now = context(numbers) if numbers else context()
+        error = _reason(kernel, given, lambda q: blame(now, layout, q))
         where = f" (in row {row} of {len(bad)})" if len(bad) > 1 else ""
         error = type(error)(f"{error}{where}")
         error.mask = bad if len(bad) > 1 else None
@@ -90,9 +95,14 @@ def _reason(
     """Why a row gave infinite numbers: its configuration, or the size of its numbers."""
     q, others = given[0], given[1:]
     large = ValueRangeError(f"{kernel.signature.name}: numbers too large, the result overflows")
-    if any(array.any() for array in others):
+    names = [port.name for port in kernel.signature.inputs[1:]]
+    still = [
+        array if name == PARAMETERS else np.zeros_like(array)
+        for name, array in zip(names, others, strict=True)
+    ]
+    if any((array != old).any() for array, old in zip(still, others, strict=True)):
         try:
-            kernel(q, *(np.zeros_like(array) for array in others))
+            kernel(q, *still)
         except (SingularJointError, ValueRangeError) as error:  # it does not move: q is to blame
             return error
         return large
@@ -107,7 +117,7 @@ def _singular_joint(context: Context, layout: Layout, q: Array) -> SingularJoint
             velocity=context.velocity,
             joint_dynamics=context.joint_dynamics,
         )
-        M = np.array(rows, dtype=np.float64)
+        M = _matrix(rows)
     if not np.abs(M).max() < OVERFLOWING:
         return None
     text = "nothing resists its motion here, so it has no acceleration"
@@ -120,7 +130,7 @@ def _singular_body(context: Context, layout: Layout, q: Array) -> SingularJointE
         rows: Any = average_velocity.locked_inertia(
             context.skeleton, tuple(q.astype(float)), velocity=context.velocity
         )
-        if not np.abs(np.array(rows, dtype=np.float64)).max() < OVERFLOWING:
+        if not np.abs(_matrix(rows)).max() < OVERFLOWING:
             return None
     text = "its masses lie on a line, so its average velocity is not defined"
     return SingularJointError(f"the robot as one body: {text}")
@@ -135,6 +145,11 @@ _CHECKS: dict[str, _Blame] = {
     "centroidal_average_velocity": _singular_body,
     "centroidal_average_velocity_jacobian": _singular_body,
 }
+
+
+def _matrix(rows: Any) -> Array:
+    """A matrix of numbers, some of which are columns of one row."""
+    return np.array([[np.ravel(x)[0] for x in row] for row in rows], dtype=np.float64)
 
 
 def _freest(M: Array, layout: Layout) -> str:

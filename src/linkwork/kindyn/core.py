@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
@@ -27,6 +27,11 @@ from linkwork.model.tree import Tree, tree_from
 
 if TYPE_CHECKING:
     from typing_extensions import Never, Self
+
+    from linkwork.parameters.descriptions import Parameter
+    from linkwork.parameters.skeleton import Stage
+    from linkwork.parameters.table import ParameterTable
+    from linkwork.spatial.blocks import Scalar
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
 """Acceleration of free fall in the world [m/s^2]."""
@@ -52,6 +57,7 @@ class KinDynCore:
     dtype: type[Any]
     check: bool
     joint_dynamics: bool
+    _descriptions: tuple[Parameter, ...]  # of the numbers that are inputs
     _kernels: dict[tuple[Any, ...], QuantityKernel[Any]]  # by `Order.key`
     _of_transforms: dict[Any, QuantityKernel[Array]]  # by frames, as of each quantity of frames
 
@@ -67,12 +73,13 @@ class KinDynCore:
         dtype: Any = np.float64,
         check: bool = False,
         joint_dynamics: bool = False,
+        parameters: Iterable[Parameter] = (),
         velocity: Representation | None = None,
         **unknown: Never,
     ) -> None:
         if unknown:
             name = next(iter(unknown))
-            hint = nearest(name, self._OPTIONS)
+            hint = nearest(name, (*self._OPTIONS, "parameters"))
             raise ArgumentError(f"KinDyn has no option {name!r}; {hint}")
         if not isinstance(model, Model):
             hint = "; lw.load reads a file" if isinstance(model, str) else ""
@@ -97,8 +104,11 @@ class KinDynCore:
             dtype=np.dtype(dtype).type,
             check=bool(check),
             joint_dynamics=bool(joint_dynamics),
+            _descriptions=parameters,
             _kernels={},
         )
+        if type(parameters) is not tuple or parameters:
+            self.__dict__["_descriptions"] = self.parameters.descriptions
         of_frames = (name for name, quantity in QUANTITIES.items() if quantity.frames)
         self.__dict__.update((f"_of_{name}", {}) for name in of_frames)
         moving = sum(not joint.is_fixed for joint in model.joints)
@@ -127,10 +137,13 @@ class KinDynCore:
     @property
     def options(self) -> dict[str, Any]:
         """What `KinDyn(model, **options)` takes to make this one again."""
-        return {name: getattr(self, name) for name in self._OPTIONS}
+        options = {name: getattr(self, name) for name in self._OPTIONS}
+        return {**options, "parameters": self._descriptions}
 
     def __repr__(self) -> str:
         known = {name: value for name, value in self.options.items() if value is not None}
+        if not self._descriptions:
+            del known["parameters"]
         told = ", ".join(f"{name}={value!r}" for name, value in known.items())
         told = told.replace(repr(self.dtype), self.dtype.__name__)
         return f"{type(self).__name__}({self.model.name!r}, {told})"
@@ -232,7 +245,8 @@ class KinDynCore:
             raise ArgumentError("name at least one quantity")
         names = self.model.frame_names
         specs = tuple(spec_of(request, names) for request in requests)
-        return self._kernel(Order(specs, wrench_frames(wrenches, names), bool(gravity)))
+        table = self.parameters if self._descriptions else None
+        return self._kernel(Order(specs, wrench_frames(wrenches, names), bool(gravity), table))
 
     def warmup(self, *requests: Request) -> None:
         """Compile functions now, and wait for it.
@@ -268,12 +282,47 @@ class KinDynCore:
                 )
             return kernel
 
-    def _context(self) -> Context:
+    @cached_property
+    def parameters(self) -> ParameterTable:
+        """The numbers of the robot that are inputs of all functions: slices by name."""
+        from linkwork.parameters.table import ParameterTable  # loaded only where it is used
+
+        table = ParameterTable(self.model, self._descriptions, self.gravity)
+        if not self.joint_dynamics:
+            table.refuse_joint_numbers()
+        return table
+
+    def parameter_values(self, values: Mapping[str, ArrayLike] | None = None) -> Array:
+        """The numbers of the model that are inputs of all functions, in one vector.
+
+        Args:
+            values: other numbers by the names in `kd.parameters`, each (..., size).
+
+        Returns:
+            (..., n) what a call with `parameters=` takes.
+        """
+        return self.parameters.vector(values).astype(self.dtype)
+
+    def _context(self, numbers: Sequence[Scalar] | None = None) -> Context:
+        """What quantities are computed for; with numbers in place of the parameters, if given."""
         base_link = self.model.frame(self.base).link
-        joint_dynamics = joint_dynamics_of(self.layout) if self.joint_dynamics else {}
-        return Context(
-            self._skeleton, self.representation, self.gravity, base_link, joint_dynamics, {}
-        )
+        if numbers is None:
+            joint_dynamics = joint_dynamics_of(self.layout) if self.joint_dynamics else {}
+            return Context(
+                self._skeleton, self.representation, self.gravity, base_link, joint_dynamics, {}
+            )
+        now = self.parameters.variation(numbers)
+        changes = now.joint_numbers
+        joint_dynamics = joint_dynamics_of(self.layout, changes) if self.joint_dynamics else {}
+        gravity = now.gravity[0] if now.gravity else self.gravity
+        skeleton = self._stage.skeleton(now)
+        return Context(skeleton, self.representation, gravity, base_link, joint_dynamics, {})
+
+    @cached_property
+    def _stage(self) -> Stage:
+        from linkwork.parameters.skeleton import Stage
+
+        return Stage(self.tree, self.layout)
 
     @cached_property
     def _skeleton(self) -> Skeleton:
@@ -286,6 +335,9 @@ class KinDynCore:
         inertias = [(link.name, link.inertia) for link in model.links]
         options = (self.base, self.floating, self.representation, self.gravity, self.base_pose)
         text = repr((inertias, model.joints, model.frames, options, self.joint_dynamics))
+        if self._descriptions:
+            shapes = [link.visuals[:1] for link in model.links]
+            text += repr((self._descriptions, shapes))
         return hashlib.sha256(text.encode()).hexdigest()
 
 

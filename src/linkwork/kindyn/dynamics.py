@@ -18,28 +18,50 @@ class DynamicsMethods(KinDynCore):
 
     @quantity
     def mass_matrix(
-        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., nv, nv) mass matrix M, symmetric: the kinetic energy is `nu @ M @ nu / 2`."""
         ...
 
     @quantity
     def inverse_mass_matrix(
-        self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., nv, nv) inverse of the mass matrix, symmetric: nu_dot per unit of tau."""
         ...
 
     @quantity
     def mass_matrix_dot(
-        self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., nv, nv) time derivative of the mass matrix, symmetric."""
         ...
 
     @quantity
     def coriolis_matrix(
-        self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., nv, nv) Coriolis matrix C: `C @ nu` is the Coriolis force, Mdot = C + C^T."""
         ...
@@ -53,6 +75,7 @@ class DynamicsMethods(KinDynCore):
         *,
         wrenches: Mapping[str, ArrayLike] | None = None,
         gravity: ArrayLike | None = None,
+        parameters: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
@@ -71,6 +94,7 @@ class DynamicsMethods(KinDynCore):
         *,
         wrenches: Mapping[str, ArrayLike] | None = None,
         gravity: ArrayLike | None = None,
+        parameters: ArrayLike | None = None,
         out: tuple[Array, ...] | None = None,
         threads: int | None = None,
     ) -> InverseDynamicsDerivatives:
@@ -91,6 +115,7 @@ class DynamicsMethods(KinDynCore):
         *,
         wrenches: Mapping[str, ArrayLike] | None = None,
         gravity: ArrayLike | None = None,
+        parameters: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
@@ -106,6 +131,7 @@ class DynamicsMethods(KinDynCore):
         *,
         wrenches: Mapping[str, ArrayLike] | None = None,
         gravity: ArrayLike | None = None,
+        parameters: ArrayLike | None = None,
         out: tuple[Array, ...] | None = None,
         threads: int | None = None,
     ) -> ForwardDynamicsDerivatives:
@@ -125,6 +151,7 @@ class DynamicsMethods(KinDynCore):
         nu: ArrayLike,
         *,
         gravity: ArrayLike | None = None,
+        parameters: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
@@ -133,7 +160,13 @@ class DynamicsMethods(KinDynCore):
 
     @quantity
     def coriolis_force(
-        self, q: ArrayLike, nu: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        nu: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., nv) Coriolis forces C nu: the forces at nu_dot = 0 without gravity."""
         ...
@@ -144,6 +177,7 @@ class DynamicsMethods(KinDynCore):
         q: ArrayLike,
         *,
         gravity: ArrayLike | None = None,
+        parameters: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
@@ -156,6 +190,7 @@ class DynamicsMethods(KinDynCore):
         q: ArrayLike,
         *,
         gravity: ArrayLike | None = None,
+        parameters: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
@@ -168,6 +203,7 @@ class DynamicsMethods(KinDynCore):
         q: ArrayLike,
         *,
         wrenches: Mapping[str, ArrayLike],
+        parameters: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
@@ -183,6 +219,7 @@ class DynamicsMethods(KinDynCore):
         *,
         wrenches: Mapping[str, ArrayLike] | None = None,
         gravity: ArrayLike | None = None,
+        parameters: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
@@ -201,6 +238,7 @@ class DynamicsMethods(KinDynCore):
         nu_dot: ArrayLike,
         *,
         gravity: ArrayLike | None = None,
+        parameters: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:

@@ -19,7 +19,13 @@ class FrameMethods(KinDynCore):
 
     @quantity
     def transform(
-        self, frame: str, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        frame: str,
+        q: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., 4, 4) pose of a frame in the world, world_H_frame."""
         ...
@@ -29,13 +35,14 @@ class FrameMethods(KinDynCore):
         q: ArrayLike,
         *,
         frames: Sequence[str] | None = None,
+        parameters: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
         """(..., frames, 4, 4) poses of several frames in the world, world_H_frame.
 
         Args:
-            q, out, threads: as for all methods.
+            q, parameters, out, threads: as for all methods.
             frames: their names; all of `model.frame_names` if not given.
         """
         key: Any = tuple(frames) if isinstance(frames, list) else frames
@@ -44,6 +51,8 @@ class FrameMethods(KinDynCore):
         except (KeyError, TypeError):  # not made yet, or no names
             names: Any = self.model.frame_names if frames is None else key
             kernel = self._of_transforms[key] = self.function(("transforms", names))
+        if parameters is not None:
+            return kernel(q, parameters=parameters, out=out, threads=threads)
         return kernel(q, out=out) if threads is None else kernel(q, out=out, threads=threads)
 
     @quantity
@@ -53,6 +62,7 @@ class FrameMethods(KinDynCore):
         frame: str,
         q: ArrayLike,
         *,
+        parameters: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
@@ -66,6 +76,7 @@ class FrameMethods(KinDynCore):
         q: ArrayLike,
         nu: ArrayLike,
         *,
+        parameters: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
@@ -80,6 +91,7 @@ class FrameMethods(KinDynCore):
         nu: ArrayLike,
         nu_dot: ArrayLike,
         *,
+        parameters: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
@@ -93,6 +105,7 @@ class FrameMethods(KinDynCore):
         q: ArrayLike,
         nu: ArrayLike,
         *,
+        parameters: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
@@ -101,7 +114,13 @@ class FrameMethods(KinDynCore):
 
     @quantity
     def jacobian(
-        self, frame: str, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        frame: str,
+        q: ArrayLike,
+        *,
+        parameters: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
         """(..., 6, nv) Jacobian J of a frame: its velocity is `J @ nu`."""
         ...
@@ -113,6 +132,7 @@ class FrameMethods(KinDynCore):
         q: ArrayLike,
         nu: ArrayLike,
         *,
+        parameters: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
@@ -127,6 +147,7 @@ class FrameMethods(KinDynCore):
         *,
         origin: str | None = None,
         axes: str | None = None,
+        parameters: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
@@ -135,7 +156,7 @@ class FrameMethods(KinDynCore):
         Args:
             reference: the frame from which the motion is seen.
             frame: the frame that moves.
-            q, out, threads: as for all methods.
+            q, parameters, out, threads: as for all methods.
             origin: frame at whose origin the velocity is taken. If not given, `reference` in the
                 inertial representation, else `frame`.
             axes: frame in whose axes it is written. If not given, `frame` in the body
@@ -148,6 +169,8 @@ class FrameMethods(KinDynCore):
             origin = origin or (reference if inertial else frame)
             axes = axes or (frame if body else reference)
             kernel = self._of("relative_jacobian_at", reference, frame, origin, axes)
+        if parameters is not None:
+            return kernel(q, parameters=parameters, out=out, threads=threads)
         return kernel(q, out=out) if threads is None else kernel(q, out=out, threads=threads)
 
     def jacobian_sparsity(self, frame: str) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from linkwork.errors import clipped
 from linkwork.model.layout import BASE_NQ, BASE_NV, Layout
@@ -44,6 +45,34 @@ def wrench_on(frame: str) -> Wrench:
         lambda layout: f"the wrench on frame {clipped(frame)!r} is force (3), moment (3)",
         frame=frame,
     )
+
+
+@dataclass(frozen=True)
+class ParameterInput(Input):
+    """The numbers of the robot that are inputs, in one vector."""
+
+    table: Any = None  # a `ParameterTable`
+
+    def owner(self, layout: Layout, index: int) -> str:
+        """The parameter that an entry belongs to, and which of its numbers it is."""
+        del layout
+        name = self.table.owner(index)
+        return f"number {index - self.table[name].start} of {name!r}"
+
+
+def parameters_of(table: Any) -> ParameterInput:
+    """The input for the parameters in a table."""
+    sizes = ", ".join(f"{name} ({at.stop - at.start})" for name, at in table.items())
+    return ParameterInput(
+        PARAMETERS,
+        lambda layout: (table.size,),
+        _no_slices,
+        lambda layout: f"parameters is {clipped(sizes, 400)}",
+        table=table,
+    )
+
+
+PARAMETERS = "parameters"  # the name of that input, which is the last one
 
 
 def merged(inputs: Iterable[Input]) -> list[Input]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -19,7 +19,16 @@ from linkwork.kernel.arguments import Signature, UnitNorm
 from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn.analytic import derivative_specs, jacobian_program
 from linkwork.kindyn.checks import finite_check, result_check
-from linkwork.kindyn.inputs import GRAVITY, UNNORMALIZED_Q, Input, Wrench, merged, wrench_on
+from linkwork.kindyn.inputs import (
+    GRAVITY,
+    PARAMETERS,
+    UNNORMALIZED_Q,
+    Input,
+    Wrench,
+    merged,
+    parameters_of,
+    wrench_on,
+)
 from linkwork.kindyn.quantities import Context
 from linkwork.kindyn.requests import Spec
 from linkwork.lazy import cached_property
@@ -41,6 +50,8 @@ class Order:
     specs: tuple[Spec, ...]
     wrenches: tuple[str, ...] = ()  # frames on which a wrench is given, each an input of its own
     gravity: bool = False  # whether gravity is an input
+    # the `ParameterTable` of numbers of the robot that are inputs, if there are any
+    table: Any = field(default=None, repr=False)
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
@@ -52,7 +63,14 @@ class Order:
     def inputs(self) -> list[Input]:
         """The union of what the quantities need, then the wrenches."""
         needed = [one for spec in self.specs for one in spec.quantity.inputs]
-        return [*merged([*needed, *[GRAVITY] * self.gravity]), *map(wrench_on, self.wrenches)]
+        own = [*merged([*needed, *[GRAVITY] * self.gravity]), *map(wrench_on, self.wrenches)]
+        return [*own, parameters_of(self.table)] if self.takes_parameters else own
+
+    @property
+    def takes_parameters(self) -> bool:
+        """Whether numbers of the robot are inputs."""
+        of_robot = not all(spec.quantity.of_coordinates for spec in self.specs)
+        return self.table is not None and of_robot
 
 
 class QuantityKernel(Kernel, Generic[Result]):
@@ -66,6 +84,7 @@ class QuantityKernel(Kernel, Generic[Result]):
     order: Order
     # the same quantity with more inputs, by the frames of wrenches and whether gravity is given
     siblings: dict[Any, QuantityKernel[Any]]
+    takes_parameters: bool  # whether its last input are numbers of the robot
 
     if TYPE_CHECKING:
 
@@ -89,10 +108,36 @@ class QuantityKernel(Kernel, Generic[Result]):
         names = [port.name for port in self.signature.outputs]
         return dict(zip(names, results if len(names) > 1 else [results], strict=True))
 
-    def _call(self, *args: Any, wrenches: Any = None, gravity: Any = None, **named: Any) -> Any:
-        """Calls that the compiled code does not take; gravity and wrenches go to another kernel."""
+    def _call(self, *args: Any, parameters: Any = None, **named: Any) -> Any:
+        """Calls that the compiled code does not take; those of the model are the parameters."""
+        if not self.takes_parameters:
+            if parameters is not None:
+                raise ArgumentError(_no_parameters(self))
+            return self._call_with(args, (), **named)
+        n_others = len(self.signature.inputs) - 1
+        if len(args) > n_others:
+            if parameters is not None:
+                raise ArgumentError(f"{self.signature.name}: {PARAMETERS!r} is given twice")
+            return self._call_with(args[:n_others], args[n_others:], **named)
+        last = self.signature.defaults[PARAMETERS] if parameters is None else parameters
+        if len(args) == n_others and named.keys() <= {"out", "threads"}:
+            return self(*args, last, **named)
+        return self._call_with(args, (last,), **named)
+
+    def _call_with(
+        self,
+        args: tuple[Any, ...],
+        last: tuple[Any, ...],
+        wrenches: Any = None,
+        gravity: Any = None,
+        **named: Any,
+    ) -> Any:
+        """A call with parameters, if it takes any; gravity and wrenches go to another kernel."""
+        is_complete = len(args) == len(self.signature.inputs) - self.takes_parameters
+        if last and not is_complete:
+            named[PARAMETERS], last = last[0], ()
         if wrenches is None and gravity is None:
-            return self._call_itself(*args, **named)
+            return self._call_itself(*args, *last, **named)
         try:
             more = () if wrenches is None else (*wrenches.values(),)
             other = self.siblings[() if wrenches is None else (*wrenches,), gravity is not None]
@@ -100,14 +145,15 @@ class QuantityKernel(Kernel, Generic[Result]):
             if not self._takes(wrenches, gravity):
                 given = {"wrenches": wrenches, "gravity": gravity}
                 named |= {name: value for name, value in given.items() if value is not None}
-                return self._call_itself(*args, **named)
+                return self._call_itself(*args, *last, **named)
             more = tuple((wrenches or {}).values())
             other = self._made_with(tuple(wrenches or ()), gravity is not None)
         if gravity is not None:
             more = (gravity, *more)
-        if len(args) == len(self.signature.inputs):
-            return other(*args, *more, **named)
-        names = [port.name for port in other.signature.inputs[-len(more) :]]
+        if is_complete:
+            return other(*args, *more, *last, **named)
+        start = len(self.signature.inputs) - self.takes_parameters
+        names = [port.name for port in other.signature.inputs[start : start + len(more)]]
         return other(*args, **named, **dict(zip(names, more, strict=True)))
 
     def _takes(self, wrenches: Any, gravity: Any) -> bool:
@@ -145,6 +191,13 @@ class QuantityKernel(Kernel, Generic[Result]):
         return np.ones(rows, dtype=bool) if rows > 1 else None
 
 
+def _no_parameters(kernel: QuantityKernel[Any]) -> str:
+    text = f"{kernel.signature.name}: argument {PARAMETERS!r}"
+    if kernel.order.table is not None:
+        return f"{text}: no number of the robot enters"
+    return f"{text}: this KinDyn has none; make it as KinDyn(model, parameters=[...])"
+
+
 def _found_again(robot: Any, order: Order) -> QuantityKernel[Any]:
     return robot._kernel(order)
 
@@ -165,7 +218,7 @@ def build_kernel(
     specs, inputs = order.specs, order.inputs
     ports = tuple(Port(one.name, one.shape(layout)) for one in inputs)
     outputs = _outputs(layout, order)
-    context: Callable[[], Context] = robot._context
+    context: Callable[..., Context] = robot._context
     compute = computation(context, layout, order)
 
     def program() -> Program:
@@ -182,13 +235,19 @@ def build_kernel(
             lambda *arrays: of_numbers(*map(_scalars, arrays)), needed, (ports, outputs), wrt
         )
 
+    unit_norms = _unit_norms(layout, ["q" if one.has_unit_norms else "" for one in inputs])
+    defaults: dict[str, Array] = {}
+    if order.takes_parameters:
+        unit_norms += _unit_norms_of_poses(order, len(inputs) - 1)
+        defaults[PARAMETERS] = robot.parameter_values()
     kernel: QuantityKernel[Any] = QuantityKernel(
         Signature(
             " + ".join(map(str, specs)),
             ports,
             outputs,
-            _unit_norms(layout, ["q" if one.has_unit_norms else "" for one in inputs]),
+            unit_norms,
             {one.name: one.meaning(layout) for one in inputs},
+            defaults,
         ),
         program,
         key=hashlib.sha256("|".join((key, repr(order), source_digest())).encode()).hexdigest(),
@@ -199,6 +258,7 @@ def build_kernel(
         result=specs[0].quantity.result if len(specs) == 1 else None,
     )
     kernel.robot, kernel.order, kernel.siblings = robot, order, {}
+    kernel.takes_parameters = order.takes_parameters
     kernel.analytic = analytic
     return kernel
 
@@ -209,7 +269,7 @@ def _outputs(layout: Layout, order: Order) -> tuple[Port, ...]:
 
 
 def computation(
-    context: Callable[[], Context], layout: Layout, order: Order
+    context: Callable[..., Context], layout: Layout, order: Order
 ) -> Callable[..., tuple[Array, ...]]:
     """The function from the numbers of each input to the arrays of each output."""
     outputs = _outputs(layout, order)
@@ -220,7 +280,8 @@ def computation(
         rows = dict(zip((one.name for one in inputs), columns, strict=True))
         pairs = [(one, rows[one.name]) for one in inputs]
         wrenches = {index(x.frame): row for x, row in pairs if isinstance(x, Wrench)}
-        now = replace(context(), wrenches=wrenches)
+        now = context(rows[PARAMETERS]) if order.takes_parameters else context()
+        now = replace(now, wrenches=wrenches)
         if order.gravity:
             now = replace(now, gravity=tuple(rows["gravity"]))
         for one, row in pairs:
@@ -257,7 +318,7 @@ def _scaled(q: Sequence[Any], unit_norms: Sequence[UnitNorm]) -> Sequence[Any]:
     return found
 
 
-def _is_too_long(context: Callable[[], Context], layout: Layout, specs: Sequence[Spec]) -> bool:
+def _is_too_long(context: Callable[..., Context], layout: Layout, specs: Sequence[Spec]) -> bool:
     """Whether a program would have too many steps to be compiled."""
     n_moving = sum(not joint.is_fixed for joint in layout.model.joints)
     if n_moving > MOST_UNROLLED:
@@ -307,3 +368,12 @@ def _unit_norms(layout: Layout, inputs: Sequence[str]) -> tuple[UnitNorm, ...]:
                 for part in layout.model.joint(name).motion_kind.unit_norm
             ]
     return tuple(found)
+
+
+def _unit_norms_of_poses(order: Order, index: int) -> tuple[UnitNorm, ...]:
+    """The quaternions among the parameters, which are the input of this index."""
+    return tuple(
+        UnitNorm(index, order.table[entry.name].start + 3, 4, f"the quaternion of {entry.name!r}")
+        for entry in order.table.entries
+        if entry.is_pose
+    )

@@ -31,6 +31,7 @@ class KinematicDerivativeMethods(KinDynCore):
         q: ArrayLike,
         nu: ArrayLike,
         *,
+        parameters: ArrayLike | None = None,
         out: tuple[Array, ...] | None = None,
         threads: int | None = None,
     ) -> VelocityDerivatives:
@@ -50,6 +51,7 @@ class KinematicDerivativeMethods(KinDynCore):
         nu: ArrayLike,
         nu_dot: ArrayLike,
         *,
+        parameters: ArrayLike | None = None,
         out: tuple[Array, ...] | None = None,
         threads: int | None = None,
     ) -> AccelerationDerivatives:
@@ -67,6 +69,7 @@ class KinematicDerivativeMethods(KinDynCore):
         q: ArrayLike,
         nu: ArrayLike,
         *,
+        parameters: ArrayLike | None = None,
         out: tuple[Array, ...] | None = None,
         threads: int | None = None,
     ) -> ComVelocityDerivatives:
@@ -84,6 +87,7 @@ class KinematicDerivativeMethods(KinDynCore):
         nu: ArrayLike,
         nu_dot: ArrayLike,
         *,
+        parameters: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
@@ -100,6 +104,7 @@ class KinematicDerivativeMethods(KinDynCore):
         q: ArrayLike,
         nu: ArrayLike,
         *,
+        parameters: ArrayLike | None = None,
         out: tuple[Array, ...] | None = None,
         threads: int | None = None,
     ) -> CentroidalMomentumDerivatives:
@@ -118,6 +123,7 @@ class KinematicDerivativeMethods(KinDynCore):
         nu: ArrayLike,
         nu_dot: ArrayLike,
         *,
+        parameters: ArrayLike | None = None,
         out: tuple[Array, ...] | None = None,
         threads: int | None = None,
     ) -> CentroidalMomentumRateDerivatives:

@@ -74,11 +74,13 @@ def _of_frames(name: str, frames: tuple[str, ...], inputs: list[str]) -> Callabl
     """A method that looks up the kernel of its frames and calls it."""
     listed, given = ", ".join(frames), ", ".join(inputs)
     code = f"""
-def {name}(self, {listed}, {given}, *, out=None, threads=None):
+def {name}(self, {listed}, {given}, *, parameters=None, out=None, threads=None):
     try:
         kernel = self._of_{name}[{listed}]
     except (KeyError, TypeError):  # not made yet, or no names, which `function` says
         kernel = self._of_{name}[{listed}] = self.function(({name!r}, {listed}))
+    if parameters is not None:
+        return kernel({given}, parameters=parameters, out=out, threads=threads)
     if threads is None:
         return kernel({given}) if out is None else kernel({given}, out=out)
     return kernel({given}, out=out, threads=threads)

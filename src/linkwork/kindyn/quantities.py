@@ -72,6 +72,8 @@ class Quantity:
     per_pair: int = 0
     of_links: bool = False  # whether each link counts as a body, even if fixed to another
     result: type[tuple[Any, ...]] | None = None  # the named tuple of one with several outputs
+    # whether no number of the robot enters, so that it takes no parameters
+    of_coordinates: bool = False
 
     def __post_init__(self) -> None:
         assert isinstance(self.shape, tuple) == (self.result is not None)
@@ -244,9 +246,13 @@ QUANTITIES: dict[str, Quantity] = {
     "potential_energy": Quantity(
         _Q, _ONE, _without_velocity(energy.potential_energy, "gravity"), forces=_GRAVITY
     ),
-    "integrate": Quantity((Q, NU, DT), _by_nq, _of(manifold.integrate)),
-    "difference": Quantity((Q_START, Q_END), _by_nv(), _of(manifold.difference)),
-    "normalize": Quantity((UNNORMALIZED_Q,), _by_nq, _without_velocity(manifold.normalize)),
+    "integrate": Quantity((Q, NU, DT), _by_nq, _of(manifold.integrate), of_coordinates=True),
+    "difference": Quantity(
+        (Q_START, Q_END), _by_nv(), _of(manifold.difference), of_coordinates=True
+    ),
+    "normalize": Quantity(
+        (UNNORMALIZED_Q,), _by_nq, _without_velocity(manifold.normalize), of_coordinates=True
+    ),
     "velocity_derivatives": Quantity(
         _Q_NU,
         (_by_nv(6),) * 2,
@@ -281,10 +287,18 @@ QUANTITIES: dict[str, Quantity] = {
         result=results.CentroidalMomentumRateDerivatives,
     ),
     "velocity_kinematics": Quantity(
-        _Q, _q_by_nv, _of(manifold_derivatives.velocity_kinematics), per_pair=21
+        _Q,
+        _q_by_nv,
+        _of(manifold_derivatives.velocity_kinematics),
+        per_pair=21,
+        of_coordinates=True,
     ),
     "velocity_kinematics_inverse": Quantity(
-        _Q, _nv_by_q, _of(manifold_derivatives.velocity_kinematics_inverse), per_pair=21
+        _Q,
+        _nv_by_q,
+        _of(manifold_derivatives.velocity_kinematics_inverse),
+        per_pair=21,
+        of_coordinates=True,
     ),
     "integrate_derivatives": Quantity(
         (Q, NU, DT),
@@ -292,6 +306,7 @@ QUANTITIES: dict[str, Quantity] = {
         _of(manifold_derivatives.integrate_derivatives),
         per_pair=42,
         result=results.IntegrateDerivatives,
+        of_coordinates=True,
     ),
     "difference_derivatives": Quantity(
         (Q_START, Q_END),
@@ -299,5 +314,6 @@ QUANTITIES: dict[str, Quantity] = {
         _of(manifold_derivatives.difference_derivatives),
         per_pair=42,
         result=results.DifferenceDerivatives,
+        of_coordinates=True,
     ),
 }

@@ -24,9 +24,9 @@ from linkwork.spatial.blocks import Scalar, plus, times
 class JointDynamics:
     """What joints add along one coordinate of nu."""
 
-    armature: float = 0.0
-    damping: float = 0.0
-    friction: float = 0.0
+    armature: Scalar = 0.0
+    damping: Scalar = 0.0
+    friction: Scalar = 0.0
 
     def force(self, velocity: Scalar | None, acceleration: Scalar | None) -> Scalar:
         """What has to be added to the force along the coordinate. None stands for zero."""
@@ -36,18 +36,34 @@ class JointDynamics:
         if velocity is None:
             return total
         total = plus(total, times(self.damping, velocity))
-        return plus(total, times(self.friction, _sign(velocity))) if self.friction else total
+        if is_constant_zero(self.friction):
+            return total
+        return plus(total, times(self.friction, _sign(velocity)))
 
 
 DynamicsByIndex = Mapping[int, JointDynamics]  # by index in nu; those without any are left out
 NO_JOINT_DYNAMICS: DynamicsByIndex = {}
 
 
-def joint_dynamics_of(layout: Layout) -> dict[int, JointDynamics]:
-    """Armature, damping and friction along the coordinates of nu."""
+NO_CHANGES: Mapping[tuple[str, str], Scalar] = {}
+
+
+def joint_dynamics_of(
+    layout: Layout, changes: Mapping[tuple[str, str], Scalar] = NO_CHANGES
+) -> dict[int, JointDynamics]:
+    """Armature, damping and friction along the coordinates of nu.
+
+    Args:
+        layout: of the robot's coordinates.
+        changes: numbers in place of the model's, by joint and name, such as ("knee", "damping").
+    """
     by_index: dict[int, JointDynamics] = {}
     for joint in layout.model.joints:
-        if not (joint.armature or joint.damping or joint.friction) or joint.is_fixed:
+        armature, damping, friction = (
+            changes.get((joint.name, name), getattr(joint, name))
+            for name in ("armature", "damping", "friction")
+        )
+        if all(map(is_constant_zero, (armature, damping, friction))) or joint.is_fixed:
             continue
         follower = layout.followers.get(joint.name)
         factor = follower.multiplier if follower else 1.0
@@ -55,9 +71,9 @@ def joint_dynamics_of(layout: Layout) -> dict[int, JointDynamics]:
         for k in range(span.start, span.stop):
             old = by_index.get(k, JointDynamics())
             by_index[k] = JointDynamics(
-                old.armature + factor * factor * joint.armature,
-                old.damping + factor * factor * joint.damping,
-                old.friction + abs(factor) * joint.friction,
+                old.armature + factor * factor * armature,
+                old.damping + factor * factor * damping,
+                old.friction + abs(factor) * friction,
             )
     return by_index
 
@@ -75,6 +91,11 @@ def with_joint_dynamics(
         acceleration = None if nu_dot is None else nu_dot[k]
         total[k] = plus(total[k], added.force(velocity, acceleration))
     return total
+
+
+def is_constant_zero(x: Scalar) -> bool:
+    """Whether a number is the constant 0, and so not there at all."""
+    return isinstance(x, float) and x == 0.0
 
 
 def _sign(x: Scalar) -> Scalar:

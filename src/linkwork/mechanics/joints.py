@@ -153,7 +153,8 @@ ZERO_TWIST: Twist = (ZERO, ZERO)
 
 def _is_about_axis(R: Mat) -> bool:
     """Whether a constant rotation is one about a coordinate axis, or that and exchanged axes."""
-    return sum(bool(x) for row in R for x in row) == 5
+    numbers = [x for row in R for x in row]
+    return all(isinstance(x, float) for x in numbers) and sum(map(bool, numbers)) == 5
 
 
 def joint_pose(mount: Mount, q: Sequence[Scalar]) -> JointPose:

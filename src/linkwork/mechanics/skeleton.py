@@ -18,7 +18,8 @@ Every sum over the robot stays what it is, and the bodies have fewer numbers tha
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -87,33 +88,50 @@ class Skeleton:
     layout: Layout
     bodies: tuple[Body, ...]
     frames: tuple[tuple[int, Mat, Vec], ...]  # body, rotation and position of each frame in it
+    # inertias of links that are not those of the model, by index: about the link's origin
+    links: Mapping[int, RigidInertia] = field(default_factory=dict[int, RigidInertia])
 
 
 @dataclass(frozen=True)
-class _Frames:
+class BodyFrames:
     """The new frames of the bodies."""
 
     old_H_joint: Array  # (bodies, 4, 4) on the joint, with its axis along a coordinate axis
     old_H_new: Array  # (bodies, 4, 4) the same with the origin moved along the axis
     mounts: Array  # (bodies, 4, 4) pose of the new frame in the parent's at angle 0
     directions: list[Vec]  # of the joint's axis in the new frame
+    joint_H_new: Array  # (bodies, 4, 4) pose of the new frame on the joint as the model has it
 
 
-def skeleton_of(tree: Tree, layout: Layout) -> Skeleton:
-    """Make the skeleton of a tree."""
-    moved = _moved_frames(tree)
+def skeleton_of(
+    tree: Tree,
+    layout: Layout,
+    *,
+    inertias: Array | None = None,
+    unshared: Container[int] = (),
+) -> Skeleton:
+    """Make the skeleton of a tree.
+
+    Args:
+        tree: the robot seen from its base.
+        layout: of its coordinates.
+        inertias: (bodies, 10) instead of those of the tree.
+        unshared: bodies of which no inertia is counted with the parent.
+    """
+    moved = body_frames(tree)
+    own = tree.inertias if inertias is None else inertias
     mounts: list[Mount | None] = [None]
     for body, _, joint in tree.outward():
         backwards = tree.backwards[body] and not joint.motion_kind.inverse_is_opposite
         direction = moved.directions[body]
         mounts.append(_mount(layout, joint, moved.mounts[body], direction, backwards=backwards))
     new_H_old = se3.inverse(moved.old_H_new)
-    at_joint = inertia.transform(se3.inverse(moved.old_H_joint), tree.inertias)
-    params = inertia.transform(new_H_old, tree.inertias)
-    regrouped = _regrouped(params, tree.parents, mounts, moved.mounts)
+    at_joint = inertia.transform(se3.inverse(moved.old_H_joint), own)
+    params = inertia.transform(new_H_old, own)
+    regrouped = _regrouped(params, tree.parents, mounts, moved.mounts, unshared)
     noise = _rounding_noise(at_joint, params)
-    inertias = map(_rigid_inertia, np.where(np.abs(regrouped) <= noise, 0.0, regrouped))
-    bodies = map(Body, tree.parents, mounts, inertias)
+    counted = map(_rigid_inertia, np.where(np.abs(regrouped) <= noise, 0.0, regrouped))
+    bodies = map(Body, tree.parents, mounts, counted)
     frames = [
         (body, *_frame(new_H_old[body] @ pose, moved.old_H_new[body, :3, 3], pose[:3, 3]))
         for body, pose in zip(tree.frame_bodies, tree.body_H_frame, strict=True)
@@ -121,7 +139,8 @@ def skeleton_of(tree: Tree, layout: Layout) -> Skeleton:
     return Skeleton(layout, tuple(bodies), tuple(frames))
 
 
-def _moved_frames(tree: Tree) -> _Frames:
+def body_frames(tree: Tree) -> BodyFrames:
+    """Where to put the frames of the bodies of a tree."""
     aligned = [
         (np.eye(4), (0.0, 0.0, 1.0)) if joint is None else _aligned(joint, backwards=backwards)
         for joint, backwards in zip(tree.joints, tree.backwards, strict=True)
@@ -142,7 +161,8 @@ def _moved_frames(tree: Tree) -> _Frames:
     ]
     origins, positions = best_origins(sites, tree.parents)
     mounts[:, :3, 3] = positions
-    return _Frames(old_H_joint, old_H_joint @ se3.pose(np.eye(3), origins), mounts, directions)
+    shifts = se3.pose(np.eye(3), origins)
+    return BodyFrames(old_H_joint, old_H_joint @ shifts, mounts, directions, rotations @ shifts)
 
 
 def _mount(layout: Layout, joint: Joint, mount: Array, direction: Vec, *, backwards: bool) -> Mount:
@@ -195,11 +215,17 @@ def _without_rotation_about(axis: int, R: Array) -> tuple[Array, float]:
 
 
 def _regrouped(
-    params: Array, parents: tuple[int, ...], mounts: list[Mount | None], poses: Array
+    params: Array,
+    parents: tuple[int, ...],
+    mounts: list[Mount | None],
+    poses: Array,
+    unshared: Container[int],
 ) -> Array:
     """Count with the parent what the joint cannot move, from the leaves inward."""
     params = params.copy()
     for body in reversed(range(1, len(parents))):
+        if body in unshared:
+            continue
         mount = mounts[body]
         assert mount is not None
         share = _unmoved(params[body], mount)

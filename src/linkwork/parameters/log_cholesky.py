@@ -1,0 +1,96 @@
+"""Inertial parameters that no optimiser can make unphysical: the log-Cholesky parametrisation.
+
+The second moments of mass of a body in homogeneous coordinates are positive definite, so they have
+a Cholesky factor with positive diagonal. Ten numbers without bounds make every such factor:
+
+    theta = (alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3)
+
+    J = [[Sigma, m c], [m c^T, m]] = U U^T,   U = exp(alpha) [[exp(d1), s12,     s13,     t1]
+                                                             [0,       exp(d2), s23,     t2]
+                                                             [0,       0,       exp(d3), t3]
+                                                             [0,       0,       0,       1 ]]
+
+alpha has half the logarithm of the mass, and t is the centre of mass [m]. (Rucker, Wensing 2022,
+"Smooth parameterization of rigid-body inertia".)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arrays import Array, as_array, stack
+from linkwork.errors import ShapeError, ValueRangeError
+from linkwork.traced import is_traced
+
+
+def log_cholesky(theta: ArrayLike) -> Array:
+    """Ten inertial parameters from ten numbers without bounds; the body is always physical.
+
+    Args:
+        theta: (..., 10) alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3; of numbers, or of values
+            that are being traced inside `linkwork.compile`.
+
+    Returns:
+        (..., 10) m, m c, and the tensor's xx, xy, xz, yy, yz, zz about the origin, as
+        `parameters.LinkInertia` and `parameters.Payload` take them.
+    """
+    alpha, d1, d2, d3, s12, s23, s13, x, y, z = _ten(theta, "theta")
+    mass = np.exp(2.0 * alpha)
+    u1, u2, u3 = np.exp(d1), np.exp(d2), np.exp(d3)
+    # second moments per mass: L L^T + t t^T
+    xx = u1 * u1 + s12 * s12 + s13 * s13 + x * x
+    yy = u2 * u2 + s23 * s23 + y * y
+    zz = u3 * u3 + z * z
+    xy = s12 * u2 + s13 * s23 + x * y
+    xz = s13 * u3 + x * z
+    yz = s23 * u3 + y * z
+    moments = [yy + zz, -xy, -xz, xx + zz, -yz, xx + yy]
+    return as_array(stack([mass, *(mass * k for k in (x, y, z, *moments))]))
+
+
+def log_cholesky_inverse(parameters: ArrayLike) -> Array:
+    """The ten numbers without bounds of a body with volume; undoes `log_cholesky`.
+
+    Args:
+        parameters: (..., 10) m, m c, and the tensor's xx, xy, xz, yy, yz, zz about the origin.
+
+    Returns:
+        (..., 10) theta.
+
+    Raises:
+        ValueRangeError: a body has no mass or no volume, or is not physical.
+    """
+    mass, hx, hy, hz, ixx, ixy, ixz, iyy, iyz, izz = _ten(parameters, "parameters")
+    traced = is_traced(parameters)
+    if not traced:
+        _check("has no mass", mass > 0.0)
+    x, y, z = hx / mass, hy / mass, hz / mass
+    half = 0.5 * (ixx + iyy + izz)
+    # second moments per mass about the centre of mass: L L^T
+    xx, yy, zz = ((half - k) / mass - c * c for k, c in ((ixx, x), (iyy, y), (izz, z)))
+    xy, xz, yz = -ixy / mass - x * y, -ixz / mass - x * z, -iyz / mass - y * z
+    with np.errstate(all="ignore"):
+        u3 = np.sqrt(zz)
+        s13, s23 = xz / u3, yz / u3
+        u2 = np.sqrt(yy - s23 * s23)
+        s12 = (xy - s13 * s23) / u2
+        u1 = np.sqrt(xx - s12 * s12 - s13 * s13)
+    if not traced:
+        _check("has no volume, or is no physical body", (u1 > 0.0) & (u2 > 0.0) & (u3 > 0.0))
+    found = [0.5 * np.log(mass), np.log(u1), np.log(u2), np.log(u3), s12, s23, s13, x, y, z]
+    return as_array(stack(found))
+
+
+def _ten(numbers: ArrayLike, what: str) -> list[Array]:
+    array = as_array(numbers, what)
+    if array.ndim < 1 or array.shape[-1] != 10:
+        raise ShapeError(f"{what}: expected (..., 10), got {array.shape}")
+    return [array[..., k] for k in range(10)]
+
+
+def _check(why: str, good: Array) -> None:
+    if not np.all(good):
+        row = int(np.argmin(np.ravel(good)))
+        where = f" (row {row})" if np.size(good) > 1 else ""
+        raise ValueRangeError(f"parameters: the body {why}{where}")

@@ -1,0 +1,148 @@
+"""A link as a homogeneous solid whose length and density are inputs, as adam.parametric has it.
+
+The first visual of the link is the solid: a box, cylinder or sphere. A multiplier scales its size
+along z (of a sphere, the radius). The end of the solid near the link's origin stays where it is,
+and joints that the link carries move along z with the other end:
+
+    joint beyond the far end, z >= 0     z + (length - original length)
+    joint at z < 0                       z - (length - original length)
+
+The mass is volume times density, the inertia that of the solid.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from linkwork.errors import ArgumentError
+from linkwork.mechanics.inertia import RigidInertia
+from linkwork.model.geometry import Box, Cylinder, Sphere
+from linkwork.model.model import Model
+from linkwork.model.parts import Link
+from linkwork.parameters.variation import Placement, Variation, constant_placement, moved
+from linkwork.spatial.blocks import ZERO, Scalar, Sym, Vec
+
+
+@dataclass(frozen=True, slots=True)
+class Solid:
+    """The solid of a link."""
+
+    geometry: Box | Cylinder | Sphere
+    xyz: tuple[float, float, float]
+    rpy: tuple[float, float, float]
+    placement: Placement
+
+    def volume(self, multiplier: Scalar) -> Scalar:
+        """Volume at a multiple of the length [m^3]."""
+        match self.geometry:
+            case Box(size=(x, y, z)):
+                return x * y * z * multiplier
+            case Cylinder(radius=radius, length=length):
+                return math.pi * radius * radius * length * multiplier
+            case Sphere(radius=radius):
+                r = radius * multiplier
+                return (4.0 / 3.0 * math.pi) * r * r * r
+
+    @property
+    def principal_length(self) -> float:
+        """The size along the z axis of the link; of a sphere the radius, as adam has it."""
+        match self.geometry:
+            case Box(size=size):
+                return size[2]
+            case Cylinder(radius=radius, length=length):
+                return 2.0 * radius if self._lies else length
+            case Sphere(radius=radius):
+                return radius
+
+    @property
+    def _lies(self) -> bool:
+        """Whether a cylinder lies across the link's z axis, by the angles that adam looks at."""
+        return self.rpy[0] < 0.0 or self.rpy[1] > 0.0
+
+    def growth(self, multiplier: Scalar) -> Scalar:
+        """How much longer the principal length is at a multiple of the length [m]."""
+        if isinstance(self.geometry, Cylinder) and self._lies:
+            return 0.0
+        return self.principal_length * (multiplier - 1.0)
+
+    def moments(self, multiplier: Scalar, mass: Scalar, *, as_adam: bool) -> Sym:
+        """Inertia tensor about the solid's centre in its own axes."""
+        match self.geometry:
+            case Box(size=(x, y, height)):
+                z = height * multiplier
+                xx, yy = mass * (y * y + z * z) / 12.0, mass * (x * x + z * z) / 12.0
+                zz = mass * ((x * x + y * y) / 12.0)
+            case Cylinder(radius=r, length=length):
+                h = length * multiplier
+                xx = yy = mass * (3.0 * r * r + h * h) / 12.0
+                zz = mass * (r * r / 2.0)
+                roll, pitch, yaw = self.rpy
+                if as_adam and roll > 0.0 and pitch == 0.0 and yaw == 0.0:
+                    yy, zz = zz, xx
+                elif as_adam and pitch > 0.0:
+                    xx, zz = zz, yy
+            case Sphere(radius=radius):
+                r = radius * multiplier
+                xx = yy = zz = mass * r * r * 0.4
+        return (xx, 0.0, 0.0, yy, 0.0, zz)
+
+    def center(self, multiplier: Scalar) -> Vec:
+        """Position of the solid's centre in the link."""
+        x, y, z = self.xyz
+        if isinstance(self.geometry, Sphere):
+            return (x, y, z)
+        half = 0.5 * self.growth(multiplier)
+        return (x, y, z - half if z < 0.0 else z + half)
+
+
+def solid_of(link: Link) -> Solid:
+    """The solid of a link: its first visual."""
+    shape = link.visuals[0] if link.visuals else None
+    if shape is None or not isinstance(shape.geometry, (Box, Cylinder, Sphere)):
+        got = "no visual" if shape is None else f"a {type(shape.geometry).__name__}"
+        text = f"link {link.name!r}: length and density are of a Box, Cylinder or Sphere as the"
+        raise ArgumentError(f"{text} first visual, got {got}")
+    pose = shape.link_H_shape
+    return Solid(shape.geometry, pose.xyz, pose.rpy, constant_placement(pose))
+
+
+def original_density(link: Link) -> float:
+    """Mass of a link over the volume of its solid [kg/m^3]."""
+    volume = solid_of(link).volume(1.0)
+    if not volume > 0.0:
+        raise ArgumentError(f"link {link.name!r}: its first visual has no volume")
+    return link.inertia.mass / volume
+
+
+def vary(model: Model, name: str, into: Variation, *, as_adam: bool) -> None:
+    """Set the inertia of a link, and the poses of the joints on it, by its length and density."""
+    link = model.link(name)
+    solid = solid_of(link)
+    multiplier: Scalar = into.lengths.get(name, 1.0)
+    density: Scalar = into.densities.get(name, original_density(link))
+    mass = density * solid.volume(multiplier)
+    tensor = solid.moments(multiplier, mass, as_adam=as_adam)
+    alone = RigidInertia(mass, ZERO, tensor)
+    into.inertias[name] = moved(alone, (solid.placement[0], solid.center(multiplier)))
+    if name not in into.lengths:
+        return
+    for joint in model.joints:
+        if joint.first == name:
+            R, p = constant_placement(joint.first_H_joint)
+            z = _joint_height(solid, p[2], multiplier, as_adam=as_adam)
+            into.joint_poses[joint.name] = R, (p[0], p[1], z)
+
+
+def _joint_height(solid: Solid, z: float, multiplier: Scalar, *, as_adam: bool) -> Scalar:
+    """Where a joint on the link moves along z."""
+    growth = solid.growth(multiplier)
+    if z < 0.0:
+        return z - growth
+    if isinstance(solid.geometry, Sphere):
+        growth = 0.5 * growth
+    elif solid.xyz[2] < 0.0:  # the solid grows the other way
+        growth = 0.0
+    if as_adam and solid.xyz[2] < 0.0:
+        z -= solid.principal_length
+    return z + growth

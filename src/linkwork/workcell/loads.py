@@ -1,0 +1,247 @@
+"""What the bodies of a device carry in a state: gripped objects, and what sits on them.
+
+A frame with inertia that is no part of the device is carried by the first frame of the device on
+its way to WORLD, if there is one: fixed to it, attached to it, or on other frames that are. Joints
+on that way that the device does not drive are where they are in the state, and taken for locked.
+
+The ten numbers of such a frame are brought to the body from frame to frame. Rows of a batch with
+the same attachments are computed together; the way of each frame is found once for each row of
+attachments, and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwork.arrays import Array
+from linkwork.kernel.compile import compile_function
+from linkwork.lazy import cached_property
+from linkwork.spatial import inertia
+from linkwork.spatial.source import inertia as inertia_source
+from linkwork.spatial.source import quat, se3
+from linkwork.workcell import fk
+from linkwork.workcell.paths import parent_index
+
+if TYPE_CHECKING:
+    from linkwork.workcell.cell import WorkCell
+
+Totals = dict[int, Array]
+"""By body: (rows, 10) numbers of all that it carries, in the axes of the body."""
+
+FEW_GROUPS = 16  # so many rows of attachments are taken one by one
+MOST_KEPT = 256  # rows of attachments whose ways are kept, and sums for each of them
+
+
+@dataclass(frozen=True)
+class Step:
+    """From the axes of one frame to those of a frame that carries it."""
+
+    frame: int  # whose pose on its parent depends on the state; -1 for none
+    columns: slice  # its numbers, if it is a movable frame
+    pose: Array  # (4, 4) of that parent in the axes of what carries it
+
+    @cached_property
+    def mount(self) -> Array:
+        """The pose as rotation and position, (3, 4)."""
+        return np.ascontiguousarray(self.pose[:3])
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A frame with inertia that a body carries."""
+
+    body: int
+    numbers: Array  # (10,) in its own axes
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that the bodies carry where frames are attached in one way."""
+
+    carried: tuple[Carried, ...]
+    columns: Any  # numbers of a state that enter: a slice or an array of indices
+    sums: dict[bytes, Any] = field(default_factory=dict[bytes, Any])  # by those numbers
+
+
+class Loads:
+    """Finds and adds up what the bodies of a device carry."""
+
+    def __init__(self, cell: WorkCell, frames: Mapping[int, tuple[int, Array]]) -> None:
+        """Look at which frames can be carried.
+
+        Args:
+            cell: the workcell.
+            frames: by the index of each frame of the device: the number of its body, and its pose
+                (4, 4) there.
+        """
+        self._cell, self._frames = cell, frames
+        self._plans: dict[bytes, Plan] = {}
+        layout = cell.layout
+        n = len(layout.slots)
+        self._is_carried = np.zeros(n, dtype=bool)  # by a body, in every state
+        self._column = np.full(n, -1, dtype=np.int32)  # of what it is attached by; -1 on WORLD
+        for k in range(n):
+            here, root = k, int(layout.part_roots[k])
+            while here not in frames and here not in (root, 0):
+                here = layout.slots[here].parent
+            self._is_carried[k] = here in frames
+            self._column[k] = layout.column[root] if root else -1
+        self._sources = [
+            (k, frame.inertia.parameters())
+            for k, frame in enumerate(cell.frames)
+            if k not in frames and (frame.inertia.mass or any(frame.inertia.tensor))
+        ]
+
+    def plan(self, parents: Array) -> Plan:
+        """What is carried with the attachments (n_attachable,) of one state."""
+        key = parents.tobytes()
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) >= MOST_KEPT:
+                self._plans = {}
+            plan = self._plans[key] = self._made(parents)
+        return plan
+
+    def groups(self, parents: Array) -> list[tuple[Array, Array]]:
+        """Rows (rows, n_attachable) of attachments with the same frames carried in the same way.
+
+        Returns:
+            For each group its attachments, and its rows. If there are many ways of attaching, what
+            no body carries is -1 there, so that groups differ in what is carried only.
+        """
+        columns = np.flatnonzero((parents != parents[0]).any(axis=0))
+        distinct, of_row = _distinct(parents[:, columns])
+        if len(distinct) > FEW_GROUPS:
+            parents = np.where(self._are_carried(parents), parents, -1)
+            columns = np.flatnonzero((parents != parents[0]).any(axis=0))
+            distinct, of_row = _distinct(parents[:, columns])
+        order = np.argsort(of_row, kind="stable")
+        starts = np.searchsorted(of_row[order], np.arange(len(distinct) + 1))
+        found: list[tuple[Array, Array]] = []
+        for k, row in enumerate(distinct):
+            full = parents[0].copy()
+            full[columns] = row
+            found.append((full, order[starts[k] : starts[k + 1]]))
+        return found
+
+    def _are_carried(self, parents: Array) -> Array:
+        """(rows, n_attachable) whether some body carries each attachable frame."""
+        is_carried, above = self._is_carried[parents], self._column[parents]
+        rows = np.arange(len(parents))[:, None]
+        waits = ~is_carried & (above >= 0)
+        while waits.any():  # on other attachable frames: are those carried?
+            onward = np.where(waits, above, 0)
+            found, further = is_carried[rows, onward], above[rows, onward]
+            is_carried, above = is_carried | (waits & found), np.where(waits, further, above)
+            waits = ~is_carried & (above >= 0)
+        return is_carried
+
+    def totals(self, plan: Plan, values: Array, rows: Array | None = None) -> Totals:
+        """What each body carries, for some rows of numbers (rows, n_values), all of one plan."""
+        found: Totals = {}
+        for one in plan.carried:
+            numbers = one.numbers
+            for step in one.steps:
+                numbers = self._brought(step, numbers, values, rows)
+            known = found.get(one.body)
+            found[one.body] = numbers if known is None else known + numbers
+        return found
+
+    def _brought(self, step: Step, numbers: Array, values: Array, rows: Array | None) -> Array:
+        """(..., 10) numbers of a frame, in the axes of what carries it."""
+        if step.frame < 0:
+            return inertia.transform(step.pose, numbers)
+        if step.columns.stop:
+            own = values[:, step.columns] if rows is None else values[rows, step.columns]
+            return _of_movable()(numbers, own, step.mount)
+        chosen = values if rows is None else values[rows]
+        pose = step.pose @ fk.local_pose(self._cell, step.frame, chosen)
+        return inertia.transform(pose, numbers)
+
+    def _made(self, parents: Array) -> Plan:
+        carried: list[Carried] = []
+        columns: list[int] = []
+        for source, numbers in self._sources:
+            way = self._way(source, parents)
+            if way is not None:
+                body, steps = way
+                carried.append(Carried(body, numbers, tuple(steps)))
+                for step in steps:
+                    columns += self._entering(step)
+        return Plan(tuple(carried), columns_of(sorted(set(columns))))
+
+    def _way(self, frame: int, parents: Array) -> tuple[int, list[Step]] | None:
+        """The body that carries a frame, and the steps to it; None if no body does."""
+        layout = self._cell.layout
+        steps: list[Step] = []
+        pose, moving = np.eye(4), -1  # constant poses since the last frame that moves
+        while frame not in self._frames:
+            own = self._cell.frames[frame]
+            if own.movable or own.motion:
+                steps.append(self._step(moving, pose))
+                pose, moving = np.eye(4), frame
+            else:
+                pose = own.parent_H_frame.matrix() @ pose
+            frame = parent_index(layout, frame, parents)
+            if frame < 0:
+                return None
+        body, body_H_frame = self._frames[frame]
+        steps.append(self._step(moving, body_H_frame @ pose))
+        return body, [step for step in steps if step.frame >= 0 or not _is_identity(step.pose)]
+
+    def _step(self, frame: int, pose: Array) -> Step:
+        is_movable = frame >= 0 and self._cell.frames[frame].movable
+        return Step(frame, self._cell.layout.span(frame) if is_movable else slice(0, 0), pose)
+
+    def _entering(self, step: Step) -> list[int]:
+        """Which numbers of a state enter a step."""
+        if step.frame < 0:
+            return []
+        leader, _, _ = fk.leader_of(self._cell, self._cell.frames[step.frame])
+        span = self._cell.layout.span(leader)
+        return list(range(span.start, span.stop))
+
+
+def _distinct(rows: Array) -> tuple[Array, Array]:
+    """The distinct rows of integers, and which of them each row is."""
+    if not rows.shape[1] or not len(rows):
+        return rows[:1], np.zeros(len(rows), dtype=np.intp)
+    if rows.shape[1] == 1:
+        found, of_row = np.unique(rows[:, 0], return_inverse=True)
+        return found[:, None], of_row
+    packed = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1])))
+    _, first, of_row = np.unique(packed.ravel(), return_index=True, return_inverse=True)
+    return rows[first], of_row
+
+
+def columns_of(columns: list[int]) -> Any:
+    """Columns of an array: a slice, if they are in one piece and so need no copy."""
+    if columns == list(range(columns[0], columns[0] + len(columns)) if columns else []):
+        return slice(columns[0], columns[-1] + 1) if columns else slice(0, 0)
+    return np.array(columns, dtype=np.intp)
+
+
+def _is_identity(pose: Array) -> bool:
+    return np.array_equal(pose, np.eye(4))
+
+
+_compiled: list[Any] = []
+
+
+def _of_movable() -> Any:
+    """The compiled step of a movable frame, made when it is first needed."""
+    if not _compiled:
+
+        @compile_function(numbers=(10,), at=(7,), mount=(3, 4))
+        def carried_by(numbers: Array, at: Array, mount: Array) -> Array:
+            pose = se3.pose(quat.to_rotation(at[3:]), at[:3])
+            last = np.array([[0.0, 0.0, 0.0, 1.0]])
+            return inertia_source.transform(np.concatenate([mount, last]) @ pose, numbers)
+
+        _compiled.append(carried_by)
+    return _compiled[0]

@@ -1,0 +1,100 @@
+"""A robot with parameters is, at any numbers, the robot whose model has these numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.support.kindyn import Interpreted, run_program
+from tests.support.models import assert_close
+from tests.support.parameters import edited, varied
+
+import linkwork as lw
+from linkwork import parameters as lp
+from linkwork.kindyn.quantities import QUANTITIES
+from linkwork.mechanics.base import REPRESENTATIONS
+
+STATES = [(floating, velocity) for floating in (True, False) for velocity in REPRESENTATIONS]
+ON_ROBOTS = pytest.mark.parametrize(
+    ("seed", "floating", "velocity"), [(k % 3, *state) for k, state in enumerate(STATES)]
+)
+OF_ROBOT = [name for name, one in QUANTITIES.items() if not one.of_coordinates and not one.frames]
+OF_FRAME = [name for name, one in QUANTITIES.items() if one.frames == ("frame",)]
+
+
+def parts(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
+def agree(found, expected, rtol=1e-10):
+    for one, other in zip(parts(found), parts(expected), strict=True):
+        assert_close(one, other, rtol, scale=max(np.abs(other).max(initial=0.0), 1e-3))
+
+
+@ON_ROBOTS
+def test_each_row_is_the_robot_with_its_numbers(seed, floating, velocity):
+    case = varied(seed, floating=floating, representation=velocity)
+    others = [edited(case.kd, p) for p in case.p]
+    start = STATES.index((floating, velocity)) % 2  # every second one, each in three states
+    for name in OF_ROBOT[start::2]:
+        inputs = QUANTITIES[name].inputs
+        given = case.arguments(inputs)
+        options = {"wrenches": {case.frames[0]: case.q[:, :6]}} if name == "external_force" else {}
+        found = parts(getattr(case.kd, name)(*given, parameters=case.p, **options))
+        for row, other in enumerate(others):
+            own = [argument[row] for argument in given]
+            forces = {k: {f: w[row] for f, w in v.items()} for k, v in options.items()}
+            agree(tuple(part[row] for part in found), getattr(other, name)(*own, **forces))
+
+
+@ON_ROBOTS
+def test_frames_move_with_the_numbers(seed, floating, velocity):
+    case = varied(seed, floating=floating, representation=velocity)
+    other = edited(case.kd, case.p[1])
+    for name in OF_FRAME:
+        given = [argument[1] for argument in case.arguments(QUANTITIES[name].inputs)]
+        for frame in case.frames:
+            method = getattr(case.kd, name)
+            agree(method(frame, *given, parameters=case.p[1]), getattr(other, name)(frame, *given))
+    first, second, _ = case.frames
+    for name in ("relative_transform", "relative_jacobian"):
+        found = getattr(case.kd, name)(first, second, case.q[1], parameters=case.p[1])
+        agree(found, getattr(other, name)(first, second, case.q[1]))
+    found = case.kd.relative_jacobian(
+        first, second, case.q[1], origin=first, axes=second, parameters=case.p[1]
+    )
+    agree(found, other.relative_jacobian(first, second, case.q[1], origin=first, axes=second))
+    agree(case.kd.transforms(case.q[1], parameters=case.p[1]), other.transforms(case.q[1]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_parameters_given_it_is_the_model(seed):
+    case = varied(seed)
+    for name in ("mass_matrix", "inverse_dynamics", "com", "joint_wrenches"):
+        given = case.arguments(QUANTITIES[name].inputs)
+        agree(getattr(case.kd, name)(*given), getattr(case.plain, name)(*given))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_programs_agree_with_numpy(seed):
+    case = varied(seed)
+    traced = Interpreted(lw.KinDyn(case.kd.model, **case.kd.options))
+    for name in ("mass_matrix", "inverse_dynamics", "forward_dynamics", "centroidal_momentum"):
+        given = case.arguments(QUANTITIES[name].inputs)
+        kernel = traced.kd.function(name)
+        (found,) = run_program(kernel.program, *given, case.p)
+        agree(found, getattr(case.kd, name)(*given, parameters=case.p))
+
+
+def test_a_number_that_is_not_given_stays_a_constant():
+    """Numbers of the model that are no inputs cost what they cost without parameters."""
+    kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
+    loaded = kd.replace(parameters=[lp.Payload("tool")])
+    for name, most in (
+        ("mass_matrix", 1.14),
+        ("inverse_dynamics", 1.1),
+        ("forward_dynamics", 1.07),
+    ):
+        counts = [one.function(name).program.n_ops for one in (kd, loaded)]
+        assert counts[1] <= most * counts[0]
+    heavy = kd.replace(parameters=[lp.Gravity()])
+    assert heavy.function("mass_matrix").program.n_ops == kd.function("mass_matrix").program.n_ops

@@ -1,0 +1,130 @@
+"""Parameters that do not fit the robot, or each other, or their shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork import parameters as lp
+
+ARM = lw.robots.load("arm")
+
+
+def with_parameters(*parameters, **options):
+    return lw.KinDyn(ARM, floating=False, parameters=parameters, **options)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "text"),
+    [
+        ([lp.LinkInertia("tol")], lw.NameNotFoundError, "no link named 'tol'; did you mean 'tool'"),
+        ([lp.Payload("tol")], lw.NameNotFoundError, "no frame named 'tol'; did you mean 'tool'"),
+        ([lp.JointPose("x")], lw.NameNotFoundError, "no joint named 'x'; known:"),
+        ([lp.JointDamping("tool_fixed")], lw.ArgumentError, "'tool_fixed' is fixed, so it has no"),
+        ([lp.JointDamping("elbow_pitch")], lw.ArgumentError, "the damping of joint 'elbow_pitch'"),
+        ([lp.FramePose("tool")], lw.ArgumentError, "is a link, whose frame does not move on it"),
+        ([lp.Payload("tool")] * 2, lw.ArgumentError, "'payload.tool' is there twice; give one"),
+        ([lp.Gravity()] * 2, lw.ArgumentError, "'gravity' is there twice$"),
+        (
+            [lp.LinkInertia("tool"), lp.DensityMultiplier("tool")],
+            lw.ArgumentError,
+            "LinkInertia and DensityMultiplier both change the inertia of link 'tool'",
+        ),
+        (["tool"], lw.ArgumentError, "expected descriptions such as lw.parameters.Payload"),
+        (lp.Gravity(), lw.ArgumentError, r"expected a list of them, got Gravity\(\) alone"),
+        (3, lw.ArgumentError, "expected a list of descriptions, got 3"),
+    ],
+)
+def test_descriptions_that_do_not_fit(parameters, error, text):
+    with pytest.raises(error, match=text):
+        lw.KinDyn(ARM, parameters=parameters)
+
+
+def test_names_of_a_description_are_texts():
+    with pytest.raises(lw.ModelError, match="link: expected a str, got 3"):
+        lp.LinkInertia(3)
+
+
+def test_two_payloads_on_one_frame_have_names():
+    kd = with_parameters(lp.Payload("tool"), lp.Payload("tool", name="second", mount=True))
+    assert list(kd.parameters) == ["payload.tool", "payload.second", "mount.second"]
+
+
+def test_calls_that_do_not_fit():
+    kd = with_parameters(lp.Payload("tool", mount=True))
+    q, p = kd.neutral(), kd.parameter_values()
+    meaning = r"parameters is payload.tool \(10\), mount.tool \(7\)"
+    with pytest.raises(lw.ShapeError, match=rf"expected \(..., 17\), got \(16,\); {meaning}"):
+        kd.mass_matrix(q, parameters=p[:16])
+    with pytest.raises(lw.ArgumentError, match="mass_matrix: 'parameters' is given twice"):
+        kd.mass_matrix(q, p, parameters=p)
+    with pytest.raises(lw.ArgumentError, match=r"takes 2 arguments \(q, parameters\), got 3"):
+        kd.mass_matrix(q, p, p)
+    with pytest.raises(lw.ArgumentError, match=r"takes q, parameters; q missing"):
+        kd.mass_matrix(parameters=p)
+    p[13:] = [2.0, 0.0, 0.0, 0.0]
+    with pytest.raises(lw.ValueRangeError, match=r"the quaternion of 'mount.tool' has norm 2, not"):
+        kd.mass_matrix(q, parameters=p)
+    bare = lw.KinDyn(ARM, floating=False)
+    text = r"this KinDyn has none; make it as KinDyn\(model, parameters=\[...\]\)"
+    with pytest.raises(lw.ArgumentError, match=text):
+        bare.mass_matrix(q, parameters=p)
+    with pytest.raises(lw.ArgumentError, match=text):
+        bare.jacobian("tool", q, parameters=p)
+
+
+def test_drifted_quaternions_are_normalised():
+    kd = with_parameters(lp.Payload("tool", mount=True))
+    load = lw.solid_box(1.0, (0.1, 0.2, 0.3)).parameters()
+    turn = np.array([0.1, 0.2, 0.3, 0.5, 0.5, 0.5, 0.5])
+    q = kd.random(seed=0)
+    p = kd.parameter_values({"payload.tool": load, "mount.tool": turn})
+    expected = kd.mass_matrix(q, parameters=p)
+    p[13:] *= 1.0005
+    np.testing.assert_allclose(kd.mass_matrix(q, parameters=p), expected, rtol=1e-13, atol=1e-15)
+
+
+def test_values_by_name():
+    kd = with_parameters(lp.Payload("tool"), lp.JointDamping("elbow_pitch"), joint_dynamics=True)
+    p = kd.parameter_values({"damping.elbow_pitch": [1.0, 2.0]})
+    assert p.shape == (2, 11)
+    np.testing.assert_array_equal(p[:, 10], [1.0, 2.0])
+    assert kd.parameter_values({"damping.elbow_pitch": 3}).tolist()[10] == 3.0
+    with pytest.raises(lw.NameNotFoundError, match=r"no parameter named 'payload.tol'; did you"):
+        kd.parameter_values({"payload.tol": 1})
+    with pytest.raises(lw.ShapeError, match=r"payload.tool: expected \(..., 10\), got \(9,\)"):
+        kd.parameter_values({"payload.tool": np.zeros(9)})
+    with pytest.raises(lw.NameNotFoundError, match="no parameter named 'gravity'"):
+        kd.parameters["gravity"]
+
+
+def test_a_number_that_is_not_finite_is_named():
+    kd = with_parameters(lp.Payload("tool"), check=True)
+    p = kd.parameter_values()
+    p[3] = np.nan
+    with pytest.raises(lw.ValueRangeError, match=r"parameters: number 3 of 'payload.tool' is nan"):
+        kd.mass_matrix(kd.neutral(), parameters=p)
+
+
+def test_a_robot_that_its_numbers_make_singular():
+    builder = lw.ModelBuilder("rod")
+    builder.add_link("base", inertia=lw.solid_sphere(1.0, 0.1))
+    builder.add_link("rod", inertia=lw.solid_sphere(1.0, 0.1))
+    builder.add_joint("hinge", "revolute", "base", "rod")
+    kd = lw.KinDyn(builder.build(), floating=False, parameters=[lp.LinkInertia("rod")])
+    q = nu = tau = np.zeros(1)
+    assert np.isfinite(kd.forward_dynamics(q, nu, tau))
+    with pytest.raises(lw.SingularJointError, match="joint 'hinge': nothing resists its motion"):
+        kd.forward_dynamics(q, nu, tau + 1.0, parameters=np.zeros(10))
+    rows = np.stack([kd.parameter_values(), np.zeros(10)])
+    with pytest.raises(lw.SingularJointError, match="in row 1 of 2") as caught:
+        kd.forward_dynamics(q, nu, tau + 1.0, parameters=rows)
+    assert caught.value.mask.tolist() == [False, True]
+
+
+def test_a_robot_whose_mass_is_an_input_has_a_centre_of_mass():
+    bare = lw.Model(name="bare", links=(lw.Link(name="base"),))
+    kd = lw.KinDyn(bare, parameters=[lp.Payload("base")])
+    p = kd.parameter_values({"payload.base": lw.point_mass(2.0, (1.0, 2.0, 3.0)).parameters()})
+    np.testing.assert_allclose(kd.com(kd.neutral(), parameters=p), [1.0, 2.0, 3.0], rtol=1e-15)

@@ -1,0 +1,13 @@
+"""Tests of workcells: fast code is made where a test waits for it by `warmup`."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.kernels import Never
+
+from linkwork.kernel import kernel
+
+
+@pytest.fixture(autouse=True)
+def _no_background(monkeypatch):
+    monkeypatch.setattr(kernel, "background", Never)

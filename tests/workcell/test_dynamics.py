@@ -1,0 +1,167 @@
+"""Dynamics of a device with what it carries: against edited models and Pinocchio."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.support.cells import ARM, FULL_ARM, OBJECTS, bench, loaded, pinocchio_with
+from tests.support.models import assert_close
+from tests.support.spatial import pin
+
+import linkwork as lw
+
+CELL = bench()
+DYN = CELL.dynamics("arm")
+
+
+@pytest.fixture
+def state(rng):
+    device = CELL.device("arm")
+    return device.set_q(CELL.state(), lw.KinDyn(ARM, floating=False).random(seed=3))
+
+
+def agree(dyn, state, kd, rng, rtol=1e-11):
+    """Everything that a device's dynamics gives, against a `KinDyn` at the same place."""
+    q = dyn.device.get_q(state)
+    nu, other = rng.normal(size=(2, dyn.device.nv))
+    assert_close(dyn.mass_matrix(state), kd.mass_matrix(q), rtol)
+    assert_close(dyn.bias_force(state, nu), kd.bias_force(q, nu), rtol)
+    assert_close(dyn.gravity_force(state), kd.gravity_force(q), rtol)
+    assert_close(dyn.inverse_dynamics(state, nu, other), kd.inverse_dynamics(q, nu, other), rtol)
+    assert_close(dyn.forward_dynamics(state, nu, other), kd.forward_dynamics(q, nu, other), 1e-9)
+    assert_close(dyn.centroidal_momentum(state, nu), kd.centroidal_momentum(q, nu), rtol)
+    assert_close(dyn.kinetic_energy(state, nu), kd.kinetic_energy(q, nu), rtol)
+    assert_close(dyn.com(state), kd.com(q), rtol)
+    assert_close(dyn.total_mass(state), kd.model.total_mass, rtol)
+    assert_close(dyn.potential_energy(state), kd.potential_energy(q), rtol)
+
+
+def test_an_empty_hand_is_the_arm_itself(state, rng):
+    agree(DYN, state, loaded(CELL, state, {}), rng)
+
+
+def test_a_finger_that_another_one_mimics(rng):
+    cell = bench(FULL_ARM)
+    q = lw.KinDyn(FULL_ARM, floating=False).random(seed=4)
+    held = cell.grip(cell.device("arm").set_q(cell.state(), q), "can", "arm.right_finger")
+    kd = loaded(cell, held, {"can": "right_finger"})
+    nu = rng.normal(size=kd.nv)
+    assert_close(cell.dynamics("arm").mass_matrix(held), kd.mass_matrix(q), 1e-12)
+    assert_close(cell.dynamics("arm").bias_force(held, nu), kd.bias_force(q, nu), 1e-12)
+
+
+@pytest.mark.parametrize("link", ["tool", "left_finger", "forearm", "base"])
+@pytest.mark.parametrize("name", OBJECTS)
+def test_every_object_in_every_mount(name, link, state, rng):
+    """The finger is fixed to the tool; the forearm is no end, so all links have payloads there."""
+    gripped = CELL.grip(state, name, f"arm.{link}")
+    kd = loaded(CELL, gripped, {name: link} if link != "base" else {})
+    agree(DYN, gripped, kd, rng)
+    there = pinocchio_with(CELL, gripped, name, link)
+    data, q = there.createData(), CELL.device("arm").get_q(gripped)
+    nu, nu_dot = rng.normal(size=(2, there.nv))
+    M = pin.crba(there, data, q)
+    assert_close(DYN.mass_matrix(gripped), np.triu(M) + np.triu(M, 1).T, 1e-12)
+    tau = pin.rnea(there, data, q, nu, nu_dot)
+    assert_close(DYN.inverse_dynamics(gripped, nu, nu_dot), tau, 1e-12)
+    nu_dot = pin.aba(there, data, q, nu, tau)
+    assert_close(DYN.forward_dynamics(gripped, nu, tau), nu_dot, 1e-9)
+
+
+def test_objects_on_objects_count(state, rng):
+    state = CELL.grip(state, "can", "box")
+    state = CELL.grip(state, "grain", "can")
+    held = CELL.grip(state, "box", "arm.tool")
+    carried = dict.fromkeys(("box", "can", "grain"), "tool")
+    agree(DYN, held, loaded(CELL, held, carried), rng)
+    agree(DYN, CELL.release(held, "box"), loaded(CELL, held, {}), rng)
+    both = CELL.grip(held, "ball", "arm.forearm")
+    agree(DYN, both, loaded(CELL, both, {**carried, "ball": "forearm"}), rng)
+
+
+def test_what_is_fixed_to_a_link_counts_in_every_state(state, rng):
+    camera = lw.solid_box(0.3, (0.05, 0.05, 0.05))
+    pose = lw.Pose((0.0, 0.05, 0.02), (0.1, 0.2, 0.3))
+    cell = CELL.with_frame("rail", "arm.tool", pose).with_frame("camera", "rail", pose)
+    cell = cell.with_changed("camera", inertia=camera)
+    now = cell.upgrade(state)
+    agree(cell.dynamics("arm"), now, loaded(cell, now, {"camera": "tool"}), rng)
+    held = cell.grip(now, "box", "arm.tool")
+    kd = loaded(cell, held, {"camera": "tool", "box": "tool"})
+    agree(cell.dynamics("arm"), held, kd, rng)
+
+
+def test_another_robot_in_the_hand_counts_where_its_joints_are(state, rng):
+    gripper = lw.robots.load("double_pendulum")
+    cell = CELL.with_robot("gripper", gripper, parent="arm.tool")
+    now = cell.device("gripper").set_q(cell.upgrade(state), [0.4, -0.7])
+    links = {f"gripper.{name}": "tool" for name in gripper.link_names}
+    dyn = cell.dynamics("arm")
+    agree(dyn, now, loaded(cell, now, links), rng)
+    held = cell.grip(now, "box", "gripper.tip")
+    agree(dyn, held, loaded(cell, held, {**links, "box": "tool"}), rng)
+    # and the gripper itself carries the box, on a base whose pose depends on the arm
+    own = cell.dynamics("gripper")
+    H = cell.frame_H_frame("gripper.tip", "box", held)
+    body = lw.spatial.inertia.transform(H, OBJECTS["box"].parameters())
+    p = own.parameters(held)
+    assert_close(p[..., own.kd.parameters[next(iter(own.kd.parameters))]].shape, (10,))
+    model = gripper.with_payload("tip", _inertia(body))
+    base = cell.world_H_frame("gripper.base", held)
+    kd = lw.KinDyn(model, floating=False, base_pose=base)
+    agree(own, held, kd, rng)
+
+
+def _inertia(parameters):
+    mass, com, tensor = lw.spatial.inertia.to_com(parameters)
+    return lw.Inertia(float(mass), tuple(com), tuple(tensor[np.triu_indices(3)]))
+
+
+def test_jacobians_of_own_frames_and_of_what_is_held(state, rng):
+    held = CELL.grip(state, "box", "arm.tool")
+    nu = rng.normal(size=CELL.device("arm").nv)
+    kd = loaded(CELL, held, {}).replace(base_pose=CELL.device("arm").world_H_base(held))
+    q = CELL.device("arm").get_q(held)
+    assert_close(DYN.jacobian("arm.tool", held), kd.jacobian("tool", q), 1e-13)
+    framed = kd.replace(
+        model=ARM.with_frame("box", "tool", CELL.frame_H_frame("arm.tool", "box", held))
+    )
+    assert_close(DYN.jacobian("box", held), framed.jacobian("box", q), 1e-12)
+    assert_close(DYN.jacobian("can", held) @ nu, np.zeros(6), scale=1.0)
+
+
+def test_a_robot_that_floats(rng):
+    cell = bench(lw.robots.load("quadruped"), end=None, floating=True)
+    dyn, device = cell.dynamics("arm"), cell.device("arm")
+    state = device.set_q(cell.state(), dyn.kd.random(seed=1))
+    body = cell.frame(device.joint_names[0]).name.removeprefix("arm.")
+    held = cell.grip(state, "box", f"arm.{body}")
+    end = device.end.removeprefix("arm.")
+    both = cell.grip(held, "can", device.end)
+    q, nu = device.get_q(both), rng.normal(size=device.nv)
+    R = cell.world_H_frame("table", both)[:3, :3]
+    kd = loaded(cell, both, {"box": body, "can": end}, gravity=R.T @ [0.0, 0.0, -9.80665])
+    assert_close(dyn.mass_matrix(both), kd.mass_matrix(q), 1e-12)
+    assert_close(dyn.bias_force(both, nu), kd.bias_force(q, nu), 1e-12)
+    momentum = kd.centroidal_momentum(q, nu).reshape(2, 3) @ R.T
+    assert_close(dyn.centroidal_momentum(both, nu), momentum.ravel(), 1e-12)
+    assert_close(dyn.com(both), cell.world_H_frame("table", both)[:3] @ [*kd.com(q), 1.0], 1e-12)
+
+
+def test_a_base_that_others_move(state, rng):
+    cell = lw.WorkCell("cart").with_frame("cart", movable=True)
+    cell = cell.with_robot("arm", ARM, parent="cart", end="tool")
+    cell = cell.with_frame("box", movable=True, attachable=True, inertia=OBJECTS["box"])
+    dyn = cell.dynamics("arm", gravity=(1.0, 2.0, -9.0))
+    states = []
+    for k in range(3):
+        one = cell.set_pose(cell.state(), "cart", lw.Pose((k, 1.0, 2.0), (0.3 * k, 0.2, -k)))
+        one = cell.device("arm").set_q(one, lw.KinDyn(ARM, floating=False).random(seed=k))
+        states.append(cell.grip(one, "box", "arm.tool") if k else one)
+    nu = rng.normal(size=(3, dyn.kd.nv))
+    rows = lw.State.stack(states)
+    for k, one in enumerate(states):
+        kd = loaded(cell, one, {"box": "tool"} if k else {}, gravity=(1.0, 2.0, -9.0))
+        agree(dyn, one, kd, rng)
+        q = cell.device("arm").get_q(one)
+        assert_close(dyn.bias_force(rows, nu)[k], kd.bias_force(q, nu[k]), 1e-11)

@@ -1,0 +1,173 @@
+"""Dynamics of batches whose rows carry different things; what is compiled, kept, and refused."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from tests.support.cells import ARM, OBJECTS, bench
+from tests.support.models import assert_close
+
+import linkwork as lw
+from linkwork.kernel import kernel
+from linkwork.workcell.loads import FEW_GROUPS
+
+CELL = bench()
+DYN = CELL.dynamics("arm")
+ROBOT = lw.KinDyn(ARM, floating=False)
+
+
+def random_states(rng, n, carriers=("arm.tool", "table", "arm.wrist", "box", "WORLD")):
+    """States in which objects are held, stand elsewhere, or stand on each other."""
+    states = []
+    for k in range(n):
+        state = CELL.device("arm").set_q(CELL.state(), ROBOT.random(seed=k))
+        for name in OBJECTS:
+            where = str(rng.choice([c for c in carriers if c != name]))
+            if CELL.parent("box", state) != name or where != "box":
+                state = CELL.grip(state, name, where)
+        states.append(state)
+    return states
+
+
+def one_by_one(method, states, *others):
+    return np.stack(
+        [getattr(DYN, method)(s, *(x[k] for x in others)) for k, s in enumerate(states)]
+    )
+
+
+@pytest.mark.parametrize("n", [3, 40])
+def test_rows_may_carry_different_things(n, rng):
+    states = random_states(rng, n)
+    rows = lw.State.stack(states)
+    assert (len(np.unique(rows.parents, axis=0)) > FEW_GROUPS) == (n == 40)
+    nu, tau = rng.normal(size=(2, n, ROBOT.nv))
+    for name, given in (
+        ("mass_matrix", ()),
+        ("gravity_force", ()),
+        ("bias_force", (nu,)),
+        ("forward_dynamics", (nu, tau)),
+        ("centroidal_momentum", (nu,)),
+        ("com", ()),
+        ("total_mass", ()),
+    ):
+        found = getattr(DYN, name)(rows, *given)
+        assert_close(found, one_by_one(name, states, *given), 1e-10)
+
+
+def test_batch_shapes_and_broadcasting(rng):
+    states = lw.State.stack(random_states(rng, 6, ("arm.tool", "table")))
+    grid = lw.State.stack([states[:3], states[3:]])
+    M = DYN.mass_matrix(grid)
+    assert_close(M.reshape(6, *M.shape[2:]), DYN.mass_matrix(states), 1e-13)
+    nu = rng.normal(size=(5, 1, ROBOT.nv))
+    assert DYN.bias_force(states, nu).shape == (5, 6, ROBOT.nv)
+    assert DYN.bias_force(states[0], nu[:, 0]).shape == (5, ROBOT.nv)
+    assert DYN.mass_matrix(states[:0]).shape == (0, ROBOT.nv, ROBOT.nv)
+    out = np.empty((6, ROBOT.nv, ROBOT.nv))
+    assert DYN.mass_matrix(states, out=out, threads=1) is out
+    assert_close(out, M.reshape(out.shape), 1e-13)
+
+
+def test_a_path_with_one_thing_in_the_hand(rng):
+    held = CELL.grip(CELL.state(), "box", "arm.tool")
+    q = ROBOT.random(7, seed=2)
+    path = CELL.device("arm").path(held, q)
+    p = DYN.parameters(path)
+    assert p.shape == (DYN.kd.parameters.size,)  # the same in all rows
+    expected = [DYN.mass_matrix(CELL.device("arm").set_q(held, row)) for row in q]
+    assert_close(DYN.mass_matrix(path), expected, 1e-13)
+    poses = CELL.set_values(path, "box", np.array([0, 0, 0, 1.0, 0, 0, 0]) + 0 * q[:, :1])
+    shifted = poses.values.copy()
+    shifted[:, CELL.layout.span(CELL.frame_index("box")).start] = np.arange(7)
+    moving = lw.State(CELL.layout, shifted, poses.parents)
+    assert DYN.parameters(moving).shape == (7, DYN.kd.parameters.size)
+    expected = [DYN.mass_matrix(moving[k]) for k in range(7)]
+    assert_close(DYN.mass_matrix(moving), expected, 1e-13)
+
+
+def test_parameters_are_for_loops_of_their_own(rng):
+    held = CELL.grip(CELL.state(), "box", "arm.tool")
+    q, nu = ROBOT.random(seed=5), rng.normal(size=ROBOT.nv)
+    p = DYN.parameters(held)
+    at = CELL.device("arm").set_q(held, q)
+    assert_close(DYN.kd.bias_force(q, nu, parameters=p), DYN.bias_force(at, nu), 1e-14)
+    assert not p.flags.writeable
+    other = CELL.grip(held, "can", "arm.forearm")
+    text = r"other links than arm.tool carry something; name them: cell.dynamics\(device, carriers="
+    with pytest.raises(lw.ArgumentError, match=text):
+        DYN.parameters(other)
+    wider = CELL.dynamics("arm", carriers=["arm.tool", "arm.forearm"])
+    assert wider.parameters(other).shape == (20,)
+    assert_close(wider.mass_matrix(other), DYN.mass_matrix(other), 1e-12)
+
+
+def test_gripping_compiles_nothing(monkeypatch, rng):
+    cell = bench()
+    dyn = cell.dynamics("arm")
+    nu = rng.normal(size=ROBOT.nv)
+    first = cell.grip(cell.state(), "box", "arm.tool")
+    dyn.bias_force(first, nu)
+
+    def refuse(*given, **named):
+        raise AssertionError("something is compiled")
+
+    monkeypatch.setattr(kernel, "emit_llvm", refuse)
+    monkeypatch.setattr(kernel, "compiled", refuse)
+    states = [first, cell.release(first, "box"), cell.state()]
+    for name in OBJECTS:
+        states.append(cell.grip(states[-1], name, "arm.tool"))
+        states.append(cell.grip(states[-1], name, "arm.hand"))  # fixed to the tool
+    found = dyn.bias_force(lw.State.stack(states), nu)
+    assert_close(found, [dyn.bias_force(state, nu) for state in states], 1e-10)
+    assert len(np.unique(np.round(found[:, 0], 9))) >= 5
+
+
+def test_many_threads_and_processes_agree(rng):
+    states = random_states(rng, 12, ("arm.tool", "table"))
+    expected = one_by_one("mass_matrix", states)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(DYN.mass_matrix, states * 4))
+    assert_close(found, np.concatenate([expected] * 4), 1e-13)
+    again = pickle.loads(pickle.dumps(DYN))
+    assert_close(again.mass_matrix(states[0]), expected[0], 1e-13)
+    assert again.carriers == DYN.carriers
+    assert repr(again) == "<CellDynamics of 'arm' in 'bench'>"
+
+
+def test_many_ways_to_hold_things_are_not_all_kept(monkeypatch):
+    from linkwork.workcell import loads, payloads
+
+    monkeypatch.setattr(loads, "MOST_KEPT", 2)
+    monkeypatch.setattr(payloads, "MOST_KEPT", 2)
+    dyn = CELL.dynamics("arm")
+    for k in range(5):
+        state = CELL.grip(CELL.state(), list(OBJECTS)[k % 4], "arm.tool")
+        state = CELL.set_values(state, list(OBJECTS)[k % 4], [0.1 * k, 0, 0, 1, 0, 0, 0])
+        fresh = CELL.dynamics("arm").mass_matrix(state)
+        assert_close(dyn.mass_matrix(state), fresh, 1e-15)
+
+
+def test_bad_use_is_refused():
+    with pytest.raises(lw.NameNotFoundError, match="no device named 'arn'; known: arm"):
+        CELL.dynamics("arn")
+    text = "no frame of device 'arm' named 'box'; known: "
+    with pytest.raises(lw.NameNotFoundError, match=text):
+        CELL.dynamics("arm", carriers=["box"])
+    with pytest.raises(lw.ArgumentError, match=r"carriers: expected a list of frames, got 'arm.t"):
+        CELL.dynamics("arm", carriers="arm.tool")
+    with pytest.raises(lw.ArgumentError, match="gravity: expected three finite numbers"):
+        CELL.dynamics("arm", gravity=(0, 0))
+    other = bench().with_frame("more", movable=True)
+    with pytest.raises(lw.LinkworkError, match="more"):
+        DYN.mass_matrix(other.state())
+    with pytest.raises(lw.NameNotFoundError, match="no frame named 'bax'"):
+        DYN.jacobian("bax", CELL.state())
+    with pytest.raises(lw.ShapeError, match="nu: expected"):
+        DYN.bias_force(CELL.state(), np.zeros(3))
+    free = CELL.with_device(lw.FreeDevice("lone", "WORLD", "box"))
+    text = r"device 'lone' is a movable frame, and no robot with joints; place one with cell.with_r"
+    with pytest.raises(lw.ArgumentError, match=text):
+        free.dynamics("lone")
