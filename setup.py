@@ -8,6 +8,7 @@ HEADERS = (
     *("call", "init", "inputs", "outputs", "chunks", "threads"),
     *("tiles", "rollout", "roll_calls"),
     *("xla_ffi", "xla_calls"),
+    *("poses", "pose_rows"),
 )
 
 setup(

@@ -11,6 +11,8 @@
  * _roll_calls.h  the same as methods of a Call
  * _xla_ffi.h  XLA's foreign function interface
  * _xla_calls.h   calls from programs that XLA has compiled, as JAX makes them
+ * _poses.h    the Python type `Poses`: poses of the frames of a workcell
+ * _pose_rows.h  its rows, for each kind of processor
  * _call.c     the Python type
  */
 #ifndef LINKWORK_CALL_H
