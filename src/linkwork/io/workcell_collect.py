@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from linkwork.errors import MOST_FINDINGS, Finding, listed, nearest, shown
 from linkwork.io.workcell_document import WORLD, DeviceEntry, FrameEntry, RobotEntry
-from linkwork.io.workcell_joints import MODELS, Limit, read_frame
+from linkwork.io.workcell_joints import MODELS, OWN_TYPE, Limit, read_frame
 from linkwork.io.workcell_own import read_own
 from linkwork.io.workcell_part import CellPart, CellReport, is_own_property
 from linkwork.io.workcell_shapes import CellMeshes, Shapes, read_shapes
@@ -178,6 +178,9 @@ def resolve(cell: Collected) -> tuple[FrameEntry | RobotEntry, ...]:
         if isinstance(other.entry, FrameEntry) and other.entry.joint
     }
     for pending in cell.pending.values():
+        entry = pending.entry
+        if isinstance(entry, FrameEntry) and entry.joint and entry.joint.kind == OWN_TYPE:
+            pending.part.error(f"a <Joint> of type {OWN_TYPE!r} wants a property linkwork.motion")
         _resolve_dependence(cell, pending, joints)
     return _in_order(cell, robots)
 

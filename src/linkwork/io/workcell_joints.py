@@ -41,6 +41,7 @@ JOINT_TYPES: dict[str, tuple[tuple[str, str, Triple], ...]] = {
         ("", "prismatic", Z),
     ),
 }
+OWN_TYPE = "linkwork"  # of a joint that RobWork has no type for; a property says how it moves
 FRAME_TYPES = ("Fixed", "Movable", "EndEffector")
 DH_TYPES = ("craig", "schilling", "HGP")
 LIMITS = ("PosLimit", "VelLimit", "AccLimit")
@@ -112,10 +113,24 @@ def read_frame(part: CellPart, name: str) -> list[FrameEntry]:
     if part.tag == "Frame":
         return [_read_plain_frame(part, name)]
     if part.tag == "Joint":
-        part.check((*PLACED, *LIMITS, "Depend", *MODELS), ("name", "refframe", "type", "state"))
+        known = ("name", "refframe", "type", "state", "daf")
+        part.check((*PLACED, *LIMITS, "Depend", *MODELS), known)
         pose, kind = read_pose(part), _read_type(part)
     else:
         pose, kind = _read_dh(part)
+    attachable = part.choice("daf", ("true", "false"), "false") == "true"
+    if kind == OWN_TYPE:
+        joint = JointEntry(kind=OWN_TYPE)
+        return [
+            FrameEntry(
+                name=name,
+                parent="",
+                pose=pose,
+                joint=joint,
+                attachable=attachable,
+                place=part.place,
+            )
+        ]
     active = part.choice("state", ("Active", "Passive"), "Active") == "Active"
     depends = _read_depend(part, kind)
     frames: list[FrameEntry] = []
@@ -124,6 +139,7 @@ def read_frame(part: CellPart, name: str) -> list[FrameEntry]:
         entry = FrameEntry(name=name + ending, parent="", pose=pose, joint=joint, place=part.place)
         frames.append(entry)
         pose = IDENTITY
+    frames[0] = replace(frames[0], attachable=attachable)
     return _with_limits(part, frames)
 
 
@@ -143,6 +159,8 @@ def _read_plain_frame(part: CellPart, name: str) -> FrameEntry:
 
 def _read_type(part: CellPart) -> str:
     kind = part.needed_text("type")
+    if kind == OWN_TYPE:
+        return kind
     if kind.strip() and kind not in JOINT_TYPES:
         part.error(f"unknown type {shown(kind)} of a joint; {nearest(kind, JOINT_TYPES)}")
     return kind if kind in JOINT_TYPES else "Revolute"

@@ -27,6 +27,7 @@ from linkwork.io.source import Source, read_source
 from linkwork.io.urdf_link import read_link, read_origin
 from linkwork.io.urdf_part import Part
 from linkwork.io.workcell_document import DeviceEntry, FrameEntry, JointEntry, RobotEntry
+from linkwork.io.workcell_joints import OWN_TYPE
 from linkwork.io.workcell_part import CellPart, read_pose
 from linkwork.io.workcell_shapes import PLACED, CellMeshes
 from linkwork.model.kinds import KINDS
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 Change = Callable[[FrameEntry], FrameEntry]
 PREFIX = "linkwork."
-OWN_TYPE = "linkwork"  # of a joint that RobWork has no type for
 DEVICE_KINDS = ("serial", "tree", "joint", "composite", "mobile", "free")
 
 
