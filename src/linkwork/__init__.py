@@ -23,6 +23,7 @@ from linkwork.errors import ParseError as ParseError
 from linkwork.errors import ShapeError as ShapeError
 from linkwork.errors import SingularJointError as SingularJointError
 from linkwork.errors import SourceError as SourceError
+from linkwork.errors import StateError as StateError
 from linkwork.errors import ValueRangeError as ValueRangeError
 from linkwork.io.dump import dump_urdf as dump_urdf
 from linkwork.io.load import load as load
@@ -57,6 +58,14 @@ if _typing.TYPE_CHECKING:
     from linkwork.kernel.rollout import Rollout as Rollout
     from linkwork.kernel.rollout import rollout as rollout
     from linkwork.kindyn import KinDyn as KinDyn
+    from linkwork.workcell.cell import WorkCell as WorkCell
+    from linkwork.workcell.devices import CompositeDevice as CompositeDevice
+    from linkwork.workcell.devices import FreeDevice as FreeDevice
+    from linkwork.workcell.devices import JointDevice as JointDevice
+    from linkwork.workcell.devices import MobileDevice as MobileDevice
+    from linkwork.workcell.devices import SerialDevice as SerialDevice
+    from linkwork.workcell.devices import TreeDevice as TreeDevice
+    from linkwork.workcell.state import State as State
 
 # Imported when first used, so that `import linkwork` is fast: name, module, name there.
 _LATER = {
@@ -66,6 +75,14 @@ _LATER = {
     "rollout": ("linkwork.kernel.rollout", "rollout"),
     "compile": ("linkwork.kernel.compile", "compile_function"),
     "export": ("linkwork.export", "export"),
+    "WorkCell": ("linkwork.workcell.cell", "WorkCell"),
+    "State": ("linkwork.workcell.state", "State"),
+    "SerialDevice": ("linkwork.workcell.devices", "SerialDevice"),
+    "TreeDevice": ("linkwork.workcell.devices", "TreeDevice"),
+    "JointDevice": ("linkwork.workcell.devices", "JointDevice"),
+    "CompositeDevice": ("linkwork.workcell.devices", "CompositeDevice"),
+    "MobileDevice": ("linkwork.workcell.devices", "MobileDevice"),
+    "FreeDevice": ("linkwork.workcell.devices", "FreeDevice"),
 }
 
 # Older names that still work, with a warning: the module that has them, and what to write instead.

@@ -12,6 +12,7 @@
     ├── ValueRangeError      ValueError         a number outside of its valid range
     ├── SingularJointError   ArithmeticError,   a joint without effective inertia
     │                        LinAlgError
+    ├── StateError           ValueError         a state that does not fit its workcell
     ├── FrozenError          AttributeError     an attempt to change an immutable object
     └── NameNotFoundError    KeyError           a name the model does not have
 
@@ -147,6 +148,12 @@ class SingularJointError(LinkworkError, LinAlgError, ArithmeticError):
     """
 
     mask: Any = None
+
+
+class StateError(LinkworkError, ValueError):
+    """A state of a workcell that is damaged, outdated or of another cell, or an attachment that
+    cannot be.
+    """
 
 
 class FrozenError(LinkworkError, AttributeError):

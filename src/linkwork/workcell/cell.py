@@ -1,0 +1,433 @@
+"""The workcell: robots, objects and frames in one world, as data without any state.
+
+    cell = WorkCell("bench").with_frame("table", parent_H_frame=Pose((0.0, 0.0, 0.8)))
+    cell = cell.with_robot("arm", model, parent="table")
+    cell = cell.with_frame("box", parent="table", movable=True, attachable=True)
+    state = cell.grip(cell.state(), "box", "arm.tool")
+    cell.world_H_frame("box", state)
+
+A cell never changes: editing gives another one. Whatever moves is in a `State`. So a cell can be
+used by many threads, and states can be kept, compared and sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arrays import Array
+from linkwork.errors import ModelError, counted, name_not_found
+from linkwork.lazy import cached_property
+from linkwork.model.geometry import Shape
+from linkwork.model.inertia import NO_INERTIA, Inertia
+from linkwork.model.model import Model
+from linkwork.model.parts import NO_LIMITS, Limits, Mimic, check_name
+from linkwork.model.pose import IDENTITY, Pose
+from linkwork.workcell import attach, edit, fk, paths, upgrade
+from linkwork.workcell.check import cell_findings
+from linkwork.workcell.devices import DeviceSpec
+from linkwork.workcell.layout import StateLayout, layout_of
+from linkwork.workcell.parts import ROOT, WORLD, CellFrame
+from linkwork.workcell.state import State
+
+if TYPE_CHECKING:
+    from linkwork.workcell.device import Device
+    from linkwork.workcell.fk import FKTable
+    from linkwork.workcell.paths import FKRange
+
+
+@dataclass(frozen=True)
+class WorkCell:
+    """Frames in a tree whose root is WORLD, and devices over them."""
+
+    name: str
+    frames: tuple[CellFrame, ...] = (ROOT,)  # WORLD first
+    devices: tuple[DeviceSpec, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", check_name("workcell", self.name))
+        object.__setattr__(self, "frames", tuple(self.frames))
+        object.__setattr__(self, "devices", tuple(self.devices))
+        findings = cell_findings(self.frames, self.devices)
+        if findings:
+            raise ModelError(findings)
+
+    def __repr__(self) -> str:
+        parts = (self.frames, "frame"), (self.layout.attachable, "attachable frame")
+        counts = [
+            counted(len(several), noun) for several, noun in (*parts, (self.devices, "device"))
+        ]
+        return f"<WorkCell {self.name!r}: {', '.join(counts)}>"
+
+    def __reduce__(self) -> tuple[object, ...]:  # without what is computed from them
+        return type(self), (self.name, self.frames, self.devices)
+
+    @cached_property
+    def layout(self) -> StateLayout:
+        """Where the numbers of each frame stand in a state."""
+        return layout_of(self.name, self.frames)
+
+    @cached_property
+    def frame_names(self) -> tuple[str, ...]:
+        """Names of all frames, WORLD first; their order is that of the indices."""
+        return tuple(frame.name for frame in self.frames)
+
+    @cached_property
+    def device_names(self) -> tuple[str, ...]:
+        """Names of the devices."""
+        return tuple(device.name for device in self.devices)
+
+    def frame(self, name: str) -> CellFrame:
+        """The frame of this name."""
+        return self.frames[self.layout.frame(name)]
+
+    def frame_index(self, name: str) -> int:
+        """Index of a frame in `frames`."""
+        return self.layout.frame(name)
+
+    def device(self, name: str) -> Device:
+        """The device of this name, bound to this cell."""
+        known = self._bound
+        try:
+            return known[name]
+        except (KeyError, TypeError):
+            pass
+        for spec in self.devices:
+            if spec.name == name:
+                from linkwork.workcell.device import bound
+
+                return known.setdefault(name, bound(self, spec))
+        raise name_not_found("device", name, self.device_names)
+
+    # Editing: each method gives another cell.
+
+    def with_frame(
+        self,
+        name: str,
+        parent: str = WORLD,
+        parent_H_frame: Pose | ArrayLike = IDENTITY,
+        *,
+        movable: bool = False,
+        attachable: bool = False,
+        inertia: Inertia = NO_INERTIA,
+        visuals: Iterable[Shape] = (),
+        collisions: Iterable[Shape] = (),
+        properties: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+    ) -> WorkCell:
+        """A further frame.
+
+        Args:
+            name: used by no other frame.
+            parent: the frame that it sits on; of an attachable frame, by default.
+            parent_H_frame: its pose there, as `Pose` or (4, 4); of a movable frame, by default.
+            movable: whether its pose on its parent is part of the state.
+            attachable: whether the frame that it sits on is part of the state.
+            inertia: of the body that is fixed to it, in its axes.
+            visuals, collisions: shapes that are fixed to it.
+            properties: texts by name, kept as they are.
+
+        Raises:
+            NameNotFoundError: there is no such parent.
+            ModelError: the name is empty or taken.
+        """
+        frame = edit.new_frame(
+            self,
+            name,
+            parent,
+            parent_H_frame,
+            movable=movable,
+            attachable=attachable,
+            inertia=inertia,
+            visuals=tuple(visuals),
+            collisions=tuple(collisions),
+            properties=edit.as_properties(properties),
+        )
+        return WorkCell(self.name, (*self.frames, frame), self.devices)
+
+    def with_joint(
+        self,
+        name: str,
+        kind: str,
+        parent: str = WORLD,
+        parent_H_frame: Pose | ArrayLike = IDENTITY,
+        *,
+        axis: Iterable[float] = (0.0, 0.0, 1.0),
+        pitch: float = 0.0,
+        limits: Limits = NO_LIMITS,
+        acceleration: float = float("inf"),
+        depends: Mimic | None = None,
+        active: bool = True,
+        home: ArrayLike | None = None,
+        attachable: bool = False,
+        inertia: Inertia = NO_INERTIA,
+        visuals: Iterable[Shape] = (),
+        collisions: Iterable[Shape] = (),
+        properties: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+    ) -> WorkCell:
+        """A frame that a joint moves: parent_H_frame @ M(theta) is its pose on its parent.
+
+        Args:
+            name: used by no other frame.
+            kind: one of linkwork.model.kinds.KINDS, such as revolute or prismatic.
+            parent: the frame that the joint sits on.
+            parent_H_frame: pose of the frame on its parent at theta = 0, as `Pose` or (4, 4).
+            axis: in the frame, of any length but zero.
+            pitch: of a helical joint, its advance per radian [m/rad].
+            limits: bounds of the position, largest speed and effort.
+            acceleration: the largest, either way [rad/s^2] or [m/s^2].
+            depends: the joint frame this one depends on, with a factor and an offset.
+            active: False for a joint that serial and tree devices leave out.
+            home: its position in the default state; its neutral position if not given.
+            attachable, inertia, visuals, collisions, properties: as of `with_frame`.
+        """
+        frame = edit.new_joint(
+            self,
+            name,
+            kind,
+            parent,
+            parent_H_frame,
+            axis=axis,
+            home=home,
+            motion={
+                "pitch": pitch,
+                "limits": limits,
+                "acceleration": acceleration,
+                "depends": depends,
+                "active": bool(active),
+            },
+            attachable=attachable,
+            inertia=inertia,
+            visuals=tuple(visuals),
+            collisions=tuple(collisions),
+            properties=edit.as_properties(properties),
+        )
+        return WorkCell(self.name, (*self.frames, frame), self.devices)
+
+    def with_robot(
+        self,
+        name: str,
+        model: Model,
+        *,
+        parent: str = WORLD,
+        parent_H_base: Pose | ArrayLike = IDENTITY,
+        base: str | None = None,
+        floating: bool = False,
+        attachable: bool = False,
+        end: str | None = None,
+    ) -> WorkCell:
+        """A robot: its links and frames as frames `<name>.<link>`, and a device of this name.
+
+        Args:
+            name: of the device, and prefix of the frames; the same model may be placed again under
+                another name.
+            model: the robot.
+            parent: the frame that its base sits on.
+            parent_H_base: pose of the base there, as `Pose` or (4, 4).
+            base: link or frame of the model that is placed; its default base if not given.
+            floating: whether the pose of the base is part of the state; q of the device then starts
+                with its position and quaternion, as that of a `KinDyn` does.
+            attachable: whether the frame that the base sits on is part of the state.
+            end: link or frame of the model that is the end of the device; if not given, the link
+                that is furthest from the base along the last branch.
+        """
+        return edit.with_robot(
+            self,
+            name,
+            model,
+            parent,
+            parent_H_base,
+            base=base,
+            floating=bool(floating),
+            attachable=bool(attachable),
+            end=end,
+        )
+
+    def with_device(self, device: DeviceSpec) -> WorkCell:
+        """A further device: a SerialDevice, TreeDevice, JointDevice and so on."""
+        return edit.with_device(self, device)
+
+    def with_changed(self, name: str, **changes: Any) -> WorkCell:
+        """Other fields of a frame: parent_H_frame, inertia, visuals, limits, home and so on.
+
+        States stay valid as long as neither its kind nor its parent changes.
+        """
+        return edit.with_changed(self, name, changes)
+
+    def with_default(self, state: State) -> WorkCell:
+        """Another default state: what `cell.state()` gives."""
+        return edit.with_default(self, state)
+
+    def without(self, name: str) -> WorkCell:
+        """Without a frame. Attachable frames that sit on it by default sit on WORLD then.
+
+        Raises:
+            ModelError: other frames are fixed to it, a joint depends on it, or a device needs it.
+        """
+        return edit.without(self, name)
+
+    def without_device(self, name: str) -> WorkCell:
+        """Without a device; its frames stay."""
+        return edit.without_device(self, name)
+
+    def without_robot(self, name: str) -> WorkCell:
+        """Without a robot that was placed, its device and all its frames."""
+        return edit.without_robot(self, name)
+
+    # States.
+
+    def state(self, values: Mapping[str, ArrayLike] | None = None) -> State:
+        """The default state, or one that differs from it.
+
+        Args:
+            values: q by the name of a device, poses (4, 4) by the name of a movable frame, positions
+                by the name of a joint frame.
+        """
+        state = self._default
+        for name, given in (values or {}).items():
+            if name in self.device_names:
+                state = self.device(name).set_q(state, given)
+            elif self.frame(name).movable:
+                state = self.set_pose(state, name, given)
+            else:
+                state = self.set_values(state, name, given)
+        return state
+
+    def check_state(self, state: State) -> State:
+        """The state itself, or an error that says why it is no state of this cell."""
+        return upgrade.checked(self.layout, state)
+
+    def upgrade(self, state: State) -> State:
+        """Bring a state of an older structure of this cell over, by the names of the frames.
+
+        Frames that are new have their default values, and those that are gone are left out; what
+        was attached to them sits on WORLD.
+
+        Raises:
+            StateError: the state is of another cell, or a frame has changed its kind.
+        """
+        return upgrade.upgraded(self, state)
+
+    def values(self, frame: str, state: State) -> Array:
+        """(..., size) the numbers of a joint or movable frame in a state."""
+        index = self.layout.frame(frame)
+        return self.check_state(state).values[..., self.layout.span(index)]
+
+    def set_values(self, state: State, frame: str, values: ArrayLike) -> State:
+        """A state with other numbers of a joint or movable frame, (..., size)."""
+        return attach.with_values(self, state, frame, values)
+
+    def set_pose(
+        self, state: State, frame: str, pose: Pose | ArrayLike, reference: str | None = None
+    ) -> State:
+        """A state in which a movable frame is elsewhere.
+
+        Args:
+            state: one or a batch.
+            frame: a movable frame.
+            pose: reference_H_frame, a `Pose` or (..., 4, 4).
+            reference: the frame that the pose is in; the frame's own parent if not given.
+        """
+        return attach.with_pose(self, state, frame, pose, reference)
+
+    # Attaching.
+
+    def attach(self, state: State, frame: str, parent: str | Sequence[str]) -> State:
+        """A state in which a frame sits on another; its pose there stays what it was.
+
+        Args:
+            state: one or a batch.
+            frame: an attachable frame.
+            parent: any frame that does not sit on it; for a batch also one name for each row.
+
+        Raises:
+            StateError: the frame is not attachable, or would sit on itself.
+        """
+        return attach.attached(self, state, frame, parent)
+
+    def grip(self, state: State, frame: str, gripper: str | Sequence[str]) -> State:
+        """A state in which a frame sits on another without having moved in the world.
+
+        Args:
+            state: one or a batch.
+            frame: a movable and attachable frame.
+            gripper: as the `parent` of `attach`.
+        """
+        return attach.gripped(self, state, frame, gripper)
+
+    def release(self, state: State, frame: str, parent: str = WORLD) -> State:
+        """A state in which a gripped frame sits on WORLD, or another, without having moved."""
+        return attach.gripped(self, state, frame, parent)
+
+    # Kinematics.
+
+    def fk(self, state: State, *, threads: int | None = None, out: Array | None = None) -> FKTable:
+        """World poses of all frames, computed at once; `table[name]` is (..., 4, 4)."""
+        return fk.FKTable(self, state, threads=threads, out=out)
+
+    def world_H_frame(self, frame: str, state: State) -> Array:
+        """(..., 4, 4) pose of a frame in the world."""
+        return fk.world_H_frames(self, (frame,), state)[..., 0, :, :]
+
+    def world_H_frames(self, frames: Sequence[str], state: State) -> Array:
+        """(..., n, 4, 4) poses of some frames in the world."""
+        return fk.world_H_frames(self, tuple(frames), state)
+
+    def frame_H_frame(self, a: str, b: str, state: State) -> Array:
+        """(..., 4, 4) pose a_H_b of frame b in frame a."""
+        return fk.frame_H_frame(self, a, b, state)
+
+    def parent_H_frame(self, frame: str, state: State) -> Array:
+        """(..., 4, 4) pose of a frame on the frame that it sits on."""
+        return fk.parent_H_frame(self, frame, state)
+
+    def fk_range(self, a: str, b: str, state: State) -> FKRange:
+        """The path between two frames in a state; `path(other_state)` gives a_H_b.
+
+        It refuses states in which frames on the path are attached elsewhere.
+        """
+        return paths.FKRange(self, a, b, state)
+
+    # Structure.
+
+    def parent(self, frame: str, state: State) -> str | None:
+        """The frame that a frame sits on in a state; None for WORLD."""
+        return paths.parent_of(self, frame, state)
+
+    def children(self, frame: str, state: State) -> tuple[str, ...]:
+        """The frames that sit on a frame: those that always do, then attached ones."""
+        return paths.children_of(self, frame, state)
+
+    def chain(self, a: str, b: str, state: State) -> tuple[str, ...]:
+        """Frames on the way from a up to the nearest common frame and down to b, both included."""
+        return paths.chain(self, a, b, state)
+
+    def frames_below(self, frame: str, state: State) -> tuple[str, ...]:
+        """A frame and all that it carries in a state, each before what sits on it."""
+        return paths.frames_below(self, frame, state)
+
+    def static_groups(self, state: State, root: str = WORLD) -> tuple[tuple[str, ...], ...]:
+        """Groups of frames that no joint, movable or attachable frame separates."""
+        return paths.static_groups(self, state, root)
+
+    def tree(self, state: State, root: str = WORLD) -> str:
+        """The tree of frames as text, with the position of each in the world."""
+        return paths.tree_text(self, state, root)
+
+    @cached_property
+    def _default(self) -> State:
+        index = self.layout.index
+        values = [number for frame in self.frames if frame.size for number in frame.home]
+        parents = [index[str(f.default_parent)] for f in self.frames if f.attachable]
+        return State(self.layout, values, np.array(parents, dtype=np.int32))
+
+    @cached_property
+    def _bound(self) -> dict[str, Device]:
+        return {}
+
+    @cached_property
+    def _steps(self) -> fk.Steps:
+        return fk.steps_of(self)

@@ -1,0 +1,177 @@
+"""Frames of a workcell: frozen data, without any state.
+
+A frame sits on its parent, which is another frame of the cell; the root is WORLD. By kind:
+
+    fixed      parent_H_frame is constant
+    movable    parent_H_frame is in the state: position (3) and quaternion wxyz (4)
+    a joint    parent_H_frame(theta) = parent_H_joint @ M(theta) @ joint_H_frame, theta in the state
+
+A frame of any kind may be attachable: then the state says which frame it sits on, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import inf
+
+from linkwork.errors import Place, concerning, model_error, nearest
+from linkwork.model.geometry import Shape
+from linkwork.model.inertia import NO_INERTIA, Inertia
+from linkwork.model.kinds import KINDS, Axis, JointKind
+from linkwork.model.numbers import Triple, finite_numbers, instance, number, settle, text, triple
+from linkwork.model.parts import NO_LIMITS, Limits, Mimic, check_name
+from linkwork.model.pose import IDENTITY, Pose
+from linkwork.spatial.source import quat
+
+WORLD = "WORLD"
+"""Name of the root of every workcell."""
+
+NORM_TOLERANCE = 1e-3
+"""A quaternion or (cos, sin) pair whose norm is further than this from 1 is refused."""
+
+_MOVABLE = KINDS["floating"]  # a movable frame has the coordinates of a floating joint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Motion:
+    """How a joint frame moves on its parent."""
+
+    kind: str  # one of linkwork.model.kinds.KINDS
+    axis: Triple = (0.0, 0.0, 1.0)  # unit vector in the joint frame
+    pitch: float = 0.0  # of a helical joint: advance along the axis per radian [m/rad]
+    joint_H_frame: Pose = IDENTITY  # where the frame sits on the moving side
+    backwards: bool = False  # whether the frame is on the fixed side, moved by M^-1
+    limits: Limits = NO_LIMITS
+    acceleration: float = inf  # largest, either way [rad/s^2] or [m/s^2]
+    depends: Mimic | None = None  # theta = multiplier theta_other + offset; names a joint frame
+    active: bool = True  # False of a joint that devices do not drive
+    joint: str = ""  # name of the joint in the robot that it comes from, if any
+
+    def __post_init__(self) -> None:
+        settle(self, kind=text(self.kind, "kind"), axis=triple(self.axis, "axis"))
+        if self.kind not in KINDS or self.kind == "fixed":
+            known = [name for name in KINDS if name != "fixed"]
+            raise model_error(f"unknown kind {self.kind!r} of a joint; {nearest(self.kind, known)}")
+        settle(self, pitch=number(self.pitch, "pitch"), joint=text(self.joint, "joint"))
+        acceleration = number(self.acceleration, "acceleration")
+        if math.isnan(acceleration) or acceleration < 0:
+            raise model_error(f"acceleration: expected 0 or more, got {acceleration:g}")
+        settle(self, acceleration=acceleration)
+        instance(self.joint_H_frame, Pose, "joint_H_frame")
+        instance(self.limits, Limits, "limits")
+        if self.pitch and not self.motion_kind.has_pitch:
+            raise model_error(f"a {self.kind} joint has no pitch, got {self.pitch:g}")
+        if self.depends is not None:
+            instance(self.depends, Mimic, "depends")
+            if self.motion_kind.nq != 1:
+                text_ = f"a {self.kind} joint cannot depend on another"
+                raise model_error(f"{text_}; only joints with one coordinate can")
+        if self.motion_kind.nv != 1 and self.limits != NO_LIMITS:
+            raise model_error(f"a {self.kind} joint has no limits, got {self.limits}")
+
+    @property
+    def motion_kind(self) -> JointKind:
+        """The kind itself, which knows how the joint moves."""
+        return KINDS[self.kind]
+
+    @property
+    def constants(self) -> Axis:
+        """What the formulas of the kind compute with."""
+        return Axis(self.axis, self.pitch)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellFrame:
+    """A frame of a workcell."""
+
+    name: str
+    parent: str | None  # None of WORLD only
+    parent_H_frame: Pose = IDENTITY  # of a joint: parent_H_joint; of a movable frame: by default
+    movable: bool = False
+    attachable: bool = False
+    motion: Motion | None = None  # of a joint frame
+    home: tuple[float, ...] = ()  # its numbers in the default state
+    home_parent: str | None = None  # of an attachable frame, in the default state; None: `parent`
+    inertia: Inertia = NO_INERTIA  # of what is fixed to it, in its axes
+    visuals: tuple[Shape, ...] = ()
+    collisions: tuple[Shape, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()  # whatever a file says besides
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        settle(self, name=check_name("frame", self.name, self.place))
+        with concerning(f"frame {self.name!r}", self.place):
+            if self.parent is not None:
+                settle(self, parent=text(self.parent, "parent"))
+            instance(self.parent_H_frame, Pose, "parent_H_frame")
+            instance(self.inertia, Inertia, "inertia")
+            for name in ("movable", "attachable"):
+                settle(self, **{name: bool(getattr(self, name))})
+            for name in ("visuals", "collisions", "properties"):
+                settle(self, **{name: tuple(getattr(self, name))})
+            if self.motion is not None:
+                instance(self.motion, Motion, "motion")
+            if self.movable and self.motion:
+                raise model_error("a joint frame cannot be movable; it moves by its joint")
+            if self.parent == self.name:
+                raise model_error("a frame cannot be its own parent")
+            if self.home_parent is not None and not self.attachable:
+                raise model_error("home_parent: only an attachable frame has one")
+            settle(self, home=self._checked_home())
+
+    def _checked_home(self) -> tuple[float, ...]:
+        if not self.size:
+            return ()
+        if not self.home:
+            return pose_numbers(self.parent_H_frame) if self.movable else self.own_kind.neutral
+        return unit_numbers(self.own_kind, finite_numbers(self.home, self.size, "home"))
+
+    @property
+    def kind(self) -> str:
+        """`fixed`, `movable`, or the kind of the joint."""
+        return self.motion.kind if self.motion else "movable" if self.movable else "fixed"
+
+    @property
+    def default_parent(self) -> str | None:
+        """The frame that it sits on in the default state."""
+        return self.parent if self.home_parent is None else self.home_parent
+
+    @property
+    def own_kind(self) -> JointKind:
+        """The kind of joint whose coordinates the frame has in a state."""
+        return self.motion.motion_kind if self.motion else _MOVABLE
+
+    @property
+    def size(self) -> int:
+        """How many numbers of a state are the frame's own."""
+        if self.motion:
+            return 0 if self.motion.depends else self.motion.motion_kind.nq
+        return _MOVABLE.nq if self.movable else 0
+
+    @property
+    def velocity_size(self) -> int:
+        """How many velocity coordinates belong to them."""
+        return self.own_kind.nv if self.size else 0
+
+
+ROOT = CellFrame(name=WORLD, parent=None)
+
+
+def pose_numbers(pose: Pose) -> tuple[float, ...]:
+    """Position and quaternion wxyz of a pose."""
+    wxyz = quat.from_rotation(pose.matrix()[:3, :3])
+    return (*pose.xyz, *wxyz.tolist())
+
+
+def unit_numbers(kind: JointKind, theta: Iterable[float]) -> tuple[float, ...]:
+    """Coordinates with their quaternion or (cos, sin) scaled to norm 1, or an error."""
+    numbers = list(theta)
+    for part in kind.unit_norm:
+        at = slice(part.start, part.start + part.count)
+        norm = math.hypot(*numbers[at])
+        if not abs(norm - 1) <= NORM_TOLERANCE:
+            raise model_error(f"the {part.name} has norm {norm:.6g}, not 1")
+        numbers[at] = [number / norm for number in numbers[at]]
+    return tuple(numbers)
