@@ -28,6 +28,8 @@ def degrees_text(radians: float) -> str:
     """An angle in degrees, in few digits that read back as the same float in radians."""
     if not math.isfinite(radians):
         raise ValueError(radians)
+    if radians == 0:
+        return "0"
     for digits in (6, 12, 15, 16, 17):
         text = f"{math.degrees(radians):.{digits}g}"
         if radians_of(text) == radians:

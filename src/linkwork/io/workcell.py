@@ -14,7 +14,7 @@ from linkwork.io.meshes import Folders
 from linkwork.io.source import Source
 from linkwork.io.workcell_collect import Collected, Pending, resolve
 from linkwork.io.workcell_devices import DEVICES, FRAMES, read_device
-from linkwork.io.workcell_document import WORLD, CellDocument, CellReading, RobotEntry
+from linkwork.io.workcell_document import WORLD, CellDocument, CellReading, DeviceEntry, RobotEntry
 from linkwork.io.workcell_include import expanded
 from linkwork.io.workcell_joints import LIMITS, MODELS
 from linkwork.io.workcell_own import read_own_device, read_placed_robot
@@ -126,6 +126,7 @@ def _read_own(cell: Collected, part: CellPart, last: str) -> None:
         return
     robot = read_placed_robot(part, name, cell.meshes)
     if robot is not None:
+        cell.devices.append(DeviceEntry(name=name, kind="robot", place=part.place))
         cell.add(Pending(robot, part, (), part.text("refframe") or None, last))
 
 
@@ -137,6 +138,8 @@ def _check_devices(cell: Collected) -> None:
             own = pending.entry
             frames |= {f"{own.name}.{frame}" for frame in own.model.frame_names}
     for device in cell.devices:
+        if device.kind == "robot":
+            continue
         for name in (device.base, *device.ends, *device.joints):
             if name not in frames:
                 text = f"no frame named {shown(name)}; {nearest(name, frames)}"

@@ -19,7 +19,7 @@ from linkwork.model.parts import NO_LIMITS, Limits, Mimic
 from linkwork.model.pose import IDENTITY, Pose
 
 WORLD = "WORLD"
-DeviceKind: TypeAlias = Literal["serial", "tree", "joint", "composite", "mobile", "free"]
+DeviceKind: TypeAlias = Literal["serial", "tree", "joint", "composite", "mobile", "free", "robot"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +59,15 @@ class FrameEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceEntry:
-    """A device: which joint frames its q holds, in order, and between which frames it acts."""
+    """A device: which joint frames its q holds, in order, and between which frames it acts.
+
+    One of kind "robot" stands for the device that a placed robot brings.
+    """
 
     name: str
     kind: DeviceKind
-    base: str
-    ends: tuple[str, ...]
+    base: str = ""
+    ends: tuple[str, ...] = ()
     joints: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()  # the devices of a composite device
     home: tuple[float, ...] | None = None

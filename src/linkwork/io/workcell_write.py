@@ -108,7 +108,8 @@ class _Writer:
             if frame.joint and frame.joint.active and not frame.joint.depends:
                 home += frame.home or KINDS[frame.joint.kind].neutral
                 own = replace(frame, home=())
-            _write_frame(element, own, frame.name.removeprefix(f"{device.name}."))
+            name = frame.name.removeprefix(f"{device.name}.")
+            _write_frame(element, _with_local_leader(own, f"{device.name}."), name)
         if any(home):
             _add(element, "Q", name="Home").text = number_text(*home)
 
@@ -146,6 +147,15 @@ class _Writer:
                 _add(element, "End", name=end)
             for name in (*device.joints, *device.parts):
                 _add(element, "Of", name=name)
+
+
+def _with_local_leader(frame: FrameEntry, prefix: str) -> FrameEntry:
+    """A joint of a device that names the joint it depends on without the device."""
+    if frame.joint is None or frame.joint.depends is None:
+        return frame
+    depends = frame.joint.depends
+    leader = replace(depends, joint=depends.joint.removeprefix(prefix))
+    return replace(frame, joint=replace(frame.joint, depends=leader))
 
 
 def _add(parent: Element, tag: str, **attributes: str | None) -> Element:
