@@ -159,7 +159,7 @@ class Part:
         if is_xacro(value):
             self.error(xacro_text(f"{label or self.tag}={shown(value)}"))
         elif len(words) != count:
-            plural = "s" if count > 1 else ""
+            plural = "" if count == 1 else "s"
             self.error(
                 f"{what}: expected {count} number{plural}, got {len(words)} in {shown(value)}"
             )

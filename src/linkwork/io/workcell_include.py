@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 # Includes and uses can multiply: a cell that grows beyond these is refused.
-MOST_ELEMENTS = 200_000
+MOST_ELEMENTS = 100_000
 MOST_FILES = 1_000
 DEEPEST = 100  # elements inside each other
 
@@ -77,7 +77,7 @@ def expanded(source: Source, include_dirs: Folders = ()) -> tuple[Element, CellR
         the top element, and the report, which knows the file and line of every element.
 
     Raises:
-        ParseError: the text is not XML.
+        ParseError: the text is not XML, or grows without bound.
     """
     document = parse_xml(source)
     report = CellReport(source.name)
@@ -88,6 +88,8 @@ def expanded(source: Source, include_dirs: Folders = ()) -> tuple[Element, CellR
     if work.grow(document.root):
         scope = _Scope(path.parent if path else None, (path,) if path else ())
         _expand(work, document.root, scope)
+    if work.refused:
+        raise ParseError([finding for finding in report.findings if finding.severity == "error"])
     return document.root, report
 
 

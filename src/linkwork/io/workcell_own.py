@@ -60,6 +60,8 @@ def _read_link(part: CellPart, meshes: CellMeshes) -> Change:
     element = part.needed_child("link")
     if element is None:
         return _unchanged
+    if not (element.text("name") or "").strip():
+        element.element.set("name", "link")  # the frame has a name
     link = read_link(Part(element.element, part.owner, part.report), {}, meshes.finder(part))
 
     def change(frame: FrameEntry) -> FrameEntry:

@@ -38,17 +38,22 @@ class State:
         self._structure = structure
         self.value = structure.cell.state() if value is None else value
 
-    def copy(self) -> State:
+    def copy(self, src: State | None = None) -> State:
+        """Take over all that another state has of the same frames; without one, a copy of this."""
+        if src is None:
+            return self.clone()
+        self.value = self._structure.cell.upgrade(src.value)
+        return self
+
+    def clone(self) -> State:
         """A state of its own."""
         return State(self._structure, self.value)
 
-    clone = copy
-
     def __copy__(self) -> State:
-        return self.copy()
+        return self.clone()
 
     def __deepcopy__(self, memo: object) -> State:
-        return self.copy()
+        return self.clone()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, State) and self.value == other.value
