@@ -12,9 +12,6 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree
-
-import linkwork as lw
-from linkwork import LinkworkError, LinkworkWarning
 from tests.io.test_mutations import (
     MUTATIONS,
     WORDS,
@@ -27,11 +24,15 @@ from tests.io.test_mutations import (
     pick,
 )
 
+import linkwork as lw
+from linkwork import LinkworkError, LinkworkWarning
+
 EXAMPLES = int(os.environ.get("LINKWORK_FUZZ_EXAMPLES", "0"))
 
 # every element and attribute that the reader knows
 RICH = b"""<WorkCell name="rich">
-<Define id="look"><Drawable name="l"><RGB>1 0 0 0.5</RGB><Box x="1" y="2" z="3"/></Drawable></Define>
+<Define id="look"><Drawable name="l"><RGB>1 0 0 0.5</RGB>
+<Box x="1" y="2" z="3"/></Drawable></Define>
 <Frame name="table" refframe="WORLD"><RPY>90 10 5</RPY><Pos>1 2 3</Pos><Use id="look"/>
   <Property name="p" desc="d" type="double">1</Property></Frame>
 <SerialDevice name="arm"><Frame name="Base"/>
@@ -61,7 +62,8 @@ RICH = b"""<WorkCell name="rich">
   <axis xyz="0 0 1"/></joint></robot><Q name="Home">0.5</Q></Robot>
 <Device name="both" kind="joint" base="WORLD"><End name="bot.tip"/><Of name="bot.tip"/>
   <Of name="arm.J1"/></Device>
-<Drawable name="floor" refframe="WORLD"><Sphere radius="1"/><Polytope file="a.stl"/><Plane/></Drawable>
+<Drawable name="floor" refframe="WORLD"><Sphere radius="1"/><Polytope file="a.stl"/><Plane/>
+</Drawable>
 <CollisionSetup file="x"/></WorkCell>"""
 CELL_WORDS = [
     *WORDS,

@@ -20,6 +20,7 @@ from linkwork.compat.robwork.transforms import Transform3D
 from linkwork.errors import ArgumentError, ShapeError, model_error, shown
 from linkwork.workcell import devices as specs
 from linkwork.workcell.device import Device as BoundDevice
+from linkwork.workcell.mobile import Cart
 
 
 class JacobianCalculator:
@@ -285,7 +286,10 @@ class CompositeDevice(Device):
 
 
 class MobileDevice(Device):
-    """A cart on two wheels: `setQ` turns the wheels and rolls the cart along."""
+    """A cart on two wheels: `setQ` turns the wheels and rolls the cart along.
+
+    RobWork's goes backwards, and turns the wrong way, when its wheels turn unevenly.
+    """
 
     def __init__(self, *given: Any) -> None:
         """Make a device by base, left wheel, right wheel, a state and a name."""
@@ -299,6 +303,14 @@ class MobileDevice(Device):
         track = abs(wheels[0] - wheels[1])
         spec = specs.MobileDevice(name, names[0], names[0], *names[1:], track=track)
         super().__init__(structure, spec)
+
+    def setQ(self, q: Q, state: State) -> None:
+        """Turn the wheels, in this state, and roll the cart along the arc that they describe."""
+        given = as_numbers(q, f"q of {self.getName()!r}", (2,))
+        value = self.structure.checked(state)
+        cart = self.bound()
+        assert isinstance(cart, Cart)
+        state.value = cart.roll(value, given - cart.get_q(value))
 
     def setDevicePose(self, transform: Transform3D, state: State) -> None:
         """Put the cart somewhere, in this state."""
