@@ -68,6 +68,8 @@ if _typing.TYPE_CHECKING:
     from linkwork.workcell.devices import MobileDevice as MobileDevice
     from linkwork.workcell.devices import SerialDevice as SerialDevice
     from linkwork.workcell.devices import TreeDevice as TreeDevice
+    from linkwork.workcell.files import dump_workcell as dump_workcell
+    from linkwork.workcell.files import load_workcell as load_workcell
     from linkwork.workcell.state import State as State
 
 # Imported when first used, so that `import linkwork` is fast: name, module, name there.
@@ -88,6 +90,8 @@ _LATER = {
     "CompositeDevice": ("linkwork.workcell.devices", "CompositeDevice"),
     "MobileDevice": ("linkwork.workcell.devices", "MobileDevice"),
     "FreeDevice": ("linkwork.workcell.devices", "FreeDevice"),
+    "load_workcell": ("linkwork.workcell.files", "load_workcell"),
+    "dump_workcell": ("linkwork.workcell.files", "dump_workcell"),
 }
 _MODULES_LATER = ("parameters",)
 

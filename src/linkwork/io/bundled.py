@@ -6,12 +6,18 @@ from difflib import get_close_matches
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "robots"
+CELL_FOLDER = FOLDER / "cells"
 REAL_ROBOTS = "files of real robots: pip install robot_descriptions, or example-robot-data"
 
 
 def bundled_names() -> tuple[str, ...]:
     """Names of the bundled robots."""
     return tuple(sorted(path.stem for path in FOLDER.glob("*.urdf")))
+
+
+def bundled_cells() -> tuple[str, ...]:
+    """Names of the bundled workcells."""
+    return tuple(sorted(path.stem for path in CELL_FOLDER.glob("*.xml")))
 
 
 def bundled_hint(missing: str) -> str:

@@ -42,7 +42,7 @@ def dump_urdf(model: Model, path: str | PathLike[str] | None = None) -> str:
     _refuse_what_urdf_lacks(model)
     robot = etree.Element("robot", name=model.name)
     for link in model.links:
-        _write_link(robot, link)
+        write_link(robot, link)
     for frame in model.frames:
         _add(robot, "link", name=frame.name, linkwork="frame")
     for joint in model.joints:
@@ -52,7 +52,7 @@ def dump_urdf(model: Model, path: str | PathLike[str] | None = None) -> str:
     etree.indent(robot, space="  ")
     text = '<?xml version="1.0" encoding="utf-8"?>\n' + etree.tostring(robot, encoding="unicode")
     if path is not None:
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        Path(path).writenumber_text(text + "\n", encoding="utf-8")
     return text + "\n"
 
 
@@ -76,21 +76,22 @@ def _add(parent: Element, tag: str, **attributes: str | None) -> Element:
     return etree.SubElement(parent, tag, given)
 
 
-def _text(*numbers: float) -> str:
+def number_text(*numbers: float) -> str:
     """Numbers in the fewest digits that read back as the same floats."""
     return " ".join(repr(number).removesuffix(".0") for number in numbers)
 
 
 def _finite(number: float) -> str | None:
-    return _text(number) if isfinite(number) else None
+    return number_text(number) if isfinite(number) else None
 
 
 def _write_origin(parent: Element, pose: Pose) -> None:
     if pose != IDENTITY:
-        _add(parent, "origin", xyz=_text(*pose.xyz), rpy=_text(*pose.rpy))
+        _add(parent, "origin", xyz=number_text(*pose.xyz), rpy=number_text(*pose.rpy))
 
 
-def _write_link(robot: Element, link: Link) -> None:
+def write_link(robot: Element, link: Link) -> None:
+    """Add a `<link>` to an element."""
     element = _add(robot, "link", name=link.name)
     if link.inertia != NO_INERTIA:
         _write_inertial(element, link.inertia)
@@ -102,8 +103,10 @@ def _write_link(robot: Element, link: Link) -> None:
 def _write_inertial(link: Element, inertia: Inertia) -> None:
     element = _add(link, "inertial")
     _write_origin(element, Pose(inertia.com))
-    _add(element, "mass", value=_text(inertia.mass))
-    moments = {name: _text(value) for name, value in zip(MOMENTS, inertia.tensor, strict=True)}
+    _add(element, "mass", value=number_text(inertia.mass))
+    moments = {
+        name: number_text(value) for name, value in zip(MOMENTS, inertia.tensor, strict=True)
+    }
     _add(element, "inertia", **moments)
 
 
@@ -113,20 +116,20 @@ def _write_shape(link: Element, tag: str, shape: Shape) -> None:
     geometry = _add(element, "geometry")
     match shape.geometry:
         case Box(size):
-            _add(geometry, "box", size=_text(*size))
+            _add(geometry, "box", size=number_text(*size))
         case Cylinder(radius, length):
-            _add(geometry, "cylinder", radius=_text(radius), length=_text(length))
+            _add(geometry, "cylinder", radius=number_text(radius), length=number_text(length))
         case Capsule(radius, length):
-            _add(geometry, "capsule", radius=_text(radius), length=_text(length))
+            _add(geometry, "capsule", radius=number_text(radius), length=number_text(length))
         case Sphere(radius):
-            _add(geometry, "sphere", radius=_text(radius))
+            _add(geometry, "sphere", radius=number_text(radius))
         case Mesh(filename, scale):
-            scaled = _text(*scale) if scale != (1.0, 1.0, 1.0) else None
+            scaled = number_text(*scale) if scale != (1.0, 1.0, 1.0) else None
             _add(geometry, "mesh", filename=filename, scale=scaled)
     if shape.material:
         material = _add(element, "material", name=shape.material.name)
         if shape.material.rgba:
-            _add(material, "color", rgba=_text(*shape.material.rgba))
+            _add(material, "color", rgba=number_text(*shape.material.rgba))
         if shape.material.texture:
             _add(material, "texture", filename=shape.material.texture)
 
@@ -139,19 +142,19 @@ def _write_joint(robot: Element, joint: Joint) -> None:
     _add(element, "parent", link=joint.first)
     _add(element, "child", link=joint.second)
     if joint.motion_kind.has_axis:
-        pitch = _text(joint.pitch) if joint.pitch else None
-        _add(element, "axis", xyz=_text(*joint.axis), pitch=pitch)
+        pitch = number_text(joint.pitch) if joint.pitch else None
+        _add(element, "axis", xyz=number_text(*joint.axis), pitch=pitch)
     names = ("lower", "upper", "effort", "velocity")
     limits = {name: _finite(getattr(joint.limits, name)) for name in names}
     if any(limits.values()):
         _add(element, "limit", **limits)
     names = ("damping", "friction", "armature")
-    dynamics = {name: _text(value) for name in names if (value := getattr(joint, name))}
+    dynamics = {name: number_text(value) for name in names if (value := getattr(joint, name))}
     if dynamics:
         _add(element, "dynamics", **dynamics)
     if joint.mimic:
         mimic = joint.mimic
-        numbers = {"multiplier": _text(mimic.multiplier), "offset": _text(mimic.offset)}
+        numbers = {"multiplier": number_text(mimic.multiplier), "offset": number_text(mimic.offset)}
         _add(element, "mimic", joint=mimic.joint, **numbers)
 
 

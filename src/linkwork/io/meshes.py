@@ -61,7 +61,7 @@ class MeshFinder:
             package_dirs = () if package_dirs is None else (package_dirs,)
         given = [_folder(folder) for folder in package_dirs]
         self._package_dirs = tuple(dict.fromkeys([*given, *_environment_folders(environment)]))
-        self._own_root = self._folder and _root_around(self._folder)
+        self._own_root = self._folder and root_around(self._folder)
         self._known: dict[str, FoundMesh] = {}
 
     def find(self, filename: str) -> FoundMesh:
@@ -126,7 +126,7 @@ def _and_above(folder: str | None) -> list[str]:
     return folders
 
 
-def _root_around(folder: str) -> str:
+def root_around(folder: str) -> str:
     """The package that holds a folder; else its parent, if such folders lie next to meshes/."""
     for above in _and_above(folder):
         if any(isfile(join(above, mark)) for mark in _MARKS):

@@ -147,21 +147,28 @@ class Part:
             if default is None:
                 self._miss(attribute)
             return tuple(default or (0.0,) * count)
+        valid = self.numbers_in(value, attribute, count, largest=largest)
+        return valid if valid is not None else tuple(default or (0.0,) * count)
+
+    def numbers_in(
+        self, value: str, label: str, count: int, *, largest: float = LARGEST
+    ) -> tuple[float, ...] | None:
+        """The numbers of a text, or nothing, with the error noted under a label."""
         words = value.split() if value.isascii() else [w for w in _XML_SPACE.split(value) if w]
+        what = f"{self.tag} {label}".strip()
         if is_xacro(value):
-            self.error(xacro_text(f"{attribute}={shown(value)}"))
+            self.error(xacro_text(f"{label or self.tag}={shown(value)}"))
         elif len(words) != count:
-            plural = "s" if count > 1 else ""
+            plural = "" if count == 1 else "s"
             self.error(
-                f"{self.tag} {attribute}: expected {count} number{plural}, got {len(words)}"
-                f" in {shown(value)}"
+                f"{what}: expected {count} number{plural}, got {len(words)} in {shown(value)}"
             )
         else:
-            numbers = [self._number(attribute, word, largest) for word in words]
+            numbers = [self._number(what, word, largest) for word in words]
             valid = tuple(number for number in numbers if number is not None)
             if len(valid) == count:
                 return valid
-        return tuple(default or (0.0,) * count)
+        return None
 
     def note_unknown(
         self, children: Collection[str], attributes: Collection[str], *, strict: bool = False
@@ -217,7 +224,7 @@ class Part:
         hint = f"; is {near[0]!r} meant to be it?" if near else ""
         self.error(f"<{self.tag}> has no {attribute!r}{hint}")
 
-    def _number(self, attribute: str, word: str, largest: float) -> float | None:
+    def _number(self, what: str, word: str, largest: float) -> float | None:
         """A decimal number, the same in every locale; or nothing, with the error noted."""
         if _DECIMAL.fullmatch(word):
             number = float(word)
@@ -228,7 +235,7 @@ class Part:
             problem = "is not finite"
         else:
             problem = "is not a decimal number"
-        self.error(f"{self.tag} {attribute}: {shown(word)} {problem}")
+        self.error(f"{what}: {shown(word)} {problem}")
         return None
 
 

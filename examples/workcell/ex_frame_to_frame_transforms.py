@@ -1,0 +1,23 @@
+"""Poses of one frame in another for many states that share the tree: the path is found once."""
+
+from linkwork.compat.robwork import *
+
+
+def frameToFrameTransforms(a, b, tree_structure, states):
+    fk = FKRange(a, b, tree_structure)
+
+    result = Transform3DdVector()
+    for state in states:
+        result.push_back(fk.get(state))
+    return result
+
+
+if __name__ == "__main__":
+    wc = WorkCellLoaderFactory.load("two_arms")
+    state = wc.getDefaultState()
+    left = wc.findSerialDevice("left")
+    path = [left.getQ(state) + Q([0.1 * k, 0, 0, 0, 0, 0]) for k in range(5)]
+    states = Models.getStatePath(left, path, state)
+    table, hand = wc.findFrame("table"), left.getEnd()
+    for aTb in frameToFrameTransforms(table, hand, state, states):
+        print("hand at", aTb.P(), "over the table")

@@ -1,0 +1,78 @@
+"""RobWork's interface to linkwork's workcells: the same classes, methods and meanings.
+
+    from linkwork.compat.robwork import *
+
+    wc = WorkCellLoaderFactory.load("scene.wc.xml")
+    state = wc.getDefaultState()
+    device = wc.findSerialDevice("arm")
+    device.setQ(Q(device.getDOF(), 0.0), state)
+    Kinematics.gripFrame(wc.findMovableFrame("box"), device.getEnd(), state)
+
+States are mutable here, as in RobWork: `setQ`, `gripFrame`, `attachTo` and `setTransform` write
+into the state that they are given. Underneath, each state holds an immutable value, so nothing is
+shared.
+
+Transforms   `aTb` is the pose of frame b in frame a
+RPY          RPY(a, b, c) = Rz(a) Ry(b) Rx(c)
+Quaternion   qx, qy, qz, qw
+Jacobians    rows [linear; angular], in the axes of the base, at the origin of the frame
+
+RobWork itself is not needed. docs/from_robwork.md lists what differs.
+"""
+
+from linkwork.compat.robwork.devices import CompositeDevice as CompositeDevice
+from linkwork.compat.robwork.devices import Device as Device
+from linkwork.compat.robwork.devices import JacobianCalculator as JacobianCalculator
+from linkwork.compat.robwork.devices import JointDevice as JointDevice
+from linkwork.compat.robwork.devices import MobileDevice as MobileDevice
+from linkwork.compat.robwork.devices import SE3Device as SE3Device
+from linkwork.compat.robwork.devices import SerialDevice as SerialDevice
+from linkwork.compat.robwork.devices import TreeDevice as TreeDevice
+from linkwork.compat.robwork.frames import FixedFrame as FixedFrame
+from linkwork.compat.robwork.frames import Frame as Frame
+from linkwork.compat.robwork.frames import MovableFrame as MovableFrame
+from linkwork.compat.robwork.jacobian import Jacobian as Jacobian
+from linkwork.compat.robwork.joints import DependentJoint as DependentJoint
+from linkwork.compat.robwork.joints import DependentPrismaticJoint as DependentPrismaticJoint
+from linkwork.compat.robwork.joints import DependentRevoluteJoint as DependentRevoluteJoint
+from linkwork.compat.robwork.joints import Joint as Joint
+from linkwork.compat.robwork.joints import PrismaticJoint as PrismaticJoint
+from linkwork.compat.robwork.joints import QBox as QBox
+from linkwork.compat.robwork.joints import RevoluteJoint as RevoluteJoint
+from linkwork.compat.robwork.joints import UniversalJoint as UniversalJoint
+from linkwork.compat.robwork.kinematics import FKRange as FKRange
+from linkwork.compat.robwork.kinematics import FKTable as FKTable
+from linkwork.compat.robwork.kinematics import Kinematics as Kinematics
+from linkwork.compat.robwork.models import Models as Models
+from linkwork.compat.robwork.names import EAAd as EAAd
+from linkwork.compat.robwork.names import FrameVector as FrameVector
+from linkwork.compat.robwork.names import Quaterniond as Quaterniond
+from linkwork.compat.robwork.names import QVector as QVector
+from linkwork.compat.robwork.names import Rotation3Dd as Rotation3Dd
+from linkwork.compat.robwork.names import RPYd as RPYd
+from linkwork.compat.robwork.names import StateVector as StateVector
+from linkwork.compat.robwork.names import Transform3Dd as Transform3Dd
+from linkwork.compat.robwork.names import Transform3DdVector as Transform3DdVector
+from linkwork.compat.robwork.names import Vector3Dd as Vector3Dd
+from linkwork.compat.robwork.names import VelocityScrew6Dd as VelocityScrew6Dd
+from linkwork.compat.robwork.numbers import Deg2Rad as Deg2Rad
+from linkwork.compat.robwork.numbers import Pi as Pi
+from linkwork.compat.robwork.numbers import Q as Q
+from linkwork.compat.robwork.numbers import Rad2Deg as Rad2Deg
+from linkwork.compat.robwork.numbers import Vector3D as Vector3D
+from linkwork.compat.robwork.numbers import VelocityScrew6D as VelocityScrew6D
+from linkwork.compat.robwork.numbers import concat as concat
+from linkwork.compat.robwork.numbers import cross as cross
+from linkwork.compat.robwork.numbers import dot as dot
+from linkwork.compat.robwork.numbers import normalize as normalize
+from linkwork.compat.robwork.rotations import EAA as EAA
+from linkwork.compat.robwork.rotations import RPY as RPY
+from linkwork.compat.robwork.rotations import Quaternion as Quaternion
+from linkwork.compat.robwork.rotations import Rotation3D as Rotation3D
+from linkwork.compat.robwork.structure import State as State
+from linkwork.compat.robwork.structure import StateStructure as StateStructure
+from linkwork.compat.robwork.transforms import Transform3D as Transform3D
+from linkwork.compat.robwork.transforms import inverse as inverse
+from linkwork.compat.robwork.workcell import WorkCell as WorkCell
+from linkwork.compat.robwork.workcell import WorkCellLoader as WorkCellLoader
+from linkwork.compat.robwork.workcell import WorkCellLoaderFactory as WorkCellLoaderFactory

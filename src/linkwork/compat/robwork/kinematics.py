@@ -1,0 +1,161 @@
+"""Forward kinematics under RobWork's names: `Kinematics`, `FKTable`, `FKRange`."""
+
+from __future__ import annotations
+
+from linkwork.compat.robwork.frames import FixedFrame, Frame, MovableFrame
+from linkwork.compat.robwork.structure import State, structure_of
+from linkwork.compat.robwork.transforms import Transform3D
+from linkwork.errors import ArgumentError, StateError, model_error, shown
+
+
+class FKTable:
+    """World poses of all frames of one state, computed once."""
+
+    def __init__(self, state: State) -> None:
+        self.reset(state)
+
+    def reset(self, state: State) -> None:
+        """Go on with another state."""
+        self._structure = structure_of(state)
+        self._state = state.copy()
+        self._table = self._structure.cell.fk(self._structure.checked(state))
+
+    def get(self, frame: Frame) -> Transform3D:
+        """Pose of a frame in the world."""
+        return Transform3D(self._table[self._structure.name_of(frame)])
+
+    def getState(self) -> State:
+        """A copy of the state."""
+        return self._state.copy()
+
+
+class FKRange:
+    """The path between two frames in the tree of a state, for use with many states.
+
+    None stands for WORLD. A state in which a frame on the path is attached elsewhere is refused;
+    RobWork gives a wrong pose then.
+    """
+
+    def __init__(self, fromFrame: Frame | None, toFrame: Frame | None, state: State) -> None:
+        self._structure = structure_of(state)
+        self._from, self._to = fromFrame, toFrame
+        a, b = self._structure.name_of(fromFrame), self._structure.name_of(toFrame)
+        self._path = self._structure.cell.fk_range(a, b, self._structure.checked(state))
+
+    def get(self, state: State) -> Transform3D:
+        """Pose of the second frame in the first.
+
+        Raises:
+            StateError: the state has another path between the frames.
+        """
+        return Transform3D(self._path(self._structure.checked(state)))
+
+    def getBase(self) -> Frame:
+        """The first frame."""
+        return self._structure.frame(self._structure.name_of(self._from))
+
+    def getEnd(self) -> Frame:
+        """The second frame."""
+        return self._structure.frame(self._structure.name_of(self._to))
+
+
+class Kinematics:
+    """Functions of frames and states."""
+
+    @staticmethod
+    def worldTframe(frame: Frame | None, state: State) -> Transform3D:
+        """Pose of a frame in the world; None stands for WORLD."""
+        structure = structure_of(state)
+        return structure.frame(structure.name_of(frame)).wTf(state)
+
+    @staticmethod
+    def frameTframe(fromFrame: Frame, toFrame: Frame, state: State) -> Transform3D:
+        """Pose of the second frame in the first."""
+        return _frame(fromFrame).fTf(_frame(toFrame), state)
+
+    @staticmethod
+    def findAllFrames(root: Frame, state: State | None = None) -> list[Frame]:
+        """A frame and all that it carries, each before what sits on it; with a state also DAFs."""
+        found, left = [], [root]
+        while left:
+            frame = left.pop()
+            found.append(frame)
+            left += reversed(frame.getChildren(state))
+        return found
+
+    @staticmethod
+    def worldFrame(frame: Frame, state: State) -> Frame:
+        """The root above a frame."""
+        return Kinematics.childToParentChain(frame, None, state)[-1]
+
+    @staticmethod
+    def childToParentChain(child: Frame, parent: Frame | None, state: State) -> list[Frame]:
+        """From a frame up to, and without, one that carries it; up to and with WORLD for None."""
+        chain: list[Frame] = []
+        here: Frame | None = child
+        while here is not parent:
+            if here is None:
+                names = f"frame {_frame(parent).getName()!r} does not carry {child.getName()!r}"
+                raise model_error(names)
+            chain.append(here)
+            here = here.getParent(state)
+        return chain
+
+    @staticmethod
+    def reverseChildToParentChain(child: Frame, parent: Frame | None, state: State) -> list[Frame]:
+        """The same, in the other order."""
+        return Kinematics.childToParentChain(child, parent, state)[::-1]
+
+    @staticmethod
+    def parentToChildChain(parent: Frame | None, child: Frame, state: State) -> list[Frame]:
+        """From a frame down to, and without, one that it carries."""
+        chain = Kinematics.reverseChildToParentChain(child, parent, state)[:-1]
+        return chain if parent is None else [parent, *chain] if child is not parent else []
+
+    @staticmethod
+    def buildFrameMap(root: Frame, state: State) -> dict[str, Frame]:
+        """A frame and all that it carries, by name."""
+        return {frame.getName(): frame for frame in Kinematics.findAllFrames(root, state)}
+
+    @staticmethod
+    def isDAF(frame: Frame) -> bool:
+        """Whether a frame can be attached to others."""
+        return _frame(frame).isDAF()
+
+    @staticmethod
+    def isFixedFrame(frame: Frame) -> bool:
+        """Whether a frame never moves on its parent, nor changes it."""
+        return isinstance(frame, FixedFrame) and not frame.isDAF()
+
+    @staticmethod
+    def gripFrame(item: Frame, gripper: Frame, state: State) -> None:
+        """Let an item sit on a gripper, in this state, without moving it in the world.
+
+        Raises:
+            StateError: the item is not movable or cannot be attached, or carries the gripper; the
+                state stays as it was.
+        """
+        structure = structure_of(state)
+        value = structure.checked(state)
+        item_name, gripper_name = structure.name_of(item), structure.name_of(gripper)
+        if not isinstance(item, MovableFrame):
+            raise StateError(f"frame {item_name!r} is not movable, so it cannot be gripped")
+        state.value = structure.cell.grip(value, item_name, gripper_name)
+
+    @staticmethod
+    def gripMovableFrame(item: Frame, gripper: Frame, state: State) -> None:
+        """The name that RobWork's manual gives to `gripFrame`; no version of RobWork has it."""
+        Kinematics.gripFrame(item, gripper, state)
+
+    @staticmethod
+    def getStaticFrameGroups(root: Frame, state: State) -> list[list[Frame]]:
+        """Groups of frames that do not move relative to each other."""
+        structure = structure_of(state)
+        groups = structure.cell.static_groups(structure.checked(state), structure.name_of(root))
+        return [[structure.frame(name) for name in group] for group in groups]
+
+
+def _frame(frame: Frame | None) -> Frame:
+    if not isinstance(frame, Frame):
+        raise ArgumentError(f"expected a Frame, got {shown(frame)}")
+    return frame

@@ -1,0 +1,234 @@
+"""`WorkCell` and its loader under RobWork's names."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
+
+from linkwork.compat.robwork import joints
+from linkwork.compat.robwork.devices import (
+    CompositeDevice,
+    Device,
+    JointDevice,
+    MobileDevice,
+    SE3Device,
+    SerialDevice,
+    TreeDevice,
+    device_of,
+)
+from linkwork.compat.robwork.frames import FixedFrame, Frame, MovableFrame
+from linkwork.compat.robwork.structure import State, StateStructure
+from linkwork.errors import ArgumentError, model_error, shown
+from linkwork.workcell.cell import WorkCell as Cell
+from linkwork.workcell.files import load_workcell
+
+F = TypeVar("F", bound=Frame)
+D = TypeVar("D", bound=Device)
+
+
+class WorkCell:
+    """Frames and devices. Adding and removing changes it; `cell` is linkwork's immutable one."""
+
+    def __init__(self, name: str | StateStructure | Cell, filename: str = "") -> None:
+        """Make an empty workcell of a name, or take a StateStructure or a linkwork WorkCell."""
+        if isinstance(name, Cell):
+            name = StateStructure(name)
+        if isinstance(name, str):
+            name = StateStructure(Cell(name or "workcell"))
+        if not isinstance(name, StateStructure):
+            raise ArgumentError(f"WorkCell: expected a name, got {shown(name)}")
+        self._structure = name
+        self._filename = filename
+        self._devices = [device_of(name, spec) for spec in name.cell.devices]
+
+    @property
+    def cell(self) -> Cell:
+        """The workcell as linkwork has it, with the devices that are in it now."""
+        from dataclasses import replace
+
+        specs = {s.name: s for device in self._devices for s in (*device.others, device.spec)}
+        return replace(self._structure.cell, devices=tuple(specs.values()))
+
+    def __repr__(self) -> str:
+        return f"WorkCell[{self.getName()}]"
+
+    def isNull(self) -> bool:
+        """False: a file that cannot be loaded raises an error here."""
+        return False
+
+    def getName(self) -> str:
+        """Its name."""
+        return self._structure.cell.name
+
+    def getFilename(self) -> str:
+        """The file it comes from; empty if it comes from none."""
+        return self._filename
+
+    def getFilePath(self) -> str:
+        """The folder of that file, with a separator at its end."""
+        return f"{Path(self._filename).parent}/" if self._filename else ""
+
+    def getPropertyMap(self) -> dict[str, str]:
+        """Nothing: files give properties to frames here."""
+        return {}
+
+    def getStateStructure(self) -> StateStructure:
+        """Its frames."""
+        return self._structure
+
+    def getDefaultState(self) -> State:
+        """The state to start from."""
+        return self._structure.getDefaultState()
+
+    # Frames.
+
+    def getWorldFrame(self) -> Frame:
+        """The frame WORLD."""
+        return self._structure.getRoot()
+
+    def getFrames(self) -> list[Frame]:
+        """All frames, WORLD first."""
+        return self._structure.getFrames()
+
+    def addFrame(self, frame: Frame, parent: Frame | None = None) -> None:
+        """Add a frame; on WORLD, if no parent is given."""
+        self._structure.addFrame(frame, parent)
+
+    def addDAF(self, frame: Frame, parent: Frame | None = None) -> None:
+        """Add a frame that can be attached to others."""
+        self._structure.addDAF(frame, parent)
+
+    def findFrame(self, name: str) -> Frame | None:
+        """The frame of a name, or None."""
+        return self._structure.findFrame(name)
+
+    def findFixedFrame(self, name: str) -> FixedFrame | None:
+        """The fixed frame of a name, or None."""
+        return self._frame(name, FixedFrame)
+
+    def findMovableFrame(self, name: str) -> MovableFrame | None:
+        """The movable frame of a name, or None."""
+        return self._frame(name, MovableFrame)
+
+    def findJoint(self, name: str) -> joints.Joint | None:
+        """The joint of a name, or None."""
+        return self._frame(name, joints.Joint)
+
+    def findRevoluteJoint(self, name: str) -> joints.RevoluteJoint | None:
+        """The revolute joint of a name, or None."""
+        return self._frame(name, joints.RevoluteJoint)
+
+    def findPrismaticJoint(self, name: str) -> joints.PrismaticJoint | None:
+        """The prismatic joint of a name, or None."""
+        return self._frame(name, joints.PrismaticJoint)
+
+    def findDependentJoint(self, name: str) -> joints.DependentJoint | None:
+        """The dependent joint of a name, or None."""
+        return self._frame(name, joints.DependentJoint)
+
+    def findFixedFrames(self) -> list[FixedFrame]:
+        """All fixed frames."""
+        return [frame for frame in self.getFrames() if isinstance(frame, FixedFrame)]
+
+    def findMovableFrames(self) -> list[MovableFrame]:
+        """All movable frames."""
+        return [frame for frame in self.getFrames() if isinstance(frame, MovableFrame)]
+
+    def _frame(self, name: str, kind: type[F]) -> F | None:
+        found = self._structure.findFrame(name)
+        return found if isinstance(found, kind) else None
+
+    # Devices.
+
+    def addDevice(self, device: Device) -> None:
+        """Add a device over frames of this workcell."""
+        if not isinstance(device, Device):
+            raise ArgumentError(f"addDevice: expected a Device, got {shown(device)}")
+        what = f"device {device.getName()!r}"
+        if device.structure is not self._structure:
+            raise model_error("the device belongs to another workcell", what)
+        if self.findDevice(device.getName()):
+            raise model_error("this name is taken", what)
+        self._devices.append(device)
+
+    add = addDevice
+
+    def remove(self, part: Frame | Device) -> None:
+        """Remove a frame or a device."""
+        if isinstance(part, Device):
+            if part not in self._devices:
+                raise model_error(
+                    "the device is not in this workcell", f"device {part.getName()!r}"
+                )
+            self._devices.remove(part)
+            return
+        name = self._structure.name_of(part)
+        using = [d.getName() for d in self._devices if name in d.spec.frame_names()]
+        using += [d.getName() for d in self._devices if name in d.bound().joint_names]
+        if using:
+            raise model_error(
+                f"devices need it: {', '.join(dict.fromkeys(using))}", f"frame {name!r}"
+            )
+        self._structure.remove(part)
+
+    def getDevices(self) -> list[Device]:
+        """All devices."""
+        return list(self._devices)
+
+    def findDevice(self, name: str) -> Device | None:
+        """The device of a name, or None."""
+        return next((device for device in self._devices if device.getName() == name), None)
+
+    def findJointDevice(self, name: str) -> JointDevice | None:
+        """The device of joints of a name, or None; serial and tree devices are such devices."""
+        return self._device(name, JointDevice)
+
+    def findSerialDevice(self, name: str) -> SerialDevice | None:
+        """The serial device of a name, or None."""
+        return self._device(name, SerialDevice)
+
+    def findTreeDevice(self, name: str) -> TreeDevice | None:
+        """The tree device of a name, or None."""
+        return self._device(name, TreeDevice)
+
+    def findCompositeDevice(self, name: str) -> CompositeDevice | None:
+        """The composite device of a name, or None."""
+        return self._device(name, CompositeDevice)
+
+    def findMobileDevice(self, name: str) -> MobileDevice | None:
+        """The mobile device of a name, or None."""
+        return self._device(name, MobileDevice)
+
+    def findSE3Device(self, name: str) -> SE3Device | None:
+        """The free device of a name, or None."""
+        return self._device(name, SE3Device)
+
+    def _device(self, name: str, kind: type[D]) -> D | None:
+        found = self.findDevice(name)
+        return found if isinstance(found, kind) else None
+
+
+class WorkCellLoaderFactory:
+    """Loads workcells."""
+
+    @staticmethod
+    def load(filename: str | PathLike[str], **options: Any) -> WorkCell:
+        """Load a workcell.
+
+        Args:
+            filename: of RobWork's XML, or the name of a bundled cell.
+            **options: as of `linkwork.load_workcell`.
+
+        Raises:
+            ParseError: it is no workcell; RobWork returns NULL.
+        """
+        cell = load_workcell(filename, **options)
+        path = Path(filename)
+        return WorkCell(cell, str(path.resolve()) if path.is_file() else "")
+
+
+class WorkCellLoader:
+    """The loader as C++ names it: `WorkCellLoader.Factory.load`."""
+
+    Factory = WorkCellLoaderFactory
