@@ -18,6 +18,7 @@ from linkwork.state_space import (
     StateSpace,
     arranged,
     check_joints,
+    joint_labels,
     velocity_names,
 )
 
@@ -149,7 +150,7 @@ def _torque_names(kd: KinDyn, actuated: Sequence[str] | None) -> tuple[str, ...]
     """Names of the velocities that are driven: all joints, or also the base if there are none."""
     names = velocity_names(kd)
     if actuated is None:
-        return kd.joint_names or names
+        return joint_labels(kd) or names
     if isinstance(actuated, str):
         raise ArgumentError(f"actuated: expected a list of names, got {shown(actuated)}")
     for name in actuated:

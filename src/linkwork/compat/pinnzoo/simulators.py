@@ -16,7 +16,7 @@ from linkwork.kindyn import KinDyn
 from linkwork.model.model import Model
 from linkwork.model.walk import walk
 from linkwork.state_space import config_names, velocity_names
-from linkwork.state_space.names import BASE_CONFIG, BASE_VELOCITY
+from linkwork.state_space.names import BASE_CONFIG, BASE_VELOCITY, joint_labels
 
 
 def known_orders(model: Model, kd: KinDyn, torques: Sequence[str]) -> dict[str, StateOrder]:
@@ -29,9 +29,9 @@ def known_orders(model: Model, kd: KinDyn, torques: Sequence[str]) -> dict[str, 
     """
     position, wxyz = BASE_CONFIG[:3], BASE_CONFIG[3:]
     linear, angular = BASE_VELOCITY[:3], BASE_VELOCITY[3:]
-    moving = set(kd.joint_names)
-    by_depth = [name for name in _depth_first(model) if name in moving]
-    by_breadth = [name for name in _breadth_first(model) if name in moving]
+    labels = dict(zip(kd.joint_names, joint_labels(kd), strict=True))
+    by_depth = [labels[name] for name in _depth_first(model) if name in labels]
+    by_breadth = [labels[name] for name in _breadth_first(model) if name in labels]
 
     def order(base_q: Sequence[str], base_v: Sequence[str], joints: Sequence[str]) -> StateOrder:
         if not kd.floating:
@@ -41,7 +41,7 @@ def known_orders(model: Model, kd: KinDyn, torques: Sequence[str]) -> dict[str, 
 
     return {
         "nominal": StateOrder(config_names(kd), velocity_names(kd), tuple(torques)),
-        "pinocchio": order((*position, *wxyz[1:], wxyz[0]), (*linear, *angular), kd.joint_names),
+        "pinocchio": order((*position, *wxyz[1:], wxyz[0]), (*linear, *angular), joint_labels(kd)),
         "mujoco": order((*position, *wxyz), (*linear, *angular), by_depth),
         "rigidBodyDynamics": order((*wxyz, *position), (*angular, *linear), by_breadth),
     }
