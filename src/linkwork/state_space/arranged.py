@@ -12,12 +12,13 @@ from linkwork.model.walk import Visit, walk
 KINDS = ("fixed", "prismatic", "revolute")
 
 
-def arranged(model: Model) -> Model:
-    """The same robot, its joints depth first from the root and siblings in alphabetical order.
+def arranged(model: Model, base: str | None = None) -> Model:
+    """The same robot, its joints depth first from the base and siblings in alphabetical order.
 
     That is the order in which Pinocchio reads a URDF file, and so the order of PinnZoo's vectors.
     """
-    visits = walk(model, model.default_base, _by_name)
+    start = model.default_base if base is None else model.frame(base).link
+    visits = walk(model, start, _by_name)
     return replace(model, joints=tuple(visit.joint for visit in visits if visit.joint))
 
 

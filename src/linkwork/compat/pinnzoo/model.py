@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linkwork.compat.pinnzoo import actuation, bodies, errors, legs, motion, orders, states
@@ -71,16 +71,17 @@ class Model(Robot):
     change_order = orders.change_order
     change_orders = orders.change_orders
 
-    def export(self, folder: str | PathLike[str], **options: Any) -> Report:
+    def export(self, folder: str | Path, **options: Any) -> Report:
         """Write the functions as the C library that PinnZoo would have for this robot.
 
         Args:
             folder: where to write; made if it is not there.
             options: further ones of `linkwork.export`, such as `prefix` for another name.
         """
-        from linkwork.export import export
+        from linkwork.export.names import default_prefix
+        from linkwork.export.write import export
 
-        named: dict[str, Any] = {"prefix": self.name, **options}
+        prefix = options.pop("prefix", None)
         return export(
             self.kd,
             folder,
@@ -88,5 +89,6 @@ class Model(Robot):
             bodies=self.kinematics_bodies,
             orientation=self.orientation,
             actuated=self.orders["nominal"].torque_names,
-            **named,
+            prefix=default_prefix(self.name) if prefix is None else prefix,
+            **options,
         )

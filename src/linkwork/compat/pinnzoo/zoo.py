@@ -87,6 +87,11 @@ class Found:
     entry: Entry
 
 
+def in_zoo(name: str) -> bool:
+    """Whether a name is that of a robot of the zoo, installed or not."""
+    return SAME.get(name.lower(), name.lower()) in ZOO
+
+
 def zoo_names() -> tuple[str, ...]:
     """Names that `Model` takes: robots that are bundled, and those whose files are installed."""
     folder = _robots_folder()
