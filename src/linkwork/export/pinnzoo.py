@@ -19,9 +19,8 @@ from linkwork.export.names import Names, checked_prefix, default_prefix
 from linkwork.export.package import Written
 from linkwork.export.pinnzoo_check import unchecked_row, verify_pinnzoo
 from linkwork.export.pinnzoo_files import PinnZooPackage, readme_text
-from linkwork.export.pinnzoo_functions import Inputs, pinnzoo_functions
+from linkwork.export.pinnzoo_functions import pinnzoo_functions, sample_of_function
 from linkwork.export.report import Report
-from linkwork.export.samples import sample_of
 from linkwork.kindyn import KinDyn
 from linkwork.state_space import (
     Orientation,
@@ -97,14 +96,7 @@ def export_pinnzoo(
 
 def _written(package: PinnZooPackage, folder: Path, *, check: bool) -> Report:
     samples = [
-        sample_of(
-            package.space.kd,
-            one.exported,
-            DOUBLE,
-            rows=_ROWS,
-            draw=Inputs(one.exported.function.program.inputs, package.space.floating),
-        )
-        for one in package.functions
+        sample_of_function(package.space, one.exported, rows=_ROWS) for one in package.functions
     ]
     files, readme = package.files, f"models/{package.name}/README.md"
     refuse_others_files(folder, [*files, readme])

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.export.function import Argument, Function
+from linkwork.export.function import DOUBLE, Argument, Function
 from linkwork.export.requests import Exported
+from linkwork.export.samples import Sample, sample_of
 from linkwork.expr.program import Port, Program, per_port
-from linkwork.kernel.arguments import Signature
-from linkwork.kernel.kernel import Kernel
 from linkwork.state_space import StateSpace
 
 FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -75,11 +74,21 @@ def _exported(space: StateSpace, name: str) -> Exported:
         Argument(output, port, f"{' x '.join(map(str, own.shape))}")
         for output, port, own in zip(outputs, program.outputs, kernel.program.outputs, strict=True)
     ]
-    signature = Signature(name, program.inputs, program.outputs)
-    return Exported(
-        Function(f"lw_{name}", title, program, tuple(inputs), tuple(results)),
-        Kernel(signature, lambda: program),
+    function = Function(f"lw_{name}", title, program, tuple(inputs), tuple(results))
+    return Exported(function, kernel)
+
+
+def sample_of_function(space: StateSpace, one: Exported, *, rows: int) -> Sample:
+    """Random states, and what the kernel gives there, its matrices by columns."""
+    own = one.kernel.program
+    draw = Inputs(own.inputs, space.floating)
+    by_rows = replace(one, function=replace(one.function, program=own))
+    sample = sample_of(space.kd, by_rows, DOUBLE, rows=rows, draw=draw)
+    outputs = (
+        part.reshape(rows, *port.shape).swapaxes(1, -1).reshape(rows, -1)
+        for part, port in zip(sample.outputs, own.outputs, strict=True)
     )
+    return replace(sample, outputs=tuple(outputs))
 
 
 def by_columns(program: Program) -> Program:

@@ -208,7 +208,7 @@ class StateSpace:
 
 def _names(given: object, known: Sequence[str]) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence):
-        raise ArgumentError(f"kinematics_bodies: expected a list of names, got {shown(given)}")
+        raise ArgumentError(f"bodies: expected a list of names, got {shown(given)}")
     for name in given:
         if name not in known:
             raise name_not_found("body", name, known)
