@@ -95,9 +95,6 @@ def export_pinnzoo(
 
 
 def _written(package: PinnZooPackage, folder: Path, *, check: bool) -> Report:
-    samples = [
-        sample_of_function(package.space, one.exported, rows=_ROWS) for one in package.functions
-    ]
     files, readme = package.files, f"models/{package.name}/README.md"
     refuse_others_files(folder, [*files, readme])
     rows = tuple(unchecked_row(one) for one in package.functions)
@@ -107,6 +104,9 @@ def _written(package: PinnZooPackage, folder: Path, *, check: bool) -> Report:
         note = "there is no C compiler" if check else "it was not asked for"
         report = replace(report, note=note)
     else:
+        samples = [
+            sample_of_function(package.space, one.exported, rows=_ROWS) for one in package.functions
+        ]
         with tempfile.TemporaryDirectory(prefix="linkwork_export_") as name:
             write_files(Path(name), files)
             checked = tuple(verify_pinnzoo(package, samples, Path(name), compiler))

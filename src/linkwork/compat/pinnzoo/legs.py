@@ -100,7 +100,7 @@ def fix_joint_limits(model: Robot, x: ArrayLike, *, suppress_error: bool = False
     Args:
         model: the robot.
         x: (..., nx) state, or (..., nq) configuration.
-        suppress_error: whether to clip what does not fit, instead of raising.
+        suppress_error: whether to clip what does not fit to the nearer limit, instead of raising.
 
     Raises:
         ValueRangeError: no number of turns brings an angle within its limits.
@@ -113,9 +113,7 @@ def fix_joint_limits(model: Robot, x: ArrayLike, *, suppress_error: bool = False
         lower, upper = model.kd.limits.lower[k], model.kd.limits.upper[k]
         angle = found[..., start + k]
         if model.kd.model.joint(name).kind == "revolute":
-            turns = np.where(angle < lower, np.ceil((lower - angle) / (2 * np.pi)), 0.0)
-            turns = np.where(angle > upper, -np.ceil((angle - upper) / (2 * np.pi)), turns)
-            angle = np.where(turns != 0.0, angle + 2 * np.pi * turns, angle)
+            angle = _turned(angle, lower, upper)
         outside = (angle < lower) | (angle > upper)
         if outside.any() and not suppress_error:
             worst = angle[outside].flat[0]
@@ -123,6 +121,17 @@ def fix_joint_limits(model: Robot, x: ArrayLike, *, suppress_error: bool = False
             raise ValueRangeError(f"{text}; suppress_error=True clips it")
         found[..., start + k] = np.clip(angle, lower, upper)
     return found
+
+
+def _turned(angle: Array, lower: float, upper: float) -> Array:
+    """An angle moved by whole turns into its limits, or as near to them as it gets."""
+    turn = 2.0 * np.pi
+    turns = np.where(angle < lower, np.ceil((lower - angle) / turn), 0.0)
+    turns = np.where(angle > upper, -np.ceil((angle - upper) / turn), turns)
+    moved = np.where(turns == 0.0, angle, angle + turn * turns)
+    other = moved - np.sign(turns) * turn  # beyond the limit that it came from
+    outside, before = (np.maximum(lower - one, one - upper) for one in (moved, other))
+    return np.where((turns != 0.0) & (outside > 0.0) & (before < outside), other, moved)
 
 
 def _angles(leg: Leg, foot: Array, sign: float) -> Array:
@@ -134,7 +143,7 @@ def _angles(leg: Leg, foot: Array, sign: float) -> Array:
         a = np.arctan2(z, y) - np.arctan2(down, d)
         c = -np.arccos((x * x + down * down - h * h - k * k) / (2.0 * h * k))
     b = np.arctan2(-x, -down) - np.arctan2(k * np.sin(c), h + k * np.cos(c))
-    angles = np.stack([a, b, c], axis=-1)
+    angles = np.stack([np.where(np.isnan(c), np.nan, a), b, c], axis=-1)
     return np.pi - np.mod(np.pi - angles, 2.0 * np.pi)  # in (-pi, pi]
 
 

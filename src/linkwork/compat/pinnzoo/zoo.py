@@ -17,7 +17,7 @@ import numpy as np
 
 from linkwork.errors import ArgumentError, MissingPackageError, NameNotFoundError, nearest, shown
 from linkwork.io.bundled import FOLDER
-from linkwork.io.load import load
+from linkwork.io.load import load, read
 from linkwork.model.model import Model
 from linkwork.spatial.source import quat
 from linkwork.state_space import Orientation
@@ -114,7 +114,9 @@ def found_robot(given: object) -> Found:
     if name in ZOO:
         entry = ZOO[name]
         path = _file_of(name, entry)
-        return Found(given, name, str(path), load(path, mimic=False), entry)
+        model = read(path, mimic=False).model  # what is doubtful in a file of the zoo stays so
+        assert model is not None
+        return Found(given, name, str(path), model, entry)
     if name in ELSEWHERE or _is_bare_word(text):
         raise _unknown(text)
     model = load(text, mimic=False)
