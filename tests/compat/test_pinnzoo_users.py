@@ -277,7 +277,9 @@ def test_a_joint_that_moves_nothing_is_named():
 def test_a_robot_whose_package_is_missing_says_which(monkeypatch):
     monkeypatch.setattr(zoo_module, "_PACKAGE", "no-such-package")
     monkeypatch.setattr(sys, "prefix", "/no/such/folder")
-    with pytest.raises(lw.MissingPackageError, match="pip install no-such-package"):
+    with pytest.raises(
+        lw.MissingPackageError, match=r"the package no-such-package: pip install .linkwork\[zoo\]"
+    ):
         pz.Model("go1")
     assert pz.zoo_names() == (
         "pendulum",

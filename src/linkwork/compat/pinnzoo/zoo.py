@@ -129,8 +129,8 @@ def _file_of(name: str, entry: Entry) -> Path:
         return FOLDER / "zoo" / f"{name}.urdf"
     folder = _robots_folder()
     if folder is None or not (folder / entry.file).exists():
-        text = f"the file of {name!r} is in the package {_PACKAGE}, which is not installed"
-        raise MissingPackageError(f"{text}; pip install {_PACKAGE}")
+        text = f"the file of {name!r} is in the package {_PACKAGE}"
+        raise MissingPackageError(f'{text}: pip install "linkwork[zoo]"')
     return folder / entry.file
 
 
