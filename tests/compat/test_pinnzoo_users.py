@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.support.complex_steps import jacobian_by_steps
 from tests.support.models import random_model
 from tests.support.pinnzoo import BRANCHED, STICK, close, joint, link, model, unit_states
 
@@ -220,6 +221,20 @@ def test_derivatives_of_more_kinds(rng):
     back = zoo.kernel("forward_dynamics").vjp("x")(x, tau, cotangent)
 
     close(back, cotangent @ zoo.forward_dynamics_deriv(x, tau)[0], 1e-9)
+
+
+def test_functions_inside_a_compiled_function(rng):
+    """A step of Euler's method on the manifold, and its derivative by the state."""
+    zoo = model("stick")
+
+    @lw.compile(x=zoo.nx, tau=zoo.nv)
+    def step(x, tau):
+        return zoo.apply_delta_x(x, 0.01 * zoo.dynamics(x, tau))
+
+    x, tau = unit_states(zoo, rng, (5,))
+    close(step(x, tau), zoo.apply_delta_x(x, 0.01 * zoo.dynamics(x, tau)), 1e-13)
+    (wanted,) = jacobian_by_steps(step, [x[0], tau[0]], "x")
+    close(step.jacobian("x")(x[0], tau[0]), wanted)
 
 
 @pytest.mark.parametrize(

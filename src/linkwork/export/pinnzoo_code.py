@@ -60,6 +60,8 @@ def header_text(one: Written) -> str:
     lines += [" *", f" * Operations: {n_ops}. Workspace: {n_bytes} bytes, on the stack."]
     lines += [" * Matrices are column after column. iw, w and mem are not used. */"]
     lines += [f"#ifndef {guard}", f"#define {guard}", ""]
+    for macro, kind in (("casadi_real", _REAL), ("casadi_int", _INT)):
+        lines += [f"#ifndef {macro}", f"#define {macro} {kind}", "#endif"]
     lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
     lines += [f"{declared};" for declared in _declarations(name)]
     lines += [
