@@ -95,9 +95,9 @@ def robots(*, as_json: Json = False) -> None:
         print_text(terminal(), summary(model))
 
 
-def model_of_file(file: str) -> Model:
+def model_of_file(file: str, *, mimic: bool = True) -> Model:
     """The robot in a file, or an error with all that is wrong with it."""
-    return _model(_read(file))
+    return _model(_read(file, mimic=mimic))
 
 
 def _read(file: str, *, mimic: bool = True) -> Reading:

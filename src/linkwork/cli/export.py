@@ -54,6 +54,25 @@ Lanes = Annotated[
     int, typer.Option("--lanes", metavar="N", help="add functions of many rows, N at a time")
 ]
 OneFile = Annotated[bool, typer.Option("--one-file", help="all functions in one C file")]
+PinnZoo = Annotated[
+    bool,
+    typer.Option(
+        "--pinnzoo",
+        help="PinnZoo's functions, C signatures and folders; FILE may be a robot of its zoo",
+    ),
+]
+Bodies = Annotated[
+    str | None,
+    typer.Option(
+        "--bodies", metavar="NAMES", help="with --pinnzoo: links and frames with kinematics"
+    ),
+]
+Orientation = Annotated[
+    str | None,
+    typer.Option(
+        "--orientation", metavar="NAME", help="with --pinnzoo: none, quaternion or axis_angle"
+    ),
+]
 NoCheck = Annotated[bool, typer.Option("--no-check", help="do not compile and compare")]
 
 
@@ -72,38 +91,48 @@ def export(
     lanes: Lanes = 0,
     one_file: OneFile = False,
     no_check: NoCheck = False,
+    pinnzoo: PinnZoo = False,
+    bodies: Bodies = None,
+    orientation: Orientation = None,
     as_json: Json = False,
 ) -> None:
     """Write functions of a robot as a C library.
 
     It is compiled and compared with linkwork's own results before it is written.
     """
+    from linkwork.cli.pinnzoo import export_zoo_robot
     from linkwork.export.requests import DEFAULT_FUNCTIONS
     from linkwork.export.write import export as write
     from linkwork.kindyn import KinDyn
 
-    listed = list(DEFAULT_FUNCTIONS)
+    listed: Any = DEFAULT_FUNCTIONS
     if functions is not None:
         listed = [name.strip() for name in functions.split(",") if name.strip()]
-    wanted: Any = representation
-    kd = KinDyn(
-        model_of_file(file),
-        base,
-        floating=not fixed,
-        representation=wanted,
-        dtype="float32" if single else "float64",
-        joint_dynamics=joint_dynamics,
-    )
-    report = write(
-        kd,
-        output,
-        listed,
-        derivatives=derivatives,
-        prefix=prefix,
-        lanes=lanes,
-        one_file=one_file,
-        check=not no_check,
-    )
+    options: dict[str, Any] = {
+        "functions": listed,
+        "derivatives": derivatives,
+        "dtype": "float32" if single else "float64",
+        "prefix": prefix,
+        "lanes": lanes,
+        "one_file": one_file,
+        "check": not no_check,
+    }
+    of_pinnzoo: dict[str, Any] = {"bodies": bodies, "orientation": orientation}
+    refused = {"base": base, "representation": representation, "joint_dynamics": joint_dynamics}
+    if pinnzoo:
+        given = {**of_pinnzoo, "refused": refused}
+        report = export_zoo_robot(file, output, fixed=fixed, **given, **options)
+    else:
+        wanted: Any = representation
+        kd = KinDyn(
+            model_of_file(file),
+            base,
+            floating=not fixed,
+            representation=wanted,
+            joint_dynamics=joint_dynamics,
+        )
+        named = {name: value for name, value in of_pinnzoo.items() if value is not None}
+        report = write(kd, output, **options, **named)
     if as_json:
         print_json(_data(report))
         return

@@ -11,7 +11,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -70,7 +70,7 @@ def verify(
     objects: list[str] = []
     for name in (*package.sources, "selftest.c", "main.c", "lw_check.c"):
         objects.append(name.removesuffix(".c") + ".o")
-        stack = _stack_option(compiler, folder) if name in package.sources else []
+        stack = stack_option(compiler, folder) if name in package.sources else []
         compiler.run(*OPTIONS, *stack, "-c", name, "-o", objects[-1], folder=folder)
     *library, selftest, main, driver = objects
     for program, own in (("selftest", selftest), ("example", main), ("lw_check", driver)):
@@ -79,7 +79,7 @@ def verify(
         done = _run([f"./{program}"], folder)
         if done.returncode:
             raise LinkworkError(f"the {program} of the export failed:\n{_text(done.stdout)}")
-    stacks = _stacks(package, folder)
+    stacks = stacks_of(package.sources, folder)
     known = unchecked(package)
     rows: list[Row] = []
     for number, (one, sample) in enumerate(zip(package.functions, samples, strict=True)):
@@ -92,7 +92,7 @@ def verify(
                     next(row for row in known if row.name == name),
                     stack_bytes=stacks.get(name),
                     object_bytes=(folder / f"{file}.o").stat().st_size,
-                    difference=_apart(name, sample, found),
+                    difference=compared(name, sample, found),
                     allowed=sample.allowed,
                 )
             )
@@ -111,7 +111,7 @@ def unchecked(package: Package) -> list[Row]:
     return rows
 
 
-def _apart(name: str, sample: Sample, found: Sequence[Array]) -> float:
+def compared(name: str, sample: Sample, found: Sequence[Array]) -> float:
     """How far C is from the kernel; raises if that is too far."""
     apart = difference(found, sample.outputs)
     if not apart <= sample.allowed:
@@ -189,7 +189,7 @@ def _run_lines(one: Written, t: str, *, batch: bool) -> Iterator[str]:
     yield "return 0;"
 
 
-def _stack_option(compiler: Compiler, folder: Path) -> list[str]:
+def stack_option(compiler: Compiler, folder: Path) -> list[str]:
     """The option that makes the compiler tell what stack each function takes, if it has it."""
     probe = folder / "lw_probe.c"
     if not probe.exists():
@@ -199,16 +199,16 @@ def _stack_option(compiler: Compiler, folder: Path) -> list[str]:
     return ["-fstack-usage"] if (folder / "lw_probe.su").exists() else []
 
 
-def _stacks(package: Package, folder: Path) -> dict[str, int]:
+def stacks_of(sources: Mapping[str, str], folder: Path) -> dict[str, int]:
     """Bytes of stack of each public function: its own, and those of the deepest that it calls.
 
     The functions of one row that those of many rows call at the end are counted as well.
     """
     own: dict[str, int] = {}
-    for name in package.sources:
+    for name in sources:
         path = folder / f"{name.removesuffix('.c')}.su"
         own |= _stacks_of(path) if path.exists() else {}
-    bodies = [pair for text in package.sources.values() for pair in _bodies(text)]
+    bodies = [pair for text in sources.values() for pair in _bodies(text)]
     called = {name: set(re.findall(r"\b(\w+)\(", body)) for name, body in bodies}
 
     def total(name: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,15 +33,22 @@ class Sample:
     allowed: float
 
 
-def sample_of(kd: KinDyn, one: Exported, real: Real, *, rows: int, seed: int = 0) -> Sample:
+Draw: TypeAlias = Callable[[int, np.random.Generator], tuple[Array, ...]]
+"""Makes rows of all inputs: how many, and from what random numbers."""
+
+
+def sample_of(
+    kd: KinDyn, one: Exported, real: Real, *, rows: int, seed: int = 0, draw: Draw | None = None
+) -> Sample:
     """Random states of a robot, some with quaternions that have drifted, and the results there.
 
     A result that is sensitive to rounding may differ by more: by as much as random errors of half a
     unit in the last place of every operation change it, times a few. The forward dynamics of a
-    robot with very light parts is such a result.
+    robot with very light parts is such a result. `draw` makes other inputs than these.
     """
     rng = np.random.default_rng(seed)
-    drawn = _inputs(kd, one, real, rows * _TRIES, rng)
+    n = rows * _TRIES
+    drawn = draw(n, rng) if draw else _inputs(kd, one, real, n, rng)
     wanted = _results(one, drawn)
     finite = np.all([np.isfinite(part).all(axis=1) for part in wanted], axis=0)
     chosen = np.flatnonzero(finite)[:rows]

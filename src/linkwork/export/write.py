@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.errors import ArgumentError, escaped, shown
+from linkwork.errors import ArgumentError, shown
 from linkwork.export.check import OPTIONS, found_compiler, unchecked, verify
 from linkwork.export.files import files_of, readme_text
+from linkwork.export.folders import refuse_others_files, write_files
 from linkwork.export.function import DOUBLE, FLOAT
 from linkwork.export.names import Names, checked_prefix, default_prefix
-from linkwork.export.package import MARK, Package, package_of
+from linkwork.export.package import Package, package_of
 from linkwork.export.report import Report
 from linkwork.export.requests import DEFAULT_FUNCTIONS, Wanted, exported
 from linkwork.export.samples import sample_of
@@ -24,7 +25,6 @@ from linkwork.kindyn import KinDyn
 LANES = (2, 4, 8, 16)
 _REALS = {"float64": DOUBLE, "float32": FLOAT}
 _ROWS = 10  # at which C is compared with the kernels
-_MARKED_BYTES = 400  # the mark is within so many at the start of a file
 
 
 def export(
@@ -38,6 +38,8 @@ def export(
     lanes: int = 0,
     one_file: bool = False,
     check: bool = True,
+    pinnzoo: bool = False,
+    **of_pinnzoo: Any,
 ) -> Report:
     """Write functions of a robot as a C99 library that allocates nothing and needs only libm.
 
@@ -55,6 +57,11 @@ def export(
         lanes: 2, 4, 8 or 16 to add functions of many rows, as many at a time; 0 for none.
         one_file: whether all functions are in one C file, instead of one each.
         check: whether to compile and compare.
+        pinnzoo: whether to write PinnZoo's functions of a state x = [q; v] instead, with its C
+            signatures and folders; `prefix` is the name of the model then.
+        of_pinnzoo: with `pinnzoo` only: `bodies`, the links and frames that have kinematics;
+            `orientation`, "none", "quaternion" or "axis_angle", how they are written; `actuated`,
+            the velocities that motors drive.
 
     Returns:
         the files that were written; operations, workspace, stack and size of each function, and how
@@ -67,6 +74,13 @@ def export(
     """
     if not isinstance(kd, KinDyn):
         raise ArgumentError(f"kd: expected a KinDyn, got {shown(kd)}")
+    if pinnzoo or of_pinnzoo:
+        from linkwork.export.pinnzoo import export_pinnzoo, refuse_options
+
+        given = functions is not DEFAULT_FUNCTIONS
+        options = {"functions": given, "derivatives": derivatives, "lanes": lanes}
+        refuse_options({**options, "one_file": one_file}, of_pinnzoo, dtype, pinnzoo=pinnzoo)
+        return export_pinnzoo(kd, Path(folder), prefix=prefix, check=check, **of_pinnzoo)
     if lanes not in (0, *LANES) or isinstance(lanes, bool):
         raise ArgumentError(f"lanes: expected 0, 2, 4, 8 or 16, got {shown(lanes)}")
     real = _REALS.get(np.dtype(kd.dtype if dtype is None else dtype).name)
@@ -87,7 +101,7 @@ def _written(package: Package, folder: Path, *, check: bool) -> Report:
         sample_of(package.kd, one.exported, package.real, rows=rows) for one in package.functions
     ]
     files = files_of(package, samples)
-    _refuse_others_files(folder, [*files, "README.md"])
+    refuse_others_files(folder, [*files, "README.md"])
     report = Report(folder, (*files, "README.md"), tuple(unchecked(package)), None)
     compiler = found_compiler() if check else None
     if compiler is None:
@@ -95,24 +109,9 @@ def _written(package: Package, folder: Path, *, check: bool) -> Report:
         report = replace(report, note=note)
     else:
         with tempfile.TemporaryDirectory(prefix="linkwork_export_") as name:
-            _write(Path(name), files)
+            write_files(Path(name), files)
             checked = tuple(verify(package, samples, Path(name), compiler))
         told = f"{compiler.version}, {' '.join(OPTIONS)}"
         report = replace(report, rows=checked, compiler=told)
-    _write(folder, files | {"README.md": readme_text(package, report)})
+    write_files(folder, files | {"README.md": readme_text(package, report)})
     return report
-
-
-def _refuse_others_files(folder: Path, names: Iterable[str]) -> None:
-    """Refuse to replace files that no export has written."""
-    for name in names:
-        path = folder / name
-        if path.exists() and MARK.encode() not in path.read_bytes()[:_MARKED_BYTES]:
-            text = f"{escaped(str(path))} was not written by linkwork and is not replaced"
-            raise ArgumentError(f"{text}; choose another folder")
-
-
-def _write(folder: Path, files: Mapping[str, str]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="ascii", newline="\n")

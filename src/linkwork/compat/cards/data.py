@@ -151,7 +151,7 @@ PINNZOO = Card(
     inertia="as Pinocchio",
     wrench="none; forces at points by the Jacobian",
     regressor="none",
-    to_linkwork="representation='body'; q and v but for the order of the joints",
+    to_linkwork="linkwork.compat.pinnzoo: model.kd has q and nu = v of x, in the same order",
 )
 
 ROBWORK = Card(

@@ -1,0 +1,174 @@
+"""Orders of the numbers in vectors, by their names, and conversions between them.
+
+A conversion moves numbers and does nothing else: it neither rotates a velocity nor changes a sign.
+MuJoCo's linear velocity of a free body is in the axes of the world, for example, and stays there;
+`linkwork.compat.mujoco` and `linkwork.compat.pinocchio` convert what the numbers mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arrays import Array, as_array
+from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, name_not_found, shown
+
+if TYPE_CHECKING:
+    from linkwork.compat.pinnzoo.robot import Robot
+
+
+@dataclass(frozen=True)
+class StateOrder:
+    """Names of the numbers of a configuration, a velocity and the torques, in their order."""
+
+    config_names: tuple[str, ...]
+    vel_names: tuple[str, ...]
+    torque_names: tuple[str, ...] = ()  # those of the velocity if not given
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, tuple(map(str, getattr(self, field.name))))
+        if not self.torque_names:
+            object.__setattr__(self, "torque_names", self.vel_names)
+
+
+@dataclass(frozen=True, eq=False)
+class ConversionIndices:
+    """For each kind of vector: new = old[indices]."""
+
+    config: Array
+    velocity: Array
+    state: Array
+    error_state: Array
+    torque: Array
+
+    def of_length(self, n: int) -> Array:
+        """The indices for vectors of a length, whose kind that tells.
+
+        Where several kinds are of this length, the first of them is meant.
+        """
+        for field in fields(self):
+            indices: Array = getattr(self, field.name)
+            if len(indices) == n:
+                return indices
+        known = ", ".join(f"{len(getattr(self, f.name))} ({f.name})" for f in fields(self))
+        raise ShapeError(f"no vector has {n} numbers; known: {known}")
+
+
+def create_conversion(orig_order: StateOrder, new_order: StateOrder) -> ConversionIndices:
+    """Indices that turn vectors of one order into those of another.
+
+    Raises:
+        ValueRangeError: the orders do not have the same names.
+    """
+    config, velocity, torque = (
+        _indices(getattr(orig_order, name), getattr(new_order, name), name)
+        for name in ("config_names", "vel_names", "torque_names")
+    )
+    state = np.concatenate([config, velocity + len(config)])
+    error_state = np.concatenate([velocity, velocity + len(velocity)])
+    return ConversionIndices(config, velocity, state, error_state, torque)
+
+
+def generate_conversions(
+    orders: Mapping[str, StateOrder],
+    conversions: dict[tuple[str, str], ConversionIndices] | None = None,
+    *,
+    from_scratch: bool = False,
+) -> dict[tuple[str, str], ConversionIndices]:
+    """Conversions between each two orders, by the pair of their names.
+
+    Args:
+        orders: by name.
+        conversions: those that are there already; the others are added to them.
+        from_scratch: whether to make also these anew.
+    """
+    found = {} if conversions is None else conversions
+    for orig in orders:
+        for new in orders:
+            if orig != new and (from_scratch or (orig, new) not in found):
+                found[orig, new] = create_conversion(orders[orig], orders[new])
+    return found
+
+
+def change_order(
+    model: Robot,
+    input: ArrayLike,
+    from_: str,
+    to: str,
+    *,
+    dims: int | Sequence[int] | None = None,
+) -> Array:
+    """A vector or matrix in another order; the length of an axis tells which kind of vector it is.
+
+    Args:
+        model: the robot, whose `orders` name the orders.
+        input: (n,) vector, (m, n) matrix, or a batch of either.
+        from_, to: names of orders, such as "nominal" and "mujoco".
+        dims: the axes that are put in order; if not given the only one of a vector, else the last
+            two. Of a batch of vectors, write dims=-1.
+
+    Raises:
+        NameNotFoundError: there is no such order.
+        ShapeError: an axis has the length of no kind of vector.
+    """
+    array = as_array(input, "input")
+    if array.ndim == 0:
+        raise ShapeError(f"input: expected a vector or matrix, got {array.shape}")
+    if dims is None:
+        dims = (-1,) if array.ndim == 1 else (-2, -1)
+    axes = (dims,) if isinstance(dims, int) else tuple(dims)
+    if from_ == to and from_ in model.orders:
+        return np.array(array)
+    conversion = _conversion(model, from_, to)
+    for axis in axes:
+        if not -array.ndim <= axis < array.ndim:
+            raise ArgumentError(f"dims: {axis} is no axis of an array of shape {array.shape}")
+        array = np.take(array, conversion.of_length(array.shape[axis]), axis=axis)
+    return array
+
+
+def change_orders(
+    model: Robot,
+    inputs: Sequence[ArrayLike],
+    from_: str,
+    to: str,
+    *,
+    dims: Sequence[int | Sequence[int] | None] | None = None,
+) -> list[Array]:
+    """Several vectors and matrices in another order.
+
+    Args:
+        model: the robot.
+        inputs: as `change_order` takes them.
+        from_, to: names of orders.
+        dims: for each input, as `change_order` takes it.
+    """
+    each = [None] * len(inputs) if dims is None else list(dims)
+    if len(each) != len(inputs):
+        raise ArgumentError(f"dims: expected one for each of {len(inputs)} inputs, got {len(each)}")
+    pairs = zip(inputs, each, strict=True)
+    return [change_order(model, one, from_, to, dims=axes) for one, axes in pairs]
+
+
+def _conversion(model: Robot, from_: str, to: str) -> ConversionIndices:
+    for name in (from_, to):
+        if name not in model.orders:
+            raise name_not_found("order", name, model.orders)
+    if (from_, to) not in model.conversions:
+        text = f"there is no conversion from {from_!r} to {to!r} yet"
+        hint = "generate_conversions(model.orders, model.conversions) makes it"
+        raise ArgumentError(f"{text}; {hint}")
+    return model.conversions[from_, to]
+
+
+def _indices(old: Sequence[str], new: Sequence[str], what: str) -> Array:
+    if sorted(old) != sorted(new) or len(set(old)) != len(old):
+        differing = sorted({*old} ^ {*new})
+        why = f"only one has {shown(differing)}" if differing else "a name is there twice"
+        raise ValueRangeError(f"{what}: two orders must have the same names; {why}")
+    return np.array([old.index(name) for name in new], dtype=int)

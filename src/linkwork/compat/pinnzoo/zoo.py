@@ -1,0 +1,162 @@
+"""The zoo: robots by name, with the bodies whose kinematics PinnZoo has, and how they start.
+
+Small ones are bundled with linkwork; others are files of the package example-robot-data.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
+from math import radians
+from os import PathLike, fspath
+from pathlib import Path
+
+import numpy as np
+
+from linkwork.errors import ArgumentError, MissingPackageError, NameNotFoundError, nearest, shown
+from linkwork.io.bundled import FOLDER
+from linkwork.io.load import load, read
+from linkwork.model.model import Model
+from linkwork.spatial.source import quat
+from linkwork.state_space import Orientation
+
+_LEGS = ("FL_foot", "FR_foot", "RL_foot", "RR_foot")
+_PACKAGE = "example-robot-data"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A robot of the zoo."""
+
+    file: str = ""  # of example-robot-data; without one it is bundled
+    bodies: tuple[str, ...] = ()
+    orientation: Orientation = "none"
+    floating: bool = False
+    start: tuple[float, ...] = ()  # q in `init_state`; the neutral one if not given
+
+
+def _four_legs(
+    height: float, pitch: float, hips: tuple[float, float, float, float], thigh: float, calf: float
+) -> tuple[float, ...]:
+    """q of a quadruped with its legs in the order FL, FR, RL, RR; angles in degrees."""
+    wxyz = quat.exp(np.array([0.0, radians(pitch), 0.0])).tolist()
+    legs = [angle for hip in hips for angle in map(radians, (hip, thigh, calf))]
+    return (0.0, 0.0, height, *wxyz, *legs)
+
+
+_HIP = float(np.degrees(0.55))
+ZOO: dict[str, Entry] = {
+    "pendulum": Entry(bodies=("pole_tip",)),
+    "double_pendulum": Entry(bodies=("pole_tip",)),
+    "cartpole": Entry(bodies=("pole_tip",)),
+    "double_cartpole": Entry(bodies=("pole_tip",)),
+    "quadrotor": Entry(bodies=("quadrotor",), orientation="axis_angle", floating=True),
+    "go1": Entry(
+        file="go1_description/urdf/go1.urdf",
+        bodies=_LEGS,
+        floating=True,
+        start=_four_legs(0.058, 0.0, (-_HIP, _HIP, -_HIP, _HIP), 64.0, -155.0),
+    ),
+    "go2": Entry(
+        file="go2_description/urdf/go2.urdf",
+        bodies=_LEGS,
+        floating=True,
+        start=_four_legs(0.082, -7.5, (0.0, 0.0, 27.0, -27.0), 75.0, -156.0),
+    ),
+    "bolt": Entry(
+        file="bolt_description/robots/bolt.urdf", bodies=("FL_FOOT", "FR_FOOT"), floating=True
+    ),
+}
+SAME = {"unitree_go1": "go1", "unitree_go2": "go2", "biped": "bolt"}  # names of PinnZoo's folders
+ELSEWHERE = {  # robots of PinnZoo whose files no package has
+    "nadia": "of IHMC",
+    "crazydog": "of its own",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A robot that was asked for."""
+
+    given: object
+    name: str
+    path: str | None
+    model: Model
+    entry: Entry
+
+
+def in_zoo(name: str) -> bool:
+    """Whether a name is that of a robot of the zoo, installed or not."""
+    return SAME.get(name.lower(), name.lower()) in ZOO
+
+
+def zoo_names() -> tuple[str, ...]:
+    """Names that `Model` takes: robots that are bundled, and those whose files are installed."""
+    folder = _robots_folder()
+    return tuple(
+        name
+        for name, entry in ZOO.items()
+        if not entry.file or (folder is not None and (folder / entry.file).exists())
+    )
+
+
+def found_robot(given: object) -> Found:
+    """A robot by its name in the zoo, its file, its text or its model."""
+    if isinstance(given, Model):
+        return Found(given, given.name, None, given, Entry())
+    if not isinstance(given, (str, PathLike)):
+        text = "urdf_or_name: expected a name of the zoo, the path or text of a file, or a Model"
+        raise ArgumentError(f"{text}, got {shown(given)}")
+    text = fspath(given)
+    name = SAME.get(text.lower(), text.lower())
+    if name in ZOO:
+        entry = ZOO[name]
+        path = _file_of(name, entry)
+        model = read(path, mimic=False).model  # what is doubtful in a file of the zoo stays so
+        assert model is not None
+        return Found(given, name, str(path), model, entry)
+    if name in ELSEWHERE or _is_bare_word(text):
+        raise _unknown(text)
+    model = load(text, mimic=False)
+    path = None if "<" in text else text
+    return Found(given, model.name, path, model, Entry())
+
+
+def _file_of(name: str, entry: Entry) -> Path:
+    if not entry.file:
+        return FOLDER / "zoo" / f"{name}.urdf"
+    folder = _robots_folder()
+    if folder is None or not (folder / entry.file).exists():
+        text = f"the file of {name!r} is in the package {_PACKAGE}"
+        raise MissingPackageError(f'{text}: pip install "linkwork[zoo]"')
+    return folder / entry.file
+
+
+def _robots_folder() -> Path | None:
+    """The folder with the robots of example-robot-data, if that is installed."""
+    return next((path for path in _folders() if path.is_dir()), None)
+
+
+def _folders() -> Iterator[Path]:
+    try:
+        root = distribution(_PACKAGE).locate_file("cmeel.prefix")
+        yield Path(str(root)) / "share" / _PACKAGE / "robots"
+    except PackageNotFoundError:
+        pass
+    yield Path(sys.prefix) / "share" / _PACKAGE / "robots"  # where conda puts it
+
+
+def _is_bare_word(text: str) -> bool:
+    """Whether someone names a robot rather than a file or its text."""
+    is_word = text.replace("_", "").replace("-", "").isalnum()
+    return is_word and not Path(text).exists()
+
+
+def _unknown(text: str) -> NameNotFoundError:
+    if text.lower() in ELSEWHERE:
+        hint = f"its file is {ELSEWHERE[text.lower()]}; give the path of the file"
+    else:
+        hint = nearest(text, ZOO)
+    return NameNotFoundError(f"no robot of the zoo named {shown(text)}; {hint}")

@@ -1,0 +1,305 @@
+"""How people call PinnZoo's functions: the zoo, batches, numbers of any kind, mistakes."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from tests.support.complex_steps import jacobian_by_steps
+from tests.support.models import random_model
+from tests.support.pinnzoo import BRANCHED, STICK, close, joint, link, model, unit_states
+
+import linkwork as lw
+from linkwork.compat import pinnzoo as pz
+from linkwork.compat.pinnzoo import zoo as zoo_module
+from linkwork.state_space import StateSpace
+
+FUNCTIONS = (  # by their arguments after the model
+    ("M_func", "x"),
+    ("C_func", "x"),
+    ("forward_dynamics_deriv", "x tau"),
+    ("inverse_dynamics", "x v_dot"),
+    ("kinematics_jacobian", "x"),
+    ("kinematics_force_jacobian", "x force"),
+    ("state_error", "x x0"),
+    ("apply_delta_x", "x delta_x"),
+    ("error_jacobian_T_jvp_deriv", "x x2"),
+)
+SIZES = {  # of the zoo: nq, nv, nu, bodies
+    "pendulum": (1, 1, 1, 1),
+    "double_pendulum": (2, 2, 2, 1),
+    "cartpole": (2, 2, 2, 1),
+    "double_cartpole": (3, 3, 3, 1),
+    "quadrotor": (7, 6, 6, 1),
+    "go1": (19, 18, 12, 4),
+    "go2": (19, 18, 12, 4),
+    "bolt": (13, 12, 6, 2),
+}
+
+
+def test_the_zoo():
+    assert pz.zoo_names() == tuple(SIZES)
+    for name, sizes in SIZES.items():
+        zoo = model(name)
+        assert (zoo.nq, zoo.nv, zoo.nu, zoo.nc) == sizes
+        assert (zoo.nx, zoo.nx_dot) == (zoo.nq + zoo.nv, 2 * zoo.nv)
+        assert zoo.name == name
+        assert pz.Model(name).joint_names == zoo.joint_names  # without a warning
+    assert model("unitree_go1").joint_names == model("go1").joint_names
+    assert model("go1").joint_names[:4] == (
+        *("FL_hip_joint", "FL_thigh_joint", "FL_calf_joint", "FR_hip_joint"),
+    )
+
+
+def test_the_pendulums_of_the_zoo_are_point_masses_on_rods():
+    """1 kg, 1 m, upright at zero, about x: the textbook's equations."""
+    angle, rate = 0.4, -1.3
+    single = model("pendulum")
+    close(single.M_func([angle, rate]), [[1.0]])
+    close(single.C_func([angle, rate]), [-9.81 * np.sin(angle)])
+    close(single.kinematics([angle, rate]), [0, -np.sin(angle), np.cos(angle)])
+
+    cart = model("cartpole")  # y of the tip is y - sin
+    M = [[2.0, -np.cos(angle)], [-np.cos(angle), 1.0]]
+    C = [np.sin(angle) * rate**2, -9.81 * np.sin(angle)]
+    close(cart.M_func([0.1, angle, 2.0, rate]), M)
+    close(cart.C_func([0.1, angle, 2.0, rate]), C)
+
+
+def test_the_quadrotor_hovers_and_turns():
+    zoo = model("quadrotor")
+    B = zoo.B_func(kf=2.0)
+    x = zoo.zero_state()
+
+    close(zoo.forward_dynamics(x, B @ np.full(4, 9.81 / 8)), np.zeros(6))
+    assert zoo.M_func(x)[3:, 3:].diagonal() == pytest.approx([0.0046, 0.0046, 0.008])
+    assert np.linalg.matrix_rank(B) == 4
+    for rotor, (x_at, y_at) in enumerate([(1, 0), (0, 1), (-1, 0), (0, -1)]):
+        wrench = np.cross([0.175 * x_at, 0.175 * y_at, 0], [0, 0, 2.0])
+        close(B[3:5, rotor], wrench[:2])
+
+
+def test_inputs_of_motors():
+    go1 = model("go1")
+    assert np.array_equal(go1.B_func(), np.vstack([np.zeros((6, 12)), np.eye(12)]))
+    driven = pz.Model("cartpole", actuated=["slider_to_cart"])
+    assert driven.nu == 1
+    assert driven.B_func().tolist() == [[1.0], [0.0]]
+    assert driven.orders["mujoco"].torque_names == ("slider_to_cart",)
+
+
+@pytest.mark.parametrize("name", ["go1", "go2"])
+def test_legs_reach_where_feet_shall_be(name, rng):
+    zoo = model(name)
+    x = np.array(np.broadcast_to(zoo.init_state(), (6, zoo.nx)))
+    x[:, :3] += 0.1 * rng.normal(size=(6, 3))
+    x[:, 3:7] = pz.axis_angle_to_quat(0.3 * rng.normal(size=(6, 3)))
+    x[:, 7:19] += 0.1 * rng.normal(size=(6, 12))
+    feet = zoo.kinematics(x)
+
+    found = pz.inverse_kinematics(zoo, x, feet)
+    for k in range(2):
+        y = x.copy()
+        y[:, 7:19] = found[..., k]
+        close(zoo.kinematics(y), feet, 1e-9)
+    nearest = pz.nearest_ik(zoo, x, feet, obey_limits=False)
+    close(nearest, x, 1e-9)
+    assert np.array_equal(pz.nearest_ik(zoo, x[:, :19], feet, obey_limits=False), nearest[:, :19])
+    far = feet + 5.0
+    assert np.isnan(zoo.inverse_kinematics(x, far)).all()
+
+
+def test_angles_are_brought_within_their_limits():
+    zoo = model("go1")
+    lower, upper = zoo.kd.limits.lower, zoo.kd.limits.upper
+    x = zoo.zero_state()
+    x[7:19] = (lower + upper) / 2
+    turned = x.copy()
+    turned[7:19] += 2 * np.pi * np.array([1, -1, 2, 0] * 3)
+
+    close(zoo.fix_joint_limits(turned), x)
+    for beyond in (0.5, 0.5 + 2 * np.pi, 0.5 - 4 * np.pi):
+        x[7] = upper[0] + beyond
+        assert zoo.fix_joint_limits(x, suppress_error=True)[7] == upper[0]
+    with pytest.raises(lw.ValueRangeError, match=r"joint 'FL_hip_joint': .* is outside of its lim"):
+        zoo.fix_joint_limits(x)
+    with pytest.raises(lw.ModelError, match="need a floating base and three joints for each body"):
+        model("cartpole").inverse_kinematics(np.zeros(4), np.zeros(3))
+    with pytest.raises(lw.ModelError, match="leg of 'FL_FOOT': inverse kinematics need a hip that"):
+        model("bolt").inverse_kinematics(model("bolt").zero_state(), np.zeros(6))
+
+
+@pytest.mark.parametrize(("name", "names"), FUNCTIONS)
+def test_batches_of_any_shape(name, names, rng):
+    """Every row is what it is alone, methods are the functions, and arguments broadcast."""
+    zoo = model("stick")
+    sizes = {"tau": zoo.nv, "v_dot": zoo.nv, "force": 3, "delta_x": 2 * zoo.nv}
+    given = [
+        unit_states(zoo, rng, (2, 3))[0] if one in ("x", "x0") else None for one in names.split()
+    ]
+    for k, one in enumerate(names.split()):
+        if given[k] is None:
+            given[k] = rng.normal(size=sizes.get(one, zoo.nx))
+    found = getattr(pz, name)(zoo, *given)
+    parts = found if isinstance(found, tuple) else (found,)
+    alone = getattr(zoo, name)(*(part[1, 2] if part.ndim == 3 else part for part in given))
+
+    for part, row in zip(parts, alone if isinstance(alone, tuple) else (alone,), strict=True):
+        close(part[1, 2], row, 1e-13)
+        assert part.shape[:2] == (2, 3)
+    empty = getattr(zoo, name)(*(part[:0] if part.ndim == 3 else part for part in given))
+    assert (empty[0] if isinstance(empty, tuple) else empty).shape[:2] == (0, 3)
+
+
+def test_numbers_of_any_kind(rng):
+    zoo = model("stick")
+    x, _ = unit_states(zoo, rng)
+    wanted = zoo.C_func(x)
+
+    close(zoo.C_func(x.tolist()), wanted)
+    close(zoo.C_func(np.repeat(x, 2)[::2]), wanted)
+    close(zoo.C_func(x.astype(np.float32)), wanted, 1e-5)
+    assert zoo.C_func(x.astype(np.float32)).dtype == np.float64
+    assert pz.M_func(model("cartpole"), [0, 1, 0, 0]).shape == (2, 2)
+    out = np.empty(zoo.nv)
+    assert zoo.kernel("C_func")(x, out=out) is out
+
+
+def test_a_quaternion_is_taken_as_it_is(rng):
+    """As in PinnZoo: what has drifted is neither normalised nor refused."""
+    zoo = model("stick")
+    x, tau = unit_states(zoo, rng)
+    scaled = x.copy()
+    scaled[3:7] *= 1.5
+    R = pz.quat_to_rot(scaled[3:7])
+
+    felt = R.T @ [0, 0, -9.81] - pz.quat_to_rot(x[3:7]).T @ [0, 0, -9.81]
+    close(
+        zoo.inverse_dynamics(scaled, tau),
+        zoo.inverse_dynamics(x, tau) - zoo.M_func(x)[:, :3] @ felt,
+    )
+    forward = zoo.forward_dynamics(scaled, tau) - zoo.forward_dynamics(x, tau)
+    close(forward, [*felt, *np.zeros(zoo.nv - 3)])
+
+
+def test_robots_from_everywhere(tmp_path, rng):
+    (tmp_path / "own.urdf").write_text(BRANCHED)
+    from_file = pz.Model(tmp_path / "own.urdf", ["c"], floating=True)
+    from_text = pz.Model(BRANCHED, ["c"], "quaternion", floating=True)
+    from_model = pz.Model(lw.load(BRANCHED), ["c"], floating=True, gravity=(0, 0, -1.62))
+    x, _ = unit_states(from_file, rng)
+
+    assert from_file.urdf_path == str(tmp_path / "own.urdf")
+    assert from_text.urdf_path is None
+    assert np.array_equal(from_file.M_func(x), from_text.M_func(x))
+    assert from_text.kinematics_size() == 7
+    assert not np.allclose(from_file.C_func(x), from_model.C_func(x))
+    fixed = pz.Model(BRANCHED)
+    assert not fixed.is_floating()
+    assert (fixed.nq, fixed.kinematics_bodies) == (4, ())
+    mimicked = BRANCHED.replace('velocity="1"/>', 'velocity="1"/><mimic joint="k"/>', 1)
+    assert pz.Model(mimicked).nq == 4  # joints that mimic are free, as in PinnZoo
+
+
+def test_models_survive_pickling(rng):
+    zoo = pz.Model(STICK, ["a"], "axis_angle", floating=True, actuated=["ang_v_x"])
+    again = pickle.loads(pickle.dumps(zoo))
+    x, _ = unit_states(zoo, rng)
+
+    assert np.array_equal(again.kinematics(x), zoo.kinematics(x))
+    assert again.orders == zoo.orders
+    assert repr(again) == "<pinnzoo.Model 'stick': nq 8, nv 7, nu 1, kinematics of a>"
+
+
+def test_derivatives_of_more_kinds(rng):
+    """Kernels have all that kernels have."""
+    zoo = model("stick")
+    x, tau = unit_states(zoo, rng)
+    cotangent = rng.normal(size=zoo.nv)
+    back = zoo.kernel("forward_dynamics").vjp("x")(x, tau, cotangent)
+
+    close(back, cotangent @ zoo.forward_dynamics_deriv(x, tau)[0], 1e-9)
+
+
+def test_functions_inside_a_compiled_function(rng):
+    """A step of Euler's method on the manifold, and its derivative by the state."""
+    zoo = model("stick")
+
+    @lw.compile(x=zoo.nx, tau=zoo.nv)
+    def step(x, tau):
+        return zoo.apply_delta_x(x, 0.01 * zoo.dynamics(x, tau))
+
+    x, tau = unit_states(zoo, rng, (5,))
+    close(step(x, tau), zoo.apply_delta_x(x, 0.01 * zoo.dynamics(x, tau)), 1e-13)
+    (wanted,) = jacobian_by_steps(step, [x[0], tau[0]], "x")
+    close(step.jacobian("x")(x[0], tau[0]), wanted)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: pz.Model("go3"), lw.NameNotFoundError, "no robot of the zoo named 'go3'; known: "),
+        (lambda: pz.Model("cartpol"), lw.NameNotFoundError, "did you mean 'cartpole'"),
+        (lambda: pz.Model("Nadia"), lw.NameNotFoundError, "file is of IHMC; give the path of the"),
+        (lambda: pz.Model("no/such.urdf"), lw.MissingFileError, "no/such.urdf"),
+        (lambda: pz.Model(3), lw.ArgumentError, "expected a name of the zoo, the path or text of"),
+        (lambda: pz.Model(STICK, ["b"]), lw.NameNotFoundError, "no body named 'b'"),
+        (lambda: pz.Model(STICK, "a"), lw.ArgumentError, "bodies: expected a list of names, got"),
+        (lambda: pz.Model(STICK, ["a"], "rpy"), lw.ArgumentError, "expected 'none', 'quaternion',"),
+        (lambda: pz.Model(STICK, actuated=["y"]), lw.NameNotFoundError, "no velocity named 'y'"),
+        (
+            lambda: pz.Model(STICK).kinematics([0, 0]),
+            lw.ArgumentError,
+            "kinematics: no bodies were",
+        ),
+        (lambda: model("stick").M_func([1, 2]), lw.ShapeError, r"x: expected \(..., 15\), got \(2"),
+        (lambda: model("stick").kernel("M"), lw.NameNotFoundError, "no function of a state named"),
+        (
+            lambda: pz.Model(f"<robot name='r'>{link('a')}</robot>"),
+            lw.ArgumentError,
+            "r: nothing of it moves; floating=True lets its base move",
+        ),
+        (
+            lambda: model("stick").change_order(np.zeros(4), "nominal", "mujoco"),
+            lw.ShapeError,
+            r"no vector has 4 numbers; known: 8 \(config\), 7 \(velocity\), 15 \(state\)",
+        ),
+    ],
+)
+def test_mistakes_are_told(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_joints_of_several_coordinates_are_refused():
+    robot = random_model(np.random.default_rng(4), 3, ("spherical",))
+    with pytest.raises(lw.ModelError, match="spherical joints have no place in a state vector"):
+        pz.Model(robot)
+    with pytest.raises(lw.ArgumentError, match="representation: expected 'body', got 'mixed'"):
+        StateSpace(lw.KinDyn(lw.load(STICK)))
+
+
+def test_a_joint_that_moves_nothing_is_named():
+    tip = f'<robot name="r">{link("a")}<link name="b"/>{joint("loose", "a", "b")}</robot>'
+    with pytest.warns(lw.LinkworkWarning, match="moves links without any mass"):
+        zoo = pz.Model(tip, floating=True)
+    with pytest.raises(lw.SingularJointError, match="'loose'"):
+        zoo.forward_dynamics(zoo.zero_state(), np.zeros(zoo.nv))
+
+
+def test_a_robot_whose_package_is_missing_says_which(monkeypatch):
+    monkeypatch.setattr(zoo_module, "_PACKAGE", "no-such-package")
+    monkeypatch.setattr(sys, "prefix", "/no/such/folder")
+    with pytest.raises(
+        lw.MissingPackageError, match=r"the package no-such-package: pip install .linkwork\[zoo\]"
+    ):
+        pz.Model("go1")
+    assert pz.zoo_names() == (
+        "pendulum",
+        "double_pendulum",
+        "cartpole",
+        "double_cartpole",
+        "quadrotor",
+    )

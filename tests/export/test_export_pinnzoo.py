@@ -1,0 +1,268 @@
+"""Exports for PinnZoo: its C signatures and folders, compiled, loaded and compared with Python."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import shutil
+
+import numpy as np
+import pytest
+from tests.export.test_export_command import run as run_command
+from tests.support.exports import CC, STRICT, run
+from tests.support.kernels import Never
+from tests.support.pinnzoo import STICK, close, joint, link, model
+
+import linkwork as lw
+from linkwork.compat import pinnzoo as pz
+from linkwork.errors import ArgumentError, LinkworkError
+from linkwork.export import check, pinnzoo_check, pinnzoo_files
+from linkwork.export.pinnzoo_functions import FUNCTIONS
+from linkwork.kernel import kernel
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_quickly():
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (check, pinnzoo_check):
+            patch.setattr(module, "OPTIONS", ("-std=c99", "-O0"))
+        patch.setattr(kernel, "background", Never)  # nobody waits for fast code
+        yield
+
+
+@pytest.fixture(scope="module")
+def zoo():
+    return model("stick")
+
+
+@pytest.fixture(scope="module")
+def folder(zoo, tmp_path_factory):
+    """Two models in one folder, and their libraries."""
+    folder = tmp_path_factory.mktemp("zoo")
+    report = zoo.export(folder)
+    lw.export(model("cartpole").kd, folder, pinnzoo=True, prefix="without", check=False)
+    assert [row.name for row in report.rows] == list(FUNCTIONS)
+    assert max(row.difference for row in report.rows) < 1e-13
+    assert all((folder / name).exists() for name in report.files)
+    run(["make", "CFLAGS=-O0 -Werror"], folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def library(folder):
+    return ctypes.CDLL(str(folder / "build" / "libstick.so"))
+
+
+def pointer(array):
+    return array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+
+
+def arguments(zoo, name, rng):
+    """Random arguments of a function."""
+    x = zoo.randn_state(rng)
+    sizes = {"v_in": zoo.nv, "tau_in": zoo.nv, "v_dot_in": zoo.nv, "q_in": zoo.nq}
+    sizes["force_in"] = zoo.kinematics_size()
+    given = pinnzoo_files.INPUTS.get(name)
+    return [x, rng.normal(size=sizes[given])] if given else [x]
+
+
+def in_python(zoo, name, given):
+    found = getattr(pz, name)(zoo, *given)
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_wrappers_of_plain_arrays(name, zoo, library, rng):
+    """Matrices are column after column, as in Julia."""
+    given = arguments(zoo, name, rng)
+    wanted = in_python(zoo, name, given)
+    found = [np.full(part.shape, np.nan, order="F") for part in wanted]
+
+    wrapper = getattr(library, f"{name}_wrapper")
+    wrapper.restype = None
+    wrapper(*map(pointer, given), *map(pointer, found))
+
+    for got, expected in zip(found, wanted, strict=True):
+        close(got, expected, 1e-12)
+
+
+def casadi_call(library, name, inputs, outputs):
+    """Call a function as CasADi's are called; None is a null pointer."""
+    doubles = ctypes.POINTER(ctypes.c_double)
+
+    def pointers(arrays):
+        listed = [doubles() if array is None else pointer(array) for array in arrays]
+        return (doubles * len(listed))(*listed)
+
+    function = getattr(library, name)
+    return function(pointers(inputs), pointers(outputs), None, None, 0)
+
+
+@pytest.mark.parametrize("name", ["forward_dynamics_deriv", "kinematics_force_jacobian"])
+def test_calls_as_of_casadi(name, zoo, library, rng):
+    """A missing input is zero, and a missing output is not computed."""
+    x, other = arguments(zoo, name, rng)
+    wanted = in_python(zoo, name, [x, np.zeros_like(other)])
+    for missing in range(len(wanted) + 1):
+        found = [np.full(part.shape, np.nan, order="F") for part in wanted]
+        outputs = [None if k == missing else part for k, part in enumerate(found)]
+
+        assert casadi_call(library, name, [x, None], outputs) == 0
+        for k, (got, expected) in enumerate(zip(found, wanted, strict=True)):
+            if k == missing:
+                assert np.isnan(got).all()
+            else:
+                close(got, expected, 1e-12)
+
+
+def test_shapes_and_names_as_casadi_asks_for_them(zoo, library):
+    library.dynamics_deriv_sparsity_out.restype = ctypes.POINTER(ctypes.c_longlong)
+    library.dynamics_deriv_sparsity_in.restype = ctypes.POINTER(ctypes.c_longlong)
+    library.dynamics_deriv_name_in.restype = ctypes.c_char_p
+    sizes = [ctypes.c_longlong(-1) for _ in range(4)]
+
+    assert library.dynamics_deriv_sparsity_out(0)[:3] == [2 * zoo.nv, zoo.nx, 1]
+    assert library.dynamics_deriv_sparsity_in(1)[:3] == [zoo.nv, 1, 1]
+    assert not library.dynamics_deriv_sparsity_in(2)
+    assert [library.dynamics_deriv_name_in(k) for k in (0, 1, 2)] == [b"x", b"tau", None]
+    assert library.dynamics_deriv_work(*map(ctypes.byref, sizes)) == 0
+    assert [size.value for size in sizes] == [2, 2, 0, 0]
+    assert (library.dynamics_deriv_n_in(), library.dynamics_deriv_n_out()) == (2, 2)
+
+
+def listed(library, name):
+    """A list of texts that ends in NULL."""
+    function = getattr(library, f"get_{name}")
+    function.restype = ctypes.POINTER(ctypes.c_char_p)
+    found, texts = [], function()
+    while texts[len(found)] is not None:
+        found.append(texts[len(found)].decode())
+    return tuple(found)
+
+
+def test_names_of_the_numbers_and_the_file(zoo, library, folder):
+    order = zoo.orders["nominal"]
+    library.get_urdf_path.restype = ctypes.c_char_p
+
+    assert listed(library, "config_order") == order.config_names
+    assert listed(library, "vel_order") == order.vel_names
+    assert listed(library, "torque_order") == order.torque_names
+    assert listed(library, "kinematics_bodies") == ("a",)
+    path = folder / "models" / library.get_urdf_path().decode()
+    again = pz.Model(path, ("a",), floating=True)
+    assert np.array_equal(again.M_func(zoo.init_state()), zoo.M_func(zoo.init_state()))
+
+
+def test_a_model_without_bodies_has_no_kinematics(folder, rng):
+    """Its gravity is that of the KinDyn; the same wrapper.c serves both models."""
+    library = ctypes.CDLL(str(folder / "build" / "libwithout.so"))
+    zoo = model("cartpole")
+    x, found = zoo.randn_state(rng), np.empty(2)
+    library.C_func_wrapper(pointer(x), pointer(found))
+
+    close(found, zoo.C_func(x), 1e-12)
+    assert not hasattr(library, "kinematics_wrapper")
+    assert listed(library, "kinematics_bodies") == ()
+    names = {path.stem for path in (folder / "models/without/generated_code").glob("*.c")}
+    assert names == {name for name in FUNCTIONS if not name.startswith("kinem")} | {"vector_orders"}
+
+
+@pytest.mark.parametrize("compiler", [c for c in ("gcc", "g++", "clang") if shutil.which(c)])
+def test_compilers_have_nothing_to_say(compiler, folder, tmp_path):
+    language = ["-x", "c++", "-std=c++17"] if compiler == "g++" else ["-std=c99"]
+    code = folder / "models" / "stick" / "generated_code"
+    sources = [*sorted(code.glob("*.c")), folder / "src" / "wrapper.c"]
+    include = [f"-I{code}", f"-I{folder / 'src'}"]
+    run([compiler, *language, *STRICT, *include, "-fsyntax-only", *sources], tmp_path)
+
+
+def test_it_has_no_undefined_behaviour(zoo, folder, tmp_path, rng):
+    """Sanitizers watch a program that calls functions."""
+    x, tau = arguments(zoo, "dynamics", rng)
+    numbers = ", ".join(map(repr, [*x.tolist(), *tau.tolist()]))
+    (tmp_path / "main.c").write_text(f"""#include "dynamics.h"
+#include "kinematics_velocity_jacobian.h"
+#include <stdio.h>
+int main(void) {{
+  static double in[] = {{{numbers}}}, out[{2 * zoo.nv}], J[{3 * zoo.nx}], *res[2] = {{out, J}};
+  const double *arg[2] = {{in, in + {zoo.nx}}};
+  if (dynamics(arg, res, 0, 0, 0) || kinematics_velocity_jacobian(arg, res + 1, 0, 0, 0)) return 1;
+  for (int k = 0; k < {2 * zoo.nv}; ++k) printf("%.17g\\n", out[k]);
+  return 0;
+}}""")
+    code = folder / "models" / "stick" / "generated_code"
+    sources = [code / "dynamics.c", code / "kinematics_velocity_jacobian.c", "main.c"]
+    flags = ["-std=c99", "-fsanitize=undefined,address", "-fno-sanitize-recover=all"]
+    run([CC, *flags, f"-I{code}", *sources, "-lm", "-o", "main"], tmp_path)
+
+    found = [float(line) for line in run(["./main"], tmp_path).split()]
+    close(found, zoo.dynamics(x, tau), 1e-12)
+
+
+def test_names_of_a_robot_cannot_break_the_c(tmp_path):
+    name = '"); evil(?\\n&#228;*/'.replace('"', "&quot;")
+    text = f'<robot name="r">{link("a")}{link("b")}{joint(name, "a", "b")}</robot>'
+    zoo = pz.Model(text, [], floating=False)
+    zoo.export(tmp_path, check=False)
+    code = tmp_path / "models" / "r" / "generated_code"
+    run([CC, "-shared", "-fPIC", *STRICT, code / "vector_orders.c", "-o", "names.so"], tmp_path)
+
+    assert listed(ctypes.CDLL(str(tmp_path / "names.so")), "vel_order") == zoo.joint_names
+    assert zoo.joint_names == ('"); evil(?\\n\u00e4*/',)
+
+
+def test_it_is_written_again_but_over_no_other_file(tmp_path):
+    zoo = model("pendulum")
+    zoo.export(tmp_path, check=False)
+    report = zoo.export(tmp_path, check=False)
+    assert report.note == "it was not asked for"
+    (tmp_path / "Makefile").write_text("all:\n")
+    with pytest.raises(ArgumentError, match="Makefile was not written by linkwork and is not repl"):
+        zoo.export(tmp_path, check=False)
+
+
+def test_wrong_code_is_not_written(tmp_path, monkeypatch):
+    source = pinnzoo_files.source_text
+    monkeypatch.setattr(
+        pinnzoo_files, "source_text", lambda one: source(one).replace("9.81", "9.82")
+    )
+    with pytest.raises(LinkworkError, match="C_func: C differs from the kernel by"):
+        model("pendulum").export(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_options_that_do_not_fit_are_refused(tmp_path):
+    kd = model("pendulum").kd
+    for options, text in (
+        ({"bodies": ["pole_tip"]}, "bodies: has a meaning only with pinnzoo=True"),
+        ({"body": []}, "export has no option 'body'"),
+        ({"pinnzoo": True, "lanes": 4}, "lanes: PinnZoo's functions are what they are; leave it"),
+        ({"pinnzoo": True, "dtype": "float32"}, "dtype: PinnZoo's functions take float64, got"),
+        ({"pinnzoo": True, "bodies": "pole_tip"}, "bodies: expected a list of names, got 'pole"),
+        ({"pinnzoo": True, "orientation": "rpy"}, "orientation: expected 'none', 'quaternion', "),
+    ):
+        with pytest.raises(ArgumentError, match=text):
+            lw.export(kd, tmp_path, **options)
+    with pytest.raises(lw.NameNotFoundError, match="no velocity named 'pol'; did you mean 'pole'"):
+        lw.export(kd, tmp_path, pinnzoo=True, actuated=["pol"], check=False)
+
+
+def test_the_command(tmp_path):
+    done = run_command(
+        *("export", "cartpole", "-o", tmp_path, "--pinnzoo", "--no-check", "--json"),
+        *("--orientation", "quaternion", "--bodies", "pole, pole_tip"),
+    )
+    facts = json.loads(done.stdout)
+    assert [row["name"] for row in facts["functions"]] == list(FUNCTIONS)
+    header = (tmp_path / "models/cartpole/generated_code/kinematics.h").read_text()
+    assert "res[0]  locs_out: 14" in header
+
+    (tmp_path / "own.urdf").write_text(STICK)
+    given = ("export", tmp_path / "own.urdf", "-o", tmp_path, "--pinnzoo", "--no-check")
+    done = run_command(*given, "--base", "trunk")
+    assert done.returncode == 2
+    assert done.stderr == "linkwork: error: base: PinnZoo has no such option; leave it out\n"
+    assert run_command(*given).returncode == 0
+    orders = (tmp_path / "models/stick/generated_code/vector_orders.c").read_text()
+    assert '"q_w"' in orders
+    assert not (tmp_path / "models/stick/generated_code/kinematics.c").exists()
