@@ -68,14 +68,11 @@ static PyObject *call_row(Call *self, PyObject *const *args, PyObject *given)
             return PyErr_NoMemory();
         }
     }
-    code->one(in, out, strides, 1, workspace);
+    int is_good = code->one(in, out, strides, 1, workspace) >= 0 || !self->check_outputs;
     if (workspace) give_block(block);
-    for (int k = 0; self->check_outputs && k < self->n_out; k++) {
-        if (!output_is_finite(self, &self->outs[k], out[k], 1)) {
-            Py_DECREF(result);
-            return NULL;
-        }
-    }
+    for (int k = 0; is_good && self->check_outputs && k < self->n_out; k++)
+        is_good = output_is_finite(self, &self->outs[k], out[k], 1);
+    if (!is_good) Py_CLEAR(result);
     return result;
 }
 

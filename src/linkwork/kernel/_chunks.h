@@ -67,22 +67,23 @@ static void plan(Job *job)
     job->has_drifted = job->has_bad_outputs = 0;
 }
 
-/* Compute rows: `width` at a time with `many`, the remainder with `one`. */
-static void compute(const Job *job, void **in, void **out, npy_int64 *strides, npy_intp rows,
+/* Compute rows: `width` at a time with `many`, the remainder with `one`. Returns whether all the
+   results that the code checks are finite. */
+static int compute(const Job *job, void **in, void **out, npy_int64 *strides, npy_intp rows,
                     void *workspace)
 {
     const Call *self = job->call;
     const Code *code = job->code;
     npy_intp blocks = code->many ? rows - rows % code->width : 0;
     strides[self->n_in] = job->is_large;
-    if (blocks) code->many(in, out, strides, blocks, workspace);
+    int is_finite = !blocks || code->many(in, out, strides, blocks, workspace) >= 0;
     if (job->is_large) end_of_stream();
-    if (rows == blocks) return;
+    if (rows == blocks) return is_finite;
     for (int k = 0; k < self->n_in; k++)
         in[k] = (char *)in[k] + blocks * strides[k] * (npy_intp)self->item;
     for (int k = 0; k < self->n_out; k++)
         out[k] = (char *)out[k] + blocks * self->outs[k].size * (npy_intp)self->item;
-    code->one(in, out, strides, rows - blocks, workspace);
+    return (code->one(in, out, strides, rows - blocks, workspace) >= 0) & is_finite;
 }
 
 /* Check the norms in rows that are not converted; returns the status. */
@@ -169,8 +170,9 @@ static int do_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
     if (job->only_checks) return ending;
     for (int k = 0; k < self->n_out; k++)
         out[k] = (char *)job->outs[k] + start * self->outs[k].size * (npy_intp)self->item;
-    compute(job, in, out, strides, rows, block);
+    int is_good = compute(job, in, out, strides, rows, block);
     if (!self->check_outputs) return DONE;
+    if (!is_good) return NOT_FINITE_OUTPUT;
     for (int k = 0; k < self->n_out; k++) {
         const char *data = (char *)job->outs[k] + start * self->outs[k].size * (npy_intp)self->item;
         if (!output_is_finite(self, &self->outs[k], data, rows)) return NOT_FINITE_OUTPUT;

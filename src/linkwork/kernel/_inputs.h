@@ -259,17 +259,13 @@ static int is_finite(const Call *self, const void *data, npy_intp count)
     return !is_bad;
 }
 
-/* Whether the rows of an output are finite. Of a large square matrix only the diagonal is read:
-   where equations are singular it is not finite either, and batches are not in the cache any more. */
+/* Whether the rows of an output are finite. The code itself checks large square matrices: batches of
+   them are not in the cache any more. */
 static int output_is_finite(const Call *self, const Port *port, const char *data, npy_intp rows)
 {
     int is_square = port->axes == 2 && port->shape[0] == port->shape[1];
-    if (!is_square || port->shape[0] <= SMALL_MATRIX) return is_finite(self, data, rows * port->size);
-    int is_good = 1;
-    npy_intp n = port->shape[0], step = (n + 1) * (npy_intp)self->item;
-    for (npy_intp row = 0; row < rows; row++, data += port->size * (npy_intp)self->item)
-        for (npy_intp i = 0; i < n; i++) is_good &= is_finite(self, data + i * step, 1);
-    return is_good;
+    if (is_square && port->shape[0] > SMALL_MATRIX) return 1;
+    return is_finite(self, data, rows * port->size);
 }
 
 #endif

@@ -20,7 +20,7 @@ import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, ValueRangeError
-from linkwork.expr.program import Port, Program
+from linkwork.expr.program import Port, Program, per_port
 from linkwork.kernel import norms
 from linkwork.kernel.arguments import (
     Signature,
@@ -59,6 +59,7 @@ NUMPY_CHUNK_BYTES, NUMPY_CHUNK_ROWS = 4 << 20, 4096
 # With more rows than this, a rollout waits for the fast code rather than use that of a first call.
 MANY_ROWS = 10_000
 _DONE, _NOT_FINITE_OUTPUT = 0, 3  # values of `Status` in _call.h
+SMALL_MATRIX = 6  # as in _call.h
 
 
 class Kernel(Differentiable, Call):
@@ -265,7 +266,7 @@ class Kernel(Differentiable, Call):
             return
         one, level = self._code[0], self._level
         if one is None:
-            ir = emit_llvm(self.program, "f", Lanes(1, self._scalar))
+            ir = self._emitted(1)
             one, level = Code(compiled(ir, QUICK)), QUICK
         self._take(one, None, level)  # in a forked child, `_reset_after_fork` took it out of use
         self._submit()
@@ -309,9 +310,14 @@ class Kernel(Differentiable, Call):
         self._use(0, 0, 1, self._code)
 
     def _compile(self, width: int, compiler: Callable[[str], bytes]) -> bytes:
-        data = compiler(emit_llvm(self.program, "f", Lanes(width, self._scalar)))
+        data = compiler(self._emitted(width))
         cache.keep(self._cache_key(width), data)
         return data
+
+    def _emitted(self, width: int) -> str:
+        """LLVM IR for so many rows at a time."""
+        checked = checked_results(self.program) if self.check_result else ()
+        return emit_llvm(self.program, "f", Lanes(width, self._scalar), checked=checked)
 
     def _from_cache(self) -> bool:
         one, many = cache.fetch(self._cache_key(1)), cache.fetch(self._cache_key(self._width))
@@ -345,6 +351,18 @@ class Kernel(Differentiable, Call):
         machine = (this_machine().name, *RELOCATION.values())
         text = "|".join((__version__, *machine, self._scalar, str(width), self.identity))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def checked_results(program: Program) -> set[int]:
+    """The steps that compiled code checks: the diagonals of large square matrices.
+
+    Where equations are singular, these are not finite either. `Call` reads all other results.
+    """
+    checked: set[int] = set()
+    for port, results in per_port(program.outputs, program.results):
+        if len(port.shape) == 2 and port.shape[0] == port.shape[1] > SMALL_MATRIX:
+            checked.update(results[:: port.shape[0] + 1])
+    return checked
 
 
 def _is_row(numbers: Any) -> bool:

@@ -7,7 +7,8 @@ strides           for each input, numbers from one row to the next, or 0 if one 
                   then a flag: 1 if the outputs are too large for the caches, else 0
 rows              a multiple of W; outputs are contiguous
 workspace         memory for intermediate values, aligned to 64 bytes
-returns           the bytes of workspace that it needs; with 0 rows it does nothing else
+returns           the bytes of workspace that it needs; with 0 rows it does nothing else. With some,
+                  -1 if one of the results that it is told to check is not finite
 
 Only spilled registers are on the stack: the caller may be a thread with a small stack.
 
@@ -26,6 +27,7 @@ from linkwork.expr.node import Op
 from linkwork.expr.program import Port, Program, per_port
 from linkwork.lazy import cached_property
 from linkwork.llvm.arithmetic import INTRINSICS, Arithmetic
+from linkwork.llvm.finite import Finite
 from linkwork.llvm.lanes import Lanes
 from linkwork.llvm.pieces import LONGEST_CACHED, Piece, pieces_of
 from linkwork.llvm.sincos import sincos_function
@@ -41,9 +43,16 @@ TILE_BLOCKS, TILE_BYTES = 4, 128 * 1024
 CONSTANTS_PER_STORE = 4
 
 
-def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
-    """LLVM IR text of a module with one public function and what it calls."""
-    writer = _Writer(program, lanes)
+def emit_llvm(program: Program, name: str, lanes: Lanes, *, checked: Collection[int] = ()) -> str:
+    """LLVM IR text of a module with one public function and what it calls.
+
+    Args:
+        program: what to compute.
+        name: of the function.
+        lanes: how many rows at a time, and the type of numbers.
+        checked: steps whose values have to be finite.
+    """
+    writer = _Writer(program, lanes, Finite(program, lanes, checked))
     arrays = ", ".join(f"ptr noalias %{what}" for what in ("in", "out", "stride"))
     is_tiled = lanes.width > 1 and not writer.stage.slots
     staged = [port for port in program.outputs if writer.stage.holds(port)]
@@ -58,7 +67,7 @@ def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
     parts = [f"define i64 @{name}({takes}){lanes.frame} {{", *writer.body(pieces), "}"]
     if len(pieces) > 1:
         for index, piece in enumerate(pieces):
-            given = f"{arrays}, ptr %scratch, {STAGES}, i64 %row"
+            given = f"{arrays}, ptr %scratch, {STAGES}, i64 %row{writer.finite.taken}"
             parts += [
                 f"define internal void @piece{index}({given}) noinline{lanes.frame} {{",
                 *writer.pointers(),
@@ -84,6 +93,7 @@ def emit_llvm(program: Program, name: str, lanes: Lanes) -> str:
 class _Writer:
     program: Program
     lanes: Lanes
+    finite: Finite
     _count: int = 0
 
     @cached_property
@@ -109,7 +119,7 @@ class _Writer:
         n_slots = max(piece.n_slots for piece in pieces)
         if len(pieces) > 1 and self.lanes.width > 1 and not self.stage.slots:
             return self._tiled_body(len(pieces), n_slots)
-        lines = ["entry:", *_unless_empty(), *self.pointers()]
+        lines = ["entry:", *self.finite.begun(), *_unless_empty(), *self.pointers()]
         after = f"ptr %workspace, i64 {self.stage.size}"
         lines += [
             f"  %scratch = getelementptr {self.lanes.vector}, {after}",
@@ -124,6 +134,7 @@ class _Writer:
         else:
             stages = STAGES if self.stage.slots else NO_STAGES
             given = f"ptr %in, ptr %out, ptr %stride, ptr %scratch, {stages}, i64 %row"
+            given += self.finite.taken
             lines += [f"  call void @piece{k}({given})" for k in range(len(pieces))]
         lines += [
             f"  %next = add i64 %row, {self.lanes.width}",
@@ -131,7 +142,7 @@ class _Writer:
             f"  br i1 %more, label %loop, label %{'drain' if self.stage.slots else 'end'}",
             *self.stage.drained(),
             "end:",
-            f"  ret i64 {(self.stage.size + n_slots) * self.lanes.bytes}",
+            *self.finite.returned((self.stage.size + n_slots) * self.lanes.bytes),
         ]
         return iter(lines)
 
@@ -140,6 +151,7 @@ class _Writer:
         lanes = self.lanes
         blocks = max(1, min(TILE_BLOCKS, TILE_BYTES // max(n_slots * lanes.bytes, 1)))
         yield "entry:"
+        yield from self.finite.begun()
         yield from _unless_empty()
         yield "  br label %loop"
         yield "loop:"
@@ -154,6 +166,7 @@ class _Writer:
             yield f"  %row{k} = phi i64 [ %first, %{before} ], [ %next{k}, %blocks{k} ]"
             yield f"  %own{k} = phi ptr [ %workspace, %{before} ], [ %other{k}, %blocks{k} ]"
             given = f"ptr %in, ptr %out, ptr %stride, ptr %own{k}, {NO_STAGES}, i64 %row{k}"
+            given += self.finite.taken
             yield f"  call void @piece{k}({given})"
             yield f"  %next{k} = add i64 %row{k}, {lanes.width}"
             yield f"  %other{k} = getelementptr {lanes.vector}, ptr %own{k}, i64 {n_slots}"
@@ -165,7 +178,7 @@ class _Writer:
         yield "  %again = icmp slt i64 %last, %rows"
         yield "  br i1 %again, label %loop, label %end"
         yield "end:"
-        yield f"  ret i64 {n_slots * blocks * lanes.bytes}"
+        yield from self.finite.returned(n_slots * blocks * lanes.bytes)
 
     def pointers(self) -> Iterator[str]:
         """Pointers to inputs and outputs, and the strides of inputs."""
@@ -199,12 +212,14 @@ class _Writer:
                     yield from slots.store(step, piece.kept[step], names[step])
             if op is not Op.CONST:
                 yield from self.stage.put(step, names[step])
+                yield from self.finite.seen(step, names[step])
             yield from self.stage.burst(step)
             while n_stored < len(ends) and ends[n_stored] <= step:
                 _, port, start, steps = self._store_blocks[n_stored]
                 yield from slots.loads(steps, step, names)
                 yield from self._store(port, start, steps, names)
                 n_stored += 1
+        yield from self.finite.ended()
 
     def _row_pointers(self, kind: str, ports: Sequence[Port]) -> Iterator[str]:
         """Pointers to the row of each lane."""
