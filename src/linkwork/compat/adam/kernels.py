@@ -88,9 +88,16 @@ class PoseFunction:
             "nu": (Port("base_velocity", (6,)), Port("joint_velocities", (n,))),
             "tau": (Port("joint_torques", (n,)),),
             "gravity": (Port("g", (6,)),),
+            "parameters": self._parameters,
         }
         own = (known.get(port.name, (port,)) for port in self.inner.signature.inputs)
         return tuple(port for ports in own for port in ports)
+
+    @cached_property
+    def _parameters(self) -> tuple[Port, ...]:
+        """Of a parametric robot: a length and a density for each link that has them."""
+        k = self.kd.parameters.size // 2
+        return (Port("length_multiplier", (k,)), Port("densities", (k,))) if k else ()
 
     def rows(self, given: Mapping[str, Array]) -> list[Array]:
         """What the inner function takes, from what this one takes; traced or in numbers."""
@@ -99,6 +106,7 @@ class PoseFunction:
             "nu": lambda: join([given["base_velocity"], given["joint_velocities"]]),
             "tau": lambda: join([np.zeros(6), given["joint_torques"]]),
             "gravity": lambda: given["g"][..., :3],
+            "parameters": lambda: join([given[port.name] for port in self._parameters]),
         }
         names = [port.name for port in self.inner.signature.inputs]
         return [made[name]() if name in made else given[name] for name in names]

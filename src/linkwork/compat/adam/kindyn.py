@@ -53,13 +53,17 @@ class KinDynComputations:
     ) -> None:
         self._model = read_adam_model(urdfstring, joints_name_list)
         self._root_of_file = self._model.root
-        self._kd = KinDyn(self._model.moving, self._model.root, dtype=dtype)
+        self._kd = self._robot(dtype)
         self._views: dict[str, tuple[KinDyn, dict[Any, Kernel]]] = {}
         self.NDoF = self._model.NDoF
         self.g = gravity
         self.set_frame_velocity_representation(Representations.MIXED_REPRESENTATION)
         if root_link is not None:
             self.set_root_link(root_link)
+
+    def _robot(self, dtype: Any) -> KinDyn:
+        """The robot, seen from the root of the file."""
+        return KinDyn(self._model.moving, self._model.root, dtype=dtype)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_views": {}, "_kernels": {}}  # functions are made again

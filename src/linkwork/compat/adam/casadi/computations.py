@@ -125,6 +125,8 @@ _SHORT = {
     "base_velocity": "v_b",
     "joint_velocities": "s_dot",
     "joint_torques": "tau",
+    "length_multiplier": "length_multiplier",
+    "densities": "densities",
 }
 
 
