@@ -242,7 +242,16 @@ def test_functions_inside_a_compiled_function(rng):
     [
         (lambda: pz.Model("go3"), lw.NameNotFoundError, "no robot of the zoo named 'go3'; known: "),
         (lambda: pz.Model("cartpol"), lw.NameNotFoundError, "did you mean 'cartpole'"),
-        (lambda: pz.Model("Nadia"), lw.NameNotFoundError, "file is of IHMC; give the path of the"),
+        (
+            lambda: pz.Model("Nadia"),
+            lw.NameNotFoundError,
+            "no package has its file; give the path of one",
+        ),
+        (
+            lambda: pz.Model("arm"),
+            lw.NameNotFoundError,
+            r"is Model\(linkwork.robots.load\('arm'\)\)",
+        ),
         (lambda: pz.Model("no/such.urdf"), lw.MissingFileError, "no/such.urdf"),
         (lambda: pz.Model(3), lw.ArgumentError, "expected a name of the zoo, the path or text of"),
         (lambda: pz.Model(STICK, ["b"]), lw.NameNotFoundError, "no body named 'b'"),

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from linkwork.errors import ArgumentError, MissingPackageError, NameNotFoundError, nearest, shown
-from linkwork.io.bundled import FOLDER
+from linkwork.io.bundled import FOLDER, bundled_names
 from linkwork.io.load import load, read
 from linkwork.model.model import Model
 from linkwork.spatial.source import quat
@@ -70,10 +70,7 @@ ZOO: dict[str, Entry] = {
     ),
 }
 SAME = {"unitree_go1": "go1", "unitree_go2": "go2", "biped": "bolt"}  # names of PinnZoo's folders
-ELSEWHERE = {  # robots of PinnZoo whose files no package has
-    "nadia": "of IHMC",
-    "crazydog": "of its own",
-}
+ELSEWHERE = ("nadia", "crazydog")  # robots of PinnZoo whose files no package has
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +153,9 @@ def _is_bare_word(text: str) -> bool:
 
 def _unknown(text: str) -> NameNotFoundError:
     if text.lower() in ELSEWHERE:
-        hint = f"its file is {ELSEWHERE[text.lower()]}; give the path of the file"
+        hint = "no package has its file; give the path of one"
+    elif text in bundled_names():
+        hint = f"the bundled robot is Model(linkwork.robots.load({text!r}))"
     else:
         hint = nearest(text, ZOO)
     return NameNotFoundError(f"no robot of the zoo named {shown(text)}; {hint}")
