@@ -1,0 +1,224 @@
+"""adam's classes for PyTorch and JAX: numbers of its NumPy class, gradients, batches."""
+
+from __future__ import annotations
+
+import pickle
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from tests.support.parametric import JOINTS, LINKS, solids
+
+import linkwork as lw
+from linkwork.compat.adam import KinDynComputations, Representations
+from linkwork.compat.adam.casadi import KinDynComputations as OfCasadi
+from linkwork.compat.adam.jax import KinDynComputations as OfJax
+from linkwork.compat.adam.parametric.casadi import KinDynComputationsParametric as CasadiParametric
+from linkwork.compat.adam.parametric.jax import KinDynComputationsParametric as JaxParametric
+from linkwork.compat.adam.parametric.numpy import KinDynComputationsParametric as NumpyParametric
+from linkwork.compat.adam.parametric.pytorch import KinDynComputationsParametric as TorchParametric
+from linkwork.compat.adam.pytorch import KinDynComputations as OfTorch
+from linkwork.compat.adam.pytorch import KinDynComputationsBatch
+
+ARGUMENTS = {
+    "mass_matrix": 2,
+    "centroidal_momentum_matrix": 2,
+    "CoM_position": 2,
+    "CoM_jacobian": 2,
+    "bias_force": 4,
+    "coriolis_term": 4,
+    "gravity_term": 2,
+    "aba": 5,
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _double():
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.fixture(scope="module")
+def robots():
+    text = solids()
+    made = KinDynComputations(text, JOINTS), OfTorch(text, JOINTS, dtype=torch.float64)
+    return (*made, OfJax(text, JOINTS))
+
+
+def state(batch=(), seed=0):
+    rng = np.random.default_rng(seed)
+    H = np.broadcast_to(np.eye(4), (*batch, 4, 4)).copy()
+    H[..., :3, :3] = lw.spatial.so3.exp(rng.normal(size=(*batch, 3)))
+    H[..., :3, 3] = rng.normal(size=(*batch, 3))
+    return [H, *(rng.normal(size=(*batch, n)) for n in (3, 6, 3, 3))]
+
+
+def close(found, expected, rtol=1e-12):
+    expected = np.asarray(expected)
+    scale = max(1.0, np.abs(expected).max())
+    assert np.shape(found) == expected.shape
+    np.testing.assert_allclose(np.asarray(found) / scale, expected / scale, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("representation", Representations)
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_numbers_are_those_of_numpy(name, representation, robots):
+    for robot in robots:
+        robot.set_frame_velocity_representation(representation)
+    for batch in ((), (3,)):
+        given = state(batch)[: ARGUMENTS[name]]
+        expected = getattr(robots[0], name)(*given)
+        close(getattr(robots[1], name)(*map(torch.from_numpy, given)), expected)
+        close(getattr(robots[2], name)(*map(jnp.asarray, given)), expected)
+
+
+@pytest.mark.parametrize("name", ["forward_kinematics", "jacobian", "jacobian_dot"])
+def test_numbers_of_frames_are_those_of_numpy(name, robots):
+    for robot in robots:
+        robot.set_frame_velocity_representation(Representations.MIXED_REPRESENTATION)
+    given = state((2,))[: 4 if name == "jacobian_dot" else 2]
+    expected = getattr(robots[0], name)("shank", *given)
+    close(getattr(robots[1], name)("shank", *map(torch.from_numpy, given)), expected)
+    close(getattr(robots[2], name)("shank", *map(jnp.asarray, given)), expected)
+    relative = robots[0].relative_jacobian("shank", given[1])
+    close(robots[1].relative_jacobian("shank", torch.from_numpy(given[1])), relative)
+    poses = robots[1].link_poses(*map(torch.from_numpy, given[:2]))
+    close(poses["shank"], robots[0].forward_kinematics("shank", *given[:2]))
+
+
+@pytest.mark.parametrize("name", ["mass_matrix", "bias_force", "aba"])
+def test_gradients_agree_with_those_of_casadi(name, robots):
+    """Of the sum of all entries, by every argument; CasADi differentiates by itself."""
+    import casadi as ca
+
+    given = state(seed=2)[: ARGUMENTS[name]]
+    _, of_torch, of_jax = robots
+    for robot in (of_torch, of_jax):
+        robot.set_frame_velocity_representation(Representations.MIXED_REPRESENTATION)
+    symbols = [ca.SX.sym("x", *ca.DM(value).shape) for value in given]
+    total = ca.sum1(ca.sum2(getattr(OfCasadi(solids(), JOINTS), f"{name}_fun")()(*symbols)))
+    slopes = ca.Function("slopes", symbols, [ca.gradient(total, x) for x in symbols])
+    expected = [
+        np.reshape(g.full(), np.shape(v)) for g, v in zip(slopes(*given), given, strict=True)
+    ]
+
+    tensors = [torch.tensor(value, requires_grad=True) for value in given]
+    getattr(of_torch, name)(*tensors).sum().backward()
+    by_jax = jax.grad(lambda *x: getattr(of_jax, name)(*x).sum(), argnums=range(len(given)))(
+        *map(jnp.asarray, given)
+    )
+    for tensor, slope, wanted in zip(tensors, by_jax, expected, strict=True):
+        close(tensor.grad, wanted, 1e-10)
+        close(slope, wanted, 1e-10)
+
+
+def test_jax_functions_are_jitted_and_mapped(robots):
+    given = state((5,))[:2]
+    robots[2].set_frame_velocity_representation(Representations.BODY_FIXED_REPRESENTATION)
+    robots[0].set_frame_velocity_representation(Representations.BODY_FIXED_REPRESENTATION)
+    mapped = jax.jit(jax.vmap(robots[2].mass_matrix))
+    close(mapped(*map(jnp.asarray, given)), robots[0].mass_matrix(*given))
+
+
+def test_types_and_constants_are_adams(robots):
+    assert KinDynComputationsBatch is OfTorch
+    H, s, *_ = state()
+    single = OfTorch.from_urdf(solids(), JOINTS)
+    assert single.mass_matrix(H, s).dtype == torch.float32  # adam's default
+    assert single.g.dtype == torch.float32
+    assert robots[1].mass_matrix(H, s).dtype == torch.float64
+    single.g = torch.tensor([0.0, 0.0, -1.0, 0.0, 0.0, 0.0])
+    weight = single.gravity_term(torch.eye(4), torch.zeros(3))[2]
+    assert float(weight) == pytest.approx(float(single.get_total_mass()), rel=1e-6)
+    again = pickle.loads(pickle.dumps(single))
+    close(again.mass_matrix(H, s), single.mass_matrix(H, s))
+    with pytest.raises(lw.ArgumentError, match=r"dtype: expected torch\.float32 or"):
+        OfTorch(solids(), JOINTS, dtype=torch.int32)
+
+
+def test_external_wrenches_are_those_of_numpy(robots):
+    for robot in robots:
+        robot.set_frame_velocity_representation(Representations.MIXED_REPRESENTATION)
+    given, wrench = state((2,)), np.arange(6.0)
+    expected = robots[0].aba(*given, {"shank": wrench})
+    close(robots[1].aba(*map(torch.from_numpy, given), {"shank": wrench}), expected)
+    close(robots[2].aba(*map(jnp.asarray, given), {"shank": wrench}), expected)
+
+
+# Lengths and densities as inputs.
+
+
+@pytest.fixture(scope="module")
+def parametric():
+    kinds = NumpyParametric, JaxParametric, TorchParametric, CasadiParametric
+    return [kind(solids(), JOINTS, LINKS) for kind in kinds]
+
+
+def shape_of(seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(0.7, 1.4, len(LINKS)), rng.uniform(300.0, 2000.0, len(LINKS))
+
+
+@pytest.mark.parametrize("name", ["mass_matrix", "CoM_position", "bias_force", "gravity_term"])
+def test_parametric_numbers_are_adams(name, parametric):
+    from adam.parametric.numpy import KinDynComputationsParametric as Adam
+
+    adam = Adam(solids(), list(JOINTS), list(LINKS), gravity=np.array([0, 0, -9.80665, 0, 0, 0]))
+    numpy, of_jax, of_torch, of_casadi = parametric
+    given = [*state()[: ARGUMENTS[name]], *shape_of()]
+    expected = getattr(adam, name)(*given)
+    close(getattr(numpy, name)(*given), expected, 1e-11)
+    close(getattr(of_jax, name)(*map(jnp.asarray, given)), expected, 1e-11)
+    close(getattr(of_torch, name)(*map(torch.from_numpy, given)), expected, 1e-11)
+    found = getattr(of_casadi, f"{name}_fun")()(*given).full()
+    close(found.reshape(expected.shape), expected, 1e-11)
+
+
+def test_parametric_frames_and_masses_are_adams(parametric):
+    from adam.parametric.numpy import KinDynComputationsParametric as Adam
+
+    adam = Adam(solids(), list(JOINTS), list(LINKS))
+    numpy, of_jax, of_torch, of_casadi = parametric
+    (H, s, *_), shape = state(), shape_of()
+    expected = adam.forward_kinematics("shank", H, s, *shape)
+    close(numpy.forward_kinematics("shank", H, s, *shape), expected, 1e-12)
+    close(of_casadi.forward_kinematics_fun("shank")(H, s, *shape).full(), expected, 1e-12)
+    close(numpy.jacobian("shank", H, s, *shape), adam.jacobian("shank", H, s, *shape), 1e-11)
+    relative = adam.relative_jacobian("shank", s, *shape)
+    close(numpy.relative_jacobian("shank", s, *shape), relative, 1e-11)
+    mass = adam.get_total_mass(*shape)
+    close(numpy.get_total_mass(*shape), mass)
+    close(of_jax.get_total_mass(*shape), mass)
+    close(of_torch.get_total_mass(*shape), mass)
+    assert float(of_casadi.get_total_mass()(*shape)) == pytest.approx(float(mass), rel=1e-12)
+    np.testing.assert_allclose(numpy.get_original_densities(), adam.get_original_densities())
+
+
+def test_parametric_functions_are_differentiated_by_lengths_and_densities(parametric):
+    numpy, of_jax, of_torch, _ = parametric
+    (H, s, *_), (lengths, densities) = state(), shape_of()
+    step = 1e-6
+    by_length = [
+        (
+            numpy.CoM_position(H, s, lengths + step * e, densities)[2]
+            - numpy.CoM_position(H, s, lengths - step * e, densities)[2]
+        )
+        / (2 * step)
+        for e in np.eye(len(LINKS))
+    ]
+    tensor = torch.tensor(lengths, requires_grad=True)
+    of_torch.CoM_position(H, s, tensor, densities)[2].backward()
+    np.testing.assert_allclose(tensor.grad, by_length, rtol=1e-6, atol=1e-9)
+    slope = jax.grad(lambda x: of_jax.CoM_position(H, s, x, densities)[2])(jnp.asarray(lengths))
+    close(slope, tensor.grad)
+    by_mass = jax.grad(lambda x: of_jax.get_total_mass(lengths, x))(jnp.asarray(densities))
+    np.testing.assert_allclose(by_mass @ densities, numpy.get_total_mass(lengths, densities))
+
+
+def test_parametric_bad_use_is_explained():
+    with pytest.raises(ValueError, match="thig"):
+        NumpyParametric(solids(), JOINTS, ["thig"])
+    with pytest.raises(ValueError, match="links_name_list: expected names, got the text 'thigh'"):
+        NumpyParametric(solids(), JOINTS, "thigh")
