@@ -7,6 +7,8 @@ A listed link is a homogeneous solid, the box, cylinder or sphere that is its fi
 and inertia are those of the solid, and the joints on it move with its far end.
 """
 
+# pyright: reportIncompatibleMethodOverride=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -49,7 +51,7 @@ class Parametric(KinDynComputations):
         model = self._kd.model
         return [original_density(model.link(name)) for name in self.links_name_list]
 
-    def get_total_mass(self, length_multiplier: Any, densities: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def get_total_mass(self, length_multiplier: Any, densities: Any) -> Any:
         """Mass of the robot [kg]."""
         kernel = self._kernels.get("mass")
         if kernel is None:
@@ -69,8 +71,6 @@ class Parametric(KinDynComputations):
     def _of_kernel(self, kernel: Kernel) -> Any:
         """A kernel as a function of the backend's arrays."""
         return kernel
-
-    # pyright: reportIncompatibleMethodOverride=false
 
     def mass_matrix(
         self, base_transform: Any, s: Any, length_multiplier: Any, densities: Any

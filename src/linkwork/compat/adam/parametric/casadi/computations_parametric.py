@@ -1,5 +1,7 @@
 """The class of `adam.parametric.casadi`."""
 
+# pyright: reportIncompatibleMethodOverride=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +45,7 @@ class KinDynComputationsParametric(Parametric, KinDynComputations):
         self._list_links(links_name_list)
         KinDynComputations.__init__(self, urdfstring, joints_name_list, root_link, gravity, f_opts)
 
-    def get_total_mass(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def get_total_mass(self) -> Any:
         """The function of the mass [kg], from lengths and densities."""
         return sx_function(self._mass_kernel())
 

@@ -1,5 +1,7 @@
 """The class of `adam.parametric.jax`."""
 
+# pyright: reportIncompatibleMethodOverride=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
