@@ -220,7 +220,7 @@ class CellDynamics:
         if last is not None and last[0] is state:
             return last[1]
         values, parents = self.cell.check_state(state).values, state.parents
-        q = values[..., self._q]
+        q = np.ascontiguousarray(values[..., self._q])
         kd, numbers = self._payloads.of(parents, values)
         if self._rotation is None:
             numbers = self._with_gravity(kd, numbers, state)

@@ -211,11 +211,15 @@ def _distinct(rows: Array) -> tuple[Array, Array]:
     """The distinct rows of integers, and which of them each row is."""
     if not rows.shape[1] or not len(rows):
         return rows[:1], np.zeros(len(rows), dtype=np.intp)
-    if rows.shape[1] == 1:
-        found, of_row = np.unique(rows[:, 0], return_inverse=True)
-        return found[:, None], of_row
-    packed = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1])))
-    _, first, of_row = np.unique(packed.ravel(), return_index=True, return_inverse=True)
+    size = int(rows.max()) + 2  # -1 stands for none
+    if size ** rows.shape[1] < 2**62:  # one number for each row
+        packed = rows[:, 0].astype(np.int64)
+        for column in rows.T[1:]:
+            packed = packed * size + column
+    else:
+        whole = np.dtype((np.void, rows.itemsize * rows.shape[1]))
+        packed = np.ascontiguousarray(rows).view(whole).ravel()
+    _, first, of_row = np.unique(packed, return_index=True, return_inverse=True)
     return rows[first], of_row
 
 
