@@ -214,8 +214,11 @@ class CellDynamics:
 
     # Inside.
 
-    def _at(self, state: State) -> tuple[KinDyn, Array, Array]:
-        """The robot with payloads, its q, and its parameters in a state; kept for the next call."""
+    def _at(self, state: State) -> tuple[Any, Array, Array]:
+        """The robot with payloads, its q, and its parameters in a state; kept for the next call.
+
+        The robot is a `KinDyn`, whose functions take the parameters as their last argument.
+        """
         last = self._last
         if last is not None and last[0] is state:
             return last[1]
