@@ -24,7 +24,7 @@ from linkwork.kindyn.core import STANDARD_GRAVITY
 from linkwork.model.pose import as_floats
 from linkwork.parameters import Gravity
 from linkwork.workcell.device_model import DeviceModel, device_model
-from linkwork.workcell.loads import Loads, columns_of
+from linkwork.workcell.loads import Loads, columns_of, warmup
 from linkwork.workcell.payloads import Payloads
 from linkwork.workcell.state import State
 
@@ -112,6 +112,7 @@ class CellDynamics:
     def warmup(self, *requests: Any) -> None:
         """Compile functions now, and wait for it; as `KinDyn.warmup`."""
         self.kd.warmup(*requests)
+        warmup()
 
     # Quantities.
 
