@@ -35,6 +35,7 @@ from scaling import float32, growth, threads
 from startup import startup
 from tick import tick
 from timing import QUICK, Patience
+from workcell_dynamics import workcell_dynamics
 
 import linkwork as lw
 from spatial import spatial
@@ -64,6 +65,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "growth": lambda: growth(patience, **sizes),
         "derivatives": lambda: analytic(patience),
         "sweeps": lambda: sweeps(patience),
+        "workcell_dynamics": lambda: workcell_dynamics(patience),
         "starts": lambda: starts(1 if quick else 2),
         "peers": lambda: libraries(patience),
         "adam": lambda: adam(patience),

@@ -38,11 +38,11 @@ def one_by_one(method, states, *others):
     )
 
 
-@pytest.mark.parametrize("n", [3, 40])
+@pytest.mark.parametrize("n", [3, 24])
 def test_rows_may_carry_different_things(n, rng):
     states = random_states(rng, n)
     rows = lw.State.stack(states)
-    assert (len(np.unique(rows.parents, axis=0)) > FEW_GROUPS) == (n == 40)
+    assert (len(np.unique(rows.parents, axis=0)) > FEW_GROUPS) == (n == 24)
     nu, tau = rng.normal(size=(2, n, ROBOT.nv))
     for name, given in (
         ("mass_matrix", ()),

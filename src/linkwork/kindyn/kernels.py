@@ -85,6 +85,7 @@ class QuantityKernel(Kernel, Generic[Result]):
     # the same quantity with more inputs, by the frames of wrenches and whether gravity is given
     siblings: dict[Any, QuantityKernel[Any]]
     takes_parameters: bool  # whether its last input are numbers of the robot
+    n_others: int  # how many inputs there are besides
 
     if TYPE_CHECKING:
 
@@ -114,13 +115,13 @@ class QuantityKernel(Kernel, Generic[Result]):
             if parameters is not None:
                 raise ArgumentError(_no_parameters(self))
             return self._call_with(args, (), **named)
-        n_others = len(self.signature.inputs) - 1
+        n_others = self.n_others
         if len(args) > n_others:
             if parameters is not None:
                 raise ArgumentError(f"{self.signature.name}: {PARAMETERS!r} is given twice")
             return self._call_with(args[:n_others], args[n_others:], **named)
         last = self.signature.defaults[PARAMETERS] if parameters is None else parameters
-        if len(args) == n_others and named.keys() <= {"out", "threads"}:
+        if len(args) == n_others and (not named or named.keys() <= {"out", "threads"}):
             return self(*args, last, **named)
         return self._call_with(args, (last,), **named)
 
@@ -133,7 +134,7 @@ class QuantityKernel(Kernel, Generic[Result]):
         **named: Any,
     ) -> Any:
         """A call with parameters, if it takes any; gravity and wrenches go to another kernel."""
-        is_complete = len(args) == len(self.signature.inputs) - self.takes_parameters
+        is_complete = len(args) == self.n_others
         if last and not is_complete:
             named[PARAMETERS], last = last[0], ()
         if wrenches is None and gravity is None:
@@ -152,8 +153,8 @@ class QuantityKernel(Kernel, Generic[Result]):
             more = (gravity, *more)
         if is_complete:
             return other(*args, *more, *last, **named)
-        start = len(self.signature.inputs) - self.takes_parameters
-        names = [port.name for port in other.signature.inputs[start : start + len(more)]]
+        start, stop = self.n_others, self.n_others + len(more)
+        names = [port.name for port in other.signature.inputs[start:stop]]
         return other(*args, **named, **dict(zip(names, more, strict=True)))
 
     def _takes(self, wrenches: Any, gravity: Any) -> bool:
@@ -259,6 +260,7 @@ def build_kernel(
     )
     kernel.robot, kernel.order, kernel.siblings = robot, order, {}
     kernel.takes_parameters = order.takes_parameters
+    kernel.n_others = len(inputs) - order.takes_parameters
     kernel.analytic = analytic
     return kernel
 

@@ -24,7 +24,7 @@ from linkwork.kindyn.core import STANDARD_GRAVITY
 from linkwork.model.pose import as_floats
 from linkwork.parameters import Gravity
 from linkwork.workcell.device_model import DeviceModel, device_model
-from linkwork.workcell.loads import Loads, columns_of
+from linkwork.workcell.loads import Loads, columns_of, warmup
 from linkwork.workcell.payloads import Payloads
 from linkwork.workcell.state import State
 
@@ -112,6 +112,7 @@ class CellDynamics:
     def warmup(self, *requests: Any) -> None:
         """Compile functions now, and wait for it; as `KinDyn.warmup`."""
         self.kd.warmup(*requests)
+        warmup()
 
     # Quantities.
 
@@ -214,13 +215,16 @@ class CellDynamics:
 
     # Inside.
 
-    def _at(self, state: State) -> tuple[KinDyn, Array, Array]:
-        """The robot with payloads, its q, and its parameters in a state; kept for the next call."""
+    def _at(self, state: State) -> tuple[Any, Array, Array]:
+        """The robot with payloads, its q, and its parameters in a state; kept for the next call.
+
+        The robot is a `KinDyn`, whose functions take the parameters as their last argument.
+        """
         last = self._last
         if last is not None and last[0] is state:
             return last[1]
         values, parents = self.cell.check_state(state).values, state.parents
-        q = values[..., self._q]
+        q = np.ascontiguousarray(values[..., self._q])
         kd, numbers = self._payloads.of(parents, values)
         if self._rotation is None:
             numbers = self._with_gravity(kd, numbers, state)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,6 +66,8 @@ class Plan:
 
     carried: tuple[Carried, ...]
     columns: Any  # numbers of a state that enter: a slice or an array of indices
+    movable: tuple[slice, ...]  # those of movable frames
+    others: Any  # those of joints, as `columns`
     sums: dict[bytes, Any] = field(default_factory=dict[bytes, Any])  # by those numbers
 
 
@@ -152,28 +155,40 @@ class Loads:
             found[one.body] = numbers if known is None else known + numbers
         return found
 
+    def are_same(self, plan: Plan, values: Array) -> bool:
+        """Whether all rows of numbers (rows, n_values) give the same sums."""
+        if any(_differ()(values[:, span], values[0, span]).any() for span in plan.movable):
+            return False
+        others = values[:, plan.others]
+        return bool((others == others[0]).all())
+
     def _brought(self, step: Step, numbers: Array, values: Array, rows: Array | None) -> Array:
         """(..., 10) numbers of a frame, in the axes of what carries it."""
         if step.frame < 0:
             return inertia.transform(step.pose, numbers)
         if step.columns.stop:
             own = values[:, step.columns] if rows is None else values[rows, step.columns]
-            return _of_movable()(numbers, own, step.mount)
+            return _carried_by()(numbers, own, step.mount)
         chosen = values if rows is None else values[rows]
         pose = step.pose @ fk.local_pose(self._cell, step.frame, chosen)
         return inertia.transform(pose, numbers)
 
     def _made(self, parents: Array) -> Plan:
         carried: list[Carried] = []
-        columns: list[int] = []
+        columns: set[int] = set()
+        movable: set[tuple[int, int]] = set()
         for source, numbers in self._sources:
             way = self._way(source, parents)
             if way is not None:
                 body, steps = way
                 carried.append(Carried(body, numbers, tuple(steps)))
                 for step in steps:
-                    columns += self._entering(step)
-        return Plan(tuple(carried), columns_of(sorted(set(columns))))
+                    columns.update(self._entering(step))
+                    if step.columns.stop:
+                        movable.add((step.columns.start, step.columns.stop))
+        spans = tuple(slice(*span) for span in sorted(movable))
+        others = columns.difference(*(range(*span) for span in movable))
+        return Plan(tuple(carried), columns_of(sorted(columns)), spans, columns_of(sorted(others)))
 
     def _way(self, frame: int, parents: Array) -> tuple[int, list[Step]] | None:
         """The body that carries a frame, and the steps to it; None if no body does."""
@@ -211,11 +226,15 @@ def _distinct(rows: Array) -> tuple[Array, Array]:
     """The distinct rows of integers, and which of them each row is."""
     if not rows.shape[1] or not len(rows):
         return rows[:1], np.zeros(len(rows), dtype=np.intp)
-    if rows.shape[1] == 1:
-        found, of_row = np.unique(rows[:, 0], return_inverse=True)
-        return found[:, None], of_row
-    packed = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1])))
-    _, first, of_row = np.unique(packed.ravel(), return_index=True, return_inverse=True)
+    size = int(rows.max()) + 2  # -1 stands for none
+    if size ** rows.shape[1] < 2**62:  # one number for each row
+        packed = rows[:, 0].astype(np.int64)
+        for column in rows.T[1:]:
+            packed = packed * size + column
+    else:
+        whole = np.dtype((np.void, rows.itemsize * rows.shape[1]))
+        packed = np.ascontiguousarray(rows).view(whole).ravel()
+    _, first, of_row = np.unique(packed, return_index=True, return_inverse=True)
     return rows[first], of_row
 
 
@@ -230,18 +249,38 @@ def _is_identity(pose: Array) -> bool:
     return np.array_equal(pose, np.eye(4))
 
 
-_compiled: list[Any] = []
+@cache
+def _carried_by() -> Any:
+    """The compiled step of a movable frame: ten numbers on it, on what its parent is mounted on."""
+
+    @compile_function(numbers=(10,), at=(7,), mount=(3, 4))
+    def carried_by(numbers: Array, at: Array, mount: Array) -> Array:
+        pose = se3.pose(quat.to_rotation(at[3:]), at[:3])
+        last = np.array([[0.0, 0.0, 0.0, 1.0]])
+        return inertia_source.transform(np.concatenate([mount, last]) @ pose, numbers)
+
+    return carried_by
 
 
-def _of_movable() -> Any:
-    """The compiled step of a movable frame, made when it is first needed."""
-    if not _compiled:
+@cache
+def _differ() -> Any:
+    """Compiled: 0 for rows of numbers of a movable frame that are a given row, else not 0."""
 
-        @compile_function(numbers=(10,), at=(7,), mount=(3, 4))
-        def carried_by(numbers: Array, at: Array, mount: Array) -> Array:
-            pose = se3.pose(quat.to_rotation(at[3:]), at[:3])
-            last = np.array([[0.0, 0.0, 0.0, 1.0]])
-            return inertia_source.transform(np.concatenate([mount, last]) @ pose, numbers)
+    @compile_function(at=(7,), first=(7,))
+    def differ(at: Array, first: Array) -> Array:
+        return abs(at - first).sum()
 
-        _compiled.append(carried_by)
-    return _compiled[0]
+    return differ
+
+
+def prepare() -> None:
+    """Have the functions ready that states are computed with, so that gripping compiles nothing."""
+    pose = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+    _carried_by()(np.zeros(10), pose, np.eye(3, 4))
+    _differ()(pose, pose)
+
+
+def warmup() -> None:
+    """Wait until their fast code is in use."""
+    _carried_by().warmup()
+    _differ().warmup()

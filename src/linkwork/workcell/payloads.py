@@ -11,7 +11,7 @@ from linkwork.arrays import Array
 from linkwork.kindyn import KinDyn
 from linkwork.lazy import cached_property
 from linkwork.parameters import Parameter, Payload
-from linkwork.workcell.loads import MOST_KEPT, Loads, Plan, Totals
+from linkwork.workcell.loads import MOST_KEPT, Loads, Plan, Totals, prepare
 
 
 class Payloads:
@@ -30,6 +30,7 @@ class Payloads:
         """
         self._loads, self._plain, self._slots, self._more = loads, plain, slots, more
         self.kd = self._with_payloads(slots)
+        prepare()
 
     def of(self, parents: Array, values: Array) -> tuple[KinDyn, Array]:
         """The robot that computes a state, and its parameters, (n,) or (..., n)."""
@@ -61,8 +62,7 @@ class Payloads:
             return self.kd, self.kd.parameter_values()
         row = parents.reshape(-1, parents.shape[-1])[0]
         plan = self._loads.plan(row)
-        entering = values[:, plan.columns]
-        if (entering == entering[0]).all():
+        if self._loads.are_same(plan, values):
             return self._of_one(row, values[0])
         kd, slots, totals = self._sums(plan, values)
         return kd, self._numbers(kd, slots, totals, len(values)).reshape(*batch, -1)

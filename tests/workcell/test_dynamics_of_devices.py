@@ -1,0 +1,201 @@
+"""Dynamics of devices over frames of a cell, without a placed Model; and energy over a swing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.support.cells import OBJECTS
+from tests.support.models import assert_close
+
+import linkwork as lw
+from linkwork.spatial import se3
+
+
+def frames_of(model, cell, parent):
+    """A cell with the joints and links of a robot as frames of the cell itself."""
+    for joint in model.joints:
+        on = parent if joint.first == model.default_base else joint.first
+        inertia = model.link(joint.second).inertia
+        if joint.is_fixed:
+            cell = cell.with_frame(joint.second, on, joint.first_H_joint, inertia=inertia)
+        else:
+            cell = cell.with_joint(
+                joint.second,
+                joint.kind,
+                on,
+                joint.first_H_joint,
+                axis=joint.axis,
+                depends=joint.mimic and _on_link(model, joint.mimic),
+                inertia=inertia,
+            )
+    return cell
+
+
+def _on_link(model, mimic):
+    leader = model.joint(mimic.joint).second
+    return lw.Mimic(joint=leader, multiplier=mimic.multiplier, offset=mimic.offset)
+
+
+def with_objects(cell):
+    for name, inertia in OBJECTS.items():
+        cell = cell.with_frame(name, movable=True, attachable=True, inertia=inertia)
+    return cell
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return lw.robots.load("arm")
+
+
+@pytest.fixture(scope="module")
+def cell(arm):
+    """The bundled arm as frames, on a tilted plate: joints, fixed frames, a dependent finger."""
+    cell = lw.WorkCell("frames").with_frame("plate", parent_H_frame=lw.Pose((0, 0, 1), (0.5, 0, 0)))
+    cell = with_objects(frames_of(arm, cell, "plate"))
+    cell = cell.with_device(lw.SerialDevice("serial", "plate", "tool"))
+    return cell.with_device(lw.TreeDevice("tree", "plate", ["tool", "left_finger"]))
+
+
+def test_a_tree_device_is_the_robot_of_its_frames(cell, arm, rng):
+    dyn, device = cell.dynamics("tree"), cell.device("tree")
+    kd = lw.KinDyn(arm, floating=False)
+    q, nu = kd.random(seed=1), rng.normal(size=kd.nv)
+    by_name = dict(zip(kd.joint_names, range(kd.nv), strict=True))
+    links = [j.second for j in arm.joints if j.nq]
+    order = [by_name[arm.joints[_holder(arm, name)].name] for name in device.joint_names]
+    assert sorted(links) == sorted(device.joint_names)
+    state = cell.grip(device.set_q(cell.state(), q[order]), "box", "tool")
+    H = cell.frame_H_frame("tool", "box", state)
+    body = lw.spatial.inertia.transform(H, OBJECTS["box"].parameters())
+    base = cell.world_H_frame("plate", state)
+    loaded = lw.KinDyn(
+        arm, floating=False, base_pose=base, parameters=[lw.parameters.Payload("tool")]
+    )
+    M = loaded.mass_matrix(q, parameters=body)
+    assert_close(dyn.mass_matrix(state), M[np.ix_(order, order)], 1e-12)
+    h = loaded.bias_force(q, nu, parameters=body)
+    assert_close(dyn.bias_force(state, nu[order]), h[order], 1e-12)
+    assert_close(dyn.jacobian("tool", state) @ nu[order], loaded.velocity("tool", q, nu), 1e-12)
+
+
+def _holder(model, link):
+    return next(k for k, joint in enumerate(model.joints) if joint.second == link)
+
+
+def test_joints_that_a_device_does_not_drive_are_locked(cell, arm, rng):
+    """The fingers are no joints of the serial device: what they hold moves with the hand."""
+    device, tree = cell.device("serial"), cell.device("tree")
+    kd = lw.KinDyn(arm, floating=False)
+    state = cell.grip(tree.set_q(cell.state(), kd.random(seed=2)), "ball", "left_finger")
+    dyn, whole = cell.dynamics("serial"), cell.dynamics("tree")
+    rows = [tree.joint_names.index(name) for name in device.joint_names]
+    assert len(rows) < tree.nv
+    M = whole.mass_matrix(state)
+    assert_close(dyn.mass_matrix(state), M[np.ix_(rows, rows)], 1e-12)
+    nu = np.zeros(tree.nv)
+    nu[rows] = rng.normal(size=len(rows))
+    h = whole.bias_force(state, nu)
+    assert_close(dyn.bias_force(state, nu[rows]), h[rows], 1e-12)
+
+
+def test_two_arms_as_one_device(rng):
+    pendulum = lw.robots.load("double_pendulum")
+    cell = lw.WorkCell("two").with_robot("left", pendulum, parent_H_base=lw.Pose((0, 1, 0)))
+    cell = with_objects(cell.with_robot("right", pendulum, parent_H_base=lw.Pose(rpy=(0.4, 0, 0))))
+    both = lw.CompositeDevice("both", "WORLD", "left.tip", ("left", "right"), ("right.tip",))
+    cell = cell.with_device(both)
+    device = cell.device("both")
+    state = device.set_q(cell.state(), rng.normal(size=4))
+    state = cell.grip(cell.grip(state, "box", "right.tip"), "can", "left.tip")
+    nu = rng.normal(size=4)
+    dyn = cell.dynamics("both")
+    assert dyn.carriers == ("left.tip", "right.tip")
+    M, h = np.zeros((4, 4)), np.zeros(4)
+    for k, name in enumerate(("left", "right")):
+        at = slice(2 * k, 2 * k + 2)
+        M[at, at] = cell.dynamics(name).mass_matrix(state)
+        h[at] = cell.dynamics(name).bias_force(state, nu[at])
+    assert_close(dyn.mass_matrix(state), M, 1e-12)
+    assert_close(dyn.bias_force(state, nu), h, 1e-12)
+
+
+def test_devices_that_are_no_robots(cell):
+    with pytest.raises(lw.ArgumentError, match="drives the movable frame 'box'; dynamics is of"):
+        cell.with_device(lw.JointDevice("odd", "WORLD", "box", ("box",))).dynamics("odd")
+    chain = (
+        lw.WorkCell("gap").with_joint("first", "revolute").with_joint("last", "revolute", "first")
+    )
+    chain = chain.with_device(lw.JointDevice("half", "WORLD", "last", ("last",)))
+    with pytest.raises(
+        lw.ArgumentError, match="between its base and last is a joint or attachable"
+    ):
+        chain.dynamics("half")
+
+
+class Swing:
+    """A double pendulum that picks a box up at rest, swings, and lets it go in full flight."""
+
+    dt = 2e-3
+
+    def __init__(self):
+        cell = lw.WorkCell("swing").with_robot(
+            "arm",
+            lw.robots.load("double_pendulum"),
+            parent_H_base=lw.Pose((0, 0, 2), (0.2, 0.1, 0)),
+        )
+        self.cell = with_objects(cell)
+        self.arm, self.dyn = self.cell.device("arm"), self.cell.dynamics("arm")
+
+    def step(self, state, nu):
+        """Runge-Kutta of order 4, with no torques."""
+        q, tau = self.arm.get_q(state), np.zeros_like(nu)
+
+        def slope(dq, dnu):
+            return dnu, self.dyn.forward_dynamics(self.arm.set_q(state, dq), dnu, tau)
+
+        h, k = self.dt, [slope(q, nu)]
+        for part in (0.5, 0.5, 1.0):
+            k.append(slope(q + part * h * k[-1][0], nu + part * h * k[-1][1]))
+        dq, dnu = (h / 6.0 * (k[0][i] + 2 * k[1][i] + 2 * k[2][i] + k[3][i]) for i in range(2))
+        return self.arm.set_q(state, q + dq), nu + dnu
+
+    def energy(self, state, nu):
+        return self.dyn.kinetic_energy(state, nu) + self.dyn.potential_energy(state)
+
+    def energy_of_box(self, state, velocity):
+        """As a free body: of its velocity [linear; angular] at its origin, in the world's axes."""
+        world_H_box = self.cell.world_H_frame("box", state)
+        inertia = OBJECTS["box"]
+        own = se3.pose(world_H_box[:3, :3], np.zeros(3))
+        numbers = lw.spatial.inertia.transform(own, inertia.parameters())
+        com = world_H_box[:3] @ [*inertia.com, 1.0]
+        kinetic = lw.spatial.inertia.kinetic_energy(numbers, velocity)
+        return kinetic + inertia.mass * 9.80665 * com[2]
+
+
+def test_energy_is_kept_over_a_swing_with_grip_and_release():
+    """Gripped at rest, so nothing is lost in an impact; let go in motion, so nothing pushes.
+
+    The box takes its own energy along, which is that of its velocity and height at that instant.
+    """
+    swing = Swing()
+    cell = swing.cell
+    state = swing.arm.set_q(cell.state(), [0.9, -0.4])
+    state = cell.set_pose(
+        state, "box", cell.world_H_frame("arm.tip", state) @ se3.pose(np.eye(3), [0.05, 0.0, -0.1])
+    )
+    nu = np.zeros(2)
+    before = swing.energy(state, nu) + swing.energy_of_box(state, np.zeros(6))
+    state = cell.grip(state, "box", "arm.tip")
+    assert_close(swing.energy(state, nu), before, 1e-13)
+    for _ in range(250):
+        state, nu = swing.step(state, nu)
+    assert_close(swing.energy(state, nu), before, 1e-8)
+    assert swing.dyn.kinetic_energy(state, nu) > 5.0  # [J]
+    velocity = swing.dyn.jacobian("box", state) @ nu
+    free = cell.release(state, "box")
+    box = swing.energy_of_box(free, velocity)
+    assert_close(swing.energy(free, nu) + box, swing.energy(state, nu), 1e-12)
+    for _ in range(250):
+        free, nu = swing.step(free, nu)
+    assert_close(swing.energy(free, nu) + box, before, 1e-8)
