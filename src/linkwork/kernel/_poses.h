@@ -245,7 +245,7 @@ static int read_pose_rows(PyObject *value, int type, npy_intp size, npy_intp *ro
     int is_row = size < 2 || PyArray_STRIDE(array, axes - 1) == PyArray_ITEMSIZE(array);
     *rows = count;
     *step = is_shared ? 0 : size * PyArray_ITEMSIZE(array);
-    return is_shared ? is_row : PyArray_IS_C_CONTIGUOUS(array);
+    return count == 0 || (is_shared ? is_row : PyArray_IS_C_CONTIGUOUS(array));
 }
 
 /* A new array (..., n, 4, 4) with the batch axes of another; large ones start at a cache line. */

@@ -7,6 +7,7 @@ attachment that was never seen before costs nothing. Where there is no extension
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -143,11 +144,9 @@ def steps_of(cell: WorkCell) -> Steps:
 
 def _extension() -> Any:
     try:
-        from linkwork.kernel import _call  # type: ignore[attr-defined]
+        poses = getattr(import_module("linkwork.kernel._call"), "Poses", None)
     except ImportError:
         poses = None
-    else:
-        poses = getattr(_call, "Poses", None)
     if poses is None:
         warn_once("poses", _WARNING)
     return poses
