@@ -19,6 +19,7 @@ from linkwork.arrays import Array
 from linkwork.spatial.blocks import scalars
 from linkwork.spatial.source import se3
 from linkwork.workcell import fk
+from linkwork.workcell.local import leader_of
 from linkwork.workcell.parts import Motion
 from linkwork.workcell.paths import path_between
 from linkwork.workcell.state import State, flat_rows
@@ -56,7 +57,7 @@ def movers_of(device: Device) -> dict[int, Mover]:
         if frame.movable and k in columns:
             found[k] = Mover(k, columns[k], 6, k, 1.0, 0.0)
         elif frame.motion:
-            leader, factor, offset = fk.leader_of(cell, frame)
+            leader, factor, offset = leader_of(cell, frame)
             if leader in columns:
                 count = frame.motion.motion_kind.nv
                 found[k] = Mover(k, columns[leader], count, leader, factor, offset)
