@@ -72,6 +72,7 @@ PUBLIC = {
     *("LinkworkError", "LinkworkWarning", "Finding", "FindingsError", "ParseError", "ModelError"),
     *("ArgumentError", "FrozenError", "MissingFileError", "MissingPackageError", "ShapeError"),
     *("NameNotFoundError", "SingularJointError", "SourceError", "ValueRangeError"),
+    *("load_workcell", "dump_workcell"),
 }
 
 
