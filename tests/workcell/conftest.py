@@ -1,0 +1,16 @@
+"""Tests of numbers of robots: fast code is made where a test waits for it by `warmup`.
+
+Nobody else needs it, and making it in the background takes more time than the tests themselves.
+"""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.kernels import Never
+
+from linkwork.kernel import kernel
+
+
+@pytest.fixture(autouse=True)
+def _no_background(monkeypatch):
+    monkeypatch.setattr(kernel, "background", Never)
