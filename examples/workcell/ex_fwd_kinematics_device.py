@@ -28,4 +28,6 @@ if __name__ == "__main__":
     base, end, bTe, bTmf, name, dof = fwdKinematicsDevice(left, wc.findMovableFrame("bar"), state)
     print(f"{name}: {dof} joints from {base.getName()} to {end.getName()}")
     print("end at", bTe.P(), "bar at", bTmf.P(), "seen from its base")
-    print("q is", left.getQ(state), "and the Jacobian", left.baseJend(state).size2(), "columns wide")
+    print(
+        "q is", left.getQ(state), "and the Jacobian", left.baseJend(state).size2(), "columns wide"
+    )

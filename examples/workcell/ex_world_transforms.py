@@ -15,5 +15,5 @@ def worldTransforms(frames, state):
 if __name__ == "__main__":
     wc = WorkCellLoaderFactory.load("pick_and_place")
     frames = wc.findMovableFrames()
-    for frame, wTf in zip(frames, worldTransforms(frames, wc.getDefaultState())):
+    for frame, wTf in zip(frames, worldTransforms(frames, wc.getDefaultState()), strict=True):
         print(frame.getName(), "at", wTf.P())

@@ -73,6 +73,7 @@ PUBLIC = {
     *("LinkworkError", "LinkworkWarning", "Finding", "FindingsError", "ParseError", "ModelError"),
     *("ArgumentError", "FrozenError", "MissingFileError", "MissingPackageError", "ShapeError"),
     *("NameNotFoundError", "SingularJointError", "SourceError", "ValueRangeError"),
+    *("load_workcell", "dump_workcell"),
 }
 
 

@@ -288,3 +288,9 @@ def test_a_missing_file_says_what_is_bundled():
     known = "known: mobile_manipulator, pick_and_place, two_arms"
     assert message("kitchen") == f"no file and no bundled workcell named 'kitchen'; {known}"
     assert "no file 'kitchen.xml'" in message("kitchen.xml")
+
+
+@pytest.mark.parametrize("text", ['<WorkCell name="c"/>', '<SerialDevice name="d"/>'])
+def test_a_workcell_that_is_loaded_as_a_robot_is_told_how_to_load_it(text):
+    with pytest.raises(lw.ParseError, match="this is a RobWork workcell: load it with load_workc"):
+        lw.load(text)

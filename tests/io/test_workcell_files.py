@@ -369,3 +369,21 @@ def test_a_name_of_a_bundled_cell_loads_it():
     assert lw.load_workcell("two_arms").name == "two_arms"
     with pytest.raises(lw.MissingFileError, match="did you mean 'two_arms'"):
         lw.load_workcell("two_arm")
+
+
+def test_a_shape_inside_a_frame_belongs_to_it_whatever_it_says():
+    text = '<Frame name="a"><Drawable name="s" refframe="b"><Sphere radius="1"/></Drawable></Frame>'
+    with pytest.warns(
+        lw.LinkworkWarning, match="refframe 'b' is ignored: <Drawable> is inside 'a'"
+    ):
+        cell = cell_of(text)
+
+    assert len(cell.frame("a").visuals) == 1
+
+
+def test_a_shape_of_a_device_that_names_no_frame_is_told():
+    text = '<Drawable name="s" refframe="base"><Sphere radius="1"/></Drawable>'
+    with pytest.warns(lw.LinkworkWarning, match="there is none named 'base'; known: B"):
+        cell = device(text)
+
+    assert not any(frame.visuals for frame in cell.frames)

@@ -81,15 +81,49 @@ def test_a_cell_with_robots_devices_and_another_default_state_reads_back():
     assert again(cell).state() == cell.state()
 
 
-def test_a_serial_device_is_written_as_robwork_reads_it():
-    text = lw.dump_workcell(lw.load_workcell("two_arms"))
+HAND = """<WorkCell name="c"><Frame name="wrist"/><TreeDevice name="hand"><Frame name="palm"/>
+<Joint name="a" type="Revolute"><PosLimit min="-90" max="30"/></Joint>
+<Frame name="tip1" type="EndEffector"/><Joint name="b" refframe="palm" type="Prismatic">
+<Depend on="a" gain="0.5" offset="0"/></Joint><Joint name="c" type="Revolute"/>
+<Frame name="tip2" type="EndEffector"/><Q name="Home">0.1 0.2</Q></TreeDevice></WorkCell>"""
 
-    assert "linkwork." not in text.replace("linkwork.link", "")
-    assert text.count("<SerialDevice") == 2
+
+@pytest.mark.parametrize(
+    ("source", "elements"),
+    [
+        ("two_arms", {"SerialDevice": 2}),
+        ("mobile_manipulator", {"SerialDevice": 1, "MobileDevice": 1}),
+        (HAND, {"TreeDevice": 1}),
+    ],
+)
+def test_devices_are_written_as_robwork_reads_them(source, elements):
+    cell = lw.load_workcell(source)
+
+    text = lw.dump_workcell(cell)
+
+    found = {tag: text.count(f"<{tag} ") for tag in ("SerialDevice", "TreeDevice", "MobileDevice")}
+    assert {tag: n for tag, n in found.items() if n} == elements
     assert "<Robot" not in text
     assert "<Device" not in text
-    assert '<Joint name="Joint1" type="Revolute">' in text
-    assert '<PosLimit min="-175" max="175"/>' in text
+    assert "linkwork." not in text.replace("linkwork.link", "")
+    assert again(cell) == cell
+
+
+@pytest.mark.parametrize("change", ["moved", "renamed", "elsewhere"])
+def test_devices_that_do_not_fit_robworks_elements_read_back_too(change):
+    cell = lw.load_workcell(HAND)
+    match change:
+        case "moved":
+            cell = cell.with_frame("later", "hand.tip1")
+            cell = cell.with_device(lw.SerialDevice("long", "wrist", "later"))
+        case "renamed":
+            cell = cell.without_device("hand").with_device(
+                lw.TreeDevice("fingers", "hand.palm", ("hand.tip2", "hand.tip1"))
+            )
+        case _:
+            cell = cell.with_changed("hand.palm", parent="WORLD")
+
+    assert again(cell) == cell
 
 
 def test_a_file_is_written_where_asked(tmp_path: Path):

@@ -52,7 +52,7 @@ def dump_urdf(model: Model, path: str | PathLike[str] | None = None) -> str:
     etree.indent(robot, space="  ")
     text = '<?xml version="1.0" encoding="utf-8"?>\n' + etree.tostring(robot, encoding="unicode")
     if path is not None:
-        Path(path).writenumber_text(text + "\n", encoding="utf-8")
+        Path(path).write_text(text + "\n", encoding="utf-8")
     return text + "\n"
 
 

@@ -33,7 +33,10 @@ OTHERS_ROBOT = (
 REFERRING = ("transmission", "ros2_control")  # refer to joints by name, also to missing ones
 OTHER_FORMATS = {
     "sdf": "an SDF file: convert it to URDF first, or look for the URDF that most robots have, too",
-    "WorkCell": "a RobWork workcell",
+    **dict.fromkeys(
+        ("WorkCell", "SerialDevice", "TreeDevice", "MobileDevice"),
+        "a RobWork workcell: load it with load_workcell",
+    ),
 }
 
 

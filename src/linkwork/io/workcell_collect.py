@@ -99,7 +99,7 @@ class Collected:
     def add_model(self, part: CellPart, scope: Scope, around: str | None) -> None:
         """Read a `<Drawable>` or `<CollisionModel>` of the frame around it, or of another."""
         shapes = read_shapes(part, self.meshes)
-        ref = part.text("refframe") or around
+        ref = self._owner(part, scope, around)
         if ref is None:
             part.error(f"<{part.tag}> has no 'refframe', and no frame is around it")
             return
@@ -114,7 +114,7 @@ class Collected:
         """Keep a `<Property>` with the frame it belongs to."""
         value = part.content("name", "type", "refframe", "desc").strip()
         name = part.needed_text("name")
-        ref = part.text("refframe") or around
+        ref = self._owner(part, scope, around)
         if ref is None or not name:
             self.report.pass_over(part.element, "<Property> of no frame")
             return
@@ -125,6 +125,13 @@ class Collected:
             return replace(frame, properties=(*frame.properties, (name, value)))
 
         self.referring.append(Referring(part, scope, ref, apply))
+
+    def _owner(self, part: CellPart, scope: Scope, around: str | None) -> str | None:
+        """The frame that something belongs to: the one around it, or the one that it names."""
+        ref = part.text("refframe") or None
+        if around is not None and ref not in (None, around, full_name(around, scope)):
+            part.warning(f"refframe {shown(ref)} is ignored: <{part.tag}> is inside {around!r}")
+        return ref if around is None else around
 
     def add_limit(self, limit: Limit, scope: Scope) -> None:
         """Keep a limit that stands beside the joints of a device."""

@@ -7,16 +7,14 @@ device, whatever it says.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 
 from linkwork.errors import shown
 from linkwork.io.workcell_collect import Collected, Pending, Scope, full_name
-from linkwork.io.workcell_document import WORLD, DeviceEntry, FrameEntry, JointEntry
+from linkwork.io.workcell_document import DeviceEntry, FrameEntry, mobile_frames
 from linkwork.io.workcell_joints import LIMITS, MODELS, read_limit
 from linkwork.io.workcell_own import read_configuration
 from linkwork.io.workcell_part import BEYOND_KINEMATICS, CellPart
-from linkwork.model.pose import Pose
 
 DEVICES = ("SerialDevice", "TreeDevice", "ParallelDevice", "MobileDevice")
 FRAMES = ("Frame", "Joint", "DHJoint")
@@ -148,22 +146,13 @@ def _read_mobile(device: _Device, name: str) -> None:
     if width[0] <= 0:
         part.error(f"AxelWidth: expected more than 0, got {width[0]:g}")
         return
-    cart = full_name(base, (name,))
-    entry = FrameEntry(name=cart, parent="", movable=True, attachable=True, place=part.place)
-    cell.add(Pending(entry, part, (name,), None, WORLD))
-    for wheel, side in zip(names, (0.5, -0.5), strict=True):
-        pose = Pose((0.0, side * width[0], 0.0), (math.pi / 2, 0.0, 0.0))
-        entry = FrameEntry(
-            name=full_name(wheel, (name,)),
-            parent="",
-            pose=pose,
-            joint=JointEntry(kind="revolute"),
-            place=part.place,
-        )
-        cell.add(Pending(entry, part, (name,), None, cart))
+    own = [full_name(one, (name,)) for one in (base, *names)]
+    cart, left, right = own
+    for entry in mobile_frames(cart, left, right, width[0]):
+        placed = replace(entry, place=part.place)
+        cell.add(Pending(placed, part, (name,), None, entry.parent))
     device.on = cart
     _read_body(device, part, (name,))
-    left, right = (full_name(wheel, (name,)) for wheel in names)
     end = device.frames[-1] if device.frames else cart
     _add(
         device,

@@ -6,6 +6,7 @@ frames is WORLD, which no file defines. Angles are in radians, whatever the file
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from math import inf
 from typing import Literal, TypeAlias
@@ -108,3 +109,18 @@ class CellReading:
 
     document: CellDocument | None
     findings: tuple[Finding, ...]
+
+
+def mobile_frames(base: str, left: str, right: str, width: float) -> list[FrameEntry]:
+    """The frames of a cart: itself, on WORLD, and its wheels, which turn about its y axis."""
+    cart = FrameEntry(name=base, parent=WORLD, movable=True, attachable=True)
+    wheels = [
+        FrameEntry(
+            name=name,
+            parent=base,
+            pose=Pose((0.0, side * width, 0.0), (math.pi / 2, 0.0, 0.0)),
+            joint=JointEntry(kind="revolute"),
+        )
+        for name, side in ((left, 0.5), (right, -0.5))
+    ]
+    return [cart, *wheels]

@@ -26,7 +26,7 @@ from linkwork.io.workcell_part import CellPart, read_pose
 from linkwork.io.workcell_shapes import PLACED
 from linkwork.model.numbers import Triple
 from linkwork.model.parts import Mimic
-from linkwork.model.pose import IDENTITY, Pose, as_pose
+from linkwork.model.pose import IDENTITY, Pose, as_pose, snapped
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 # How a type of joint moves: (ending of the name of a frame in between, kind, axis).
@@ -252,7 +252,7 @@ def _turn(axis: int, angle: float) -> Array:
     i, j = [(1, 2), (2, 0), (0, 1)][axis]
     c, s = cos(angle), sin(angle)
     matrix[i, i], matrix[i, j], matrix[j, i], matrix[j, j] = c, -s, s, c
-    return matrix
+    return snapped(matrix)
 
 
 def _shift(x: float, y: float, z: float) -> Array:

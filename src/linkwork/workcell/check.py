@@ -50,8 +50,9 @@ def _duplicates(what: str, names: Sequence[str]) -> Iterator[Finding]:
 def _parent_findings(
     frames: Sequence[CellFrame], index: Mapping[str, CellFrame]
 ) -> Iterator[Finding]:
+    known = {None, *index}
     for frame in frames:
-        for parent in {frame.parent, frame.default_parent} - {None, *index}:
+        for parent in {frame.parent, frame.default_parent} - known:
             text = f"its parent {parent!r} is not there; {nearest(parent, index)}"
             yield Finding("error", f"frame {frame.name!r}", text, frame.place)
     tree = {frame.name: frame.parent for frame in frames if frame.parent}

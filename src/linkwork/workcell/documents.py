@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from linkwork.errors import Finding, ModelError, model_error
 from linkwork.io.workcell_document import (
@@ -202,7 +203,11 @@ def _frame_entry(frame: CellFrame) -> FrameEntry:
 
 
 def _device_entry(device: DeviceSpec) -> DeviceEntry:
-    facts = {"name": device.name, "base": device.base, "ends": device.all_ends()}
+    facts: dict[str, Any] = {
+        "name": device.name,
+        "base": device.base,
+        "ends": device.all_ends(),
+    }
     if isinstance(device, RobotDevice):
         return DeviceEntry(name=device.name, kind="robot")
     if isinstance(device, JointDevice):
@@ -210,8 +215,8 @@ def _device_entry(device: DeviceSpec) -> DeviceEntry:
     if isinstance(device, CompositeDevice):
         return DeviceEntry(kind="composite", parts=device.parts, **facts)
     if isinstance(device, MobileDevice):
-        wheels, sizes = (device.left, device.right), {"radius": device.radius}
-        return DeviceEntry(kind="mobile", joints=wheels, track=device.track, **sizes, **facts)
+        facts |= {"radius": device.radius, "track": device.track}
+        return DeviceEntry(kind="mobile", joints=(device.left, device.right), **facts)
     return DeviceEntry(kind=_SIMPLE[type(device)], **facts)
 
 

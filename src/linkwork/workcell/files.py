@@ -74,9 +74,9 @@ def load_workcell(
 def dump_workcell(cell: WorkCell, path: str | PathLike[str] | None = None) -> str:
     """Write a workcell as RobWork's XML.
 
-    Devices whose frames stand in a row become SerialDevice elements, as RobWork reads them. What
-    RobWork has no words for is written in linkwork's: inertias in properties, robots and other
-    devices in elements of their own. docs/from_robwork.md lists them.
+    Devices whose frames stand together become SerialDevice, TreeDevice and MobileDevice elements,
+    as RobWork reads them. What RobWork has no words for is written in linkwork's: inertias in
+    properties, robots and other devices in elements of their own. docs/from_robwork.md lists them.
 
     Args:
         cell: the workcell.

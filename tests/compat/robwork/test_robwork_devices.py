@@ -214,9 +214,8 @@ def test_a_cart_rolls_along_when_its_wheels_turn():
     assert cart.getBase().wTf(state).P() == rw.Vector3D(0.5, 0, 0)
     cart.setDevicePose(rw.Transform3D(rw.Vector3D(1, 1, 0)), state)
     assert cart.getBase().wTf(state).P() == rw.Vector3D(1, 1, 0)
-    cart.setQ(
-        rw.Q(0.5 - np.pi / 8, 0.5 + np.pi / 8), state
-    )  # a quarter turn on the spot, track 0.5
+    quarter = np.pi / 8  # of a turn on the spot: the wheels are 0.5 apart
+    cart.setQ(rw.Q(0.5 - quarter, 0.5 + quarter), state)
     turned = rw.RPY(cart.getBase().wTf(state).R())
     np.testing.assert_allclose(turned.e(), [np.pi / 2, 0, 0], atol=1e-14)
 

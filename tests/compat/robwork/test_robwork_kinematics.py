@@ -41,9 +41,8 @@ def test_the_puma_560_has_its_closed_form():
     a2, d3, a3, d4 = PUMA_SIZES
     for q in np.random.default_rng(0).uniform(-3, 3, (10, 6)):
         arm.setQ(rw.Q(q), state)
-        c1, c2, c23, s1, s2, s23 = (
-            f(x) for f in (np.cos, np.sin) for x in (q[0], q[1], q[1] + q[2])
-        )
+        angles = q[0], q[1], q[1] + q[2]
+        (c1, c2, c23), (s1, s2, s23) = np.cos(angles), np.sin(angles)
         reach = a2 * c2 + a3 * c23 - d4 * s23
 
         P = arm.baseTend(state).P()

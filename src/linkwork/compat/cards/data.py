@@ -171,7 +171,7 @@ ROBWORK = Card(
     inertia="none in kinematics",
     wrench="none",
     regressor="none",
-    to_linkwork="s by names, with floating=False",
+    to_linkwork="linkwork.compat.robwork for code, lw.load_workcell for files; s by names",
 )
 
 CARDS = (LINKWORK, PINOCCHIO, IDYNTREE, ADAM, MUJOCO, DRAKE, PINNZOO, ROBWORK)

@@ -37,9 +37,14 @@ class JacobianCalculator:
 class Device:
     """A set of joints that are driven together, between a base frame and an end frame."""
 
-    def __init__(self, structure: StateStructure, spec: specs.DeviceSpec) -> None:
+    def __init__(
+        self,
+        structure: StateStructure,
+        spec: specs.DeviceSpec,
+        others: tuple[specs.DeviceSpec, ...] = (),
+    ) -> None:
         self.structure, self.spec = structure, spec
-        self.others: tuple[specs.DeviceSpec, ...] = ()  # devices that this one is made of
+        self.others = others  # devices that this one is made of
         self._known: tuple[Any, BoundDevice] | None = None
         self.bound()  # refuses what is no device of the cell
 
@@ -213,8 +218,9 @@ class JointDevice(Device):
             return
         name, base, end, joints, state = given
         structure = _structure(state)
-        names = structure.names_of([base, end]), tuple(structure.names_of(joints))
-        super().__init__(structure, specs.JointDevice(name, *names[0], names[1]))
+        first, last = structure.names_of([base, end])
+        spec = specs.JointDevice(name, first, last, tuple(structure.names_of(joints)))
+        super().__init__(structure, spec)
 
 
 class SerialDevice(JointDevice):
@@ -272,7 +278,7 @@ class CompositeDevice(Device):
 
     def __init__(self, *given: Any) -> None:
         """Make a device by base, devices, end or ends, name and a state."""
-        if _is_spec(given):
+        if len(given) == 3:
             super().__init__(*given)
             return
         base, devices, ends, name, state = given
@@ -280,9 +286,8 @@ class CompositeDevice(Device):
         last = structure.names_of([ends] if isinstance(ends, Frame) else ends)
         parts = tuple(device.getName() for device in devices)
         spec = specs.CompositeDevice(name, structure.name_of(base), last[0], parts, tuple(last[1:]))
-        self.others = tuple(s for device in devices for s in (*device.others, device.spec))
-        self.structure, self.spec, self._known = structure, spec, None
-        self.bound()
+        others = tuple(s for device in devices for s in (*device.others, device.spec))
+        super().__init__(structure, spec, others)
 
 
 class MobileDevice(Device):
@@ -298,10 +303,10 @@ class MobileDevice(Device):
             return
         base, left, right, state, name = given
         structure = _structure(state)
-        names = structure.names_of([base, left, right])
-        wheels = [structure.cell.frame(wheel).parent_H_frame.xyz[1] for wheel in names[1:]]
-        track = abs(wheels[0] - wheels[1])
-        spec = specs.MobileDevice(name, names[0], names[0], *names[1:], track=track)
+        cart, *wheels = structure.names_of([base, left, right])
+        sides = [structure.cell.frame(wheel).parent_H_frame.xyz[1] for wheel in wheels]
+        track = abs(sides[0] - sides[1])
+        spec = specs.MobileDevice(name, cart, cart, wheels[0], wheels[1], track=track)
         super().__init__(structure, spec)
 
     def setQ(self, q: Q, state: State) -> None:
@@ -354,11 +359,8 @@ def device_of(structure: StateStructure, spec: specs.DeviceSpec) -> Device:
         specs.FreeDevice: SE3Device,
     }
     if isinstance(spec, specs.CompositeDevice):
-        made = CompositeDevice.__new__(CompositeDevice)
-        made.structure, made.spec, made._known = structure, spec, None
-        names = list(structure.cell.device_names)
-        made.others = structure.cell.devices[: names.index(spec.name)]
-        return made
+        before = structure.cell.device_names.index(spec.name)
+        return CompositeDevice(structure, spec, structure.cell.devices[:before])
     if isinstance(spec, specs.RobotDevice):
         return _robot(structure, spec)
     return kinds[type(spec)](structure, spec)

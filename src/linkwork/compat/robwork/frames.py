@@ -174,13 +174,12 @@ class FixedFrame(Frame):
         """Another pose on its parent, in all states."""
         self._change(parent_H_frame=as_pose(as_matrix(transform)))
 
-    def moveTo(self, transform: Transform3D, refframe: Any, state: State | None = None) -> None:
+    def moveTo(self, transform: Transform3D, refframe: Any, state: Any = None) -> None:
         """Another pose, given in another frame or in the world, in all states.
 
         Call it as `moveTo(transform, state)` or `moveTo(transform, refframe, state)`.
         """
-        if state is None:
-            refframe, state = None, refframe
+        refframe, state = (refframe, state) if state is not None else (None, refframe)
         structure = self._in_cell()
         value = structure.checked(state)
         reference = structure.name_of(refframe)
@@ -204,13 +203,12 @@ class MovableFrame(Frame):
         value = structure.checked(state)
         state.value = structure.cell.set_pose(value, self._name, as_matrix(transform))
 
-    def moveTo(self, transform: Transform3D, refframe: Any, state: State | None = None) -> None:
+    def moveTo(self, transform: Transform3D, refframe: Any, state: Any = None) -> None:
         """Another pose in this state, given in another frame or in the world.
 
         Call it as `moveTo(transform, state)` or `moveTo(transform, refframe, state)`.
         """
-        if state is None:
-            refframe, state = None, refframe
+        refframe, state = (refframe, state) if state is not None else (None, refframe)
         structure = self._in_cell()
         value = structure.checked(state)
         reference = structure.name_of(refframe)

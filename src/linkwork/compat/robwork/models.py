@@ -84,8 +84,8 @@ class Models:
         for given, own in ((start, device.getBase()), (last, device.getEnd())):
             _check_fixed(device, given, own, state)
         joints = device.bound().joint_names
-        names = device.structure.names_of([start, last])
-        return JointDevice(device.structure, specs.JointDevice(device.getName(), *names, joints))
+        a, b = device.structure.names_of([start, last])
+        return JointDevice(device.structure, specs.JointDevice(device.getName(), a, b, joints))
 
 
 def _within(q: Any, box: Any, tolerance: float) -> bool:

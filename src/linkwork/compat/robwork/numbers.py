@@ -245,7 +245,11 @@ def _configuration(numbers: tuple[Any, ...]) -> Array:
         return np.zeros(first)
     if counts and len(values) == 1:
         given = as_numbers(values[0], "Q")
-        return np.full(first, float(given)) if given.ndim == 0 else as_numbers(given, "Q", (first,))
+        return (
+            np.full(first, float(given))
+            if given.ndim == 0
+            else as_numbers(given, "Q", (int(first),))
+        )
     if counts and len(values) == first:
         return as_numbers(values, "Q")
     if counts and any(isinstance(value, (float, np.floating)) for value in values):

@@ -110,7 +110,7 @@ class StateStructure:
         if known is None:
             from linkwork.compat.robwork.joints import frame_of
 
-            known = self._frames[name] = frame_of(self, self.cell.frame(name))
+            known = self._frames.setdefault(name, frame_of(self, self.cell.frame(name)))
         return known
 
     def getFrames(self) -> list[Frame]:
