@@ -1,5 +1,21 @@
-"""The functions of a robot, and any other kernel, for arrays of JAX: `pip install linkwork[jax]`."""
+"""Robots for JAX: `KinDyn` and compiled functions of JAX arrays, with derivatives.
 
-from linkwork.bridges.jax import TARGET as TARGET
-from linkwork.bridges.jax import KinDyn as KinDyn
-from linkwork.bridges.jax import wrap as wrap
+import linkwork.jax
+
+kd = linkwork.jax.KinDyn(linkwork.load("robot.urdf"))
+M = kd.mass_matrix(q)  # an array of JAX; works under jit, vmap, grad, scan and others
+"""
+
+from __future__ import annotations
+
+from linkwork.errors import MissingPackageError
+
+try:
+    from linkwork.bridges.jax import TARGET, Function, KinDyn, wrap
+except ModuleNotFoundError as error:
+    if error.name != "jax":
+        raise
+    text = "linkwork.jax needs JAX; install it with: pip install 'linkwork[jax]'"
+    raise MissingPackageError(text) from error
+
+__all__ = ["TARGET", "Function", "KinDyn", "wrap"]

@@ -192,4 +192,6 @@ def _refuse_others(kernel: Kernel, args: Sequence[Any], named: Any) -> None:
     for name, value in given:
         for leaf in jax.tree.leaves(value):
             if not isinstance(leaf, (jax.Array, np.ndarray, np.generic, int, float, complex)):
-                raise ArgumentError(f"{name}: expected an array of JAX, got {shown(leaf)}") from None
+                raise ArgumentError(
+                    f"{name}: expected an array of JAX, got {shown(leaf)}"
+                ) from None

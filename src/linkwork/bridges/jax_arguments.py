@@ -26,7 +26,9 @@ def array_of(value: Any, port: Port, meaning: str = "") -> Value:
         array = jnp.asarray(value)
     except (TypeError, ValueError):
         raise ArgumentError(f"{port.name}: expected numbers, got {shown(value)}") from None
-    if not any(jnp.issubdtype(array.dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_)):
+    if not any(
+        jnp.issubdtype(array.dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_)
+    ):
         raise ArgumentError(f"{port.name}: expected real numbers, got {array.dtype}")
     axes = array.ndim - len(port.shape)
     if axes < 0 or tuple(array.shape[axes:]) != port.shape:

@@ -59,6 +59,7 @@ class _Handler:
 
 
 HANDLER = _Handler()
+HANDLER.is_usable()  # registered now, for programs that were exported by another process
 
 
 def key_of(kernel: Kernel) -> str:

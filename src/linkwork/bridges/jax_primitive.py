@@ -21,6 +21,7 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching
 
+from linkwork.bridges.unit_tangents import UnitTangents, unit_tangents
 from linkwork.errors import ArgumentError
 from linkwork.expr.program import Port
 from linkwork.kernel.derive import Derivative
@@ -88,7 +89,7 @@ def _jvp(
     results, linear = call_kernel(kernel, values, backend), linear_inputs(kernel)
     ports = kernel.signature.inputs
     moving = {
-        port.name: _on_the_sphere(kernel, index, values[index], tangent)
+        port.name: _unit_tangent(kernel, index, values[index], tangent, backend)
         for index, (port, tangent) in enumerate(zip(ports, tangents, strict=True))
         if not isinstance(tangent, ad.Zero)
     }
@@ -106,28 +107,16 @@ def _jvp(
     return results, [sum(parts[1:], parts[0]) for parts in zip(*terms, strict=True)]
 
 
-def _on_the_sphere(kernel: Kernel, index: int, value: Value, tangent: Value) -> Value:
-    """The tangent of an input whose quaternions and (cos, sin) x are normalised.
-
-    The function is one of n = x / |x|, with the derivative (dx - n (n.dx)) / |x|. The kernel of the
-    jvp takes that of n. Written out here it has derivatives too, so that those of second order are
-    those of a function of x: a Hessian is symmetric.
-    """
-    spans = [unit.span for unit in kernel.signature.unit_norms if unit.input == index]
-    parts: list[Value] = []
-    done = 0
-    for _, offset, count in sorted(spans):
-        x, dx = (array[..., offset : offset + count] for array in (value, tangent))
-        norm = jnp.sqrt(jnp.sum(x * x, axis=-1, keepdims=True))
-        n = x / norm
-        parts.append(tangent[..., done:offset])
-        parts.append((dx - n * jnp.sum(n * dx, axis=-1, keepdims=True)) / norm)
-        done = offset + count
-    return jnp.concatenate([*parts, tangent[..., done:]], axis=-1) if parts else tangent
+def _unit_tangent(kernel: Kernel, index: int, value: Value, tangent: Value, backend: str) -> Value:
+    """The tangent of an input whose quaternions and (cos, sin) are normalised."""
+    of_units = unit_tangents(kernel, index)
+    return call_kernel(of_units, [value, tangent], backend)[0] if of_units else tangent
 
 
 def linear_inputs(kernel: Kernel) -> tuple[str, ...]:
     """The inputs in which a kernel is linear, all together: tangents, or cotangents."""
+    if isinstance(kernel, UnitTangents):
+        return ("dx",)
     if not isinstance(kernel, Derivative):
         return ()
     function, kind, _ = kernel.__reduce__()[1]
@@ -141,18 +130,26 @@ def _transposed(
     names = [port.name for port in kernel.signature.inputs]
     wanted = [ad.is_undefined_primal(value) for value in values]
     linear = linear_inputs(kernel)
-    if not {name for name, is_wanted in zip(names, wanted, strict=True) if is_wanted} <= set(linear):
+    if not {name for name, is_wanted in zip(names, wanted, strict=True) if is_wanted} <= set(
+        linear
+    ):
         text = f"{kernel.signature.name} is not linear in {', '.join(names)}"
         raise ArgumentError(f"{text}, so it has no transpose; use jax.vjp")
-    function, kind, wrt = kernel.__reduce__()[1]  # type: ignore[misc]
-    n = len(function.signature.inputs)
-    other = function.vjp(*wrt) if kind == "jvp" else function.jvp(*wrt)
+    n, other = len(names) - len(linear), _transpose_of(kernel)
     given = [ad.instantiate_zeros(cotangent) for cotangent in cotangents]
     products = call_kernel(other, [*values[:n], *given], backend)
     found: list[Value | None] = [None] * n
     for value, is_wanted, product in zip(values[n:], wanted[n:], products, strict=True):
         found.append(_summed(product, tuple(value.aval.shape)) if is_wanted else None)
     return found
+
+
+def _transpose_of(kernel: Kernel) -> Kernel:
+    """The kernel that takes cotangents in place of its linear inputs."""
+    if isinstance(kernel, UnitTangents):
+        return kernel
+    function, kind, wrt = kernel.__reduce__()[1]  # type: ignore[misc]
+    return function.vjp(*wrt) if kind == "jvp" else function.jvp(*wrt)
 
 
 def _summed(product: Value, shape: Shape) -> Value:

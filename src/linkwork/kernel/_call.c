@@ -308,11 +308,12 @@ static int call_traverse(PyObject *object, visitproc visit, void *arg)
 static int call_clear(PyObject *object)
 {
     Call *self = (Call *)object;
-    withdraw_call(self);
-    Code *code = self->code;
-    self->code = NULL;
-    release(code);
-    release_retired(self);
+    if (withdraw_call(self)) {
+        Code *code = self->code;
+        self->code = NULL;
+        release(code);
+        release_retired(self);
+    }
     Py_CLEAR(self->slow);
     Py_CLEAR(self->result);
     return 0;

@@ -6,7 +6,7 @@
  * have ended.
  *
  * XLA calls without the GIL, on any of its threads. The handler takes the GIL only where Python has
- * to help: for the first call, which makes the code, and for errors. `_xla_lock` guards the table, the
+ * to help: for the first call, which makes the code, and for errors. `xla_lock` guards the table, the
  * spare blocks of memory of these calls, and the code of Calls that are in the table.
  */
 #ifndef LINKWORK_XLA_CALLS_H
@@ -48,19 +48,34 @@ static Shared **bucket_of(const char *key)
     return &xla_table[hash % BUCKETS];
 }
 
-/* With the lock held: the entry of a key, NULL if there is none. */
-static Shared *found(const char *key)
+static npy_intp width_of(const Shared *entry)
 {
-    Shared *entry = *bucket_of(key);
-    while (entry && memcmp(entry->key, key, KEY_LENGTH) != 0) entry = entry->next;
-    return entry;
+    return entry->call->code ? entry->call->code->width : 0;
 }
 
-/* Take a Call out of the table, and wait for its calls; with the GIL held. */
-static void withdraw_call(Call *self)
+/* With the lock held: the entry of a key, NULL if there is none. Equal functions have the same key;
+   of several the one with the fastest code. */
+static Shared *found(const char *key)
+{
+    Shared *best = NULL;
+    for (Shared *entry = *bucket_of(key); entry; entry = entry->next)
+        if (memcmp(entry->key, key, KEY_LENGTH) == 0 && (!best || width_of(entry) > width_of(best)))
+            best = entry;
+    return best;
+}
+
+#if PY_VERSION_HEX >= 0x030D0000
+#define is_finalizing Py_IsFinalizing
+#else
+#define is_finalizing _Py_IsFinalizing
+#endif
+
+/* Take a Call out of the table, and wait for its calls; with the GIL held. 0 if they do not end, which
+   may be so while Python is finalized: then their code must stay. */
+static int withdraw_call(Call *self)
 {
     Shared *entry = self->shared;
-    if (!entry) return;
+    if (!entry) return 1;
     self->shared = NULL;
     XLA_LOCK();
     for (Shared **at = bucket_of(entry->key); *at; at = &(*at)->next) {
@@ -71,6 +86,7 @@ static void withdraw_call(Call *self)
     }
     while (entry->users > 0) {
         XLA_UNLOCK();
+        if (is_finalizing()) return 0;
         Py_BEGIN_ALLOW_THREADS
         rest_briefly();
         Py_END_ALLOW_THREADS
@@ -78,6 +94,7 @@ static void withdraw_call(Call *self)
     }
     XLA_UNLOCK();
     free(entry);
+    return 1;
 }
 
 /* Use other code from now on. That of a shared Call may be running: it is kept until the end. */
@@ -183,7 +200,7 @@ static XlaError *python_error(const XlaFrame *frame)
     PyErr_NormalizeException(&type, &value, &trace);
     PyObject *text = value ? PyObject_Str(value) : NULL;
     const char *message = text ? PyUnicode_AsUTF8(text) : NULL;
-    XlaError *error = xla_error(frame, XLA_INVALID_ARGUMENT, message ? message : "no reason given");
+    XlaError *error = xla_error(frame, XLA_REFUSED, message ? message : "no reason given");
     Py_XDECREF(text);
     Py_XDECREF(type);
     Py_XDECREF(value);
@@ -196,6 +213,7 @@ static XlaError *python_error(const XlaFrame *frame)
 static XlaError *call_python(Call *self, const XlaFrame *frame, const Job *job)
 {
     XlaError *error = NULL;
+    if (is_finalizing()) return xla_error(frame, XLA_REFUSED, "Python is being finalized");
     PyGILState_STATE state = PyGILState_Ensure();
     PyObject *callable = Py_NewRef((PyObject *)self), *result = NULL, *named = NULL;
     PyObject *inputs = views(self, job, 0), *outputs = views(self, job, 1);
@@ -316,13 +334,13 @@ static XlaError *xla_handler(XlaFrame *frame)
     const XlaAttributes *given = &frame->attributes;
     const XlaText *key = given->count == 1 && given->types[0] == XLA_STRING ? given->values[0] : NULL;
     if (!key || key->length != KEY_LENGTH)
-        return xla_error(frame, XLA_INVALID_ARGUMENT, "linkwork: expected the key of a function");
+        return xla_error(frame, XLA_INTERNAL, "linkwork: expected the key of a function");
     XLA_LOCK();
     Shared *entry = found(key->text);
     if (entry) entry->users++;
     XLA_UNLOCK();
     if (!entry)
-        return xla_error(frame, XLA_INVALID_ARGUMENT,
+        return xla_error(frame, XLA_REFUSED,
                          "a function of linkwork that this process has not compiled; make the same"
                          " function with linkwork.jax and call it, or lower it, before");
     XlaError *error = call_shared(frame, entry);

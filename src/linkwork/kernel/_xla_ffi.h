@@ -15,7 +15,7 @@ enum { XLA_BUFFER = 1 };               /* types of arguments and results */
 enum { XLA_STRING = 4 };               /* types of attributes */
 enum { XLA_FLOAT32 = 11, XLA_FLOAT64 = 12 };  /* types of numbers */
 enum { XLA_EXECUTE = 3 };              /* stages */
-enum { XLA_INVALID_ARGUMENT = 3, XLA_NO_MEMORY = 8, XLA_INTERNAL = 13 };  /* codes of errors */
+enum { XLA_NO_MEMORY = 8, XLA_REFUSED = 9, XLA_INTERNAL = 13 };  /* codes of errors */
 
 typedef struct XlaExtension {
     size_t size;

@@ -1,0 +1,28 @@
+"""Tests of JAX arrays: numbers of 64 bits, and fast code only where a test waits for it."""
+
+from __future__ import annotations
+
+import jax
+import pytest
+from tests.support.kernels import Never
+
+from linkwork.kernel import kernel
+
+
+@pytest.fixture(autouse=True)
+def _no_background(monkeypatch):
+    monkeypatch.setattr(kernel, "background", Never)
+
+
+@pytest.fixture(autouse=True)
+def _double_precision():
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
+@pytest.fixture
+def single_precision():
+    """JAX as it is without `jax_enable_x64`; for use in this test."""
+    jax.config.update("jax_enable_x64", False)

@@ -1,0 +1,141 @@
+"""Derivatives of functions of JAX arrays: forward, reverse, and both orders of both."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.test_util import check_grads
+from tests.support.jax_robots import arguments, flattened, kindyn, request
+
+import linkwork as lw
+import linkwork.jax
+from linkwork.kindyn.quantities import QUANTITIES
+
+GROUPS = sorted({tuple(one.name for one in quantity.inputs) for quantity in QUANTITIES.values()})
+
+
+def of_group(inputs):
+    rows = QUANTITIES.items()
+    return [name for name, row in rows if tuple(one.name for one in row.inputs) == inputs]
+
+
+@pytest.fixture(scope="module")
+def kd():
+    """A floating base and one joint: two derivatives of all functions take seconds."""
+    return linkwork.jax.KinDyn(lw.robots.load("pendulum"))
+
+
+@pytest.mark.parametrize("inputs", GROUPS, ids=", ".join)
+def test_derivatives_of_every_function_agree_with_differences_to_second_order(kd, inputs):
+    names = [name for name in of_group(inputs) if name != "normalize"]
+    together = kd.function(*(request(kd, name) for name in names))
+    given = arguments(kd, inputs)
+    check_grads(flattened(together), given, order=2, atol=1e-5, rtol=1e-5)
+
+
+def test_derivatives_of_normalize_agree_with_differences(kd):
+    check_grads(jax.jit(kd.normalize), [3 * kd.random(seed=1)], order=2, atol=1e-5, rtol=1e-5)
+
+
+def test_jacobians_are_those_of_numpy(kd):
+    given = arguments(kd, ("q", "nu", "tau"), (3,))
+    by_q, by_nu, by_tau = kd.numpy.forward_dynamics.jacobian()(*given)
+    for way in (jax.jacfwd, jax.jacrev):
+        found = jax.vmap(way(kd.forward_dynamics, argnums=(0, 1, 2)))(*given)
+        for one, other in zip(found, (by_q, by_nu, by_tau), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10 * np.abs(other).max())
+
+
+def test_a_hessian_is_symmetric_also_by_quaternions_that_have_drifted():
+    kd = kindyn()
+    q, nu = arguments(kd, ("q", "nu"))
+    q[3:7] *= 1.0004
+
+    def energy(q, nu):
+        return kd.kinetic_energy(q, nu) + kd.potential_energy(q)
+
+    hessian = jax.jit(jax.hessian(energy))(q, nu)
+    assert hessian.shape == (kd.nq, kd.nq)
+    np.testing.assert_allclose(hessian, hessian.T, atol=1e-12 * np.abs(hessian).max())
+    slopes = [
+        (jax.grad(energy)(q + step, nu) - jax.grad(energy)(q - step, nu)) / 2e-6
+        for step in 1e-6 * np.eye(kd.nq)
+    ]
+    np.testing.assert_allclose(hessian, slopes, atol=1e-7 * np.abs(hessian).max())
+
+
+def test_the_gradient_by_a_quaternion_is_that_of_the_normalised_one(kd):
+    q = kd.random(seed=2)
+    longer = q.at[3:7].mul(1.0005)
+    np.testing.assert_allclose(
+        jax.grad(kd.potential_energy)(longer)[3:7],
+        jax.grad(kd.potential_energy)(q)[3:7] / 1.0005,
+        rtol=1e-12,
+    )
+
+
+def test_a_hessian_where_the_cotangents_are_zero(kd):
+    """At the minimum of |r|^2 the Hessian is 2 J^T J, and each cotangent 2 r is exactly zero."""
+    q = kd.random(seed=3)
+    residual = jax.jit(lambda q: kd.transform(kd.model.frame_names[-1], q))
+    target = residual(q)
+    hessian = jax.hessian(lambda q: jnp.sum((residual(q) - target) ** 2))(q)
+    J = jax.jacrev(residual)(q).reshape(16, -1)
+    np.testing.assert_allclose(hessian, 2 * J.T @ J, atol=1e-12)
+    steps = jax.hessian(lambda b: jnp.sum(kd.difference(q, b) ** 2))(q)
+    D = jax.jacfwd(lambda b: kd.difference(q, b))(q)
+    np.testing.assert_allclose(steps, 2 * D.T @ D, atol=1e-12)
+
+
+def test_a_row_that_is_shared_by_a_batch_gets_the_sum_of_the_gradients(kd):
+    q, nu, tau = arguments(kd, ("q", "nu", "tau"), (5,))
+
+    def total(nu, q):
+        return jnp.sum(kd.forward_dynamics(q, nu, tau))
+
+    of_each = jax.grad(total)(jnp.broadcast_to(nu[0], nu.shape), q)
+    np.testing.assert_allclose(jax.grad(total)(nu[0], q), of_each.sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(jax.grad(total)(nu[:1], q)[0], of_each.sum(axis=0), rtol=1e-12)
+
+
+def test_only_what_is_asked_for_is_differentiated(kd):
+    q, nu, tau = arguments(kd, ("q", "nu", "tau"))
+    fresh = kd.replace(gravity=(0.0, 0.0, -3.0))
+    jax.grad(lambda tau: jnp.sum(fresh.forward_dynamics(q, nu, tau)))(tau)
+    kernel = fresh.numpy.forward_dynamics
+    assert {names for _, names in kernel._derivatives} == {("tau",)}
+
+
+def test_gradients_by_gravity_and_wrenches(kd):
+    q, nu, tau = arguments(kd, ("q", "nu", "tau"))
+    gravity, wrench = np.array([0.1, 0.2, -9.0]), np.arange(6.0)
+
+    def accelerations(gravity, wrench):
+        return kd.forward_dynamics(q, nu, tau, gravity=gravity, wrenches={"rod": wrench})
+
+    given = {"gravity": gravity, "wrenches": {"rod": wrench}}
+    expected = kd.numpy.forward_dynamics(q, nu, tau, **given)
+    np.testing.assert_array_equal(accelerations(gravity, wrench), expected)
+    check_grads(accelerations, (gravity, wrench), order=1, atol=1e-5, rtol=1e-5)
+
+
+def test_a_derivative_is_a_kernel_and_can_be_wrapped(kd):
+    (q,) = arguments(kd, ("q",))
+    jacobian = linkwork.jax.wrap(kd.numpy.function("com").jacobian("q"))
+    np.testing.assert_allclose(jacobian(q), jax.jacfwd(kd.com)(q), rtol=1e-12, atol=1e-14)
+    check_grads(jacobian, (q,), order=1, atol=1e-5, rtol=1e-5)
+
+
+def test_the_transpose_of_what_is_linear_and_the_error_where_nothing_is(kd):
+    (q,) = arguments(kd, ("q",))
+    tangent = jnp.asarray(np.random.default_rng(0).normal(size=q.shape))
+    _, pushed = jax.linearize(kd.com, q)
+    pulled = jax.linear_transpose(pushed, tangent)
+    ct = jnp.asarray([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(pulled(ct)[0] @ tangent, ct @ pushed(tangent), rtol=1e-12)
+    back = jax.linear_transpose(lambda ct: jax.vjp(kd.com, q)[1](ct)[0], ct)
+    np.testing.assert_allclose(back(tangent)[0], pushed(tangent), rtol=1e-12)
+    with pytest.raises(lw.ArgumentError, match="com is not linear in q, so it has no transpose"):
+        jax.linear_transpose(kd.com, jnp.asarray(q))(ct)

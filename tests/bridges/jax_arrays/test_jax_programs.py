@@ -1,0 +1,298 @@
+"""Programs of JAX that call kernels: compiled, exported, pickled, on threads, through Python."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import threading
+import weakref
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import export
+from tests.support.jax_robots import arguments, kindyn
+from tests.support.kernels import BODY, output_of, run_python
+from tests.support.rollouts import pendulum
+
+import linkwork as lw
+import linkwork.jax
+from linkwork.bridges import jax_lowering
+from linkwork.kernel import derive
+from linkwork.machine.processor import NoMachineCodeError
+
+UNCHECKED = [export.DisabledSafetyCheck.custom_call(linkwork.jax.TARGET)]
+
+
+@pytest.fixture(scope="module")
+def kd():
+    return kindyn(gravity=(0.0, 0.0, -9.0))  # with code that no other test has made
+
+
+@pytest.fixture
+def without_handler(monkeypatch):
+    """As where XLA's interface is another."""
+    monkeypatch.setattr(jax_lowering._Handler, "is_usable", lambda self: False)
+
+
+def test_a_scan_with_gradients(kd):
+    taus = jnp.asarray(np.random.default_rng(1).normal(size=(12, kd.nv)))
+
+    def step(state, tau):
+        q, nu = state
+        nu = nu + 0.01 * tau
+        return (kd.integrate(q, nu, 0.01), nu), kd.com(q)
+
+    def cost(taus, loop):
+        states = kd.neutral(), jnp.zeros(kd.nv)
+        if loop:
+            found = []
+            for tau in taus:
+                states, com = step(states, tau)
+                found.append(com)
+            return jnp.sum(jnp.stack(found) ** 2)
+        return jnp.sum(jax.lax.scan(step, states, taus)[1] ** 2)
+
+    scanned = jax.jit(jax.value_and_grad(lambda taus: cost(taus, loop=False)))(taus)
+    unrolled = jax.value_and_grad(lambda taus: cost(taus, loop=True))(taus)
+    np.testing.assert_allclose(scanned[0], unrolled[0], rtol=1e-12)
+    np.testing.assert_allclose(scanned[1], unrolled[1], rtol=1e-10, atol=1e-14)
+
+
+def test_cond_and_while_call_kernels(kd):
+    q = kd.random(seed=1)
+    chosen = jax.jit(lambda flag: jax.lax.cond(flag, kd.com, lambda q: 2 * kd.com(q), q))
+    np.testing.assert_array_equal(chosen(True), kd.numpy.com(np.asarray(q)))
+    moved = jax.lax.fori_loop(0, 3, lambda _, q: kd.integrate(q, jnp.ones(kd.nv), 0.1), q)
+    expected = np.asarray(q)
+    for _ in range(3):
+        expected = kd.numpy.integrate(expected, np.ones(kd.nv), 0.1)
+    np.testing.assert_array_equal(moved, expected)
+
+
+def test_an_exported_program_runs_with_any_batch(kd):
+    (size,) = export.symbolic_shape("b")
+    shape = jax.ShapeDtypeStruct((size, kd.nq), np.float64)
+    made = export.export(jax.jit(lambda q: kd.com(q)), disabled_checks=UNCHECKED)(shape)
+    again = export.deserialize(made.serialize())
+    (q,) = arguments(kd, ("q",), (7,))
+    np.testing.assert_array_equal(again.call(q), kd.numpy.com(q))
+
+
+EXPORTED = """
+import jax, sys
+jax.config.update("jax_enable_x64", True)
+import linkwork.jax
+from jax import export
+from pathlib import Path
+program = export.deserialize(Path(PATH).read_bytes())
+q = lw.KinDyn(lw.robots.load("pendulum")).random(seed=1)
+try:
+    print(program.call(q))
+except jax.errors.JaxRuntimeError as error:
+    print(error.args[0].splitlines()[0])
+kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"))
+kd.com(q)
+print((abs(program.call(q) - kd.numpy.com(q)) < 1e-15).all())
+"""
+
+
+def test_an_exported_program_runs_in_another_process_that_has_the_function(tmp_path):
+    kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"))
+    shape = jax.ShapeDtypeStruct((kd.nq,), np.float64)
+    made = export.export(jax.jit(lambda q: kd.com(q)), disabled_checks=UNCHECKED)(shape)
+    path = tmp_path / "program"
+    path.write_bytes(made.serialize())
+    code = EXPORTED.replace("PATH", repr(str(path)))
+    refused, agrees = output_of(code).splitlines()
+    assert refused == (
+        "FAILED_PRECONDITION: a function of linkwork that this process has not compiled; make the same"
+        " function with linkwork.jax and call it, or lower it, before"
+    )
+    assert agrees == "True"
+
+
+def test_pickles_of_everything(kd):
+    again = pickle.loads(pickle.dumps(kd))
+    assert again == kd
+    assert hash(again) == hash(kd)
+    assert again != kd.replace(backend="xla")
+    assert pickle.loads(pickle.dumps(kd.replace(backend="xla"))).backend == "xla"
+    (q,) = arguments(kd, ("q",))
+    function = pickle.loads(pickle.dumps(kd.function("com")))
+    np.testing.assert_array_equal(function(q), kd.com(q))
+
+
+def test_threads_call_the_same_function(kd):
+    (q,) = arguments(kd, ("q",), (3000,))
+    expected, wrong = kd.numpy.com(q), []
+
+    def work():
+        for _ in range(10):
+            if not np.array_equal(kd.com(q), expected):
+                wrong.append(1)
+
+    kd.warmup("com")
+    expected = kd.numpy.com(q)
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_program_keeps_the_kernels_it_calls():
+    @jax.jit
+    def com(q):
+        return linkwork.jax.KinDyn(lw.robots.load("pendulum")).com(q)
+
+    q = lw.KinDyn(lw.robots.load("pendulum")).neutral()
+    before = com(q)
+    gc.collect()
+    np.testing.assert_array_equal(com(q), before)
+
+
+def test_kernels_that_no_program_calls_are_freed():
+    @lw.compile(x=())
+    def twice(x):
+        return 2 * x
+
+    assert linkwork.jax.wrap(twice)(2.0) == 4
+    gone = weakref.ref(twice)
+    del twice
+    jax.clear_caches()
+    gc.collect()
+    assert gone() is None
+
+
+def test_the_code_that_takes_over_is_used_by_programs_that_run_already():
+    kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"), gravity=(0, 0, -2))
+    (q,) = arguments(kd, ("q",), (9,))
+    compiled = jax.jit(lambda q: kd.gravity_force(q)).lower(q).compile()
+    first = compiled(q)
+    assert not kd.numpy.gravity_force._wide
+    kd.warmup()
+    assert kd.numpy.gravity_force._wide
+    np.testing.assert_allclose(compiled(q), first, rtol=1e-13, atol=1e-14)
+    np.testing.assert_array_equal(compiled(q), kd.numpy.gravity_force(q))
+
+
+def test_warmup_waits_for_derivatives_in_use():
+    kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"), gravity=(0, 0, -3))
+    q = kd.neutral()
+    jax.grad(kd.potential_energy)(q)
+    kd.warmup()
+    vjp = kd.numpy.potential_energy.vjp("q")
+    assert vjp._wide
+    assert not kd.numpy.potential_energy.jvp("q")._wide  # nothing computed it
+
+
+def test_without_the_handler_python_is_called(kd, without_handler):
+    fresh = kindyn()
+    q, nu = arguments(fresh, ("q", "nu"), (3,))
+    program = jax.jit(lambda q, nu: fresh.com_velocity(q, nu))
+    assert "linkwork_call" not in program.lower(q, nu).as_text()
+    np.testing.assert_array_equal(program(q, nu), kd.numpy.com_velocity(q, nu))
+    gradient = jax.grad(lambda q: jnp.sum(fresh.com_velocity(q, nu[0])))(q[0])
+    expected = jax.grad(lambda q: jnp.sum(kd.com_velocity(q, nu[0])))(q[0])
+    np.testing.assert_allclose(gradient, expected, rtol=1e-12, atol=1e-14)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="the base quaternion has norm 1.1, not 1"):
+        jax.block_until_ready(fresh.com(q[0] * 1.1))
+
+
+def test_another_interface_of_xla_is_noticed(monkeypatch):
+    from linkwork.kernel import _call
+
+    handler = jax_lowering._Handler()
+    handler.is_registered = True
+    monkeypatch.setattr(_call, "xla_interface", lambda: (1, 0, False))
+    monkeypatch.setattr("linkwork.machine.notices._given", set(), raising=False)
+    with pytest.warns(lw.LinkworkWarning, match="another foreign function interface"):
+        assert not handler.is_usable()
+
+
+def test_the_interface_of_xla_is_the_one_that_is_known(kd):
+    from linkwork.kernel import _call
+
+    kd.com(kd.neutral())
+    major, minor, fits = _call.xla_interface()
+    assert (major, fits) == (0, True)
+    assert minor >= 0
+
+
+def test_where_there_is_no_machine_code_numpy_computes(monkeypatch):
+    def refuse(*args):
+        raise NoMachineCodeError("this is a test")
+
+    monkeypatch.setattr("linkwork.kernel.kernel.compiled", refuse)
+    monkeypatch.setattr("linkwork.kernel.kernel.cache.fetch", lambda *args: None)
+    monkeypatch.setattr("linkwork.kernel.kernel.warn_once", lambda *args: None)
+    kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"), gravity=(0, 0, -1))
+    np.testing.assert_array_equal(kd.com(kd.neutral()), kd.numpy.com(kd.numpy.neutral()))
+
+
+def test_jacobians_that_are_swept(monkeypatch):
+    monkeypatch.setattr(derive, "MOST_UNROLLED_STEPS", 10)
+    kernel = pendulum().jacobian("x")
+    assert kernel.is_swept
+    x, u = np.array([0.3, 0.2]), np.array([0.1])
+    np.testing.assert_array_equal(linkwork.jax.wrap(kernel)(x, u), kernel(x, u))
+
+
+def test_a_process_that_forks_after_a_call():
+    code = """
+import jax
+jax.config.update("jax_enable_x64", True)
+import linkwork.jax, gc, warnings
+warnings.simplefilter("ignore")
+kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"))
+q = lw.KinDyn(kd.model).neutral()
+kd.com(q)
+child = os.fork()
+if not child:
+    kernel = kd.numpy.com
+    fine = np.isfinite(kernel(q)).all()
+    kd.__dict__.clear(); del kernel, kd; gc.collect()
+    os._exit(0 if fine else 1)
+print(os.waitpid(child, 0)[1])
+"""
+    returncode, out, err = run_python(code, LINKWORK_BACKGROUND="off")
+    assert (returncode, out.strip()) == (0, "0"), err
+
+
+def test_what_is_singular_is_an_error_under_jit():
+    builder = lw.ModelBuilder("turntable")
+    for name, inertia in (("base", BODY), ("table", lw.Inertia()), ("mass", lw.Inertia(1.0))):
+        builder.add_link(name, inertia=inertia)
+    builder.add_joint("turn", "revolute", "base", "table", axis=(0, 0, 1))
+    builder.add_joint("slide", "prismatic", "table", "mass", axis=(1, 0, 0))
+    kd = linkwork.jax.KinDyn(builder.build(), floating=False)
+    q, nu, tau = np.array([[0.3, 0.5], [0.3, 0.0]]), np.full((2, 2), 0.1), np.ones((2, 2))
+    with pytest.raises(lw.SingularJointError) as known:
+        kd.numpy.forward_dynamics(q, nu, tau)
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"joint 'turn': nothing") as caught:
+        jax.block_until_ready(jax.jit(kd.forward_dynamics)(q, nu, tau))
+    assert str(known.value) in str(caught.value)
+    same = kd.numpy.forward_dynamics(q[0], nu[0], tau[0])
+    np.testing.assert_array_equal(kd.forward_dynamics(q[0], nu[0], tau[0]), same)
+
+
+def test_what_is_not_finite_passes_unless_it_is_checked(kd):
+    q = kd.neutral().at[7].set(jnp.nan)
+    assert np.isnan(kd.com(q)).any()
+    checked = kd.replace(check=True)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="q: joint 'elbow' is nan"):
+        jax.block_until_ready(jax.jit(checked.com)(q))
+
+
+def test_a_drifted_quaternion_is_normalised_and_another_one_refused(kd):
+    (q,) = arguments(kd, ("q",), (4,))
+    q[1, 3:7] *= 1.0005
+    np.testing.assert_array_equal(kd.com(q), kd.numpy.com(q))
+    q[2, 3:7] *= 1.3
+    with pytest.raises(
+        jax.errors.JaxRuntimeError, match=r"q: the base quaternion has norm 1.3, not 1 \(row 2\)"
+    ):
+        jax.block_until_ready(jax.jit(kd.com)(q))

@@ -1,0 +1,208 @@
+"""Values of functions of JAX arrays: the same bits as those of NumPy arrays."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tests.support.jax_robots import arguments, kindyn, request
+from tests.support.rollouts import pendulum, spring
+
+import linkwork as lw
+import linkwork.jax
+from linkwork.bridges.methods import METHODS
+
+
+@pytest.fixture(scope="module")
+def kd():
+    return kindyn()
+
+
+def same(found, expected):
+    """Whether all results have the same bits."""
+    leaves, others = jax.tree.leaves(found), jax.tree.leaves(expected)
+    assert len(leaves) == len(others)
+    for one, other in zip(leaves, others, strict=True):
+        assert isinstance(one, jax.Array)
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+def called(robot, kd, name, given):
+    """A method with its frames."""
+    if name == "transforms":
+        return robot.transforms(*given, frames=request(kd, name)[1])
+    return getattr(robot, name)(*request(kd, name)[1:], *given)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_gives_the_bits_of_numpy(kd, name):
+    given = arguments(kd, METHODS[name].inputs, (3,))
+    expected = called(kd.numpy, kd, name, given)
+    same(jax.jit(lambda *arrays: called(kd, kd, name, arrays))(*given), expected)
+    found = called(kd, kd, name, [array[0] for array in given])
+    assert type(found) is type(expected) or isinstance(found, jax.Array)
+
+
+def test_several_quantities_in_one_function(kd):
+    q, nu = arguments(kd, ("q", "nu"))
+    both = kd.function("mass_matrix", "bias_force")
+    same(both(q, nu), kd.numpy.function("mass_matrix", "bias_force")(q, nu))
+    same(both(nu=nu, q=q), both.kernel(q, nu))
+
+
+def test_fast_code_on_several_threads_has_the_bits_of_numpy(kd, monkeypatch):
+    q, nu = arguments(kd, ("q", "nu"), (5003,))
+    kd.warmup("com_velocity")
+    expected = kd.numpy.com_velocity(q, nu)
+    same(kd.com_velocity(q, nu), expected)
+    monkeypatch.setenv("LINKWORK_THREADS", "1")
+    same(kd.com_velocity(q, nu), expected)
+
+
+def test_batches_broadcast_as_those_of_numpy(kd):
+    q, nu, tau = arguments(kd, ("q", "nu", "tau"), (4, 3))
+    for given in (
+        (q, nu[0, 0], tau),
+        (q[:, :1], nu[:1], tau),
+        (q[0, 0], nu[0, 0], tau[:1, :1]),
+        (q[0], nu, tau[0, 0]),
+        (q[:0], nu[:0], tau[:0]),
+    ):
+        same(kd.forward_dynamics(*given), kd.numpy.forward_dynamics(*given))
+
+
+@pytest.mark.parametrize("axes", [(0, None, None), (None, 0, 1), (1, 0, None), (1, 1, 1)])
+def test_vmap_is_one_call_of_the_kernel(kd, axes):
+    q, nu, tau = arguments(kd, ("q", "nu", "tau"), (4, 4))
+    rows = [
+        array[0, 0] if axis is None else array[0] if axis == 0 else array[0].T
+        for axis, array in zip(axes, (q, nu, tau), strict=True)
+    ]
+    moved = [
+        row if axis is None else np.moveaxis(row, axis, 0)
+        for axis, row in zip(axes, rows, strict=True)
+    ]
+    mapped = jax.vmap(kd.forward_dynamics, axes)
+    same(mapped(*rows), kd.numpy.forward_dynamics(*moved))
+    assert str(jax.make_jaxpr(mapped)(*rows)).count("= linkwork[") == 1
+
+
+def test_vmap_of_vmap(kd):
+    q, nu, tau = arguments(kd, ("q", "nu", "tau"), (4, 3))
+    outer = jax.vmap(jax.vmap(kd.forward_dynamics, (0, None, 0)), (0, 0, None))
+    expected = kd.numpy.forward_dynamics(q, nu[:, :1], tau[:1])
+    same(outer(q, nu[:, 0], tau[0]), expected)
+    crossed = jax.vmap(jax.vmap(kd.forward_dynamics, (0, None, None)), (None, 0, None))
+    same(
+        crossed(q[0], nu[:, 0], tau[0, 0]),
+        kd.numpy.forward_dynamics(q[:1], nu[:, :1], tau[:1, :1].repeat(4, 0)),
+    )
+    same(jax.vmap(kd.com)(q[:, :1]), kd.numpy.com(q[:, :1]))
+
+
+def test_numbers_of_32_bits(single_precision):
+    kd = kindyn()
+    q, nu = (array.astype(np.float32) for array in arguments(kd, ("q", "nu"), (3,)))
+    found = kd.bias_force(q, nu)
+    same(found, kd.numpy.replace(dtype=np.float32).bias_force(q, nu))
+    assert jax.grad(lambda q: jnp.sum(kd.bias_force(q, nu)))(q).dtype == np.float32
+    assert kd.neutral().dtype == kd.random(3).dtype == np.float32
+
+
+def test_the_precision_is_that_of_the_arguments(kd):
+    q, nu = arguments(kd, ("q", "nu"))
+    narrow = q.astype(np.float32), nu.astype(np.float32)
+    assert kd.bias_force(*narrow).dtype == np.float32
+    assert kd.bias_force(narrow[0], nu).dtype == np.float64
+    assert kindyn(dtype=np.float32).bias_force(q, nu).dtype == np.float32
+    assert kd.integrate(*narrow, 0.5).dtype == np.float32
+    assert kd.bias_force(q.astype(np.float16), np.zeros(kd.nv, np.int8)).dtype == np.float32
+
+
+def test_lists_and_other_numbers_are_taken(kd):
+    (q,) = arguments(kd, ("q",))
+    same(kd.com(q.tolist()), kd.numpy.com(q))
+    whole = np.r_[[1, 2, 3, 1, 0, 0, 0, 2], [1, 0, 0, 0]]
+    same(kd.com(whole), kd.numpy.com(whole))
+
+
+def test_denormal_numbers_are_numbers():
+    @lw.compile(x=(2,))
+    def halved(x):
+        return 0.5 * x
+
+    tiny = np.array([3e-310, 5e-320])
+    same(linkwork.jax.wrap(halved)(tiny), halved(tiny))
+    assert (halved(tiny) > 0).all()
+
+
+def test_functions_of_a_number_and_without_results_of_size():
+    @lw.compile(x=(), y=(0,))
+    def both(x, y):
+        return np.sin(x), y
+
+    function = linkwork.jax.wrap(both)
+    same(function(0.5, np.zeros(0)), both(0.5, np.zeros(0)))
+    same(function(np.ones(3), np.zeros((3, 0))), both(np.ones(3), np.zeros((3, 0))))
+
+
+def test_operations_of_xla_agree_with_the_kernel(kd):
+    q, nu, tau = arguments(kd, ("q", "nu", "tau"), (3,))
+    q[:, 3:7] *= 1.0005
+    slow = kd.replace(backend="xla")
+    expected = kd.numpy.com_velocity(q, nu)
+    np.testing.assert_allclose(slow.com_velocity(q, nu), expected, rtol=1e-12, atol=1e-12)
+
+    def gradient(robot):
+        return jax.grad(lambda q: jnp.sum(robot.com_velocity(q, nu[0]) * tau[0, :3]))(q[0])
+
+    np.testing.assert_allclose(gradient(slow), gradient(kd), rtol=1e-11, atol=1e-12)
+
+
+def test_every_operation_of_a_program_has_one_of_xla():
+    @lw.compile(x=(), y=())
+    def everything(x, y):
+        waves = np.sin(x) * np.cos(y) - np.arctan2(x, y) / np.sqrt(y) + np.floor(x)
+        powers = np.exp(x) + np.log(y) + np.expm1(x) + np.log1p(y) + np.exp2(x)
+        return waves + np.where(x < y, powers, -powers) * np.where(x <= y, 2.0, 3.0)
+
+    x, y = np.random.default_rng(1).uniform(0.1, 3, size=(2, 20))
+    found = linkwork.jax.wrap(everything, backend="xla")(x, y)
+    np.testing.assert_allclose(found, everything(x, y), rtol=1e-13)
+
+
+def test_rollouts_give_the_bits_of_numpy(rng):
+    step = pendulum()
+    x0, controls = rng.normal(size=(3, 2)), rng.normal(size=(20, 1))
+    function = linkwork.jax.wrap(lw.Rollout(step))
+    same(function(x0, controls), lw.rollout(step, x0, controls))
+    same(function(x0, controls, final=True), lw.rollout(step, x0, controls, final=True))
+    same(function(x0[0], controls[:0]), lw.rollout(step, x0[0], controls[:0]))
+
+
+def test_rollouts_of_several_states_with_parameters_and_their_gradients(rng):
+    step = spring()
+    p, v, force = rng.normal(size=(3, 4, 2))
+    controls = np.broadcast_to(force[:, None], (4, 6, 2)), rng.normal(size=6)
+    params = {"mass": rng.uniform(1, 2, size=4), "stiffness": rng.normal(size=(2, 2))}
+    sim, function = lw.Rollout(step), linkwork.jax.wrap(lw.Rollout(step))
+    expected = sim((p, v), controls, params=params)
+    same(function((p, v), controls, params=params), expected)
+
+    def cost(x0, controls, params):
+        states = function(x0, controls, params=params)
+        return sum(jnp.sum(array**2) for array in states)
+
+    found = jax.jit(jax.grad(cost, argnums=(0, 1, 2)))((p, v), controls, params)
+    by_x0, by_controls, by_params = sim.vjp(
+        (p, v), controls, tuple(2 * array for array in expected), params=params
+    )
+    np.testing.assert_allclose(found[0], by_x0, rtol=1e-12)
+    np.testing.assert_allclose(found[1][0], by_controls[0], rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(found[1][1], by_controls[1].sum(axis=0), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(found[2]["mass"], by_params["mass"], rtol=1e-11)
+    np.testing.assert_allclose(
+        found[2]["stiffness"], by_params["stiffness"].sum(axis=0), rtol=1e-11
+    )

@@ -1,0 +1,56 @@
+"""Robots for JAX, their quantities with arguments, and what comes out as one vector."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from tests.support.kernels import BODY
+
+import linkwork as lw
+import linkwork.jax
+from linkwork.kindyn.quantities import QUANTITIES
+
+
+def quaternions() -> lw.Model:
+    """A revolute and a spherical joint: with a floating base, two quaternions in q."""
+    builder = lw.ModelBuilder("quaternions")
+    for name in ("trunk", "arm", "ball"):
+        builder.add_link(name, inertia=BODY)
+    mount = lw.Pose(xyz=(0.1, -0.2, 0.3))
+    builder.add_joint("elbow", "revolute", "trunk", "arm", axis=(0, 0, 1), first_H_joint=mount)
+    builder.add_joint("wrist", "spherical", "arm", "ball", first_H_joint=mount)
+    return builder.build()
+
+
+def kindyn(**options: object) -> linkwork.jax.KinDyn:
+    return linkwork.jax.KinDyn(quaternions(), **options)
+
+
+def arguments(kd: linkwork.jax.KinDyn, names: object, batch: tuple[int, ...] = ()) -> list:
+    """Random numbers for inputs by name, as NumPy arrays."""
+    rng = np.random.default_rng(5)
+    found = []
+    for place, name in enumerate(names):
+        if name.startswith("q"):
+            found.append(kd.numpy.random(batch, seed=place))
+        else:
+            found.append(0.5 * rng.normal(size=batch if name == "dt" else (*batch, kd.nv)))
+    return [array.astype(kd.dtype) for array in found]
+
+
+def request(kd: linkwork.jax.KinDyn, name: str) -> tuple:
+    """A quantity with frames, as `function` takes it."""
+    first, *_, last = kd.numpy.model.frame_names
+    count = len(QUANTITIES[name].frames)
+    frames = {0: (), 1: (last,), 2: (first, last), 4: (first, last, first, last)}[count]
+    return (name, (first, last)) if QUANTITIES[name].of_many else (name, *frames)
+
+
+def flattened(function: object) -> object:
+    """The function with all its results in one vector."""
+
+    def flat(*given: object) -> jax.Array:
+        return jnp.concatenate([jnp.ravel(part) for part in jax.tree.leaves(function(*given))])
+
+    return jax.jit(flat)
