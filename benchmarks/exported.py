@@ -6,19 +6,17 @@ the fastest; loops of the candidates follow each other in turn, round after roun
 
 from __future__ import annotations
 
-import shutil
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from exported_pin import WITHOUT_PIN, numbers, pin_loop, run
-from functions import SHORT, arguments, kernel_of
+from exported_casadi import LONGEST_COMPILATION, Casadi
+from exported_pin import WITHOUT_PIN, compiled, numbers, pin_loop, run
+from functions import SHORT
 from peers import Pinocchio
 from report import Section
 from timing import QUICK, Patience, Task, best_of_variants
-from urdf_text import plain, read
 
 import linkwork as lw
 from linkwork.kindyn.quantities import QUANTITIES
@@ -33,9 +31,21 @@ QUANTITY = {
 }
 CALLS = 100  # in a burst, which is short, so that some bursts are not disturbed
 ROWS = 64  # in one call of the function of many rows
-TIMED_IN_PYTHON = ("rnea", "crba", "aba")
 OPTIMIZED = ("-O2", "-march=native")
 WANTED = {"rnea": 1.3, "crba": 1.3, "aba": 1.3}  # times faster than pin in a C++ loop
+NOTES = """\
+C: gcc -O2 -march=native -std=c99, called in a C loop, the state the same in each call.
+4 rows at a time: the function of many rows (`--lanes 4`), 64 rows in each call, per row.
+kernel: linkwork's own compiled function, called from Python.
+pin, C++: its header templates, g++ -O2 -march=native, in a C++ loop with the same state; crba and \
+aba in both of its conventions, of which the faster counts.
+pin gives the upper triangle of the mass matrix and works in body axes; C gives both triangles and \
+works in the mixed representation.
+casadi C: generated from adam's symbolic functions, gcc -O2 -march=native. RNEA is M nu_dot + h, \
+as adam has no other; derivatives are CasADi's Jacobians by joint positions, velocities, and \
+accelerations or torques, without those by the pose of the base.
+Times to compile are of the processor, so other processes do not count.
+"""
 
 _LOOP = """
 static double now(void)
@@ -63,53 +73,83 @@ def exported(patience: Patience) -> Section:
     """Time, size and compile time of exported C, of talos."""
     section = Section("Exported C")
     table = section.table(
-        "talos_reduced: microseconds per call, object file and compile time",
-        *("function", "C", "C, 4 rows at a time", "kernel", "pin, C++", "pin, Python"),
-        *("casadi C", "faster than pin, C++", "wanted", "enough"),
-        *("object [KB]", "compiled in [s]", "casadi [KB]", "casadi in [s]"),
+        "talos_reduced: microseconds per call",
+        *("function", "C", "C, 4 rows at a time", "kernel", "pin, C++", "pin, Python", "casadi C"),
+        *("faster than pin, C++", "wanted", "enough", "than pin, Python", "than casadi C"),
     )
-    functions = [name for name, quantity in QUANTITY.items() if quantity in QUANTITIES]
+    sizes = section.table(
+        "talos_reduced: operations, object file [KB] and time to compile [s]",
+        *("function", "operations", "C [KB]", "C [s]", "4 rows [KB]", "4 rows [s]"),
+        *("casadi operations", "casadi [KB]", "casadi [s]"),
+    )
     kd = kindyn_of(TALOS)
     pin, state = Pinocchio(kd, str(TALOS.path), TALOS.frame), random_states(kd, 1).row(0)
+    try:
+        casadi = Casadi(kd, state)
+    except ImportError:
+        casadi = None
+        section.notes.append("casadi C is left out: it needs adam-robotics, casadi and liecasadi.")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        has_pin = pin_loop(folder, pin, state, loop=_loop(patience), calls=CALLS)
-        if not has_pin:
+        of_pin = pin_loop(pin, state, loop=_loop(patience), calls=CALLS)
+        if not of_pin:
             section.notes.append(WITHOUT_PIN)
-        for function in functions:
+        for function in QUANTITY:
             own = folder / function.replace(" ", "_")
             own.mkdir()
-            programs = {"pin C++": [str(folder / "pin_loop"), function]} if has_pin else {}
-            row = _measured(function, own, patience, section, programs=programs)
-            if function in TIMED_IN_PYTHON:
-                kernel = kernel_of(kd, function, TALOS.frame)
-                ways = {"kernel": [Task(kernel, arguments(function, state))]}
-                row |= best_of_variants(ways | {"pin": pin.tasks(function, state)}, patience)
-            _add(section, table, function, row)
-    section.notes += [
-        "C: gcc -O2 -march=native -std=c99, called in a C loop, the state the same in each call.",
-        "4 rows at a time: the function of many rows (`--lanes 4`), 64 rows in each call, per row.",
-        "pin, C++: its header templates, -O2 -march=native, in a C++ loop with the same state.",
-        "casadi C: mass matrix of adam's casadi form, generated as C by casadi.",
-    ]
+            programs = {"pin C++": [of_pin, function]} if of_pin else {}
+            row = _measured(function, own, patience, section, programs=programs, casadi=casadi)
+            row |= _in_python(function, kd, pin, state, patience)
+            _add(section, table, sizes, function, row)
+    section.notes += NOTES.splitlines()
     return section
 
 
-def _add(section: Section, table: Any, name: str, row: dict[str, Any]) -> None:
-    faster = row["pin C++"] / row["C"] if row.get("pin C++") else None
-    wanted = WANTED.get(name)
-    good = ""
-    if faster and wanted:
-        good = section.check(f"talos {name}, C against pin in C++", faster, wanted)
+def _in_python(
+    function: str, kd: lw.KinDyn, pin: Pinocchio, state: Any, patience: Patience
+) -> dict[str, float | None]:
+    """Times [s] of linkwork's kernel and of pin, called from Python."""
+    kernel = kd.function(QUANTITY[function])  # pyright: ignore[reportArgumentType]
+    kernel.warmup()
+    ways = {"kernel": [Task(kernel, tuple(getattr(state, x) for x in _input_names(function)))]}
+    if function.endswith(" derivatives"):
+        own, q = pin.convention.state(state), pin.convention.q(state.q, scalar_last=True)
+        given = (pin.model, pin.data, q, own.nu)
+        calls = {
+            "rnea derivatives": Task(pin.pin.computeRNEADerivatives, (*given, own.nu_dot)),
+            "aba derivatives": Task(pin.pin.computeABADerivatives, (*given, own.tau)),
+        }
+        ways["pin"] = [calls[function]]
+    else:
+        ways["pin"] = pin.tasks(function, state)
+    return best_of_variants(ways, patience)
+
+
+def _add(section: Section, table: Any, sizes: Any, name: str, row: dict[str, Any]) -> None:
+    wanted, good = WANTED.get(name), ""
+    faster = {
+        way: row[way] / row["C"] if row.get(way) else None for way in ("pin C++", "pin", "casadi")
+    }
+    if faster["pin C++"] and wanted:
+        good = section.check(f"talos {name}, C against pin in C++", faster["pin C++"], wanted)
     ways = ("C", "lanes", "kernel", "pin C++", "pin", "casadi")
+    title = " ".join(SHORT.get(word, word) for word in name.split())
+    texts = {way: f"{ratio:.1f}" if ratio else "" for way, ratio in faster.items()}
     table.add(
-        SHORT.get(name, name),
+        title,
         *(f"{row[way] * 1e6:.2f}" if row.get(way) else "" for way in ways),
-        *(f"{faster:.1f}" if faster else "", f"{wanted:g}" if wanted else "", good),
-        *(f"{row['bytes'] / 1e3:.0f}", f"{row['seconds']:.1f}"),
-        f"{row['casadi bytes'] / 1e3:.0f}" if row.get("casadi bytes") else "",
-        f"{row['casadi seconds']:.1f}" if row.get("casadi seconds") else "",
+        *(texts["pin C++"], f"{wanted:g}" if wanted else "", good, texts["pin"], texts["casadi"]),
     )
+    numbers_of = (
+        *(("operations", 1, ",d"), ("bytes", 1e3, ".0f"), ("seconds", 1, ".1f")),
+        *(("batch bytes", 1e3, ".0f"), ("batch seconds", 1, ".1f"), ("casadi operations", 1, ",d")),
+        *(("casadi bytes", 1e3, ".0f"), ("casadi seconds", 1, ".1f")),
+    )
+    cells = [
+        format(row[key] / unit if unit != 1 else row[key], form) if row.get(key) else ""
+        for key, unit, form in numbers_of
+    ]
+    sizes.add(title, *cells)
     section.data.append({"robot": TALOS.name, "function": name} | row)
 
 
@@ -120,30 +160,32 @@ def _measured(
     section: Section,
     *,
     programs: dict[str, list[str]],
+    casadi: Casadi | None,
 ) -> dict[str, Any]:
     """Times [s] of all candidates in loops of their own, sizes and compile times."""
     kd = kindyn_of(TALOS)
-    lw.export(kd, folder, [QUANTITY[name]], prefix="talos", lanes=4, check=False)
+    report = lw.export(kd, folder, [QUANTITY[name]], prefix="talos", lanes=4, check=False)
     state = random_states(kd, 1).row(0)
-    row: dict[str, Any] = {}
-    seconds = time.perf_counter()
-    source = f"talos_{QUANTITY[name]}.c"
-    run(["gcc", "-std=c99", *OPTIMIZED, "-c", source, "-o", "function.o"], folder)
-    row["seconds"] = time.perf_counter() - seconds
-    row["bytes"] = (folder / "function.o").stat().st_size
-    batch = source.replace(".c", "_batch.c")
-    run(["gcc", "-std=c99", *OPTIMIZED, "-c", batch, "-o", "batch.o"], folder)
+    row: dict[str, Any] = {"operations": report.rows[0].operations}
+    for kind, ending in (("", ""), ("batch ", "_batch")):
+        source, target = f"talos_{QUANTITY[name]}{ending}.c", f"function{ending}.o"
+        command = ["gcc", "-std=c99", *OPTIMIZED, "-c", source, "-o", target]
+        row[f"{kind}seconds"] = compiled(command, folder)
+        row[f"{kind}bytes"] = (folder / target).stat().st_size
     programs = {"C": _c_loop(name, folder, kd, state, patience), **programs}
-    if name == "crba":
-        programs |= _casadi_loop(
-            folder, row, kd=kd, state=state, patience=patience, section=section
-        )
+    program = casadi.program(name, folder, row, _loop(patience), CALLS) if casadi else ""
+    if program:
+        programs["casadi"] = [program]
+    elif casadi:
+        text = f"casadi C of {name}: gcc -O2 takes more than {LONGEST_COMPILATION:g} s"
+        section.notes.append(f"{text} for its one function; left out.")
     for _ in range(max(2, patience.rounds // 5)):
         for way, command in programs.items():
-            one, *many = map(float, run(command, folder).split())
-            row[way] = min(row.get(way, np.inf), one)
-            if many:
-                row["lanes"] = min(row.get("lanes", np.inf), many[0] / ROWS)
+            times = [float(text) for text in run(command, folder).split()]
+            if way == "C":  # of one row, and of many
+                times, many = times[:1], times[1]
+                row["lanes"] = min(row.get("lanes", np.inf), many / ROWS)
+            row[way] = min(row.get(way, np.inf), *times)
     return row
 
 
@@ -173,45 +215,10 @@ def _c_loop(name: str, folder: Path, kd: lw.KinDyn, state: Any, patience: Patien
     text += f"  MEASURE((void)talos_{QUANTITY[name]}_batch({many}), {max(CALLS // ROWS, 1)});\n"
     text += "  return 0;\n}\n"
     (folder / "loop.c").write_text(text, "ascii")
-    run(["gcc", *OPTIMIZED, "loop.c", "function.o", "batch.o", "-lm", "-o", "loop"], folder)
+    run(
+        ["gcc", *OPTIMIZED, "loop.c", "function.o", "function_batch.o", "-lm", "-o", "loop"], folder
+    )
     return ["./loop"]
-
-
-def _casadi_loop(
-    folder: Path,
-    row: dict[str, Any],
-    *,
-    kd: lw.KinDyn,
-    state: Any,
-    patience: Patience,
-    section: Section,
-) -> dict[str, list[str]]:
-    """The program that measures the C that casadi generates from adam, if both are there."""
-    try:
-        from adam.casadi import KinDynComputations
-    except ImportError:
-        section.notes.append("casadi C needs adam-robotics, casadi and liecasadi.")
-        return {}
-    peer = KinDynComputations(plain(read(str(TALOS.path))), list(kd.joint_names))
-    function = peer.mass_matrix_fun()
-    function.generate("casadi_mass_matrix.c")
-    shutil.move("casadi_mass_matrix.c", folder / "casadi_mass_matrix.c")
-    start = time.perf_counter()
-    run(["gcc", *OPTIMIZED, "-c", "casadi_mass_matrix.c", "-o", "casadi.o"], folder)
-    row["casadi seconds"] = time.perf_counter() - start
-    row["casadi bytes"] = (folder / "casadi.o").stat().st_size
-    pose = np.eye(4)
-    name = function.name()
-    text = "#define _POSIX_C_SOURCE 199309L\n#include <stdio.h>\n#include <time.h>\n"
-    text += _loop(patience) + numbers("pose", pose) + numbers("s", state.q[7:])
-    text += f"int {name}(const double **, double **, long long int *, double *, int);\n"
-    text += f"static double out[{kd.nv * kd.nv}], w[{max(function.sz_w(), 1)}];\n"
-    text += f"static long long int iw[{max(function.sz_iw(), 1)}];\n"
-    text += "int main(void)\n{\n  const double *arg[64] = {pose, s};\n  double *res[64] = {out};\n"
-    text += f"  MEASURE((void){name}(arg, res, iw, w, 0), {CALLS});\n  return 0;\n}}\n"
-    (folder / "casadi_loop.c").write_text(text, "ascii")
-    run(["gcc", *OPTIMIZED, "casadi_loop.c", "casadi.o", "-lm", "-o", "casadi_loop"], folder)
-    return {"casadi": ["./casadi_loop"]}
 
 
 def _input_names(name: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -21,21 +22,36 @@ DEFINES = (  # those of its CMake target
     "BOOST_MPL_CFG_NO_PREPROCESSED_HEADERS",
     "BOOST_FUSION_INVOKE_MAX_ARITY=12",
 )
-# By function: the call, and the result that is compared with that of pin's Python functions.
+# By function: the calls, of which the fastest counts, and the results that they leave in the data.
 CALLS = {
-    "rnea": ("rnea(model, data, q, v, a)", "tau"),
-    "crba": ("crba(model, data, q)", "M"),
-    "aba": ("aba(model, data, q, v, tau)", "ddq"),
-    "rnea derivatives": ("computeRNEADerivatives(model, data, q, v, a)", "dtau_dq"),
-    "aba derivatives": ("computeABADerivatives(model, data, q, v, tau)", "ddq_dq"),
+    "rnea": (("rnea(model, data, q, v, a)",), "tau"),
+    "crba": (
+        (
+            "crba(model, data, q, pinocchio::Convention::LOCAL)",
+            "crba(model, data, q, pinocchio::Convention::WORLD)",
+        ),
+        "M.triangularView<Eigen::Upper>().toDenseMatrix()",
+    ),
+    "aba": (
+        (
+            "aba(model, data, q, v, tau, pinocchio::Convention::LOCAL)",
+            "aba(model, data, q, v, tau, pinocchio::Convention::WORLD)",
+        ),
+        "ddq",
+    ),
+    "rnea derivatives": (("computeRNEADerivatives(model, data, q, v, a)",), "dtau_dq"),
+    "aba derivatives": (("computeABADerivatives(model, data, q, v, tau)",), "ddq_dq"),
 }
+OPTIONS = ("-std=c++17", "-O2", "-march=native", "-DNDEBUG", *(f"-D{one}" for one in DEFINES))
+KEPT = Path(__file__).parent / "build"  # compiling takes minutes and 5 GB of memory, so it is kept
 
 
-def pin_loop(folder: Path, pin: Pinocchio, state: Any, *, loop: str, calls: int) -> bool:
-    """Compile the program that measures pin; False if something is missing.
+def pin_loop(pin: Pinocchio, state: Any, *, loop: str, calls: int) -> str:
+    """Compile the program that measures pin, and give its path; "" if something is missing.
+
+    It takes the name of a function and prints the time of each of its ways.
 
     Args:
-        folder: where to put `pin_loop`, which takes the name of a function and prints its time.
         pin: the robot.
         state: in linkwork's conventions.
         loop: C text of the macro MEASURE.
@@ -46,30 +62,41 @@ def pin_loop(folder: Path, pin: Pinocchio, state: Any, *, loop: str, calls: int)
     places = (*given, prefix / "include/eigen3", Path("/usr/include/eigen3"))
     eigen = next((place for place in places if place.is_dir()), None)
     if eigen is None or shutil.which("g++") is None or not (prefix / "include/pinocchio").is_dir():
-        return False
+        return ""
     own, q = pin.convention.state(state), pin.convention.q(state.q, scalar_last=True)
+    vectors = {"q": q, "v": own.nu, "a": own.nu_dot, "tau": own.tau}
+    command = ["g++", *OPTIONS, f"-I{prefix / 'include'}", f"-I{eigen}", "pin_loop.cpp"]
+    text = _program(pin.model, vectors, loop, calls)
+    key = hashlib.sha256(repr((text, command, pin.pin.__version__)).encode()).hexdigest()[:16]
+    program = KEPT / f"pin_loop_{key}"
+    if not program.exists():
+        KEPT.mkdir(exist_ok=True)
+        (KEPT / "pin_loop.cpp").write_text(text, "ascii")
+        run([*command, "-o", program.name], KEPT)
+    _check(str(program), KEPT, pin, vectors)
+    return str(program)
+
+
+def _program(model: Any, vectors: dict[str, Any], loop: str, calls: int) -> str:
+    """The text of the program."""
     text = "#include <pinocchio/multibody.hpp>\n"
     for part in ("rnea", "crba", "aba", "rnea-derivatives", "aba-derivatives"):
         text += f"#include <pinocchio/algorithm/{part}.hpp>\n"
     text += "#include <cstdio>\n#include <cstring>\n#include <ctime>\n" + loop
-    vectors = {"q": q, "v": own.nu, "a": own.nu_dot, "tau": own.tau}
     text += "".join(numbers(f"{name}0", values) for name, values in vectors.items())
-    text += _model(pin.model)
+    text += _model(model)
     text += "int main(int, char **argv)\n{\n  const auto model = made();\n"
     text += "  pinocchio::Data data(model);\n"
     for name, values in vectors.items():
         text += f"  const Eigen::VectorXd {name} = Eigen::Map<Eigen::VectorXd>({name}0, "
         text += f"{len(values)});\n"
-    for name, (call, result) in CALLS.items():
-        text += f'  if (!std::strcmp(argv[1], "{name}")) {{ MEASURE(pinocchio::{call}, {calls}); '
-        text += f'if (argv[2]) std::printf("%.17g\\n", data.{result}.norm()); }}\n'
-    (folder / "pin_loop.cpp").write_text(text + "}\n", "ascii")
-    options = ["-std=c++17", "-O2", "-march=native", "-DNDEBUG"]
-    options += [f"-D{define}" for define in DEFINES]
-    options += [f"-I{prefix / 'include'}", f"-I{eigen}"]
-    run(["g++", *options, "pin_loop.cpp", "-o", "pin_loop"], folder)
-    _check(folder, pin, vectors)
-    return True
+    for name, (ways, result) in CALLS.items():
+        text += f'  if (!std::strcmp(argv[1], "{name}")) {{\n'
+        for way in ways:
+            text += f"    MEASURE(pinocchio::{way}, {calls});\n"
+            text += f'    if (argv[2]) std::printf("%.17g\\n", data.{result}.norm());\n'
+        text += "  }\n"
+    return text + "}\n"
 
 
 def _model(model: Any) -> str:
@@ -90,17 +117,22 @@ def _model(model: Any) -> str:
     return text + "  return model;\n}\n"
 
 
-def _check(folder: Path, pin: Pinocchio, given: dict[str, Any]) -> None:
-    """The program computes what pin computes in Python."""
+def _check(program: str, folder: Path, pin: Pinocchio, given: dict[str, Any]) -> None:
+    """The program computes what pin computes in Python, in each of the ways."""
     q, v, a, tau = given.values()
     own, model, data = pin.pin, pin.model, pin.data
     wanted = {
-        "rnea": np.linalg.norm(own.rnea(model, data, q, v, a)),
-        "aba": np.linalg.norm(own.aba(model, data, q, v, tau)),
+        "rnea": own.rnea(model, data, q, v, a),
+        "crba": np.triu(own.crba(model, data, q)),
+        "aba": own.aba(model, data, q, v, tau),
+        "rnea derivatives": own.computeRNEADerivatives(model, data, q, v, a)[0],
+        "aba derivatives": own.computeABADerivatives(model, data, q, v, tau)[0],
     }
-    for name, number in wanted.items():
-        found = float(run([str(folder / "pin_loop"), name, "check"], folder).split()[1])
-        assert abs(found - number) < 1e-9 * number, (name, found, number)
+    for name, result in wanted.items():
+        printed = run([program, name, "check"], folder).split()
+        for text in printed[1::2]:
+            number = float(np.linalg.norm(result))
+            assert abs(float(text) - number) < 1e-9 * number, (name, text, number)
 
 
 def numbers(name: str, values: Any) -> str:
@@ -117,3 +149,18 @@ def run(command: list[str], folder: Path) -> str:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout
+
+
+def compiled(command: list[str], folder: Path, timeout: float | None = None) -> float:
+    """Run a compiler: the seconds of processor time it takes, which others do not disturb.
+
+    Raises:
+        subprocess.TimeoutExpired: it takes longer than `timeout` [s].
+    """
+    before = os.times()
+    subprocess.run(command, cwd=folder, timeout=timeout, check=True)
+    after = os.times()
+    return sum(
+        getattr(after, part) - getattr(before, part)
+        for part in ("children_user", "children_system")
+    )

@@ -40,8 +40,9 @@ def test_analytic_derivatives_have_an_output_for_each_input(tmp_path):
     lw.export(kd, tmp_path, ["inverse_dynamics_derivatives"], prefix="dp", check=False)
     header = (tmp_path / "dp.h").read_text("ascii")
 
-    assert "double *out_q, double *out_nu, double *out_nu_dot" in header
-    assert " * out_q       8 x 8: by q\n" in header
+    assert "double *out_q, double *out_nu, double *out_nu_dot" in " ".join(header.split())
+    assert " * out_q       8 x 8: derivative by the tangent of q, which is nu dt" in header
+    assert " * out_nu_dot  8 x 8: derivative by nu_dot\n" in header
 
 
 def test_a_derivative_by_wrenches_is_an_output_only_where_there_are_wrenches(tmp_path):

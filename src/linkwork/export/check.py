@@ -26,6 +26,7 @@ from linkwork.export.report import Row
 from linkwork.export.samples import Sample, difference
 
 OPTIONS = ("-std=c99", "-O2")
+MOST_VALUES = 2048  # in the stack of a function, however it is compiled: 16 KB in double precision
 _DEFINITION = re.compile(r"^[\w ]*?\b(\w+)\([^;]*?\)\n\{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
 
 
@@ -87,6 +88,10 @@ def verify(
             found = _found(package, one, sample, folder, number, batch=batch)
             name = f"{one.exported.function.name}{BATCH_ENDING if batch else ''}"
             file = package.prefix + (BATCH_ENDING if batch else "") if package.one_file else name
+            limit = MOST_VALUES * package.real.bytes * (package.lanes if batch else 1)
+            if stacks.get(name, 0) > limit:
+                text = f"{name} takes {stacks[name]} bytes of stack"
+                raise LinkworkError(f"{text}; at most {limit} are allowed")
             rows.append(
                 replace(
                     next(row for row in known if row.name == name),

@@ -13,6 +13,7 @@ from linkwork.version import __version__
 
 _CLOSED_LOOP = ("inverse_dynamics", "forward_dynamics", "integrate")
 _TICK = 1e-3  # [s]
+_LISTED = 40  # equal numbers of an array that are written out
 
 
 def example_text(package: Package) -> str:
@@ -50,7 +51,7 @@ def _closed_loop(
     yield f"  {t} q_next[{p}_NQ], nu_dot[{p}_NV], tau[{p}_NV];"
     works = [one.code.work for one in (inverse, forward, integrate)]
     if any(works):
-        yield f"  static {t} work[{max(works)}];"
+        yield f"  static {t} work[{p}_WORK];"
     yield ""
     yield "  for (int tick = 0; tick < TICKS; ++tick) {"
     yield "    /* controller: bring all velocities to zero */"
@@ -91,17 +92,24 @@ def _open_loop(package: Package) -> Iterator[str]:
     for one in package.functions:
         inputs |= {(a.name, a.port.size): a for a in one.exported.function.inputs}
     for (name, size), argument in inputs.items():
-        numbers = _start(package, argument)
-        yield from _array(package, _own(name, size), numbers)
+        if _is_filled(package, argument):
+            yield f"  static {t} {_own(name, size)}[{size}];"
+        else:
+            yield from _array(package, _own(name, size), _start(package, argument))
     for number, one in enumerate(package.functions):
         for argument in one.exported.function.outputs:
             size = max(argument.port.size, 1)
             yield f"  static {t} {_result(number, argument)}[{size}];"
-    work = max((one.code.work for one in package.functions), default=0)
-    if work:
-        yield f"  static {t} work[{work}];"
+    if package.longest_work:
+        yield f"  static {t} work[{package.prefix.upper()}_WORK];"
     yield "  int tick;"
     yield ""
+    for (name, size), argument in inputs.items():
+        if _is_filled(package, argument):
+            number = package.real.literal(_start(package, argument)[0])
+            yield f"  for (int k = 0; k < {size}; ++k) {{"
+            yield f"    {_own(name, size)}[k] = {number};"
+            yield "  }"
     yield "  for (tick = 0; tick < TICKS; ++tick) {"
     yield "    /* measure: q, nu and so on would be filled here */"
     for number, one in enumerate(package.functions):
@@ -171,6 +179,12 @@ def _start(package: Package, argument: Argument) -> list[float]:
     if name == "parameters" and size == package.kd.parameters.size:
         return package.kd.parameter_values().tolist()
     return np.full(size, 0.1).tolist()
+
+
+def _is_filled(package: Package, argument: Argument) -> bool:
+    """Whether an input is long and of equal numbers, so that a loop writes them."""
+    numbers = _start(package, argument)
+    return len(numbers) > _LISTED and len(set(numbers)) == 1
 
 
 def _own(name: str, size: int) -> str:

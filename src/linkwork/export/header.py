@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from linkwork.export.code import can_refuse, prototype
@@ -13,6 +14,7 @@ from linkwork.kindyn import KinDyn
 from linkwork.model.parts import Joint
 from linkwork.version import __version__
 
+_WIDTH = 100  # of lines
 _REPRESENTATIONS = {
     "mixed": "of the frame's origin, in the axes of the world",
     "body": "of the frame's origin, in the axes of the frame",
@@ -49,10 +51,24 @@ def header_text(package: Package) -> str:
     lines += ["#include <stddef.h>", ""] if package.lanes else []
     lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
     lines += [f"#define {upper}_NQ {kd.nq}", f"#define {upper}_NV {kd.nv}", ""]
+    lines += _workspaces(package)
     for one in package.functions:
         lines += [*_declaration(package, one), ""]
     lines += ["#ifdef __cplusplus", "}", "#endif", "", "#endif"]
     return "\n".join(lines) + "\n"
+
+
+def _workspaces(package: Package) -> Iterator[str]:
+    """The lengths of workspaces that are enough for all functions."""
+    upper = package.prefix.upper()
+    if package.longest_work:
+        yield "/* Numbers in a workspace that is long enough for any function of one row. */"
+        yield f"#define {upper}_WORK {package.longest_work}"
+        yield ""
+    if package.longest_batch_work:
+        yield "/* The same for any function of many rows. */"
+        yield f"#define {upper}_BATCH_WORK {package.longest_batch_work}"
+        yield ""
 
 
 def conventions(kd: KinDyn) -> Iterator[str]:
@@ -110,13 +126,16 @@ def _entry(joint: Joint, which: int) -> str:
 
 def _declaration(package: Package, one: Written) -> Iterator[str]:
     function, real = one.exported.function, package.real
-    yield f"/* {function.title}."
+    first, *others = textwrap.wrap(f"/* {function.title}.", _WIDTH - 3) or ["/*"]
+    yield first
+    yield from (f" * {line}" for line in others)
     yield " *"
-    width = max((len(a.name) for a in (*function.inputs, *function.outputs)), default=0)
+    listed = [a.name for a in (*function.inputs, *function.outputs)]
+    width = max(map(len, [*listed, *(["work"] if one.code.work else [])]), default=0)
     for argument in function.inputs:
-        yield f" * {_described(argument, width)}"
+        yield from _described(argument, width)
     for argument in function.outputs:
-        yield f" * {_described(argument, width)}"
+        yield from _described(argument, width)
     if one.code.work:
         yield f" * {'work'.ljust(width)}  {one.work_macro} numbers that are overwritten"
     if can_refuse(function):
@@ -126,7 +145,7 @@ def _declaration(package: Package, one: Written) -> Iterator[str]:
     yield " */"
     if one.code.work:
         yield f"#define {one.work_macro} {one.code.work}"
-    yield f"{prototype(function, real, work=bool(one.code.work))};"
+    yield from _wrapped(prototype(function, real, work=bool(one.code.work)))
     if one.batch:
         yield ""
         yield f"/* The same of any number of rows, {package.lanes} at a time: each array holds"
@@ -137,11 +156,25 @@ def _declaration(package: Package, one: Written) -> Iterator[str]:
         yield " */"
         if one.batch.work:
             yield f"#define {one.batch_work_macro} {one.batch.work}"
-        yield f"{prototype(function, real, work=bool(one.batch.work), batch=True)};"
+        yield from _wrapped(prototype(function, real, work=bool(one.batch.work), batch=True))
 
 
-def _described(argument: Argument, width: int) -> str:
+def _wrapped(declaration: str) -> Iterator[str]:
+    """A declaration whose parameters are on several lines, if they are many."""
+    line = ""
+    for part in f"{declaration};".split(", "):
+        longer = f"{line}, {part}" if line else part
+        if len(longer) < _WIDTH:
+            line = longer
+        else:
+            yield f"{line},"
+            line = f"    {part}"
+    yield line
+
+
+def _described(argument: Argument, width: int) -> Iterator[str]:
     shape: Sequence[int] = argument.port.shape
     size = " x ".join(map(str, shape)) or "one number"
-    text = f"{argument.name.ljust(width)}  {size}"
-    return f"{text}: {argument.text}" if argument.text else text
+    text = f" * {argument.name.ljust(width)}  {size}"
+    text = f"{text}: {argument.text}" if argument.text else text
+    yield from textwrap.wrap(text, _WIDTH, subsequent_indent=f" * {' ' * width}  ")

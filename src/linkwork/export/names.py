@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from linkwork.errors import ArgumentError, shown
+from linkwork.expr.node import Op
 
 LONGEST_PART = 48  # characters of a name in an identifier: file systems take 255 in all
 # A prefix also names files: none of these, and no header of C, may be hidden by one of ours.
@@ -20,6 +21,17 @@ _TAKEN = frozenset(
         *("iso646", "limits", "locale", "math", "setjmp", "signal", "stdarg", "stdbool", "stddef"),
         *("stdint", "stdio", "stdlib", "string", "tgmath", "time", "wchar", "wctype", "lw"),
     )
+)
+# Names of these endings are macros: sizes of vectors of the robot, and of workspaces of functions.
+SIZES = ("NQ", "NV", "WORK", "BATCH_WORK")
+MACRO_ENDINGS = ("_work", "_batch_work")
+# Other names that stand in the files of an export, or in the headers that they include.
+_RESERVED = (
+    *("lw_unit", "lw_is_far", "lw_vec", "lw_mask", "lw_loose", "lw_rows", "lw_store", "lw_set"),
+    *("lw_one", "lw_zero", "lw_sincos", "lw_restrict", "lw_noinline"),
+    *(f"lw_{op.name.lower()}" for op in Op),
+    *("size_t", "ssize_t", "wchar_t", "ptrdiff_t", "max_align_t", "float_t", "double_t", "off_t"),
+    *("fpos_t", "va_list", "math_errhandling"),
 )
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
 
@@ -62,8 +74,9 @@ class Names:
     Macros are in capitals, and some file systems do not tell capitals from other letters.
     """
 
-    def __init__(self) -> None:
-        self._taken: set[str] = set()
+    def __init__(self, prefix: str = "") -> None:
+        """The names of an export, whose macros and files begin with a prefix."""
+        self._taken = {*_RESERVED, *(f"{prefix}_{name}".lower() for name in ("h", *SIZES))}
 
     def new(self, wanted: str, *endings: str) -> str:
         """The name that is wanted, with a number if it is taken, or it with one of the endings."""

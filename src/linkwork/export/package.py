@@ -47,6 +47,16 @@ class Package:
     one_file: bool = False
 
     @property
+    def longest_work(self) -> int:
+        """Numbers in the longest workspace of a function of one row."""
+        return max((one.code.work for one in self.functions), default=0)
+
+    @property
+    def longest_batch_work(self) -> int:
+        """The same of the functions of many rows."""
+        return max((one.batch.work for one in self.functions if one.batch), default=0)
+
+    @property
     def sources(self) -> dict[str, str]:
         """The C files with the functions: names and texts."""
         found: dict[str, str] = {}

@@ -17,7 +17,7 @@ class Row:
     stack_bytes: int | None = None  # of the function and its deepest part, without libm
     object_bytes: int | None = None  # of the object file
     difference: float | None = None  # largest one from the kernel, relative to the largest number
-    allowed: float | None = None
+    allowed: float | None = None  # 1e-13 or 1e-5, more where the result is sensitive to rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +30,25 @@ class Report:
     compiler: str | None  # its name, version and options; None where there is none
     note: str = ""  # what could not be done
 
-    columns = ("function", "operations", "work [B]", "stack [B]", "object [B]", "difference")
+    columns = (
+        *("function", "operations", "work [B]", "stack [B]", "object [B]"),
+        *("difference", "allowed"),
+    )
 
     def cells(self) -> Iterator[tuple[str, ...]]:
         """The rows as texts."""
         for row in self.rows:
             numbers = (row.operations, row.work_bytes, row.stack_bytes, row.object_bytes)
             texts = ("-" if number is None else f"{number:,}" for number in numbers)
-            worst = "-" if row.difference is None else f"{row.difference:.0e}"
-            yield row.name, *texts, worst
+            apart = (row.difference, row.allowed)
+            yield row.name, *texts, *("-" if one is None else f"{one:.0e}" for one in apart)
 
     def told(self) -> str:
         """How it was checked, in a sentence."""
         if self.compiler is None:
             return f"Not compiled and not checked: {self.note}."
-        return f"Compiled by {self.compiler}; compared with linkwork's own results."
+        text = "differences from linkwork's own results are relative to the largest number of each"
+        return f"Compiled by {self.compiler}; {text}."
 
     def markdown(self) -> str:
         """A table for the README."""

@@ -12,7 +12,8 @@ import numpy as np
 
 from linkwork.errors import ArgumentError, shown
 from linkwork.export.function import BATCH_ENDING, Argument, Function
-from linkwork.export.names import Names, comment_text, identifier_part
+from linkwork.export.meanings import INPUTS, output_text
+from linkwork.export.names import MACRO_ENDINGS, Names, comment_text, identifier_part
 from linkwork.kernel.arguments import Signature
 from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn
@@ -28,18 +29,7 @@ DEFAULT_FUNCTIONS = (
 
 _ENDINGS = ("derivatives", "derivative")  # of names of quantities
 
-# What inputs are. Their rows are as in `KinDyn`, whose conventions the header lists.
-_MEANINGS = {
-    "q": "configuration",
-    "q_start": "configuration at the start",
-    "q_end": "configuration at the end",
-    "nu": "velocity [m/s, rad/s]",
-    "nu_dot": "derivative of nu [m/s^2, rad/s^2]",
-    "tau": "forces [N, N m]: wrench on a floating base, joint torques and forces",
-    "dt": "time [s]",
-    "gravity": "acceleration of free fall in the world [m/s^2]",
-    "parameters": "numbers of the robot, in the order of KinDyn.parameters",
-}
+_COTANGENT = "ct_"  # begins the names of inputs that derivatives are multiplied by
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +139,7 @@ def _exported(kernel: Kernel, name: str, prefix: str, names: Names) -> Exported:
         text = "has no numbers to take or to give; a robot that cannot move may be the reason"
         raise ArgumentError(f"functions: {kernel.signature.name} {text}")
     signature, spec = kernel.signature, _spec(kernel)
-    own = names.new(f"{prefix}_{identifier_part(name)}", BATCH_ENDING)
+    own = names.new(f"{prefix}_{identifier_part(name)}", BATCH_ENDING, *MACRO_ENDINGS)
     plain = (
         spec is not None and not spec.frames and len(signature.inputs) == len(spec.quantity.inputs)
     )
@@ -173,7 +163,7 @@ def _title(kernel: Kernel, spec: Spec | None) -> str:
     if spec is None or method is None:
         return comment_text(kernel.signature.name)
     paragraph = " ".join((inspect.getdoc(method) or "").split("\n\n")[0].split())
-    text = re.sub(r"^\([^)]*\)\s*", "", paragraph).replace("`", "")
+    text = re.sub(r"\(\.\.\.[^)]*\)\s*", "", paragraph).replace("`", "")  # shapes of batches
     of = f" [{', '.join(spec.frames)}]" if spec.frames else ""
     return comment_text(spec.name + of + ": " + text.rstrip("."))
 
@@ -181,13 +171,16 @@ def _title(kernel: Kernel, spec: Spec | None) -> str:
 def _inputs(signature: Signature) -> tuple[Argument, ...]:
     names, found = Names(), list[Argument]()
     for port in signature.inputs:
-        known = port.name in _MEANINGS
+        known = port.name in INPUTS
         name = port.name if known else f"in_{identifier_part(port.name)}"
         if port.name.startswith("wrench_"):
             name, frame = identifier_part(port.name), port.name.removeprefix("wrench_")
             text = f"wrench on frame {comment_text(frame)} [N, N m]: force (3), moment (3)"
+        elif port.name.startswith(_COTANGENT):
+            of = comment_text(port.name.removeprefix(_COTANGENT))
+            text = f"cotangent, by which the Jacobian of {of} is multiplied from the left"
         else:
-            text = _MEANINGS.get(port.name) or comment_text(port.name)
+            text = INPUTS.get(port.name) or comment_text(port.name)
         found.append(Argument(names.new(name), port, text))
     return tuple(found)
 
@@ -196,10 +189,10 @@ def _outputs(signature: Signature, spec: Spec | None) -> tuple[Argument, ...]:
     """Those that have numbers: a derivative by wrenches has none where there are no wrenches."""
     ports = [port for port in signature.outputs if port.size]
     if len(ports) == 1:
-        return (Argument("out", ports[0], ""),)
+        return (Argument("out", ports[0], output_text(spec.name) if spec else ""),)
     names, found = Names(), list[Argument]()
     for port in ports:
         field = port.name.removeprefix(f"{spec.label}_") if spec else port.name
-        text = f"by {comment_text(field)}" if spec else comment_text(field)
+        text = output_text(spec.name, field) if spec else comment_text(field)
         found.append(Argument(names.new(f"out_{identifier_part(field)}"), port, text))
     return tuple(found)

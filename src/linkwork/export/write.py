@@ -87,7 +87,7 @@ def export(
     if real is None:
         raise ArgumentError(f"dtype: expected float64 or float32, got {dtype!r}")
     prefix = default_prefix(kd.model.name) if prefix is None else checked_prefix(prefix)
-    names = Names()
+    names = Names(prefix)
     found = exported(kd, functions, derivatives=derivatives, prefix=prefix, names=names)
     package = package_of(
         kd, found, prefix=prefix, real=real, names=names, lanes=lanes, one_file=one_file

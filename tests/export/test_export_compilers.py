@@ -1,0 +1,181 @@
+"""Exports under every compiler that is there: strict, sanitized, as C++, and for microcontrollers.
+
+GCC, under the name cc, is always needed. Clang, CMake and a cross-compiler are used where they are
+installed: each has its own tests below, which are not there otherwise. What all of them must keep
+to is also checked with GCC.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import numpy as np
+import pytest
+from tests.support.exports import CC, STRICT, run
+
+import linkwork as lw
+from linkwork.errors import LinkworkError
+from linkwork.export import check
+from linkwork.export.requests import DEFAULT_FUNCTIONS
+
+CLOSED_LOOP = ("inverse_dynamics", "forward_dynamics", "integrate")  # what the example needs
+SANITIZED = ("-fsanitize=undefined,address", "-fno-sanitize-recover=all", "-O0", "-g")
+C_COMPILERS = ["cc", *filter(shutil.which, ["clang"])]
+CPP_COMPILERS = ["g++", *filter(shutil.which, ["clang++"])]
+CORTEX_M4 = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")
+# Compiler, its options, and what the names of its tools begin with.
+TARGETS = {
+    "this machine": (CC, (), ""),
+    "Cortex-M4": ("arm-none-eabi-gcc", CORTEX_M4, "arm-none-eabi-"),
+}
+LIBM = {"sinf", "cosf", "sqrtf", "atan2f", "sincosf"}
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """A floating robot, cut into parts, with functions of many rows."""
+    folder = tmp_path_factory.mktemp("exported")
+    kd = lw.KinDyn(lw.robots.load("double_pendulum"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("linkwork.export.code.LONGEST_UNCUT", 150)
+        patch.setattr("linkwork.export.code.LONGEST_PART", 150)
+        report = lw.export(kd, folder, CLOSED_LOOP, prefix="dp", lanes=2, check=False)
+    assert any(row.work_bytes for row in report.rows)
+    return folder
+
+
+def sources(folder):
+    return sorted(path.name for path in folder.glob("*.c"))
+
+
+def library(folder):
+    return [folder / name for name in sources(folder) if name.startswith("dp_")]
+
+
+def test_the_makefile_builds_and_tests_it(exported, tmp_path):
+    folder = shutil.copytree(exported, tmp_path / "copy")
+    printed = run(["make", "all", "test", "CFLAGS=-O1 -Werror"], folder)
+
+    assert "passed  dp_inverse_dynamics_batch" in printed
+    assert "0 failures" in printed
+    assert "velocity after 2000 ticks" in run(["./example"], folder)
+
+
+def test_the_self_test_fails_where_a_result_is_wrong(exported, tmp_path):
+    folder = shutil.copytree(exported, tmp_path / "copy")
+    path = folder / "dp_inverse_dynamics.c"
+    path.write_text(path.read_text("ascii").replace("9.80665", "9.80664"), "ascii")
+    run(["make", "selftest", "CFLAGS=-O0"], folder)
+
+    with pytest.raises(AssertionError, match=r"(?s)FAILED  dp_inverse_dynamics .*2 failures"):
+        run(["./selftest"], folder)
+
+
+@pytest.mark.parametrize("compiler", C_COMPILERS)
+def test_it_has_no_undefined_behaviour(compiler, exported, tmp_path):
+    """Sanitizers watch the self-test and the example, compiled as strictly as can be."""
+    flags = ["-std=c99", *STRICT, *SANITIZED]
+    for program in ("selftest", "main"):
+        command = [compiler, *flags, exported / f"{program}.c", *library(exported)]
+        run([*command, "-lm", "-o", program], tmp_path)
+        run([f"./{program}"], tmp_path)
+
+
+@pytest.mark.parametrize("compiler", C_COMPILERS)
+def test_it_compiles_without_a_warning(compiler, exported, tmp_path):
+    files = [exported / name for name in sources(exported)]
+    run([compiler, "-std=c99", "-O2", "-fsyntax-only", *STRICT, *files], tmp_path)
+
+
+@pytest.mark.parametrize("compiler", CPP_COMPILERS)
+def test_it_is_cpp_as_well(compiler, exported, tmp_path):
+    """Compiled as C++17 it links and runs, and so it does with C++ calling the C library."""
+    cpp = [compiler, "-x", "c++", "-std=c++17", *STRICT]
+    run([*cpp, exported / "selftest.c", *library(exported), "-lm", "-o", "all"], tmp_path)
+    for path in library(exported):
+        run([CC, "-std=c99", "-c", path, "-o", f"{path.stem}.o"], tmp_path)
+    run([*cpp, "-c", exported / "selftest.c", "-o", "selftest.o"], tmp_path)
+    objects = sorted(tmp_path.glob("*.o"))
+    run([compiler, *objects, "-lm", "-o", "mixed"], tmp_path)
+
+    for program in ("./all", "./mixed"):
+        assert "0 failures" in run([program], tmp_path)
+
+
+def test_cmake_has_all_files(exported):
+    text = (exported / "CMakeLists.txt").read_text("ascii")
+    listed = text.split("STATIC")[1].split(")")[0].split()
+    assert listed == sorted(listed, key=lambda name: "_batch" in name)
+    assert set(listed) == {name for name in sources(exported) if name.startswith("dp_")}
+
+
+@pytest.mark.parametrize("cmake", [*filter(shutil.which, ["cmake"])])
+def test_cmake_builds_and_tests_it(cmake, exported, tmp_path):
+    run([cmake, "-S", exported, "-B", tmp_path, "-DCMAKE_BUILD_TYPE=Debug"], tmp_path)
+    run([cmake, "--build", tmp_path], tmp_path)
+    assert "100% tests passed" in run(["ctest", "--test-dir", tmp_path], tmp_path)
+
+
+def test_only_constants_are_global(exported, tmp_path):
+    """Nothing is kept between calls: no object has data that can be written."""
+    for path in library(exported):
+        run([CC, "-std=c99", "-c", path, "-o", "x.o"], tmp_path)
+        symbols = run(["nm", "x.o"], tmp_path).split("\n")
+        kinds = {line.split()[-2] for line in symbols if line}
+        assert kinds <= {"T", "t", "r", "R", "U"}, (path, kinds)
+        used = {line.split()[-1] for line in symbols if " U " in line}
+        assert all(not one.endswith(("alloc", "free", "printf")) for one in used)
+
+
+def test_no_function_calls_itself(exported):
+    """Functions call libm, and those that stand before them in the file: so there is no
+    recursion."""
+    for path in library(exported):
+        names = []
+        for name, body in check._bodies(path.read_text("ascii")):
+            called = set(re.findall(r"\b(\w+)\(", body))
+            assert name not in called
+            names.append((name, called))
+        own = [name for name, _ in names]
+        for k, (_, called) in enumerate(names):
+            assert not called & set(own[k:])
+        assert len(set(own)) == len(own) > 1
+
+
+@pytest.mark.parametrize("name", [name for name, row in TARGETS.items() if shutil.which(row[0])])
+def test_single_precision_for_a_small_processor(name, tmp_path, capsys):
+    """No number becomes a double, the stack is small, and nothing but libm is called."""
+    kd = lw.KinDyn(lw.robots.load("arm"), floating=False, dtype=np.float32)
+    report = lw.export(kd, tmp_path, DEFAULT_FUNCTIONS, check=False)
+    compiler, machine, tools = TARGETS[name]
+    flags = ["-std=c99", "-Os", "-Wdouble-promotion", "-Wfloat-conversion", *STRICT]
+    with capsys.disabled():
+        print(f"\narm for {name}, {compiler} -Os: bytes")  # noqa: T201
+        for own in (row.name for row in report.rows):
+            command = [compiler, *machine, *flags, "-fstack-usage", "-c", f"{own}.c"]
+            run([*command, "-o", f"{own}.o"], tmp_path)
+            stack = max(check._stacks_of(tmp_path / f"{own}.su").values())
+            code = int(run([f"{tools}size", f"{own}.o"], tmp_path).split("\n")[1].split()[0])
+            print(f"  {own}: code {code:,}, stack {stack:,}")  # noqa: T201
+            assert stack < 2048
+            assert code < 16_384
+            symbols = run([f"{tools}nm", f"{own}.o"], tmp_path).split("\n")
+            used = {line.split()[-1] for line in symbols if " U " in line}
+            assert used <= LIBM | {"_GLOBAL_OFFSET_TABLE_"}
+
+
+def test_the_stack_is_bounded_however_long_a_function_is(tmp_path, monkeypatch):
+    """Also without optimization, where each value of a part has a place of its own."""
+    monkeypatch.setattr(check, "OPTIONS", ("-std=c99", "-O0"))
+    kd = lw.KinDyn(lw.robots.load("arm"))
+    report = lw.export(kd, tmp_path, ["mass_matrix", "jacobian:tool"], lanes=4)
+
+    limits = [16_384, 65_536] * 2
+    for row, limit in zip(report.rows, limits, strict=True):
+        assert 0 < row.stack_bytes < limit
+    monkeypatch.setattr(check, "MOST_VALUES", 20)
+    text = r"arm_jacobian_tool takes \d+ bytes of stack; at most 160 are allowed"
+    with pytest.raises(LinkworkError, match=text):
+        lw.export(kd, tmp_path / "new", ["jacobian:tool"])
+    assert not (tmp_path / "new").exists()
