@@ -17,12 +17,12 @@ kinematic trees.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from linkwork.algorithms.symmetric import reciprocal
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.layout import BASE_NV
-from linkwork.spatial.blocks import Scalar, plus, times
+from linkwork.spatial.blocks import Scalar, minus, plus, times
 
 Row = dict[int, Scalar]  # entries that are not zero, by column
 
@@ -33,13 +33,23 @@ class Factor:
 
     order: tuple[int, ...]  # index in nu of each coordinate
     W: tuple[Row, ...]  # without the diagonal, which is 1
-    V: tuple[Row, ...]  # W D^-1, with the diagonal
+    inverse_pivots: tuple[Scalar, ...]  # D^-1
+
+    def scaled(self, i: int) -> Row:
+        """Row i of W D^-1, with the diagonal; made where it is used, so that it is in registers."""
+        pivots = self.inverse_pivots
+        return {c: times(value, pivots[c]) for c, value in self.W[i].items()} | {i: pivots[i]}
+
+    def negated(self) -> Factor:
+        """The factor of -M."""
+        return replace(self, inverse_pivots=tuple(minus(0.0, x) for x in self.inverse_pivots))
 
     def inverse(self) -> list[list[Scalar]]:
         """(nv, nv) M^-1, rows and columns as nu. Each pair of equal entries is computed once."""
         n = len(self.order)
         inverse: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
-        for place, (i, scaled) in enumerate(zip(self.order, self.V, strict=True)):
+        for place, i in enumerate(self.order):
+            scaled = self.scaled(place)
             for k, j in enumerate(self.order[: place + 1]):
                 entry = plus(_product(self.W[k], scaled), scaled.get(k, 0.0))
                 inverse[i][j] = inverse[j][i] = entry
@@ -60,18 +70,14 @@ class Factor:
                 value = plus(value, times(self.W[i][c], x[i]))
             u[c] = value
         solution: list[Scalar] = [0.0] * len(right)
-        for i, scaled in zip(self.order, self.V, strict=True):
-            solution[i] = _product(scaled, u)
+        for place, i in enumerate(self.order):
+            solution[i] = _product(self.scaled(place), u)
         return solution
 
 
 def factor_of(order: Sequence[int], W: Sequence[Row], inverse_pivots: Sequence[Scalar]) -> Factor:
     """The factor from W without its diagonal, and D^-1."""
-    V = [
-        {c: times(value, inverse_pivots[c]) for c, value in row.items()} | {i: inverse_pivots[i]}
-        for i, row in enumerate(W)
-    ]
-    return Factor(tuple(order), tuple(W), tuple(V))
+    return Factor(tuple(order), tuple(W), tuple(inverse_pivots))
 
 
 def outward_order(skeleton: Skeleton) -> list[int]:

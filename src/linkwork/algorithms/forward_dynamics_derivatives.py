@@ -89,8 +89,9 @@ def forward_dynamics_derivatives(
     # of the base, only the columns of its angular velocity are computed
     joints = range(BASE_NV if base.floating else 0, nv)
     turning = range(3, BASE_NV) if base.floating else ()
-    by_nu = _by_base_velocity(base, nu) | _solved(factor, ID_by_nu, [*turning, *joints])
-    by_q = _solved(factor, ID_by_q, joints)
+    less = factor.negated()  # a sign for each pivot, and not for each result
+    by_nu = _by_base_velocity(base, nu) | _solved(less, ID_by_nu, [*turning, *joints])
+    by_q = _solved(less, ID_by_q, joints)
     if base.velocity == "body":
         by_q |= _body_base_by_q(base, gravity, nv)
     else:
@@ -100,12 +101,8 @@ def forward_dynamics_derivatives(
 
 
 def _solved(factor: Factor, matrix: Matrix, columns: Sequence[int]) -> _Columns:
-    """Columns of -M^-1 times a matrix."""
-    found: _Columns = {}
-    for k in columns:
-        solution = factor.solve([row[k] for row in matrix])
-        found[k] = [minus(0.0, value) for value in solution]
-    return found
+    """Columns of the inverse times a matrix."""
+    return {k: factor.solve([row[k] for row in matrix]) for k in columns}
 
 
 def _by_base_velocity(base: Base, nu: Numbers) -> _Columns:

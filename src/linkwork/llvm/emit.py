@@ -27,6 +27,7 @@ from linkwork.expr.node import Op
 from linkwork.expr.program import Port, Program, per_port
 from linkwork.lazy import cached_property
 from linkwork.llvm.arithmetic import INTRINSICS, Arithmetic
+from linkwork.llvm.constants import Constants
 from linkwork.llvm.finite import Finite
 from linkwork.llvm.lanes import Lanes
 from linkwork.llvm.pieces import LONGEST_CACHED, Piece, pieces_of
@@ -67,7 +68,7 @@ def emit_llvm(program: Program, name: str, lanes: Lanes, *, checked: Collection[
     parts = [f"define i64 @{name}({takes}){lanes.frame} {{", *writer.body(pieces), "}"]
     if len(pieces) > 1:
         for index, piece in enumerate(pieces):
-            given = f"{arrays}, ptr %scratch, {STAGES}, i64 %row{writer.finite.taken}"
+            given = f"{arrays}, ptr %scratch, {STAGES}, i64 %row{writer.taken}"
             parts += [
                 f"define internal void @piece{index}({given}) noinline{lanes.frame} {{",
                 *writer.pointers(),
@@ -75,7 +76,7 @@ def emit_llvm(program: Program, name: str, lanes: Lanes, *, checked: Collection[
                 "  ret void",
                 "}",
             ]
-    parts += writer.stage.functions()
+    parts += [*writer.constants.table(), *writer.stage.functions()]
     if writer.arithmetic.uses_sincos:
         parts.append(sincos_function(lanes.vector, lanes.scalar, lanes.suffix, lanes.constant))
     parts += [
@@ -107,6 +108,21 @@ class _Writer:
         return Arithmetic(self.program, self.lanes, self._new)
 
     @cached_property
+    def constants(self) -> Constants:
+        """The table of constants."""
+        return Constants(self.program, self.lanes, self._new)
+
+    @property
+    def taken(self) -> str:
+        """Further arguments of each piece."""
+        return self.finite.taken + self.constants.taken
+
+    def begun(self) -> Iterator[str]:
+        """What comes before all else in the function."""
+        yield from self.finite.begun()
+        yield from self.constants.address()
+
+    @cached_property
     def _constants(self) -> list[str]:
         """The text of each constant; empty for other steps."""
         return [
@@ -119,7 +135,7 @@ class _Writer:
         n_slots = max(piece.n_slots for piece in pieces)
         if len(pieces) > 1 and self.lanes.width > 1 and not self.stage.slots:
             return self._tiled_body(len(pieces), n_slots)
-        lines = ["entry:", *self.finite.begun(), *_unless_empty(), *self.pointers()]
+        lines = ["entry:", *self.begun(), *_unless_empty(), *self.pointers()]
         after = f"ptr %workspace, i64 {self.stage.size}"
         lines += [
             f"  %scratch = getelementptr {self.lanes.vector}, {after}",
@@ -134,7 +150,7 @@ class _Writer:
         else:
             stages = STAGES if self.stage.slots else NO_STAGES
             given = f"ptr %in, ptr %out, ptr %stride, ptr %scratch, {stages}, i64 %row"
-            given += self.finite.taken
+            given += self.taken
             lines += [f"  call void @piece{k}({given})" for k in range(len(pieces))]
         lines += [
             f"  %next = add i64 %row, {self.lanes.width}",
@@ -151,7 +167,7 @@ class _Writer:
         lanes = self.lanes
         blocks = max(1, min(TILE_BLOCKS, TILE_BYTES // max(n_slots * lanes.bytes, 1)))
         yield "entry:"
-        yield from self.finite.begun()
+        yield from self.begun()
         yield from _unless_empty()
         yield "  br label %loop"
         yield "loop:"
@@ -166,7 +182,7 @@ class _Writer:
             yield f"  %row{k} = phi i64 [ %first, %{before} ], [ %next{k}, %blocks{k} ]"
             yield f"  %own{k} = phi ptr [ %workspace, %{before} ], [ %other{k}, %blocks{k} ]"
             given = f"ptr %in, ptr %out, ptr %stride, ptr %own{k}, {NO_STAGES}, i64 %row{k}"
-            given += self.finite.taken
+            given += self.taken
             yield f"  call void @piece{k}({given})"
             yield f"  %next{k} = add i64 %row{k}, {lanes.width}"
             yield f"  %other{k} = getelementptr {lanes.vector}, ptr %own{k}, i64 {n_slots}"
@@ -194,6 +210,7 @@ class _Writer:
         """The steps of a piece, with loads of what they use and stores of what later pieces use."""
         program = self.program
         self.arithmetic.start()
+        self.constants.start()
         names = list(self._constants)
         slots = Slots(piece.fetched, self.lanes, self._new)
         yield from self._row_pointers("in", program.inputs)
@@ -206,6 +223,7 @@ class _Writer:
             op, *args = program.steps[step]
             if program.operands[step]:
                 yield from slots.loads(args, step, names)
+                yield from self.constants.loads(args, step, names)
                 names[step] = f"%v{step}"
                 yield from self.arithmetic.lines(op, args, names, names[step])
                 if step in piece.kept:
@@ -305,7 +323,7 @@ class _Writer:
 
     def _store(self, port: int, start: int, steps: list[int], names: list[str]) -> Iterator[str]:
         width, scalar, vector = self.lanes.width, self.lanes.scalar, self.lanes.vector
-        values = [names[step] for step in steps]
+        values = [self._constants[step] or names[step] for step in steps]
         if width == 1:
             value = values[0] if len(values) == 1 else _constant_vector(scalar, values)
             kind = scalar if len(values) == 1 else f"<{len(values)} x {scalar}>"

@@ -29,11 +29,12 @@ SMALLEST = 256
 # The same, if the program is short and its outputs can use non-temporal stores.
 SMALLEST_STREAMED = 96
 # The same, if a row of all outputs together has at least LARGE_ROW numbers.
-SMALLEST_OF_MANY, LARGE_ROW = 64, 1024
+SMALLEST_OF_MANY, LARGE_ROW = 64, 600
 # If both stages together need more bytes than this, no output is staged.
 MOST_STAGE_BYTES = 1 << 20
-# Between two steps of the program, at most this many blocks are stored at a time.
-BURST = 8
+# Between two steps of the program, at most this many blocks are stored at a time: the second number
+# if there are many, for each time takes a call, which spills all registers.
+BURST, LONG_BURST, MANY_BLOCKS = 8, 32, 256
 STAGES = "ptr %stage, ptr %other, ptr %seams, i64 %waiting"  # parameters of each piece
 NO_STAGES = "ptr null, ptr null, ptr null, i64 0"
 
@@ -77,9 +78,9 @@ class Stage:
     def functions(self) -> Iterator[str]:
         """For each staged output, the table of slots, and the function that stores a part of it."""
         for index, port, steps in self._outputs():
-            offsets = ", ".join(f"i32 {self._lanes.bytes * self.slots[step]}" for step in steps)
-            yield f"@offsets{index} = private constant [{port.size} x i32] [{offsets}]"
-            yield from StoreFunction(index, port.size, self._lanes, self._new).lines()
+            function = StoreFunction(index, port.size, self._lanes, self._new)
+            yield from function.tables([self.slots[step] for step in steps])
+            yield from function.lines()
         if self.slots:
             yield "!0 = !{i32 1}"
 
@@ -170,7 +171,8 @@ class Stage:
     @cached_property
     def _bursts(self) -> dict[int, list[tuple[int, int, int, int]]]:
         """By step: the parts (output, first lane, start, stop) to store after it, evenly spread."""
-        size = BURST * self._lanes.width
+        n_blocks = sum(port.size for _, port, _ in self._outputs()) // self._lanes.width
+        size = (LONG_BURST if n_blocks >= MANY_BLOCKS else BURST) * self._lanes.width
         parts = [
             (index, lane, start, min(start + size, port.size))
             for index, port, _ in self._outputs()

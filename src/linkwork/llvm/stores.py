@@ -6,14 +6,16 @@ vector, or the largest part of one of which the row size is a multiple, so that 
 same offset (`shift`) from an aligned address.
 
 If that offset is not 0, a grain spans the end of one row and the start of the next: a seam. Both
-parts are assembled in the workspace, and stored as one.
+parts are assembled in the workspace, and stored as one. Rows of an odd size take another way
+(`flat`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import gcd
 
+from linkwork.llvm.flat import FlatStores
 from linkwork.llvm.lanes import Lanes
 
 SMALLEST_STORE = 16  # bytes of the smallest non-temporal store
@@ -40,6 +42,14 @@ class StoreFunction:
         self._grain = grain_of(size, lanes)
         self._can_stream = can_stream(size, lanes)
         self._is_even = self._grain == lanes.width  # whether rows are multiples of W numbers
+        self._flat = FlatStores(index, size, lanes, self._rows)
+
+    def tables(self, slots: Sequence[int]) -> Iterator[str]:
+        """Where the numbers of a row are in the stage, given their slots."""
+        offsets = ", ".join(f"i32 {self._lanes.bytes * slot}" for slot in slots)
+        yield f"@offsets{self._index} = private constant [{self._size} x i32] [{offsets}]"
+        if not self._can_stream:
+            yield self._flat.table(slots)
 
     def lines(self) -> Iterator[str]:
         """The function: stores numbers `first` to `stop` of a group of rows, from `row` on.
@@ -55,7 +65,7 @@ class StoreFunction:
             start = f"{lanes.scalar}, ptr %to0, i64 {lane * self._size}"
             yield f"  %to{lane} = getelementptr {start}"
         yield "  %is.first = icmp eq i64 %first, 0"
-        streamed = "streamed" if self._can_stream else "ordinary"
+        streamed = "streamed" if self._can_stream else "odd"
         yield f"  switch i64 %how, label %end [ i64 {ORDINARY}, label %ordinary"
         yield f"    i64 {NON_TEMPORAL}, label %{streamed} ]"
         yield "ordinary:"
@@ -74,6 +84,10 @@ class StoreFunction:
             yield f"  %has.ends = or i1 %is.shifted, {'false' if self._is_even else 'true'}"
             yield "  %streamed.has.ends = and i1 %is.first, %has.ends"
             yield from self._loop("streamed", "%shift", "%last")
+        else:
+            yield "odd:"  # all at once, with the first part
+            yield "  br i1 %is.first, label %flat, label %end"
+            yield from self._flat.lines(self._new)
         yield "end:"
         yield "  ret void"
         yield "}"
