@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from tests.support.kernels import (
     BODY,
+    Never,
     finish,
     floater,
     hinge,
@@ -394,3 +395,38 @@ def test_wrenches_and_gravity_that_are_given_have_code_of_their_own(folder, comp
     found = again.inverse_dynamics(q, nu, nu, wrenches={"tip": np.ones(6)})
     np.testing.assert_allclose(found, pushed, atol=1e-12)
     assert len({str(np.round(found, 6)) for found in (plain, weightless, pushed)}) == 3
+
+
+def test_quick_code_is_kept_until_there_is_fast_code(folder, monkeypatch, compile_count):
+    """A process that ends at once leaves something for the next one."""
+    monkeypatch.setattr(kernel, "background", Never)
+    expected = floater().com(floater().neutral())
+    assert [path.suffix for path in folder.iterdir()] == [".quick"]
+    compile_count.clear()
+    again = floater()
+    found = again.function("com")
+    monkeypatch.setattr(found, "_make_program", lambda: pytest.fail("it was traced"))
+    np.testing.assert_array_equal(found(again.neutral()), expected)
+    assert not compile_count
+    ready()
+    assert [path.suffix for path in sorted(folder.iterdir())] == [".o", ".o"]
+
+
+def test_fast_code_of_one_row_is_used_where_that_of_several_is_missing(folder, monkeypatch):
+    ready()
+    kd = floater()
+    several = folder / f"{kd.function('com')._cache_key(kd.function('com')._width)}.o"
+    several.unlink()
+    monkeypatch.setattr(kernel, "background", Never)
+    monkeypatch.setattr(kd.function("com"), "_make_program", lambda: pytest.fail("it was traced"))
+    kd.com(kd.neutral())
+    assert kd.function("com")._level == kernel.FAST
+
+
+@pytest.mark.parametrize("damage", [damage_truncated, damage_bit, damage_empty])
+def test_damaged_quick_code_is_made_again(damage, folder, monkeypatch):
+    monkeypatch.setattr(kernel, "background", Never)
+    expected = floater().com(floater().neutral())
+    (path,) = folder.iterdir()
+    damage(path)
+    np.testing.assert_array_equal(floater().com(floater().neutral()), expected)

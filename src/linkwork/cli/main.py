@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from linkwork.cli.cache import cache
 from linkwork.cli.commands import check, info, robots, tree
 from linkwork.cli.compare import compare
 from linkwork.cli.conventions import conventions
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 for command in (info, tree, check, robots, conventions, fk, dynamics, ik, compare, export):
     app.command()(command)
+app.add_typer(cache, name="cache")
 
 
 def _print_version(wanted: bool) -> None:

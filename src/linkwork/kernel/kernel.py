@@ -266,11 +266,26 @@ class Kernel(Differentiable, Call):
             return
         one, level = self._code[0], self._level
         if one is None:
-            ir = self._emitted(1)
-            one, level = Code(compiled(ir, QUICK)), QUICK
+            one, level = self._first_code()
         self._take(one, None, level)  # in a forked child, `_reset_after_fork` took it out of use
         self._submit()
         self._process = os.getpid()
+
+    def _first_code(self) -> tuple[Code, int]:
+        """Code of one row to begin with, and its level.
+
+        Quick code is kept too, until there is fast code: so a process that ended before that has
+        spared the next one the time to trace and to compile.
+        """
+        key = self._cache_key(1)
+        fast = cache.fetch(key)
+        if fast is not None:
+            return Code(fast), FAST
+        quick = cache.fetch(key, cache.QUICK_CODE)
+        if quick is None:
+            quick = compiled(self._emitted(1), QUICK)
+            cache.keep(key, quick, cache.QUICK_CODE)
+        return Code(quick), QUICK
 
     def _is_ready(self, level: int) -> bool:
         """Whether code of this level is in use, and fast code is in use or being made."""
@@ -312,6 +327,8 @@ class Kernel(Differentiable, Call):
     def _compile(self, width: int, compiler: Callable[[str], bytes]) -> bytes:
         data = compiler(self._emitted(width))
         cache.keep(self._cache_key(width), data)
+        if width == 1:
+            cache.drop(self._cache_key(1), cache.QUICK_CODE)
         return data
 
     def _emitted(self, width: int) -> str:

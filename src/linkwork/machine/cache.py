@@ -17,12 +17,14 @@ import os
 import stat
 from pathlib import Path
 
+from linkwork.machine.eviction import TEMPORARY, Watch, note_use
 from linkwork.machine.notices import warn_once
 
-CODE, PROGRAM = "o", "program"  # endings of files
+CODE, QUICK_CODE, PROGRAM = "o", "quick", "program"  # endings of files
 _MAGIC = b"linkwork object 1\n"
 _DIGEST_SIZE = 32
 _OFF = ("off", "0", "no", "none")
+_watch = Watch()
 
 
 def cache_folder() -> Path | None:
@@ -55,7 +57,8 @@ def fetch(key: str, ending: str = CODE) -> bytes | None:
             warn_once("cache", f"{text}; it must belong to this user, with mode 700")
             return None
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-        with os.fdopen(os.open(folder / f"{key}.{ending}", flags), "rb") as file:
+        path = folder / f"{key}.{ending}"
+        with os.fdopen(os.open(path, flags), "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or not _is_ours(status):
                 return None
@@ -65,6 +68,8 @@ def fetch(key: str, ending: str = CODE) -> bytes | None:
     head = len(_MAGIC) + _DIGEST_SIZE
     digest, content = data[len(_MAGIC) : head], data[head:]
     is_valid = data.startswith(_MAGIC) and _digest(key, content) == digest
+    if is_valid:
+        note_use(path, status.st_mtime)
     return content if is_valid else None
 
 
@@ -78,7 +83,7 @@ def keep(key: str, content: bytes, ending: str = CODE) -> None:
         if not _is_ours(folder.stat()):
             return
         # not with tempfile: it has a lock, on which a forked child could deadlock
-        path = folder / f".new-{os.getpid()}-{os.urandom(8).hex()}"
+        path = folder / f"{TEMPORARY}{os.getpid()}-{os.urandom(8).hex()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         handle = os.open(path, flags, 0o600)
         try:
@@ -88,6 +93,16 @@ def keep(key: str, content: bytes, ending: str = CODE) -> None:
         except OSError:
             with contextlib.suppress(OSError):
                 path.unlink()
+            return
+        _watch.wrote(folder, len(content))
+
+
+def drop(key: str, ending: str) -> None:
+    """Remove what was kept under a key, if it is there."""
+    folder = cache_folder()
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            (folder / f"{key}.{ending}").unlink()
 
 
 def _digest(key: str, content: bytes) -> bytes:

@@ -1,0 +1,60 @@
+"""The commands about the cache of machine code."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import typer
+
+from linkwork.cli.commands import Json
+from linkwork.cli.json import print_json
+from linkwork.cli.show import print_text, terminal
+from linkwork.errors import escaped
+from linkwork.machine.cache import cache_folder
+from linkwork.machine.eviction import MEGABYTE, clear, kept_files, size_limit
+
+cache = typer.Typer(help="Show or clear the cache of machine code.", no_args_is_help=True)
+
+
+@cache.command()
+def info(*, as_json: Json = False) -> None:
+    """Print where the cache is, how large it is, and its limit."""
+    folder, limit = cache_folder(), size_limit()
+    files = kept_files(folder) if folder else []
+    facts: dict[str, Any] = {
+        "folder": str(folder) if folder else None,
+        "files": len(files),
+        "megabytes": sum(file.size for file in files) / MEGABYTE,
+        "most_megabytes": limit / MEGABYTE if limit else None,
+        "oldest_use_days": (time.time() - files[0].used) / 86_400 if files else None,
+    }
+    if as_json:
+        print_json(facts)
+        return
+    console = terminal()
+    if folder is None:
+        print_text(console, "there is no cache: it is off, or this user has no home")
+        return
+    most = f" of at most {facts['most_megabytes']:g} MB" if limit else ", without a limit"
+    print_text(console, escaped(str(folder)), "bold")
+    print_text(console, f"{len(files)} files, {facts['megabytes']:.1f} MB{most}")
+    if files:
+        print_text(console, f"the oldest was used {facts['oldest_use_days']:.0f} days ago")
+
+
+@cache.command()
+def path() -> None:
+    """Print the folder of the cache."""
+    folder = cache_folder()
+    if folder is None:
+        raise typer.BadParameter("there is no cache: it is off, or this user has no home")
+    print_text(terminal(), escaped(str(folder)))
+
+
+@cache.command(name="clear")
+def clear_all() -> None:
+    """Remove all that is kept; it is made again when it is needed."""
+    folder = cache_folder()
+    count = clear(folder) if folder else 0
+    print_text(terminal(), f"{count} files removed")

@@ -1,0 +1,48 @@
+"""The commands about the cache."""
+
+import json
+
+import pytest
+from tests.support.commands import run_here as run
+
+from linkwork.machine import cache
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    path = tmp_path / "code"
+    monkeypatch.setenv("LINKWORK_CACHE", str(path))
+    monkeypatch.setenv("LINKWORK_CACHE_SIZE", "50")
+    return path
+
+
+def test_info_says_where_and_how_large(folder):
+    cache.keep("a", bytes(2_000_000))
+    lines = run("cache", "info").stdout.splitlines()
+    facts = json.loads(run("cache", "info", "--json").stdout)
+
+    assert lines == [
+        str(folder),
+        "1 files, 2.0 MB of at most 50 MB",
+        "the oldest was used 0 days ago",
+    ]
+    assert facts["files"] == 1
+    assert facts["most_megabytes"] == 50
+    assert facts["folder"] == str(folder)
+
+
+def test_path_and_clear(folder):
+    cache.keep("a", bytes(10))
+
+    assert run("cache", "path").stdout == f"{folder}\n"
+    assert run("cache", "clear").stdout == "1 files removed\n"
+    assert list(folder.iterdir()) == []
+
+
+def test_without_a_cache_it_says_so(monkeypatch):
+    monkeypatch.setenv("LINKWORK_CACHE", "off")
+
+    assert run("cache", "info").stdout.startswith("there is no cache")
+    assert run("cache", "path").returncode == 2
+    assert run("cache", "clear").stdout == "0 files removed\n"
+    assert "Show or clear the cache" in run("cache", "--help").stdout
