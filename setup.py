@@ -7,6 +7,7 @@ FOLDER = "src/linkwork/kernel"
 HEADERS = (
     *("call", "init", "inputs", "outputs", "chunks", "threads"),
     *("tiles", "rollout", "roll_calls"),
+    *("poses", "pose_rows"),
 )
 
 setup(

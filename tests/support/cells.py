@@ -1,68 +1,106 @@
-"""Workcells with an arm and objects, and the same robot with what it carries written into it."""
+"""Random workcells and random states of them.
+
+`random_cell` has frames of every kind, attachable ones of every kind, joints that depend on others,
+and robots, one of them twice and one that floats. `random_state` attaches every attachable frame to
+any frame that does not sit on it, differently in each row of a batch.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from tests.support.kindyn import on_numpy
-from tests.support.spatial import pin
+from tests.support.models import (
+    MOVING_KINDS,
+    random_axis,
+    random_inertia,
+    random_model,
+    random_pose,
+    random_theta,
+)
 
-import linkwork as lw
-from linkwork.model.inertia import moved
-from linkwork.model.pose import as_pose
-
-OBJECTS = {
-    "box": lw.solid_box(2.0, (0.1, 0.2, 0.3), com=(0.01, -0.02, 0.03)),
-    "can": lw.solid_cylinder(0.5, 0.03, 0.12),
-    "ball": lw.solid_sphere(0.8, 0.07, com=(0.0, 0.05, 0.0)),
-    "grain": lw.point_mass(0.05, (0.1, 0.0, 0.0)),
-}
-FULL_ARM = lw.robots.load("arm")
-ARM = FULL_ARM.reduced([joint.name for joint in FULL_ARM.joints if joint.kind == "revolute"])
-"""With the fingers locked: one of them mimics the other, which Pinocchio does not read."""
+from linkwork import Mimic, State, WorkCell
+from linkwork.model.kinds import KINDS
+from linkwork.workcell.paths import parent_index
 
 
-def bench(robot=ARM, *, end="tool", floating=False):
-    """An arm on a tilted table, objects beside it, and a sphere without mass."""
-    cell = lw.WorkCell("bench")
-    cell = cell.with_frame("table", parent_H_frame=lw.Pose((0.1, 0.2, 0.8), (0.3, -0.2, 0.4)))
-    pose = lw.Pose((0.1, 0.0, 0.05), (0.0, 0.1, 0.7))
-    cell = cell.with_robot(
-        "arm", robot, parent="table", parent_H_base=pose, end=end, floating=floating
-    )
-    for k, (name, inertia) in enumerate(OBJECTS.items()):
-        pose = lw.Pose((0.3, 0.1 * k, 0.1), (0.1 * k, 0.2, -0.3))
-        cell = cell.with_frame(
-            name,
-            parent="table",
-            parent_H_frame=pose,
-            movable=True,
-            attachable=True,
-            inertia=inertia,
+def random_cell(rng: np.random.Generator, *, n_frames: int = 24, robots: bool = True) -> WorkCell:
+    """A cell with at least this many frames besides those of its robots."""
+    cell = WorkCell("random")
+    if robots:
+        model = random_model(rng, 8)
+        for name in ("left", "right"):
+            cell = cell.with_robot(
+                name, model, parent=_any(rng, cell), parent_H_base=random_pose(rng)
+            )
+        base = str(rng.choice(model.frame_names))
+        cell = cell.with_robot(
+            "walker", model, base=base, floating=True, attachable=True, parent=_any(rng, cell)
         )
-    return cell.with_frame("marker", movable=True, attachable=True)
+    kinds = ["fixed", "movable", *MOVING_KINDS]
+    for k in range(n_frames):
+        kind, parent, pose = kinds[k % len(kinds)], _any(rng, cell), random_pose(rng)
+        attachable = bool(rng.random() < 0.5)
+        if kind in ("fixed", "movable"):
+            cell = cell.with_frame(
+                f"f{k}",
+                parent,
+                pose,
+                movable=kind == "movable",
+                attachable=attachable,
+                inertia=random_inertia(rng),
+            )
+            continue
+        leaders = [f.name for f in cell.frames if f.motion and f.motion.motion_kind.nq == 1]
+        depends = None
+        if KINDS[kind].nq == 1 and leaders and rng.random() < 0.5:
+            leader = leaders[int(rng.integers(len(leaders)))]
+            depends = Mimic(joint=leader, multiplier=rng.uniform(-2, 2), offset=rng.uniform(-1, 1))
+        cell = cell.with_joint(
+            f"f{k}",
+            kind,
+            parent,
+            pose,
+            axis=random_axis(rng),
+            pitch=float(rng.uniform(-0.5, 0.5)) if KINDS[kind].has_pitch else 0.0,
+            depends=depends,
+            attachable=attachable,
+        )
+    return cell
 
 
-def loaded(cell, state, carried, **options):
-    """A `KinDyn` of the arm with frames of the cell, by the link that carries each."""
-    model = cell.device("arm").spec.model
-    for frame, link in carried.items():
-        pose = as_pose(cell.frame_H_frame(f"arm.{link}", frame, state))
-        model = model.with_payload(link, moved(cell.frame(frame).inertia, pose))
-    if not cell.device("arm").spec.floating:
-        options["base_pose"] = cell.device("arm").world_H_base(state)
-    floating = cell.device("arm").spec.floating
-    return on_numpy(lw.KinDyn(model, floating=floating, **options))
+def random_state(cell: WorkCell, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> State:
+    """A state, or a batch whose rows differ in everything."""
+    layout = cell.layout
+    values = np.zeros((*batch, layout.n_values))
+    for k, slot in enumerate(layout.slots):
+        if slot.size:
+            values[..., layout.span(k)] = random_theta(slot.joint_kind.name, rng, batch)
+    parents = np.zeros((*batch, len(layout.attachable)), dtype=np.int32)
+    for row in parents.reshape(-1, len(layout.attachable)) if layout.attachable else ():
+        row[:] = random_parents(cell, rng)
+    return State(layout, values, parents)
 
 
-def pinocchio_with(cell, state, frame, link):
-    """A Pinocchio model of the fixed arm with a body appended to the joint that moves a link."""
-    model = cell.device("arm").spec.model
-    there = pin.buildModelFromXML(lw.dump_urdf(model))
-    index = there.getFrameId(link)
-    own, inertia = there.frames[index], cell.frame(frame).inertia
-    pose = pin.SE3(cell.frame_H_frame(f"arm.{link}", frame, state))
-    body = pin.Inertia(inertia.mass, np.array(inertia.com), inertia.matrix())
-    there.appendBodyToJoint(own.parentJoint, body, own.placement * pose)
-    R = cell.device("arm").world_H_base(state)[:3, :3]
-    there.gravity.linear = R.T @ np.array([0.0, 0.0, -9.80665])
-    return there
+def random_parents(cell: WorkCell, rng: np.random.Generator) -> np.ndarray:
+    """What each attachable frame sits on: any frame of WORLD's, or of one that was placed before."""
+    layout = cell.layout
+    roots = layout.part_roots
+    parents = np.zeros(len(layout.attachable), dtype=np.int32)
+    placed = [0]
+    for frame in rng.permutation(layout.attachable).tolist():
+        possible = np.flatnonzero(np.isin(roots, placed))
+        parents[layout.column[frame]] = rng.choice(possible)
+        placed.append(frame)
+    return parents
+
+
+def chained(cell: WorkCell, frame: str, state: State) -> np.ndarray:
+    """(4, 4) world pose of a frame in a single state, one frame after the other."""
+    pose, index = np.eye(4), cell.frame_index(frame)
+    while index > 0:
+        pose = cell.parent_H_frame(cell.frame_names[index], state) @ pose
+        index = parent_index(cell.layout, index, state.parents)
+    return pose
+
+
+def _any(rng: np.random.Generator, cell: WorkCell) -> str:
+    return cell.frame_names[int(rng.integers(len(cell.frames)))]

@@ -1,4 +1,7 @@
-"""Tests of workcells: fast code is made where a test waits for it by `warmup`."""
+"""Tests of numbers of robots: fast code is made where a test waits for it by `warmup`.
+
+Nobody else needs it, and making it in the background takes more time than the tests themselves.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.support.cells import ARM, FULL_ARM, OBJECTS, bench, loaded, pinocchio_with
+from tests.support.grasps import ARM, FULL_ARM, OBJECTS, bench, loaded, pinocchio_with
 from tests.support.models import assert_close
 from tests.support.spatial import pin
 

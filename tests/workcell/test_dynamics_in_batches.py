@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from tests.support.cells import ARM, OBJECTS, bench
+from tests.support.grasps import ARM, OBJECTS, bench
 from tests.support.models import assert_close
 
 import linkwork as lw

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.support.cells import OBJECTS
+from tests.support.grasps import OBJECTS
 from tests.support.models import assert_close
 
 import linkwork as lw

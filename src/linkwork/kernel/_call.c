@@ -12,6 +12,7 @@
 #include "_call.h"
 #include "_init.h"
 #include "_outputs.h"
+#include "_poses.h"
 #include "_roll_calls.h"
 
 #if defined(__GNUC__)
@@ -387,7 +388,12 @@ static int execute(PyObject *module)
         pthread_atfork(NULL, NULL, forget_helpers);
 #endif
     }
-    return PyModule_AddObjectRef(module, "Call", (PyObject *)call_type);
+    if (PyModule_AddObjectRef(module, "Call", (PyObject *)call_type) < 0) return -1;
+    PyObject *poses_type = PyType_FromModuleAndSpec(module, &poses_spec, NULL);
+    if (!poses_type) return -1;
+    int status = PyModule_AddObjectRef(module, "Poses", poses_type);
+    Py_DECREF(poses_type);
+    return status;
 }
 
 static PyModuleDef_Slot slots[] = {

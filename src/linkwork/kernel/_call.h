@@ -9,6 +9,8 @@
  * _tiles.h    the states of some rows of a rollout, read, stepped on and written
  * _rollout.h  many steps of a function, forwards and backwards
  * _roll_calls.h  the same as methods of a Call
+ * _poses.h    the Python type `Poses`: poses of the frames of a workcell
+ * _pose_rows.h  its rows, for each kind of processor
  * _call.c     the Python type
  */
 #ifndef LINKWORK_CALL_H

@@ -365,8 +365,17 @@ class WorkCell:
 
     # Kinematics.
 
-    def fk(self, state: State, *, threads: int | None = None, out: Array | None = None) -> FKTable:
-        """World poses of all frames, computed at once; `table[name]` is (..., 4, 4)."""
+    def fk(
+        self, state: State, *, threads: int | None = None, out: Array | FKTable | None = None
+    ) -> FKTable:
+        """World poses of all frames, computed at once; `table[name]` is (..., 4, 4).
+
+        Args:
+            state: one or a batch.
+            threads: the most to use for a large batch; as many as there are cores if not given.
+            out: (..., frames, 4, 4) to write to, or a table that is not needed any more, whose
+                memory is used again; a new array if not given.
+        """
         return fk.FKTable(self, state, threads=threads, out=out)
 
     def world_H_frame(self, frame: str, state: State) -> Array:
@@ -456,5 +465,6 @@ class WorkCell:
         return {}
 
     @cached_property
-    def _steps(self) -> fk.Steps:
+    def steps(self) -> fk.Steps:
+        """What computes world poses; see `fk`."""
         return fk.steps_of(self)

@@ -128,6 +128,8 @@ def with_changed(cell: WorkCell, name: str, changes: Mapping[str, Any]) -> WorkC
             changes["axis"] = unit_vector(changes["axis"])
         if "properties" in changes:
             changes["properties"] = as_properties(changes["properties"])
+        if {"kind", "movable", "depends"} & changes.keys():
+            changes.setdefault("home", ())  # other numbers than before
         moving = {key: changes.pop(key) for key in list(changes) if key in _OF_MOTION}
         if moving and frame.motion:
             changes["motion"] = replace(frame.motion, **moving)

@@ -1,22 +1,36 @@
-"""Forward kinematics of all frames, of one state or a batch."""
+"""Forward kinematics: world poses of all frames or some, of one state or a batch.
+
+The C extension computes them by `steps`, without anything compiled for the cell: a structure or an
+attachment that was never seen before costs nothing. Where there is no extension, NumPy computes them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.model.parts import Mimic
-from linkwork.spatial.blocks import scalars
-from linkwork.spatial.source import quat, se3
-from linkwork.workcell.parts import CellFrame
+from linkwork.errors import ArgumentError, ShapeError
+from linkwork.kernel.arguments import thread_number
+from linkwork.machine.notices import warn_once
+from linkwork.spatial.source import se3
+from linkwork.workcell.local import local_pose
 from linkwork.workcell.state import State, flat_rows
+from linkwork.workcell.steps import StepBuilder, UnknownKindError
 
 if TYPE_CHECKING:
     from linkwork.workcell.cell import WorkCell
 
-Steps: TypeAlias = Any
+Steps: TypeAlias = Any  # `Poses` of the C extension; None where NumPy computes
+_IN_WORLD = -1  # the reference frame of world poses
+
+_WARNING = (
+    "linkwork was installed without its C extension, or with an older one, so NumPy computes the poses"
+    " of workcells, 100 times slower; install a C compiler and then linkwork again, or a wheel"
+)
 
 
 class FKTable:
@@ -24,15 +38,41 @@ class FKTable:
 
     table["box"]             (..., 4, 4) pose of a frame in the world
     table.world_H_frames     (..., frames, 4, 4) all of them, in the order of `cell.frame_names`
+
+    The arrays are read-only, unless they were given as `out`.
     """
 
+    __slots__ = ("_written", "cell", "state", "world_H_frames")
+
     def __init__(
-        self, cell: WorkCell, state: State, *, threads: int | None = None, out: Array | None = None
+        self,
+        cell: WorkCell,
+        state: State,
+        *,
+        threads: int | None = None,
+        out: Array | FKTable | None = None,
     ) -> None:
+        """Compute the poses.
+
+        Args:
+            cell: the workcell.
+            state: one or a batch.
+            threads: the most to use for a large batch; as many as there are cores if not given.
+            out: (..., frames, 4, 4) to write to, or a table that is not needed any more, whose
+                memory is used again; a new array if not given.
+        """
         self.cell, self.state = cell, cell.check_state(state)
-        self.world_H_frames = all_poses(cell, state)
+        given = out._written if isinstance(out, FKTable) else out
+        if given is not None:
+            _check_out(given, (*state.batch_shape, len(cell.frames), 4, 4))
+        self._written = poses_of(cell, state, None, out=given, threads=threads)
+        self.world_H_frames = self._written
+        if given is None or isinstance(out, FKTable):
+            self.world_H_frames = self._written.view()
+            self.world_H_frames.flags.writeable = False
 
     def __getitem__(self, frame: str) -> Array:
+        """(..., 4, 4) pose of a frame in the world."""
         return self.world_H_frames[..., self.cell.layout.frame(frame), :, :]
 
     def __repr__(self) -> str:
@@ -43,21 +83,14 @@ class FKTable:
         return se3.inverse(self[a]) @ self[b]
 
 
-def steps_of(cell: WorkCell) -> Steps:
-    return None
-
-
-def world_H_frames(cell: WorkCell, frames: tuple[str, ...], state: State) -> Array:
+def world_H_frames(cell: WorkCell, frames: Sequence[str], state: State) -> Array:
     """(..., n, 4, 4) poses of some frames in the world."""
-    wanted = [cell.layout.frame(name) for name in frames]
-    cell.check_state(state)
-    return all_poses(cell, state)[..., wanted, :, :]
+    return _some_poses(cell, frames, state, _IN_WORLD)
 
 
 def frame_H_frame(cell: WorkCell, a: str, b: str, state: State) -> Array:
     """(..., 4, 4) pose a_H_b."""
-    both = world_H_frames(cell, (a, b), state)
-    return se3.inverse(both[..., 0, :, :]) @ both[..., 1, :, :]
+    return _some_poses(cell, (b,), state, cell.layout.frame(a))[..., 0, :, :]
 
 
 def parent_H_frame(cell: WorkCell, frame: str, state: State) -> Array:
@@ -66,63 +99,100 @@ def parent_H_frame(cell: WorkCell, frame: str, state: State) -> Array:
     return local_pose(cell, index, cell.check_state(state).values)
 
 
+def _some_poses(cell: WorkCell, frames: Sequence[str], state: State, reference: int) -> Array:
+    indices = [cell.layout.frame(name) for name in frames]
+    cell.check_state(state)
+    wanted = list(dict.fromkeys(indices))  # each once
+    found = poses_of(cell, state, np.array(wanted, dtype=np.int32), reference)
+    if len(wanted) == len(indices):
+        return found
+    return found[..., [wanted.index(k) for k in indices], :, :]
+
+
+def poses_of(
+    cell: WorkCell,
+    state: State,
+    wanted: Array | None,
+    reference: int = _IN_WORLD,
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
+) -> Array:
+    """(..., n, 4, 4) poses of frames by index, each at most once; of all frames in the world if None."""
+    steps = cell.steps
+    if threads is not None:
+        threads = thread_number(threads)
+    if steps is None:
+        return _by_numpy(cell, state, wanted, reference, out)
+    values, parents = state.values, state.parents
+    if not values.flags.c_contiguous:
+        values = np.ascontiguousarray(values)
+    if not parents.flags.c_contiguous and any(parents.strides[:-1]):
+        parents = np.ascontiguousarray(parents)
+    return steps.run(values, parents, wanted, reference, out, threads)
+
+
+def steps_of(cell: WorkCell) -> Steps:
+    """What the C extension computes the poses of a cell with; None if NumPy has to."""
+    try:
+        arrays = StepBuilder(cell).arrays()
+    except UnknownKindError:
+        return None
+    poses: Any = _extension()
+    return None if poses is None else poses(*arrays)
+
+
+def _extension() -> Any:
+    try:
+        poses = getattr(import_module("linkwork.kernel._call"), "Poses", None)
+    except ImportError:
+        poses = None
+    if poses is None:
+        warn_once("poses", _WARNING)
+    return poses
+
+
+def _by_numpy(
+    cell: WorkCell, state: State, wanted: Array | None, reference: int, out: Array | None
+) -> Array:
+    found = all_poses(cell, state)
+    if wanted is not None:
+        reference_H_world = se3.inverse(found[..., max(reference, 0), :, :])
+        found = reference_H_world[..., None, :, :] @ found[..., wanted, :, :]
+    if out is None:
+        return found
+    out[...] = found
+    return out
+
+
 def all_poses(cell: WorkCell, state: State) -> Array:
-    """(..., frames, 4, 4) by NumPy."""
+    """(..., frames, 4, 4) world poses by NumPy."""
     layout = cell.layout
-    batch, n = state.batch_shape, len(layout.slots)
-    values = flat_rows(state.values)
-    parents = flat_rows(state.parents)
-    rows = len(values)
-    local = np.empty((rows, n, 4, 4))
+    n, values = len(layout.slots), flat_rows(state.values)
+    local = np.empty((len(values), n, 4, 4))
     for k in range(n):
         local[:, k] = local_pose(cell, k, values)
-    above = np.tile(np.array([slot.parent for slot in layout.slots]), (rows, 1))
+    above = np.tile(np.array([slot.parent for slot in layout.slots]), (len(values), 1))
     if layout.attachable:
-        above[:, list(layout.attachable)] = parents
+        above[:, list(layout.attachable)] = flat_rows(state.parents)
     world = np.empty_like(local)
-    done = np.zeros((rows, n), dtype=bool)
+    done = np.zeros((len(values), n), dtype=bool)
     world[:, 0], done[:, 0] = np.eye(4), True
-    every = np.arange(rows)
+    rows = np.arange(len(values))
     while not done.all():
         for k in range(1, n):
-            ready = ~done[:, k] & done[every, above[:, k]]
+            ready = ~done[:, k] & done[rows, above[:, k]]
             if ready.any():
-                on = above[ready, k]
-                world[ready, k] = world[every[ready], on] @ local[ready, k]
+                world[ready, k] = world[rows[ready], above[ready, k]] @ local[ready, k]
                 done[ready, k] = True
-    return world.reshape(*batch, n, 4, 4)
+    return world.reshape(*state.batch_shape, n, 4, 4)
 
 
-def leader_of(cell: WorkCell, frame: CellFrame) -> tuple[int, float, float]:
-    """Index, factor and offset of the joint frame whose number moves a frame."""
-    factor, offset = 1.0, 0.0
-    while frame.motion and frame.motion.depends:
-        depends: Mimic = frame.motion.depends
-        offset += factor * depends.offset
-        factor *= depends.multiplier
-        frame = cell.frame(depends.joint)
-    return cell.layout.frame(frame.name), factor, offset
-
-
-def local_pose(cell: WorkCell, index: int, values: Array) -> Array:
-    """(..., 4, 4) pose of a frame on its parent, by NumPy."""
-    frame = cell.frames[index]
-    batch = values.shape[:-1]
-    if frame.movable:
-        numbers = values[..., cell.layout.span(index)]
-        return se3.pose(quat.to_rotation(numbers[..., 3:]), numbers[..., :3])
-    fixed = frame.parent_H_frame.matrix()
-    if not frame.motion:
-        return np.broadcast_to(fixed, (*batch, 4, 4))
-    leader, factor, offset = leader_of(cell, frame)
-    theta = factor * values[..., cell.layout.span(leader)] + offset
-    R, p = frame.motion.motion_kind.pose(frame.motion.constants, scalars(theta))
-    moved = np.zeros((*batch, 4, 4))
-    for i in range(3):
-        moved[..., i, 3] = p[i]
-        for j in range(3):
-            moved[..., i, j] = R[i][j]
-    moved[..., 3, 3] = 1.0
-    if frame.motion.backwards:
-        moved = se3.inverse(moved)
-    return fixed @ moved @ frame.motion.joint_H_frame.matrix()
+def _check_out(out: Array, shape: tuple[int, ...]) -> None:
+    if not isinstance(out, np.ndarray) or out.dtype != np.float64:
+        kind = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
+        raise ArgumentError(f"out: expected an array of float64, got {kind}")
+    if out.shape != shape:
+        raise ShapeError(f"out: expected {shape}, got {out.shape}")
+    if not (out.flags.c_contiguous and out.flags.writeable and out.flags.aligned):
+        raise ArgumentError("out: expected an array in C order that can be written to")

@@ -212,7 +212,7 @@ class State:
 
 def checked_values(layout: StateLayout, values: ArrayLike) -> Array:
     """A copy of the numbers of a state, finite and with unit norms; or an error."""
-    numbers = np.array(as_array(values, "values", (layout.n_values,)), dtype=np.float64)
+    numbers = np.array(as_array(values, "values", (layout.n_values,)), dtype=np.float64, order="C")
     if not np.isfinite(numbers).all():
         name = _frame_of(layout, int(np.argwhere(~np.isfinite(numbers))[0][-1]))
         raise ValueRangeError(f"values: a number of frame {name!r} is not finite")
@@ -243,7 +243,7 @@ def _checked_parents(layout: StateLayout, parents: ArrayLike) -> Array:
         raise ShapeError(f"parents: expected (..., {n}), got {given.shape}")
     if given.size and not 0 <= given.min() <= given.max() < len(layout.slots):
         raise StateError(f"parents: indices must be from 0 to {len(layout.slots) - 1}")
-    indices = np.array(given, dtype=np.int32)
+    indices = np.array(given, dtype=np.int32, order="C")
     for row in np.unique(flat_rows(indices), axis=0):
         loop = cycle_of(layout, row)
         if loop:

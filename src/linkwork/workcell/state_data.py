@@ -24,6 +24,7 @@ from linkwork.workcell.state import State
 
 FORMAT = "linkwork state 1"
 _MAGIC = FORMAT.encode() + b"\n"
+_SIZES = {"movable": 7} | {name: kind.nq for name, kind in KINDS.items()}
 _DIGEST_BYTES, _LENGTH_BYTES = 32, 8
 
 
@@ -146,8 +147,7 @@ def _layout(data: Mapping[str, Any]) -> tuple[StateLayout, tuple[int, ...]]:
         name, kind, size, parent, attachable = entry
         if not (isinstance(name, str) and isinstance(attachable, bool)):
             raise StateError(f"the state cannot be read: frame {k} is not understood")
-        known = {"movable": 7, "fixed": 0} | {kind: one.nq for kind, one in KINDS.items()}
-        if kind not in known or size not in (0, known[kind]) or (kind == "movable" and not size):
+        if kind not in _SIZES or size not in (0, _SIZES[kind]) or (kind == "movable" and not size):
             raise StateError(f"the state cannot be read: frame {name!r} has no kind {kind!r}")
         above = _whole(parent, "parent", least=-1)
         if (above < 0) != (attachable or k == 0) or above >= len(data["frames"]):
@@ -178,6 +178,8 @@ def _whole(value: Any, what: str, least: int = 0) -> int:
 
 
 def _shaped(block: Any, shape: tuple[int, ...], name: str) -> Any:
+    if not prod(shape) and not block.size:
+        return np.zeros(shape, dtype=block.dtype)
     if block.shape != shape:
         raise StateError(
             f"the state cannot be read: {name!r} has the shape {block.shape}, not {shape}"

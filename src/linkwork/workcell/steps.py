@@ -1,0 +1,244 @@
+"""The steps by which the C extension computes the poses of all frames; see kernel/_poses.h.
+
+The pose of a frame on its parent is a product of factors: constant poses, rotations about an axis,
+displacements, quaternions. Constants are multiplied into their neighbours, and what is left becomes
+one step, rarely two or three. Frames that WORLD carries without any joint between are constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwork.arrays import Array
+from linkwork.spatial.blocks import rotation_about
+from linkwork.workcell.parts import CellFrame
+
+if TYPE_CHECKING:
+    from linkwork.workcell.cell import WorkCell
+
+_LINEAR, _TURN, _FREE, _SPIN = range(4)  # as in _poses.h
+_ROOTED, _ATTACHED = -1, -2
+
+
+class UnknownKindError(Exception):
+    """A kind of joint that has no steps; NumPy computes cells that have it."""
+
+
+@dataclass
+class Factor:
+    """A pose that depends on the state: C0 + sum of numbers times C1, C2, ...; or a quaternion."""
+
+    op: int
+    argument: int = 0  # first number of the state; of a turn, index of the angle
+    poses: list[Array] = field(default_factory=list[Any])  # (4, 4) each; the later ones no poses
+    inverse: bool = False
+
+    def times(self, constant: Array) -> None:
+        """Multiply a constant pose from the right."""
+        self.poses = [pose @ constant for pose in self.poses]
+
+    def after(self, constant: Array) -> None:
+        """Multiply a constant pose from the left."""
+        self.poses = [constant @ pose for pose in self.poses]
+
+
+class StepBuilder:
+    """Collects steps, constants and angles."""
+
+    def __init__(self, cell: WorkCell) -> None:
+        layout = cell.layout
+        self._cell = cell
+        self.n_frames = self._slots = len(layout.slots)
+        self.steps: list[tuple[int, ...]] = []
+        self.starts: list[int] = []
+        self.constants: list[Array] = []
+        self.angles: dict[tuple[int, float, float], int] = {}
+        self._world: dict[int, Array] = {0: np.eye(4)}  # frames whose world pose is constant
+        parts: dict[int, list[int]] = {root: [] for root in (0, *layout.attachable)}
+        for k, root in enumerate(layout.part_roots.tolist()):
+            parts[root].append(k)
+        self.part_of = np.zeros(self.n_frames, dtype=np.int32)
+        for number, (root, frames) in enumerate(parts.items()):
+            self.starts.append(len(self.steps))
+            self.part_of[frames] = number
+            for k in self._parents_first(root, frames):
+                self._add(k, number)
+        self.starts.append(len(self.steps))
+
+    def _parents_first(self, root: int, frames: Sequence[int]) -> list[int]:
+        """The frames of a part, each after the one that it sits on."""
+        slots = self._cell.layout.slots
+        below: dict[int, list[int]] = {k: [] for k in frames}
+        for k in frames:
+            if k != root:
+                below[slots[k].parent].append(k)
+        order = [root]
+        for here in order:  # breadth first: what is side by side need not wait for each other
+            order += below[here]
+        return order
+
+    def _add(self, k: int, part: int) -> None:
+        frame, slot = self._cell.frames[k], self._cell.layout.slots[k]
+        if k == 0:
+            self._step(Factor(_LINEAR, poses=[np.eye(4)]), _ROOTED, 0)
+            return
+        parent = _ATTACHED - (part - 1) if slot.attachable else slot.parent
+        factors = _merged(self._factors(frame, k))
+        on_world = not slot.attachable and slot.parent in self._world
+        if on_world:
+            before, parent = self._world[slot.parent], _ROOTED
+            factors = _merged([Factor(_LINEAR, poses=[before]), *factors])
+            if len(factors) == 1 and _is_constant(factors[0]):
+                self._world[k] = factors[0].poses[0]
+        for number, factor in enumerate(factors):
+            is_last = number == len(factors) - 1
+            out = k if is_last else self._slots
+            self._slots += not is_last
+            self._step(factor, parent, out)
+            parent = out
+
+    def _step(self, factor: Factor, parent: int, slot: int) -> None:
+        terms = len(factor.poses) - 1 if factor.op == _LINEAR else int(factor.inverse)
+        start = 12 * len(self.constants)
+        self.constants += [pose[:3].reshape(-1) for pose in factor.poses]
+        argument = factor.argument
+        if factor.op == _TURN:  # four cosines, then their sines
+            argument = 8 * (argument // 4) + argument % 4
+        self.steps.append((factor.op, parent, slot, start, argument, terms))
+
+    def _factors(self, frame: CellFrame, k: int) -> list[Factor]:
+        """What the pose of a frame on its parent is the product of."""
+        at = self._cell.layout.offsets[k]
+        if frame.movable:
+            return [Factor(_FREE, at)]
+        mount = Factor(_LINEAR, poses=[frame.parent_H_frame.matrix()])
+        if not frame.motion:
+            return [mount]
+        moved = self._motion(frame, k)
+        if frame.motion.backwards:
+            moved = [_inverse(factor) for factor in reversed(moved)]
+        return [mount, *moved, Factor(_LINEAR, poses=[frame.motion.joint_H_frame.matrix()])]
+
+    def _motion(self, frame: CellFrame, k: int) -> list[Factor]:
+        """M(theta) of a joint, in factors each of which has a simple inverse."""
+        from linkwork.workcell.local import leader_of
+
+        motion = frame.motion
+        assert motion
+        leader, factor, offset = leader_of(self._cell, frame)
+        at = self._cell.layout.offsets[leader]
+        axis = np.array(motion.axis)
+        kind = motion.kind
+        if kind == "revolute":
+            return [self._turn(at, factor, offset, axis)]
+        if kind == "prismatic":
+            return [_slide(at, [factor * axis], offset * axis)]
+        if kind == "helical":
+            advance = motion.pitch * axis
+            return [
+                self._turn(at, factor, offset, axis),
+                _slide(at, [factor * advance], offset * advance),
+            ]
+        if kind == "revolute_cos_sin":
+            return [Factor(_LINEAR, at, _about(axis))]
+        first, second = np.array(plane_axes(motion.axis))
+        if kind == "universal":
+            return [self._turn(at, 1.0, 0.0, axis), self._turn(at + 1, 1.0, 0.0, first)]
+        if kind == "planar":
+            return [_slide(at, [first, second]), self._turn(at + 2, 1.0, 0.0, axis)]
+        if kind == "spherical":
+            return [Factor(_SPIN, at)]
+        if kind == "floating":
+            return [_slide(at, list(np.eye(3))), Factor(_SPIN, at + 3)]
+        raise UnknownKindError(kind)
+
+    def _turn(self, at: int, factor: float, offset: float, axis: Array) -> Factor:
+        index = self.angles.setdefault((at, factor, offset), len(self.angles))
+        return Factor(_TURN, index, _about(axis))
+
+    def arrays(self) -> tuple[Any, ...]:
+        """What the constructor of the C type takes."""
+        layout = self._cell.layout
+        padded = -(-len(self.angles) // 4) * 4
+        angle_at = np.zeros(padded, dtype=np.int32)
+        factors = np.zeros((2, padded))
+        for k, (at, factor, offset) in enumerate(self.angles):
+            angle_at[k], factors[0, k], factors[1, k] = at, factor, offset
+        constants = np.concatenate(self.constants) if self.constants else np.zeros(0)
+        sizes = (self.n_frames, self._slots, layout.n_values, len(layout.attachable))
+        return (
+            sizes,
+            np.array(self.steps, dtype=np.int32),
+            np.array(self.starts, dtype=np.int32),
+            self.part_of,
+            angle_at,
+            factors,
+            constants,
+        )
+
+
+def plane_axes(axis: Sequence[float]) -> tuple[Any, Any]:
+    """The two axes across an axis, as the planar and universal kinds have them."""
+    from linkwork.model.kinds.kind import axes_across
+
+    x, y, z = axis
+    return axes_across((x, y, z))
+
+
+def _about(axis: Array) -> list[Array]:
+    """C0, C1, C2 of a rotation C0 + cos C1 + sin C2 about an axis."""
+    direction = (float(axis[0]), float(axis[1]), float(axis[2]))
+    zero, cosine, sine = (
+        np.array(rotation_about(direction, c, s), dtype=np.float64)
+        for c, s in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))
+    )
+    poses = [np.zeros((4, 4)) for _ in range(3)]
+    poses[0][:3, :3], poses[1][:3, :3], poses[2][:3, :3] = zero, cosine - zero, sine - zero
+    poses[0][3, 3] = 1.0
+    return poses
+
+
+def _slide(at: int, axes: Sequence[Array], offset: Array | float = 0.0) -> Factor:
+    """A displacement along axes by numbers of the state."""
+    poses = [np.eye(4), *(np.zeros((4, 4)) for _ in axes)]
+    poses[0][:3, 3] = offset
+    for pose, axis in zip(poses[1:], axes, strict=True):
+        pose[:3, 3] = axis
+    return Factor(_LINEAR, at, poses)
+
+
+def _inverse(factor: Factor) -> Factor:
+    """The inverse of a factor that no constant was multiplied into."""
+    if factor.op == _SPIN:
+        return Factor(_SPIN, factor.argument, inverse=True)
+    poses = [pose.copy() for pose in factor.poses]
+    is_slide = factor.op == _LINEAR and any(pose[:3, 3].any() for pose in poses)
+    for pose in poses:
+        if is_slide:
+            pose[:3, 3] *= -1
+        else:
+            pose[:3, :3] = pose[:3, :3].T.copy()
+    return Factor(factor.op, factor.argument, poses)
+
+
+def _merged(factors: Sequence[Factor]) -> list[Factor]:
+    """The same product with constants multiplied into their neighbours, and none that is 1."""
+    found: list[Factor] = []
+    for factor in factors:
+        if _is_constant(factor) and found and found[-1].poses:
+            found[-1].times(factor.poses[0])
+        elif found and _is_constant(found[-1]) and factor.poses:
+            factor.after(found.pop().poses[0])
+            found.append(factor)
+        else:
+            found.append(factor)
+    several = [f for f in found if not (_is_constant(f) and np.array_equal(f.poses[0], np.eye(4)))]
+    return several or found[:1]
+
+
+def _is_constant(factor: Factor) -> bool:
+    return factor.op == _LINEAR and len(factor.poses) == 1

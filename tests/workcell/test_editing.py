@@ -1,0 +1,203 @@
+"""Adding, changing and removing: another cell each time, by the rules of a tree."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from tests.support.cells import random_cell, random_state
+from tests.support.models import assert_close, random_model, random_pose
+
+import linkwork as lw
+from linkwork.workcell.parts import ROOT, CellFrame, Motion
+
+
+def bench() -> lw.WorkCell:
+    cell = lw.WorkCell("bench").with_frame("table", parent_H_frame=lw.Pose((1.0, 0.0, 0.8)))
+    cell = cell.with_joint("slide", "prismatic", "table", limits=lw.Limits(lower=0, upper=1))
+    cell = cell.with_joint("twin", "prismatic", "table", depends=lw.Mimic(joint="slide"))
+    cell = cell.with_frame("box", "slide", movable=True, attachable=True)
+    return cell.with_device(lw.JointDevice("lift", "table", "slide", ("slide",)))
+
+
+def test_editing_leaves_the_cell_as_it_was():
+    cell = bench()
+    before = (cell.frames, cell.devices, cell.layout.digest)
+    cell.with_frame("more")
+    cell.without_device("lift").without("box")
+    cell.with_changed("table", parent_H_frame=lw.Pose())
+    cell.with_default(cell.state({"slide": 0.5}))
+    assert (cell.frames, cell.devices, cell.layout.digest) == before
+    with pytest.raises(AttributeError):
+        cell.name = "other"
+
+
+def test_cells_compare_hash_and_pickle_by_value(rng):
+    cell = random_cell(rng)
+    again = pickle.loads(pickle.dumps(cell))
+    assert again == cell and hash(again) == hash(cell)
+    assert again.layout.digest == cell.layout.digest
+    state = random_state(cell, rng)
+    np.testing.assert_array_equal(again.fk(state).world_H_frames, cell.fk(state).world_H_frames)
+    assert cell != cell.with_frame("more")
+    assert repr(bench()) == "<WorkCell 'bench': 5 frames, 1 attachable frame, 1 device>"
+    assert repr(lw.WorkCell("x")) == "<WorkCell 'x': 1 frame, 0 attachable frames, 0 devices>"
+
+
+def test_a_new_cell_has_only_the_world():
+    cell = lw.WorkCell("empty")
+    assert cell.frame_names == ("WORLD",)
+    assert cell.state().values.shape == (0,)
+    np.testing.assert_array_equal(cell.fk(cell.state())["WORLD"], np.eye(4))
+    assert cell.fk(cell.state().broadcast(3)).world_H_frames.shape == (3, 1, 4, 4)
+    assert cell.tree(cell.state()) == "WORLD at (0, 0, 0)"
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda c: c.with_frame("box"), "frame 'box': this name is taken"),
+        (lambda c: c.with_frame("WORLD"), "frame 'WORLD': this name is taken"),
+        (lambda c: c.with_joint("box", "revolute"), "frame 'box': this name is taken"),
+        (lambda c: c.with_frame(""), "name of a frame must not be empty"),
+        (lambda c: c.with_frame(3), "name of a frame must be a str, got 3"),
+        (lambda c: c.with_frame("x", "tabel"), "no frame named 'tabel'; did you mean 'table'"),
+        (lambda c: c.with_frame("x", "table", np.eye(3)), r"frame 'x': parent_H_frame: .* \(3, 3\)"),
+        (lambda c: c.with_frame("x", "table", np.ones((4, 4)), movable=True), "last row"),
+        (lambda c: c.with_joint("x", "revolut"), "unknown kind 'revolut' .* 'revolute'"),
+        (lambda c: c.with_joint("x", "fixed"), "unknown kind 'fixed' of a joint"),
+        (lambda c: c.with_joint("x", "revolute", axis=(0, 0, 0)), "axis is zero"),
+        (lambda c: c.with_joint("x", "revolute", pitch=0.1), "a revolute joint has no pitch"),
+        (lambda c: c.with_joint("x", "revolute", acceleration=-1), "acceleration: expected 0 or"),
+        (lambda c: c.with_joint("x", "revolute", home=[1, 2]), "home: expected 1 numbers, got 2"),
+        (lambda c: c.with_joint("x", "spherical", home=[1, 1, 0, 0]), "quaternion has norm 1.414"),
+        (
+            lambda c: c.with_joint("x", "spherical", depends=lw.Mimic(joint="slide")),
+            "a spherical joint cannot depend on another",
+        ),
+        (
+            lambda c: c.with_joint("x", "planar", limits=lw.Limits(lower=0)),
+            "a planar joint has no limits",
+        ),
+        (
+            lambda c: c.with_joint("x", "revolute", depends=lw.Mimic(joint="table")),
+            "depends on 'table', which is no joint",
+        ),
+        (
+            lambda c: c.with_joint("x", "revolute", home=1.0, depends=lw.Mimic(joint="slide")),
+            "home: a joint that depends on another has none",
+        ),
+        (lambda c: c.with_changed("slide", depends=lw.Mimic(joint="twin")), "depend on each other"),
+        (lambda c: c.with_changed("table", parent="slide"), "sit on each other: "),
+        (lambda c: c.with_changed("table", parnt="slide"), "no field 'parnt'; did you mean 'parent'"),
+        (lambda c: c.with_changed("WORLD", movable=True), "the root of the cell cannot be changed"),
+        (lambda c: c.with_changed("tabel"), "no frame named 'tabel'"),
+        (lambda c: c.without("WORLD"), "the root of the cell cannot be removed"),
+        (lambda c: c.without("table"), "other frames sit on it: slide, twin; remove them first"),
+        (lambda c: c.without("slide"), "joints depend on it: twin"),
+        (lambda c: c.without("slide"), "devices need it: lift"),
+        (lambda c: c.without("tabel"), "no frame named 'tabel'"),
+        (lambda c: c.without_device("left"), "no device named 'left'; did you mean 'lift'"),
+        (lambda c: c.without_robot("lift"), "no robot named 'lift'; there is none"),
+        (lambda c: c.with_robot("arm", "arm.urdf"), "model: expected a Model, got 'arm.urdf'"),
+        (lambda c: c.with_default(c.state().broadcast(2)), r"expected a single state, got a batch"),
+        (lambda c: lw.WorkCell(""), "name of a workcell must not be empty"),
+        (lambda c: lw.WorkCell("x", ()), "the first frame must be WORLD"),
+        (lambda c: lw.WorkCell("x", (ROOT, ROOT)), "frame 'WORLD': has no parent; only WORLD"),
+        (lambda c: CellFrame(name="x", parent="x"), "a frame cannot be its own parent"),
+        (
+            lambda c: CellFrame(name="x", parent="y", movable=True, motion=Motion(kind="revolute")),
+            "a joint frame cannot be movable",
+        ),
+    ],
+)
+def test_what_makes_no_cell_is_refused(call, text):
+    cell = bench()
+    with pytest.raises(lw.LinkworkError, match=text):
+        call(cell)
+
+
+def test_all_errors_come_at_once():
+    frames = (ROOT, CellFrame(name="a", parent="b"), CellFrame(name="c", parent="d"))
+    with pytest.raises(lw.ModelError, match="2 errors") as caught:
+        lw.WorkCell("x", frames)
+    assert len(caught.value.findings) == 2
+
+
+def test_what_was_attached_to_a_removed_frame_falls_to_the_world():
+    cell = bench().without_device("lift").without("twin")
+    cell = cell.with_default(cell.attach(cell.state(), "box", "slide"))
+    without = cell.without("slide")
+    assert without.frame_names == ("WORLD", "table", "box")
+    assert without.parent("box", without.state()) == "WORLD"
+    assert without.upgrade(cell.state()) == without.state()
+    assert without.without("box").without("table") == lw.WorkCell("bench")
+
+
+def test_the_default_state_can_be_changed():
+    cell = bench()
+    state = cell.grip(cell.state({"slide": 0.25}), "box", "table")
+    changed = cell.with_default(state)
+    assert changed.state() == state
+    assert changed.state().layout.digest == cell.layout.digest  # states of both are the same
+    assert changed.device("lift").joint_names == ("slide",)
+    assert changed.with_default(cell.state()) == cell
+    assert cell.state({"lift": [0.5]}) == cell.state({"slide": 0.5})
+    with pytest.raises(lw.NameNotFoundError, match="no frame named 'lifd'"):
+        cell.state({"lifd": [0.5]})
+
+
+def test_frames_can_be_changed_one_by_one():
+    cell = bench().with_changed("slide", limits=lw.Limits(lower=-1, upper=2), axis=(0, 2, 0))
+    assert cell.device("lift").upper.tolist() == [2.0]
+    assert cell.world_H_frame("slide", cell.state({"slide": 0.5}))[:3, 3].tolist() == [1, 0.5, 0.8]
+    moved = cell.with_changed("box", parent_H_frame=lw.Pose((0.0, 0.0, 3.0)).matrix())
+    assert moved.values("box", moved.state()).tolist() == [0, 0, 3, 1, 0, 0, 0]
+    named = moved.with_changed("box", properties={"color": "red"}, inertia=lw.point_mass(2.0))
+    assert named.frame("box").properties == (("color", "red"),)
+    assert named.frame("box").inertia.mass == 2.0
+    same = named.layout.digest == cell.layout.digest
+    assert same  # neither poses nor limits nor inertias are part of the structure
+
+
+def test_robots_are_placed_with_all_their_parts(rng):
+    model = random_model(rng, 7)
+    cell = lw.WorkCell("pair").with_frame("table", parent_H_frame=random_pose(rng))
+    for name in ("left", "right"):
+        cell = cell.with_robot(name, model, parent="table", parent_H_base=random_pose(rng))
+    assert len(cell.frames) == 2 + 2 * len(model.frame_names)
+    for link in model.links:
+        frame = cell.frame(f"left.{link.name}")
+        assert (frame.inertia, frame.visuals) == (link.inertia, link.visuals)
+    mass = sum(frame.inertia.mass for frame in cell.frames)
+    assert_close(mass, 2 * model.total_mass, 1e-14)
+    with pytest.raises(lw.ModelError, match="the cell has frames left.* already; take another name"):
+        cell.with_robot("left", model)
+    with pytest.raises(lw.NameNotFoundError, match="no frame named 'link99'"):
+        cell.with_robot("third", model, base="link99")
+    with pytest.raises(lw.NameNotFoundError, match="no frame named 'nose'"):
+        cell.with_robot("third", model, end="nose")
+    with pytest.raises(lw.ModelError, match="devices need it: left"):
+        cell.without("left.frame0")
+    alone = cell.without_robot("right")
+    assert alone.device_names == ("left",)
+    assert alone.without_robot("left").frame_names == ("WORLD", "table")
+    ended = cell.with_robot("third", model, end="frame1").device("third")
+    assert ended.end == "third.frame1"
+
+
+def test_a_robot_can_be_carried_and_carry():
+    """An arm on a cart, a box in its hand, and the whole cart on a ship."""
+    model = lw.robots.load("arm")
+    cell = lw.WorkCell("ship").with_joint("roll", "revolute", axis=(1, 0, 0))
+    cell = cell.with_robot("arm", model, floating=True, attachable=True)
+    cell = cell.with_frame("box", movable=True, attachable=True)
+    state = cell.grip(cell.state(), "box", "arm.tool")
+    state = cell.grip(state, "arm.base", "roll")
+    assert cell.chain("roll", "box", state)[:2] == ("roll", "arm.base")
+    rolled = cell.set_values(state, "roll", 0.5)
+    pose = cell.frame_H_frame("roll", "box", state)
+    assert_close(cell.frame_H_frame("roll", "box", rolled), pose, 1e-14)
+    with pytest.raises(lw.StateError, match="'arm.base' cannot be attached to 'box'"):
+        cell.attach(state, "arm.base", "box")

@@ -1,0 +1,273 @@
+"""World poses by C, by NumPy, one frame after the other, and along paths: all agree."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from tests.support.cells import chained, random_cell, random_parents, random_state
+from tests.support.models import BATCHES, assert_close
+
+import linkwork as lw
+from linkwork.machine import notices
+from linkwork.workcell import fk
+from linkwork.workcell.state import State
+from linkwork.workcell.steps import StepBuilder, UnknownKindError
+
+SEEDS = range(6)
+SMALL = 1e-13
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return [random_cell(np.random.default_rng(seed)) for seed in SEEDS]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_tables_ranges_chains_and_numpy_agree(cells, seed):
+    cell, rng = cells[seed], np.random.default_rng(100 + seed)
+    for _ in range(2):
+        state = random_state(cell, rng)
+        table = cell.fk(state)
+        assert_close(table.world_H_frames, fk.all_poses(cell, state), SMALL)
+        for name in rng.choice(cell.frame_names, 6):
+            assert_close(table[name], chained(cell, name, state), SMALL)
+            assert_close(cell.world_H_frame(name, state), table[name], 1e-15)
+        for a, b in rng.choice(cell.frame_names, (4, 2)):
+            wanted = np.linalg.inv(chained(cell, a, state)) @ chained(cell, b, state)
+            assert_close(cell.frame_H_frame(a, b, state), wanted, SMALL)
+            assert_close(cell.fk_range(a, b, state)(state), wanted, SMALL)
+            assert_close(table.frame_H_frame(a, b), wanted, SMALL)
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_rows_of_a_batch_are_computed_as_single_states(cells, batch, rng):
+    cell = cells[0]
+    states = random_state(cell, rng, batch)
+    found = cell.fk(states).world_H_frames
+    assert found.shape == (*batch, len(cell.frames), 4, 4)
+    names = list(cell.frame_names[3:9:2]) + [cell.frame_names[3]]
+    some = cell.world_H_frames(names, states)
+    assert some.shape == (*batch, 4, 4, 4)
+    related = cell.frame_H_frame(names[0], names[1], states)
+    flat = State(
+        states.layout,
+        states.values.reshape(-1, cell.layout.n_values),
+        states.parents.reshape(-1, len(cell.layout.attachable)),
+    )
+    for k, state in enumerate(flat):
+        table = cell.fk(state)
+        np.testing.assert_array_equal(found.reshape(-1, len(cell.frames), 4, 4)[k], table.world_H_frames)
+        np.testing.assert_array_equal(some.reshape(-1, 4, 4, 4)[k], [table[n] for n in names])
+        one = cell.frame_H_frame(names[0], names[1], state)
+        np.testing.assert_array_equal(related.reshape(-1, 4, 4)[k], one)
+
+
+def test_an_attachment_that_was_never_seen_before_is_computed_like_any_other(cells, rng):
+    cell = cells[1]
+    values = random_state(cell, rng, (30,)).values[rng.integers(30, size=300)]
+    for _ in range(3):
+        shared = np.broadcast_to(random_parents(cell, rng), (300, len(cell.layout.attachable)))
+        state = State.trusted(cell.layout, values, shared)
+        whole = State(cell.layout, values, shared)
+        np.testing.assert_array_equal(
+            cell.fk(state).world_H_frames, cell.fk(whole).world_H_frames
+        )
+        assert_close(cell.fk(whole[7]).world_H_frames, fk.all_poses(cell, whole[7]), SMALL)
+
+
+@pytest.mark.parametrize("offset", [0, 1, 2, 4])
+def test_large_results_do_not_depend_on_where_they_are_written(offset, rng):
+    """Non-temporal stores, wherever the output starts; and several threads."""
+    cell = random_cell(rng, robots=False)
+    rows = (8 << 20) // (128 * len(cell.frames)) + 300
+    states = random_state(cell, rng, (40,))[rng.integers(40, size=rows)]
+    size = rows * len(cell.frames) * 16
+    memory = np.full(size + 16, np.nan)
+    start = (-memory.ctypes.data // 8) % 8 + offset
+    out = memory[start : start + size].reshape(rows, len(cell.frames), 4, 4)
+    table = cell.fk(states, out=out, threads=1)
+    assert table.world_H_frames is out
+    assert np.isnan(memory[:start]).all() and np.isnan(memory[start + size :]).all()
+    for k in (0, 1, rows // 2, rows - 1):
+        np.testing.assert_array_equal(out[k], cell.fk(states[k]).world_H_frames)
+    np.testing.assert_array_equal(out, cell.fk(states, threads=2).world_H_frames)
+    again = cell.fk(states[::-1], out=cell.fk(states))
+    np.testing.assert_array_equal(again.world_H_frames, out[::-1])
+
+
+def test_strided_and_shared_states_are_read_right(cells, rng):
+    cell = cells[2]
+    states = random_state(cell, rng, (12,))
+    for chosen in (slice(None, None, 3), [4, 1, 1], states.values[:, 0] > 0):
+        rows = np.arange(12)[chosen]
+        found = cell.fk(states[chosen]).world_H_frames
+        np.testing.assert_array_equal(found, cell.fk(states).world_H_frames[rows])
+    one = states[5].broadcast(2, 3)
+    wanted = np.broadcast_to(cell.fk(states[5]).world_H_frames, (2, 3, len(cell.frames), 4, 4))
+    np.testing.assert_array_equal(cell.fk(one).world_H_frames, wanted)
+
+
+def test_large_angles_are_turned_by_the_right_amount():
+    cell = lw.WorkCell("spin").with_joint("hinge", "revolute")
+    for angle in (1e4, 99_999.0, 1e5, 1e6, 1e15, -3e8):
+        R = cell.world_H_frame("hinge", cell.state({"hinge": angle}))
+        c, s = np.cos(angle), np.sin(angle)
+        assert_close(R[:2, :2], [[c, -s], [s, c]], 1e-15)
+
+
+def test_a_table_is_read_only_and_remembers_its_state(cells, rng):
+    cell = cells[3]
+    state = random_state(cell, rng)
+    table = cell.fk(state)
+    assert table.state is state and table.cell is cell
+    with pytest.raises(ValueError, match="read-only"):
+        table["WORLD"][0, 0] = 2.0
+    np.testing.assert_array_equal(table["WORLD"], np.eye(4))
+    assert repr(table) == f"<FKTable of 'random': ({len(cell.frames)},) poses>"
+
+
+def test_wrong_outputs_and_threads_are_refused(cells):
+    cell = cells[0]
+    state, n = cell.state(), len(cell.frames)
+    with pytest.raises(lw.ShapeError, match=rf"out: expected \({n}, 4, 4\), got \(2, 4, 4\)"):
+        cell.fk(state, out=np.zeros((2, 4, 4)))
+    with pytest.raises(lw.ArgumentError, match="out: expected an array of float64, got float32"):
+        cell.fk(state, out=np.zeros((n, 4, 4), dtype=np.float32))
+    with pytest.raises(lw.ArgumentError, match="out: expected an array in C order"):
+        cell.fk(state, out=np.zeros((n, 4, 8))[:, :, ::2])
+    with pytest.raises(lw.LinkworkError, match="threads"):
+        cell.fk(state, threads="two")
+
+
+def test_many_threads_use_one_cell(cells):
+    cell = cells[4]
+    rngs = [np.random.default_rng(k) for k in range(6)]
+    states = [random_state(cell, rng, (20,))[rng.integers(20, size=400)] for rng in rngs]
+    wanted = [cell.fk(state, threads=1).world_H_frames for state in states]
+    failed = []
+
+    def work(k):
+        for _ in range(5):
+            if not np.array_equal(cell.fk(states[k]).world_H_frames, wanted[k]):
+                failed.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+
+
+def test_paths_refuse_other_attachments_and_only_those(rng):
+    cell = lw.WorkCell("bench").with_frame("table", parent_H_frame=lw.Pose((1.0, 0.0, 0.0)))
+    cell = cell.with_joint("arm", "revolute", "table").with_frame("tool", "arm", lw.Pose((0.5, 0, 0)))
+    cell = cell.with_frame("box", "table", movable=True, attachable=True)
+    cell = cell.with_frame("lid", "table", movable=True, attachable=True)
+    state = cell.state()
+    path = cell.fk_range("tool", "box", state)
+    assert path.frames == ("tool", "arm", "table", "box")
+    assert path.attachments == {"box": "table"}
+    assert repr(path) == "<FKRange 'tool' to 'box' of 'bench': 4 frames>"
+    moved = cell.attach(cell.state({"arm": 0.7}), "lid", "tool")  # not on the path
+    assert_close(path(moved), cell.frame_H_frame("tool", "box", moved), 1e-15)
+    gripped = cell.grip(state, "box", "tool")
+    with pytest.raises(lw.StateError, match="'box' sits on 'tool' in this state, not on 'table' as on"):
+        path(gripped)
+    with pytest.raises(lw.StateError, match="'box' sits on 'tool'"):
+        path(State.stack([state, gripped]))
+    path_in_hand = cell.fk_range("tool", "box", gripped)
+    assert path_in_hand.frames == ("tool", "box")
+    assert_close(path_in_hand(gripped), cell.frame_H_frame("tool", "box", gripped), 1e-15)
+    with pytest.raises(lw.ArgumentError, match="differ in their attachments"):
+        cell.fk_range("tool", "box", State.stack([state, gripped]))
+
+
+def test_without_the_extension_numpy_computes_and_warns_once(monkeypatch, rng):
+    monkeypatch.setitem(sys.modules, "linkwork.kernel._call", None)
+    monkeypatch.setattr(notices, "_told", set())
+    cell = random_cell(np.random.default_rng(0))
+    states = random_state(cell, rng, (5,))
+    with pytest.warns(lw.LinkworkWarning, match="NumPy computes the poses of workcells"):
+        table = cell.fk(states)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = random_cell(np.random.default_rng(0))
+        assert again.steps is None
+        out = np.zeros((5, len(cell.frames), 4, 4))
+        again.fk(states, out=out, threads=1)
+        related = again.frame_H_frame("f3", "f7", states)
+    monkeypatch.undo()
+    fast = random_cell(np.random.default_rng(0))
+    assert fast.steps is not None
+    assert_close(table.world_H_frames, fast.fk(states).world_H_frames, SMALL)
+    np.testing.assert_array_equal(out, table.world_H_frames)
+    assert_close(related, fast.frame_H_frame("f3", "f7", states), SMALL)
+
+
+def test_a_kind_of_joint_without_steps_is_computed_by_numpy(monkeypatch, rng):
+    monkeypatch.setattr(StepBuilder, "_motion", _no_motion)
+    cell = random_cell(np.random.default_rng(0))
+    assert cell.steps is None
+    state = random_state(cell, rng)
+    assert_close(cell.world_H_frame("f7", state), chained(cell, "f7", state), SMALL)
+
+
+def _no_motion(builder, frame, k):
+    raise UnknownKindError(frame.kind)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {0: np.zeros((3, 2))},
+        {1: np.zeros(1, dtype=np.int64)},
+        {1: np.array([-1], dtype=np.int32)},
+        {1: np.array([99], dtype=np.int32)},
+        {1: np.array([2], dtype=np.int32)},  # on what it carries
+        {2: np.array([99], dtype=np.int32)},
+        {2: np.array([1, 1], dtype=np.int32)},
+        {3: 99},
+        {3: "WORLD"},
+        {4: np.zeros((2, 4, 4))},
+        {5: 1.5},
+    ],
+    ids=str,
+)
+def test_the_extension_refuses_what_does_not_fit(changed):
+    """It is given what Python has checked; but nothing else may crash it."""
+    cell = lw.WorkCell("bench").with_frame("box", movable=True, attachable=True)
+    cell = cell.with_frame("lid", "box")
+    state = cell.state()
+    given = [state.values, state.parents, None, -1, None, None]
+    assert cell.steps.run(*given).shape == (3, 4, 4)
+    for k, value in changed.items():
+        given[k] = value
+    with pytest.raises(ValueError, match="do not fit the frames"):
+        cell.steps.run(*given)
+    with pytest.raises(ValueError, match="do not fit the frames"):
+        cell.steps.run(*given[:5])
+
+
+def test_steps_that_do_not_fit_each_other_are_refused(rng):
+    cell = random_cell(rng, robots=False)
+    arrays = list(StepBuilder(cell).arrays())
+    make = type(cell.steps)
+    n_steps = len(arrays[1])
+    for _ in range(300):
+        changed = [np.array(a) if isinstance(a, np.ndarray) else a for a in arrays]
+        changed[1][rng.integers(n_steps), rng.integers(6)] = rng.integers(-40, 2000)
+        try:
+            steps = make(*changed)
+        except ValueError as error:
+            assert "do not fit" in str(error)
+        else:  # what is left is another valid list of steps
+            assert steps.run(cell.state().values, cell.state().parents, None, -1, None, None).size
+    with pytest.raises(RuntimeError, match="made once"):
+        cell.steps.__init__(*arrays)
+    with pytest.raises(ValueError, match="do not fit"):
+        make.__new__(make).run()

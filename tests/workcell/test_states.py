@@ -1,0 +1,278 @@
+"""States are values: equal, hashable, sent and restored; foreign and damaged ones are refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.cells import random_cell, random_state
+from tests.support.models import BATCHES
+
+import linkwork as lw
+from linkwork.workcell.state import State
+
+SMALL = random_cell(np.random.default_rng(1), n_frames=11, robots=False)
+SMALL_STATE = random_state(SMALL, np.random.default_rng(0)).to_json()
+
+
+@pytest.fixture(scope="module")
+def cell():
+    return random_cell(np.random.default_rng(3), n_frames=13)
+
+
+@pytest.fixture(scope="module")
+def data(cell):
+    return random_state(cell, np.random.default_rng(0), (2,)).to_bytes()
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_every_way_there_and_back_gives_an_equal_state(cell, rng, batch):
+    state = random_state(cell, rng, batch)
+    for again in (
+        pickle.loads(pickle.dumps(state)),
+        State.from_json(state.to_json()),
+        State.from_bytes(state.to_bytes()),
+        State.from_bytes(bytearray(state.to_bytes())),
+        copy.deepcopy(state),
+    ):
+        assert again == state and hash(again) == hash(state)
+        np.testing.assert_array_equal(again.values, state.values)
+        assert again.batch_shape == batch
+        np.testing.assert_array_equal(cell.fk(again).world_H_frames, cell.fk(state).world_H_frames)
+
+
+def test_states_compare_by_value(cell, rng):
+    state = random_state(cell, rng)
+    other = State(state.layout, state.values.copy(), state.parents.copy())
+    assert state == other and len({state, other}) == 1
+    values = state.values.copy()
+    values[0] += 1e-15
+    assert State(state.layout, values, state.parents) != state
+    item = cell.frame_names[cell.layout.attachable[0]]
+    assert cell.attach(state, item, "WORLD") != state or cell.parent(item, state) == "WORLD"
+    assert state != "state" and state != state.broadcast(1)
+    zero, minus = (cell.set_values(state, "f2", [x]) for x in (0.0, -0.0))
+    assert zero == minus and hash(zero) == hash(minus)
+
+
+def test_states_are_immutable(cell):
+    state = cell.state()
+    with pytest.raises(ValueError, match="read-only"):
+        state.values[0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        state.parents[0] = 1
+    with pytest.raises(lw.FrozenError, match="values: a State does not change"):
+        state.values = np.zeros(3)
+    with pytest.raises(lw.FrozenError, match="parents: a State does not change"):
+        del state.parents
+    given_values = state.values.copy()
+    made = State(state.layout, given_values, state.parents)
+    given_values[:] = 0.5
+    assert made == state
+
+
+def test_rows_slices_masks_and_stacks(cell, rng):
+    states = random_state(cell, rng, (6,))
+    assert len(states) == 6 and len(list(states)) == 6
+    assert State.stack(list(states)) == states
+    assert states[-1] == states[5] and states[1:4].batch_shape == (3,)
+    assert states[np.array([True, False] * 3)] == State.stack([states[0], states[2], states[4]])
+    grid = random_state(cell, rng, (2, 3))
+    assert grid[1, 2] == grid[1][2] and grid[:, 0].batch_shape == (2,)
+    assert State.stack([grid, grid]).batch_shape == (2, 2, 3)
+    assert states[0].broadcast(4)[2] == states[0]
+    with pytest.raises(lw.StateError, match="rows 7 of a batch"):
+        states[7]
+    with pytest.raises(lw.StateError, match="rows"):
+        states[0:2, 0]
+    with pytest.raises(lw.ArgumentError, match="a single state, which has no rows"):
+        states[0][0]
+    with pytest.raises(lw.ArgumentError, match="a single state, which has no length"):
+        len(states[0])
+    with pytest.raises(lw.ShapeError, match=r"a batch \(6,\) of states cannot be broadcast to \(5,"):
+        states.broadcast(5)
+
+
+def test_ragged_batches_are_refused(cell, rng):
+    states = random_state(cell, rng, (3,))
+    with pytest.raises(lw.ShapeError, match=r"state 1 has the batch axes \(2,\), state 0 has \(3,\)"):
+        State.stack([states, states[:2]])
+    with pytest.raises(lw.ShapeError, match=r"values have the batch axes \(3,\), parents \(2,\)"):
+        State(states.layout, states.values, states.parents[:2])
+    with pytest.raises(lw.ShapeError, match=r"a batch \(4,\) does not fit the batch \(3,\) of the st"):
+        cell.set_values(states, "f2", np.zeros((4, 1)))
+    with pytest.raises(lw.ShapeError, match="rows of equal length"):
+        cell.set_values(states, "f2", [[0.0], [0.0, 1.0], [0.0]])
+    with pytest.raises(lw.ArgumentError, match="there is none to stack"):
+        State.stack([])
+    with pytest.raises(lw.ArgumentError, match="expected States, got 3"):
+        State.stack([states, 3])
+    other = lw.WorkCell("other").state()
+    with pytest.raises(lw.StateError, match="state 1 is of another structure .* cell 'other'"):
+        State.stack([states[0], other])
+
+
+def test_numbers_that_make_no_state_are_refused(cell):
+    layout, start = cell.layout, cell.state()
+    n, m = layout.n_values, len(layout.attachable)
+    with pytest.raises(lw.ShapeError, match=rf"values: expected \(..., {n}\), got \(3,\)"):
+        State(layout, np.zeros(3), start.parents)
+    with pytest.raises(lw.ShapeError, match=rf"parents: expected \(..., {m}\)"):
+        State(layout, start.values, [0])
+    with pytest.raises(lw.ArgumentError, match="parents: expected indices of frames, got float64"):
+        State(layout, start.values, start.parents * 1.0)
+    with pytest.raises(lw.StateError, match="indices must be from 0 to"):
+        State(layout, start.values, start.parents + 1000)
+    values = start.values.copy()
+    values[layout.offsets[cell.frame_index("f2")]] = np.inf
+    with pytest.raises(lw.ValueRangeError, match="a number of frame 'f2' is not finite"):
+        State(layout, values, start.parents)
+    own = np.array(layout.attachable, dtype=np.int32)
+    with pytest.raises(lw.StateError, match="frames that sit on each other"):
+        State(layout, start.values, own)
+    with pytest.raises(lw.ArgumentError, match="layout: expected a StateLayout"):
+        State("cell", start.values, start.parents)
+
+
+def test_states_of_other_cells_and_structures_are_refused(cell):
+    other = lw.WorkCell("other").state()
+    with pytest.raises(lw.StateError, match="no state of cell 'random': it is of cell 'other', not"):
+        cell.fk(other)
+    with pytest.raises(lw.StateError, match="no state of cell 'random'"):
+        cell.upgrade(other)
+    newer = cell.with_frame("new", movable=True)
+    text = "another structure of cell 'random': it lacks frames .new.; cell.upgrade.state. brings it"
+    with pytest.raises(lw.StateError, match=text):
+        newer.world_H_frame("new", cell.state())
+    with pytest.raises(lw.StateError, match=r"it has frames that are not there \(new\)"):
+        cell.device("left").get_q(newer.state())
+    with pytest.raises(lw.ArgumentError, match="state: expected a State, got"):
+        cell.fk(np.zeros(3))
+    with pytest.raises(lw.ArgumentError, match="state: expected a State, got None"):
+        cell.upgrade(None)
+    changed = cell.with_changed("f2", kind="prismatic")
+    with pytest.raises(lw.StateError, match=r"frames have changed \(f2\)"):
+        changed.fk(cell.state())
+    moved = cell.with_changed("f0", parent_H_frame=lw.Pose((1, 2, 3)))
+    assert moved.fk(cell.state())["f0"].shape == (4, 4)  # numbers mean the same as before
+
+
+def test_states_of_older_structures_are_upgraded_by_name(cell, rng):
+    states = random_state(cell, rng, (4,))
+    item = cell.frame_names[cell.layout.attachable[-1]]
+    newer = cell.with_frame("shelf", parent_H_frame=lw.Pose((0, 0, 2.0)))
+    newer = newer.with_frame("cup", "shelf", lw.Pose((0.1, 0, 0)), movable=True, attachable=True)
+    upgraded = newer.upgrade(states)
+    for name in cell.frame_names:
+        np.testing.assert_allclose(
+            newer.world_H_frame(name, upgraded), cell.world_H_frame(name, states), atol=1e-14
+        )
+    assert newer.parent("cup", upgraded) == "shelf"
+    assert newer.upgrade(upgraded) is upgraded
+    on_shelf = newer.attach(upgraded, item, "shelf")
+    on_shelf = newer.attach(on_shelf, "cup", "WORLD")
+    older = newer.without("shelf").upgrade(on_shelf)
+    assert newer.without("shelf").parent(item, older) == "WORLD"
+    changed = cell.with_changed("f2", kind="revolute_cos_sin")
+    with pytest.raises(lw.StateError, match=r"f2 \(revolute then, revolute_cos_sin now\)"):
+        changed.upgrade(states)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda b: b[:-1], "it is damaged or cut off"),
+        (lambda b: b[:40], "it is damaged or cut off"),
+        (lambda b: b"", "does not start with 'linkwork state 1'"),
+        (lambda b: b.replace(b"state 1", b"state 2", 1), "does not start with"),
+        (lambda b: b[:-1] + bytes([b[-1] ^ 1]), "it is damaged or cut off"),
+        (lambda b: "text", "expected bytes, got str"),
+    ],
+)
+def test_damaged_bytes_are_refused(data, change, text):
+    with pytest.raises(lw.StateError, match=f"the state cannot be read: .*{text}"):
+        State.from_bytes(change(data))
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"format": "other"}, "expected the format 'linkwork state 1'"),
+        ({"digest": "0"}, "its digest does not fit its frames"),
+        ({"cell": "renamed"}, "its digest does not fit its frames"),
+        ({"cell": 3}, "cell must be a text"),
+        ({"batch": [-1]}, "batch -1 is no such number"),
+        ({"batch": "2"}, "batch '2' is no such number"),
+        ({"frames": []}, "do not form a tree"),
+        ({"frames": [["WORLD"]]}, "not enough values"),
+        ({"values": {}}, "is missing"),
+        ({"attached": {}}, "is missing"),
+        ({"values": None}, "not subscriptable"),
+    ],
+)
+def test_damaged_json_is_refused(cell, change, text):
+    told = json.loads(cell.state().to_json())
+    with pytest.raises(lw.StateError, match=f"the state cannot be read: .*{text}"):
+        State.from_json(json.dumps(told | change))
+
+
+def test_json_that_is_none_is_refused():
+    for text in ("", "{", "[]", "3", b"\xff", None, "[" * 100_000):
+        with pytest.raises(lw.StateError, match="the state cannot be read"):
+            State.from_json(text)
+
+
+def test_frames_of_json_are_checked_one_by_one(cell):
+    told = json.loads(cell.state().to_json())
+    for k, entry, text in [
+        (1, ["a", "odd", 1, 0, False], "has no kind 'odd'"),
+        (1, ["a", "revolute", 2, 0, False], "has no kind 'revolute'"),
+        (1, ["a", "fixed", 0, 999, False], "has no such parent"),
+        (1, ["a", "fixed", 0, 1, False], "do not form a tree"),
+        (1, ["WORLD", "fixed", 0, 0, False], "do not form a tree"),
+        (1, ["a", "fixed", 0, 0, 7], "frame 1 is not understood"),
+    ]:
+        frames = list(told["frames"])
+        frames[k] = entry
+        with pytest.raises(lw.StateError, match=text):
+            State.from_json(json.dumps(told | {"frames": frames}))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_changed_json_gives_a_state_or_a_reason(data):
+    cell = SMALL
+    told = json.loads(SMALL_STATE)
+    place = data.draw(st.sampled_from(["batch", "frames", "values", "attached"]))
+    junk = st.recursive(
+        st.none() | st.booleans() | st.integers(-3, 80) | st.floats() | st.text(max_size=3),
+        lambda inner: st.lists(inner, max_size=3),
+        max_leaves=4,
+    )
+    part = told[place]
+    if isinstance(part, dict):
+        part[data.draw(st.sampled_from(sorted(part)))] = data.draw(junk)
+    elif part and data.draw(st.booleans()):
+        part[data.draw(st.integers(0, len(part) - 1))] = data.draw(junk)
+    else:
+        told[place] = data.draw(junk)
+    try:
+        state = State.from_json(json.dumps(told))
+    except lw.StateError as error:
+        assert str(error).startswith("the state cannot be read: ")
+    else:
+        cell.fk(state)
+
+
+def test_a_state_tells_what_it_is(cell):
+    small = lw.WorkCell("bench").with_frame("box", movable=True, attachable=True)
+    assert repr(small.state()) == "<State of 'bench': 7 numbers; box on WORLD>"
+    assert repr(small.state().broadcast(2, 3)) == "<State of 'bench': batch (2, 3)>"
+    told = json.loads(small.state().to_json())
+    assert told["values"] == {"box": [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]}
+    assert told["attached"] == {"box": "WORLD"}
