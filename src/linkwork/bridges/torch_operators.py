@@ -196,9 +196,10 @@ class KernelOperator(Operator):
         return tuple([torch.from_numpy(array) for array in found])
 
     def _replayed(self, tensors: Tensors) -> Tensor | tuple[Tensor, ...]:
-        if checked_device(self.names, tensors).type == "cpu" and not self.replay:
+        device = checked_device(self.names, tensors)
+        if device.type == "cpu" and not self.replay:
             return self._on_arrays([tensor.resolve_neg().numpy() for tensor in tensors])
-        found = self._replay(tensors)
+        found = tuple(self.empty(tensors)) if device.type == "meta" else self._replay(tensors)
         return found[0] if self._is_single else found
 
     @cached_property
