@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,14 +13,16 @@ from linkwork.bridges.methods import METHODS, Bridged, call, documented, is_attr
 from linkwork.bridges.precision import in_precision
 from linkwork.bridges.torch_autograd import result_in_graph, result_of
 from linkwork.bridges.torch_compiled import token_of
-from linkwork.bridges.torch_operators import NUMPY_TYPES, Operator
+from linkwork.bridges.torch_operators import KernelOperator, Operator
+from linkwork.bridges.torch_rollout import TorchRollout
+from linkwork.bridges.torch_tensors import NUMPY_TYPES, TORCH_TYPES, as_tensors
 from linkwork.errors import ArgumentError, shown
 from linkwork.kernel.arguments import Signature
 from linkwork.kernel.kernel import Kernel
+from linkwork.kernel.rollout import Rollout
 from linkwork.kindyn import results
 
 _is_compiling = torch.compiler.is_compiling
-TORCH_TYPES = {np.dtype(numpy_type): own for own, numpy_type in NUMPY_TYPES.items()}
 
 
 class TorchKernel:
@@ -110,7 +111,7 @@ class TorchKernel:
         known = self._operators.get(dtype)
         if known is None:
             kernel = in_precision(self.kernel, NUMPY_TYPES[dtype])
-            known = self._operators.setdefault(dtype, Operator(kernel, replay=self.replay))
+            known = self._operators.setdefault(dtype, KernelOperator(kernel, replay=self.replay))
             self._count = len(kernel.signature.inputs)
         return known
 
@@ -164,7 +165,8 @@ def call_in_graph(
     """
     values = {**named}
     wrenches, gravity = values.pop("wrenches", None), values.pop("gravity", None)
-    frames = () if wrenches is None else tuple(wrenches)
+    wrenches = {} if wrenches is None else wrenches
+    frames = tuple(wrenches)
     dtype = next((v.dtype for v in (*args, *values.values()) if isinstance(v, Tensor)), None)
     token, given, wanted, result = plan(str(dtype), frames, gravity is not None).split("\n")
     for name, value in zip(given.split(","), args):  # noqa: B905 - the compiler knows no strict
@@ -181,56 +183,16 @@ def call_in_graph(
     return getattr(results, result)(*outputs) if result else outputs
 
 
-def as_tensors(names: Sequence[str], values: Sequence[Any], default: np.dtype[Any]) -> list[Tensor]:
-    """Arguments as tensors of one type.
-
-    Args:
-        names: of the inputs.
-        values: tensors; numbers, lists and arrays are made tensors of their type. A tensor without
-            axes is converted to it, as in PyTorch's own functions.
-        default: the type if no tensor says it.
-    """
-    given = [(n, v) for n, v in zip(names, values, strict=True) if isinstance(v, Tensor)]
-    for name, value in given:
-        if value.dtype not in NUMPY_TYPES and (value.ndim or value.is_complex()):
-            text = f"{name}: expected a tensor of float64 or float32, got {value.dtype}"
-            raise ArgumentError(f"{text}; use {name}.double() or {name}.float()")
-    with_axes = [(n, v) for n, v in given if v.ndim and v.dtype in NUMPY_TYPES]
-    typed = with_axes or [(n, v) for n, v in given if v.dtype in NUMPY_TYPES]
-    for name, value in with_axes:
-        if value.dtype != typed[0][1].dtype:
-            text = f"{name} is {value.dtype}, {typed[0][0]} is {typed[0][1].dtype}"
-            raise ArgumentError(f"{text}; give all in one type, such as {name}.to({typed[0][0]})")
-    dtype = typed[0][1].dtype if typed else TORCH_TYPES[default]
-    device = typed[0][1].device if typed else None
-    tensors: list[Tensor] = []
-    for name, value in zip(names, values, strict=True):
-        if isinstance(value, Tensor):
-            tensors.append(value if value.dtype == dtype else value.to(dtype))
-            continue
-        tensors.append(torch.as_tensor(_numbers(name, value), dtype=dtype, device=device))
-    return tensors
-
-
-def _numbers(name: str, value: Any) -> Any:
-    """What is given in place of a tensor, if it holds numbers."""
-    try:
-        array = np.asarray(value)
-    except ValueError:  # rows of different lengths
-        array = np.empty(0, object)
-    if array.dtype.kind not in "fiub":
-        raise ArgumentError(f"{name}: expected a tensor or numbers, got {shown(value)}")
-    return array
-
-
 def wrap(kernel: Any, replay: bool = False) -> Any:
     """A kernel as a function of tensors.
 
     Args:
         kernel: any kernel: a method or `function` of a `linkwork.KinDyn`, a function of
-            `@linkwork.compile`, a derivative of one.
+            `@linkwork.compile`, a derivative of one; or a `linkwork.Rollout`.
         replay: whether to replay the program as tensor operations, on the CPU too.
     """
+    if isinstance(kernel, Rollout):
+        return TorchRollout(kernel)
     if not isinstance(kernel, Kernel):
         text = f"wrap: expected a kernel, got {shown(kernel)}"
         raise ArgumentError(f"{text}; such as kd.mass_matrix, or a function of @linkwork.compile")
@@ -256,7 +218,7 @@ class KinDyn(Bridged):
         self.__dict__["replay"] = replay
         for name, method in METHODS.items():  # now, as `torch.compile` cannot make them
             if is_attribute(method):
-                make = partial(self.numpy.function, name)
+                make: Any = partial(self.numpy._of, name)  # pyright: ignore[reportPrivateUsage]
                 self.__dict__[name] = documented(TorchKernel(make, replay=replay), method)
 
     @property

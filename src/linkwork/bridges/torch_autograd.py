@@ -94,11 +94,10 @@ class Transformed(Recorded):
         _keep(ctx, inputs[1:], output)
 
     @staticmethod
-    def vmap(
-        info: Any, in_dims: tuple[int | None, ...], operator: Operator, *tensors: Tensor
-    ) -> Any:
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> Any:
         """The mapped axis becomes the first batch axis."""
-        outputs = result_of(operator, operator.batch_first(in_dims[1:], tensors))
+        operator: Operator = args[0]
+        outputs = result_of(operator, operator.batch_first(in_dims[1:], args[1:]))
         return outputs, 0 if isinstance(outputs, Tensor) else (0,) * len(outputs)
 
 

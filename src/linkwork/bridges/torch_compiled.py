@@ -1,6 +1,6 @@
 """One opaque operator of `torch.library` for all kernels: `linkwork::call(kernel, inputs)`.
 
-`torch.compile` and `torch.export` do not look inside; they know the shapes of the outputs only. What
+`torch.compile` and `torch.export` do not look inside; they know the shapes of its outputs. What
 is differentiated or mapped is so before it is called: see `torch_autograd`. A kernel is named by a
 token that is the same in every process, as compiled graphs are kept on disk.
 """
@@ -54,6 +54,8 @@ def _compute(kernel: str, inputs: list[Tensor]) -> list[Tensor]:
     return [outputs] if isinstance(outputs, Tensor) else list(outputs)
 
 
-@torch.library.register_fake("linkwork::call", lib=LIBRARY)
 def _shapes(kernel: str, inputs: list[Tensor]) -> list[Tensor]:
     return found(kernel).empty(inputs)
+
+
+torch.library.register_fake("linkwork::call", _shapes, lib=LIBRARY)

@@ -1,7 +1,7 @@
-"""What PyTorch runs: a kernel of one precision, on tensors, with its derivatives.
+"""Operators: what PyTorch runs, functions of tensors with derivatives; above all kernels.
 
-Numbers    `Operator.compute` runs the compiled code on the memory of the tensors, without copies;
-           on other devices than the CPU the program is replayed as tensor operations
+Numbers    compiled code runs on the memory of the tensors, without copies; on other devices than
+           the CPU the program is replayed as tensor operations
 Backward   the vjp kernel by those inputs that need it; where an input was broadcast, its gradient
            is the sum over the batch
 Forward    the jvp kernel by those inputs that have a tangent
@@ -16,12 +16,12 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from linkwork.bridges.torch_replay import Replay, checked_device
 from linkwork.expr.derived_ports import Kind
+from linkwork.expr.program import Port
 from linkwork.kernel.kernel import Kernel
 
 Tensors: TypeAlias = Sequence[Tensor]
@@ -32,24 +32,18 @@ DERIVED = "\t"  # before each derivative in a token
 
 
 class Operator:
-    """A kernel as PyTorch runs it; all tensors have the precision of the kernel."""
+    """What PyTorch runs: a function of tensors of one type, with its derivatives.
 
+    Each input has any batch axes before those of its own, and they are broadcast.
+    """
+
+    names: tuple[str, ...]  # of the inputs
+    axes: tuple[int, ...]  # for each input how many of its last axes belong to one row
+    outputs: tuple[Port, ...]  # names, and shapes of one row
     keeps_outputs = False  # whether `backward` needs what the forward pass gave
+    result_name = ""  # of the named tuple that a call returns
 
-    def __init__(self, kernel: Kernel, *, replay: bool = False) -> None:
-        """Prepare an operator; nothing is compiled before it is needed.
-
-        Args:
-            kernel: to run.
-            replay: whether to replay the program as tensor operations, on the CPU too.
-        """
-        self.kernel = kernel
-        self.replay = replay
-        signature = kernel.signature
-        self.names = tuple(port.name for port in signature.inputs)
-        self.axes = tuple(len(port.shape) for port in signature.inputs)  # of one row
-        self._is_single = len(signature.outputs) == 1
-        self._result: Any = kernel._result  # pyright: ignore[reportPrivateUsage]
+    def __init__(self) -> None:
         self._origin: tuple[Operator, Kind, tuple[str, ...]] | None = None  # of a derivative
         self._derivatives: dict[tuple[Kind, tuple[str, ...]], Operator] = {}
 
@@ -62,14 +56,122 @@ class Operator:
         if self._origin is not None:
             function, kind, wrt = self._origin
             return f"{function.token}{DERIVED}{json.dumps([kind, *wrt])}"
-        text = repr((self.kernel.signature, self.kernel.identity, self.kernel.dtype, self.replay))
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        return f"{self.kernel.signature.name} {digest[:32]}"
+        name, *others = self._identity()
+        digest = hashlib.sha256(repr((name, *others)).encode()).hexdigest()
+        return f"{name} {digest[:32]}"
 
-    @property
-    def result_name(self) -> str:
-        """The name of the named tuple that a call returns; empty if there is none."""
-        return "" if self._result is None else self._result.__name__
+    def derivative(self, kind: Kind, wrt: tuple[str, ...]) -> Operator:
+        """The operator of a derivative, made once."""
+        known = self._derivatives.get((kind, wrt))
+        if known is None:
+            known = self._made_derivative(kind, wrt)
+            known._origin = self, kind, wrt
+            self._derivatives[kind, wrt] = known
+        return known
+
+    def returned(self, outputs: Any) -> Any:
+        """The outputs as a call returns them."""
+        return outputs
+
+    def batch(self, tensors: Tensors) -> torch.Size:
+        """The batch axes of the inputs, broadcast."""
+        return torch.broadcast_shapes(
+            *(t.shape[: t.ndim - n] for t, n in zip(tensors, self.axes, strict=True))
+        )
+
+    def empty(self, tensors: Tensors) -> list[Tensor]:
+        """Tensors of the shapes of the outputs, without numbers."""
+        batch = self.batch(tensors)
+        return [tensors[0].new_empty((*batch, *port.shape)) for port in self.outputs]
+
+    def batch_first(self, in_dims: Sequence[int | None], tensors: Tensors) -> list[Tensor]:
+        """Inputs whose mapped axis, where they have one, is the first of all batch axes.
+
+        Args:
+            in_dims: the mapped axis of each input, or None.
+            tensors: the inputs, with any batch axes of their own besides.
+        """
+        own = [
+            tensor.ndim - axes - (dim is not None)
+            for tensor, axes, dim in zip(tensors, self.axes, in_dims, strict=True)
+        ]
+        most = max(own)
+        moved: list[Tensor] = []
+        for tensor, dim, count in zip(tensors, in_dims, own, strict=True):
+            if dim is None:
+                moved.append(tensor)
+                continue
+            front = tensor.movedim(dim, 0)
+            moved.append(front.reshape(front.shape[0], *(1,) * (most - count), *front.shape[1:]))
+        return moved
+
+    # What each kind of operator says.
+
+    def _identity(self) -> tuple[Any, ...]:
+        """A name, and what else makes it different from others."""
+        raise NotImplementedError
+
+    def _made_derivative(self, kind: Kind, wrt: tuple[str, ...]) -> Operator:
+        raise NotImplementedError
+
+    def compute(self, tensors: Tensors) -> Tensor | tuple[Tensor, ...]:
+        """The output, or a tuple of them; nothing is recorded."""
+        raise NotImplementedError
+
+    def backward(
+        self, run: Run, needed: Sequence[bool], saved: Tensors, cotangents: Tensors
+    ) -> Sequence[Tensor | None]:
+        """The gradient by each input that needs one.
+
+        Args:
+            run: runs operators.
+            needed: for each input whether its gradient is wanted.
+            saved: the inputs; then the outputs, if they are kept.
+            cotangents: of each output.
+        """
+        raise NotImplementedError
+
+    def forward_mode(
+        self, run: Run, saved: Tensors, tangents: Sequence[Tensor | None]
+    ) -> tuple[Tensor, ...]:
+        """The tangent of each output.
+
+        Args:
+            run: runs operators.
+            saved: the inputs; then the outputs, if they are kept.
+            tangents: of each input; None where it does not vary.
+        """
+        raise NotImplementedError
+
+
+class KernelOperator(Operator):
+    """A kernel as PyTorch runs it; all tensors have the precision of the kernel."""
+
+    def __init__(self, kernel: Kernel, *, replay: bool = False) -> None:
+        """Prepare an operator; nothing is compiled before it is needed.
+
+        Args:
+            kernel: to run.
+            replay: whether to replay the program as tensor operations, on the CPU too.
+        """
+        super().__init__()
+        self.kernel = kernel
+        self.replay = replay
+        signature = kernel.signature
+        self.names = tuple(port.name for port in signature.inputs)
+        self.axes = tuple(len(port.shape) for port in signature.inputs)
+        self.outputs = signature.outputs
+        self._is_single = len(signature.outputs) == 1
+        self._result: Any = kernel._result  # pyright: ignore[reportPrivateUsage]
+        self.result_name = "" if self._result is None else self._result.__name__
+
+    def _identity(self) -> tuple[Any, ...]:
+        kernel = self.kernel
+        own = kernel.signature
+        return own.name, own.inputs, own.outputs, kernel.identity, kernel.dtype.name, self.replay
+
+    def _made_derivative(self, kind: Kind, wrt: tuple[str, ...]) -> Operator:
+        return KernelOperator(self.kernel.derivative(kind, wrt), replay=self.replay)
 
     def returned(self, outputs: Any) -> Any:
         """The outputs as a call returns them: one tensor, a tuple, or the named tuple."""
@@ -94,65 +196,20 @@ class Operator:
         return tuple([torch.from_numpy(array) for array in found])
 
     def _replayed(self, tensors: Tensors) -> Tensor | tuple[Tensor, ...]:
-        if checked_device(self.names, tensors).type == "cpu" and not self.replay:
+        device = checked_device(self.names, tensors)
+        if device.type == "cpu" and not self.replay:
             return self._on_arrays([tensor.resolve_neg().numpy() for tensor in tensors])
-        found = self._replay(tensors)
+        found = tuple(self.empty(tensors)) if device.type == "meta" else self._replay(tensors)
         return found[0] if self._is_single else found
 
     @cached_property
     def _replay(self) -> Replay:
         return Replay(self.kernel)
 
-    def empty(self, tensors: Tensors) -> list[Tensor]:
-        """Tensors of the shapes of the outputs, without numbers."""
-        batch = torch.broadcast_shapes(
-            *(t.shape[: t.ndim - n] for t, n in zip(tensors, self.axes, strict=True))
-        )
-        return [
-            tensors[0].new_empty((*batch, *port.shape)) for port in self.kernel.signature.outputs
-        ]
-
-    def batch_first(self, in_dims: Sequence[int | None], tensors: Tensors) -> list[Tensor]:
-        """Inputs whose mapped axis, where they have one, is the first of all batch axes.
-
-        Args:
-            in_dims: the mapped axis of each input, or None.
-            tensors: the inputs, with any batch axes of their own besides.
-        """
-        own = [
-            tensor.ndim - axes - (dim is not None)
-            for tensor, axes, dim in zip(tensors, self.axes, in_dims, strict=True)
-        ]
-        most = max(own)
-        moved: list[Tensor] = []
-        for tensor, dim, count in zip(tensors, in_dims, own, strict=True):
-            if dim is None:
-                moved.append(tensor)
-                continue
-            front = tensor.movedim(dim, 0)
-            moved.append(front.reshape(front.shape[0], *(1,) * (most - count), *front.shape[1:]))
-        return moved
-
-    def derivative(self, kind: Kind, wrt: tuple[str, ...]) -> Operator:
-        """The operator of a derivative of the kernel, made once."""
-        known = self._derivatives.get((kind, wrt))
-        if known is None:
-            known = Operator(self.kernel.derivative(kind, wrt), replay=self.replay)
-            known._origin = self, kind, wrt
-            self._derivatives[kind, wrt] = known
-        return known
-
     def backward(
         self, run: Run, needed: Sequence[bool], saved: Tensors, cotangents: Tensors
-    ) -> list[Tensor | None]:
-        """The gradient by each input that needs one.
-
-        Args:
-            run: runs operators.
-            needed: for each input whether its gradient is wanted.
-            saved: the inputs.
-            cotangents: of each output.
-        """
+    ) -> Sequence[Tensor | None]:
+        """The gradient by each input that needs one, by a vjp kernel."""
         wrt = tuple([name for name, wanted in zip(self.names, needed, strict=True) if wanted])
         found = iter(run(self.derivative("vjp", wrt), (*saved, *cotangents)))
         gradients: list[Tensor | None] = []
@@ -171,13 +228,7 @@ class Operator:
     def forward_mode(
         self, run: Run, saved: Tensors, tangents: Sequence[Tensor | None]
     ) -> tuple[Tensor, ...]:
-        """The tangent of each output.
-
-        Args:
-            run: runs operators.
-            saved: the inputs.
-            tangents: of each input; None where it does not vary.
-        """
+        """The tangent of each output, by a jvp kernel."""
         given = [
             (name, self._per_norm(k, tangent, saved[k]))
             for k, (name, tangent) in enumerate(zip(self.names, tangents, strict=True))
@@ -201,7 +252,7 @@ class Operator:
             return vector
         rest = vector[..., end:]
         batch = torch.broadcast_shapes(*(part.shape[:-1] for part in parts))
-        return torch.cat([part.expand(*batch, part.shape[-1]) for part in (*parts, rest)], dim=-1)
+        return torch.cat([part.expand((*batch, part.shape[-1])) for part in (*parts, rest)], dim=-1)
 
     @cached_property
     def _spans(self) -> tuple[tuple[tuple[int, int], ...], ...]:
@@ -210,9 +261,3 @@ class Operator:
         for unit in self.kernel.signature.unit_norms:
             found[unit.input].append((unit.offset, unit.count))
         return tuple(tuple(sorted(spans)) for spans in found)
-
-
-NUMPY_TYPES: dict[torch.dtype, type[np.floating[Any]]] = {
-    torch.float64: np.float64,
-    torch.float32: np.float32,
-}

@@ -92,7 +92,7 @@ class Replay:
         """The outputs, with the batch axes of all inputs broadcast."""
         own = self._signature
         device = checked_device([port.name for port in own.inputs], tensors)
-        if device.type not in ("cpu", "meta"):
+        if device.type != "cpu":
             warn_once(
                 f"replay on {device.type}",
                 f"compiled code runs on the CPU only, so {own.name} and others are replayed on"
@@ -104,8 +104,8 @@ class Replay:
             *(t.shape[: t.ndim - n] for t, n in zip(tensors, axes, strict=True))
         )
         rows = [
-            tensor.reshape(*tensor.shape[: tensor.ndim - n], -1)
-            for tensor, n in zip(tensors, axes, strict=True)
+            tensor.reshape((*tensor.shape[: tensor.ndim - n], port.size))
+            for tensor, n, port in zip(tensors, axes, own.inputs, strict=True)
         ]
         columns = [column for row in self._normalized(rows) for column in row.unbind(-1)]
         like = next((t for t in tensors if t.device == device), tensors[0])
@@ -115,7 +115,7 @@ class Replay:
                 for number in self._run(columns)
             ]
         return tuple(
-            torch.stack(list(part), dim=-1).reshape(*batch, *port.shape)
+            torch.stack(list(part), dim=-1).reshape((*batch, *port.shape))
             if port.size
             else like.new_empty((*batch, *port.shape))
             for port, part in per_port(own.outputs, numbers)

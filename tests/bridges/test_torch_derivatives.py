@@ -1,0 +1,150 @@
+"""Gradients of tensors: backward, forward mode, and the derivatives of both."""
+
+import numpy as np
+import pytest
+import torch
+from tests.support.tensors import frames_of, inputs_of, listed, random_like, robot
+
+import linkwork.torch
+from linkwork.bridges.methods import METHODS
+
+# of PyTorch itself, when forward mode is first used
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+FORWARD = ("transform", "bias_force", "forward_dynamics", "difference", "velocity_derivatives")
+
+
+def recorded(tensors):
+    return [tensor.detach().clone().requires_grad_() for tensor in tensors]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_has_first_and_second_derivatives(name):
+    """PyTorch compares them with differences, also along quaternions."""
+    frames, named = frames_of(name)
+
+    def function(*tensors):
+        return getattr(robot(), name)(*frames, *tensors, **named)
+
+    tensors = recorded(inputs_of(name, seed=2))
+    forward = name in FORWARD
+    assert torch.autograd.gradcheck(function, tensors, fast_mode=True, check_forward_ad=forward)
+    assert torch.autograd.gradgradcheck(function, tensors, fast_mode=True)
+
+
+def test_all_numbers_of_the_derivatives_of_forward_dynamics_are_right():
+    """In a batch, with broadcast inputs, wrenches and gravity, number by number."""
+
+    def function(q, nu, tau, wrench, gravity):
+        return robot().forward_dynamics(q, nu, tau, wrenches={"tip": wrench}, gravity=gravity)
+
+    q, nu, tau = inputs_of("forward_dynamics", (2,))
+    gravity = torch.tensor([0.3, 0.1, -9.0], dtype=torch.float64)
+    tensors = recorded([q, nu[0], tau[:1], nu[1, :6], gravity])
+    assert torch.autograd.gradcheck(function, tensors)
+
+
+def test_gradients_have_the_bits_of_the_vjp_kernel():
+    q, nu = recorded(inputs_of("bias_force", (3,)))
+    h = robot().bias_force(q, nu)
+    cotangent = random_like(h)
+    found = torch.autograd.grad(h, (q, nu), cotangent)
+    kernel = robot().numpy.bias_force.vjp("q", "nu")
+    wanted = kernel(q.detach().numpy(), nu.detach().numpy(), cotangent.numpy())
+    for mine, array in zip(found, wanted, strict=True):
+        assert np.array_equal(mine.numpy(), array)
+
+
+def test_only_inputs_that_need_a_gradient_are_differentiated():
+    kd = linkwork.torch.KinDyn(robot().model)
+    q, nu, tau = inputs_of("forward_dynamics")
+    tau.requires_grad_()
+    kd.forward_dynamics(q, nu, tau).sum().backward()
+    assert list(kd.numpy.forward_dynamics._derivatives) == [("vjp", ("tau",))]
+    assert torch.allclose(tau.grad, kd.inverse_mass_matrix(q).sum(0))
+    assert not kd.forward_dynamics(q, nu, tau.detach()).requires_grad
+    with torch.no_grad():
+        assert not kd.forward_dynamics(q, nu, tau).requires_grad
+    with torch.inference_mode():
+        assert kd.forward_dynamics(q, nu, tau).is_inference()
+
+
+def test_gradients_by_what_was_broadcast_are_summed():
+    q, nu = inputs_of("kinetic_energy", (2, 3))
+    shared = nu[0, 0].clone().requires_grad_()
+    rows = nu[:, :1].clone().requires_grad_()
+    robot().kinetic_energy(q, shared).sum().backward()
+    robot().kinetic_energy(q, rows).sum().backward()
+    M = robot().mass_matrix(q)
+    assert torch.allclose(shared.grad, (M @ shared).sum((0, 1)))
+    assert torch.allclose(rows.grad, (M @ rows[..., None])[..., 0].sum(1, keepdim=True))
+
+
+def test_gradients_of_float32_are_float32():
+    q, nu = recorded([tensor.float() for tensor in inputs_of("kinetic_energy", (3,))])
+    robot().kinetic_energy(q, nu).sum().backward()
+    assert q.grad.dtype is nu.grad.dtype is torch.float32
+    wanted = robot().mass_matrix(q.double()) @ nu.double()[..., None]
+    assert torch.allclose(nu.grad.double(), wanted[..., 0], rtol=1e-4, atol=1e-5)
+
+
+def test_second_derivatives_by_a_quaternion_are_those_of_the_normalised_one():
+    """They are symmetric, and those that `hessian` of the kernel gives."""
+    q, nu = inputs_of("kinetic_energy")
+    H = torch.func.hessian(robot().kinetic_energy)(q, nu)
+    wanted = robot().numpy.kinetic_energy.hessian("q")(q.numpy(), nu.numpy())
+    assert np.allclose(H, wanted, rtol=1e-10, atol=1e-10)
+    assert torch.allclose(H, H.T, rtol=1e-10, atol=1e-10)
+    slope = torch.func.grad(robot().kinetic_energy)(q, nu)
+    assert torch.allclose(
+        H[:, 3:7] @ q[3:7], torch.cat([H.new_zeros(3), -slope[3:7], H.new_zeros(2)])
+    )
+
+
+def test_gradients_at_a_drifted_quaternion_agree_with_differences():
+    q, nu = recorded(inputs_of("bias_force", (2,)))
+    with torch.no_grad():
+        q[..., 3:7] *= 1 + 4e-4
+    assert torch.autograd.gradcheck(robot().bias_force, (q, nu))
+    assert torch.autograd.gradgradcheck(robot().bias_force, (q, nu), fast_mode=True)
+
+
+def test_a_result_that_no_cost_depends_on_adds_nothing():
+    q, nu, tau = recorded(inputs_of("inverse_dynamics_derivatives"))
+    by = robot().inverse_dynamics_derivatives(q, nu, tau)
+    by.nu_dot.sum().backward()
+    wanted = torch.autograd.grad(robot().mass_matrix(q).sum(), q)[0]
+    assert torch.allclose(q.grad, wanted)
+    assert not nu.grad.any()
+
+
+def test_replayed_programs_have_the_same_derivatives():
+    q, nu = inputs_of("kinetic_energy")
+    replayed = robot(replay=True).kinetic_energy
+    for transform in (torch.func.grad, torch.func.hessian):
+        mine, wanted = transform(replayed)(q, nu), transform(robot().kinetic_energy)(q, nu)
+        assert torch.allclose(mine, wanted, rtol=1e-10, atol=1e-10)
+
+
+def test_dual_numbers_carry_tangents():
+    q, nu = inputs_of("velocity")
+    direction = random_like(nu)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(nu, direction)
+        found = torch.autograd.forward_ad.unpack_dual(robot().velocity("tip", q, dual))
+    assert torch.allclose(found.tangent, robot().jacobian("tip", q) @ direction)
+
+
+def test_gradients_of_wrapped_derivatives_and_fused_functions():
+    q, nu = recorded(inputs_of("kinetic_energy"))
+    momentum = robot().kinetic_energy.gradient("nu")
+    found = torch.autograd.grad(momentum(q, nu).sum(), nu)[0]
+    assert torch.allclose(found, robot().mass_matrix(q).sum(0))
+    both = robot().function("com", "mass_matrix")
+    slopes = [torch.autograd.grad(part.sum(), q, retain_graph=True)[0] for part in both(q)]
+    alone = [torch.autograd.grad(f(q).sum(), q)[0] for f in (robot().com, robot().mass_matrix)]
+    for mine, wanted in zip(slopes, alone, strict=True):
+        assert torch.allclose(mine, wanted)
+
+
+def test_results_are_lists_of_tensors_everywhere():
+    assert all(isinstance(x, torch.Tensor) for x in listed(robot().com(robot().neutral())))
