@@ -4,8 +4,8 @@
     M = kd.mass_matrix(q)                                   # (..., nv, nv)
     jax.grad(lambda q: kd.potential_energy(q))(q)           # (nq,)
 
-They work under `jit`, `vmap`, `grad`, `jvp`, `jacfwd`, `jacrev`, `hessian`, `scan` and `jax.export`.
-On the CPU the compiled kernels are called, and their derivatives for the derivatives.
+They work under `jit`, `vmap`, `grad`, `jvp`, `jacfwd`, `jacrev`, `hessian`, `scan`, `export`. On
+the CPU the compiled kernels are called; those of derivatives for derivatives.
 """
 
 from __future__ import annotations

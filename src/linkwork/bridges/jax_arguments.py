@@ -1,4 +1,4 @@
-"""The arguments of functions of JAX arrays: checked, in one precision, laid out for the primitive."""
+"""The arguments of functions of JAX arrays: checked, and laid out for the primitive."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
     call_p.bind(*arrays, kernel=kernel, backend="cpu")
 
-Arrays     one for each input, (*batch, *shape) of the kernel's type; where a row is the same for the
-           whole batch, each of its batch axes has length 1
+Arrays     one for each input, (*batch, *shape) of the kernel's type; where a row is the same for
+           the whole batch, each of its batch axes has length 1
 vmap       one more batch axis in front: one call of the kernel computes all rows
 jvp        a call of the jvp kernel by the inputs that have a tangent. It is linear in the tangents;
            the derivative by inputs in which a kernel is linear is a call of the kernel itself
@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
+from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching
 
@@ -59,7 +60,7 @@ def _result_types(*values: Any, kernel: Kernel, backend: str) -> list[Any]:
     del backend
     batch = common_batch(values, kernel)
     shapes = [(*batch, *port.shape) for port in kernel.signature.outputs]
-    return [jax.core.ShapedArray(shape, kernel.dtype) for shape in shapes]
+    return [ShapedArray(shape, kernel.dtype) for shape in shapes]
 
 
 def _batched(
@@ -148,7 +149,8 @@ def _transpose_of(kernel: Kernel) -> Kernel:
     """The kernel that takes cotangents in place of its linear inputs."""
     if isinstance(kernel, UnitTangents):
         return kernel
-    function, kind, wrt = kernel.__reduce__()[1]  # type: ignore[misc]
+    assert isinstance(kernel, Derivative)
+    function, kind, wrt = kernel.__reduce__()[1]
     return function.vjp(*wrt) if kind == "jvp" else function.jvp(*wrt)
 
 

@@ -42,7 +42,7 @@ def test_a_wrong_argument(kd, given, error, text):
 def test_wrong_names_and_options(kd):
     (q,) = arguments(kd, ("q",))
     for call, text in (
-        (lambda: kd.com(), "com takes q; q missing"),
+        (kd.com, "com takes q; q missing"),
         (lambda: kd.com(q, q), "com takes 1 arguments (q), got 2"),
         (lambda: kd.com(x=q), "com: argument 'x' is unknown; known: q"),
         (

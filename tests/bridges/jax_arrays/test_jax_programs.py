@@ -74,7 +74,7 @@ def test_cond_and_while_call_kernels(kd):
 def test_an_exported_program_runs_with_any_batch(kd):
     (size,) = export.symbolic_shape("b")
     shape = jax.ShapeDtypeStruct((size, kd.nq), np.float64)
-    made = export.export(jax.jit(lambda q: kd.com(q)), disabled_checks=UNCHECKED)(shape)
+    made = export.export(jax.jit(kd.com), disabled_checks=UNCHECKED)(shape)
     again = export.deserialize(made.serialize())
     (q,) = arguments(kd, ("q",), (7,))
     np.testing.assert_array_equal(again.call(q), kd.numpy.com(q))
@@ -101,14 +101,14 @@ print((abs(program.call(q) - kd.numpy.com(q)) < 1e-15).all())
 def test_an_exported_program_runs_in_another_process_that_has_the_function(tmp_path):
     kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"))
     shape = jax.ShapeDtypeStruct((kd.nq,), np.float64)
-    made = export.export(jax.jit(lambda q: kd.com(q)), disabled_checks=UNCHECKED)(shape)
+    made = export.export(jax.jit(kd.com), disabled_checks=UNCHECKED)(shape)
     path = tmp_path / "program"
     path.write_bytes(made.serialize())
     code = EXPORTED.replace("PATH", repr(str(path)))
     refused, agrees = output_of(code).splitlines()
     assert refused == (
-        "FAILED_PRECONDITION: a function of linkwork that this process has not compiled; make the same"
-        " function with linkwork.jax and call it, or lower it, before"
+        "FAILED_PRECONDITION: a function of linkwork that this process has not compiled; make the"
+        " same function with linkwork.jax and call it, or lower it, before"
     )
     assert agrees == "True"
 
@@ -170,7 +170,7 @@ def test_kernels_that_no_program_calls_are_freed():
 def test_the_code_that_takes_over_is_used_by_programs_that_run_already():
     kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"), gravity=(0, 0, -2))
     (q,) = arguments(kd, ("q",), (9,))
-    compiled = jax.jit(lambda q: kd.gravity_force(q)).lower(q).compile()
+    compiled = jax.jit(kd.gravity_force).lower(q).compile()
     first = compiled(q)
     assert not kd.numpy.gravity_force._wide
     kd.warmup()
@@ -192,13 +192,13 @@ def test_warmup_waits_for_derivatives_in_use():
 def test_without_the_handler_python_is_called(kd, without_handler):
     fresh = kindyn()
     q, nu = arguments(fresh, ("q", "nu"), (3,))
-    program = jax.jit(lambda q, nu: fresh.com_velocity(q, nu))
+    program = jax.jit(fresh.com_velocity)
     assert "linkwork_call" not in program.lower(q, nu).as_text()
     np.testing.assert_array_equal(program(q, nu), kd.numpy.com_velocity(q, nu))
     gradient = jax.grad(lambda q: jnp.sum(fresh.com_velocity(q, nu[0])))(q[0])
     expected = jax.grad(lambda q: jnp.sum(kd.com_velocity(q, nu[0])))(q[0])
     np.testing.assert_allclose(gradient, expected, rtol=1e-12, atol=1e-14)
-    with pytest.raises(jax.errors.JaxRuntimeError, match="the base quaternion has norm 1.1, not 1"):
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"quaternion has norm 1\.1, not 1"):
         jax.block_until_ready(fresh.com(q[0] * 1.1))
 
 
@@ -292,7 +292,5 @@ def test_a_drifted_quaternion_is_normalised_and_another_one_refused(kd):
     q[1, 3:7] *= 1.0005
     np.testing.assert_array_equal(kd.com(q), kd.numpy.com(q))
     q[2, 3:7] *= 1.3
-    with pytest.raises(
-        jax.errors.JaxRuntimeError, match=r"q: the base quaternion has norm 1.3, not 1 \(row 2\)"
-    ):
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"has norm 1\.3, not 1 \(row 2\)"):
         jax.block_until_ready(jax.jit(kd.com)(q))
