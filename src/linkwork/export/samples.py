@@ -39,8 +39,8 @@ def sample_of(kd: KinDyn, one: Exported, real: Real, *, rows: int, seed: int = 0
 
     A result that is sensitive to rounding may differ by more: by three times what random errors of
     half a unit in the last place of every operation change, in the worst of three runs. Then the
-    kernel is as far from the exact result. The forward dynamics of a robot whose floating base is
-    very light is such a result.
+    kernel is as far from the exact result. Forward dynamics with an ill-conditioned mass matrix is
+    such a result.
     """
     rng = np.random.default_rng(seed)
     drawn = _inputs(kd, one, real, rows * _TRIES, rng)
