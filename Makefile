@@ -5,13 +5,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test bench lint docs format clean
+.PHONY: demo test test-embedded bench lint docs format clean
 
 demo: $(VENV)/.ready
 	$(BIN)/python tools/demo.py $(ROBOT)
 
 test: $(VENV)/.ready-test
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+# Exported C under Clang, CMake and the cross-compiler for Cortex-M; `make test` uses those it finds.
+test-embedded: $(VENV)/.ready-test
+	@for tool in clang cmake arm-none-eabi-gcc; do command -v $$tool > /dev/null || { \
+	  echo "$$tool is missing. On Debian: apt-get install --no-install-recommends \\"; \
+	  echo "  clang libclang-rt-14-dev cmake gcc-arm-none-eabi libnewlib-arm-none-eabi"; \
+	  exit 1; }; done
+	$(BIN)/python -m pytest tests/export/test_export_compilers.py
 
 bench: $(VENV)/.ready-test $(VENV)/.ready-bench
 	$(BIN)/python benchmarks/loading.py

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from exported_casadi import LONGEST_COMPILATION, Casadi
+from exported_casadi import MOST_OPERATIONS, Casadi
 from exported_pin import WITHOUT_PIN, compiled, numbers, pin_loop, run
 from functions import SHORT
 from peers import Pinocchio
@@ -31,6 +31,7 @@ QUANTITY = {
 }
 CALLS = 100  # in a burst, which is short, so that some bursts are not disturbed
 ROWS = 64  # in one call of the function of many rows
+OF_MANY_ROWS = ("rnea", "crba", "aba")  # those of derivatives take a minute to compile
 OPTIMIZED = ("-O2", "-march=native")
 WANTED = {"rnea": 1.3, "crba": 1.3, "aba": 1.3}  # times faster than pin in a C++ loop
 NOTES = """\
@@ -39,6 +40,8 @@ C: gcc -O2 -march=native -std=c99, called in a C loop, the state the same in eac
 kernel: linkwork's own compiled function, called from Python.
 pin, C++: its header templates, g++ -O2 -march=native, in a C++ loop with the same state; crba and \
 aba in both of its conventions, of which the faster counts.
+The library of pin's wheel, which Python calls, is compiled with options of its own: where it is \
+faster than the C++ loop, the ratio to Python is the one to look at.
 pin gives the upper triangle of the mass matrix and works in body axes; C gives both triangles and \
 works in the mixed representation.
 casadi C: generated from adam's symbolic functions, gcc -O2 -march=native. RNEA is M nu_dot + h, \
@@ -164,10 +167,12 @@ def _measured(
 ) -> dict[str, Any]:
     """Times [s] of all candidates in loops of their own, sizes and compile times."""
     kd = kindyn_of(TALOS)
-    report = lw.export(kd, folder, [QUANTITY[name]], prefix="talos", lanes=4, check=False)
+    kinds = {"": ""} | ({"batch ": "_batch"} if name in OF_MANY_ROWS else {})
+    lanes = 4 if name in OF_MANY_ROWS else 0
+    report = lw.export(kd, folder, [QUANTITY[name]], prefix="talos", lanes=lanes, check=False)
     state = random_states(kd, 1).row(0)
     row: dict[str, Any] = {"operations": report.rows[0].operations}
-    for kind, ending in (("", ""), ("batch ", "_batch")):
+    for kind, ending in kinds.items():
         source, target = f"talos_{QUANTITY[name]}{ending}.c", f"function{ending}.o"
         command = ["gcc", "-std=c99", *OPTIMIZED, "-c", source, "-o", target]
         row[f"{kind}seconds"] = compiled(command, folder)
@@ -177,14 +182,15 @@ def _measured(
     if program:
         programs["casadi"] = [program]
     elif casadi:
-        text = f"casadi C of {name}: gcc -O2 takes more than {LONGEST_COMPILATION:g} s"
-        section.notes.append(f"{text} for its one function; left out.")
+        text = f"casadi C of {name} is left out: more than {MOST_OPERATIONS:,} operations in one"
+        section.notes.append(f"{text} C function, which takes gcc -O2 very long.")
     for _ in range(max(2, patience.rounds // 5)):
         for way, command in programs.items():
             times = [float(text) for text in run(command, folder).split()]
             if way == "C":  # of one row, and of many
-                times, many = times[:1], times[1]
-                row["lanes"] = min(row.get("lanes", np.inf), many / ROWS)
+                times, many = times[:1], times[1:]
+                for one in many:
+                    row["lanes"] = min(row.get("lanes", np.inf), one / ROWS)
             row[way] = min(row.get(way, np.inf), *times)
     return row
 
@@ -212,12 +218,14 @@ def _c_loop(name: str, folder: Path, kd: lw.KinDyn, state: Any, patience: Patien
     many = ", ".join([f"{ROWS}u", *(f"y{k}" for k, _ in enumerate(inputs)), *outputs, *work[1]])
     text += "int main(void)\n{\n"
     text += f"  MEASURE((void)talos_{QUANTITY[name]}({one}), {CALLS});\n"
-    text += f"  MEASURE((void)talos_{QUANTITY[name]}_batch({many}), {max(CALLS // ROWS, 1)});\n"
+    files = ["loop.c", "function.o"]
+    if name in OF_MANY_ROWS:
+        files.append("function_batch.o")
+        calls = max(CALLS // ROWS, 1)
+        text += f"  MEASURE((void)talos_{QUANTITY[name]}_batch({many}), {calls});\n"
     text += "  return 0;\n}\n"
     (folder / "loop.c").write_text(text, "ascii")
-    run(
-        ["gcc", *OPTIMIZED, "loop.c", "function.o", "function_batch.o", "-lm", "-o", "loop"], folder
-    )
+    run(["gcc", *OPTIMIZED, *files, "-lm", "-o", "loop"], folder)
     return ["./loop"]
 
 

@@ -7,10 +7,15 @@ import pytest
 from tests.support.exports import CC, STRICT, build, package_for, results, run
 from tests.support.kernels import floater
 from tests.support.models import random_model
+from tests.support.real_robots import ROBOT_FILES, load_quietly
 
 import linkwork as lw
 from linkwork.errors import ArgumentError, LinkworkError
 from linkwork.export import check, write
+from linkwork.export.function import DOUBLE
+from linkwork.export.names import Names
+from linkwork.export.requests import exported
+from linkwork.export.samples import sample_of
 from linkwork.kernel.arguments import UnitNorm
 from linkwork.kindyn.quantities import QUANTITIES
 
@@ -177,3 +182,26 @@ def test_wrong_arguments_are_named(options, text, tmp_path):
         lw.export(options.pop("kd", floater()), tmp_path / "x", **options)
     assert str(caught.value) == text
     assert not (tmp_path / "x").exists()
+
+
+def test_every_output_has_a_meaning_and_every_line_is_short(tmp_path):
+    kd = floater()
+    lw.export(kd, tmp_path, of_frames(kd), prefix="r", lanes=2, check=False)
+    lines = (tmp_path / "r.h").read_text("ascii").splitlines()
+
+    assert max(map(len, lines)) <= 100
+    outputs = [line for line in lines if line.startswith(" * out")]
+    assert len(outputs) > len(QUANTITIES)
+    assert all(": " in line for line in outputs)
+
+
+def test_a_result_that_is_sensitive_to_rounding_may_differ_more():
+    """The mass matrix of panda is ill-conditioned if its base moves freely, and not if it does
+    not."""
+    model = load_quietly(next(path for path in ROBOT_FILES if path.name == "panda.urdf"))
+    allowed = []
+    for floating in (True, False):
+        kd = lw.KinDyn(model, floating=floating)
+        wanted = exported(kd, ["forward_dynamics"], derivatives=False, prefix="p", names=Names())
+        allowed.append(sample_of(kd, wanted[0], DOUBLE, rows=10).allowed)
+    assert allowed[0] > 3e-13 > allowed[1] > 1e-13

@@ -110,3 +110,19 @@ def test_a_prefix_that_is_the_name_of_another_file_is_refused(prefix):
     text = f"prefix: {prefix!r} is the name of another file; choose another one"
     assert str(caught.value) == text
     assert default_prefix(prefix) == f"robot_{prefix.lower()}"
+
+
+def test_no_function_takes_the_name_of_a_macro_or_a_type(tmp_path):
+    """Macros are in capitals, so a prefix in capitals is what could hit them."""
+    kd = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
+    for prefix, name in (
+        ("P", "NQ"),
+        ("P", "H"),
+        ("P", "com_work"),
+        ("size", "t"),
+        ("lw_is", "far"),
+    ):
+        functions = {"com": "com", name: "mass_matrix"}
+        report = lw.export(kd, tmp_path / prefix / name, functions, prefix=prefix, check=False)
+        assert report.rows[1].name == f"{prefix}_{name}_2"
+        run([CC, "-std=c99", "-fsyntax-only", *STRICT, f"{prefix}_com.c"], report.folder)

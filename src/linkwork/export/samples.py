@@ -45,8 +45,8 @@ def sample_of(
 
     A result that is sensitive to rounding may differ by more: by three times what random errors of
     half a unit in the last place of every operation change, in the worst of three runs. Then the
-    kernel is as far from the exact result. The forward dynamics of a robot whose floating base is
-    very light is such a result. `draw` makes other inputs than these.
+    kernel is as far from the exact result. Forward dynamics with an ill-conditioned mass matrix is
+    such a result. `draw` makes other inputs than these.
     """
     rng = np.random.default_rng(seed)
     n = rows * _TRIES
