@@ -81,7 +81,12 @@ def test_placed_robots_agree_with_kindyn(seed):
     cell = lw.WorkCell("place").with_frame("mount", parent_H_frame=random_pose(rng))
     for name, floating in (("still", False), ("floats", True)):
         cell = cell.with_robot(
-            name, model, parent="mount", parent_H_base=random_pose(rng), base=base, floating=floating
+            name,
+            model,
+            parent="mount",
+            parent_H_base=random_pose(rng),
+            base=base,
+            floating=floating,
         )
         kd = lw.KinDyn(model, base, floating=floating)
         device = cell.device(name)
@@ -94,7 +99,9 @@ def test_placed_robots_agree_with_kindyn(seed):
             assert_close(device.base_H_frame(own, states), kd.transform(frame, q), 1e-13)
             J = kd.jacobian(frame, q)
             assert_close(device.base_J_frame(own, states), J, 1e-12, scale=max(1, np.abs(J).max()))
-        np.testing.assert_array_equal(device.lower, kd.limits.lower if not floating else device.lower)
+        np.testing.assert_array_equal(
+            device.lower, kd.limits.lower if not floating else device.lower
+        )
 
 
 def test_the_base_may_be_turned_and_the_tool_may_hold_something(rng):
@@ -104,7 +111,11 @@ def test_the_base_may_be_turned_and_the_tool_may_hold_something(rng):
     cell = cell.with_joint("a", "revolute", "base", axis=(0, 0, 1))
     cell = cell.with_joint("b", "prismatic", "a", lw.Pose((1.0, 0, 0)), axis=(1, 0, 0))
     cell = cell.with_joint(
-        "c", "revolute", "b", axis=(0, 0, 1), depends=lw.Mimic(joint="a", multiplier=-2.0, offset=0.3)
+        "c",
+        "revolute",
+        "b",
+        axis=(0, 0, 1),
+        depends=lw.Mimic(joint="a", multiplier=-2.0, offset=0.3),
     )
     cell = cell.with_frame("tip", "c", lw.Pose((0.5, 0, 0.2)))
     cell = cell.with_frame("box", movable=True, attachable=True)
@@ -164,7 +175,10 @@ def test_tree_and_composite_devices():
     hands, pair = cell.device("hands"), cell.device("both")
     assert hands.joint_names == ("torso", "left_arm", "right_arm")
     assert hands.ends == ("left_hand", "right_hand") and hands.end == "left_hand"
-    assert pair.joint_names == ("right_arm", "left_arm") and pair.ends == ("left_hand", "right_hand")
+    assert pair.joint_names == ("right_arm", "left_arm") and pair.ends == (
+        "left_hand",
+        "right_hand",
+    )
     state = hands.set_q(cell.state(), [0.3, -0.4, -0.5])
     assert pair.get_q(state).tolist() == [-0.5, -0.4]
     for device in (hands, pair):
@@ -296,7 +310,9 @@ def test_columns_are_kept_for_some_trees_only(monkeypatch):
     cell = two_hands().with_device(lw.TreeDevice("hands", "WORLD", ["left_hand", "right_hand"]))
     hands, state = cell.device("hands"), cell.state()
     for frame in cell.frame_names:
-        assert_close(hands.base_J_frame(frame, state), differences(hands, frame, state), 1e-8, scale=1)
+        assert_close(
+            hands.base_J_frame(frame, state), differences(hands, frame, state), 1e-8, scale=1
+        )
         assert len(hands.kept_columns) <= 2
 
 
