@@ -34,6 +34,7 @@ from scaling import float32, growth, threads
 from startup import startup
 from tick import tick
 from timing import QUICK, Patience
+from workcell import workcell
 
 import linkwork as lw
 from spatial import spatial
@@ -66,6 +67,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "starts": lambda: starts(1 if quick else 2),
         "peers": lambda: libraries(patience),
         "adam": lambda: adam(patience),
+        "workcell": lambda: workcell(patience),
     }
 
 

@@ -244,11 +244,12 @@ TARGET static int POSE(chunk)(const PoseJob *job, npy_intp start, npy_intp rows,
     for (npy_intp k = start; k < start + rows; k++) {
         row.values = (const double *)(job->values + k * job->value_step);
         row.parents = (const npy_int32 *)(job->parents + k * job->parent_step);
-        row.out = job->out + k * 16 * job->n_out;
+        row.out = job->out + k * job->row_size;
         if (!keep_plan(job, &row)) return BAD_PARENTS;
         POSE(turns)(self, &row);
         POSE(steps)(job, &row);
-        if (job->is_late) POSE(write_all)(job, &row);
+        if (job->columns) write_jacobians(job, &row);
+        else if (job->is_late) POSE(write_all)(job, &row);
     }
     if (job->streamed) end_of_stream();
     return DONE;

@@ -50,13 +50,23 @@ typedef struct {
     size_t block_bytes;       /* that a thread needs */
 } Poses;
 
+typedef struct {              /* one joint coordinate in the Jacobian of one frame */
+    npy_int32 target;         /* the frame, by its place among those wanted */
+    npy_int32 axes, origin;   /* frames: of the axes that v and w are in, and of where v is */
+    npy_int32 column;         /* of the Jacobian; coordinates that share one are added up */
+} PoseColumn;
+
 typedef struct {
     Job job;                  /* first: threads know only it */
     const Poses *poses;
     const char *values, *parents;
     npy_intp value_step, parent_step;  /* bytes from row to row; 0 if they share one */
     double *out;
-    npy_intp n_out;
+    npy_intp n_out;           /* frames that are written */
+    npy_intp row_size;        /* numbers that are written for each row */
+    const PoseColumn *columns;  /* of Jacobians in place of poses; NULL for poses */
+    const double *twists;     /* v and w of each of them */
+    npy_intp n_columns, nv;
     const npy_int32 *out_at;  /* where the pose of a frame in the world goes; -1 if nowhere */
     const npy_int32 *wanted;  /* frames, if their poses are to be in a reference frame */
     npy_intp reference;       /* that frame; -1 for the world */
@@ -175,6 +185,43 @@ static int keep_plan(const PoseJob *job, Rows *row)
     return 1;
 }
 
+static void turned(const double *m, const double *v, double *to)
+{
+    for (int i = 0; i < 3; i++) to[i] = m[4 * i] * v[0] + m[4 * i + 1] * v[1] + m[4 * i + 2] * v[2];
+}
+
+static void turned_back(const double *m, const double *v, double *to)
+{
+    for (int i = 0; i < 3; i++) to[i] = m[i] * v[0] + m[4 + i] * v[1] + m[8 + i] * v[2];
+}
+
+/* (6, nv) Jacobian of each wanted frame, at its origin and along the axes of the reference frame. */
+static void write_jacobians(const PoseJob *job, const Rows *row)
+{
+    const double *base = row->world + 12 * job->reference;
+    memset(row->out, 0, (size_t)job->row_size * sizeof(double));
+    for (npy_intp k = 0; k < job->n_columns; k++) {
+        const PoseColumn *column = &job->columns[k];
+        const double *axes = row->world + 12 * (npy_intp)column->axes;
+        const double *origin = row->world + 12 * (npy_intp)column->origin;
+        const double *target = row->world + 12 * (npy_intp)job->wanted[column->target];
+        double v[3], w[3], arm[3], along[3], about[3];
+        turned(axes, job->twists + 6 * k, v);
+        turned(axes, job->twists + 6 * k + 3, w);
+        for (int i = 0; i < 3; i++) arm[i] = target[4 * i + 3] - origin[4 * i + 3];
+        v[0] += w[1] * arm[2] - w[2] * arm[1];
+        v[1] += w[2] * arm[0] - w[0] * arm[2];
+        v[2] += w[0] * arm[1] - w[1] * arm[0];
+        turned_back(base, v, along);
+        turned_back(base, w, about);
+        double *to = row->out + (npy_intp)column->target * 6 * job->nv + column->column;
+        for (int i = 0; i < 3; i++) {
+            to[i * job->nv] += along[i];
+            to[(3 + i) * job->nv] += about[i];
+        }
+    }
+}
+
 #define POSE(name) plain_pose_##name
 #include "_pose_rows.h"
 #if HAS_WIDE_POSES
@@ -212,12 +259,15 @@ static int pose_work(Job *job, npy_intp start, npy_intp rows, char *block, PyThr
 }
 
 /* Mark what some frames need in states of one tree; 0 if parents are out of range. */
-static int mark_needed(const Poses *self, const npy_int32 *parents, const npy_int32 *wanted,
-                       npy_intp count, npy_intp reference, char *is_needed)
+static int mark_needed(const PoseJob *job, char *is_needed)
 {
+    const Poses *self = job->poses;
+    const npy_int32 *parents = (const npy_int32 *)job->parents;
+    npy_intp n = job->n_out, m = job->n_columns;
     memset(is_needed, 0, (size_t)self->n_slots);
-    for (npy_intp k = 0; k <= count; k++) {
-        int slot = k < count ? wanted[k] : (int)reference;
+    for (npy_intp k = 0; k <= n + 2 * m; k++) {
+        npy_int32 slot = k < n ? job->wanted[k] : k == n ? (npy_int32)job->reference
+            : k <= n + m ? job->columns[k - n - 1].axes : job->columns[k - n - m - 1].origin;
         while (slot >= 0 && !is_needed[slot]) {
             is_needed[slot] = 1;
             slot = self->steps[self->step_of[slot]].parent;
@@ -369,15 +419,14 @@ static PyObject *poses_run(PyObject *object, PyObject *const *args, Py_ssize_t c
     int status = out ? DONE : BAD_PARENTS;
     if (out && rows > 0) {
         job.out = PyArray_DATA(out);
+        job.row_size = 16 * job.n_out;
         job.out_at = out_at;
         if (has_wide_registers() && (size_t)PyArray_NBYTES(out) > STREAMED_BYTES)
             job.streamed = (uintptr_t)job.out % 32 == 0 ? 32 : (uintptr_t)job.out % 16 == 0 ? 16 : 0;
         /* stores across poses need those that follow each other */
         job.is_late = job.reference >= 0 || job.streamed == 16;
         if (job.wanted && (rows == 1 || job.parent_step == 0)) {
-            if (!mark_needed(self, (const npy_int32 *)job.parents, job.wanted, job.n_out,
-                             job.reference, is_needed))
-                status = BAD_PARENTS;
+            if (!mark_needed(&job, is_needed)) status = BAD_PARENTS;
             job.is_needed = is_needed;
         }
         if (status == DONE) status = run_poses(&job, rows, threads);
@@ -385,6 +434,73 @@ static PyObject *poses_run(PyObject *object, PyObject *const *args, Py_ssize_t c
     give_block(room);
     if (status == DONE) return (PyObject *)out;
     Py_XDECREF(out);
+    if (status == NO_MEMORY) return PyErr_NoMemory();
+    return status == INTERRUPTED ? NULL : refused_poses();
+}
+
+/* Whether a value is an array of this type, in C order. */
+static int is_pose_array(PyObject *value, int type)
+{
+    return PyArray_Check(value) && PyArray_TYPE((PyArrayObject *)value) == type
+        && PyArray_ISCARRAY_RO((PyArrayObject *)value);
+}
+
+/* jacobians(values, parents, base, wanted, columns, twists, nv, threads): (..., n, 6, nv), for one row of
+   parents that all rows share. */
+static PyObject *poses_jacobians(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    const Poses *self = (Poses *)object;
+    PoseJob job = {.poses = self};
+    npy_intp rows = 0, parent_rows = 0, shape[NPY_MAXDIMS];
+    if (count != 8 || !self->memory) return refused_poses();
+    int threads = read_threads(args[7]);
+    job.reference = PyLong_Check(args[2]) ? PyLong_AsSsize_t(args[2]) : -1;
+    job.nv = PyLong_Check(args[6]) ? PyLong_AsSsize_t(args[6]) : -1;
+    if (threads < 0 || job.reference < 0 || job.reference >= self->n_frames || job.nv < 0
+        || job.nv > NPY_MAX_INT
+        || !read_pose_rows(args[0], NPY_DOUBLE, self->n_values, &rows, &job.value_step)
+        || !read_pose_rows(args[1], NPY_INT32, self->n_attachable, &parent_rows, &job.parent_step)
+        || job.parent_step || parent_rows != 1 || !is_pose_array(args[3], NPY_INT32)
+        || !is_pose_array(args[4], NPY_INT32) || !is_pose_array(args[5], NPY_DOUBLE))
+        return refused_poses();
+    job.values = PyArray_BYTES((PyArrayObject *)args[0]);
+    job.parents = PyArray_BYTES((PyArrayObject *)args[1]);
+    job.wanted = PyArray_DATA((PyArrayObject *)args[3]);
+    job.n_out = PyArray_SIZE((PyArrayObject *)args[3]);
+    job.columns = PyArray_DATA((PyArrayObject *)args[4]);
+    job.n_columns = PyArray_SIZE((PyArrayObject *)args[4]) / 4;
+    job.twists = PyArray_DATA((PyArrayObject *)args[5]);
+    job.row_size = job.n_out * 6 * job.nv;
+    job.is_late = 1;
+    if (PyArray_SIZE((PyArrayObject *)args[5]) != 6 * job.n_columns) return refused_poses();
+    for (npy_intp k = 0; k < job.n_out; k++)
+        if (job.wanted[k] < 0 || job.wanted[k] >= self->n_frames) return refused_poses();
+    for (npy_intp k = 0; k < job.n_columns; k++) {
+        const PoseColumn *column = &job.columns[k];
+        if (column->target < 0 || column->target >= job.n_out || column->axes < 0
+            || column->axes >= self->n_frames || column->origin < 0
+            || column->origin >= self->n_frames || column->column < 0 || column->column >= job.nv)
+            return refused_poses();
+    }
+    int axes = PyArray_NDIM((PyArrayObject *)args[0]) - 1;
+    for (int i = 0; i < axes; i++) shape[i] = PyArray_DIM((PyArrayObject *)args[0], i);
+    shape[axes] = job.n_out;
+    shape[axes + 1] = 6;
+    shape[axes + 2] = job.nv;
+    PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(axes + 3, shape, NPY_DOUBLE);
+    if (!out) return NULL;
+    Block room = take_block((size_t)self->n_slots);
+    if (!room.start) {
+        Py_DECREF(out);
+        return PyErr_NoMemory();
+    }
+    job.is_needed = room.start;
+    job.out = PyArray_DATA(out);
+    int status = mark_needed(&job, room.start) ? DONE : BAD_PARENTS;
+    if (status == DONE && rows > 0) status = run_poses(&job, rows, threads);
+    give_block(room);
+    if (status == DONE) return (PyObject *)out;
+    Py_DECREF(out);
     if (status == NO_MEMORY) return PyErr_NoMemory();
     return status == INTERRUPTED ? NULL : refused_poses();
 }
@@ -507,6 +623,8 @@ static void poses_dealloc(PyObject *object)
 static PyMethodDef poses_methods[] = {
     {"run", (PyCFunction)(void (*)(void))poses_run, METH_FASTCALL,
      "run(values, parents, wanted, reference, out, threads): poses of frames, (..., n, 4, 4)."},
+    {"jacobians", (PyCFunction)(void (*)(void))poses_jacobians, METH_FASTCALL,
+     "jacobians(values, parents, base, wanted, columns, twists, nv, threads): (..., n, 6, nv)."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -5,6 +5,7 @@ Everything is computed and checked before the new state is made, so what fails c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from linkwork.errors import ArgumentError, ShapeError, StateError, ValueRangeErr
 from linkwork.model.pose import NOT_A_ROTATION, Pose
 from linkwork.spatial.source import quat, se3
 from linkwork.workcell import fk
+from linkwork.workcell.layout import StateLayout
 from linkwork.workcell.state import State, flat_rows, normalize
 
 if TYPE_CHECKING:
@@ -33,29 +35,43 @@ def with_values(cell: WorkCell, state: State, frame: str, values: ArrayLike) -> 
     given = as_array(values, frame)
     if given.ndim == 0 and slot.size == 1:
         given = given[None]
-    return replaced(state, np.arange(slot.size) + layout.offsets[index], given, frame)
+    columns = np.arange(slot.size) + layout.offsets[index]
+    return replaced(state, columns, layout.norms_in(columns), given, frame)
 
 
-def replaced(state: State, columns: Array, given: Array, what: str) -> State:
-    """A state with other numbers in some columns, (..., n); the batch axes are broadcast."""
-    layout, n = state.layout, len(columns)
-    if given.ndim == 0 or given.shape[-1] != n:
-        raise ShapeError(f"{what}: expected (..., {n}), got {given.shape}")
-    batch = joint_batch(state.batch_shape, given.shape[:-1], what)
-    numbers = np.array(np.broadcast_to(given, (*batch, n)), dtype=np.float64)
+def replaced(
+    state: State,
+    columns: Array,
+    norms: Sequence[tuple[int, int, str]],
+    given: ArrayLike,
+    what: str,
+) -> State:
+    """A state with other numbers in some columns.
+
+    Args:
+        state: one or a batch.
+        columns: (n,) of its numbers.
+        norms: those of the layout's unit norms that are among the columns.
+        given: (..., n) their numbers; batch axes are broadcast against those of the state.
+        what: they are, for messages.
+    """
+    numbers = as_array(given, what)
+    if numbers.ndim == 0 or numbers.shape[-1] != len(columns):
+        raise ShapeError(f"{what}: expected (..., {len(columns)}), got {numbers.shape}")
     if not np.isfinite(numbers).all():
         raise ValueRangeError(f"{what}: a number is not finite")
-    values = np.empty((*batch, layout.n_values))
-    values[...] = state.values
-    values[..., columns] = numbers
-    chosen = set(columns.tolist())
-    for offset, count, name in layout.unit_norms:
-        if offset in chosen:
-            normalize(values[..., offset : offset + count], name)
     parents = state.parents
-    if batch != state.batch_shape:
+    if numbers.shape[:-1] == state.batch_shape:
+        values = state.values.copy()
+    else:
+        batch = joint_batch(state.batch_shape, numbers.shape[:-1], what)
+        values = np.empty((*batch, state.layout.n_values))
+        values[...] = state.values
         parents = np.broadcast_to(parents, (*batch, parents.shape[-1]))
-    return State.trusted(layout, values, parents)
+    values[..., columns] = numbers
+    for offset, count, name in norms:
+        normalize(values[..., offset : offset + count], name)
+    return State.trusted(state.layout, values, parents)
 
 
 def with_pose(
@@ -78,7 +94,7 @@ def with_pose(
             frame,
             fk.world_H_frames(cell, (reference,), spread)[..., 0, :, :] @ matrix,
         )
-    return with_values(cell, state, frame, _numbers(matrix))
+    return with_values(cell, state, frame, pose_numbers(matrix))
 
 
 def attached(cell: WorkCell, state: State, frame: str, parent: str | Sequence[str]) -> State:
@@ -99,18 +115,26 @@ def gripped(cell: WorkCell, state: State, frame: str, gripper: str | Sequence[st
     """A state in which a frame sits on another one, without having moved in the world."""
     _need_movable(cell, state, frame)
     after = attached(cell, state, frame, gripper)
-    index = cell.layout.frame(frame)
-    column = cell.layout.column[index]
-    world_H_all = fk.FKTable(cell, state).world_H_frames
-    world_H_frame = world_H_all[..., index, :, :]
-    on = after.parents[..., column]
-    world_H_gripper = np.take_along_axis(world_H_all, on[..., None, None, None], axis=-3)[
-        ..., 0, :, :
-    ]
-    numbers = _numbers(se3.inverse(world_H_gripper) @ world_H_frame)
-    stays = on == state.parents[..., column]  # there is nothing to compute, nor to round
-    kept = state.values[..., cell.layout.span(index)]
-    return with_values(cell, after, frame, np.where(stays[..., None], kept, numbers))
+    span = cell.layout.span(cell.layout.frame(frame))
+    column = cell.layout.column[cell.layout.frame(frame)]
+    if isinstance(gripper, str):
+        gripper_H_frame = fk.frame_H_frame(cell, gripper, frame, state)
+    else:
+        poses = fk.FKTable(cell, state).world_H_frames
+        world_H_gripper = _chosen(poses, after.parents[..., column])
+        gripper_H_frame = se3.inverse(world_H_gripper) @ poses[..., cell.layout.frame(frame), :, :]
+    numbers = pose_numbers(gripper_H_frame)
+    stays = after.parents[..., column] == state.parents[..., column]
+    if stays.any():  # there is nothing to compute, nor to round
+        numbers = np.where(stays[..., None], state.values[..., span], numbers)
+    values = after.values.copy()
+    values[..., span] = numbers
+    return State.trusted(cell.layout, values, after.parents)
+
+
+def _chosen(poses: Array, frames: Array) -> Array:
+    """(..., 4, 4) pose of one frame in each row, of (..., frames, 4, 4)."""
+    return np.take_along_axis(poses, frames[..., None, None, None], axis=-3)[..., 0, :, :]
 
 
 def joint_batch(one: tuple[int, ...], other: tuple[int, ...], what: str) -> tuple[int, ...]:
@@ -143,22 +167,29 @@ def _targets(cell: WorkCell, state: State, parent: str | Sequence[str]) -> Array
 
 def _refuse_cycles(state: State, frame: int, targets: Array) -> None:
     """Refuse parents that the frame itself carries, in any row."""
-    layout = state.layout
-    roots = layout.part_roots
-    above = np.zeros((*state.batch_shape, len(layout.slots)), dtype=np.int32)
-    above[..., list(layout.attachable)] = roots[state.parents]
+    roots, columns = state.layout.part_roots, state.layout.columns
+    if not state.batch_shape:  # many times faster than by NumPy
+        one = int(roots[targets])
+        while one:
+            if one == frame:
+                raise _circle(state.layout, frame, int(targets))
+            one = int(roots[state.parents[columns[one]]])
+        return
     here = np.broadcast_to(roots[targets], state.batch_shape)
-    for _ in layout.attachable:
+    while here.any():
         if (here == frame).any():
-            target = int(np.broadcast_to(targets, here.shape)[here == frame].reshape(-1)[0])
-            name, on = layout.slots[frame].name, layout.slots[target].name
-            if target == frame:
-                raise StateError(f"frame {name!r} cannot be attached to itself")
-            text = f"frame {name!r} cannot be attached to {on!r}"
-            raise StateError(f"{text}: {on!r} sits on it, directly or through other frames")
-        if not here.any():
-            return
-        here = np.take_along_axis(above, here[..., None], axis=-1)[..., 0]
+            target = np.broadcast_to(targets, here.shape)[here == frame].reshape(-1)[0]
+            raise _circle(state.layout, frame, int(target))
+        above = np.take_along_axis(state.parents, columns[here][..., None], axis=-1)[..., 0]
+        here = np.where(here > 0, roots[above], 0)
+
+
+def _circle(layout: StateLayout, frame: int, target: int) -> StateError:
+    name, on = layout.slots[frame].name, layout.slots[target].name
+    if target == frame:
+        return StateError(f"frame {name!r} cannot be attached to itself")
+    text = f"frame {name!r} cannot be attached to {on!r}"
+    return StateError(f"{text}: {on!r} sits on it, directly or through other frames")
 
 
 def _carriers(cell: WorkCell, state: State, frame: str) -> set[str]:
@@ -184,11 +215,8 @@ def _on_parent(cell: WorkCell, state: State, frame: str, world_H_frame: Array) -
         parent = cell.frames[layout.slots[index].parent].name
         world_H_parent = fk.world_H_frames(cell, (parent,), state)[..., 0, :, :]
     else:
-        world_H_all = fk.FKTable(cell, state).world_H_frames
-        on = state.parents[..., layout.column[index]]
-        world_H_parent = np.take_along_axis(world_H_all, on[..., None, None, None], axis=-3)[
-            ..., 0, :, :
-        ]
+        poses = fk.FKTable(cell, state).world_H_frames
+        world_H_parent = _chosen(poses, state.parents[..., layout.column[index]])
     return se3.inverse(world_H_parent) @ world_H_frame
 
 
@@ -208,6 +236,34 @@ def _as_matrix(pose: Pose | ArrayLike) -> Array:
     return matrix
 
 
-def _numbers(matrix: Array) -> Array:
+def pose_numbers(matrix: Array) -> Array:
     """(..., 7) position and quaternion wxyz of poses."""
+    if matrix.ndim == 2:  # many times faster than by NumPy
+        return np.array(_numbers_of_one(*matrix[:3].ravel().tolist()))
     return np.concatenate([matrix[..., :3, 3], quat.from_rotation(matrix[..., :3, :3])], axis=-1)
+
+
+def _numbers_of_one(  # noqa: PLR0913, PLR0917 - the entries of a pose
+    xx: float,
+    xy: float,
+    xz: float,
+    px: float,
+    yx: float,
+    yy: float,
+    yz: float,
+    py: float,
+    zx: float,
+    zy: float,
+    zz: float,
+    pz: float,
+) -> tuple[float, ...]:
+    """Position and quaternion wxyz of one pose; as `quat.from_rotation` has it."""
+    rows = (
+        (1 + xx + yy + zz, zy - yz, xz - zx, yx - xy),
+        (zy - yz, 1 + xx - yy - zz, yx + xy, xz + zx),
+        (xz - zx, yx + xy, 1 - xx + yy - zz, zy + yz),
+        (yx - xy, xz + zx, zy + yz, 1 - xx - yy + zz),
+    )
+    best = max(range(4), key=lambda k: rows[k][k])
+    norm = math.copysign(math.hypot(*rows[best]), rows[best][0])
+    return (px, py, pz, *(number / norm for number in rows[best]))

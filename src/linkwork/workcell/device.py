@@ -47,6 +47,7 @@ class Device:
         starts = [cell.layout.offsets[k] for k in self._frames]
         spans = [np.arange(start, start + n) for start, n in zip(starts, sizes, strict=True)]
         self._columns = np.concatenate([np.zeros(0, dtype=np.intp), *spans])
+        self._norms = cell.layout.norms_in(self._columns)
         self.nq = sum(sizes)
         self.nv = sum(cell.frames[k].velocity_size for k in self._frames)
 
@@ -65,8 +66,8 @@ class Device:
 
     def set_q(self, state: State, q: ArrayLike) -> State:
         """A state with other positions of its joints; batch axes of state and q are broadcast."""
-        given = as_array(q, f"q of {self.name!r}")
-        return replaced(self.cell.check_state(state), self._columns, given, f"q of {self.name!r}")
+        self.cell.check_state(state)
+        return replaced(state, self._columns, self._norms, q, f"q of {self.name!r}")
 
     def path(self, state: State, q: ArrayLike) -> State:
         """A batch of states, one for each row of a path (N, nq)."""
@@ -132,6 +133,16 @@ class Device:
         return _frozen(found)
 
     # Kinematics.
+
+    @cached_property
+    def twists(self) -> dict[int, tuple[jacobians.Twist, ...]]:
+        """What its coordinates add to velocities, by the index of the frame they move."""
+        return jacobians.twists_of(self)
+
+    @cached_property
+    def kept_columns(self) -> dict[tuple[tuple[int, ...], ...], tuple[Array, Array]]:
+        """What its Jacobians are made of, by frames and attachments."""
+        return {}
 
     def base_H_end(self, state: State) -> Array:
         """(..., 4, 4) pose of its end in its base."""

@@ -1,14 +1,21 @@
-"""Jacobians of frames by the coordinates of a device, from world poses and joint axes.
+"""Jacobians of frames by the coordinates of a device.
 
-The velocity of a frame relative to the base is the sum of what the joints between them add: those
-that carry the frame count forwards, those that carry the base backwards. What a joint adds is its
-motion subspace, seen at the origin of the frame and along the axes of the base. A joint that depends
-on another adds to the columns of that one, times its factor.
+The velocity of a frame relative to the base is the sum of what the coordinates between them add:
+those that carry the frame count forwards, those that carry the base backwards. Each adds a twist that
+is constant in the axes of a frame of the cell, at the origin of one, so world poses are all that is
+needed besides:
+
+    a joint           in the frame that it moves; the first axis of a universal joint, and all
+                      of a joint read backwards, in the frame before it
+    a movable frame   along the axes of its parent, at its own origin
+    a dependent joint as a joint, times its factor, in the column of the joint it depends on
+
+Twists are found once for a device, columns once for a frame and a tree; the C extension does the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias
@@ -16,35 +23,38 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.spatial.blocks import scalars
-from linkwork.spatial.source import se3
+from linkwork.model.kinds.kind import Columns
+from linkwork.spatial.source import motion, se3
 from linkwork.workcell import fk
 from linkwork.workcell.local import leader_of
-from linkwork.workcell.parts import Motion
-from linkwork.workcell.paths import path_between
+from linkwork.workcell.parts import CellFrame, Motion
+from linkwork.workcell.paths import (
+    attachments_above,
+    attachments_of,
+    parent_index,
+    path_between,
+)
 from linkwork.workcell.state import State, flat_rows
 
 if TYPE_CHECKING:
-    from linkwork.workcell.cell import WorkCell
     from linkwork.workcell.device import Device
 
 OfMotion: TypeAlias = Callable[[Motion], float]
+MOST_KEPT = 256  # frames and trees of which the columns of a device are kept
 
 
 @dataclass(frozen=True)
-class Mover:
-    """A frame that coordinates of a device move on its parent."""
+class Twist:
+    """What one coordinate adds to the velocity of what it carries."""
 
-    frame: int
-    column: int  # first of its columns
-    count: int  # how many it has
-    leader: int  # frame whose numbers move it
-    factor: float
-    offset: float
+    column: int  # of the Jacobian
+    on_parent: bool  # whether its axes are those of the frame's parent
+    at_parent: bool  # whether it is at the origin of the parent
+    numbers: Array  # (6,) linear and angular
 
 
-def movers_of(device: Device) -> dict[int, Mover]:
-    """Frames that a device moves on their parents, dependent joints too, by index."""
+def twists_of(device: Device) -> dict[int, tuple[Twist, ...]]:
+    """The twists of all frames that a device moves on their parents, by index."""
     cell = device.cell
     columns: dict[int, int] = {}
     at = 0
@@ -52,87 +62,133 @@ def movers_of(device: Device) -> dict[int, Mover]:
         k = cell.layout.frame(name)
         columns[k] = at
         at += cell.frames[k].velocity_size
-    found: dict[int, Mover] = {}
+    found: dict[int, tuple[Twist, ...]] = {}
     for k, frame in enumerate(cell.frames):
         if frame.movable and k in columns:
-            found[k] = Mover(k, columns[k], 6, k, 1.0, 0.0)
+            axes = enumerate(np.eye(6))
+            found[k] = tuple(Twist(columns[k] + i, True, False, numbers) for i, numbers in axes)
         elif frame.motion:
-            leader, factor, offset = leader_of(cell, frame)
+            leader, factor, _ = leader_of(cell, frame)
             if leader in columns:
-                count = frame.motion.motion_kind.nv
-                found[k] = Mover(k, columns[leader], count, leader, factor, offset)
+                found[k] = tuple(_joint_twists(frame, frame.motion, columns[leader], factor))
     return found
+
+
+def _joint_twists(frame: CellFrame, motion_: Motion, column: int, factor: float) -> Iterator[Twist]:
+    """The twists of a joint frame, from the formulas of its kind."""
+    kind = motion_.motion_kind
+    parent_X_joint = motion.motion_transform(frame.parent_H_frame.matrix())
+    frame_X_joint = motion.motion_transform(se3.inverse(motion_.joint_H_frame.matrix()))
+    fixed_axes, is_fixed = _subspace(motion_)
+    for k in range(kind.nv):
+        on_parent = is_fixed[k] != motion_.backwards  # the parent is on the fixed side, or not
+        X = parent_X_joint if on_parent else frame_X_joint
+        sign = -factor if motion_.backwards else factor
+        yield Twist(column + k, on_parent, on_parent, sign * X @ fixed_axes[k])
+
+
+def _subspace(motion_: Motion) -> tuple[Array, list[bool]]:
+    """(nv, 6) columns of S, and whether each is constant on the fixed side, not the moving one."""
+    kind = motion_.motion_kind
+    if kind.name == "universal":  # its first axis is fixed
+        constant: Columns = kind.subspace(motion_.constants, (0.0, 0.0))
+        return _numbers(constant), [True, False]
+    return _numbers(kind.subspace(motion_.constants, kind.neutral)), [False] * kind.nv
+
+
+def _numbers(columns: Columns) -> Array:
+    return np.array([[*v, *w] for v, w in columns], dtype=np.float64)
+
+
+def columns_of(device: Device, targets: tuple[int, ...], row: Array) -> tuple[Array, Array]:
+    """(m, 4) target, axes, origin and column, and (m, 6) twists: what the C extension takes.
+
+    Args:
+        device: whose coordinates they are.
+        targets: indices of the frames.
+        row: the attachments, one row of a state's parents.
+    """
+    layout = device.cell.layout
+    base = layout.frame(device.base)
+    places: list[tuple[int, int, int, int]] = []
+    numbers: list[Array] = []
+    for n, target in enumerate(targets):
+        up, _, down = path_between(layout, base, target, row)
+        for sign, path in ((-1.0, up), (1.0, down)):
+            for frame in path:
+                for twist in device.twists.get(frame, ()):
+                    parent = parent_index(layout, frame, row)
+                    axes = parent if twist.on_parent else frame
+                    places.append((n, axes, parent if twist.at_parent else frame, twist.column))
+                    numbers.append(sign * twist.numbers)
+    return (
+        np.array(places, dtype=np.int32).reshape(-1, 4),
+        np.array(numbers, dtype=np.float64).reshape(-1, 6),
+    )
 
 
 def base_J_frames(device: Device, frames: tuple[str, ...], state: State) -> Array:
     """(..., n, 6, nv) Jacobians of some frames."""
     cell = device.cell
-    targets = [cell.layout.frame(name) for name in frames]
-    cell.check_state(state)
-    table = fk.FKTable(cell, state).world_H_frames
-    J = np.zeros((*state.batch_shape, len(targets), 6, device.nv))
-    flat_J = J.reshape(prod(state.batch_shape), len(targets), 6, device.nv)
-    flat_table = table.reshape(prod(state.batch_shape), *table.shape[-3:])
-    values = flat_rows(state.values)
-    kinds, which = np.unique(flat_rows(state.parents), axis=0, return_inverse=True)
-    movers = movers_of(device)
-    for number, row in enumerate(kinds):
-        rows = np.flatnonzero(which.reshape(-1) == number)
-        for n, target in enumerate(targets):
-            flat_J[rows, n] = _rows(device, movers, target, flat_table[rows], values[rows], row)
-    return J
+    targets = tuple(cell.layout.frame(name) for name in frames)
+    batch, parents = cell.check_state(state).batch_shape, state.parents
+    if not any(parents.strides[:-1]) and prod(batch):
+        return _of_one_tree(device, targets, state.values, parents[(0,) * len(batch)])
+    J = np.zeros((prod(batch), len(targets), 6, device.nv))
+    values, trees = flat_rows(state.values), flat_rows(parents)
+    ends = cell.layout.frame(device.base), *targets
+    above = [attachments_above(cell.layout, frame, trees) for frame in ends]
+    paths = np.concatenate(above, axis=-1)
+    if not paths.shape[-1] or (paths == paths[:1]).all():
+        if len(trees):
+            J = _of_one_tree(device, targets, values, trees[0])
+    else:
+        _, first, which = np.unique(paths, axis=0, return_index=True, return_inverse=True)
+        for number, row in enumerate(trees[first]):
+            rows = np.flatnonzero(which.reshape(-1) == number)
+            J[rows] = _of_one_tree(device, targets, values[rows], row)
+    return J.reshape(*batch, len(targets), 6, device.nv)
 
 
-def _rows(
-    device: Device, movers: dict[int, Mover], target: int, table: Array, values: Array, row: Array
-) -> Array:
-    """(rows, 6, nv) Jacobian of one frame in rows of one tree."""
+def _of_one_tree(device: Device, targets: tuple[int, ...], values: Array, row: Array) -> Array:
+    """(..., n, 6, nv) of states with the same attachments between the base and the frames."""
     cell = device.cell
     base = cell.layout.frame(device.base)
-    up, _, down = path_between(cell.layout, base, target, row)
-    J = np.zeros((len(table), 6, device.nv))
-    for sign, path in ((-1.0, up), (1.0, down)):
-        for frame in path:
-            mover = movers.get(frame)
-            if mover:
-                at = slice(mover.column, mover.column + mover.count)
-                own = _columns(cell, mover, table, values, table[:, target, :3, 3], row)
-                J[:, :, at] += sign * mover.factor * own
-    R_t = table[:, base, :3, :3].swapaxes(-1, -2)
-    return np.concatenate([R_t @ J[:, :3], R_t @ J[:, 3:]], axis=1)
+    row = np.ascontiguousarray(row)
+    key = targets, *(attachments_of(cell.layout, frame, row) for frame in (base, *targets))
+    kept = device.kept_columns
+    found = kept.get(key)
+    if found is None:
+        if len(kept) >= MOST_KEPT:
+            kept.clear()
+        found = kept[key] = columns_of(device, targets, row)
+    columns, twists = found
+    steps = cell.steps
+    if steps is not None:
+        wanted = np.array(targets, dtype=np.int32)
+        values = np.ascontiguousarray(values)
+        return steps.jacobians(values, row, base, wanted, columns, twists, device.nv, None)
+    shared = np.broadcast_to(row, (*values.shape[:-1], len(row)))
+    table = fk.all_poses(cell, State.trusted(cell.layout, values, shared))
+    return _by_numpy(table, base, targets, columns, twists, device.nv)
 
 
-def _columns(
-    cell: WorkCell, mover: Mover, table: Array, values: Array, point: Array, row: Array
+def _by_numpy(
+    table: Array,
+    base: int,
+    targets: tuple[int, ...],
+    columns: Array,
+    twists: Array,
+    nv: int,  # noqa: PLR0917 - as the C extension
 ) -> Array:
-    """(rows, 6, count) velocity that a mover gives what it carries, in world axes at a point."""
-    frame = cell.frames[mover.frame]
-    if frame.movable:
-        slot = cell.layout.slots[mover.frame]
-        parent = int(row[cell.layout.column[mover.frame]]) if slot.attachable else slot.parent
-        R = table[:, parent, :3, :3]
-        origin = table[:, mover.frame, :3, 3]
-        S = np.broadcast_to(np.eye(6), (len(table), 6, 6))
-    else:
-        motion = frame.motion
-        assert motion
-        theta = mover.factor * values[:, cell.layout.span(mover.leader)] + mover.offset
-        columns = motion.motion_kind.subspace(motion.constants, scalars(theta))
-        S = np.zeros((len(table), 6, mover.count))
-        for j, (v, w) in enumerate(columns):
-            for i in range(3):
-                S[:, i, j], S[:, 3 + i, j] = v[i], w[i]
-        if motion.backwards:  # S is in the axes of what is before the joint, which moves away
-            mount = table[:, _parent(cell, mover.frame, row)] @ frame.parent_H_frame.matrix()
-            S = -S
-        else:
-            mount = table[:, mover.frame] @ se3.inverse(motion.joint_H_frame.matrix())
-        R, origin = mount[:, :3, :3], mount[:, :3, 3]
-    linear, angular = R @ S[:, :3], R @ S[:, 3:]
-    arm = (point - origin)[:, :, None]
-    return np.concatenate([linear + np.cross(angular, arm, axis=1), angular], axis=1)
-
-
-def _parent(cell: WorkCell, frame: int, row: Array) -> int:
-    slot = cell.layout.slots[frame]
-    return int(row[cell.layout.column[frame]]) if slot.attachable else slot.parent
+    """(..., n, 6, nv) as the C extension computes it."""
+    J = np.zeros((*table.shape[:-3], len(targets), 6, nv))
+    R_t = table[..., base, :3, :3].swapaxes(-1, -2)
+    for (target, axes, origin, column), twist in zip(columns.tolist(), twists, strict=True):
+        R = R_t @ table[..., axes, :3, :3]
+        arm = table[..., targets[target], :3, 3] - table[..., origin, :3, 3]
+        arm = (R_t @ arm[..., None])[..., 0]
+        v, w = R @ twist[:3], R @ twist[3:]
+        J[..., target, :3, column] += v + np.cross(w, arm)
+        J[..., target, 3:, column] += w
+    return J

@@ -78,6 +78,13 @@ class StateLayout:
         return {frame: k for k, frame in enumerate(self.attachable)}
 
     @cached_property
+    def columns(self) -> Array:
+        """(frames,) where the parent of each attachable frame stands in a state's parents; else 0."""
+        found = np.zeros(len(self.slots), dtype=np.int32)
+        found[list(self.attachable)] = np.arange(len(self.attachable))
+        return found
+
+    @cached_property
     def unit_norms(self) -> tuple[tuple[int, int, str], ...]:
         """(offset, count, what) of each quaternion or (cos, sin) pair among the numbers."""
         return tuple(
@@ -91,7 +98,7 @@ class StateLayout:
     def part_roots(self) -> Array:
         """(frames,) the attachable frame, or WORLD, that carries each frame in every state."""
         roots = np.zeros(len(self.slots), dtype=np.int32)
-        for k, slot in enumerate(self.slots):
+        for k in range(len(self.slots)):
             above, chain = k, []
             while above and not self.slots[above].attachable:
                 chain.append(above)
@@ -105,6 +112,11 @@ class StateLayout:
             return self.index[name]  # type: ignore[index]  # pyright: ignore[reportArgumentType]
         except (KeyError, TypeError):
             raise name_not_found("frame", name, self.index) from None
+
+    def norms_in(self, columns: Array) -> tuple[tuple[int, int, str], ...]:
+        """Those of `unit_norms` that some of a state's numbers belong to."""
+        chosen = set(columns.tolist())
+        return tuple(unit for unit in self.unit_norms if unit[0] in chosen)
 
     def span(self, frame: int) -> slice:
         """Slice of a state's numbers that belongs to a frame."""

@@ -32,6 +32,35 @@ def carriers(layout: StateLayout, frame: int, parents: Array) -> list[int]:
     return found
 
 
+def attachments_above(layout: StateLayout, frame: int, trees: Array) -> Array:
+    """(rows, depth) parents of the attachable frames that carry a frame, or are it, from it upwards.
+
+    Args:
+        layout: of the states.
+        frame: index of the frame.
+        trees: (rows, n_attachable) parents in states; WORLD stands for no more.
+    """
+    roots, columns, rows = layout.part_roots, layout.columns, np.arange(len(trees))
+    here = np.full(len(trees), roots[frame])
+    found: list[Array] = []
+    while here.any():
+        above = np.where(here > 0, trees[rows, columns[here]], 0)
+        found.append(above)
+        here = roots[above]
+    return np.stack(found, axis=-1) if found else np.zeros((len(trees), 0), dtype=np.int32)
+
+
+def attachments_of(layout: StateLayout, frame: int, row: Array) -> tuple[int, ...]:
+    """The same of one row."""
+    roots, columns = layout.part_roots, layout.columns
+    here, found = roots[frame], []
+    while here:
+        above = row[columns[here]]
+        found.append(int(above))
+        here = roots[above]
+    return tuple(found)
+
+
 def path_between(
     layout: StateLayout, a: int, b: int, parents: Array
 ) -> tuple[list[int], int, list[int]]:
