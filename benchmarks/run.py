@@ -39,6 +39,7 @@ from workcell_dynamics import workcell_dynamics
 
 import linkwork as lw
 from spatial import spatial
+from workcell import workcell
 
 HERE = Path(__file__).parent
 README = HERE / "README.md"
@@ -70,6 +71,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "peers": lambda: libraries(patience),
         "adam": lambda: adam(patience),
         "casadi": lambda: bridges_casadi(patience),
+        "workcell": lambda: workcell(patience),
     }
 
 

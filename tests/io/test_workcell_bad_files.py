@@ -49,7 +49,8 @@ def test_what_is_no_cell_is_refused(text):
 FRAMES = {
     '<Frame refframe="WORLD"/>': "<text>:2: <Frame> has no 'name'",
     '<Frame name=" "/>': "<text>:2: frame ' ': <Frame> has an empty 'name'",
-    '<Frame name="WORLD"/>': "WORLD is the root of every cell and cannot be defined",
+    '<Frame name="WORLD"><Pos>0 0 1</Pos></Frame>': "it is fixed, and has no pose",
+    '<Frame name="a"/><Frame name="WORLD" refframe="a"/>': "and sits on no other frame",
     '<Frame name="a"/>\n<Frame name="a" refframe="a"/>': (
         "<text>:3: frame 'a': the name 'a' is taken by the frame of <text>:2"
     ),
@@ -159,6 +160,12 @@ WHOLE_DEVICES = {
     '<Device name="d" kind="serial" base="x"><End name="WORLD"/></Device>': "no frame named 'x'",
     '<Robot name="r"/>': "<Robot> wants a 'file', or a <robot> inside, and not both",
     '<Robot name="r"><robot name="x"/></Robot>': "the robot has no links",
+    '<Robot name="r"><robot name="x"><link name="l"/></robot></Robot>'
+    '<Drawable name="d" refframe="r.l"/>': "frame 'r.l' belongs to a <Robot>; put this into",
+    '<Joint name="j" type="linkwork"><Property name="linkwork.motion">'
+    '<motion kind="revolute" acceleration="-1"/></Property></Joint>': (
+        "<text>:2: frame 'j': acceleration: expected 0 or more, got -1"
+    ),
     '<Robot name="r" base="q"><robot name="x"><link name="l"/></robot></Robot>': (
         "base: no frame named 'q'"
     ),

@@ -297,6 +297,13 @@ def test_what_is_beyond_kinematics_is_told_once_per_kind():
     ]
 
 
+def test_older_files_repeat_the_root():
+    cell = cell_of('<Frame name="WORLD" refframe="WORLD"><Property name="p">1</Property></Frame>')
+
+    assert cell.frame_names == ("WORLD",)
+    assert cell.frame("WORLD").properties == (("p", "1"),)
+
+
 def test_properties_of_frames_are_kept():
     cell = cell_of('<Frame name="a"><Property name="Camera"> 50 640 480 </Property></Frame>')
 

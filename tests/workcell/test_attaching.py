@@ -84,7 +84,9 @@ def test_what_sits_on_a_gripped_frame_comes_along():
     moved = cell.set_values(state, "arm", 1.0)
     for frame in ("box", "lid", "handle"):
         assert_close(
-            cell.frame_H_frame("tool", frame, moved), cell.frame_H_frame("tool", frame, state), 1e-15
+            cell.frame_H_frame("tool", frame, moved),
+            cell.frame_H_frame("tool", frame, state),
+            1e-15,
         )
         assert not np.allclose(cell.world_H_frame(frame, moved), cell.world_H_frame(frame, state))
 
@@ -126,14 +128,29 @@ def test_rows_of_a_batch_are_attached_one_by_one(rng):
         (lambda c, s: c.attach(s, "box", None), "no frame named None"),
         (lambda c, s: c.set_pose(s, "lid", lw.Pose()), "'lid' is not movable"),
         (lambda c, s: c.set_pose(s, "box", lw.Pose(), "handle"), "in 'handle', which it carries"),
-        (lambda c, s: c.set_values(s, "table", 1.0), "'table' has no numbers in a state: it is fix"),
+        (
+            lambda c, s: c.set_values(s, "table", 1.0),
+            "'table' has no numbers in a state: it is fix",
+        ),
         (lambda c, s: c.set_values(s, "arm", [1.0, 2.0]), r"arm: expected \(..., 1\), got \(2,\)"),
         (lambda c, s: c.set_values(s, "arm", np.nan), "arm: a number is not finite"),
-        (lambda c, s: c.set_pose(s, "box", np.eye(3)), r"pose: expected \(..., 4, 4\), got \(3, 3\)"),
+        (
+            lambda c, s: c.set_pose(s, "box", np.eye(3)),
+            r"pose: expected \(..., 4, 4\), got \(3, 3\)",
+        ),
         (lambda c, s: c.set_pose(s, "box", 2 * np.eye(4)), "pose: the last row"),
-        (lambda c, s: c.set_pose(s, "box", np.diag([2.0, 1, 1, 1])), "pose: the axes are not ortho"),
-        (lambda c, s: c.set_pose(s, "box", np.diag([-1.0, 1, 1, 1])), "pose: the axes are left-han"),
-        (lambda c, s: c.set_values(s, "box", np.ones(7)), "the quaternion of 'box' has norm 2, not"),
+        (
+            lambda c, s: c.set_pose(s, "box", np.diag([2.0, 1, 1, 1])),
+            "pose: the axes are not ortho",
+        ),
+        (
+            lambda c, s: c.set_pose(s, "box", np.diag([-1.0, 1, 1, 1])),
+            "pose: the axes are left-han",
+        ),
+        (
+            lambda c, s: c.set_values(s, "box", np.ones(7)),
+            "the quaternion of 'box' has norm 2, not",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_and_changes_nothing(call, text):

@@ -11,6 +11,8 @@ from tests.support.models import assert_close, random_model, random_pose, random
 
 import linkwork as lw
 from linkwork.spatial.source import se3, so3
+from linkwork.workcell import jacobians
+from linkwork.workcell.cell import WorkCell
 from linkwork.workcell.state import State
 
 STEP = 1e-6
@@ -79,7 +81,12 @@ def test_placed_robots_agree_with_kindyn(seed):
     cell = lw.WorkCell("place").with_frame("mount", parent_H_frame=random_pose(rng))
     for name, floating in (("still", False), ("floats", True)):
         cell = cell.with_robot(
-            name, model, parent="mount", parent_H_base=random_pose(rng), base=base, floating=floating
+            name,
+            model,
+            parent="mount",
+            parent_H_base=random_pose(rng),
+            base=base,
+            floating=floating,
         )
         kd = lw.KinDyn(model, base, floating=floating)
         device = cell.device(name)
@@ -92,7 +99,9 @@ def test_placed_robots_agree_with_kindyn(seed):
             assert_close(device.base_H_frame(own, states), kd.transform(frame, q), 1e-13)
             J = kd.jacobian(frame, q)
             assert_close(device.base_J_frame(own, states), J, 1e-12, scale=max(1, np.abs(J).max()))
-        np.testing.assert_array_equal(device.lower, kd.limits.lower if not floating else device.lower)
+        np.testing.assert_array_equal(
+            device.lower, kd.limits.lower if not floating else device.lower
+        )
 
 
 def test_the_base_may_be_turned_and_the_tool_may_hold_something(rng):
@@ -102,7 +111,11 @@ def test_the_base_may_be_turned_and_the_tool_may_hold_something(rng):
     cell = cell.with_joint("a", "revolute", "base", axis=(0, 0, 1))
     cell = cell.with_joint("b", "prismatic", "a", lw.Pose((1.0, 0, 0)), axis=(1, 0, 0))
     cell = cell.with_joint(
-        "c", "revolute", "b", axis=(0, 0, 1), depends=lw.Mimic(joint="a", multiplier=-2.0, offset=0.3)
+        "c",
+        "revolute",
+        "b",
+        axis=(0, 0, 1),
+        depends=lw.Mimic(joint="a", multiplier=-2.0, offset=0.3),
     )
     cell = cell.with_frame("tip", "c", lw.Pose((0.5, 0, 0.2)))
     cell = cell.with_frame("box", movable=True, attachable=True)
@@ -162,7 +175,10 @@ def test_tree_and_composite_devices():
     hands, pair = cell.device("hands"), cell.device("both")
     assert hands.joint_names == ("torso", "left_arm", "right_arm")
     assert hands.ends == ("left_hand", "right_hand") and hands.end == "left_hand"
-    assert pair.joint_names == ("right_arm", "left_arm") and pair.ends == ("left_hand", "right_hand")
+    assert pair.joint_names == ("right_arm", "left_arm") and pair.ends == (
+        "left_hand",
+        "right_hand",
+    )
     state = hands.set_q(cell.state(), [0.3, -0.4, -0.5])
     assert pair.get_q(state).tolist() == [-0.5, -0.4]
     for device in (hands, pair):
@@ -269,3 +285,64 @@ def test_devices_of_bad_parts_are_refused():
         cell.with_device(lw.SerialDevice("x", "torso", "left_hand"))
     with pytest.raises(lw.ArgumentError, match="expected a device such as SerialDevice, got 3"):
         cell.with_device(3)
+
+
+def test_batches_with_any_attachments_without_the_extension_too(rng, monkeypatch):
+    cell = random_cell(np.random.default_rng(5))
+    slow = random_cell(np.random.default_rng(5))
+    monkeypatch.setattr(WorkCell, "steps", None)
+    states = random_state(cell, rng, (2, 6))
+    frames = [str(name) for name in rng.choice(cell.frame_names, 3)]
+    by_numpy = slow.device("walker").base_J_frames(frames, states)
+    monkeypatch.undo()
+    walker = cell.device("walker")
+    found = walker.base_J_frames(frames, states)
+    assert found.shape == (2, 6, 18, walker.nv)
+    assert_close(found, by_numpy, 1e-13)
+    for k in range(6):
+        assert_close(found[1, k], walker.base_J_frames(frames, states[1, k]), 1e-15)
+    assert walker.base_J_end(states[:0]).shape == (0, 6, 6, walker.nv)
+    assert walker.base_J_frames([], states).shape == (2, 6, 0, walker.nv)
+
+
+def test_columns_are_kept_for_some_trees_only(monkeypatch):
+    monkeypatch.setattr(jacobians, "MOST_KEPT", 2)
+    cell = two_hands().with_device(lw.TreeDevice("hands", "WORLD", ["left_hand", "right_hand"]))
+    hands, state = cell.device("hands"), cell.state()
+    for frame in cell.frame_names:
+        assert_close(
+            hands.base_J_frame(frame, state), differences(hands, frame, state), 1e-8, scale=1
+        )
+        assert len(hands.kept_columns) <= 2
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (0, np.zeros(2)),
+        (1, np.zeros(2, dtype=np.int32)),
+        (1, np.array([99], dtype=np.int32)),
+        (2, 99),
+        (2, -1),
+        (3, np.array([99], dtype=np.int32)),
+        (4, np.array([[1, 0, 0, 0]], dtype=np.int32)),
+        (4, np.array([[0, 9, 0, 0]], dtype=np.int32)),
+        (4, np.array([[0, 0, 9, 0]], dtype=np.int32)),
+        (4, np.array([[0, 0, 0, 9]], dtype=np.int32)),
+        (5, np.zeros((2, 6))),
+        (6, -1),
+        (7, "two"),
+    ],
+)
+def test_the_extension_refuses_what_does_not_fit(place, value):
+    cell = lw.WorkCell("bench").with_frame("box", movable=True, attachable=True)
+    state = cell.state()
+    columns = np.array([[0, 1, 1, 0]], dtype=np.int32)
+    wanted = np.array([1], dtype=np.int32)
+    arguments = [state.values, state.parents, 0, wanted, columns, np.ones((1, 6)), 1, None]
+    assert cell.steps.jacobians(*arguments).shape == (1, 6, 1)
+    arguments[place] = value
+    with pytest.raises(ValueError, match="do not fit the frames"):
+        cell.steps.jacobians(*arguments)
+    with pytest.raises(ValueError, match="do not fit the frames"):
+        cell.steps.jacobians(*arguments[:7])

@@ -63,7 +63,10 @@ def test_a_new_cell_has_only_the_world():
         (lambda c: c.with_frame(""), "name of a frame must not be empty"),
         (lambda c: c.with_frame(3), "name of a frame must be a str, got 3"),
         (lambda c: c.with_frame("x", "tabel"), "no frame named 'tabel'; did you mean 'table'"),
-        (lambda c: c.with_frame("x", "table", np.eye(3)), r"frame 'x': parent_H_frame: .* \(3, 3\)"),
+        (
+            lambda c: c.with_frame("x", "table", np.eye(3)),
+            r"frame 'x': parent_H_frame: .* \(3, 3\)",
+        ),
         (lambda c: c.with_frame("x", "table", np.ones((4, 4)), movable=True), "last row"),
         (lambda c: c.with_joint("x", "revolut"), "unknown kind 'revolut' .* 'revolute'"),
         (lambda c: c.with_joint("x", "fixed"), "unknown kind 'fixed' of a joint"),
@@ -90,7 +93,10 @@ def test_a_new_cell_has_only_the_world():
         ),
         (lambda c: c.with_changed("slide", depends=lw.Mimic(joint="twin")), "depend on each other"),
         (lambda c: c.with_changed("table", parent="slide"), "sit on each other: "),
-        (lambda c: c.with_changed("table", parnt="slide"), "no field 'parnt'; did you mean 'parent'"),
+        (
+            lambda c: c.with_changed("table", parnt="slide"),
+            "no field 'parnt'; did you mean 'parent'",
+        ),
         (lambda c: c.with_changed("WORLD", movable=True), "the root of the cell cannot be changed"),
         (lambda c: c.with_changed("tabel"), "no frame named 'tabel'"),
         (lambda c: c.without("WORLD"), "the root of the cell cannot be removed"),
@@ -172,7 +178,9 @@ def test_robots_are_placed_with_all_their_parts(rng):
         assert (frame.inertia, frame.visuals) == (link.inertia, link.visuals)
     mass = sum(frame.inertia.mass for frame in cell.frames)
     assert_close(mass, 2 * model.total_mass, 1e-14)
-    with pytest.raises(lw.ModelError, match="the cell has frames left.* already; take another name"):
+    with pytest.raises(
+        lw.ModelError, match="the cell has frames left.* already; take another name"
+    ):
         cell.with_robot("left", model)
     with pytest.raises(lw.NameNotFoundError, match="no frame named 'link99'"):
         cell.with_robot("third", model, base="link99")

@@ -60,7 +60,9 @@ def test_rows_of_a_batch_are_computed_as_single_states(cells, batch, rng):
     )
     for k, state in enumerate(flat):
         table = cell.fk(state)
-        np.testing.assert_array_equal(found.reshape(-1, len(cell.frames), 4, 4)[k], table.world_H_frames)
+        np.testing.assert_array_equal(
+            found.reshape(-1, len(cell.frames), 4, 4)[k], table.world_H_frames
+        )
         np.testing.assert_array_equal(some.reshape(-1, 4, 4, 4)[k], [table[n] for n in names])
         one = cell.frame_H_frame(names[0], names[1], state)
         np.testing.assert_array_equal(related.reshape(-1, 4, 4)[k], one)
@@ -73,9 +75,7 @@ def test_an_attachment_that_was_never_seen_before_is_computed_like_any_other(cel
         shared = np.broadcast_to(random_parents(cell, rng), (300, len(cell.layout.attachable)))
         state = State.trusted(cell.layout, values, shared)
         whole = State(cell.layout, values, shared)
-        np.testing.assert_array_equal(
-            cell.fk(state).world_H_frames, cell.fk(whole).world_H_frames
-        )
+        np.testing.assert_array_equal(cell.fk(state).world_H_frames, cell.fk(whole).world_H_frames)
         assert_close(cell.fk(whole[7]).world_H_frames, fk.all_poses(cell, whole[7]), SMALL)
 
 
@@ -165,7 +165,9 @@ def test_many_threads_use_one_cell(cells):
 
 def test_paths_refuse_other_attachments_and_only_those(rng):
     cell = lw.WorkCell("bench").with_frame("table", parent_H_frame=lw.Pose((1.0, 0.0, 0.0)))
-    cell = cell.with_joint("arm", "revolute", "table").with_frame("tool", "arm", lw.Pose((0.5, 0, 0)))
+    cell = cell.with_joint("arm", "revolute", "table").with_frame(
+        "tool", "arm", lw.Pose((0.5, 0, 0))
+    )
     cell = cell.with_frame("box", "table", movable=True, attachable=True)
     cell = cell.with_frame("lid", "table", movable=True, attachable=True)
     state = cell.state()
@@ -176,7 +178,9 @@ def test_paths_refuse_other_attachments_and_only_those(rng):
     moved = cell.attach(cell.state({"arm": 0.7}), "lid", "tool")  # not on the path
     assert_close(path(moved), cell.frame_H_frame("tool", "box", moved), 1e-15)
     gripped = cell.grip(state, "box", "tool")
-    with pytest.raises(lw.StateError, match="'box' sits on 'tool' in this state, not on 'table' as on"):
+    with pytest.raises(
+        lw.StateError, match="'box' sits on 'tool' in this state, not on 'table' as on"
+    ):
         path(gripped)
     with pytest.raises(lw.StateError, match="'box' sits on 'tool'"):
         path(State.stack([state, gripped]))

@@ -107,7 +107,9 @@ def test_static_groups_are_split_at_movable_and_attachable_frames():
         moved = cell.set_pose(cell.state(), "f1", lw.Pose((1, 2, 3), (0.1, 0.2, 0.3)))
         for name in group:
             before = cell.frame_H_frame(group[0], name, cell.state())
-            np.testing.assert_allclose(cell.frame_H_frame(group[0], name, moved), before, atol=1e-15)
+            np.testing.assert_allclose(
+                cell.frame_H_frame(group[0], name, moved), before, atol=1e-15
+            )
 
 
 def _with(cell, child, parent):

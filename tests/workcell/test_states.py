@@ -94,17 +94,23 @@ def test_rows_slices_masks_and_stacks(cell, rng):
         states[0][0]
     with pytest.raises(lw.ArgumentError, match="a single state, which has no length"):
         len(states[0])
-    with pytest.raises(lw.ShapeError, match=r"a batch \(6,\) of states cannot be broadcast to \(5,"):
+    with pytest.raises(
+        lw.ShapeError, match=r"a batch \(6,\) of states cannot be broadcast to \(5,"
+    ):
         states.broadcast(5)
 
 
 def test_ragged_batches_are_refused(cell, rng):
     states = random_state(cell, rng, (3,))
-    with pytest.raises(lw.ShapeError, match=r"state 1 has the batch axes \(2,\), state 0 has \(3,\)"):
+    with pytest.raises(
+        lw.ShapeError, match=r"state 1 has the batch axes \(2,\), state 0 has \(3,\)"
+    ):
         State.stack([states, states[:2]])
     with pytest.raises(lw.ShapeError, match=r"values have the batch axes \(3,\), parents \(2,\)"):
         State(states.layout, states.values, states.parents[:2])
-    with pytest.raises(lw.ShapeError, match=r"a batch \(4,\) does not fit the batch \(3,\) of the st"):
+    with pytest.raises(
+        lw.ShapeError, match=r"a batch \(4,\) does not fit the batch \(3,\) of the st"
+    ):
         cell.set_values(states, "f2", np.zeros((4, 1)))
     with pytest.raises(lw.ShapeError, match="rows of equal length"):
         cell.set_values(states, "f2", [[0.0], [0.0, 1.0], [0.0]])
@@ -141,12 +147,16 @@ def test_numbers_that_make_no_state_are_refused(cell):
 
 def test_states_of_other_cells_and_structures_are_refused(cell):
     other = lw.WorkCell("other").state()
-    with pytest.raises(lw.StateError, match="no state of cell 'random': it is of cell 'other', not"):
+    with pytest.raises(
+        lw.StateError, match="no state of cell 'random': it is of cell 'other', not"
+    ):
         cell.fk(other)
     with pytest.raises(lw.StateError, match="no state of cell 'random'"):
         cell.upgrade(other)
     newer = cell.with_frame("new", movable=True)
-    text = "another structure of cell 'random': it lacks frames .new.; cell.upgrade.state. brings it"
+    text = (
+        "another structure of cell 'random': it lacks frames .new.; cell.upgrade.state. brings it"
+    )
     with pytest.raises(lw.StateError, match=text):
         newer.world_H_frame("new", cell.state())
     with pytest.raises(lw.StateError, match=r"it has frames that are not there \(new\)"):

@@ -15,6 +15,7 @@ from linkwork.io.workcell_joints import MODELS, OWN_TYPE, Limit, read_frame
 from linkwork.io.workcell_own import read_own
 from linkwork.io.workcell_part import CellPart, CellReport, is_own_property
 from linkwork.io.workcell_shapes import CellMeshes, Shapes, read_shapes
+from linkwork.model.pose import IDENTITY
 from linkwork.model.structure import cycles, joined
 
 Scope = tuple[str, ...]  # names of the device and the chains around an element
@@ -67,10 +68,25 @@ class Collected:
         if not own.strip():
             return None
         name = full_name(own, scope)
+        if name == WORLD and part.tag == "Frame" and ref in (None, WORLD):
+            self._add_world(part)
+            return name
         entries = read_frame(part, name)
         for entry in entries:
             self.add(Pending(entry, part, scope, ref, default))
             ref, default = None, entry.name
+        self._add_inner(part, scope, own)
+        return name
+
+    def _add_world(self, part: CellPart) -> None:
+        """Read a frame that repeats the root, as older files have it."""
+        (entry,) = read_frame(part, WORLD)
+        if (entry.pose, entry.movable, entry.attachable) != (IDENTITY, False, False):
+            part.error(f"{WORLD} is the root of every cell: it is fixed, and has no pose")
+        self._add_inner(part, (), WORLD)
+
+    def _add_inner(self, part: CellPart, scope: Scope, own: str) -> None:
+        """Read the shapes and properties inside a frame."""
         for child in part.parts():
             if child.tag in MODELS:
                 self.add_model(child, scope, own)
@@ -79,7 +95,6 @@ class Collected:
                 self.referring.append(Referring(child, scope, own, read))
             elif child.tag == "Property":
                 self.add_property(child, scope, own)
-        return name
 
     def add(self, pending: Pending) -> None:
         """Add a frame or robot, unless its name is taken."""
@@ -89,7 +104,7 @@ class Collected:
             return
         taken = self.pending.get(name)
         if name == WORLD:
-            pending.part.error(f"{WORLD} is the root of every cell and cannot be defined")
+            pending.part.error(f"{WORLD} is the root of every cell, and sits on no other frame")
         elif taken:
             where = taken.part.place
             pending.part.error(f"the name {name!r} is taken by the frame of {where.short}")
@@ -178,7 +193,7 @@ def resolve(cell: Collected) -> tuple[FrameEntry | RobotEntry, ...]:
             _missing(cell, pending.part, ("frame", wanted), known, pending.scope)
             parent = WORLD
         pending.entry = replace(pending.entry, parent=parent)
-    _apply_referring(cell, known)
+    _apply_referring(cell, known, robots)
     joints = {
         name
         for name, other in cell.pending.items()
@@ -230,7 +245,7 @@ def _resolve_dependence(cell: Collected, pending: Pending, joints: Collection[st
     pending.entry = replace(entry, joint=joint)
 
 
-def _apply_referring(cell: Collected, known: Collection[str]) -> None:
+def _apply_referring(cell: Collected, known: Collection[str], robots: Collection[str]) -> None:
     for item in cell.referring:
         name = cell.found(item.ref, item.scope)
         pending = cell.pending.get(name) if name else None
@@ -238,6 +253,8 @@ def _apply_referring(cell: Collected, known: Collection[str]) -> None:
             cell.world = item.apply(cell.world)
         elif pending is not None and isinstance(pending.entry, FrameEntry):
             pending.entry = item.apply(pending.entry)
+        elif item.ref in robots:
+            item.part.error(f"frame {item.ref!r} belongs to a <Robot>; put this into its own file")
         elif item.part.tag in MODELS and item.scope:
             hint = nearest(item.ref, {one.split(".")[-1] for one in known})
             text = f"<{item.part.tag}> belongs to no frame: there is none named {item.ref!r}"

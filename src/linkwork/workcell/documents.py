@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from linkwork.errors import Finding, ModelError, model_error
+from linkwork.errors import Finding, ModelError, concerning, model_error
 from linkwork.io.workcell_document import (
     CellDocument,
     DeviceEntry,
@@ -100,13 +100,15 @@ def _world(entry: FrameEntry) -> CellFrame:
 
 
 def _frame(entry: FrameEntry) -> CellFrame:
+    with concerning(f"frame {entry.name!r}", entry.place):
+        motion = _motion(entry.joint) if entry.joint else None
     return CellFrame(
         name=entry.name,
         parent=entry.parent,
         parent_H_frame=entry.pose,
         movable=entry.movable,
         attachable=entry.attachable,
-        motion=_motion(entry.joint) if entry.joint else None,
+        motion=motion,
         home=entry.home,
         home_parent=entry.home_parent,
         inertia=entry.inertia,

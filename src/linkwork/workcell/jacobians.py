@@ -74,9 +74,7 @@ def twists_of(device: Device) -> dict[int, tuple[Twist, ...]]:
     return found
 
 
-def _joint_twists(
-    frame: CellFrame, motion_: Motion, column: int, factor: float
-) -> Iterator[Twist]:
+def _joint_twists(frame: CellFrame, motion_: Motion, column: int, factor: float) -> Iterator[Twist]:
     """The twists of a joint frame, from the formulas of its kind."""
     kind = motion_.motion_kind
     parent_X_joint = motion.motion_transform(frame.parent_H_frame.matrix())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -45,8 +46,6 @@ class WorkCell:
     @property
     def cell(self) -> Cell:
         """The workcell as linkwork has it, with the devices that are in it now."""
-        from dataclasses import replace
-
         specs = {s.name: s for device in self._devices for s in (*device.others, device.spec)}
         return replace(self._structure.cell, devices=tuple(specs.values()))
 
