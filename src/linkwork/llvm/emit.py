@@ -212,7 +212,7 @@ class _Writer:
         self.arithmetic.start()
         self.constants.start()
         names = list(self._constants)
-        slots = Slots(piece.fetched, self.lanes, self._new)
+        slots = Slots(piece.fetched, self.lanes, self._new, piece.uses(program))
         yield from self._row_pointers("in", program.inputs)
         yield from self._row_pointers("out", program.outputs)
         yield from self.stage.rows_before()

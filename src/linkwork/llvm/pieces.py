@@ -38,6 +38,16 @@ class Piece:
     kept: dict[int, int]  # step of this piece that a later one uses: its slot
     n_slots: int  # that this piece and those before it use
 
+    def uses(self, program: Program) -> list[tuple[int, int]]:
+        """Steps of the piece and the slots that they use, in order."""
+        slots = self.fetched | self.kept
+        return [
+            (step, slots[value])
+            for step in range(self.start, self.stop)
+            for value in (*program.operands[step], step)
+            if value in slots
+        ]
+
 
 def pieces_of(
     program: Program,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from linkwork.llvm.anchors import Anchors
 from linkwork.llvm.lanes import Lanes
 
 # A value that was not used for this many steps is loaded from its slot again.
@@ -18,10 +19,25 @@ NEARBY_STEPS = 40
 class Slots:
     """The slots of values during a piece, and how long ago each value was in a register."""
 
-    def __init__(self, fetched: Mapping[int, int], lanes: Lanes, new: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        fetched: Mapping[int, int],
+        lanes: Lanes,
+        new: Callable[[], str],
+        uses: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        """Prepare a piece.
+
+        Args:
+            fetched: the slots of values that earlier pieces have stored, by step.
+            lanes: type of the values.
+            new: gives a new name.
+            uses: steps and the slots that they use, in order.
+        """
         self._slots = dict(fetched)  # by step
         self._lanes, self._new = lanes, new
         self._last_use: dict[int, int] = {}  # by step
+        self._anchors = Anchors(lanes, new, uses)
 
     def loads(self, used: Sequence[int], here: int, names: list[str]) -> Iterator[str]:
         """Load those of some values that are not in a register at a step, and name them anew."""
@@ -29,16 +45,13 @@ class Slots:
             if step in self._slots:
                 if here - self._last_use.get(step, here - NEARBY_STEPS) >= NEARBY_STEPS:
                     at, names[step] = self._new(), self._new()
-                    yield self._pointer(at, self._slots[step])
+                    yield from self._anchors.pointer(at, self._slots[step], here)
                     yield f"  {names[step]} = load {self._lanes.vector}, ptr {at}"
                 self._last_use[step] = here
 
     def store(self, step: int, slot: int, name: str) -> Iterator[str]:
         """Store the value of a step that a later piece uses."""
         at = self._new()
-        yield self._pointer(at, slot)
+        yield from self._anchors.pointer(at, slot, step)
         yield f"  store {self._lanes.vector} {name}, ptr {at}"
         self._slots[step], self._last_use[step] = slot, step
-
-    def _pointer(self, name: str, slot: int) -> str:
-        return f"  {name} = getelementptr {self._lanes.vector}, ptr %scratch, i64 {slot}"
