@@ -22,6 +22,7 @@ from typing import Any
 from adam_view import adam
 from against_pin import batch, single
 from as_called import as_called
+from bridges_jax import bridges_jax
 from derivatives import analytic, starts, sweeps
 from exported import exported
 from libraries import libraries
@@ -66,6 +67,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "starts": lambda: starts(1 if quick else 2),
         "peers": lambda: libraries(patience),
         "adam": lambda: adam(patience),
+        "jax": lambda: bridges_jax(patience, adam_too=not quick),
     }
 
 
