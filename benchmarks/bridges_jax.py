@@ -28,7 +28,11 @@ FASTER = 15.0  # than the peers
 MOST_OVER = 1.2  # of the time of a call with NumPy arrays
 MOST_CALL = 15.0  # microseconds of one call
 MOST_COMPILE = 1.0  # seconds of a jit beyond the kernel's own
-FUNCTIONS = {"mass_matrix": ("q",), "bias_force": ("q", "nu"), "forward_dynamics": ("q", "nu", "tau")}
+FUNCTIONS = {
+    "mass_matrix": ("q",),
+    "bias_force": ("q", "nu"),
+    "forward_dynamics": ("q", "nu", "tau"),
+}
 TITLES = {"mass_matrix": "mass matrix", "bias_force": "bias force", "forward_dynamics": "ABA"}
 
 
@@ -146,7 +150,7 @@ def bridges_jax(patience: Patience, *, adam_too: bool = True) -> Section:
         f"jax {version_of('jax')}, adam {version_of('adam-robotics')}, float64, all cores.",
         "frax: jax.jit(jax.vmap(...)) of one robot, the quaternion in its own coordinates.",
         "gradient: of the sum of squares of all results by all arguments.",
-        "both: jax.jit of functions that take batches; all but linkwork's own kernels is compiled by XLA.",
+        "adam and linkwork: jax.jit of functions that take batches.",
         f"malloc: MALLOC_MMAP_THRESHOLD_={os.environ.get('MALLOC_MMAP_THRESHOLD_', 'default')}.",
     ]
     return section
@@ -248,4 +252,3 @@ def _replayed(section: Section, patience: Patience) -> None:
         times = best({"xla": Task(_ready(call), candidate.given[name])}, patience)
         n_ops = kindyn_of(case).function(name).program.n_ops
         table.add(TITLES[name], f"{n_ops:,}", f"{times['xla'] / ROWS * 1e6:.3f}", f"{seconds:.1f}")
-

@@ -23,6 +23,7 @@ from adam_view import adam
 from against_pin import batch, single
 from as_called import as_called
 from bridges_casadi import bridges_casadi
+from bridges_jax import bridges_jax
 from derivatives import analytic, starts, sweeps
 from exported import exported
 from libraries import libraries
@@ -72,6 +73,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "adam": lambda: adam(patience),
         "casadi": lambda: bridges_casadi(patience),
         "workcell": lambda: workcell(patience),
+        "jax": lambda: bridges_jax(patience, adam_too=not quick),
     }
 
 

@@ -65,5 +65,5 @@ def optimised(iterations=600, rate=0.6):
 if __name__ == "__main__":
     found, history = optimised()
     (q, nu), _ = rollout(found)
-    print(f"cost {history[0]:.1f} at first, {history[-1]:.3f} in the end")  # noqa: T201
-    print(f"the pole is {abs(q[1]):.3f} rad from upright, at {nu[1]:.3f} rad/s")  # noqa: T201
+    print(f"cost {history[0]:.1f} at first, {history[-1]:.3f} in the end")
+    print(f"the pole is {abs(q[1]):.3f} rad from upright, at {nu[1]:.3f} rad/s")

@@ -38,28 +38,34 @@ class _Handler:
     """Whether the handler can be used; it is registered when that is first asked."""
 
     def __init__(self) -> None:
-        self.is_registered = False
+        self._is_usable: bool | None = None
 
     def is_usable(self) -> bool:
-        """Register the handler, and see whether XLA's interface is the one it was written for."""
+        """Register the handler, if XLA's interface is the one it was written for."""
+        if self._is_usable is None:
+            try:
+                from linkwork.kernel import _call  # pyright: ignore
+            except ImportError:  # said by `call_slow`
+                self._is_usable = False
+            else:
+                self._is_usable = self._registered(_call)
+        return self._is_usable
+
+    @staticmethod
+    def _registered(extension: Any) -> bool:
+        jax.devices("cpu")  # before this XLA would refuse a handler too late, and start no backend
         try:
-            from linkwork.kernel import _call  # pyright: ignore
-        except ImportError:  # said by `call_slow`
-            return False
-        handler: Any = _call
-        if not self.is_registered:
-            jax.ffi.register_ffi_target(TARGET, handler.xla_handler(), platform="cpu")
-            self.is_registered = True
-        seen: tuple[int, int, bool] | None = handler.xla_interface()
-        if seen is not None and not seen[2]:
-            text = "this version of jax has another foreign function interface"
-            warn_once("XLA", f"{text}; calls go through Python, some 100 microseconds slower")
-            return False
-        return True
+            jax.ffi.register_ffi_target(TARGET, extension.xla_handler(), platform="cpu")
+            reason = "its layout is another one" if not extension.xla_interface()[2] else ""
+        except Exception as error:  # noqa: BLE001 - of several kinds, by the version of jax
+            reason = str(error).partition("\n")[0]
+        if reason:
+            text = f"jax {jax.__version__}: no foreign function calls are possible ({reason})"
+            warn_once("XLA", f"{text}; they go through Python, some 100 microseconds slower")
+        return not reason
 
 
 HANDLER = _Handler()
-HANDLER.is_usable()  # registered now, for programs that were exported by another process
 
 
 def key_of(kernel: Kernel) -> str:

@@ -317,19 +317,21 @@ static int answers_metadata(const XlaFrame *frame)
     XlaMetadata *metadata = ((XlaMetadataExtension *)extension)->metadata;
     xla_seen.is_known = 1;
     xla_seen.fits = frame_fits(frame) && metadata->size >= XLA_BYTES(XlaMetadata, traits);
-    metadata->version.major = XLA_MAJOR;
-    if (xla_seen.fits) {  /* all minor versions have what is declared here */
-        xla_seen.major = frame->api->version.major;
-        metadata->version.minor = xla_seen.minor = frame->api->version.minor;
-        metadata->traits = 0;
-    }
+    if (!xla_seen.fits) return 1;
+    /* all minor versions have what is declared here */
+    metadata->version.major = xla_seen.major = XLA_MAJOR;
+    metadata->version.minor = xla_seen.minor = frame->api ? frame->api->version.minor : XLA_MINOR;
+    metadata->traits = 0;
     return 1;
 }
 
 static XlaError *xla_handler(XlaFrame *frame)
 {
     if (answers_metadata(frame)) return NULL;
-    if (!call_fits(frame)) return xla_error(frame, XLA_INTERNAL, "linkwork: another version of XLA");
+    if (!call_fits(frame)) {
+        if (!frame_fits(frame) || !frame->api) abort();  /* it did fit when it was registered */
+        return xla_error(frame, XLA_INTERNAL, "linkwork: calls of XLA have another layout here");
+    }
     if (frame->stage != XLA_EXECUTE) return NULL;
     const XlaAttributes *given = &frame->attributes;
     const XlaText *key = given->count == 1 && given->types[0] == XLA_STRING ? given->values[0] : NULL;

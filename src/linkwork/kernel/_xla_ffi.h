@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define XLA_MAJOR 0                    /* of the interface that is declared here */
+#define XLA_MAJOR 0                    /* version of the interface that is declared here: */
+#define XLA_MINOR 1                    /* the first in which handlers are asked for theirs */
 enum { XLA_METADATA = 1 };             /* types of extensions */
 enum { XLA_BUFFER = 1 };               /* types of arguments and results */
 enum { XLA_STRING = 4 };               /* types of attributes */
@@ -67,19 +68,21 @@ typedef struct { XlaExtension base; XlaMetadata *metadata; } XlaMetadataExtensio
 /* Bytes of a struct up to the end of its last member, which is how XLA counts. */
 #define XLA_BYTES(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
-/* Whether a call frame is laid out as it is declared here. */
+/* Whether a call frame is laid out as it is declared here; early versions have no `api` in the question
+   for the version. */
 static int frame_fits(const XlaFrame *frame)
 {
-    return frame->size >= XLA_BYTES(XlaFrame, attributes) && frame->api
-        && frame->api->size >= XLA_BYTES(XlaApi, new_error)
-        && frame->api->version.size >= XLA_BYTES(XlaVersion, minor)
-        && frame->api->version.major == XLA_MAJOR;
+    if (frame->size < XLA_BYTES(XlaFrame, attributes)) return 0;
+    return !frame->api
+        || (frame->api->size >= XLA_BYTES(XlaApi, new_error)
+            && frame->api->version.size >= XLA_BYTES(XlaVersion, minor)
+            && frame->api->version.major == XLA_MAJOR);
 }
 
 /* The same for a call, whose frame contains these structs: their sizes must be exactly the same. */
 static int call_fits(const XlaFrame *frame)
 {
-    return frame_fits(frame) && frame->inputs.size == XLA_BYTES(XlaBuffers, buffers)
+    return frame_fits(frame) && frame->api && frame->inputs.size == XLA_BYTES(XlaBuffers, buffers)
         && frame->outputs.size == XLA_BYTES(XlaBuffers, buffers)
         && frame->attributes.size == XLA_BYTES(XlaAttributes, values);
 }

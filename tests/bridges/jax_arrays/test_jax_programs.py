@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import sys
 import threading
 import weakref
 
@@ -22,6 +23,7 @@ from linkwork.bridges import jax_lowering
 from linkwork.kernel import derive
 from linkwork.machine.processor import NoMachineCodeError
 
+FAILED = (jax.errors.JaxRuntimeError, ValueError)  # when it is called, or when it is waited for
 UNCHECKED = [export.DisabledSafetyCheck.custom_call(linkwork.jax.TARGET)]
 
 
@@ -33,7 +35,7 @@ def kd():
 @pytest.fixture
 def without_handler(monkeypatch):
     """As where XLA's interface is another."""
-    monkeypatch.setattr(jax_lowering._Handler, "is_usable", lambda self: False)
+    monkeypatch.setattr(jax_lowering.HANDLER, "_is_usable", False)
 
 
 def test_a_scan_with_gradients(kd):
@@ -88,9 +90,10 @@ from jax import export
 from pathlib import Path
 program = export.deserialize(Path(PATH).read_bytes())
 q = lw.KinDyn(lw.robots.load("pendulum")).random(seed=1)
+linkwork.jax.KinDyn(lw.robots.load("pendulum")).kinetic_energy(q, np.zeros(7))
 try:
     print(program.call(q))
-except jax.errors.JaxRuntimeError as error:
+except (jax.errors.JaxRuntimeError, ValueError) as error:
     print(error.args[0].splitlines()[0])
 kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"))
 kd.com(q)
@@ -198,19 +201,32 @@ def test_without_the_handler_python_is_called(kd, without_handler):
     gradient = jax.grad(lambda q: jnp.sum(fresh.com_velocity(q, nu[0])))(q[0])
     expected = jax.grad(lambda q: jnp.sum(kd.com_velocity(q, nu[0])))(q[0])
     np.testing.assert_allclose(gradient, expected, rtol=1e-12, atol=1e-14)
-    with pytest.raises(jax.errors.JaxRuntimeError, match=r"quaternion has norm 1\.1, not 1"):
+    with pytest.raises(FAILED, match=r"quaternion has norm 1\.1, not 1"):
         jax.block_until_ready(fresh.com(q[0] * 1.1))
 
 
-def test_another_interface_of_xla_is_noticed(monkeypatch):
+@pytest.mark.parametrize("refuses", [True, False])
+def test_another_interface_of_xla_is_noticed(monkeypatch, refuses):
     from linkwork.kernel import _call
 
-    handler = jax_lowering._Handler()
-    handler.is_registered = True
-    monkeypatch.setattr(_call, "xla_interface", lambda: (1, 0, False))
-    monkeypatch.setattr("linkwork.machine.notices._given", set(), raising=False)
-    with pytest.warns(lw.LinkworkWarning, match="another foreign function interface"):
-        assert not handler.is_usable()
+    def register(*args, **options):
+        if refuses:
+            raise ValueError("its version is incompatible")
+
+    said = []
+    monkeypatch.setattr(_call, "xla_interface", lambda: (0, 0, False))
+    monkeypatch.setattr(jax.ffi, "register_ffi_target", register)
+    monkeypatch.setattr(jax_lowering, "warn_once", lambda key, text: said.append(text))
+    assert not jax_lowering._Handler().is_usable()
+    reason = "its version is incompatible" if refuses else "its layout is another one"
+    text = f"jax {jax.__version__}: no foreign function calls are possible ({reason})"
+    assert said == [f"{text}; they go through Python, some 100 microseconds slower"]
+
+
+def test_without_the_extension_python_is_called(monkeypatch):
+    monkeypatch.setitem(sys.modules, "linkwork.kernel._call", None)
+    monkeypatch.delattr("linkwork.kernel._call")
+    assert not jax_lowering._Handler().is_usable()
 
 
 def test_the_interface_of_xla_is_the_one_that_is_known(kd):
@@ -272,7 +288,7 @@ def test_what_is_singular_is_an_error_under_jit():
     q, nu, tau = np.array([[0.3, 0.5], [0.3, 0.0]]), np.full((2, 2), 0.1), np.ones((2, 2))
     with pytest.raises(lw.SingularJointError) as known:
         kd.numpy.forward_dynamics(q, nu, tau)
-    with pytest.raises(jax.errors.JaxRuntimeError, match=r"joint 'turn': nothing") as caught:
+    with pytest.raises(FAILED, match=r"joint 'turn': nothing") as caught:
         jax.block_until_ready(jax.jit(kd.forward_dynamics)(q, nu, tau))
     assert str(known.value) in str(caught.value)
     same = kd.numpy.forward_dynamics(q[0], nu[0], tau[0])
@@ -283,7 +299,7 @@ def test_what_is_not_finite_passes_unless_it_is_checked(kd):
     q = kd.neutral().at[7].set(jnp.nan)
     assert np.isnan(kd.com(q)).any()
     checked = kd.replace(check=True)
-    with pytest.raises(jax.errors.JaxRuntimeError, match="q: joint 'elbow' is nan"):
+    with pytest.raises(FAILED, match="q: joint 'elbow' is nan"):
         jax.block_until_ready(jax.jit(checked.com)(q))
 
 
@@ -292,5 +308,5 @@ def test_a_drifted_quaternion_is_normalised_and_another_one_refused(kd):
     q[1, 3:7] *= 1.0005
     np.testing.assert_array_equal(kd.com(q), kd.numpy.com(q))
     q[2, 3:7] *= 1.3
-    with pytest.raises(jax.errors.JaxRuntimeError, match=r"has norm 1\.3, not 1 \(row 2\)"):
+    with pytest.raises(FAILED, match=r"has norm 1\.3, not 1 \(row 2\)"):
         jax.block_until_ready(jax.jit(kd.com)(q))
