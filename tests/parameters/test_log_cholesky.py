@@ -63,6 +63,47 @@ def test_inside_a_compiled_function_with_derivatives(rng):
     assert abs(np.linalg.det(found[0])) > 0.0
 
 
+def test_a_payload_is_identified_by_descent_over_physical_bodies(rng):
+    """From torques alone, with steps that no bound has to check."""
+    kd = lw.KinDyn(
+        lw.robots.load("arm"), floating=False, parameters=[lw.parameters.Payload("tool")]
+    )
+    box = lw.solid_box(2.0, (0.1, 0.15, 0.2), com=(0.02, -0.01, 0.1)).parameters()
+    q, (nu, nu_dot) = kd.random(60, seed=1), rng.normal(size=(2, 60, kd.nv))
+    measured = kd.inverse_dynamics(q, nu, nu_dot, parameters=box)
+
+    @lw.compile(theta=(10,), q=(kd.nq,), nu=(kd.nv,), nu_dot=(kd.nv,), tau=(kd.nv,))
+    def loss(theta, q, nu, nu_dot, tau):
+        error = kd.inverse_dynamics(q, nu, nu_dot, parameters=log_cholesky(theta)) - tau
+        return error @ error
+
+    def total(theta):
+        return loss(theta, q, nu, nu_dot, measured).sum()
+
+    def descent(theta):
+        return -loss.gradient("theta")(theta, q, nu, nu_dot, measured).sum(axis=0)
+
+    theta = log_cholesky_inverse(lw.solid_sphere(0.5, 0.1).parameters())
+    start, inverse = total(theta), np.eye(10) * 1e-3
+    downhill = descent(theta)
+    for _ in range(150):  # BFGS
+        step = inverse @ downhill
+        while not total(theta + step) < total(theta) - 1e-4 * (step @ downhill):
+            step = 0.5 * step
+            if np.abs(step).max() < 1e-14:
+                break
+        theta = theta + step
+        assert inertia.is_physical(log_cholesky(theta))
+        changed, downhill = downhill, descent(theta)
+        changed = changed - downhill
+        if not step @ changed > 0.0:
+            break
+        turn = np.eye(10) - np.outer(step, changed) / (step @ changed)
+        inverse = turn @ inverse @ turn.T + np.outer(step, step) / (step @ changed)
+    assert total(theta) < 1e-12 * start
+    assert_close(log_cholesky(theta), box, 1e-5)
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [

@@ -71,6 +71,18 @@ def test_batch_shapes_and_broadcasting(rng):
     assert_close(out, M.reshape(out.shape), 1e-13)
 
 
+def test_cells_without_objects_and_robots_without_joints():
+    alone = lw.WorkCell("alone").with_robot("arm", ARM, end="tool")
+    dyn, one = alone.dynamics("arm"), alone.state()
+    expected = ROBOT.mass_matrix(alone.device("arm").get_q(one))
+    assert_close(dyn.mass_matrix(one), expected, 1e-13)
+    assert_close(dyn.mass_matrix(lw.State.stack([one, one])), [expected] * 2, 1e-13)
+    assert dyn.mass_matrix(one.broadcast(3, 2)).shape == (3, 2, *expected.shape)
+    lump = lw.Model(name="lump", links=(lw.Link(name="body", inertia=OBJECTS["box"]),))
+    cell = lw.WorkCell("still").with_robot("lump", lump)
+    assert cell.dynamics("lump").mass_matrix(cell.state()).shape == (0, 0)
+
+
 def test_a_path_with_one_thing_in_the_hand(rng):
     held = CELL.grip(CELL.state(), "box", "arm.tool")
     q = ROBOT.random(7, seed=2)

@@ -240,8 +240,8 @@ class WorkCell(Editing):
         Args:
             device: its name.
             carriers: frames of the device whose bodies may carry something; its ends if not given.
-                A state in which another link carries something is computed by slower functions, with
-                a payload on every link, which are compiled when that happens first.
+                A state in which another link carries something is computed by slower functions,
+                with a payload on every link, which are compiled when that happens first.
             gravity: acceleration of free fall in the world [m/s^2].
             joint_dynamics: whether armature, damping and friction of the joints enter.
         """

@@ -12,6 +12,7 @@ from linkwork.kindyn import KinDyn
 from linkwork.lazy import cached_property
 from linkwork.parameters import Parameter, Payload
 from linkwork.workcell.loads import MOST_KEPT, Loads, Plan, Totals, prepare
+from linkwork.workcell.state import flat_rows
 
 
 class Payloads:
@@ -36,7 +37,8 @@ class Payloads:
         """The robot that computes a state, and its parameters, (n,) or (..., n)."""
         if parents.ndim == 1:
             return self._of_one(parents, values)
-        if not any(parents.strides[:-1]):  # all rows are one and the same in memory
+        is_empty = 0 in parents.shape[:-1]
+        if is_empty or not any(parents.strides[:-1]):  # or all rows are the same one in memory
             return self._of_shared(parents, values)
         return self._of_rows(parents, values)
 
@@ -56,11 +58,10 @@ class Payloads:
 
     def _of_shared(self, parents: Array, values: Array) -> tuple[KinDyn, Array]:
         """The same for a batch with the same attachments in all rows; (n,) or (..., n)."""
-        batch, n = values.shape[:-1], values.shape[-1]
-        values = values.reshape(-1, n)
+        batch, values = values.shape[:-1], flat_rows(values)
         if not len(values):
             return self.kd, self.kd.parameter_values()
-        row = parents.reshape(-1, parents.shape[-1])[0]
+        row = flat_rows(parents)[0]
         plan = self._loads.plan(row)
         if self._loads.are_same(plan, values):
             return self._of_one(row, values[0])
@@ -70,8 +71,8 @@ class Payloads:
     def _of_rows(self, parents: Array, values: Array) -> tuple[KinDyn, Array]:
         """The same for a batch whose rows may differ in their attachments; (..., n)."""
         batch, n = values.shape[:-1], values.shape[-1]
-        values = values.reshape(-1, n)
-        groups = self._loads.groups(parents.reshape(len(values), parents.shape[-1]))
+        values = flat_rows(values)
+        groups = self._loads.groups(flat_rows(parents))
         if len(groups) == 1:
             row = np.broadcast_to(groups[0][0], (*batch, parents.shape[-1]))
             return self._of_shared(row, values.reshape(*batch, n))
