@@ -22,6 +22,7 @@ from typing import Any
 from adam_view import adam
 from against_pin import batch, single
 from as_called import as_called
+from bridges_torch import bridge_torch
 from derivatives import analytic, starts, sweeps
 from exported import exported
 from libraries import libraries
@@ -66,6 +67,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "starts": lambda: starts(1 if quick else 2),
         "peers": lambda: libraries(patience),
         "adam": lambda: adam(patience),
+        "torch": lambda: bridge_torch(patience, **({"rows": 64} if quick else {})),
     }
 
 
