@@ -42,8 +42,12 @@ def result_of(operator: Operator, tensors: Tensors) -> Any:
 
 
 def result_in_graph(token: str, *tensors: Tensor) -> Any:
-    """The same for the operator of a token: what a graph of `torch.compile` calls."""
-    return result_of(found(token), tensors)
+    """The same for the operator of a token: what a graph of `torch.compile` calls.
+
+    The last inputs may be left out if they have defaults, as the parameters of a robot do.
+    """
+    operator = found(token)
+    return result_of(operator, [*tensors, *operator.defaults(len(tensors), tensors)])
 
 
 def _numbers(operator: Operator, tensors: Tensors) -> Any:
