@@ -24,6 +24,7 @@ from against_pin import batch, single
 from as_called import as_called
 from bridges_casadi import bridges_casadi
 from bridges_jax import bridges_jax
+from bridges_torch import bridge_torch
 from derivatives import analytic, starts, sweeps
 from exported import exported
 from libraries import libraries
@@ -74,6 +75,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "casadi": lambda: bridges_casadi(patience),
         "workcell": lambda: workcell(patience),
         "jax": lambda: bridges_jax(patience, adam_too=not quick),
+        "torch": lambda: bridge_torch(patience, **({"rows": 64} if quick else {})),
     }
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from tests.support.tensors import frames_of, inputs_of, listed, random_like, robot
+from tests.support.tensors import frames_of, inputs_of, random_like, robot
 
 import linkwork.torch
 from linkwork.bridges.methods import METHODS
@@ -146,5 +146,17 @@ def test_gradients_of_wrapped_derivatives_and_fused_functions():
         assert torch.allclose(mine, wanted)
 
 
-def test_results_are_lists_of_tensors_everywhere():
-    assert all(isinstance(x, torch.Tensor) for x in listed(robot().com(robot().neutral())))
+def test_many_cotangents_at_once():
+    """By an older vmap than that of `torch.func`."""
+    q, nu = recorded(inputs_of("bias_force", (3,)))
+    h = robot().bias_force(q, nu)
+    cotangents = torch.stack([random_like(h, seed) for seed in range(4)])
+    found = torch.autograd.grad(h, (q, nu), cotangents, retain_graph=True, is_grads_batched=True)
+    for k, cotangent in enumerate(cotangents):
+        wanted = torch.autograd.grad(h, (q, nu), cotangent, retain_graph=True)
+        assert all(torch.equal(a[k], b) for a, b in zip(found, wanted, strict=True))
+    rows = torch.autograd.functional.jacobian(
+        lambda nu: robot().bias_force(q[0].detach(), nu), nu[0].detach(), vectorize=True
+    )
+    jacobian = robot().bias_force.jacobian("nu")(q[0].detach(), nu[0].detach())
+    assert torch.allclose(rows, jacobian, rtol=1e-12, atol=1e-12)

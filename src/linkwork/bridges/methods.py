@@ -256,6 +256,14 @@ class Bridged:
         """(10 links,) the numbers phi in which the dynamics is linear."""
         return self._constant(self.numpy.inertial_parameters())
 
+    def parameter_values(self, values: Any = None) -> Any:
+        """(..., n) the numbers of the model that are inputs of all functions, in one vector.
+
+        Takes what `linkwork.KinDyn.parameter_values` takes, in numbers.
+        """
+        robot: Any = self.numpy
+        return self._constant(robot.parameter_values(values))
+
     def jacobian_sparsity(self, frame: str) -> Any:
         """(6, nv) of bool: False where the Jacobian of a frame is zero at every configuration."""
         return self._constant(self.numpy.jacobian_sparsity(frame))
@@ -274,6 +282,7 @@ def _passed_on(name: str) -> property:
 for _name in (
     *("model", "base", "floating", "representation", "gravity", "base_pose", "check", "dtype"),
     *("joint_dynamics", "layout", "tree", "nq", "nv", "joint_names", "limits", "total_mass"),
+    "parameters",
 ):
     setattr(Bridged, _name, _passed_on(_name))
 

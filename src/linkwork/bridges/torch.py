@@ -177,6 +177,8 @@ def call_in_graph(
         values["gravity"] = gravity
     tensors: list[Tensor] = []
     for name in wanted.split(","):
+        if name not in values:
+            break  # the rest have defaults, or are missed
         value = values[name]
         tensors.append(value if isinstance(value, Tensor) else torch.as_tensor(value, dtype=dtype))
     outputs = result_in_graph(token, *tensors)

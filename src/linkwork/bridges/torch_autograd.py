@@ -19,6 +19,7 @@ from linkwork.bridges.torch_operators import Operator, Tensors
 
 _transforms_active: Any = torch._C._are_functorch_transforms_active  # pyright: ignore
 _dispatch_modes: Any = torch._C._len_torch_dispatch_stack  # pyright: ignore
+_is_batched: Any = torch._C._functorch.is_legacy_batchedtensor  # pyright: ignore
 _grad_enabled = torch.is_grad_enabled
 _PLAIN = (Tensor, torch.nn.Parameter)
 
@@ -41,8 +42,12 @@ def result_of(operator: Operator, tensors: Tensors) -> Any:
 
 
 def result_in_graph(token: str, *tensors: Tensor) -> Any:
-    """The same for the operator of a token: what a graph of `torch.compile` calls."""
-    return result_of(found(token), tensors)
+    """The same for the operator of a token: what a graph of `torch.compile` calls.
+
+    The last inputs may be left out if they have defaults, as the parameters of a robot do.
+    """
+    operator = found(token)
+    return result_of(operator, [*tensors, *operator.defaults(len(tensors), tensors)])
 
 
 def _numbers(operator: Operator, tensors: Tensors) -> Any:
@@ -52,7 +57,33 @@ def _numbers(operator: Operator, tensors: Tensors) -> Any:
     for tensor in tensors:
         if type(tensor) not in _PLAIN:  # such as tensors without numbers
             return opaque(operator, tensors)
-    return operator.compute(tensors)
+    try:
+        return operator.compute(tensors)
+    except RuntimeError:
+        if not any(map(_is_batched, tensors)):
+            raise
+        return _batched(operator, tensors)
+
+
+def _batched(operator: Operator, tensors: Tensors) -> Any:
+    """The outputs where an axis is hidden: `is_grads_batched`, `functional.jacobian(vectorize)`.
+
+    They use an older `vmap` than that of `torch.func`, which knows no rules of functions.
+    """
+    own: Any = torch._C  # pyright: ignore[reportPrivateUsage]
+    level = own._vmapmode_increment_nesting() - 1
+    own._vmapmode_decrement_nesting()
+    dims = [0 if _is_batched(tensor) else None for tensor in tensors]
+    shown = [
+        tensor if dim is None else torch._remove_batch_dim(tensor, level, 1, 0)  # pyright: ignore
+        for tensor, dim in zip(tensors, dims, strict=True)
+    ]
+    outputs = operator.compute(operator.batch_first(dims, shown))
+    hidden = tuple(
+        torch._add_batch_dim(output, 0, level)  # pyright: ignore
+        for output in (outputs if isinstance(outputs, tuple) else (outputs,))
+    )
+    return hidden if isinstance(outputs, tuple) else hidden[0]
 
 
 class Recorded(Function):

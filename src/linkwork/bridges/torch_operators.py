@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from linkwork.bridges.torch_replay import Replay, checked_device
+from linkwork.errors import ArgumentError
 from linkwork.expr.derived_ports import Kind
 from linkwork.expr.program import Port
 from linkwork.kernel.kernel import Kernel
@@ -72,6 +73,19 @@ class Operator:
     def returned(self, outputs: Any) -> Any:
         """The outputs as a call returns them."""
         return outputs
+
+    def defaults(self, given: int, like: Tensors) -> list[Tensor]:
+        """Tensors for the inputs after the first `given` ones; they are missed if there are none.
+
+        Args:
+            given: how many inputs there are.
+            like: tensors that say the type and the device.
+        """
+        del like
+        if given < len(self.names):
+            missing = ", ".join(self.names[given:])
+            raise ArgumentError(f"{self.token.rpartition(' ')[0]}: {missing} missing")
+        return []
 
     def batch(self, tensors: Tensors) -> torch.Size:
         """The batch axes of the inputs, broadcast."""
@@ -178,6 +192,16 @@ class KernelOperator(Operator):
         if self._result is None or isinstance(outputs, Tensor):
             return outputs
         return tuple.__new__(self._result, outputs)
+
+    def defaults(self, given: int, like: Tensors) -> list[Tensor]:
+        """Those of the kernel: numbers of the robot that are inputs, where they are not given."""
+        known: Any = getattr(self.kernel.signature, "defaults", {})
+        if not set(self.names[given:]) <= set(known):
+            return super().defaults(given, like)
+        return [
+            torch.as_tensor(known[name], dtype=like[0].dtype, device=like[0].device)
+            for name in self.names[given:]
+        ]
 
     def compute(self, tensors: Tensors) -> Tensor | tuple[Tensor, ...]:
         """The outputs; nothing is recorded."""
