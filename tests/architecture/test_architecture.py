@@ -72,8 +72,10 @@ PUBLIC = {
     *("Shape", "Material", "Box", "Cylinder", "Capsule", "Sphere", "Mesh"),
     *("LinkworkError", "LinkworkWarning", "Finding", "FindingsError", "ParseError", "ModelError"),
     *("ArgumentError", "FrozenError", "MissingFileError", "MissingPackageError", "ShapeError"),
-    *("NameNotFoundError", "SingularJointError", "SourceError", "ValueRangeError"),
     *("load_workcell", "dump_workcell"),
+    *("NameNotFoundError", "SingularJointError", "SourceError", "StateError", "ValueRangeError"),
+    *("WorkCell", "State", "SerialDevice", "TreeDevice", "JointDevice", "CompositeDevice"),
+    *("MobileDevice", "FreeDevice"),
 }
 
 

@@ -253,6 +253,13 @@ def test_a_cart_rolls_along_arcs():
     assert cart.base_J_frames(["cart", "mast"], ahead).shape == (12, 2)
     assert cart.base_J_end(ahead.broadcast(3)).shape == (3, 6, 2)
     assert not cart.base_J_frame("torso", ahead).any()
+    cell = cell.with_frame("parcel", movable=True, attachable=True)
+    cart, mixed = cell.device("cart"), cell.upgrade(ahead).broadcast(2)
+    mixed = cell.grip(mixed, "parcel", ["mast", "WORLD"])
+    J = cart.base_J_frame("parcel", mixed)
+    assert J[0].any()
+    assert not J[1].any()
+    ahead = mixed[1]
     away = cart.set_pose(ahead, lw.Pose((5, 5, 0)))
     assert cell.world_H_frame("mast", away)[:3, 3].tolist() == [5.2, 5.1, 1.0]
     with pytest.raises(lw.ShapeError, match=r"turns: expected \(..., 2\), got \(3,\)"):

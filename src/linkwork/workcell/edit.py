@@ -25,6 +25,7 @@ from linkwork.model.numbers import as_floats
 from linkwork.model.parts import check_name, unit_vector
 from linkwork.model.pose import Pose, as_pose
 from linkwork.spatial.source import quat
+from linkwork.workcell.check import leader_findings
 from linkwork.workcell.devices import DeviceSpec, RobotDevice
 from linkwork.workcell.parts import WORLD, CellFrame, Motion
 from linkwork.workcell.robots import Placement, placed
@@ -82,8 +83,12 @@ def new_joint(
 
 
 def with_part(cell: WorkCell, frame: CellFrame) -> WorkCell:
-    """A cell with a further frame."""
-    return replace(cell, frames=(*cell.frames, frame))
+    """A cell with a further frame, whose name and parent were checked."""
+    if frame.motion and frame.motion.depends:
+        findings = [*leader_findings(frame, {other.name: other for other in cell.frames})]
+        if findings:
+            raise ModelError(findings)
+    return cell.extended(frame)
 
 
 def with_robot(

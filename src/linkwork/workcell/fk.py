@@ -125,7 +125,7 @@ def poses_of(
     if steps is None:
         return _by_numpy(cell, state, wanted, reference, out)
     values, parents = state.values, state.parents
-    if not values.flags.c_contiguous:
+    if not values.flags.c_contiguous and any(values.strides[:-1]):
         values = np.ascontiguousarray(values)
     if not parents.flags.c_contiguous and any(parents.strides[:-1]):
         parents = np.ascontiguousarray(parents)
