@@ -85,7 +85,7 @@ def workcell(patience: Patience) -> Section:
         table.add(name, f"{found:.2f}", f"{wanted:g}" if is_asked else "", good, *others)
     section.data.append(times | {f"{name}, per row": found for name, found in per_row.items()})
     section.notes += [
-        "Poses are (4, 4) matrices of float64; batches are written to the memory of an earlier table.",
+        "Poses are (4, 4) matrices of float64; batches use the memory of an earlier table.",
         "pin: one model of all arms and objects, framesForwardKinematics. MuJoCo: mj_kinematics.",
         "Neither can attach a frame elsewhere without building the model again, or takes batches.",
         "RobWork itself (sdurw) is not on PyPI for this Python.",

@@ -151,9 +151,7 @@ class SingularJointError(LinkworkError, LinAlgError, ArithmeticError):
 
 
 class StateError(LinkworkError, ValueError):
-    """A state of a workcell that is damaged, outdated or of another cell, or an attachment that
-    cannot be.
-    """
+    """A state that is damaged, outdated or of another cell; or an attachment that cannot be."""
 
 
 class FrozenError(LinkworkError, AttributeError):

@@ -71,7 +71,9 @@ PUBLIC = {
     *("Shape", "Material", "Box", "Cylinder", "Capsule", "Sphere", "Mesh"),
     *("LinkworkError", "LinkworkWarning", "Finding", "FindingsError", "ParseError", "ModelError"),
     *("ArgumentError", "FrozenError", "MissingFileError", "MissingPackageError", "ShapeError"),
-    *("NameNotFoundError", "SingularJointError", "SourceError", "ValueRangeError"),
+    *("NameNotFoundError", "SingularJointError", "SourceError", "StateError", "ValueRangeError"),
+    *("WorkCell", "State", "SerialDevice", "TreeDevice", "JointDevice", "CompositeDevice"),
+    *("MobileDevice", "FreeDevice"),
     *("load_workcell", "dump_workcell"),
 }
 

@@ -81,7 +81,7 @@ def random_state(cell: WorkCell, rng: np.random.Generator, batch: tuple[int, ...
 
 
 def random_parents(cell: WorkCell, rng: np.random.Generator) -> np.ndarray:
-    """What each attachable frame sits on: any frame of WORLD's, or of one that was placed before."""
+    """What each attachable frame sits on: a frame of WORLD's, or of one that was placed before."""
     layout = cell.layout
     roots = layout.part_roots
     parents = np.zeros(len(layout.attachable), dtype=np.int32)

@@ -32,8 +32,9 @@ def test_gripping_and_releasing_keep_world_poses(seed):
         before = cell.fk(states).world_H_frames
         try:
             gripped = cell.grip(states, item, target)
-        except lw.StateError as error:
-            assert "cannot be attached to" in str(error)
+        except lw.StateError:  # the item carries the target, in one of the rows
+            carries = [target in cell.frames_below(item, state) for state in states]
+            assert any(carries)
             continue
         scale = max(1.0, np.abs(before).max())
         assert_close(cell.fk(gripped).world_H_frames, before, 1e-14, scale=scale)
@@ -104,7 +105,7 @@ def test_rows_of_a_batch_are_attached_one_by_one(rng):
         np.testing.assert_array_equal(mixed[k].parents, alone.parents)
     with pytest.raises(lw.ShapeError, match=r"parent: expected one frame, or an array \(3,\)"):
         cell.attach(states, "box", ["tool", "table"])
-    with pytest.raises(lw.ArgumentError, match="rows of this batch .* ask for one row"):
+    with pytest.raises(lw.ArgumentError, match=r"rows of this batch .* ask for one row"):
         cell.parent("box", mixed)
     assert cell.parent("lid", mixed) == "box"  # the same in all rows
 

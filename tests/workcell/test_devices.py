@@ -53,7 +53,7 @@ def _moved(device, state, k, step):
     theta = cell.values(name, state)
     nu = np.zeros(frame.velocity_size)
     nu[k] = step
-    after = frame.own_kind.moved([x for x in theta], [x for x in nu])
+    after = frame.own_kind.moved(list(theta), list(nu))
     return cell.set_values(state, name, np.array(after, dtype=float).reshape(-1))
 
 
@@ -174,8 +174,10 @@ def test_tree_and_composite_devices():
     cell = cell.with_device(both)
     hands, pair = cell.device("hands"), cell.device("both")
     assert hands.joint_names == ("torso", "left_arm", "right_arm")
-    assert hands.ends == ("left_hand", "right_hand") and hands.end == "left_hand"
-    assert pair.joint_names == ("right_arm", "left_arm") and pair.ends == (
+    assert hands.ends == ("left_hand", "right_hand")
+    assert hands.end == "left_hand"
+    assert pair.joint_names == ("right_arm", "left_arm")
+    assert pair.ends == (
         "left_hand",
         "right_hand",
     )
@@ -185,7 +187,8 @@ def test_tree_and_composite_devices():
         J = device.base_J_ends(state)
         wanted = [differences(device, end, state) for end in device.ends]
         assert_close(J, np.concatenate(wanted), 1e-8)
-    assert hands.lower.tolist() == [-1, -2, -2] and hands.upper.tolist() == [1, 0.5, 0.5]
+    assert hands.lower.tolist() == [-1, -2, -2]
+    assert hands.upper.tolist() == [1, 0.5, 0.5]
     assert hands.velocity_limits.tolist() == [np.inf, 3, 3]
     assert hands.acceleration_limits.tolist() == [np.inf, 4, 4]
     assert hands.effort_limits.tolist() == [np.inf, 7, 7]
@@ -197,7 +200,8 @@ def test_tree_and_composite_devices():
 def test_bounds_and_paths():
     cell = two_hands().with_device(lw.TreeDevice("hands", "WORLD", ["left_hand", "right_hand"]))
     hands = cell.device("hands")
-    assert hands.in_bounds([0, 0, 0]) and not hands.in_bounds([0, 0.6, 0])
+    assert hands.in_bounds([0, 0, 0])
+    assert not hands.in_bounds([0, 0.6, 0])
     assert hands.in_bounds([0, 0.6, 0], tolerance=0.1 + 1e-12)
     path = hands.path(cell.state(), np.linspace([0, 0, 0], [2, 0, 0], 5))
     assert path.batch_shape == (5,)
@@ -249,6 +253,13 @@ def test_a_cart_rolls_along_arcs():
     assert cart.base_J_frames(["cart", "mast"], ahead).shape == (12, 2)
     assert cart.base_J_end(ahead.broadcast(3)).shape == (3, 6, 2)
     assert not cart.base_J_frame("torso", ahead).any()
+    cell = cell.with_frame("parcel", movable=True, attachable=True)
+    cart, mixed = cell.device("cart"), cell.upgrade(ahead).broadcast(2)
+    mixed = cell.grip(mixed, "parcel", ["mast", "WORLD"])
+    J = cart.base_J_frame("parcel", mixed)
+    assert J[0].any()
+    assert not J[1].any()
+    ahead = mixed[1]
     away = cart.set_pose(ahead, lw.Pose((5, 5, 0)))
     assert cell.world_H_frame("mast", away)[:3, 3].tolist() == [5.2, 5.1, 1.0]
     with pytest.raises(lw.ShapeError, match=r"turns: expected \(..., 2\), got \(3,\)"):

@@ -8,15 +8,16 @@ import pytest
 import linkwork as lw
 
 TURN = np.pi / 2
+IDENTITY = lw.Pose()
 
 
 def craig(alpha: float, a: float, d: float) -> np.ndarray:
-    """Pose of a joint on the one before it, by Denavit and Hartenberg's numbers as Craig has them."""
+    """Pose of a joint on the one before it, by its Denavit-Hartenberg numbers as Craig has them."""
     c, s = np.cos(alpha), np.sin(alpha)
     return np.array([[1, 0, 0, a], [0, c, -s, -s * d], [0, s, c, c * d], [0, 0, 0, 1]])
 
 
-def chain_of(rows, tool=lw.Pose(), mount=lw.Pose()) -> lw.WorkCell:
+def chain_of(rows, tool=IDENTITY, mount=IDENTITY) -> lw.WorkCell:
     cell = lw.WorkCell("arm").with_frame("base", parent_H_frame=mount)
     parent = "base"
     for k, row in enumerate(rows):
@@ -101,7 +102,9 @@ def test_static_groups_are_split_at_movable_and_attachable_frames():
     groups = cell.static_groups(cell.state())
     assert len(groups) == 10
     assert sorted(sum(groups, ())) == sorted(cell.frame_names)
-    assert ("WORLD", "f12") in groups and ("f1", "f4") in groups and ("f2", "f5") in groups
+    assert ("WORLD", "f12") in groups
+    assert ("f1", "f4") in groups
+    assert ("f2", "f5") in groups
     assert cell.static_groups(cell.state(), "f2")[0] == ("f2", "f5")
     for group in groups:  # fixed to each other, whatever moves
         moved = cell.set_pose(cell.state(), "f1", lw.Pose((1, 2, 3), (0.1, 0.2, 0.3)))
@@ -131,6 +134,8 @@ def test_chains_add_up():
     assert cell.chain("daf", "daf", state) == ("daf",)
     assert cell.children("l2", state) == ("l3", "daf")
     moved = cell.attach(state, "daf", "l1")
-    assert cell.children("l1", moved) == ("l2", "daf") and cell.children("l2", moved) == ("l3",)
+    assert cell.children("l1", moved) == ("l2", "daf")
+    assert cell.children("l2", moved) == ("l3",)
     assert cell.frames_below("l1", moved) == ("l1", "l2", "l3", "daf")
-    assert cell.parent("WORLD", state) is None and cell.parent("l1", state) == "WORLD"
+    assert cell.parent("WORLD", state) is None
+    assert cell.parent("l1", state) == "WORLD"

@@ -243,7 +243,7 @@ def pose_numbers(matrix: Array) -> Array:
     return np.concatenate([matrix[..., :3, 3], quat.from_rotation(matrix[..., :3, :3])], axis=-1)
 
 
-def _numbers_of_one(  # noqa: PLR0913, PLR0917 - the entries of a pose
+def _numbers_of_one(  # noqa: PLR0917 - the entries of a pose
     xx: float,
     xy: float,
     xz: float,

@@ -12,9 +12,9 @@ used by many threads, and states can be kept, compared and sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,14 +22,12 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array
 from linkwork.errors import ModelError, counted, name_not_found
 from linkwork.lazy import cached_property
-from linkwork.model.geometry import Shape
-from linkwork.model.inertia import NO_INERTIA, Inertia
-from linkwork.model.model import Model
-from linkwork.model.parts import NO_LIMITS, Limits, Mimic, check_name
-from linkwork.model.pose import IDENTITY, Pose
-from linkwork.workcell import attach, edit, fk, paths, upgrade
+from linkwork.model.parts import check_name
+from linkwork.model.pose import Pose
+from linkwork.workcell import attach, fk, paths, upgrade
 from linkwork.workcell.check import cell_findings
 from linkwork.workcell.devices import DeviceSpec
+from linkwork.workcell.editing import Editing
 from linkwork.workcell.layout import StateLayout, layout_of
 from linkwork.workcell.parts import ROOT, WORLD, CellFrame
 from linkwork.workcell.state import State
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class WorkCell:
+class WorkCell(Editing):
     """Frames in a tree whose root is WORLD, and devices over them."""
 
     name: str
@@ -55,6 +53,13 @@ class WorkCell:
         findings = cell_findings(self.frames, self.devices)
         if findings:
             raise ModelError(findings)
+
+    def extended(self, frame: CellFrame) -> WorkCell:
+        """A cell with a further frame that fits it; what is here already is not checked again."""
+        cell = object.__new__(type(self))
+        fields = {"name": self.name, "frames": (*self.frames, frame), "devices": self.devices}
+        cell.__dict__.update(fields)
+        return cell
 
     def __repr__(self) -> str:
         parts = (self.frames, "frame"), (self.layout.attachable, "attachable frame")
@@ -103,188 +108,14 @@ class WorkCell:
                 return known.setdefault(name, bound(self, spec))
         raise name_not_found("device", name, self.device_names)
 
-    # Editing: each method gives another cell.
-
-    def with_frame(
-        self,
-        name: str,
-        parent: str = WORLD,
-        parent_H_frame: Pose | ArrayLike = IDENTITY,
-        *,
-        movable: bool = False,
-        attachable: bool = False,
-        inertia: Inertia = NO_INERTIA,
-        visuals: Iterable[Shape] = (),
-        collisions: Iterable[Shape] = (),
-        properties: Mapping[str, str] | Iterable[tuple[str, str]] = (),
-    ) -> WorkCell:
-        """A further frame.
-
-        Args:
-            name: used by no other frame.
-            parent: the frame that it sits on; of an attachable frame, by default.
-            parent_H_frame: its pose there, as `Pose` or (4, 4); of a movable frame, by default.
-            movable: whether its pose on its parent is part of the state.
-            attachable: whether the frame that it sits on is part of the state.
-            inertia: of the body that is fixed to it, in its axes.
-            visuals, collisions: shapes that are fixed to it.
-            properties: texts by name, kept as they are.
-
-        Raises:
-            NameNotFoundError: there is no such parent.
-            ModelError: the name is empty or taken.
-        """
-        frame = edit.new_frame(
-            self,
-            name,
-            parent,
-            parent_H_frame,
-            movable=movable,
-            attachable=attachable,
-            inertia=inertia,
-            visuals=tuple(visuals),
-            collisions=tuple(collisions),
-            properties=edit.as_properties(properties),
-        )
-        return WorkCell(self.name, (*self.frames, frame), self.devices)
-
-    def with_joint(
-        self,
-        name: str,
-        kind: str,
-        parent: str = WORLD,
-        parent_H_frame: Pose | ArrayLike = IDENTITY,
-        *,
-        axis: Iterable[float] = (0.0, 0.0, 1.0),
-        pitch: float = 0.0,
-        limits: Limits = NO_LIMITS,
-        acceleration: float = float("inf"),
-        depends: Mimic | None = None,
-        active: bool = True,
-        home: ArrayLike | None = None,
-        attachable: bool = False,
-        inertia: Inertia = NO_INERTIA,
-        visuals: Iterable[Shape] = (),
-        collisions: Iterable[Shape] = (),
-        properties: Mapping[str, str] | Iterable[tuple[str, str]] = (),
-    ) -> WorkCell:
-        """A frame that a joint moves: parent_H_frame @ M(theta) is its pose on its parent.
-
-        Args:
-            name: used by no other frame.
-            kind: one of linkwork.model.kinds.KINDS, such as revolute or prismatic.
-            parent: the frame that the joint sits on.
-            parent_H_frame: pose of the frame on its parent at theta = 0, as `Pose` or (4, 4).
-            axis: in the frame, of any length but zero.
-            pitch: of a helical joint, its advance per radian [m/rad].
-            limits: bounds of the position, largest speed and effort.
-            acceleration: the largest, either way [rad/s^2] or [m/s^2].
-            depends: the joint frame this one depends on, with a factor and an offset.
-            active: False for a joint that serial and tree devices leave out.
-            home: its position in the default state; its neutral position if not given.
-            attachable, inertia, visuals, collisions, properties: as of `with_frame`.
-        """
-        frame = edit.new_joint(
-            self,
-            name,
-            kind,
-            parent,
-            parent_H_frame,
-            axis=axis,
-            home=home,
-            motion={
-                "pitch": pitch,
-                "limits": limits,
-                "acceleration": acceleration,
-                "depends": depends,
-                "active": bool(active),
-            },
-            attachable=attachable,
-            inertia=inertia,
-            visuals=tuple(visuals),
-            collisions=tuple(collisions),
-            properties=edit.as_properties(properties),
-        )
-        return WorkCell(self.name, (*self.frames, frame), self.devices)
-
-    def with_robot(
-        self,
-        name: str,
-        model: Model,
-        *,
-        parent: str = WORLD,
-        parent_H_base: Pose | ArrayLike = IDENTITY,
-        base: str | None = None,
-        floating: bool = False,
-        attachable: bool = False,
-        end: str | None = None,
-    ) -> WorkCell:
-        """A robot: its links and frames as frames `<name>.<link>`, and a device of this name.
-
-        Args:
-            name: of the device, and prefix of the frames; the same model may be placed again under
-                another name.
-            model: the robot.
-            parent: the frame that its base sits on.
-            parent_H_base: pose of the base there, as `Pose` or (4, 4).
-            base: link or frame of the model that is placed; its default base if not given.
-            floating: whether the pose of the base is part of the state; q of the device then starts
-                with its position and quaternion, as that of a `KinDyn` does.
-            attachable: whether the frame that the base sits on is part of the state.
-            end: link or frame of the model that is the end of the device; if not given, the link
-                that is furthest from the base along the last branch.
-        """
-        return edit.with_robot(
-            self,
-            name,
-            model,
-            parent,
-            parent_H_base,
-            base=base,
-            floating=bool(floating),
-            attachable=bool(attachable),
-            end=end,
-        )
-
-    def with_device(self, device: DeviceSpec) -> WorkCell:
-        """A further device: a SerialDevice, TreeDevice, JointDevice and so on."""
-        return edit.with_device(self, device)
-
-    def with_changed(self, name: str, **changes: Any) -> WorkCell:
-        """Other fields of a frame: parent_H_frame, inertia, visuals, limits, home and so on.
-
-        States stay valid as long as neither its kind nor its parent changes.
-        """
-        return edit.with_changed(self, name, changes)
-
-    def with_default(self, state: State) -> WorkCell:
-        """Another default state: what `cell.state()` gives."""
-        return edit.with_default(self, state)
-
-    def without(self, name: str) -> WorkCell:
-        """Without a frame. Attachable frames that sit on it by default sit on WORLD then.
-
-        Raises:
-            ModelError: other frames are fixed to it, a joint depends on it, or a device needs it.
-        """
-        return edit.without(self, name)
-
-    def without_device(self, name: str) -> WorkCell:
-        """Without a device; its frames stay."""
-        return edit.without_device(self, name)
-
-    def without_robot(self, name: str) -> WorkCell:
-        """Without a robot that was placed, its device and all its frames."""
-        return edit.without_robot(self, name)
-
     # States.
 
     def state(self, values: Mapping[str, ArrayLike] | None = None) -> State:
         """The default state, or one that differs from it.
 
         Args:
-            values: q by the name of a device, poses (4, 4) by the name of a movable frame, positions
-                by the name of a joint frame.
+            values: q by the name of a device, poses (4, 4) by the name of a movable frame,
+                positions by the name of a joint frame.
         """
         state = self._default
         for name, given in (values or {}).items():

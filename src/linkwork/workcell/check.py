@@ -63,25 +63,30 @@ def _parent_findings(
         yield Finding("error", f"frame {loop[0]!r}", text, index[loop[0]].place)
 
 
+def leader_findings(frame: CellFrame, index: Mapping[str, CellFrame]) -> Iterator[Finding]:
+    """What is wrong with the joint that a frame depends on, if it does."""
+    depends = frame.motion.depends if frame.motion else None
+    if depends is None:
+        return
+    leader, element = index.get(depends.joint), f"frame {frame.name!r}"
+    if leader is None or leader.motion is None:
+        joints = [name for name, other in index.items() if other.motion]
+        hint = nearest(depends.joint, joints)
+        text = f"depends on {depends.joint!r}, which is no joint; {hint}"
+        yield Finding("error", element, text, frame.place)
+    elif leader.motion.motion_kind.nq != 1:
+        text = f"depends on {depends.joint!r}, which has several coordinates"
+        yield Finding("error", element, text, frame.place)
+
+
 def _dependence_findings(
     frames: Sequence[CellFrame], index: Mapping[str, CellFrame]
 ) -> Iterator[Finding]:
     leads: dict[str, str] = {}
     for frame in frames:
-        depends = frame.motion.depends if frame.motion else None
-        if depends is None:
-            continue
-        leader = index.get(depends.joint)
-        joints = [name for name, other in index.items() if other.motion]
-        if leader is None or leader.motion is None:
-            text = f"depends on {depends.joint!r}, which is no joint; "
-            text += nearest(depends.joint, joints)
-            yield Finding("error", f"frame {frame.name!r}", text, frame.place)
-        elif leader.motion.motion_kind.nq != 1:
-            text = f"depends on {depends.joint!r}, which has several coordinates"
-            yield Finding("error", f"frame {frame.name!r}", text, frame.place)
-        else:
-            leads[frame.name] = depends.joint
+        if frame.motion and frame.motion.depends:
+            leads[frame.name] = frame.motion.depends.joint
+            yield from leader_findings(frame, index)
     for loop in cycles(leads):
         text = f"joints that depend on each other: {listed(loop)}"
         yield Finding("error", f"frame {loop[0]!r}", text, index[loop[0]].place)

@@ -6,10 +6,10 @@
     arm.base_J_end(state)       # (..., 6, nv)
 
 q      (..., nq) the numbers of its joints, in its order
-nu     (..., nv) their velocities, as of the joint kinds; of a movable frame [linear; angular] velocity
-       of its origin in the axes of its parent
-J      (..., 6, nv) velocity of a frame relative to the base: linear first, along the axes of the base,
-       at the origin of the frame
+nu     (..., nv) their velocities, as of the joint kinds; of a movable frame the [linear; angular]
+       velocity of its origin, along the axes of its parent
+J      (..., 6, nv) velocity of a frame relative to the base: linear first, along the axes of the
+       base, at the origin of the frame
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Device:
         if not tolerance >= 0:
             raise ArgumentError(f"tolerance: expected 0 or more, got {tolerance!r}")
         inside = (given >= self.lower - tolerance) & (given <= self.upper + tolerance)
-        return inside.all(axis=-1)
+        return np.asarray(inside.all(axis=-1))
 
     def _bounds(self, name: str, none: float) -> Array:
         found: list[float] = []

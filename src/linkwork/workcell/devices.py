@@ -3,7 +3,7 @@
 `cell.with_device(...)` adds one, `cell.device(name)` gives it bound to the cell: see `device`.
 
     SerialDevice      the joints on the path between two frames
-    TreeDevice        those on the paths between a base and several ends, in the order of first visit
+    TreeDevice        those between a base and several ends, in the order of first visit
     JointDevice       any joints, in the order given
     CompositeDevice   several devices as one, q in their order
     MobileDevice      a cart on two wheels
@@ -93,12 +93,14 @@ class TreeDevice(DeviceSpec):
         self.__post_init__()
 
     def all_ends(self) -> tuple[str, ...]:
+        """Its end frames; `end` is the first."""
         return self.ends
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.name, self.base, self.ends)
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
+        """The frames whose numbers are its q, in order."""
         return path_joints(frames, self.base, self.ends)
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
@@ -116,9 +118,11 @@ class JointDevice(DeviceSpec):
         settle(self, joints=tuple(text(name, "joint") for name in self.joints))
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
+        """The frames whose numbers are its q, in order."""
         return self.joints
 
     def frame_names(self) -> tuple[str, ...]:
+        """The frames it names."""
         return (*super().frame_names(), *self.joints)
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
@@ -138,9 +142,11 @@ class CompositeDevice(DeviceSpec):
         settle(self, more_ends=tuple(text(name, "end") for name in self.more_ends))
 
     def all_ends(self) -> tuple[str, ...]:
+        """Its end frames; `end` is the first."""
         return (self.end, *self.more_ends)
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
+        """The frames whose numbers are its q, in order."""
         return tuple(j for name in self.parts for j in devices[name].driven(frames, devices))
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
@@ -180,9 +186,11 @@ class MobileDevice(DeviceSpec):
             settle(self, **{name: value})
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
+        """The frames whose numbers are its q, in order."""
         return (self.left, self.right)
 
     def frame_names(self) -> tuple[str, ...]:
+        """The frames it names."""
         return (*super().frame_names(), self.left, self.right)
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
@@ -200,6 +208,7 @@ class FreeDevice(DeviceSpec):
     """A movable frame as a device: q = [position (3), quaternion wxyz (4)] in its parent."""
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
+        """The frames whose numbers are its q, in order."""
         return (self.end,)
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
@@ -222,9 +231,11 @@ class RobotDevice(DeviceSpec):
         instance(self.model, Model, "model")
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
+        """The frames whose numbers are its q, in order."""
         return self.joints
 
     def frame_names(self) -> tuple[str, ...]:
+        """The frames it names."""
         return (*super().frame_names(), *map(self.frame, self.model.frame_names))
 
     def frame(self, name: str) -> str:

@@ -25,9 +25,10 @@ from linkwork.model.numbers import as_floats
 from linkwork.model.parts import check_name, unit_vector
 from linkwork.model.pose import Pose, as_pose
 from linkwork.spatial.source import quat
+from linkwork.workcell.check import leader_findings
 from linkwork.workcell.devices import DeviceSpec, RobotDevice
 from linkwork.workcell.parts import WORLD, CellFrame, Motion
-from linkwork.workcell.robots import placed
+from linkwork.workcell.robots import Placement, placed
 
 if TYPE_CHECKING:
     from linkwork.workcell.cell import WorkCell
@@ -81,6 +82,15 @@ def new_joint(
     )
 
 
+def with_part(cell: WorkCell, frame: CellFrame) -> WorkCell:
+    """A cell with a further frame, whose name and parent were checked."""
+    if frame.motion and frame.motion.depends:
+        findings = [*leader_findings(frame, {other.name: other for other in cell.frames})]
+        if findings:
+            raise ModelError(findings)
+    return cell.extended(frame)
+
+
 def with_robot(
     cell: WorkCell,
     name: str,
@@ -89,11 +99,12 @@ def with_robot(
     parent_H_base: Pose | ArrayLike,
     **options: Any,
 ) -> WorkCell:
+    """A cell with the frames and the device of a robot."""
     check_name("device", name)
     cell.layout.frame(parent)
     with concerning(f"robot {name!r}"):
         pose = as_pose(parent_H_base, "parent_H_base")
-    frames, device = placed(name, model, parent=parent, parent_H_base=pose, **options)
+    frames, device = placed(model, Placement(name, parent, pose, **options))
     taken = [frame.name for frame in frames if frame.name in cell.layout.index]
     if taken or name in cell.device_names:
         what = f"frames {listed(taken)}" if taken else f"device {name!r}"
@@ -102,6 +113,7 @@ def with_robot(
 
 
 def with_device(cell: WorkCell, device: DeviceSpec) -> WorkCell:
+    """A cell with a further device."""
     if not isinstance(device, DeviceSpec):
         raise ArgumentError(f"device: expected a device such as SerialDevice, got {shown(device)}")
     if isinstance(device, RobotDevice):
@@ -110,6 +122,7 @@ def with_device(cell: WorkCell, device: DeviceSpec) -> WorkCell:
 
 
 def with_changed(cell: WorkCell, name: str, changes: Mapping[str, Any]) -> WorkCell:
+    """A cell with other fields of a frame."""
     index = cell.layout.frame(name)
     frame = cell.frames[index]
     if name == WORLD:
@@ -139,6 +152,7 @@ def with_changed(cell: WorkCell, name: str, changes: Mapping[str, Any]) -> WorkC
 
 
 def with_default(cell: WorkCell, state: State) -> WorkCell:
+    """A cell with another default state."""
     cell.check_state(state)
     if state.batch_shape:
         raise ArgumentError(f"state: expected a single state, got a batch {state.batch_shape}")
@@ -154,17 +168,20 @@ def with_default(cell: WorkCell, state: State) -> WorkCell:
 
 
 def without(cell: WorkCell, name: str) -> WorkCell:
+    """A cell without a frame."""
     cell.layout.frame(name)
     return _removed(cell, [name])
 
 
 def without_device(cell: WorkCell, name: str) -> WorkCell:
+    """A cell without a device."""
     if name not in cell.device_names:
         raise name_not_found("device", name, cell.device_names)
     return replace(cell, devices=tuple(d for d in cell.devices if d.name != name))
 
 
 def without_robot(cell: WorkCell, name: str) -> WorkCell:
+    """A cell without a robot, its device and its frames."""
     robots = {d.name: d for d in cell.devices if isinstance(d, RobotDevice)}
     if name not in robots:
         raise name_not_found("robot", name, robots)

@@ -1,7 +1,7 @@
 """Forward kinematics: world poses of all frames or some, of one state or a batch.
 
 The C extension computes them by `steps`, without anything compiled for the cell: a structure or an
-attachment that was never seen before costs nothing. Where there is no extension, NumPy computes them.
+attachment that was never seen before costs nothing. Where there is no extension, NumPy computes.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Steps: TypeAlias = Any  # `Poses` of the C extension; None where NumPy computes
 _IN_WORLD = -1  # the reference frame of world poses
 
 _WARNING = (
-    "linkwork was installed without its C extension, or with an older one, so NumPy computes the poses"
-    " of workcells, 100 times slower; install a C compiler and then linkwork again, or a wheel"
+    "linkwork was installed without its C extension, or with an older one, so NumPy computes the"
+    " poses of workcells, 100 times slower; install a C compiler and linkwork again, or a wheel"
 )
 
 
@@ -118,14 +118,14 @@ def poses_of(
     out: Array | None = None,
     threads: int | None = None,
 ) -> Array:
-    """(..., n, 4, 4) poses of frames by index, each at most once; of all frames in the world if None."""
+    """(..., n, 4, 4) poses of frames by index, each at most once; of all in the world if None."""
     steps = cell.steps
     if threads is not None:
         threads = thread_number(threads)
     if steps is None:
         return _by_numpy(cell, state, wanted, reference, out)
     values, parents = state.values, state.parents
-    if not values.flags.c_contiguous:
+    if not values.flags.c_contiguous and any(values.strides[:-1]):
         values = np.ascontiguousarray(values)
     if not parents.flags.c_contiguous and any(parents.strides[:-1]):
         parents = np.ascontiguousarray(parents)

@@ -1,16 +1,17 @@
 """Jacobians of frames by the coordinates of a device.
 
 The velocity of a frame relative to the base is the sum of what the coordinates between them add:
-those that carry the frame count forwards, those that carry the base backwards. Each adds a twist that
-is constant in the axes of a frame of the cell, at the origin of one, so world poses are all that is
-needed besides:
+those that carry the frame count forwards, those that carry the base backwards. Each adds a twist
+that is constant in the axes of a frame of the cell, at the origin of one, so world poses are all
+that is needed besides:
 
     a joint           in the frame that it moves; the first axis of a universal joint, and all
                       of a joint read backwards, in the frame before it
     a movable frame   along the axes of its parent, at its own origin
     a dependent joint as a joint, times its factor, in the column of the joint it depends on
 
-Twists are found once for a device, columns once for a frame and a tree; the C extension does the rest.
+Twists are found once for a device, columns once for a frame and a tree; the C extension does the
+rest.
 """
 
 from __future__ import annotations
@@ -173,13 +174,8 @@ def _of_one_tree(device: Device, targets: tuple[int, ...], values: Array, row: A
     return _by_numpy(table, base, targets, columns, twists, device.nv)
 
 
-def _by_numpy(
-    table: Array,
-    base: int,
-    targets: tuple[int, ...],
-    columns: Array,
-    twists: Array,
-    nv: int,  # noqa: PLR0917 - as the C extension
+def _by_numpy(  # noqa: PLR0917 - as the C extension
+    table: Array, base: int, targets: tuple[int, ...], columns: Array, twists: Array, nv: int
 ) -> Array:
     """(..., n, 6, nv) as the C extension computes it."""
     J = np.zeros((*table.shape[:-3], len(targets), 6, nv))

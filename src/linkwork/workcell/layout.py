@@ -79,7 +79,7 @@ class StateLayout:
 
     @cached_property
     def columns(self) -> Array:
-        """(frames,) where the parent of each attachable frame stands in a state's parents; else 0."""
+        """(frames,) where the parent of an attachable frame stands in a state's parents; else 0."""
         found = np.zeros(len(self.slots), dtype=np.int32)
         found[list(self.attachable)] = np.arange(len(self.attachable))
         return found

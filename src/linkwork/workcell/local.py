@@ -1,4 +1,4 @@
-"""The pose of one frame on the frame that it sits on, by NumPy, from the formulas of the joint kinds."""
+"""The pose of a frame on the one that it sits on, by NumPy, from the formulas of joint kinds."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from linkwork.spatial.source import se3
 from linkwork.workcell.attach import joint_batch
 from linkwork.workcell.device import Device
 from linkwork.workcell.devices import MobileDevice
-from linkwork.workcell.state import State
+from linkwork.workcell.paths import carriers
+from linkwork.workcell.state import State, flat_rows
 
 if TYPE_CHECKING:
     from linkwork.model.pose import Pose
@@ -47,7 +48,7 @@ class Cart(Device):
         own = super().base_J_frame(frame, state)
         rolling = self._rolling()
         base_H_frame = self.base_H_frame(frame, state)
-        carried = frame in self._carried(state)
+        carried = self._carries(frame, state)[..., None, None]
         arm = base_H_frame[..., :3, 3]
         spin = np.cross(rolling[3:].T, arm[..., None, :]).swapaxes(-1, -2)
         linear = rolling[:3] + spin
@@ -58,8 +59,13 @@ class Cart(Device):
         """(..., 6 n, 2) Jacobians of several frames, one below the other."""
         return np.concatenate([self.base_J_frame(frame, state) for frame in frames], axis=-2)
 
-    def _carried(self, state: State) -> tuple[str, ...]:
-        return self.cell.frames_below(self.base, state)
+    def _carries(self, frame: str, state: State) -> Array:
+        """(...) whether the cart carries a frame."""
+        layout = self.cell.layout
+        cart, index = layout.frame(self.base), layout.frame(frame)
+        trees, which = np.unique(flat_rows(state.parents), axis=0, return_inverse=True)
+        carried = [cart == index or cart in carriers(layout, index, row) for row in trees]
+        return np.array(carried, dtype=bool)[which].reshape(state.batch_shape)
 
     def _rolling(self) -> Array:
         """(6, 2) velocity of the cart per speed of the left and the right wheel."""

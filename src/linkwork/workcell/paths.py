@@ -33,7 +33,7 @@ def carriers(layout: StateLayout, frame: int, parents: Array) -> list[int]:
 
 
 def attachments_above(layout: StateLayout, frame: int, trees: Array) -> Array:
-    """(rows, depth) parents of the attachable frames that carry a frame, or are it, from it upwards.
+    """(rows, depth) parents of the attachable frames that carry a frame, or are it, going upwards.
 
     Args:
         layout: of the states.

@@ -1,10 +1,10 @@
-"""States as JSON and as bytes, and back.
+r"""States as JSON and as bytes, and back.
 
 JSON names every frame, so that people can read it. Bytes hold every bit of every number. Both carry
 the layout, so a state can be read without its cell; a cell then refuses it if it is not its own.
 
-    bytes = b"linkwork state 1\n", SHA-256 of the rest (32), length of the header (8, little-endian),
-            header (JSON: cell, frames, batch), values (float64), parents (int32), little-endian
+    bytes = b"linkwork state 1\n", SHA-256 of the rest (32), length of the header (8),
+            header (JSON: cell, frames, batch), values (float64), parents (int32); little-endian
 """
 
 from __future__ import annotations

@@ -118,12 +118,12 @@ class StepBuilder:
         mount = Factor(_LINEAR, poses=[frame.parent_H_frame.matrix()])
         if not frame.motion:
             return [mount]
-        moved = self._motion(frame, k)
+        moved = self._motion(frame)
         if frame.motion.backwards:
             moved = [_inverse(factor) for factor in reversed(moved)]
         return [mount, *moved, Factor(_LINEAR, poses=[frame.motion.joint_H_frame.matrix()])]
 
-    def _motion(self, frame: CellFrame, k: int) -> list[Factor]:
+    def _motion(self, frame: CellFrame) -> list[Factor]:  # noqa: PLR0911 - one for each kind
         """M(theta) of a joint, in factors each of which has a simple inverse."""
         from linkwork.workcell.local import leader_of
 
