@@ -202,7 +202,7 @@ def test_what_is_doubtful_is_refused_if_strict():
 
 INCLUDED = {
     "missing.xml": "cannot include 'missing.xml': no file",
-    "../outside.xml": "lies outside of the folders that files may be included from",
+    "../outside.xml": "lies outside of the folders that files may be read from",
     "/etc/passwd": "'/etc/passwd' lies outside of the folders",
     "main.xml": "include cycle: main.xml -> main.xml",
     "bad.xml": "bad.xml:2: not well-formed XML",

@@ -15,7 +15,7 @@ from linkwork.io.source import Source
 from linkwork.io.workcell_collect import Collected, Pending, resolve
 from linkwork.io.workcell_devices import DEVICES, FRAMES, read_device
 from linkwork.io.workcell_document import WORLD, CellDocument, CellReading, DeviceEntry, RobotEntry
-from linkwork.io.workcell_include import expanded
+from linkwork.io.workcell_include import allowed_roots, expanded
 from linkwork.io.workcell_joints import LIMITS, MODELS
 from linkwork.io.workcell_own import read_own_device, read_placed_robot
 from linkwork.io.workcell_part import BEYOND_KINEMATICS, CellPart, is_own_property
@@ -41,7 +41,9 @@ def read_workcell(
     """
     root, report = expanded(source, include_dirs)
     top = CellPart(root, "", report)
-    cell = Collected(report, CellMeshes(source, package_dirs))
+    path = source.path.resolve() if source.path else None
+    roots = allowed_roots(path, include_dirs)
+    cell = Collected(report, CellMeshes(source, package_dirs, roots))
     name = top.text("name") or ""
     if top.tag == "WorkCell":
         name = _name(top, source)

@@ -11,7 +11,7 @@ opened: the folder of the first file, or the package around it, and those that t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
@@ -84,7 +84,7 @@ def expanded(source: Source, include_dirs: Folders = ()) -> tuple[Element, CellR
     report.add_places(source.name, document.lines)
     report.extend(document.findings)
     path = source.path.resolve() if source.path else None
-    work = _Work(report, _roots(path, include_dirs))
+    work = _Work(report, allowed_roots(path, include_dirs))
     if work.grow(document.root):
         scope = _Scope(path.parent if path else None, (path,) if path else ())
         _expand(work, document.root, scope)
@@ -93,8 +93,8 @@ def expanded(source: Source, include_dirs: Folders = ()) -> tuple[Element, CellR
     return document.root, report
 
 
-def _roots(path: Path | None, include_dirs: Folders) -> tuple[Path, ...]:
-    """The folders that files may be included from."""
+def allowed_roots(path: Path | None, include_dirs: Folders) -> tuple[Path, ...]:
+    """The folders that files may be read from: that of the first file, and those given."""
     if include_dirs is None or isinstance(include_dirs, (str, PathLike)):
         include_dirs = () if include_dirs is None else (include_dirs,)
     folders: list[Path] = [Path(root_around(str(path.parent)))] if path else []
@@ -177,7 +177,7 @@ def _included(work: _Work, element: Element, scope: _Scope) -> tuple[Element, _S
     part = CellPart(element, "", work.report)
     part.note_unknown((), ("file",), strict=True)
     name = part.needed_text("file")
-    path = _allowed(part, name, work.roots, scope) if name else None
+    path = allowed_file(part, name, work.roots, scope.folder) if name else None
     if path is None:
         return None
     if path in scope.files:
@@ -212,25 +212,27 @@ def _fragment(part: CellPart, path: Path) -> Document | None:
     return None
 
 
-def _allowed(part: CellPart, name: str, roots: Iterable[Path], scope: _Scope) -> Path | None:
-    """The path of a file to include, if it may be opened."""
-    if scope.folder is None and not roots:
+def allowed_file(
+    part: CellPart, name: str, roots: Collection[Path], folder: Path | None
+) -> Path | None:
+    """The path of a file that an element names, relative to a folder, if it may be opened."""
+    if folder is None and not roots:
         part.error(
-            f"cannot include {shown(name)}: a text lies in no folder; load the file by its path, "
+            f"cannot read {shown(name)}: a text lies in no folder; load the file by its path, "
             "or give include_dirs"
         )
         return None
-    folders = [scope.folder] if scope.folder else list(roots)
+    folders = [folder] if folder else list(roots)
     try:
         paths = [(folder / name).resolve() for folder in folders]
         allowed = [path for path in paths if any(path.is_relative_to(root) for root in roots)]
         found = [path for path in allowed if path.is_file()]
     except (OSError, ValueError, RuntimeError) as error:  # a NUL byte, or links in a circle
-        part.error(f"cannot include {shown(name)}: {error}")
+        part.error(f"cannot read {shown(name)}: {error}")
         return None
     if not allowed:
         part.error(
-            f"{shown_path(paths[0])} lies outside of the folders that files may be included from; "
+            f"{shown_path(paths[0])} lies outside of the folders that files may be read from; "
             "give include_dirs to allow others"
         )
         return None

@@ -27,6 +27,7 @@ from linkwork.io.source import Source, read_source
 from linkwork.io.urdf_link import read_link, read_origin
 from linkwork.io.urdf_part import Part
 from linkwork.io.workcell_document import DeviceEntry, FrameEntry, JointEntry, RobotEntry
+from linkwork.io.workcell_include import allowed_file
 from linkwork.io.workcell_joints import OWN_TYPE
 from linkwork.io.workcell_part import CellPart, read_pose
 from linkwork.io.workcell_shapes import PLACED, CellMeshes
@@ -210,11 +211,14 @@ def read_configuration(part: CellPart) -> tuple[float, ...] | None:
 
 def _read_model(part: CellPart, meshes: CellMeshes) -> Model | None:
     inline, file = part.one("robot"), part.text("file")
-    if (inline is None) == (file is None):
+    if (inline is None) == (not file):
         part.error("<Robot> wants a 'file', or a <robot> inside, and not both")
         return None
+    path = allowed_file(part, file, meshes.roots, meshes.folder(part)) if file else None
+    if inline is None and path is None:
+        return None
     try:
-        source = _inline(inline) if inline else read_source(meshes.robot_file(part, file or ""))
+        source = _inline(inline) if inline else read_source(path or "")
         reading = read_robot(source, package_dirs=meshes.package_dirs)
     except (SourceError, ParseError) as error:
         part.error(str(error))

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from linkwork.errors import MissingFileError, listed
 from linkwork.io.meshes import Folders, MeshFinder
 from linkwork.io.source import Source
 from linkwork.io.workcell_part import CellPart, read_pose
@@ -36,8 +35,9 @@ RESOLUTION = "level"  # of a mesh that approximates a round shape; linkwork keep
 class CellMeshes:
     """Finds the geometry files that the files of one workcell name."""
 
-    def __init__(self, source: Source, package_dirs: Folders) -> None:
+    def __init__(self, source: Source, package_dirs: Folders, roots: tuple[Path, ...]) -> None:
         self._first = source.path
+        self.roots = roots  # folders that robots may be read from
         self.package_dirs = package_dirs
         self._finders: dict[str, MeshFinder] = {}
 
@@ -49,16 +49,9 @@ class CellMeshes:
             self._finders[file] = MeshFinder(path, self.package_dirs)
         return self._finders[file]
 
-    def robot_file(self, part: CellPart, name: str) -> Path:
-        """The file of a robot, by a name relative to the file that the element stands in.
-
-        Raises:
-            MissingFileError: it is in none of the allowed folders.
-        """
-        found = self.finder(part).find(name)
-        if found.path is None:
-            raise MissingFileError(f"no file {name!r}; tried {listed(found.searched)}")
-        return Path(found.path)
+    def folder(self, part: CellPart) -> Path | None:
+        """The folder of the file that an element stands in; None for a text."""
+        return Path(part.place.file).resolve().parent if self._first is not None else None
 
     def mesh(self, part: CellPart, filename: str) -> Mesh:
         """A mesh, by a name relative to the file that the element stands in."""

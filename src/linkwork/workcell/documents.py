@@ -27,7 +27,6 @@ from linkwork.workcell.devices import (
     TreeDevice,
 )
 from linkwork.workcell.parts import CellFrame, Motion
-from linkwork.workcell.robots import placed
 
 
 def cell_of(document: CellDocument) -> WorkCell:
@@ -37,13 +36,13 @@ def cell_of(document: CellDocument) -> WorkCell:
         ModelError: its parts make no workcell.
     """
     frames: list[CellFrame] = [_world(document.world)]
-    robots: dict[str, RobotDevice] = {}
+    robots: dict[str, DeviceSpec] = {}
     homes: dict[str, tuple[float, ...]] = {}
     for node in document.nodes:
         if isinstance(node, FrameEntry):
             frames.append(_frame(node))
             continue
-        own, device = placed(
+        cell = WorkCell(document.name, tuple(frames)).with_robot(
             node.name,
             node.model,
             parent=node.parent,
@@ -53,8 +52,8 @@ def cell_of(document: CellDocument) -> WorkCell:
             attachable=node.attachable,
             end=node.end,
         )
-        frames += own
-        robots[node.name] = device
+        frames = list(cell.frames)
+        robots[node.name] = cell.devices[-1]
         if node.home is not None:
             homes[node.name] = node.home
     devices = [

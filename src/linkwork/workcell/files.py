@@ -42,8 +42,8 @@ def load_workcell(
         source: path of a file, its text, or the name of a bundled cell: pick_and_place, two_arms,
             mobile_manipulator.
         strict: whether to refuse what is legal but doubtful, instead of warning.
-        include_dirs: folders that files may be included from, besides the folder of the file and
-            the package around it.
+        include_dirs: folders that included files and robots may be read from, besides the folder
+            of the file and the package around it.
         package_dirs: folders in which the packages of `package://` names lie.
 
     Returns:

@@ -101,7 +101,7 @@ class RPY(Numbers):
 
     def __init__(self, *angles: Any) -> None:
         """Take three angles, or a rotation."""
-        if len(angles) == 1 and np.ndim(as_numbers(angles[0], "RPY")) == 2:
+        if len(angles) == 1 and _is_rotation(angles[0], RPY):
             super().__init__(so3.to_rpy(as_rotation(angles[0]))[::-1].copy())
         else:
             given = angles[0] if len(angles) == 1 else (angles or np.zeros(3))
@@ -124,7 +124,7 @@ class EAA(Numbers):
             super().__init__(axis * float(numbers[1]))
         elif len(numbers) == 2:
             super().__init__(_between(*(as_numbers(v, "EAA", (3,)) for v in numbers)))
-        elif len(numbers) == 1 and np.ndim(as_numbers(numbers[0], "EAA")) == 2:
+        elif len(numbers) == 1 and _is_rotation(numbers[0], EAA):
             super().__init__(so3.log(as_rotation(numbers[0])))
         else:
             given = numbers[0] if len(numbers) == 1 else (numbers or np.zeros(3))
@@ -167,7 +167,7 @@ class Quaternion(Numbers):
         """Take qx, qy, qz, qw, or a rotation; else no rotation."""
         if not numbers:
             super().__init__(np.array([0.0, 0.0, 0.0, 1.0]))
-        elif len(numbers) == 1 and np.ndim(as_numbers(numbers[0], "Quaternion")) == 2:
+        elif len(numbers) == 1 and _is_rotation(numbers[0], Quaternion):
             wxyz = quat.from_rotation(as_rotation(numbers[0]))
             super().__init__(np.roll(wxyz, -1))
         else:
@@ -212,6 +212,12 @@ class Quaternion(Numbers):
             product = quat.multiply(np.roll(self._a, 1), np.roll(other.e(), 1))
             return Quaternion(np.roll(product, -1))
         return Quaternion(self._a * float(other))
+
+
+def _is_rotation(value: Any, kind: type[Numbers]) -> bool:
+    """Whether a value is a matrix, or a rotation of another kind."""
+    other = isinstance(value, (RPY, EAA, Quaternion)) and not isinstance(value, kind)
+    return other or np.ndim(as_numbers(value, kind.__name__)) == 2
 
 
 def as_rotation(value: Any) -> Array:

@@ -1,0 +1,249 @@
+"""The smaller methods of RobWork's types, cells and states."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.compat import robwork as rw
+from linkwork.spatial.source import so3
+
+
+def test_vectors_have_norms_products_and_axes():
+    v = rw.Vector3D(3, 0, -4)
+
+    assert (v.norm1(), v.norm2(), v.normInf(), v.size(), len(v)) == (7, 5, 4, 3, 3)
+    assert rw.normalize(v) == rw.Vector3D(0.6, 0, -0.8)
+    assert rw.normalize(rw.Vector3D.zero()) == rw.Vector3D()
+    assert rw.cross(rw.Vector3D.x(), rw.Vector3D.y()) == rw.Vector3D.z()
+    assert rw.dot(v, v) == 25
+    assert -v + v == 2 * v - v * 2 == rw.Vector3D()
+    assert v / 2 == rw.Vector3D(1.5, 0, -2)
+    assert list(v) == [3, 0, -4]
+    assert v.asNumpy() is not v.e()
+    assert np.asarray(v).tolist() == [3, 0, -4]
+    with pytest.raises(lw.ArgumentError, match="expected a number, got"):
+        v * v  # type: ignore[operator]
+
+
+def test_configurations_have_parts():
+    q = rw.Q.zero(3)
+    q.setSubPart(1, rw.Q(5.0, 6.0))
+
+    assert q.toStdVector() == [0, 5, 6]
+    assert rw.Q(2, [7.0, 8.0]).toStdVector() == [7, 8]
+    with pytest.raises(lw.ShapeError, match="setSubPart: 2 \\+ 2 is beyond the 3 numbers"):
+        q.setSubPart(2, rw.Q(5.0, 6.0))
+    with pytest.raises(lw.ShapeError, match="getSubPart: 2 \\+ 2 is beyond the 3 numbers"):
+        q.getSubPart(2, 2)
+    with pytest.raises(lw.ArgumentError, match="Q: expected a count of 0 or more, got -1"):
+        rw.Q(-1)
+    with pytest.raises(lw.ShapeError, match=r"got shape \(2, 2\)"):
+        rw.Q(np.eye(2))
+
+
+def test_rotations_are_made_of_numbers_and_columns():
+    R = rw.Rotation3D(0, -1, 0, 1, 0, 0, 0, 0, 1)
+
+    np.testing.assert_allclose(R.e(), so3.rot_z(np.pi / 2), atol=1e-16)
+    assert rw.Rotation3D(R.getCol(0), R.getCol(1), R.getCol(2)) == R
+    assert R.getRow(0) == rw.Vector3D(0, -1, 0)
+    assert R.tr() == 1
+    assert R.isProperRotation()
+    assert rw.Rotation3D.identity() == R * R.inverse()
+    assert R * rw.Vector3D(1, 0, 0) == rw.Vector3D(0, 1, 0)
+    assert str(R) == "Rotation3D {{0, -1, 0}, {1, 0, 0}, {0, 0, 1}}"
+    turned = rw.Rotation3D(R)
+    assert turned.inverse(copy=False) is turned
+    assert turned == R.inverse()
+    R[0, 0] = 25
+    assert not R.isProperRotation()
+    with pytest.raises(lw.ArgumentError, match="Rotation3D: expected 9 numbers, got 4"):
+        rw.Rotation3D(1, 2, 3, 4)
+    with pytest.raises(lw.ArgumentError, match=r"expected a \(3, 3\) matrix"):
+        rw.Rotation3D([1, 2])
+
+
+def test_quaternions_multiply_as_their_rotations():
+    a, b = rw.Quaternion(rw.RPY(0.1, 0.2, 0.3)), rw.Quaternion(rw.EAA(0.3, 0.1, 0.2).toRotation3D())
+
+    product = (a * b).toRotation3D()
+
+    assert product.equal(a.toRotation3D() * b.toRotation3D(), 1e-15)
+    assert rw.inverse(a).toRotation3D().equal(a.toRotation3D().inverse(), 1e-15)
+    assert (a * 2).getLength() == pytest.approx(2)
+    assert [a.getQx(), a.getQy(), a.getQz(), a.getQw()] == list(a)
+    with pytest.raises(lw.ArgumentError, match="a zero quaternion has no direction"):
+        rw.Quaternion(0, 0, 0, 0).normalize()
+
+
+def test_jacobians_are_filled_and_turned():
+    J = rw.Jacobian.zero(12, 2)
+    J.addPosition(rw.Vector3D(1, 2, 3), 1, 0)
+    J.addRotation(rw.Vector3D(4, 5, 6), 0, 1)
+    R = rw.RPY(0.3, 0.2, 0.1).toRotation3D()
+
+    assert J.e()[6:9, 0].tolist() == [1, 2, 3]
+    assert J.e()[3:6, 1].tolist() == [4, 5, 6]
+    turned = R * J
+    np.testing.assert_allclose(turned.e()[6:9, 0], R.e() @ [1, 2, 3])
+    assert isinstance(J * rw.Q(1.0, 2.0), rw.Q)
+    assert (rw.Jacobian(np.eye(6)) * rw.Jacobian(6, 2)).size2() == 2
+    pinv = rw.Jacobian(np.ones((2, 6)))
+    assert (pinv * rw.VelocityScrew6D(1, 1, 1, 1, 1, 1)).toStdVector() == [6, 6]
+    assert repr(J).startswith("Jacobian array(")
+    with pytest.raises(lw.ArgumentError, match="Jacobian: expected a matrix"):
+        rw.Jacobian([1.0])
+
+
+def test_velocities_are_made_of_two_halves():
+    v = rw.VelocityScrew6D(rw.Vector3D(1, 2, 3), rw.Vector3D(4, 5, 6))
+
+    assert v == rw.VelocityScrew6D(1, 2, 3, 4, 5, 6)
+    assert rw.VelocityScrew6D().norm2() == 0
+
+
+def test_lists_have_the_methods_of_vectors():
+    states = rw.StateVector()
+    assert states.empty()
+    states.push_back(1)
+    assert (states.size(), rw.QVector([1, 2]).size()) == (1, 2)
+
+
+def test_a_loaded_cell_knows_its_file(tmp_path: Path):
+    path = tmp_path / "cell.xml"
+    path.write_text('<WorkCell name="c"><Frame name="a"/></WorkCell>')
+
+    cell = rw.WorkCellLoader.Factory.load(path)
+
+    assert (cell.getFilename(), cell.getFilePath()) == (str(path), f"{tmp_path}/")
+    assert rw.WorkCell("").getFilePath() == ""
+    assert (cell.getName(), str(cell)) == ("c", "WorkCell[c]")
+    assert cell.getPropertyMap() == {}
+    assert not cell.isNull()
+    with pytest.raises(lw.ArgumentError, match="WorkCell: expected a name, got 3"):
+        rw.WorkCell(3)  # type: ignore[arg-type]
+
+
+def test_a_cell_lists_frames_and_devices_by_kind():
+    cell = rw.WorkCellLoaderFactory.load("pick_and_place")
+
+    assert rw.Models.findAllFrames(cell) == cell.getFrames()
+    assert {type(frame) for frame in cell.findFixedFrames()} == {rw.FixedFrame}
+    assert isinstance(cell.findDependentJoint("arm.finger_right"), rw.DependentPrismaticJoint)
+    assert cell.findJointDevice("arm") is cell.findTreeDevice("arm")
+    assert cell.findSerialDevice("manipulator") is not None
+    assert cell.findCompositeDevice("arm") is cell.findSE3Device("arm") is None
+    assert cell.getStateStructure().getDAFs() == cell.findMovableFrames()
+    assert cell.getStateStructure().getMaxID() == len(cell.getFrames())
+    with pytest.raises(lw.ArgumentError, match="addDevice: expected a Device, got 'arm'"):
+        cell.addDevice("arm")  # type: ignore[arg-type]
+
+
+def test_parts_of_states_are_written_into_others():
+    cell = rw.WorkCellLoaderFactory.load("pick_and_place")
+    gripped, moved, before = (cell.getDefaultState() for _ in range(3))
+    cube = cell.findMovableFrame("cube")
+    hand = cell.findFrame("arm.tcp")
+    assert cube is not None
+    assert hand is not None
+    rw.Kinematics.gripFrame(cube, hand, gripped)
+
+    gripped.setTreeStateInState(moved)
+    assert cube.getParent(moved) is hand
+    assert cube.getTransform(moved) == cube.getTransform(before)
+    gripped.setQStateInState(moved)
+    assert moved == gripped != before
+    assert moved.size() == cell.cell.state().values.size
+    assert moved.getFrame(0) is cell.getWorldFrame()
+    assert str(moved) == f"State[{moved.size()}] of 'pick_and_place'"
+    table = rw.FKTable(before)
+    table.reset(moved)
+    assert table.get(cube).equal(cube.wTf(moved), 1e-14)
+    with pytest.raises(lw.ArgumentError, match="State: expected a State or StateStructure, got 3"):
+        rw.State(3)  # type: ignore[arg-type]
+
+
+def test_devices_of_a_linkwork_cell_are_devices_here():
+    cell = lw.load_workcell("two_arms")
+    cell = cell.with_device(lw.CompositeDevice("both", "WORLD", "left.TCP", ("left", "right")))
+    cell = cell.with_device(lw.JointDevice("one", "WORLD", "left.TCP", ("left.Joint2",)))
+    cell = cell.with_device(lw.FreeDevice("free", "table", "bar"))
+    cell = cell.with_device(lw.TreeDevice("tree", "WORLD", ("left.TCP", "right.TCP")))
+    view = rw.WorkCell(cell)
+    state = view.getDefaultState()
+    both, tree = view.findCompositeDevice("both"), view.findTreeDevice("tree")
+    assert both is not None
+    assert tree is not None
+
+    both.setQ(rw.Q(12, 0.1), state)
+
+    assert tree.getQ(state) == rw.Q(12, 0.1)
+    assert len(tree.frames()) == 1 + 1 + 2 * 9
+    one = view.findJointDevice("one")
+    assert one is not None
+    assert one.getQ(state) == rw.Q(1, 0.1)
+    free = view.findSE3Device("free")
+    assert free is not None
+    assert free.getDOF() == 7
+    assert view.cell == cell
+    assert (str(one), one.isNull(), one.cptr(), one.getPropertyMap()) == (
+        *("JointDevice[one]", False, one),
+        {},
+    )
+    one.setName("other")
+    assert view.findDevice("other") is one
+
+
+def test_a_cart_is_made_of_frames():
+    cell = rw.WorkCell("c")
+    base = rw.MovableFrame("base")
+    side = rw.RPY(0, 0, np.pi / 2)
+    wheels = [
+        rw.RevoluteJoint(name, rw.Transform3D(rw.Vector3D(0, y, 0), side))
+        for name, y in (("left", 0.2), ("right", -0.2))
+    ]
+    cell.addDAF(base)
+    for wheel in wheels:
+        cell.addFrame(wheel, base)
+    state = cell.getDefaultState()
+
+    cart = rw.MobileDevice(base, *wheels, state, "cart")
+    cart.setQ(rw.Q(1.0, 1.0), state)
+
+    assert base.wTf(state).P() == rw.Vector3D(1, 0, 0)
+    assert cart.getQ(state) == rw.Q(1.0, 1.0)
+    with pytest.raises(lw.ModelError, match="joint of several coordinates has no limits"):
+        rw.SE3Device("free", cell.getWorldFrame(), base).setVelocityLimits(rw.Q(7, 1.0))
+    with pytest.raises(lw.ModelError, match="the frame is in no workcell"):
+        rw.SE3Device("free", base, rw.MovableFrame("other"))
+    with pytest.raises(lw.ArgumentError, match="expected a State as the last argument, got None"):
+        rw.SerialDevice(base, wheels[0], "d", None)
+
+
+def test_joints_of_other_kinds_are_joints():
+    cell = (
+        lw.WorkCell("c")
+        .with_joint("ball", "spherical")
+        .with_joint("u", "universal", axis=(1, 0, 0))
+    )
+    view = rw.WorkCell(cell)
+    state = view.getDefaultState()
+    joint = view.findJoint("u")
+    assert isinstance(joint, rw.UniversalJoint)
+
+    joint.setData(state, [0.1, 0.2])
+    joint.setFixedTransform(rw.Transform3D(rw.Vector3D(1, 0, 0)))
+
+    np.testing.assert_allclose(
+        joint.getJointTransform(state).R().e(), so3.rot_x(0.1) @ so3.rot_y(0.2)
+    )
+    assert joint.getTransform(state).P() == rw.Vector3D(1, 0, 0)
+    assert type(view.findJoint("ball")) is rw.Joint
+    with pytest.raises(lw.ModelError, match="a joint is a RevoluteJoint, PrismaticJoint and so on"):
+        rw.Joint("j")
+    with pytest.raises(lw.ModelError, match="needs the joint that it depends on"):
+        rw.DependentRevoluteJoint("d", rw.Transform3D())

@@ -1,0 +1,137 @@
+"""What linkwork says in workcell files and RobWork has no words for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+
+
+def cell_of(inside: str) -> lw.WorkCell:
+    return lw.load_workcell(f'<WorkCell name="c">{inside}</WorkCell>')
+
+
+def joint(motion: str) -> str:
+    own = f'<Property name="linkwork.motion">{motion}</Property>'
+    return f'<Joint name="j" type="linkwork">{own}</Joint>'
+
+
+def message(inside: str) -> str:
+    with pytest.raises(lw.ParseError) as caught:
+        cell_of(inside)
+    return str(caught.value)
+
+
+def test_inertia_and_shapes_are_those_of_urdf():
+    text = """<Frame name="a"><Property name="linkwork.link"><link><inertial><origin xyz="1 2 3"/>
+    <mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="2" iyz="0" izz="2.5"/></inertial>
+    <collision><geometry><capsule radius="1" length="2"/></geometry></collision></link></Property>
+    </Frame>"""
+
+    frame = cell_of(text).frame("a")
+
+    assert frame.inertia == lw.Inertia(2, (1, 2, 3), (1, 0, 0, 2, 0, 2.5))
+    assert frame.collisions == (lw.Shape(lw.Capsule(1, 2)),)
+
+
+def test_efforts_homes_and_parents_are_kept():
+    text = """<Frame name="hand"/><SerialDevice name="d"><Frame name="B"/><Joint name="J"
+    type="Revolute"><Property name="linkwork.effort">87</Property></Joint></SerialDevice>
+    <Frame name="m" refframe="WORLD" type="Movable" daf="true">
+    <Property name="linkwork.home">1 2 3 0 1 0 0</Property>
+    <Property name="linkwork.parent">hand</Property></Frame>"""
+
+    cell = cell_of(text)
+
+    assert cell.device("d").effort_limits.tolist() == [87]
+    assert cell.parent("m", cell.state()) == "hand"
+    assert cell.values("m", cell.state()).tolist() == [1, 2, 3, 0, 1, 0, 0]
+
+
+def test_a_joint_moves_as_linkwork_says():
+    text = """<motion kind="helical" axis="0 0 2" pitch="0.5" active="false" acceleration="3">
+    <origin xyz="1 0 0"/><limit lower="-1" effort="9"/></motion>"""
+
+    cell = cell_of(joint(text))
+
+    motion = cell.frame("j").motion
+    assert motion is not None
+    assert (motion.axis, motion.active, motion.acceleration) == ((0, 0, 1), False, 3)
+    assert motion.limits == lw.Limits(lower=-1, effort=9)
+    H = cell.world_H_frame("j", cell.state({"j": [np.pi]}))
+    np.testing.assert_allclose(H[:3, 3], [-1, 0, np.pi / 2], atol=1e-15)
+
+
+def test_a_joint_follows_another_as_linkwork_says():
+    text = joint('<motion kind="revolute"><depends on="lead" gain="2" offset="1"/></motion>')
+    cell = cell_of(
+        '<Joint name="lead" type="Revolute" refframe=""/>'
+        + text.replace("<Joint", '<Joint refframe="lead"')
+    )
+
+    motion = cell.frame("j").motion
+    assert motion is not None
+    assert motion.depends == lw.Mimic(joint="lead", multiplier=2, offset=1)
+
+
+WRONG = {
+    joint('<motion kind="bend"/>'): "unknown kind 'bend' of a joint; known:",
+    joint('<motion kind="fixed"/>'): "unknown kind 'fixed' of a joint",
+    joint('<motion kind="revolute" axis="0 0 0"/>'): "axis is zero, so it has no direction",
+    joint(
+        '<motion kind="revolute" active="no"/>'
+    ): "motion active: expected true or false, got 'no'",
+    joint('<motion kind="revolute"><limit lower="2" upper="1"/></motion>'): "lower is above upper",
+    joint(""): "<Property> has no <motion>",
+    joint('<motion kind="revolute"/>').replace("Joint", "Frame").replace('type="linkwork"', ""): (
+        "linkwork.motion: the frame is no <Joint> of type 'linkwork'"
+    ),
+    '<Frame name="a"><Property name="linkwork.effort">1</Property></Frame>': (
+        "linkwork.effort: the frame is no joint of one coordinate"
+    ),
+    '<Frame name="a"><Property name="linkwork.link"/></Frame>': "<Property> has no <link>",
+    '<Frame name="a" daf="true"><Property name="linkwork.parent">x</Property></Frame>': "'x' is",
+    '<Property name="linkwork.home">1</Property>': "of linkwork stands outside of a frame",
+    '<Robot name="r" file="arm.urdf"/>': "cannot read 'arm.urdf': a text lies in no folder",
+    '<Robot name="r"><robot name="x"><link name="a"/><link name="b"/></robot></Robot>': "<text>:1:",
+    '<Robot name="r"><robot name="x"><link name="a"/></robot></Robot>' * 2: (
+        "robot 'r': the name 'r' is taken by the device of <text>:1"
+    ),
+    '<Device name="d" kind="mobile" base="WORLD"><End name="WORLD"/></Device>': "two wheels, got 0",
+    '<Device name="d" kind="odd" base="WORLD"><End name="WORLD"/></Device>': "Device kind: unknown",
+    '<Frame name="r.a"/><Robot name="r"><robot name="x"><link name="a"/></robot></Robot>': (
+        "the name 'r.a' is taken by a frame of a <Robot>"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_wrong_in_linkworks_own_words_is_refused(text):
+    assert WRONG[text] in message(text)
+
+
+def test_lines_of_a_robot_inside_a_file_are_those_of_the_file():
+    text = """
+    <Robot name="r">
+      <robot name="x">
+        <link name="a">
+          <inertial><mass value="heavy"/></inertial>
+        </link>
+      </robot>
+    </Robot>"""
+
+    assert "<text>:5: link 'a': mass value: 'heavy' is not a decimal number" in message(text)
+
+
+def test_a_robot_is_read_from_allowed_folders_only(tmp_path: Path):
+    (tmp_path / "cells").mkdir()
+    (tmp_path / "arm.urdf").write_text(lw.dump_urdf(lw.robots.load("pendulum")))
+    main = tmp_path / "cells" / "c.xml"
+    main.write_text('<WorkCell name="c"><Robot name="r" file="../arm.urdf"/></WorkCell>')
+
+    with pytest.raises(lw.ParseError, match="lies outside of the folders"):
+        lw.load_workcell(main)
+    assert lw.load_workcell(main, include_dirs=tmp_path).device_names == ("r",)
