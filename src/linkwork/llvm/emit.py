@@ -210,7 +210,7 @@ class _Writer:
         """The steps of a piece, with loads of what they use and stores of what later pieces use."""
         program = self.program
         self.arithmetic.start()
-        self.constants.start()
+        self.constants.begin(range(piece.start, piece.stop))
         names = list(self._constants)
         slots = Slots(piece.fetched, self.lanes, self._new, piece.uses(program))
         yield from self._row_pointers("in", program.inputs)

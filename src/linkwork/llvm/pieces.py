@@ -21,7 +21,7 @@ from linkwork.llvm.frames import MOST_STACK_BYTES, frame_bytes
 from linkwork.llvm.lanes import Lanes
 
 # All are numbers of steps.
-LONGEST_UNCUT = 7000  # a longer program is cut, to save time of compilation
+LONGEST_UNCUT = 3000  # a longer one is cut: it compiles faster, and slots take shorter addresses
 LONGEST_PIECE = 4000  # a piece has at most this many steps
 LONGEST_CACHED = 3000  # the code of this many steps stays in the instruction cache
 SHORTEST_PIECE = 100  # a piece this short is not cut again, whatever its stack frame
