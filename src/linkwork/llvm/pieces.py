@@ -62,13 +62,13 @@ def pieces_of(
     Args:
         program: what to cut.
         longest: a program with more steps is cut; LONGEST_UNCUT if not given.
-        piece: most steps of a piece; LONGEST_PIECE if not given.
+        piece: most steps of a piece; LONGEST_PIECE if not given or larger.
         staged: outputs whose numbers are stored one by one, by the piece that computes them.
         lanes: if given, pieces are short enough to have small stack frames.
     """
     n = len(program.steps)
     longest = LONGEST_UNCUT if longest is None else longest
-    count = 1 if n <= longest else ceil(n / (LONGEST_PIECE if piece is None else piece))
+    count = 1 if n <= longest else ceil(n / min(LONGEST_PIECE, piece or LONGEST_PIECE))
     while True:
         size = max(ceil(n / count), 1)
         starts = range(0, max(n, 1), size)
