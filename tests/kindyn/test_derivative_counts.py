@@ -36,3 +36,7 @@ def test_no_more_operations_than_the_marks(talos, quantity, mark, of_vjp, of_jvp
     assert backwards.n_ops <= 1.01 * of_vjp
     assert by_q.n_ops <= backwards.n_ops
     assert forwards.n_ops <= 1.01 * of_jvp
+
+
+def test_derivatives_of_forward_dynamics_take_no_more_operations_than_before(talos):
+    assert talos.function("forward_dynamics_derivatives").program.n_ops <= 1.005 * 94785

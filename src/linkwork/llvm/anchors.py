@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import platform
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from linkwork.llvm.lanes import Lanes
 
@@ -24,9 +24,21 @@ class Anchors:
     """The anchors of a piece; each serves the slots of one window of 2 REACH bytes."""
 
     def __init__(
-        self, lanes: Lanes, new: Callable[[], str], uses: Sequence[tuple[int, int]]
+        self,
+        lanes: Lanes,
+        new: Callable[[], str],
+        uses: Iterable[tuple[int, int]],
+        base: str = "%scratch",
     ) -> None:
-        self._lanes, self._new = lanes, new
+        """Prepare a piece.
+
+        Args:
+            lanes: type of the values in slots.
+            new: gives a new name.
+            uses: steps and the slots that they use, in order.
+            base: the pointer to slot 0.
+        """
+        self._lanes, self._new, self._base = lanes, new, base
         self._slots = 2 * REACH // lanes.bytes  # of a window
         self._uses: dict[int, list[int]] = {}  # by window: the steps that use it
         # vectors of 64 bytes have short distances that are multiples of their size
@@ -43,12 +55,12 @@ class Anchors:
         if here > until and self._is_worth_it(window, here):
             at, anchor = self._new(), self._new()
             self._made[window] = until, _ = here + SOON, anchor
-            yield f"  {at} = getelementptr {vector}, ptr %scratch, i64 {middle}"
+            yield f"  {at} = getelementptr {vector}, ptr {self._base}, i64 {middle}"
             yield f'  {anchor} = call ptr asm "", "=r,0"(ptr {at})'
         if here <= until:
             yield f"  {name} = getelementptr {vector}, ptr {anchor}, i64 {slot - middle}"
         else:
-            yield f"  {name} = getelementptr {vector}, ptr %scratch, i64 {slot}"
+            yield f"  {name} = getelementptr {vector}, ptr {self._base}, i64 {slot}"
 
     def _is_worth_it(self, window: int, here: int) -> bool:
         uses = self._uses.get(window, [])

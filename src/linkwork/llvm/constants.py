@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from linkwork.expr.node import Op
 from linkwork.expr.program import Program
+from linkwork.llvm.anchors import Anchors
 from linkwork.llvm.lanes import Lanes
 from linkwork.llvm.slots import NEARBY_STEPS
 
@@ -34,6 +35,8 @@ class Constants:
         if len(self._texts) < FEWEST:
             self._texts, self._places = [], {}
         self._last_use: dict[int, int] = {}
+        self._operands = program.operands
+        self._anchors = Anchors(lanes, new, ())
 
     @property
     def taken(self) -> str:
@@ -52,9 +55,16 @@ class Constants:
         if self._texts:
             yield "  %constants = getelementptr i8, ptr @constants, i64 0"
 
-    def start(self) -> None:
-        """Begin another function, where nothing is loaded yet."""
+    def begin(self, steps: range) -> None:
+        """Begin a piece, which has these steps; nothing is loaded yet."""
         self._last_use = {}
+        uses = [
+            (step, self._places[value])
+            for step in (steps if self._lanes.width == 1 else ())  # else few are close together
+            for value in self._operands[step]
+            if value in self._places
+        ]
+        self._anchors = Anchors(self._lanes, self._new, uses, "%constants")
 
     def loads(self, used: Sequence[int], here: int, names: list[str]) -> Iterator[str]:
         """Load those constants that were not used a short time ago, and name them anew."""
@@ -64,7 +74,6 @@ class Constants:
                 continue
             if here - self._last_use.get(step, here - NEARBY_STEPS) >= NEARBY_STEPS:
                 at, names[step] = self._new(), self._new()
-                vector = self._lanes.vector
-                yield f"  {at} = getelementptr {vector}, ptr %constants, i64 {place}"
-                yield f"  {names[step]} = load {vector}, ptr {at}"
+                yield from self._anchors.pointer(at, place, here)
+                yield f"  {names[step]} = load {self._lanes.vector}, ptr {at}"
             self._last_use[step] = here

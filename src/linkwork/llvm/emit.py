@@ -35,8 +35,10 @@ from linkwork.llvm.sincos import sincos_function
 from linkwork.llvm.slots import Slots
 from linkwork.llvm.staged import NO_STAGES, STAGES, Stage
 
-# A program with staged outputs is cut into pieces if it has more steps than this.
-LONGEST_STAGED = 14_000
+# A program with staged outputs is cut if it has more steps than LONGEST_STAGED, into short pieces:
+# more values are in slots then, which have short addresses, and fewer are spilled. Above MOST_SHORT
+# steps, too many values would have to be passed on.
+LONGEST_STAGED, SHORT_PIECE, MOST_SHORT = 5000, 1000, 40_000
 # Rows are tiled: each piece runs for a tile of TILE_BLOCKS blocks of W rows before the next piece
 # does, or fewer if their intermediate values would exceed TILE_BYTES and leave the cache.
 TILE_BLOCKS, TILE_BYTES = 4, 128 * 1024
@@ -57,10 +59,11 @@ def emit_llvm(program: Program, name: str, lanes: Lanes, *, checked: Collection[
     arrays = ", ".join(f"ptr noalias %{what}" for what in ("in", "out", "stride"))
     is_tiled = lanes.width > 1 and not writer.stage.slots
     staged = [port for port in program.outputs if writer.stage.holds(port)]
+    is_short = bool(staged) and len(program.steps) <= MOST_SHORT
     pieces = pieces_of(
         program,
         longest=LONGEST_CACHED if is_tiled else LONGEST_STAGED if staged else None,
-        piece=LONGEST_CACHED if is_tiled else None,
+        piece=LONGEST_CACHED if is_tiled else SHORT_PIECE if is_short else None,
         staged=staged,
         lanes=lanes,
     )
@@ -210,7 +213,7 @@ class _Writer:
         """The steps of a piece, with loads of what they use and stores of what later pieces use."""
         program = self.program
         self.arithmetic.start()
-        self.constants.start()
+        self.constants.begin(range(piece.start, piece.stop))
         names = list(self._constants)
         slots = Slots(piece.fetched, self.lanes, self._new, piece.uses(program))
         yield from self._row_pointers("in", program.inputs)

@@ -21,7 +21,7 @@ from linkwork.llvm.frames import MOST_STACK_BYTES, frame_bytes
 from linkwork.llvm.lanes import Lanes
 
 # All are numbers of steps.
-LONGEST_UNCUT = 7000  # a longer program is cut, to save time of compilation
+LONGEST_UNCUT = 3000  # a longer one is cut: it compiles faster, and slots take shorter addresses
 LONGEST_PIECE = 4000  # a piece has at most this many steps
 LONGEST_CACHED = 3000  # the code of this many steps stays in the instruction cache
 SHORTEST_PIECE = 100  # a piece this short is not cut again, whatever its stack frame
@@ -62,13 +62,13 @@ def pieces_of(
     Args:
         program: what to cut.
         longest: a program with more steps is cut; LONGEST_UNCUT if not given.
-        piece: most steps of a piece; LONGEST_PIECE if not given.
+        piece: most steps of a piece; LONGEST_PIECE if not given or larger.
         staged: outputs whose numbers are stored one by one, by the piece that computes them.
         lanes: if given, pieces are short enough to have small stack frames.
     """
     n = len(program.steps)
     longest = LONGEST_UNCUT if longest is None else longest
-    count = 1 if n <= longest else ceil(n / (LONGEST_PIECE if piece is None else piece))
+    count = 1 if n <= longest else ceil(n / min(LONGEST_PIECE, piece or LONGEST_PIECE))
     while True:
         size = max(ceil(n / count), 1)
         starts = range(0, max(n, 1), size)
