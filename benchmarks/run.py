@@ -34,10 +34,10 @@ from scaling import float32, growth, threads
 from startup import startup
 from tick import tick
 from timing import QUICK, Patience
-from workcell import workcell
 
 import linkwork as lw
 from spatial import spatial
+from workcell import workcell
 
 HERE = Path(__file__).parent
 README = HERE / "README.md"

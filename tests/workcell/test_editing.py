@@ -210,3 +210,33 @@ def test_a_robot_can_be_carried_and_carry():
     assert_close(cell.frame_H_frame("roll", "box", rolled), pose, 1e-14)
     with pytest.raises(lw.StateError, match=r"'arm.base' cannot be attached to 'box'"):
         cell.attach(state, "arm.base", "box")
+
+
+def test_poses_of_movable_frames_are_those_they_were_given(rng):
+    quarter = [tuple(rng.integers(-2, 3, 3) * np.pi / 2) for _ in range(8)]
+    tilted = [random_pose(rng).rpy for _ in range(8)]
+    for rpy in (*quarter, *tilted):
+        pose = lw.Pose((1.0, 2.0, 3.0), rpy)
+        for given in (pose, pose.matrix()):
+            cell = lw.WorkCell("x").with_frame("f", parent_H_frame=given, movable=True)
+            assert_close(cell.world_H_frame("f", cell.state()), pose.matrix(), 1e-15)
+            fixed = lw.WorkCell("x").with_frame("f", parent_H_frame=given)
+            assert_close(fixed.world_H_frame("f", fixed.state()), pose.matrix(), 1e-15)
+
+
+def test_long_chains_of_attachments_are_followed():
+    """Each frame on the one added after it: the worst order, and deeper than Python recurses."""
+    cell, n = lw.WorkCell("tower"), 1500
+    for k in range(n):
+        cell = cell.with_frame(f"f{k}", parent_H_frame=lw.Pose((0, 0, 1.0)), attachable=True)
+    parents = np.arange(2, n + 2, dtype=np.int32)
+    parents[-1] = 0
+    state = lw.State(cell.layout, [], parents)
+    assert cell.world_H_frame("f0", state)[2, 3] == n
+    assert cell.fk(state)["f1"][2, 3] == n - 1
+    assert len(cell.chain("WORLD", "f0", state)) == n + 1
+    assert len(cell.tree(state).splitlines()) == n + 1
+    with pytest.raises(lw.StateError, match="sits on it, directly or through other frames"):
+        cell.attach(state, f"f{n - 1}", "f0")
+    again = pickle.loads(pickle.dumps(state))
+    assert again == state

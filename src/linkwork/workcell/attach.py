@@ -5,7 +5,6 @@ Everything is computed and checked before the new state is made, so what fails c
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from linkwork.model.pose import NOT_A_ROTATION, Pose
 from linkwork.spatial.source import quat, se3
 from linkwork.workcell import fk
 from linkwork.workcell.layout import StateLayout
+from linkwork.workcell.parts import numbers_of_one
 from linkwork.workcell.state import State, flat_rows, normalize
 
 if TYPE_CHECKING:
@@ -239,31 +239,5 @@ def _as_matrix(pose: Pose | ArrayLike) -> Array:
 def pose_numbers(matrix: Array) -> Array:
     """(..., 7) position and quaternion wxyz of poses."""
     if matrix.ndim == 2:  # many times faster than by NumPy
-        return np.array(_numbers_of_one(*matrix[:3].ravel().tolist()))
+        return np.array(numbers_of_one(*matrix[:3].ravel().tolist()))
     return np.concatenate([matrix[..., :3, 3], quat.from_rotation(matrix[..., :3, :3])], axis=-1)
-
-
-def _numbers_of_one(  # noqa: PLR0917 - the entries of a pose
-    xx: float,
-    xy: float,
-    xz: float,
-    px: float,
-    yx: float,
-    yy: float,
-    yz: float,
-    py: float,
-    zx: float,
-    zy: float,
-    zz: float,
-    pz: float,
-) -> tuple[float, ...]:
-    """Position and quaternion wxyz of one pose; as `quat.from_rotation` has it."""
-    rows = (
-        (1 + xx + yy + zz, zy - yz, xz - zx, yx - xy),
-        (zy - yz, 1 + xx - yy - zz, yx + xy, xz + zx),
-        (xz - zx, yx + xy, 1 - xx + yy - zz, zy + yz),
-        (yx - xy, xz + zx, zy + yz, 1 - xx - yy + zz),
-    )
-    best = max(range(4), key=lambda k: rows[k][k])
-    norm = math.copysign(math.hypot(*rows[best]), rows[best][0])
-    return (px, py, pz, *(number / norm for number in rows[best]))

@@ -58,7 +58,7 @@ class WorkCell(Editing):
         """A cell with a further frame that fits it; what is here already is not checked again."""
         cell = object.__new__(type(self))
         fields = {"name": self.name, "frames": (*self.frames, frame), "devices": self.devices}
-        cell.__dict__.update(fields)
+        cell.__dict__.update(fields, layout=self.layout.extended(frame))
         return cell
 
     def __repr__(self) -> str:

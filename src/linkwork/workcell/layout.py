@@ -106,6 +106,12 @@ class StateLayout:
             roots[[*chain, k]] = above
         return roots
 
+    def extended(self, frame: CellFrame) -> StateLayout:
+        """The layout with a further frame at the end."""
+        layout = StateLayout(self.cell, (*self.slots, slot_of(frame, self.index)))
+        layout.__dict__["index"] = {**self.index, frame.name: len(self.slots)}
+        return layout
+
     def frame(self, name: object) -> int:
         """Index of a frame, or an error with the nearest names."""
         try:
@@ -128,14 +134,16 @@ def layout_of(cell: str, frames: Iterable[CellFrame]) -> StateLayout:
     """The layout of the states of some frames."""
     frames = tuple(frames)
     index = {frame.name: k for k, frame in enumerate(frames)}
-    slots = [
-        Slot(
-            name=frame.name,
-            kind=frame.kind,
-            size=frame.size,
-            parent=-1 if frame.attachable or frame.parent is None else index[frame.parent],
-            attachable=frame.attachable,
-        )
-        for frame in frames
-    ]
-    return StateLayout(cell, tuple(slots))
+    return StateLayout(cell, tuple(slot_of(frame, index) for frame in frames))
+
+
+def slot_of(frame: CellFrame, index: Mapping[str, int]) -> Slot:
+    """What a state knows of a frame; `index` is that of all frames by name."""
+    is_root = frame.attachable or frame.parent is None
+    return Slot(
+        name=frame.name,
+        kind=frame.kind,
+        size=frame.size,
+        parent=-1 if is_root else index[str(frame.parent)],
+        attachable=frame.attachable,
+    )

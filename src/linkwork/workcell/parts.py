@@ -22,8 +22,7 @@ from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.kinds import KINDS, Axis, JointKind
 from linkwork.model.numbers import Triple, finite_numbers, instance, number, settle, text, triple
 from linkwork.model.parts import NO_LIMITS, Limits, Mimic, check_name
-from linkwork.model.pose import IDENTITY, Pose
-from linkwork.spatial.source import quat
+from linkwork.model.pose import IDENTITY, ROUNDING_NOISE, Pose
 
 WORLD = "WORLD"
 """Name of the root of every workcell."""
@@ -161,8 +160,42 @@ ROOT = CellFrame(name=WORLD, parent=None)
 
 def pose_numbers(pose: Pose) -> tuple[float, ...]:
     """Position and quaternion wxyz of a pose."""
-    wxyz = quat.from_rotation(pose.matrix()[:3, :3])
-    return (*pose.xyz, *wxyz.tolist())
+    (sr, sp, sy), (cr, cp, cy) = (tuple(map(f, pose.rpy)) for f in (math.sin, math.cos))
+    rows = (
+        (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
+        (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
+        (-sp, cp * sr, cp * cr),
+    )
+    near = [[round(x) if abs(x - round(x)) <= ROUNDING_NOISE else x for x in row] for row in rows]
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = near
+    px, py, pz = pose.xyz
+    return numbers_of_one(xx, xy, xz, px, yx, yy, yz, py, zx, zy, zz, pz)
+
+
+def numbers_of_one(  # noqa: PLR0917 - the entries of a pose
+    xx: float,
+    xy: float,
+    xz: float,
+    px: float,
+    yx: float,
+    yy: float,
+    yz: float,
+    py: float,
+    zx: float,
+    zy: float,
+    zz: float,
+    pz: float,
+) -> tuple[float, ...]:
+    """Position and quaternion wxyz of one pose; as `quat.from_rotation` has it."""
+    rows = (
+        (1 + xx + yy + zz, zy - yz, xz - zx, yx - xy),
+        (zy - yz, 1 + xx - yy - zz, yx + xy, xz + zx),
+        (xz - zx, yx + xy, 1 - xx + yy - zz, zy + yz),
+        (yx - xy, xz + zx, zy + yz, 1 - xx - yy + zz),
+    )
+    best = max(range(4), key=lambda k: rows[k][k])
+    norm = math.copysign(math.hypot(*rows[best]), rows[best][0])
+    return (px, py, pz, *(number / norm for number in rows[best]))
 
 
 def unit_numbers(kind: JointKind, theta: Iterable[float]) -> tuple[float, ...]:
