@@ -15,8 +15,13 @@
 #include "_threads.h"
 #include "_xla_ffi.h"
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 #define KEY_LENGTH 64      /* hexadecimal digits */
 #define BUCKETS 256
+#define LARGE_PAGES_BYTES ((size_t)4 << 20)  /* results from this size on are given large pages */
 
 #ifdef _WIN32
 static SRWLOCK xla_lock = SRWLOCK_INIT;
@@ -145,6 +150,21 @@ static npy_intp rows_of(const Call *self, const Port *port, const XlaBuffers *bu
     return rows;
 }
 
+/* Ask for large pages for a large result, as NumPy does for its arrays: XLA takes new memory for each
+   result, and one page fault for every 4 KB may take longer than to compute it. */
+static void prefer_large_pages(void *data, size_t bytes)
+{
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    const uintptr_t page = 4096, start = ((uintptr_t)data + page - 1) / page * page;
+    const uintptr_t end = ((uintptr_t)data + bytes) / page * page;
+    if (bytes >= LARGE_PAGES_BYTES && end > start)
+        madvise((void *)start, end - start, MADV_HUGEPAGE);  /* a hint: it may fail */
+#else
+    (void)data;
+    (void)bytes;
+#endif
+}
+
 /* Where the rows of a call are; 0 if the buffers do not fit the function. */
 static int read_buffers(const Call *self, const XlaFrame *frame, Job *job)
 {
@@ -155,7 +175,9 @@ static int read_buffers(const Call *self, const XlaFrame *frame, Job *job)
         if (job->rows < 0 || rows_of(self, &self->outs[k], &frame->outputs, k) != job->rows)
             return 0;
         job->outs[k] = frame->outputs.buffers[k]->data;
-        result_bytes += (size_t)(job->rows * self->outs[k].size) * self->item;
+        size_t bytes = (size_t)(job->rows * self->outs[k].size) * self->item;
+        prefer_large_pages(job->outs[k], bytes);
+        result_bytes += bytes;
     }
     for (int k = 0; k < self->n_in; k++) {
         npy_intp rows = rows_of(self, &self->ins[k], &frame->inputs, k);
