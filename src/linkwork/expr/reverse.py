@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from linkwork.expr.inlined import Inlined
 from linkwork.expr.node import Expr, Op
 from linkwork.expr.rules import RULES
-from linkwork.expr.slopes import is_zero, masked, slopes
+from linkwork.expr.slopes import is_zero, masked, slopes, unrooted
 
 _add, _sub, _mul, _neg = (RULES[op] for op in (Op.ADD, Op.SUB, Op.MUL, Op.NEG))
 
@@ -120,7 +120,7 @@ class _Sweep:
             term = masked(entry, slope) if guarded else entry * slope
             # The adjoint of an argument of sqrt(0) is infinite; where the slope is 0, it adds 0.
             if at.rooted[step] and isinstance(slope, Expr):
-                term = slope.select(term, 0.0)
+                term = unrooted(term, entry, slope)
             self._add(index, term)
 
     def _add(self, step: int, term: Expr) -> None:

@@ -18,6 +18,9 @@ from collections.abc import Callable, Sequence
 from linkwork.expr.node import Expr, Op
 
 
+_LARGEST = 3e38  # finite as float32, too
+
+
 def slopes(op: Op, args: Sequence[Expr], value: Expr) -> tuple[Expr | float, ...]:
     """The partial derivatives of an operation other than select by each of its arguments.
 
@@ -30,10 +33,31 @@ def slopes(op: Op, args: Sequence[Expr], value: Expr) -> tuple[Expr | float, ...
 
 
 def masked(entry: Expr, slope: Expr | float) -> Expr:
-    """The product of a derivative and a slope, where 0 times infinity or NaN is 0."""
+    """The product of a derivative and a slope, where 0 times infinity or NaN is 0.
+
+    Where the slope is finite it is the plain product, so that its own derivative is right also
+    where the first factor is 0.
+    """
     if not isinstance(slope, Expr) or slope.op is Op.CONST:
         return entry * slope
-    return entry.select(entry * slope, 0.0)
+    product = entry * slope
+    return _is_finite(slope).select(product, entry.select(product, 0.0))
+
+
+def unrooted(term: Expr, entry: Expr, slope: Expr) -> Expr:
+    """A product of a derivative that may be infinite and a slope: 0 where the slope is 0.
+
+    Args:
+        term: the product.
+        entry: the derivative, such as that of sqrt(0).
+        slope: what it is multiplied by.
+    """
+    return _is_finite(entry).select(term, slope.select(term, 0.0))
+
+
+def _is_finite(value: Expr) -> Expr:
+    """1 where a number is finite in either precision, else 0."""
+    return (value <= _LARGEST).select(-_LARGEST <= value, 0.0)
 
 
 def is_zero(node: Expr) -> bool:
