@@ -1,0 +1,119 @@
+"""Pictures of numbers: matrices as images, forces as bars, small tables. HTML, SVG and arrays.
+
+Names come from files, so every text is escaped before it becomes part of a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arrays import Array
+from linkwork.viewer.colors import hexadecimal, load_colors, signed_colors
+
+WIDTH = 300  # of a chart [pixels]
+ROW = 16  # height of a bar with its label [pixels]
+MOST_LETTERS = 20  # of a label beside a bar
+MOST_COLUMNS = 8  # of a matrix that is written in numbers
+
+
+def heat_map(matrix: ArrayLike, smallest: int = 280) -> Array:
+    """A matrix as an image: blue negative, white zero, red positive.
+
+    Args:
+        matrix: (rows, columns), or (n,) for one row.
+        smallest: width of the image at least [pixels].
+
+    Returns:
+        (height, width, 3) uint8; all entries are squares of the same size, with a thin line between.
+    """
+    numbers = np.atleast_2d(np.asarray(matrix, float))
+    if not numbers.size:
+        return np.full((1, smallest, 3), 247, dtype=np.uint8)
+    colors = signed_colors(numbers)
+    side = max(-(-smallest // numbers.shape[1]), 2)
+    image = np.repeat(np.repeat(colors, side, axis=0), side, axis=1)
+    if side >= 6:
+        image[::side] = image[:, ::side] = 225
+    return image
+
+
+def shares_of(forces: Array, limits: Array) -> Array:
+    """Each force divided by its limit; where there is no limit, by the largest force of those."""
+    bounded = np.isfinite(limits) & (limits > 0)
+    largest = float(np.abs(forces[~bounded]).max(initial=0.0))
+    return forces / np.where(bounded, limits, max(largest, 1e-12))
+
+
+def bar_chart(names: Sequence[str], forces: Array, limits: Array) -> str:
+    """Forces against their limits, as SVG.
+
+    Args:
+        names: of the joints' coordinates.
+        forces: (n,) [N m] or [N].
+        limits: (n,) largest force either way; infinite where there is none, and then the bar has no
+            colour of its own and is drawn against the largest force without a limit.
+    """
+    shares, bounded = shares_of(forces, limits), np.isfinite(limits) & (limits > 0)
+    colors = load_colors(shares)
+    middle, reach = WIDTH * 0.62, WIDTH * 0.2
+    rows: list[str] = []
+    for k, (name, force) in enumerate(zip(names, forces.tolist(), strict=True)):
+        y = k * ROW + 2
+        length = reach * min(abs(float(shares[k])), 1.0)
+        x = middle if force >= 0 else middle - length
+        color = hexadecimal(colors[k]) if bounded[k] else "#8a93a3"
+        limit = f" / {limits[k]:.3g}" if bounded[k] else ""
+        weight = ' font-weight="bold"' if bounded[k] and abs(shares[k]) > 1 else ""
+        rows.append(
+            f"<text x='0' y='{y + 10}'>{escape(_short(name))}<title>{escape(name)}</title></text>"
+            f"<rect x='{x:.1f}' y='{y}' width='{length:.1f}' height='{ROW - 5}' fill='{color}'/>"
+            f"<text x='{WIDTH}' y='{y + 10}' text-anchor='end'{weight}>{force:.3g}{limit}</text>"
+        )
+    height = max(len(rows), 1) * ROW + 4
+    lines = "".join(
+        f"<line x1='{x:.1f}' y1='0' x2='{x:.1f}' y2='{height}' stroke='currentColor'"
+        f" stroke-opacity='{opacity}'/>"
+        for x, opacity in ((middle, 0.5), (middle - reach, 0.2), (middle + reach, 0.2))
+    )
+    return (
+        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' width='100%'"
+        f" font-size='10' font-family='sans-serif' fill='currentColor'>{lines}{''.join(rows)}</svg>"
+    )
+
+
+def table(rows: Sequence[tuple[str, str]]) -> str:
+    """Two columns as HTML, texts escaped."""
+    cells = "".join(
+        f"<tr><td style='padding-right:0.8em'>{escape(left)}</td>"
+        f"<td style='font-family:monospace;white-space:nowrap'>{escape(right)}</td></tr>"
+        for left, right in rows
+    )
+    return f"<table style='font-size:0.75em;border-spacing:0'>{cells}</table>"
+
+
+def matrix_table(names: Sequence[str], matrix: Array) -> str:
+    """A matrix in numbers, if it has few columns; else nothing."""
+    if matrix.shape[1] > MOST_COLUMNS:
+        return ""
+    head = "".join(f"<th>{escape(_short(name, 6))}</th>" for name in names)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{number:.2f}</td>" for number in row) + "</tr>"
+        for row in (matrix + 0.0).tolist()
+    )
+    style = "font-size:0.62em;border-spacing:0.5em 0;text-align:right;font-family:monospace"
+    return f"<table style='{style}'><tr>{head}</tr>{body}</table>"
+
+
+def listed_numbers(numbers: ArrayLike, digits: int = 4) -> str:
+    """Numbers with spaces between them, without signed zeros."""
+    rounded = np.round(np.asarray(numbers, float), digits) + 0.0
+    return "  ".join(f"{number:.{digits}g}" for number in rounded.ravel().tolist())
+
+
+def _short(name: str, most: int = MOST_LETTERS) -> str:
+    """A name that fits; names of joints differ at their ends more often than at their beginnings."""
+    return name if len(name) <= most else f"{name[: most // 2 - 1]}…{name[-(most - most // 2) :]}"
