@@ -76,21 +76,21 @@ class CellStage:
     def triad(self, frame: str, visible: bool) -> None:
         """Show or hide a triad."""
         self.triads.show(frame, visible)
-        self.host.redraw(self)
+        self.host.moved(self)
 
     @action
     def grip(self) -> None:
         """Let the chosen gripper carry the chosen object."""
         if self.object.value != NONE:
             self.viewed.grip(self.object.value, self.gripper.value)
-            self.host.redraw(self)
+            self.host.moved(self)
 
     @action
     def release(self) -> None:
         """Let the chosen object stay where it is."""
         if self.object.value != NONE and self._parent(self.object.value) != WORLD:
             self.viewed.release(self.object.value)
-            self.host.redraw(self)
+            self.host.moved(self)
 
     def _parent(self, frame: str) -> str | None:
         return self.viewed.cell.parent(frame, self.viewed.state)
@@ -110,12 +110,12 @@ class CellStage:
             control.on_drag_start(lambda _: setattr(self, "_held", True))
             control.on_drag_end(lambda _: self._let_go())
             self._control = control
-        self.host.redraw(self)
+        self.host.moved(self)
 
     @action
     def _let_go(self) -> None:
         self._held = False
-        self.host.redraw(self)
+        self.host.moved(self)
 
     @action
     def _handle_moved(self) -> None:
@@ -124,4 +124,4 @@ class CellStage:
         wxyz = self._control.wxyz / np.linalg.norm(self._control.wxyz)
         pose = se3.pose(quat.to_rotation(wxyz), self._control.position)
         self.viewed.move(self._moved, np.asarray(pose))
-        self.host.redraw(self)
+        self.host.moved(self)

@@ -1,12 +1,15 @@
-"""Pictures of numbers: matrices as images, forces as bars, small tables. HTML, SVG and arrays.
+"""Pictures of numbers: matrices as images, forces as bars, small tables. HTML and SVG.
 
 Names come from files, so every text is escaped before it becomes part of a page.
 """
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
+from struct import pack
+from zlib import compress, crc32
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,25 +23,37 @@ MOST_LETTERS = 20  # of a label beside a bar
 MOST_COLUMNS = 8  # of a matrix that is written in numbers
 
 
-def heat_map(matrix: ArrayLike, smallest: int = 280) -> Array:
-    """A matrix as an image: blue negative, white zero, red positive.
+def heat_map(matrix: ArrayLike) -> str:
+    """A matrix as an image on a page: blue negative, white zero, red positive; entries are squares.
 
     Args:
         matrix: (rows, columns), or (n,) for one row.
-        smallest: width of the image at least [pixels].
-
-    Returns:
-        (height, width, 3) uint8; all entries are squares of the same size, with a thin line between.
     """
     numbers = np.atleast_2d(np.asarray(matrix, float))
     if not numbers.size:
-        return np.full((1, smallest, 3), 247, dtype=np.uint8)
-    colors = signed_colors(numbers)
-    side = max(-(-smallest // numbers.shape[1]), 2)
-    image = np.repeat(np.repeat(colors, side, axis=0), side, axis=1)
-    if side >= 6:
-        image[::side] = image[:, ::side] = 225
-    return image
+        return ""
+    rows, columns = numbers.shape
+    data = b64encode(png(signed_colors(numbers))).decode()
+    style = (
+        f"width:100%;aspect-ratio:{columns}/{rows};image-rendering:pixelated;border:1px solid #8886"
+    )
+    return (
+        f"<img src='data:image/png;base64,{data}' style='{style}' alt='{rows} x {columns} matrix'/>"
+    )
+
+
+def png(image: Array) -> bytes:
+    """An image (height, width, 3) of uint8 as a PNG file."""
+    height, width, _ = image.shape
+    lines = np.zeros((height, 1 + 3 * width), dtype=np.uint8)  # each begins with its filter, none
+    lines[:, 1:] = image.reshape(height, -1)
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return pack(">I", len(data)) + kind + data + pack(">I", crc32(kind + data))
+
+    header = pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)  # 8 bits, RGB
+    body = chunk(b"IHDR", header) + chunk(b"IDAT", compress(lines.tobytes(), 1))
+    return b"\x89PNG\r\n\x1a\n" + body + chunk(b"IEND", b"")
 
 
 def shares_of(forces: Array, limits: Array) -> Array:
@@ -115,5 +130,5 @@ def listed_numbers(numbers: ArrayLike, digits: int = 4) -> str:
 
 
 def _short(name: str, most: int = MOST_LETTERS) -> str:
-    """A name that fits; names of joints differ at their ends more often than at their beginnings."""
+    """A name that fits; names of joints differ mostly at their ends."""
     return name if len(name) <= most else f"{name[: most // 2 - 1]}…{name[-(most - most // 2) :]}"

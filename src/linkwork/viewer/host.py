@@ -1,4 +1,4 @@
-"""What the parts of a viewer share: the server, one lock, and who may redraw."""
+"""What the parts of a viewer share: the server and one lock."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ Method = TypeVar("Method", bound=Callable[..., None])
 class Host:
     """Shared by the stages of a viewer."""
 
-    def __init__(self, server: Any, redraw: Callable[[Any], None], wake: Callable[[], None]) -> None:
+    def __init__(self, server: Any, moved: Callable[[Any], None]) -> None:
         """Share what is given.
 
         Args:
             server: of the page.
-            redraw: called with the stage whose robot has moved.
-            wake: called when charts shall be drawn anew soon.
+            moved: called with the stage that shall be drawn anew soon, as something has moved.
         """
-        self.server, self.redraw, self.wake = server, redraw, wake
+        self.server, self.moved = server, moved
         self.lock = RLock()
         self.writing = False  # whether controls are being set, so that they ask for nothing
 

@@ -33,7 +33,7 @@ class Trace:
     @property
     def points(self) -> Array:
         """(n, 3) where the frame was [m], oldest first."""
-        return np.array(self._points).reshape(-1, 3)
+        return np.array(list(self._points)).reshape(-1, 3)
 
     def add(self) -> None:
         """Add where the frame is now, if it has moved."""
@@ -69,12 +69,7 @@ class Trace:
 
 
 def add_arrow(
-    server: Any,
-    name: str,
-    start: ArrayLike,
-    vector: ArrayLike,
-    color: tuple[int, int, int],
-    radius: float,
+    server: Any, name: str, start: ArrayLike, vector: ArrayLike, *, color: Rgb, radius: float
 ) -> Any:
     """Draw an arrow in the world; one of the same name is replaced."""
     if not isinstance(name, str) or not name:

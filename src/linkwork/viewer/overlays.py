@@ -67,7 +67,9 @@ class Overlays:
     def _com(self) -> None:
         names = ("com", "com_ground", "com_line")
         wanted = self.shown.com and self._robot.kd.total_mass > 0
-        if not all([self._visible(name, wanted) for name in names]):
+        for name in names:
+            self._visible(name, wanted)
+        if not wanted:
             return
         com = self._robot.com()
         below = np.array([com[0], com[1], self._ground])
@@ -101,7 +103,7 @@ class Overlays:
         robot = self._robot
         if not self._visible("torques", self.shown.torques and bool(robot.sliders)):
             return
-        placed, _ = robot.joint_axes()
+        placed = robot.joint_axes()
         colors = load_colors(shares_of(robot.gravity_force(), robot.efforts()))
         if "torques" not in self._nodes:
             side = 0.13 * self._size

@@ -145,8 +145,7 @@ class RobotPanel:
         self.bars = self._gui.add_html("")
         self.summary = self._gui.add_html("")
         self._gui.add_html(_heading("Mass matrix"))
-        blank = np.full((1, 1, 3), 247, dtype=np.uint8)
-        self.mass_matrix = self._gui.add_image(blank, format="png")
+        self.mass_matrix = self._gui.add_html("")
 
     def _frame(self, names: Sequence[str]) -> None:
         gui = self._gui
@@ -157,9 +156,7 @@ class RobotPanel:
             lambda _: self._actions.look("manipulability", self.ellipsoid.value)
         )
         self.frame_numbers = gui.add_html("")
-        blank = np.full((1, 1, 3), 247, dtype=np.uint8)
-        self.jacobian = gui.add_image(blank, label="Jacobian", format="png", visible=False)
-        self.jacobian_numbers = gui.add_html("")
+        self.jacobian = gui.add_html("")
 
     def _tree(self, frames: Sequence[tuple[int, str]]) -> None:
         self.triads = {}
@@ -195,7 +192,7 @@ class RobotPanel:
         labels = [slider.label for slider in robot.sliders]
         self.bars.content = bar_chart(labels, robot.gravity_force(), robot.efforts())
         M = robot.mass_matrix()
-        self.mass_matrix.image = heat_map(M)
+        self.mass_matrix.content = heat_map(M)
         rows = [("mass", f"{robot.kd.total_mass:.5g} kg")]
         if robot.kd.total_mass > 0:
             rows.append(("centre of mass", listed_numbers(robot.com())))
@@ -204,9 +201,8 @@ class RobotPanel:
         self._show_frame(_named(self.frame.value))
 
     def _show_frame(self, frame: str | None) -> None:
-        self.jacobian.visible = frame is not None
         if frame is None:
-            self.frame_numbers.content = self.jacobian_numbers.content = ""
+            self.frame_numbers.content = self.jacobian.content = ""
             return
         robot = self._robot
         pose, J, v = robot.pose(frame), robot.jacobian(frame), robot.frame_velocity(frame)
@@ -221,8 +217,8 @@ class RobotPanel:
                 ("singular values", listed_numbers(singular[:6], 3)),
             ]
         )
-        self.jacobian.image = heat_map(J)
-        self.jacobian_numbers.content = matrix_table(robot.coordinates, J)
+        written = matrix_table(robot.coordinates, J)
+        self.jacobian.content = _heading("Jacobian") + heat_map(J) + written
 
     def show_drag(self, text: str) -> None:
         """Say how well the dragged frame is where it was dragged to."""

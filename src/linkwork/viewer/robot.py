@@ -15,6 +15,7 @@ from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.kindyn import KinDyn
 from linkwork.kinematics.ik import ik
+from linkwork.lazy import cached_property
 from linkwork.model.layout import BASE_NQ, BASE_NV
 from linkwork.model.model import Model
 from linkwork.model.pose import IDENTITY, Pose
@@ -49,7 +50,7 @@ class ViewedRobot:
         """Look at a robot.
 
         Args:
-            given: the robot; from a `KinDyn`, its base, its gravity and whether it floats are taken.
+            given: the robot; from a `KinDyn`, base, gravity and whether it floats are taken.
             name: on the page; that of the model if not given.
         """
         if isinstance(given, Model):
@@ -191,7 +192,7 @@ class ViewedRobot:
         return M[BASE_NV:, BASE_NV:] if self.fixed else M
 
     def jacobian(self, frame: str) -> Array:
-        """(6, n) Jacobian of a frame, axes of the world; of the joints alone if the base is fixed."""
+        """(6, n) Jacobian of a frame, axes of the world; without the base if that is fixed."""
         J = self.kd.jacobian(frame, self.q)
         return J[:, BASE_NV:] if self.fixed else J
 
@@ -199,24 +200,24 @@ class ViewedRobot:
         """(6,) velocity of a frame [linear; angular], axes of the world."""
         return self.kd.velocity(frame, self.q, self.nu)
 
-    def joint_axes(self) -> tuple[Array, Array]:
-        """(joints, 4, 4) poses in which the z axis is that of each slider's joint, and whether it turns.
+    def joint_axes(self) -> Array:
+        """(sliders, 4, 4) poses in the world whose z axis is the axis of each slider's joint."""
+        carriers, mounts = self._axes
+        return self.poses()[carriers] @ mounts
 
-        A joint without an axis has the pose of the link that it moves.
-        """
-        tree, poses = self.kd.tree, self.poses()
-        found: dict[str, Array] = {}
-        index = self.kd.model.frame_index
+    @cached_property
+    def _axes(self) -> tuple[Array, Array]:
+        """For each slider: the frame that carries the joint, and the pose of the joint on it."""
+        tree, index = self.kd.tree, self.kd.model.frame_index
+        found: dict[str, tuple[int, Array]] = {}
         for body, parent, joint in tree.outward():
-            first = poses[index(tree.links[parent][0])]
-            to_body = tree.body_H_frame[index(tree.links[parent][0])]
-            world_H_parent = first @ se3.inverse(to_body)
-            pose = world_H_parent @ tree.parent_H_joint[body]
-            found[joint.name] = pose @ _along(np.array(joint.axis))
-        turns = [self.kd.model.joint(s.joint).motion_kind.rotation != "none" for s in self.sliders]
-        if not self.sliders:
-            return np.zeros((0, 4, 4)), np.zeros(0, dtype=bool)
-        return np.array([found[s.joint] for s in self.sliders]), np.array(turns)
+            carrier = index(tree.links[parent][0])
+            carrier_H_parent = se3.inverse(tree.body_H_frame[carrier])
+            mount = carrier_H_parent @ tree.parent_H_joint[body] @ _along(np.array(joint.axis))
+            found[joint.name] = carrier, np.asarray(mount)
+        both = [found[slider.joint] for slider in self.sliders]
+        carriers = np.array([carrier for carrier, _ in both], dtype=np.intp)
+        return carriers, np.array([mount for _, mount in both]).reshape(-1, 4, 4)
 
 
 def _along(axis: Array) -> Array:

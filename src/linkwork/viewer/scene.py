@@ -24,6 +24,16 @@ def place(handle: Any, pose: Array) -> None:
     handle.wxyz = quat.from_rotation(pose[:3, :3])
 
 
+def place_all(handles: Mapping[str, Any], poses: Callable[[str], Array]) -> None:
+    """Put nodes at the poses of their names."""
+    if not handles:
+        return
+    stacked = np.array([poses(name) for name in handles])
+    wxyz = quat.from_rotation(stacked[:, :3, :3])
+    for handle, pose, own in zip(handles.values(), stacked, wxyz, strict=True):
+        handle.position, handle.wxyz = pose[:3, 3], own
+
+
 class Bodies:
     """Surfaces by the name of the frame that they move with."""
 
@@ -53,8 +63,7 @@ class Bodies:
 
     def place(self, poses: Callable[[str], Array]) -> None:
         """Put every frame where it is now."""
-        for name, handle in self._frames.items():
-            place(handle, poses(name))
+        place_all(self._frames, poses)
 
     def fade(self, opacity: float) -> None:
         """Make all surfaces see-through: 1 as they are, 0 invisible."""
@@ -110,5 +119,4 @@ class Triads:
 
     def place(self, poses: Callable[[str], Array]) -> None:
         """Put the ones that are shown where they are now."""
-        for name in self.shown:
-            place(self._handles[name], poses(name))
+        place_all({name: self._handles[name] for name in self.shown}, poses)

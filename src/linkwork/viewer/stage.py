@@ -72,7 +72,6 @@ class RobotStage:
             if self._base_control is not None and "base" not in self._held:
                 place(self._base_control, self.robot.base_pose)
             self.panel.show_joints()
-        self.host.wake()
 
     def draw_charts(self) -> None:
         """Draw the charts anew."""
@@ -83,7 +82,7 @@ class RobotStage:
         """Show a configuration, and the velocity that belongs to it."""
         robot = self.robot
         robot.q, robot.nu = robot.configuration(q), robot.velocity(nu)
-        self.host.redraw(self)
+        self.host.moved(self)
 
     # What the controls do.
 
@@ -94,7 +93,7 @@ class RobotStage:
         slider = self.robot.sliders[index]
         if value != slider.clamped(float(self.robot.slider_values()[index])):
             self.robot.move_slider(slider, value)
-            self.host.redraw(self)
+            self.host.moved(self)
 
     @action
     def posture(self, kind: str) -> None:
@@ -111,13 +110,13 @@ class RobotStage:
             self.bodies.fade(float(value))
             return
         setattr(self.overlays.shown, name, value)
-        self.host.redraw(self)
+        self.host.moved(self)
 
     @action
     def triad(self, frame: str, visible: bool) -> None:
         """Show or hide a triad."""
         self.triads.show(frame, visible)
-        self.host.redraw(self)
+        self.host.moved(self)
 
     def _toggle(self, frame: str) -> None:
         """A link was clicked."""
@@ -133,7 +132,7 @@ class RobotStage:
             self._base_control = None
         if wanted:
             self._base_control = self._control("base", self._base_moved)
-        self.host.redraw(self)
+        self.host.moved(self)
 
     @action
     def drag_frame(self, frame: str | None) -> None:
@@ -148,7 +147,7 @@ class RobotStage:
         with self.host.written():
             self.panel.drag.value = NONE if frame is None else frame
             self.panel.show_drag("")
-        self.host.redraw(self)
+        self.host.moved(self)
 
     def _control(self, name: str, moved: Any) -> Any:
         control = self.host.server.scene.add_transform_controls(
@@ -162,14 +161,14 @@ class RobotStage:
     @action
     def _let_go(self, name: str) -> None:
         self._held.discard(name)
-        self.host.redraw(self)
+        self.host.moved(self)
 
     @action
     def _base_moved(self) -> None:
         if self._base_control is not None:
             self._stop()
             self.robot.move_base(self._base_control.position, self._base_control.wxyz)
-            self.host.redraw(self)
+            self.host.moved(self)
 
     @action
     def _dragged(self) -> None:
@@ -186,7 +185,7 @@ class RobotStage:
         )
         with self.host.written():
             self.panel.show_drag(str(done))
-        self.host.redraw(self)
+        self.host.moved(self)
 
     # Trajectories.
 
@@ -211,7 +210,7 @@ class RobotStage:
         """Play the trajectory, or stop."""
         if self.player is not None:
             (self.player.start if wanted else self.player.stop)()
-            self.host.wake()
+            self.host.moved(self)
 
     @action
     def seek(self, moment: float) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 import webbrowser
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from html import escape
+from io import StringIO
 from os import PathLike
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
-from linkwork.errors import ArgumentError, name_not_found, shown
+from linkwork.errors import ArgumentError, name_not_found
 from linkwork.model.layout import BASE_NQ
 from linkwork.viewer.cell import ViewedCell
 from linkwork.viewer.cell_stage import CellStage
@@ -27,6 +29,7 @@ from linkwork.viewer.stage import RobotStage, lowest
 from linkwork.viewer.trajectories import read_trajectory, trajectory
 from linkwork.workcell.state import State
 
+CHART_PERIOD = 0.1  # between two drawings of charts and traces [s]
 ANYWHERE = ("0.0.0.0", "::")  # addresses that mean all of a machine
 
 
@@ -54,7 +57,10 @@ class Viewer:
         self._closed = False
         self._pulse: Pulse | None = None
         self._traces: list[Trace] = []
-        self._host = Host(self._server, self._redraw, self._wake)
+        self._changed: set[str | None] = set()  # robots that have moved; None for the workcell
+        self._late: set[str | None] = set()  # robots whose charts are still to be drawn
+        self._charts_at = 0.0  # when they were drawn last
+        self._host = Host(self._server, self._moved)
         with self._host.lock:
             self._theme = self._server.gui.add_checkbox("Dark", bool(dark))
             self._theme.on_update(lambda _: self._apply_theme())
@@ -69,7 +75,8 @@ class Viewer:
             self._choose_robot()
             self._grid: Any = None
             self._apply_theme()
-            self._draw_all()
+            self._changed.update(self._stages, [None] if cell else [])
+            self.flush()
             self._aim()
         self._pulse = Pulse(self._tick)
         self._pulse.wake()
@@ -125,7 +132,8 @@ class Viewer:
             self._closed = True
             if self._pulse:
                 self._pulse.close()
-            self._server.stop()
+            with redirect_stdout(StringIO()):  # it says that it has stopped
+                self._server.stop()
 
     # Showing states.
 
@@ -144,12 +152,15 @@ class Viewer:
             nu: the velocity that belongs to it, with or without the base; zero if not given.
             robot: which one; not needed if there is only one.
         """
+        if self._cell is None and not isinstance(q, (State, Mapping)):
+            self._stage(robot).show(q, nu)  # without the lock: a loop does not wait for drawing
+            return
         with self._host.lock:
             if isinstance(q, State):
                 if self._cell is None:
                     raise ArgumentError("a State is of a workcell, and this viewer shows none")
                 self._cell.viewed.set_state(q)
-                self._draw_all()
+                self._moved(self._cell)
             elif isinstance(q, Mapping):
                 given: Mapping[str, Any] = q
                 for name, own in given.items():
@@ -173,14 +184,16 @@ class Viewer:
     def grip(self, frame: str, gripper: str) -> None:
         """In a workcell, let a frame be carried by another from where it is."""
         with self._host.lock:
-            self._need_cell().viewed.grip(frame, gripper)
-            self._draw_all()
+            cell = self._need_cell()
+            cell.viewed.grip(frame, gripper)
+            self._moved(cell)
 
     def release(self, frame: str) -> None:
         """In a workcell, let a gripped frame stay where it is."""
         with self._host.lock:
-            self._need_cell().viewed.release(frame)
-            self._draw_all()
+            cell = self._need_cell()
+            cell.viewed.release(frame)
+            self._moved(cell)
 
     def play(
         self,
@@ -298,7 +311,7 @@ class Viewer:
             its node in the scene; `remove()` takes it away.
         """
         with self._host.lock:
-            return add_arrow(self._server, name, start, vector, color, radius)
+            return add_arrow(self._server, name, start, vector, color=color, radius=radius)
 
     # Inside.
 
@@ -317,40 +330,59 @@ class Viewer:
             raise ArgumentError("this viewer shows robots and no workcell")
         return self._cell
 
-    def _redraw(self, stage: Any) -> None:
-        if self._cell is not None:
-            if isinstance(stage, RobotStage):
-                self._cell.viewed.take(stage.robot.name)
-            self._draw_all()
-            return
-        stage.draw()
+    def _moved(self, stage: RobotStage | CellStage) -> None:
+        """Something has moved: remember it, and have it drawn."""
+        own = stage.robot.name if isinstance(stage, RobotStage) else None
+        if self._cell is not None and own is not None:
+            self._cell.viewed.take(own)
+        self._changed.add(own)
         for trace in self._traces:
-            if trace.robot is stage.robot:
+            if self._cell is not None or trace.robot.name == own:
                 trace.add()
-
-    def _draw_all(self) -> None:
-        if self._cell is not None:
-            self._cell.draw()
-        for stage in self._stages.values():
-            stage.draw()
-        for trace in self._traces:
-            trace.add()
-
-    def _wake(self) -> None:
         if self._pulse:
             self._pulse.wake()
 
     def _tick(self) -> bool:
-        """Advance trajectories, draw charts and traces; whether to come again."""
+        """Advance trajectories and draw what has changed; whether to come again."""
         with self._host.lock:
             if self._closed:
                 return False
-            going = [stage.tick() for stage in self._stages.values()]
-            for stage in self._stages.values():
-                stage.draw_charts()
-            for trace in self._traces:
-                trace.draw()
-            return any(going)
+            going = True in [stage.tick() for stage in self._stages.values()]
+            self._draw()
+            late = time.monotonic() - self._charts_at
+            if late < CHART_PERIOD:
+                return True
+            return self._draw_charts() or going
+
+    def _draw(self) -> None:
+        """Draw all that has moved."""
+        names = set(self._changed)
+        self._changed -= names  # what moves meanwhile is drawn next time
+        self._late |= names
+        if self._cell is not None and names:
+            self._cell.draw()
+            names = set(self._stages)
+        for name in names - {None}:
+            self._stages[str(name)].draw()
+
+    def _draw_charts(self) -> bool:
+        """Draw charts and traces of what has moved since they were drawn; whether there was any."""
+        names, self._late = self._late, set()
+        if self._cell is not None and names:
+            names = set(self._stages)
+        for name in names - {None}:
+            self._stages[str(name)].draw_charts()
+        for trace in self._traces:
+            trace.draw()
+        self._charts_at = time.monotonic()
+        return bool(names)
+
+    def flush(self) -> None:
+        """Draw all that has changed now, instead of within a few hundredths of a second."""
+        with self._host.lock:
+            self._draw()
+            self._draw_charts()
+        self._server.flush()
 
     def _choose_robot(self) -> None:
         """With several robots, a list says whose controls are shown."""
@@ -380,7 +412,9 @@ class Viewer:
             show_share_button=False,
             brand_color=(70, 110, 200),
         )
-        light, strong = ((60, 64, 72), (95, 100, 110)) if dark else ((215, 218, 224), (160, 165, 175))
+        light, strong = (
+            ((60, 64, 72), (95, 100, 110)) if dark else ((215, 218, 224), (160, 165, 175))
+        )
         self._grid = self._server.scene.add_grid(
             "/ground",
             infinite_grid=True,

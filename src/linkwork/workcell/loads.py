@@ -23,7 +23,7 @@ from linkwork.lazy import cached_property
 from linkwork.spatial import inertia
 from linkwork.spatial.source import inertia as inertia_source
 from linkwork.spatial.source import quat, se3
-from linkwork.workcell import fk
+from linkwork.workcell.local import leader_of, local_pose
 from linkwork.workcell.paths import parent_index
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Loads:
             own = values[:, step.columns] if rows is None else values[rows, step.columns]
             return _of_movable()(numbers, own, step.mount)
         chosen = values if rows is None else values[rows]
-        pose = step.pose @ fk.local_pose(self._cell, step.frame, chosen)
+        pose = step.pose @ local_pose(self._cell, step.frame, chosen)
         return inertia.transform(pose, numbers)
 
     def _made(self, parents: Array) -> Plan:
@@ -202,7 +202,7 @@ class Loads:
         """Which numbers of a state enter a step."""
         if step.frame < 0:
             return []
-        leader, _, _ = fk.leader_of(self._cell, self._cell.frames[step.frame])
+        leader, _, _ = leader_of(self._cell, self._cell.frames[step.frame])
         span = self._cell.layout.span(leader)
         return list(range(span.start, span.stop))
 
