@@ -11,6 +11,7 @@ from linkwork.arrays import Array
 DIRECTION = np.array([1.0, -0.75, 0.42])  # from the middle of the scene to the camera
 MARGIN = 0.12  # around the origins of links, which are inside of what is drawn [m]
 DISTANCE = 1.9  # in radii of what is seen
+ASIDE = 0.35  # how far right of the middle it looks, in radii: the controls cover the right side
 
 
 def sight_of(points: Sequence[Array], ground: float) -> tuple[Array, Array]:
@@ -27,4 +28,6 @@ def sight_of(points: Sequence[Array], ground: float) -> tuple[Array, Array]:
     low[2] = min(low[2], ground)
     middle = (low + high) / 2
     radius = max(float(np.linalg.norm(high - low)) / 2, 0.2)
-    return middle + DIRECTION / np.linalg.norm(DIRECTION) * DISTANCE * radius, middle
+    away = DIRECTION / np.linalg.norm(DIRECTION)
+    to_the_right = np.cross([0.0, 0.0, 1.0], away) * ASIDE * radius
+    return middle + to_the_right + away * DISTANCE * radius, middle + to_the_right

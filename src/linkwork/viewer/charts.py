@@ -107,7 +107,7 @@ def table(rows: Sequence[tuple[str, str]]) -> str:
         f"<td style='font-family:monospace;white-space:nowrap'>{escape(right)}</td></tr>"
         for left, right in rows
     )
-    return f"<table style='font-size:0.75em;border-spacing:0'>{cells}</table>"
+    return f"<table style='font-size:0.75em;border-spacing:0;margin:0.3em 0.7em'>{cells}</table>"
 
 
 def matrix_table(names: Sequence[str], matrix: Array) -> str:

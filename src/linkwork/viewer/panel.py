@@ -238,7 +238,7 @@ def _named(value: str) -> str | None:
 
 
 def _heading(text: str) -> str:
-    return f"<div style='font-size:0.8em;opacity:0.75;margin-top:0.4em'>{text}</div>"
+    return f"<div style='font-size:0.8em;opacity:0.75;margin:0.4em 0.6em 0'>{text}</div>"
 
 
 def _with_index(action: Callable[[int, float], None], k: int, handle: Any) -> Callable[[Any], None]:

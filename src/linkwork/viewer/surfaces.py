@@ -11,6 +11,7 @@ from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Sphere
 
 SEGMENTS = 32  # around a round shape
 RINGS = 16  # from pole to pole of a ball
+ROUNDING = 1e-12  # radii below this share of the largest are those of a pole
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +101,13 @@ def _turned(radii: list[float], heights: list[float]) -> Surface:
     angle = np.arange(SEGMENTS) * (2 * np.pi / SEGMENTS)
     around = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
     r, z = np.array(radii), np.array(heights)
+    r[np.abs(r) <= ROUNDING * np.abs(r).max()] = 0.0
     rings = np.empty((len(r), SEGMENTS, 3))
     rings[..., :2] = r[:, None, None] * around
     rings[..., 2] = z[:, None]
     here = np.arange(SEGMENTS)
     beside = (here + 1) % SEGMENTS
-    faces: list[Array] = []
+    faces: list[Array] = [np.zeros((0, 3), dtype=np.intp)]
     for ring in range(len(r) - 1):
         low, high = ring * SEGMENTS, (ring + 1) * SEGMENTS
         if r[ring] > 0:
