@@ -136,7 +136,9 @@ class Browser:
         place = self.run(
             f"""(() => {{
               const all = [...document.querySelectorAll('body *')];
-              const found = all.filter(e => e.textContent.trim() === {json.dumps(text)}).pop();
+              let found = all.filter(e => e.textContent.trim() === {json.dumps(text)}
+                && e.checkVisibility() && e.getBoundingClientRect().width > 0)[0];
+              while (found && found.children.length === 1) found = found.children[0];
               if (!found) return null;
               found.scrollIntoView({{block: 'center'}});
               const box = found.getBoundingClientRect();

@@ -106,11 +106,17 @@ class CellStage:
             control = self.host.server.scene.add_transform_controls(
                 node(self.viewed.cell.name, "move"), scale=0.25, depth_test=False
             )
-            control.on_update(lambda _: self._handle_moved())
-            control.on_drag_start(lambda _: setattr(self, "_held", True))
-            control.on_drag_end(lambda _: self._let_go())
+            control.on_update(self._handle)
             self._control = control
         self.host.moved(self)
+
+    def _handle(self, event: Any) -> None:
+        if event.phase == "start":
+            self._held = True
+        elif event.phase == "end":
+            self._let_go()
+        else:
+            self._handle_moved()
 
     @action
     def _let_go(self) -> None:

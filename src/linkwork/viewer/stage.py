@@ -153,9 +153,16 @@ class RobotStage:
         control = self.host.server.scene.add_transform_controls(
             node(self.robot.name, name), scale=0.6 * self.size, depth_test=False
         )
-        control.on_update(lambda _: moved())
-        control.on_drag_start(lambda _: self._held.add(name))
-        control.on_drag_end(lambda _: self._let_go(name))
+
+        def updated(event: Any) -> None:
+            if event.phase == "start":
+                self._held.add(name)
+            elif event.phase == "end":
+                self._let_go(name)
+            else:
+                moved()
+
+        control.on_update(updated)
         return control
 
     @action
