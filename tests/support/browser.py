@@ -50,7 +50,9 @@ class Browser:
         self.messages: list[str] = []  # errors that the page has written
         self._number = 0
         self._socket = connect(self._address(), max_size=None, open_timeout=60)
-        target = next(t for t in self._send("Target.getTargets")["targetInfos"] if t["type"] == "page")
+        target = next(
+            t for t in self._send("Target.getTargets")["targetInfos"] if t["type"] == "page"
+        )
         attached = {"targetId": target["targetId"], "flatten": True}
         self._session = self._send("Target.attachToTarget", attached)["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
@@ -123,8 +125,9 @@ class Browser:
 
     def drag(self, start: tuple[float, float], end: tuple[float, float], steps: int = 10) -> None:
         self.mouse("mouseMoved", *start)
-        time.sleep(0.3)
+        time.sleep(0.5)  # what is below the pointer is found when a picture is drawn
         self.mouse("mousePressed", *start)
+        time.sleep(0.3)
         for k in range(1, steps + 1):
             x, y = (a + (b - a) * k / steps for a, b in zip(start, end, strict=True))
             self.mouse("mouseMoved", x, y, held=True)

@@ -35,7 +35,7 @@ class Page:
             max_size=None,
         )
         self._send(CAMERA)
-        soon(lambda: viewer.server.get_clients())
+        soon(viewer.server.get_clients)
 
     def _send(self, message: dict[str, Any]) -> None:
         self._socket.send(msgspec.msgpack.encode(message))

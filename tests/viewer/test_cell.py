@@ -103,7 +103,11 @@ def test_frames_are_drawn_where_they_are_and_the_page_grips(cell):
             page.set(stage.movable, "cube")
             soon(lambda: node("/pick_and_place/move") is not None)
             page.handle("/pick_and_place/move", (0.3, 0.2, 0.9))
-            soon(lambda: np.allclose(cell.world_H_frame("cube", viewer.state)[:3, 3], [0.3, 0.2, 0.9]))
+            soon(
+                lambda: np.allclose(
+                    cell.world_H_frame("cube", viewer.state)[:3, 3], [0.3, 0.2, 0.9]
+                )
+            )
         viewer.show(cell.state())
         viewer.flush()
         pose = cell.world_H_frame("cube", cell.state())

@@ -1,4 +1,4 @@
-"""Charts: bars against limits, matrices as images; and nothing from a file becomes part of a page."""
+"""Charts: bars against limits, matrices as images; nothing from a file becomes part of a page."""
 
 from __future__ import annotations
 
@@ -47,9 +47,7 @@ def test_shares_are_of_the_limit_and_without_one_of_the_largest_force():
 
 
 def test_bars_are_as_long_as_the_share_of_the_limit_and_on_the_side_of_the_sign():
-    drawn = etree.fromstring(
-        bar_chart(["a", "b"], np.array([5.0, -20.0]), np.array([10.0, 10.0]))
-    )
+    drawn = etree.fromstring(bar_chart(["a", "b"], np.array([5.0, -20.0]), np.array([10.0, 10.0])))
     bars = drawn.findall("{*}rect")
     widths = [float(bar.get("width")) for bar in bars]
     texts = [text.text for text in drawn.findall("{*}text")]

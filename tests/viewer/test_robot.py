@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from linkwork.model.kinds import KINDS
 from linkwork.viewer.robot import ViewedRobot
 from linkwork.viewer.sliders import Slider, slider_values, sliders_of, with_slider
 from linkwork.viewer.stage import frame_tree
+
 
 def chain_of_all_kinds():
     body = lw.solid_box(1.0, (0.1, 0.1, 0.1), com=(0.05, 0.0, 0.1))
@@ -188,5 +191,5 @@ def test_the_tree_of_frames_lists_each_once_and_children_after_parents():
 
     assert sorted(name for _, name in tree) == sorted(model.frame_names)
     assert tree[0] == (0, model.default_base)
-    for (depth, _), (after, _) in zip(tree, tree[1:], strict=False):
+    for (depth, _), (after, _) in pairwise(tree):
         assert after <= depth + 1

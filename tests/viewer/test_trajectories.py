@@ -39,8 +39,16 @@ def test_files_hold_the_same(kd, rng, tmp_path):
     names = kd.joint_names
     np.save(tmp_path / "a.npy", s)
     np.savetxt(tmp_path / "b.csv", s, delimiter=",")
-    np.savetxt(tmp_path / "c.csv", s[:, ::-1], delimiter=";", header=f"{names[1]};{names[0]}", comments="")
-    np.savetxt(tmp_path / "d.csv", np.column_stack([s, t]), delimiter=",", header=f"{names[0]}, {names[1]},time", comments="")
+    np.savetxt(
+        tmp_path / "c.csv", s[:, ::-1], delimiter=";", header=f"{names[1]};{names[0]}", comments=""
+    )
+    np.savetxt(
+        tmp_path / "d.csv",
+        np.column_stack([s, t]),
+        delimiter=",",
+        header=f"{names[0]}, {names[1]},time",
+        comments="",
+    )
     np.savetxt(tmp_path / "e.csv", s, header="a remark")
     for name in "abcde":
         file = next(tmp_path.glob(f"{name}.*"))
@@ -57,24 +65,21 @@ def test_joints_that_a_file_does_not_name_stay_neutral(kd, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "error", "text"),
+    ("name", "content", "problem"),
     [
-        ("a.txt", "1", lw.SourceError, "expected a .npy or .csv file"),
-        ("a.csv", "", lw.SourceError, "is empty"),
-        ("a.csv", "1,2\n1,x\n", lw.SourceError, "a.csv:2: 'x' is no number"),
-        ("a.csv", "1,2\n\n1\n", lw.ShapeError, "a.csv:3: expected 2 numbers, got 1"),
-        ("a.csv", "1,2\n1,nan\n", lw.ValueRangeError, "samples: row 1 is not finite"),
-        ("a.csv", "1,2,3,4,5\n", lw.ShapeError, "expected (n, 2) joints or (n, 9) with the base"),
-        ("a.csv", "time,joint_1\n", lw.NameNotFoundError, "no joint of one coordinate"),
-        ("a.csv", "t,time\n0,0\n", lw.ShapeError, None),
-        ("a.npy", "nothing", lw.SourceError, "cannot be read as a .npy file"),
+        ("a.txt", "1", (lw.SourceError, "expected a .npy or .csv file")),
+        ("a.csv", "", (lw.SourceError, "is empty")),
+        ("a.csv", "1,2\n1,x\n", (lw.SourceError, "a.csv:2: 'x' is no number")),
+        ("a.csv", "1,2\n\n1\n", (lw.ShapeError, "a.csv:3: expected 2 numbers, got 1")),
+        ("a.csv", "1,2\n1,nan\n", (lw.ValueRangeError, "samples: row 1 is not finite")),
+        ("a.csv", "1,2,3,4,5\n", (lw.ShapeError, "expected (n, 2) joints or (n, 9) with the base")),
+        ("a.csv", "time,joint_1\n", (lw.NameNotFoundError, "no joint of one coordinate")),
+        ("a.npy", "nothing", (lw.SourceError, "cannot be read as a .npy file")),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said(kd, tmp_path, name, content, error, text):
+def test_what_is_wrong_with_a_file_is_said(kd, tmp_path, name, content, problem):
+    error, text = problem
     (tmp_path / name).write_text(content)
-    if text is None:
-        assert len(read_trajectory(kd, tmp_path / name).times) == 1
-        return
     with pytest.raises(error) as raised:
         read_trajectory(kd, tmp_path / name)
     assert text in str(raised.value)

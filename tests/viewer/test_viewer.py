@@ -109,7 +109,7 @@ def test_the_base_is_moved_by_its_handles(viewer):
 
 
 def test_showing_does_not_let_controls_answer(viewer, fixed):
-    """Sliders are set to where the joints are, and stay within their limits; q stays what it was."""
+    """Sliders are set to where the joints are, within their limits; q stays what it was."""
     q = fixed.random(seed=9)
     q[0] = 10.0  # beyond its limit
     viewer.show(q)
@@ -250,7 +250,9 @@ def test_several_robots_stand_side_by_side(arm):
         assert visible == [True, False, False]
         with pytest.raises(lw.ArgumentError, match="say which robot: arm, arm 2, dog"):
             viewer.show([0.1] * 8)
-        with pytest.raises(lw.NameNotFoundError, match="no robot named 'dig'; known: arm, arm 2, dog"):
+        with pytest.raises(
+            lw.NameNotFoundError, match="no robot named 'dig'; known: arm, arm 2, dog"
+        ):
             viewer.q("dig")
 
 
@@ -321,7 +323,7 @@ def test_a_port_is_a_number(port):
 
 
 def test_bad_calls_say_what_is_wanted(viewer):
-    with pytest.raises(lw.NameNotFoundError, match="no frame named 'tol'; did you mean 'tool'?"):
+    with pytest.raises(lw.NameNotFoundError, match=r"no frame named 'tol'; did you mean 'tool'\?"):
         viewer.trace("tol")
     with pytest.raises(lw.NameNotFoundError, match="no frame named 'tol'"):
         viewer.drag("tol")

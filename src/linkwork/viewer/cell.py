@@ -74,8 +74,10 @@ class ViewedCell:
 
     @property
     def objects(self) -> list[str]:
-        """Frames that can be gripped: movable and attachable."""
-        return [f.name for f in self.cell.frames if f.movable and f.attachable]
+        """Frames that can be gripped: movable and attachable, and not the base of a device."""
+        bases = {device.base for device in self.cell.devices}
+        able = [f.name for f in self.cell.frames if f.movable and f.attachable]
+        return [name for name in able if name not in bases]
 
     @property
     def grippers(self) -> list[str]:

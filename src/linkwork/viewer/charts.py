@@ -74,6 +74,8 @@ def bar_chart(names: Sequence[str], forces: Array, limits: Array) -> str:
     """
     shares, bounded = shares_of(forces, limits), np.isfinite(limits) & (limits > 0)
     colors = load_colors(shares)
+    noise = 1e-9 * float(np.abs(forces).max(initial=0.0))
+    forces = np.where(np.abs(forces) <= noise, 0.0, forces)
     middle, reach = WIDTH * 0.62, WIDTH * 0.2
     rows: list[str] = []
     for k, (name, force) in enumerate(zip(names, forces.tolist(), strict=True)):
@@ -96,7 +98,8 @@ def bar_chart(names: Sequence[str], forces: Array, limits: Array) -> str:
     )
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' width='100%'"
-        f" font-size='10' font-family='sans-serif' fill='currentColor'>{lines}{''.join(rows)}</svg>"
+        " font-size='10' font-family='sans-serif' fill='currentColor' style='padding:0 0.6em'>"
+        f"{lines}{''.join(rows)}</svg>"
     )
 
 

@@ -154,8 +154,13 @@ class ViewedRobot:
             bool(found.converged),
             float(found.position_errors[frame]),
             float(found.rotation_errors.get(frame, np.zeros(()))),
-            found.active_limits,
+            self._moving(frame, found.active_limits),
         )
+
+    def _moving(self, frame: str, joints: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of some joints that move a frame."""
+        J, nu = self.kd.jacobian(frame, self.q), self.kd.layout.nu
+        return tuple(name for name in joints if np.any(J[:, nu[name]]))
 
     # What is shown of it.
 

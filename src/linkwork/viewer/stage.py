@@ -151,7 +151,7 @@ class RobotStage:
 
     def _control(self, name: str, moved: Any) -> Any:
         control = self.host.server.scene.add_transform_controls(
-            node(self.robot.name, name), scale=0.6 * self.size, depth_test=False
+            node(self.robot.name, name), scale=1.2 * self.size, depth_test=False
         )
 
         def updated(event: Any) -> None:
