@@ -61,6 +61,7 @@ if _typing.TYPE_CHECKING:
     from linkwork.kindyn import KinDyn as KinDyn
     from linkwork.kinematics.ik import ik as ik
     from linkwork.kinematics.result import IkResult as IkResult
+    from linkwork.viewer.view import view as view
     from linkwork.workcell.cell import WorkCell as WorkCell
     from linkwork.workcell.devices import CompositeDevice as CompositeDevice
     from linkwork.workcell.devices import FreeDevice as FreeDevice
@@ -81,6 +82,7 @@ _LATER = {
     "compile": ("linkwork.kernel.compile", "compile_function"),
     "export": ("linkwork.export", "export"),
     "ik": ("linkwork.kinematics", "ik"),
+    "view": ("linkwork.viewer", "view"),
     "IkResult": ("linkwork.kinematics", "IkResult"),
     "WorkCell": ("linkwork.workcell.cell", "WorkCell"),
     "State": ("linkwork.workcell.state", "State"),

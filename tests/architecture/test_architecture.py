@@ -63,7 +63,7 @@ def test_what_a_package_exports_exists(path):
 
 
 PUBLIC = {
-    *("ik", "IkResult"),
+    *("ik", "IkResult", "view"),
     *("load", "dump_urdf", "check", "describe", "compile", "export", "linalg", "robots"),
     *("parameters", "rollout", "Rollout", "spatial"),
     *("KinDyn", "Kernel", "Model", "ModelBuilder"),

@@ -20,6 +20,7 @@ from linkwork.cli.conventions import conventions
 from linkwork.cli.export import export
 from linkwork.cli.show import print_error
 from linkwork.cli.state import dynamics, fk, ik
+from linkwork.cli.view import view
 from linkwork.errors import LinkworkError
 from linkwork.version import __version__
 
@@ -32,7 +33,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (info, tree, check, robots, conventions, fk, dynamics, ik, compare, export):
+for command in (info, tree, check, robots, conventions, fk, dynamics, ik, compare, view, export):
     app.command()(command)
 app.add_typer(cache, name="cache")
 

@@ -1,0 +1,99 @@
+"""The command `view`: robots or a workcell on a web page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from linkwork.cli.commands import model_of_file
+from linkwork.cli.show import print_text, terminal
+from linkwork.errors import ArgumentError, escaped
+from linkwork.io.bundled import bundled_cells
+
+if TYPE_CHECKING:
+    from linkwork.viewer import Viewer
+
+HEAD = 65_536  # bytes of a file in which its root element stands, after comments
+
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE",
+        help="URDF, MJCF or workcell file, or the name of a bundled robot or workcell",
+    ),
+]
+Port = Annotated[
+    int | None, typer.Option("--port", metavar="N", help="8080 or the next free one if not given")
+]
+NoOpen = Annotated[bool, typer.Option("--no-open", help="print the address, open no browser")]
+TrajectoryFile = Annotated[
+    str | None, typer.Option("--trajectory", metavar="FILE", help=".npy or .csv file to play")
+]
+Dark = Annotated[bool, typer.Option("--dark", help="a dark page")]
+Floating = Annotated[bool, typer.Option("--floating", help="let the base move; else it is fixed")]
+Address = Annotated[
+    str | None,
+    typer.Option("--host", metavar="ADDRESS", help="0.0.0.0 lets other machines see the page"),
+]
+
+
+def view(
+    files: Files,
+    *,
+    port: Port = None,
+    no_open: NoOpen = False,
+    trajectory: TrajectoryFile = None,
+    floating: Floating = False,
+    dark: Dark = False,
+    host: Address = None,
+) -> None:
+    """Show robots or a workcell on a web page of this machine.
+
+    linkwork view arm --trajectory motion.csv
+    """
+    viewer = _opened(files, port, floating=floating, dark=dark, host=host)
+    with viewer:
+        if trajectory is not None:
+            viewer.play(trajectory, robot=viewer.robots[0])
+        print_text(terminal(), f"{', '.join(map(escaped, files))} at {viewer.url}; Ctrl-C ends")
+        if not no_open:
+            viewer.open()
+        try:
+            viewer.wait()
+        except KeyboardInterrupt:
+            return
+
+
+def _opened(
+    files: list[str], port: int | None, *, floating: bool, dark: bool, host: str | None
+) -> Viewer:
+    from linkwork.kindyn import KinDyn
+    from linkwork.viewer import view as show
+    from linkwork.viewer.server import LOCAL
+
+    host = LOCAL if host is None else host
+    if any(map(_is_cell, files)):
+        from linkwork.workcell.files import load_workcell
+
+        if len(files) > 1:
+            raise ArgumentError("a workcell is shown alone; name one file")
+        return show(load_workcell(files[0]), port=port, dark=dark, host=host)
+    robots = [KinDyn(model_of_file(file), floating=floating) for file in files]
+    return show(*robots, port=port, dark=dark, host=host)
+
+
+def _is_cell(file: str) -> bool:
+    """Whether a file, or what is bundled under a name, is a workcell."""
+    path = Path(file)
+    try:
+        if not path.is_file():
+            return file in bundled_cells()
+        with path.open("rb") as opened:
+            head = opened.read(HEAD)
+    except (OSError, ValueError):  # loading says what is wrong with it
+        return False
+    first = re.search(rb"<\s*([A-Za-z]\w*)", re.sub(rb"<!--.*?-->", b"", head, flags=re.DOTALL))
+    return first is not None and first[1] == b"WorkCell"

@@ -1,0 +1,133 @@
+"""A workcell that is looked at: its state, and its devices as robots. Knows no page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linkwork.arrays import Array
+from linkwork.errors import ArgumentError, ShapeError
+from linkwork.kindyn import KinDyn
+from linkwork.model.layout import BASE_NQ, BASE_NV
+from linkwork.viewer.robot import ViewedRobot
+from linkwork.workcell.device_model import DeviceModel, device_model
+from linkwork.workcell.parts import WORLD
+
+if TYPE_CHECKING:
+    from linkwork.workcell.cell import WorkCell
+    from linkwork.workcell.device import Device
+    from linkwork.workcell.dynamics import CellDynamics
+    from linkwork.workcell.state import State
+
+
+class CellRobot(ViewedRobot):
+    """A device of a cell as a robot: what it has gripped counts in its forces."""
+
+    def __init__(self, owner: ViewedCell, device: Device, behind: DeviceModel) -> None:
+        kd = KinDyn(behind.model, behind.base, floating=behind.floating)
+        super().__init__(kd, device.name)
+        self.device, self.behind, self._owner = device, behind, owner
+        self._dynamics: CellDynamics | None = None
+
+    @property
+    def dynamics(self) -> CellDynamics:
+        """Its dynamics in the cell."""
+        if self._dynamics is None:
+            self._dynamics = self.device.cell.dynamics(self.name)
+        return self._dynamics
+
+    def gravity_force(self) -> Array:
+        """(joints,) forces that hold the joints and what they carry [N m] or [N]."""
+        found = self.dynamics.gravity_force(self._owner.state)
+        return found if self.fixed else found[BASE_NV:]
+
+    def mass_matrix(self) -> Array:
+        """Mass matrix, with what is carried."""
+        return self.dynamics.mass_matrix(self._owner.state)
+
+    def com(self) -> Array:
+        """(3,) centre of mass in the world, with what is carried."""
+        return self.dynamics.com(self._owner.state)
+
+
+class ViewedCell:
+    """A workcell and its state."""
+
+    def __init__(self, cell: WorkCell, state: State | None = None) -> None:
+        self.cell = cell
+        self.state = cell.state() if state is None else self._single(state)
+        self.robots: dict[str, CellRobot] = {}
+        for name in cell.device_names:
+            device = cell.device(name)
+            try:
+                behind = device_model(device)
+            except ArgumentError:  # a cart, or a movable frame: no robot with joints
+                continue
+            self.robots[name] = CellRobot(self, device, behind)
+        self._to_robots()
+
+    @property
+    def movable(self) -> list[str]:
+        """Frames whose pose is part of the state."""
+        return [frame.name for frame in self.cell.frames if frame.movable]
+
+    @property
+    def objects(self) -> list[str]:
+        """Frames that can be gripped: movable and attachable, and not the base of a device."""
+        bases = {device.base for device in self.cell.devices}
+        able = [f.name for f in self.cell.frames if f.movable and f.attachable]
+        return [name for name in able if name not in bases]
+
+    @property
+    def grippers(self) -> list[str]:
+        """Frames that may grip: the ends of devices first, then all others."""
+        ends = [end for name in self.robots for end in self.cell.device(name).ends]
+        others = [name for name in self.cell.frame_names if name not in self.objects]
+        return list(dict.fromkeys([*ends, *others]))
+
+    def poses(self) -> Array:
+        """(frames, 4, 4) poses of all frames in the world."""
+        return self.cell.fk(self.state).world_H_frames
+
+    def set_state(self, state: State) -> None:
+        """Show another state."""
+        self.state = self._single(state)
+        self._to_robots()
+
+    def take(self, name: str) -> None:
+        """Take the configuration of one of the robots into the state."""
+        robot = self.robots[name]
+        state = robot.device.set_q(self.state, self._own_q(robot))
+        if not robot.fixed:
+            base = robot.behind.names[robot.behind.base]
+            state = self.cell.set_pose(state, base, robot.base_pose, WORLD)
+        self.set_state(state)
+
+    def move(self, frame: str, pose: Array) -> None:
+        """Put a movable frame elsewhere in the world."""
+        self.set_state(self.cell.set_pose(self.state, frame, pose, WORLD))
+
+    def grip(self, frame: str, gripper: str) -> None:
+        """Let a frame be carried by another, without moving it."""
+        self.set_state(self.cell.grip(self.state, frame, gripper))
+
+    def release(self, frame: str) -> None:
+        """Let a frame stay where it is in the world."""
+        self.set_state(self.cell.release(self.state, frame))
+
+    def _own_q(self, robot: CellRobot) -> Array:
+        return robot.q[BASE_NQ:] if robot.fixed else robot.q
+
+    def _to_robots(self) -> None:
+        for robot in self.robots.values():
+            q = robot.device.get_q(self.state)
+            joints = q if robot.fixed else q[BASE_NQ:]
+            base = self.cell.world_H_frame(robot.behind.names[robot.behind.base], self.state)
+            robot.q = np.concatenate([robot.kd.q(base_pose=base)[:BASE_NQ], joints])
+
+    def _single(self, state: State) -> State:
+        self.cell.check_state(state)
+        if state.batch_shape:
+            raise ShapeError(f"state: expected a single one, got a batch {state.batch_shape}")
+        return state

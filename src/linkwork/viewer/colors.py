@@ -1,0 +1,73 @@
+"""Colours: of materials, of links without one, and scales for numbers. RGB, each 0 to 255."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arrays import Array
+from linkwork.model.geometry import Material
+
+Rgb: TypeAlias = tuple[int, int, int]
+
+GREY: Rgb = (170, 176, 186)  # of a link whose file says nothing
+UNRESOLVED: Rgb = (214, 160, 80)  # of a box that stands for a mesh
+UNPHYSICAL: Rgb = (220, 40, 40)
+PHYSICAL: Rgb = (70, 150, 220)
+COM: Rgb = (240, 200, 40)
+LINEAR: Rgb = (40, 130, 230)  # arrows of velocities
+ANGULAR: Rgb = (235, 130, 40)
+TRACE: Rgb = (200, 60, 160)
+MANIPULABILITY: Rgb = (120, 90, 210)
+
+# From no load to full load: each colour is for the share beside it.
+_LOAD_SHARES = (0.0, 0.5, 0.8, 1.0)
+_LOAD_COLORS = ((90, 190, 110), (240, 210, 70), (240, 140, 50), (220, 40, 40))
+# From the most negative number over zero to the most positive one.
+_SIGNED_SHARES = (-1.0, -0.5, 0.0, 0.5, 1.0)
+_SIGNED_COLORS = ((30, 80, 170), (120, 165, 225), (247, 247, 247), (240, 150, 120), (180, 30, 45))
+
+
+def rgb_of(material: Material | None, otherwise: Rgb = GREY) -> tuple[Rgb, float]:
+    """Colour and opacity of a material; numbers beyond 0 to 1 are taken as the nearest of them."""
+    if material is None or material.rgba is None:
+        return otherwise, 1.0
+    r, g, b, a = (min(max(number, 0.0), 1.0) for number in material.rgba)
+    return (round(255 * r), round(255 * g), round(255 * b)), a
+
+
+def load_colors(shares: ArrayLike) -> Array:
+    """(..., 3) colours of loads: green for none, red for 1, the limit, and beyond it.
+
+    Args:
+        shares: (...) each load divided by its limit, of either sign.
+    """
+    return _scale(np.minimum(np.abs(np.asarray(shares, float)), 1.0), _LOAD_SHARES, _LOAD_COLORS)
+
+
+def signed_colors(values: ArrayLike) -> Array:
+    """(..., 3) colours of numbers: blue where negative, red where positive, white for zero.
+
+    The largest absolute value has the strongest colour; what is not finite is grey.
+    """
+    numbers = np.asarray(values, float)
+    finite = np.isfinite(numbers)
+    largest = float(np.abs(numbers[finite]).max(initial=0.0))
+    shares = np.where(finite, numbers, 0.0) / (largest or 1.0)
+    colors = _scale(shares, _SIGNED_SHARES, _SIGNED_COLORS)
+    colors[~finite] = 128
+    return colors
+
+
+def hexadecimal(rgb: ArrayLike) -> str:
+    """A colour as a page writes it, such as #ff8000."""
+    r, g, b = np.asarray(rgb).tolist()
+    return f"#{r:02x}{g:02x}{b:02x}"
+
+
+def _scale(shares: Array, at: tuple[float, ...], colors: tuple[Rgb, ...]) -> Array:
+    table = np.array(colors, float)
+    channels = [np.interp(shares, at, table[:, k]) for k in range(3)]
+    return np.round(np.stack(channels, axis=-1)).astype(np.uint8)

@@ -1,0 +1,249 @@
+"""The controls of one robot: a folder of tabs. What they do is in the functions it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from linkwork.viewer.charts import bar_chart, heat_map, listed_numbers, matrix_table, table
+from linkwork.viewer.ellipsoids import manipulability
+from linkwork.viewer.robot import ViewedRobot
+
+NONE = "(none)"
+
+
+class Actions(Protocol):
+    """What the controls of a robot ask for."""
+
+    def slide(self, index: int, value: float) -> None:
+        """A slider was moved."""
+        ...
+
+    def posture(self, kind: str) -> None:
+        """All joints shall be `neutral` or `random`."""
+        ...
+
+    def drag_frame(self, frame: str | None) -> None:
+        """A frame shall be dragged, or none."""
+        ...
+
+    def base_gizmo(self, wanted: bool) -> None:
+        """The base shall have handles."""
+        ...
+
+    def look(self, name: str, value: Any) -> None:
+        """Something shall be drawn, or not."""
+        ...
+
+    def triad(self, frame: str, visible: bool) -> None:
+        """A frame shall have a triad."""
+        ...
+
+    def upload(self, name: str, content: bytes) -> None:
+        """A trajectory was given."""
+        ...
+
+    def play(self, wanted: bool) -> None:
+        """The trajectory shall play."""
+        ...
+
+    def seek(self, moment: float) -> None:
+        """The trajectory shall be at a time."""
+        ...
+
+    def speed(self, factor: float) -> None:
+        """The trajectory shall play faster or slower."""
+        ...
+
+
+class RobotPanel:
+    """The controls of one robot."""
+
+    def __init__(
+        self,
+        server: Any,
+        robot: ViewedRobot,
+        actions: Actions,
+        frames: Sequence[tuple[int, str]],
+        notes: Sequence[str],
+        *,
+        movable_base: bool,
+    ) -> None:
+        """Build the controls.
+
+        Args:
+            server: of the page.
+            robot: whose controls they are.
+            actions: what they do.
+            frames: depth and name of each frame, in the order of the tree.
+            notes: what could not be drawn.
+            movable_base: whether the base may be moved by hand.
+        """
+        self._gui, self._robot, self._actions = server.gui, robot, actions
+        self.folder = server.gui.add_folder(robot.name)
+        names = [name for _, name in frames]
+        with self.folder:
+            tabs = server.gui.add_tab_group()
+            with tabs.add_tab("Joints"):
+                self._joints(names, movable_base)
+            with tabs.add_tab("Look"):
+                self._look()
+            with tabs.add_tab("Forces"):
+                self._forces()
+            with tabs.add_tab("Frame"):
+                self._frame(names)
+            with tabs.add_tab("Tree"):
+                self._tree(frames)
+            with tabs.add_tab("Play"):
+                self._play()
+            if notes:
+                with tabs.add_tab(f"Notes ({len(notes)})"):
+                    server.gui.add_html(table([(note, "") for note in notes]))
+
+    # Building.
+
+    def _joints(self, names: Sequence[str], movable_base: bool) -> None:
+        gui, actions = self._gui, self._actions
+        both = gui.add_button_group("All joints", ("neutral", "random"))
+        both.on_click(lambda event: actions.posture(event.target.value))
+        self.drag = gui.add_dropdown("Drag", (NONE, *names), initial_value=NONE)
+        self.drag.on_update(lambda _: actions.drag_frame(_named(self.drag.value)))
+        self.position_only = gui.add_checkbox("position only", False)
+        self.with_base = gui.add_checkbox("the base moves along", False, visible=movable_base)
+        self.drag_note = gui.add_html("", visible=False)
+        self.base = gui.add_checkbox("Move the base", False, visible=movable_base)
+        self.base.on_update(lambda _: actions.base_gizmo(self.base.value))
+        self.sliders = []
+        values = self._robot.slider_values()
+        for k, slider in enumerate(self._robot.sliders):
+            handle = gui.add_slider(
+                slider.label,
+                slider.lower,
+                max(slider.upper, slider.lower),
+                slider.step,
+                slider.clamped(float(values[k])),
+                disabled=slider.upper <= slider.lower,
+            )
+            handle.on_update(_with_index(actions.slide, k, handle))
+            self.sliders.append(handle)
+
+    def _look(self) -> None:
+        labels = {
+            "com": "Centre of mass and its projection",
+            "inertias": "Inertia ellipsoids (red: unphysical)",
+            "torques": "Gravity load of the joints",
+        }
+        self.looks = {name: self._gui.add_checkbox(text, False) for name, text in labels.items()}
+        self.looks["opacity"] = self._gui.add_slider("Opacity", 0.0, 1.0, 0.05, 1.0)
+        for name, handle in self.looks.items():
+            handle.on_update(_with_name(self._actions.look, name, handle))
+
+    def _forces(self) -> None:
+        self._gui.add_html(_heading("Forces that hold the joints against gravity / limit"))
+        self.bars = self._gui.add_html("")
+        self.summary = self._gui.add_html("")
+        self._gui.add_html(_heading("Mass matrix"))
+        self.mass_matrix = self._gui.add_html("")
+
+    def _frame(self, names: Sequence[str]) -> None:
+        gui = self._gui
+        self.frame = gui.add_dropdown("Frame", (NONE, *names), initial_value=NONE)
+        self.frame.on_update(lambda _: self._actions.look("frame", _named(self.frame.value)))
+        self.ellipsoid = gui.add_checkbox("Manipulability ellipsoid", False)
+        self.ellipsoid.on_update(
+            lambda _: self._actions.look("manipulability", self.ellipsoid.value)
+        )
+        self.frame_numbers = gui.add_html("")
+        self.jacobian = gui.add_html("")
+
+    def _tree(self, frames: Sequence[tuple[int, str]]) -> None:
+        self.triads = {}
+        for depth, name in frames:
+            label = "\N{NO-BREAK SPACE}" * (2 * min(depth, 12)) + name
+            handle = self._gui.add_checkbox(label, False)
+            handle.on_update(_with_name(self._actions.triad, name, handle))
+            self.triads[name] = handle
+
+    def _play(self) -> None:
+        gui, actions = self._gui, self._actions
+        upload = gui.add_upload_button("Open a trajectory (.npy, .csv)", mime_type=".npy,.csv")
+        upload.on_upload(lambda _: actions.upload(upload.value.name, upload.value.content))
+        self.play_note = gui.add_html("")
+        self.play = gui.add_checkbox("Play", False, disabled=True)
+        self.play.on_update(lambda _: actions.play(self.play.value))
+        self.time = gui.add_slider("Time [s]", 0.0, 1.0, 0.01, 0.0, disabled=True)
+        self.time.on_update(lambda _: actions.seek(self.time.value))
+        self.speed = gui.add_slider("Speed", 0.1, 4.0, 0.1, 1.0)
+        self.speed.on_update(lambda _: actions.speed(self.speed.value))
+
+    # Showing.
+
+    def show_joints(self) -> None:
+        """Put the sliders where the joints are."""
+        values = self._robot.slider_values().tolist()
+        for handle, slider, value in zip(self.sliders, self._robot.sliders, values, strict=True):
+            handle.value = slider.clamped(value)
+
+    def show_charts(self) -> None:
+        """Draw the charts and numbers anew."""
+        robot = self._robot
+        labels = [slider.label for slider in robot.sliders]
+        self.bars.content = bar_chart(labels, robot.gravity_force(), robot.efforts())
+        M = robot.mass_matrix()
+        self.mass_matrix.content = heat_map(M)
+        rows = [("mass", f"{robot.kd.total_mass:.5g} kg")]
+        if robot.kd.total_mass > 0:
+            rows.append(("centre of mass", listed_numbers(robot.com())))
+        rows.append(("size, largest entry", f"{len(M)} x {len(M)}, {abs(M).max(initial=0):.4g}"))
+        self.summary.content = table(rows)
+        self._show_frame(_named(self.frame.value))
+
+    def _show_frame(self, frame: str | None) -> None:
+        if frame is None:
+            self.frame_numbers.content = self.jacobian.content = ""
+            return
+        robot = self._robot
+        pose, J, v = robot.pose(frame), robot.jacobian(frame), robot.frame_velocity(frame)
+        singular = np.linalg.svd(J, compute_uv=False)
+        self.frame_numbers.content = table(
+            [
+                ("position [m]", listed_numbers(pose[:3, 3])),
+                *((f"rotation, row {k + 1}", listed_numbers(pose[k, :3])) for k in range(3)),
+                ("velocity [m/s]", listed_numbers(v[:3])),
+                ("angular [rad/s]", listed_numbers(v[3:])),
+                ("manipulability", f"{manipulability(J):.4g}"),
+                ("singular values", listed_numbers(singular[:6], 3)),
+            ]
+        )
+        written = matrix_table(robot.coordinates, J)
+        self.jacobian.content = _heading("Jacobian") + heat_map(J) + written
+
+    def show_drag(self, text: str) -> None:
+        """Say how well the dragged frame is where it was dragged to."""
+        self.drag_note.visible = bool(text)
+        self.drag_note.content = table([("drag", text)]) if text else ""
+
+    def show_trajectory(self, duration: float, note: str) -> None:
+        """Make the time slider fit a trajectory."""
+        self.time.max = max(duration, 1e-3)
+        self.time.value = 0.0
+        self.time.disabled = self.play.disabled = duration <= 0
+        self.play_note.content = table([(note, "")])
+
+
+def _named(value: str) -> str | None:
+    return None if value == NONE else value
+
+
+def _heading(text: str) -> str:
+    return f"<div style='font-size:0.8em;opacity:0.75;margin:0.4em 0.6em 0'>{text}</div>"
+
+
+def _with_index(action: Callable[[int, float], None], k: int, handle: Any) -> Callable[[Any], None]:
+    return lambda _: action(k, float(handle.value))
+
+
+def _with_name(action: Callable[[str, Any], None], name: str, handle: Any) -> Callable[[Any], None]:
+    return lambda _: action(name, handle.value)

@@ -1,0 +1,122 @@
+"""What stands in the scene: surfaces that move with frames, and triads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from linkwork.arrays import Array
+from linkwork.spatial.source import quat
+from linkwork.viewer.parts import Part
+
+
+def node(*names: str) -> str:
+    """The name of a node of the scene; slashes in names of links are escaped."""
+    return "/" + "/".join(quote(name, safe=" ") for name in names)
+
+
+def place(handle: Any, pose: Array) -> None:
+    """Put a node at a pose (4, 4)."""
+    handle.position = pose[:3, 3]
+    handle.wxyz = quat.from_rotation(pose[:3, :3])
+
+
+def place_all(handles: Mapping[str, Any], poses: Callable[[str], Array]) -> None:
+    """Put nodes at the poses of their names."""
+    if not handles:
+        return
+    stacked = np.array([poses(name) for name in handles])
+    wxyz = quat.from_rotation(stacked[:, :3, :3])
+    for handle, pose, own in zip(handles.values(), stacked, wxyz, strict=True):
+        handle.position, handle.wxyz = pose[:3, 3], own
+
+
+class Bodies:
+    """Surfaces by the name of the frame that they move with."""
+
+    def __init__(
+        self,
+        server: Any,
+        root: str,
+        parts: Mapping[str, Iterable[Part]],
+        on_click: Callable[[str], None],
+    ) -> None:
+        self._frames: dict[str, Any] = {}
+        self._surfaces: list[tuple[Any, float]] = []
+        for name, own in parts.items():
+            listed = list(own)
+            if not listed:
+                continue
+            self._frames[name] = server.scene.add_frame(node(root, "links", name), show_axes=False)
+            for k, part in enumerate(listed):
+                handle = _add(server, node(root, "links", name, str(k)), part)
+                handle.on_click(_clicked(on_click, name))
+                self._surfaces.append((handle, part.opacity))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The frames that have a surface."""
+        return tuple(self._frames)
+
+    def place(self, poses: Callable[[str], Array]) -> None:
+        """Put every frame where it is now."""
+        place_all(self._frames, poses)
+
+    def fade(self, opacity: float) -> None:
+        """Make all surfaces see-through: 1 as they are, 0 invisible."""
+        for handle, own in self._surfaces:
+            handle.visible = opacity > 0
+            handle.opacity = None if own * opacity >= 1 else max(own * opacity, 0.01)
+
+
+def _add(server: Any, name: str, part: Part) -> Any:
+    pose = part.link_H_part
+    return server.scene.add_mesh_simple(
+        name,
+        np.asarray(part.surface.vertices, dtype=np.float32),
+        np.asarray(part.surface.faces, dtype=np.uint32),
+        color=part.color,
+        opacity=None if part.opacity >= 1 else max(part.opacity, 0.01),
+        side="double",
+        position=pose[:3, 3],
+        wxyz=quat.from_rotation(pose[:3, :3]),
+    )
+
+
+def _clicked(on_click: Callable[[str], None], name: str) -> Callable[[Any], None]:
+    def clicked(event: Any) -> None:
+        del event
+        on_click(name)
+
+    return clicked
+
+
+class Triads:
+    """Axes and names of frames, made when first shown."""
+
+    def __init__(self, server: Any, root: str, length: float) -> None:
+        self._server, self._root, self._length = server, root, length
+        self._handles: dict[str, Any] = {}
+        self.shown: set[str] = set()
+
+    def show(self, name: str, visible: bool) -> None:
+        """Show or hide one."""
+        if visible:
+            self.shown.add(name)
+        else:
+            self.shown.discard(name)
+        if visible and name not in self._handles:
+            own = node(self._root, "frames", name)
+            self._handles[name] = self._server.scene.add_frame(
+                own, axes_length=self._length, axes_radius=self._length / 18
+            )
+            self._server.scene.add_label(f"{own}/name", name, anchor="bottom-center")
+        if name in self._handles:
+            self._handles[name].visible = visible
+
+    def place(self, poses: Callable[[str], Array]) -> None:
+        """Put the ones that are shown where they are now."""
+        place_all({name: self._handles[name] for name in self.shown}, poses)

@@ -1,0 +1,216 @@
+"""Trajectories: configurations over time, from files or arrays.
+
+    .npy    (n, nq) an array, one row per sample; or (n, 1 + nq) with the time first
+    .csv    numbers with commas, semicolons, tabs or spaces between them, in the same columns; or
+            with a line of names first: joints, in any order, and `time` or `t`
+
+q may also be without the seven numbers of the base. Without times, samples are 1/50 s apart.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arrays import Array
+from linkwork.errors import (
+    ArgumentError,
+    MissingFileError,
+    ShapeError,
+    SourceError,
+    ValueRangeError,
+    counted,
+    name_not_found,
+    shown,
+)
+from linkwork.kindyn import KinDyn
+from linkwork.model.layout import BASE_NQ
+
+PERIOD = 0.02  # between samples without times [s]
+TIME_NAMES = ("time", "t", "time_s", "timestamp")
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Configurations of a robot with a floating base, at times that increase."""
+
+    times: Array  # (n,) [s]
+    q: Array  # (n, nq)
+
+    @property
+    def duration(self) -> float:
+        """Time from the first sample to the last [s]."""
+        return float(self.times[-1] - self.times[0])
+
+    def at(self, kd: KinDyn, time: float) -> tuple[Array, Array]:
+        """q and nu at a time after the first sample: at constant velocity between two samples."""
+        n = len(self.times)
+        moment = float(np.clip(self.times[0] + time, self.times[0], self.times[-1]))
+        k = int(np.clip(np.searchsorted(self.times, moment, side="right") - 1, 0, max(n - 2, 0)))
+        if n == 1:
+            return self.q[0], np.zeros(kd.nv)
+        step = float(self.times[k + 1] - self.times[k])
+        nu = kd.difference(self.q[k], self.q[k + 1]) / step
+        return kd.integrate(self.q[k], nu, moment - float(self.times[k])), nu
+
+
+def read_trajectory(kd: KinDyn, path: str | PathLike[str]) -> Trajectory:
+    """Read a trajectory from a file.
+
+    Args:
+        kd: the robot, with a floating base.
+        path: a .npy or .csv file.
+
+    Raises:
+        MissingFileError: there is no such file.
+        SourceError: it is of another kind, or cannot be read.
+        ShapeError: its columns are not those of the robot.
+        ValueRangeError: a number is not finite, or the times do not increase.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise MissingFileError(f"no such file: {file}")
+    if file.suffix.lower() == ".npy":
+        return trajectory(kd, _array_in(file), what=str(file))
+    if file.suffix.lower() == ".csv":
+        return _table_in(kd, file)
+    raise SourceError(f"{file}: expected a .npy or .csv file")
+
+
+def trajectory(
+    kd: KinDyn, q: ArrayLike, times: ArrayLike | None = None, *, what: str = "trajectory"
+) -> Trajectory:
+    """A trajectory from arrays.
+
+    Args:
+        kd: the robot, with a floating base.
+        q: (n, nq), or without the base, or either with the time as its first column.
+        times: (n,) [s], increasing; every 1/50 s if not given.
+        what: named in messages.
+    """
+    rows = _floats(q, what)
+    joints = kd.nq - BASE_NQ
+    widths = {joints: False, kd.nq: False}
+    if times is None:
+        widths = {joints + 1: True, kd.nq + 1: True, **widths}
+    if rows.ndim != 2 or rows.shape[1] not in widths:
+        wanted = f"(n, {joints}) joints or (n, {kd.nq}) with the base"
+        more = "" if times is not None else ", and one more column if the time comes first"
+        raise ShapeError(f"{what}: expected {wanted}{more}, got {rows.shape}")
+    moments = None if times is None else _floats(times, f"{what}: times")
+    if widths[rows.shape[1]]:
+        moments, rows = rows[:, 0], rows[:, 1:]
+    return _checked(kd, rows, moments, what)
+
+
+def _checked(kd: KinDyn, rows: Array, times: Array | None, what: str) -> Trajectory:
+    n = len(rows)
+    if not n:
+        raise ShapeError(f"{what}: has no samples")
+    times = np.arange(n) * PERIOD if times is None else times
+    if times.shape != (n,):
+        raise ShapeError(f"{what}: times: expected ({n},), got {times.shape}")
+    for name, numbers in (("times", times[:, None]), ("samples", rows)):
+        bad = ~np.isfinite(numbers).all(axis=1)
+        if bad.any():
+            raise ValueRangeError(f"{what}: {name}: row {int(bad.argmax())} is not finite")
+    late = np.flatnonzero(np.diff(times) <= 0)
+    if late.size:
+        k = int(late[0])
+        told = f"row {k + 1} is at {times[k + 1]:g} s, after {times[k]:g} s"
+        raise ValueRangeError(f"{what}: times do not increase: {told}")
+    if rows.shape[1] != kd.nq:
+        base = np.tile(kd.neutral()[:BASE_NQ], (n, 1))
+        rows = np.concatenate([base, rows], axis=1)
+    return Trajectory(times, np.asarray(kd.normalize(rows)))
+
+
+def _floats(given: ArrayLike, what: str) -> Array:
+    try:
+        return np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{what}: expected an array of numbers, got {shown(given)}") from None
+
+
+def _array_in(file: Path) -> Array:
+    try:
+        found = np.load(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise SourceError(f"{file}: cannot be read as a .npy file ({error})") from None
+    if not isinstance(found, np.ndarray):
+        raise SourceError(f"{file}: holds several arrays; save one with np.save")
+    return found
+
+
+def _table_in(kd: KinDyn, file: Path) -> Trajectory:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{file}: cannot be read as text ({error})") from None
+    lines = [
+        (number, line)
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
+    if not lines:
+        raise SourceError(f"{file}: is empty")
+    cells = [(number, _cells(line, _separator(lines[0][1]))) for number, line in lines]
+    names = None if _is_number(cells[0][1][0]) else cells[0][1]
+    body = cells if names is None else cells[1:]
+    rows = [_numbers(file, number, row, len(cells[0][1])) for number, row in body]
+    if names is None:
+        return trajectory(kd, np.array(rows), what=str(file))
+    return _named(kd, names, np.array(rows).reshape(-1, len(names)), str(file))
+
+
+def _separator(line: str) -> str:
+    return next((mark for mark in (",", ";", "\t") if mark in line), " ")
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    if separator == " ":
+        return line.split()
+    return [cell.strip() for cell in next(csv.reader(io.StringIO(line), delimiter=separator))]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _numbers(file: Path, line: int, cells: Sequence[str], width: int) -> list[float]:
+    if len(cells) != width:
+        raise ShapeError(f"{file}:{line}: expected {counted(width, 'number')}, got {len(cells)}")
+    for cell in cells:
+        if not _is_number(cell):
+            raise SourceError(f"{file}:{line}: {cell!r} is no number")
+    return [float(cell) for cell in cells]
+
+
+def _named(kd: KinDyn, names: Sequence[str], rows: Array, what: str) -> Trajectory:
+    """Columns by name; joints that are not named stay where they are when all is neutral."""
+    q = np.tile(kd.neutral(), (len(rows), 1))
+    times: Array | None = None
+    known = {name: span.start for name, span in kd.layout.q.items() if span.stop - span.start == 1}
+    done: set[str] = set()
+    for k, name in enumerate(names):
+        if name in done:
+            raise ArgumentError(f"{what}: column {name!r} is there twice")
+        done.add(name)
+        if name in known:
+            q[:, known[name]] = rows[:, k]
+        elif name.lower() in TIME_NAMES:
+            times = rows[:, k]
+        else:
+            raise name_not_found(f"joint of one coordinate for a column of {what}", name, known)
+    return _checked(kd, q, times, what)

@@ -1,0 +1,147 @@
+"""A workcell on the page: devices, gripping, moving things."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.support.page import Page, soon
+
+import linkwork as lw
+from linkwork.viewer.cell import ViewedCell
+
+
+@pytest.fixture(scope="module")
+def cell():
+    return lw.load_workcell("pick_and_place")
+
+
+def test_a_device_is_a_robot_that_moves_in_the_state(cell):
+    viewed = ViewedCell(cell)
+    robot = viewed.robots["arm"]
+    robot.q = robot.configuration(np.full(7, 0.01))
+    viewed.take("arm")
+
+    np.testing.assert_allclose(cell.device("arm").get_q(viewed.state), 0.01)
+    for name, frame in robot.behind.names.items():
+        np.testing.assert_allclose(
+            robot.pose(name), cell.world_H_frame(frame, viewed.state), atol=1e-12
+        )
+
+
+def test_what_is_gripped_moves_along_and_is_felt(cell):
+    viewed = ViewedCell(cell)
+    robot = viewed.robots["arm"]
+    before, mass_before = robot.gravity_force(), robot.mass_matrix()
+    viewed.grip("can", "arm.tcp")
+    assert not np.allclose(robot.gravity_force(), before, atol=1e-3)
+    assert not np.allclose(robot.mass_matrix(), mass_before, atol=1e-4)
+    at = cell.world_H_frame("can", viewed.state)
+    robot.q = robot.configuration(np.full(7, 0.01))
+    viewed.take("arm")
+    assert not np.allclose(cell.world_H_frame("can", viewed.state), at, atol=1e-2)
+    viewed.release("can")
+    assert cell.parent("can", viewed.state) == "WORLD"
+    expected = cell.dynamics("arm").gravity_force(viewed.state)
+    np.testing.assert_allclose(robot.gravity_force(), expected)
+
+
+@pytest.mark.parametrize("name", ["two_arms", "mobile_manipulator"])
+def test_other_cells_have_their_robots(name):
+    cell = lw.load_workcell(name)
+    viewed = ViewedCell(cell)
+
+    assert set(viewed.robots) == ({"left", "right"} if name == "two_arms" else {"arm"})
+    for robot in viewed.robots.values():
+        end = cell.device(robot.name).end
+        own = next(n for n, frame in robot.behind.names.items() if frame == end)
+        pose = cell.world_H_frame(end, viewed.state)
+        np.testing.assert_allclose(robot.pose(own), pose, atol=1e-12)
+
+
+def test_an_arm_on_a_cart_is_carried_along():
+    cell = lw.load_workcell("mobile_manipulator")
+    viewed = ViewedCell(cell)
+    base = cell.device("cart").base
+    before = viewed.robots["arm"].base_pose
+    pose = cell.world_H_frame(base, viewed.state).copy()
+    pose[0, 3] += 0.7
+    viewed.move(base, pose)
+
+    np.testing.assert_allclose(viewed.robots["arm"].base_pose[0, 3], before[0, 3] + 0.7)
+
+
+def test_a_floating_robot_in_a_cell_moves_its_base():
+    cell = lw.WorkCell("c").with_frame("table", parent_H_frame=lw.Pose((0.0, 0.0, 0.8)))
+    cell = cell.with_robot("dog", lw.robots.load("quadruped"), parent="table", floating=True)
+    viewed = ViewedCell(cell)
+    robot = viewed.robots["dog"]
+    robot.move_base((1.0, 2.0, 3.0), (1.0, 0.0, 0.0, 0.0))
+    viewed.take("dog")
+
+    found = cell.world_H_frame("dog." + robot.kd.base, viewed.state)
+    np.testing.assert_allclose(found[:3, 3], [1, 2, 3])
+    np.testing.assert_allclose(robot.base_pose, found, atol=1e-12)
+    assert robot.gravity_force().shape == (12,)
+
+
+def test_frames_are_drawn_where_they_are_and_the_page_grips(cell):
+    with lw.view(cell, port=0) as viewer:
+        node = viewer.server.scene.get_handle_by_name
+        stage = viewer._cell
+        with Page(viewer) as page:
+            page.set(stage.object, "ball")
+            soon(lambda: stage.object.value == "ball")
+            stage.grip()
+            viewer.show(np.full(7, 0.01))
+            viewer.flush()
+            pose = cell.world_H_frame("ball", viewer.state)
+            np.testing.assert_allclose(node("/pick_and_place/links/ball").position, pose[:3, 3])
+            assert "on arm.tcp" in stage.carried.content
+            stage.release()
+            viewer.flush()
+            assert "on arm.tcp" not in stage.carried.content
+            page.set(stage.movable, "cube")
+            soon(lambda: node("/pick_and_place/move") is not None)
+            page.handle("/pick_and_place/move", (0.3, 0.2, 0.9))
+            soon(
+                lambda: np.allclose(
+                    cell.world_H_frame("cube", viewer.state)[:3, 3], [0.3, 0.2, 0.9]
+                )
+            )
+        viewer.show(cell.state())
+        viewer.flush()
+        pose = cell.world_H_frame("cube", cell.state())
+        np.testing.assert_allclose(node("/pick_and_place/links/cube").position, pose[:3, 3])
+        viewer.grip("cube", "arm.tcp")
+        assert cell.parent("cube", viewer.state) == "arm.tcp"
+        viewer.release("cube")
+        assert cell.parent("cube", viewer.state) == "WORLD"
+
+
+def test_a_frame_of_a_device_is_dragged_in_the_world(cell):
+    with lw.view(cell, port=0) as viewer:
+        viewer.drag("tcp")
+        viewer.flush()
+        start = cell.world_H_frame("arm.tcp", viewer.state)
+        target = start[:3, 3] + np.array([0.02, 0.05, 0.03])
+        with Page(viewer) as page:
+            wxyz = lw.spatial.quat.from_rotation(start[:3, :3])
+            page.handle("/arm/drag", target, wxyz)
+            soon(
+                lambda: np.allclose(
+                    cell.world_H_frame("arm.tcp", viewer.state)[:3, 3], target, atol=3e-4
+                )
+            )
+
+
+def test_bad_use_is_refused(cell):
+    other = lw.load_workcell("two_arms")
+    with pytest.raises(lw.ArgumentError, match="a workcell is shown alone"):
+        lw.view(cell, lw.robots.load("arm"))
+    with pytest.raises(lw.ArgumentError, match="state: is for a workcell"):
+        lw.view(lw.robots.load("arm"), state=cell.state())
+    with pytest.raises(lw.StateError):
+        lw.view(cell, state=other.state())
+    batch = cell.device("arm").path(cell.state(), np.zeros((3, 7)))
+    with pytest.raises(lw.ShapeError, match="expected a single one, got a batch"):
+        lw.view(cell, state=batch)

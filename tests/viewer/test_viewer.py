@@ -1,0 +1,354 @@
+"""The viewer from a program and from its page, up to the browser: server and websocket."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+import urllib.request
+
+import numpy as np
+import pytest
+from tests.support.page import Page, soon
+
+import linkwork as lw
+from linkwork.viewer.server import open_server
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return lw.robots.load("arm")
+
+
+@pytest.fixture
+def viewer(arm):
+    with lw.view(arm, port=0) as viewer:
+        yield viewer
+
+
+@pytest.fixture(scope="module")
+def fixed(arm):
+    return lw.KinDyn(arm, floating=False)
+
+
+def drawn_pose(viewer, name):
+    """Pose of a node of the scene."""
+    handle = viewer.server.scene.get_handle_by_name(name)
+    R = lw.spatial.quat.to_rotation(handle.wxyz)
+    return lw.spatial.se3.pose(R, handle.position)
+
+
+def slider(viewer, joint, robot=None):
+    stage = viewer._stage(robot)
+    return stage.panel.sliders[[s.joint for s in stage.robot.sliders].index(joint)]
+
+
+def test_every_link_is_drawn_where_it_is(viewer, fixed):
+    q = fixed.random(seed=4)
+    viewer.show(q)
+    viewer.flush()
+
+    names = [name for name in fixed.model.link_names if fixed.model.link(name).visuals]
+    assert len(names) > 5
+    for name in names:
+        found = drawn_pose(viewer, f"/arm/links/{name}")
+        np.testing.assert_allclose(found, fixed.transform(name, q), atol=1e-6)
+    np.testing.assert_array_equal(viewer.q(), q)
+
+
+def test_the_page_is_there_and_for_this_machine_only(viewer):
+    assert viewer.url.startswith("http://127.0.0.1:")
+    assert viewer.server.get_host() == "127.0.0.1"
+    with urllib.request.urlopen(viewer.url, timeout=30) as answer:
+        assert b"<html" in answer.read()
+    assert viewer.url in viewer._repr_html_()
+    assert "iframe" in viewer._repr_html_()
+    assert repr(viewer) == f"<Viewer of arm at {viewer.url}>"
+    assert viewer.server.request_share_url() is None
+
+
+def test_a_slider_of_the_page_moves_a_link(viewer, fixed):
+    with Page(viewer) as page:
+        page.set(slider(viewer, "elbow_pitch"), 0.8)
+        k = fixed.joint_names.index("elbow_pitch")
+        soon(lambda: viewer.q()[k] == 0.8)
+        soon(lambda: not viewer._changed)
+        viewer.flush()
+
+        q = fixed.q(elbow_pitch=0.8)
+        name = fixed.model.joint("elbow_pitch").second
+        expected = fixed.transform(name, q)
+        np.testing.assert_allclose(drawn_pose(viewer, f"/arm/links/{name}"), expected, atol=1e-6)
+        assert len(page.received()) > 0
+
+
+def test_a_dragged_frame_is_followed(viewer, fixed):
+    viewer.show(fixed.q(elbow_pitch=0.9, shoulder_pitch=0.4, wrist_pitch=0.3))
+    viewer.drag("tool")
+    viewer.flush()
+    start = drawn_pose(viewer, "/arm/drag")
+    np.testing.assert_allclose(start, fixed.transform("tool", viewer.q()), atol=1e-6)
+    target = start[:3, 3] + np.array([-0.03, 0.05, 0.02])
+    with Page(viewer) as page:
+        wxyz = lw.spatial.quat.from_rotation(start[:3, :3])
+        page.handle("/arm/drag", target, wxyz)
+        soon(lambda: np.allclose(fixed.transform("tool", viewer.q())[:3, 3], target, atol=3e-4))
+    panel = viewer._stage(None).panel
+    soon(lambda: "reached" in panel.drag_note.content)
+
+
+def test_the_base_is_moved_by_its_handles(viewer):
+    stage = viewer._stage(None)
+    with Page(viewer) as page:
+        page.set(stage.panel.base, True)
+        soon(lambda: viewer.server.scene.get_handle_by_name("/arm/base") is not None)
+        page.handle("/arm/base", (0.5, 0.25, 0.1))
+        soon(lambda: np.allclose(stage.robot.base_pose[:3, 3], [0.5, 0.25, 0.1]))
+        page.set(stage.panel.base, False)
+        soon(lambda: viewer.server.scene.get_handle_by_name("/arm/base") is None)
+
+
+def test_showing_does_not_let_controls_answer(viewer, fixed):
+    """Sliders are set to where the joints are, within their limits; q stays what it was."""
+    q = fixed.random(seed=9)
+    q[0] = 10.0  # beyond its limit
+    viewer.show(q)
+    viewer.flush()
+
+    np.testing.assert_array_equal(viewer.q(), q)
+    handles = viewer._stage(None).panel.sliders
+    assert handles[0].value == fixed.limits.upper[0]
+    np.testing.assert_allclose([h.value for h in handles[1:]], q[1:], atol=1e-12)
+
+
+def test_charts_follow_the_robot(viewer, fixed):
+    panel = viewer._stage(None).panel
+    viewer.inspect("tool", manipulability=True)
+    seen = set()
+    for seed in range(3):
+        q = fixed.random(seed=seed)
+        viewer.show(q, np.full(fixed.nv, 0.5))
+        viewer.flush()
+        seen.add((panel.bars.content, panel.mass_matrix.content, panel.jacobian.content))
+        force = fixed.gravity_force(q)[1]
+        assert f"{force:.3g} / " in panel.bars.content
+        assert "velocity [m/s]" in panel.frame_numbers.content
+    assert len(seen) == 3
+    viewer.inspect(None)
+    viewer.flush()
+    assert panel.frame_numbers.content == ""
+
+
+def test_what_is_drawn_over_a_robot_moves_with_it(viewer, fixed):
+    viewer.look(com=True, inertias=True, torques=True, opacity=0.5)
+    viewer.inspect("tool", manipulability=True)
+    viewer.frames("tool")
+    node = viewer.server.scene.get_handle_by_name
+    for seed in (1, 2):
+        q = fixed.random(seed=seed)
+        viewer.show(q, np.ones(fixed.nv))
+        viewer.flush()
+        com = fixed.com(q)
+        np.testing.assert_allclose(node("/arm/com").position, com, atol=1e-6)
+        np.testing.assert_allclose(node("/arm/com_ground").position[:2], com[:2], atol=1e-6)
+        tool = fixed.transform("tool", q)
+        np.testing.assert_allclose(drawn_pose(viewer, "/arm/frames/tool"), tool, atol=1e-6)
+        ellipsoid = node("/arm/manipulability")
+        np.testing.assert_allclose(ellipsoid.batched_positions[0], tool[:3, 3], atol=1e-6)
+        arrows = node("/arm/velocity").points
+        size = viewer._stage(None).size
+        v = fixed.velocity("tool", q, np.ones(fixed.nv))
+        np.testing.assert_allclose((arrows[0, 1] - arrows[0, 0]) / size, v[:3], atol=1e-5)
+        links = [link for link in fixed.model.links if link.inertia.mass > 0]
+        centres = [fixed.transform(x.name, q) @ [*x.inertia.com, 1] for x in links]
+        placed = node("/arm/inertias").batched_positions
+        np.testing.assert_allclose(placed, np.array(centres)[:, :3], atol=1e-6)
+    viewer.look(com=False, inertias=False, torques=False)
+    viewer.frames("tool", visible=False)
+    viewer.flush()
+    hidden = ("/arm/com", "/arm/com_line", "/arm/inertias", "/arm/torques", "/arm/frames/tool")
+    assert not any(node(name).visible for name in hidden)
+
+
+def test_unphysical_inertias_are_red():
+    bad = lw.Inertia(1.0, (0, 0, 0), (0.1, 0, 0, 0.1, 0, 0.3))
+    links = (lw.Link(name="bad", inertia=bad), lw.Link(name="a/b", inertia=lw.solid_sphere(1, 0.1)))
+    joint = lw.Joint(name="j", kind="revolute", first="bad", second="a/b")
+    with lw.view(lw.Model(name="x/y", links=links, joints=(joint,)), port=0) as viewer:
+        viewer.look(inertias=True)
+        viewer.flush()
+        colors = viewer.server.scene.get_handle_by_name("/x%2Fy/inertias").batched_colors
+        assert colors.tolist() == [[220, 40, 40], [70, 150, 220]]
+        viewer.frames("a/b")
+        assert viewer.server.scene.get_handle_by_name("/x%2Fy/frames/a%2Fb") is not None
+
+
+def test_a_trajectory_is_played_and_can_be_set_to_a_time(viewer, fixed, tmp_path):
+    n = fixed.nq
+    rows = np.linspace(0, 0.4, 21)[:, None] * np.ones(n) * 0.05
+    np.save(tmp_path / "motion.npy", rows)
+    viewer.play(tmp_path / "motion.npy", start=False)
+    panel = viewer._stage(None).panel
+    assert panel.time.max == pytest.approx(0.4)
+    with Page(viewer) as page:
+        page.set(panel.time, 0.2)
+        soon(lambda: np.allclose(viewer.q(), rows[10], atol=1e-9))
+        page.set(panel.play, True)
+        soon(lambda: not np.allclose(viewer.q(), rows[10], atol=1e-9))
+        page.set(slider(viewer, "elbow_pitch"), 0.5)  # taking hold of a joint stops it
+        k = fixed.joint_names.index("elbow_pitch")
+        soon(lambda: viewer.q()[k] == 0.5 and not panel.play.value)
+    with pytest.raises(lw.ArgumentError, match="times: a file has its own"):
+        viewer.play(tmp_path / "motion.npy", [0.0])
+    viewer.play(rows, np.arange(21.0))
+    soon(lambda: viewer._stage(None).player.time > 0)
+    assert viewer._stage(None).player.trajectory.duration == 20
+
+
+def test_a_file_from_the_page_is_read_or_refused_with_words(viewer, fixed, tmp_path):
+    stage = viewer._stage(None)
+    stage.upload("motion.csv", b"elbow_pitch\n0.1\n0.2\n")
+    assert "motion.csv: 2 samples" in stage.panel.play_note.content
+    told = []
+    viewer._host.notify = told.append
+    stage.upload("../../motion.csv", b"elbow_pich\n0.1\n")
+    assert "did you mean 'elbow_pitch'?" in told[0]
+
+
+def test_traces_and_arrows(viewer, fixed):
+    trace = viewer.trace("tool", length=5)
+    poses = []
+    for seed in range(8):
+        q = fixed.random(seed=seed)
+        viewer.show(q)
+        viewer.show(q)
+        poses.append(fixed.transform("tool", q)[:3, 3])
+    viewer.flush()
+    np.testing.assert_allclose(trace.points, poses[-5:], atol=1e-12)
+    line = viewer.server.scene.get_handle_by_name("/arm/traces/tool")
+    np.testing.assert_allclose(line.points[:, 1], poses[-4:], atol=1e-6)
+    trace.remove()
+    assert viewer.server.scene.get_handle_by_name("/arm/traces/tool") is None
+
+    viewer.arrow("force", (0, 0, 1), (0.1, 0, 0))
+    arrow = viewer.arrow("force", (0, 0, 1), [0, 0, 0.2], color=(255, 0, 0))
+    np.testing.assert_allclose(arrow.points, [[[0, 0, 1], [0, 0, 1.2]]], atol=1e-6)
+    arrow.remove()
+
+
+def test_several_robots_stand_side_by_side(arm):
+    dog = lw.robots.load("quadruped")
+    with lw.view(arm, arm, {"dog": lw.KinDyn(dog)}, port=0) as viewer:
+        assert viewer.robots == ("arm", "arm 2", "dog")
+        sides = [viewer._stage(name).robot.q[1] for name in viewer.robots]
+        assert sides[0] + 0.3 < sides[1] < sides[2] - 0.3
+        viewer.show({"arm 2": [0.1] * 8})
+        np.testing.assert_allclose(viewer.q("arm 2"), 0.1)
+        assert not np.allclose(viewer.q("arm"), 0.1)
+        assert viewer.q("dog").shape == (19,)
+        visible = [viewer._stage(name).panel.folder.visible for name in viewer.robots]
+        assert visible == [True, False, False]
+        with pytest.raises(lw.ArgumentError, match="say which robot: arm, arm 2, dog"):
+            viewer.show([0.1] * 8)
+        with pytest.raises(
+            lw.NameNotFoundError, match="no robot named 'dig'; known: arm, arm 2, dog"
+        ):
+            viewer.q("dig")
+
+
+def test_light_and_dark(arm):
+    with lw.view(arm, port=0, dark=True) as viewer:
+        dark = viewer._grid.cell_color
+        with Page(viewer) as page:
+            page.set(viewer._theme, False)
+            soon(lambda: viewer._grid.cell_color != dark)
+        assert sum(viewer._grid.cell_color) > sum(dark)
+
+
+def test_many_threads_may_show(viewer, fixed):
+    def work(seed):
+        for k in range(20):
+            viewer.show(fixed.random(seed=seed + k))
+            viewer.flush()
+
+    threads = [threading.Thread(target=work, args=(100 * k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    viewer.flush()
+    name = fixed.model.joint("elbow_pitch").second
+    expected = fixed.transform(name, viewer.q())
+    np.testing.assert_allclose(drawn_pose(viewer, f"/arm/links/{name}"), expected, atol=1e-6)
+
+
+def test_closing_ends_the_threads_and_frees_the_port(arm):
+    viewer = lw.view(arm, port=0)
+    port = viewer.server.get_port()
+    viewer.close()
+    viewer.close()
+    viewer.wait()
+    assert "closed" in repr(viewer)
+    assert not any(thread.name == "linkwork viewer" for thread in threading.enumerate())
+    with lw.view(arm, port=port) as again:
+        assert again.server.get_port() == port
+
+
+def test_a_port_that_is_taken_is_refused(arm):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(lw.SourceError, match=f"cannot listen at 127.0.0.1:{port}"):
+            lw.view(arm, port=port)
+
+
+@pytest.mark.parametrize(
+    ("things", "options", "text"),
+    [
+        ((), {}, "name at least one robot"),
+        (("arm",), {}, "got 'arm'; lw.load reads a file"),
+        ((3,), {}, "expected a Model, a KinDyn or a WorkCell, got 3"),
+    ],
+)
+def test_what_is_no_robot_is_refused(things, options, text):
+    with pytest.raises(lw.ArgumentError, match=text):
+        lw.view(*things, port=0, **options)
+
+
+@pytest.mark.parametrize("port", ["80", 70000, True, -1])
+def test_a_port_is_a_number(port):
+    with pytest.raises(lw.ArgumentError, match="port: expected"):
+        open_server("127.0.0.1", port, "x")
+
+
+def test_bad_calls_say_what_is_wanted(viewer):
+    with pytest.raises(lw.NameNotFoundError, match=r"no frame named 'tol'; did you mean 'tool'\?"):
+        viewer.trace("tol")
+    with pytest.raises(lw.NameNotFoundError, match="no frame named 'tol'"):
+        viewer.drag("tol")
+    with pytest.raises(lw.NameNotFoundError, match="no frame named 'tol'"):
+        viewer.frames("tol")
+    with pytest.raises(lw.NameNotFoundError, match="no frame named 'tol'"):
+        viewer.inspect("tol")
+    with pytest.raises(lw.ValueRangeError, match="length: expected 2 or more, got 1"):
+        viewer.trace("tool", length=1)
+    with pytest.raises(lw.ShapeError, match=r"vector: expected \(3,\), got \(2,\)"):
+        viewer.arrow("a", (0, 0, 0), (1, 2))
+    with pytest.raises(lw.ValueRangeError, match="start: is not finite"):
+        viewer.arrow("a", (0, 0, np.inf), (1, 2, 3))
+    with pytest.raises(lw.ArgumentError, match="start: expected three numbers, got 'x'"):
+        viewer.arrow("a", "x", (1, 2, 3))
+    with pytest.raises(lw.ArgumentError, match="name: expected the name of the arrow, got 1"):
+        viewer.arrow(1, (0, 0, 0), (1, 2, 3))
+    with pytest.raises(lw.ArgumentError, match="this viewer shows robots and no workcell"):
+        viewer.grip("a", "b")
+    with pytest.raises(lw.ArgumentError, match="this viewer shows robots and no workcell"):
+        _ = viewer.state
+
+
+@pytest.mark.parametrize("package", ["viser", "trimesh"])
+def test_a_missing_package_is_named_with_the_extra(arm, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(lw.MissingPackageError, match=r'pip install "linkwork\[viewer\]"'):
+        lw.view(arm, port=0)
