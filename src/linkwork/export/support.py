@@ -33,9 +33,9 @@ MACROS = """\
 """
 
 
-# In double precision as the kernels do it. They do it in double precision for float, too: with a sum
-# of squares in float, and a rounded norm, results that are sensitive to it would be twice as far
-# off. So here it is 1 / norm - 1 that is computed, as a series of how far the sum is from 1.
+# In double precision as the kernels do it. For float they use double as well; here, a sum of
+# squares and a norm in float would make results that are sensitive to it twice as wrong. So
+# 1 - 1 / norm is computed instead, as a series of how far the sum of squares is from 1.
 _UNIT = {
     "double": """\
   double squares = 0.0, norm, divisor;
