@@ -43,9 +43,8 @@ def test_export_as_json_for_a_floating_base(tmp_path):
     assert facts["compiler"] is None
     assert facts["note"] == "it was not asked for"
     assert [row["name"] for row in facts["functions"]] == ["pendulum_com", "pendulum_com_batch"]
-    assert sorted(facts["files"]) == sorted(
-        path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")
-    )
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(facts["files"]) == sorted(p.relative_to(tmp_path).as_posix() for p in written)
     header = (tmp_path / "pendulum.h").read_text("ascii")
     assert "armature, damping and friction enter the dynamics" in header
     assert "  3..6: quaternion of the base, w x y z" in header
