@@ -8,9 +8,9 @@ from pathlib import Path
 COMMAND = Path(sys.executable).with_name("linkwork")
 
 
-def run(*arguments):
+def run(*arguments, folder=None):
     words = [str(COMMAND), *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, check=False)
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
 
 
 def test_export_writes_and_tells_what_it_found(tmp_path):
@@ -22,7 +22,7 @@ def test_export_writes_and_tells_what_it_found(tmp_path):
 
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert lines[0] == f"{tmp_path / 'new'}: 7 files"
+    assert lines[0] == f"{tmp_path / 'new'}: 8 files"
     assert lines[1].split()[:2] == ["function", "operations"]
     names = [line.split()[0] for line in lines[3:-1]]
     assert names == ["cart_mass_matrix", "cart_jacobian_pole", "cart_bias_force"]
@@ -43,10 +43,19 @@ def test_export_as_json_for_a_floating_base(tmp_path):
     assert facts["compiler"] is None
     assert facts["note"] == "it was not asked for"
     assert [row["name"] for row in facts["functions"]] == ["pendulum_com", "pendulum_com_batch"]
-    assert sorted(facts["files"]) == sorted(path.name for path in tmp_path.iterdir())
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(facts["files"]) == sorted(p.relative_to(tmp_path).as_posix() for p in written)
     header = (tmp_path / "pendulum.h").read_text("ascii")
     assert "armature, damping and friction enter the dynamics" in header
     assert "  3..6: quaternion of the base, w x y z" in header
+
+
+def test_a_folder_does_not_hide_a_bundled_robot(tmp_path):
+    """The folder of an export may have the name of the robot."""
+    words = ["export", "pendulum", "-o", "pendulum", "--functions", "com", "--no-check", "--fixed"]
+    for _ in range(2):
+        done = run(*words, folder=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_what_is_wrong_is_said_on_one_line(tmp_path):

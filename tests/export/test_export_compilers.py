@@ -29,7 +29,7 @@ TARGETS = {
     "this machine": (CC, (), ""),
     "Cortex-M4": ("arm-none-eabi-gcc", CORTEX_M4, "arm-none-eabi-"),
 }
-LIBM = {"sinf", "cosf", "sqrtf", "atan2f", "sincosf"}
+LIBM = {"sinf", "cosf", "sqrtf", "atan2f", "sincosf", "fmaf"}
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from os.path import exists
+from os.path import exists, isdir
 from pathlib import Path
 from typing import Annotated
 
@@ -101,13 +101,14 @@ def model_of_file(file: str, *, mimic: bool = True) -> Model:
 
 
 def _read(file: str, *, mimic: bool = True) -> Reading:
-    """Read a file; where there is none of that name, a bundled robot."""
+    """Read a file; where there is none of that name, or only a folder, a bundled robot."""
     if file == "-":
         try:
             return read(standard_input(), mimic=mimic)
         except ParseError as error:  # bytes that are no text
             return Reading(None, error.findings)
-    known = not exists(file) and file in bundled.names()  # noqa: PTH110 - takes names of any length
+    is_file = exists(file) and not isdir(file)  # noqa: PTH110, PTH112 - take names of any length
+    known = file in bundled.names() and not is_file
     return read(bundled.path(file) if known else Path(file), mimic=mimic)
 
 

@@ -8,6 +8,7 @@ from linkwork.export.example import example_text
 from linkwork.export.header import conventions, header_text
 from linkwork.export.names import comment_text
 from linkwork.export.package import MARK, Package
+from linkwork.export.python_module import module_text
 from linkwork.export.report import Report
 from linkwork.export.samples import Sample
 from linkwork.export.selftest import selftest_text
@@ -26,6 +27,7 @@ def files_of(package: Package, samples: Sequence[Sample]) -> dict[str, str]:
         **package.sources,
         "selftest.c": selftest_text(package, samples),
         "main.c": example_text(package),
+        f"python/{package.prefix}.c": module_text(package),
         "Makefile": _makefile(package),
         "CMakeLists.txt": _cmake(package),
     }
@@ -42,6 +44,10 @@ CPPFLAGS ?=
 STRICT := -std=c99 -Wall -Wextra -Wconversion -Wshadow -pedantic
 
 OBJECTS := {objects}
+
+PYTHON ?= python3
+ASK = $(shell $(PYTHON) -c "import sysconfig as s; print($(1))")
+MODULE = python/{prefix}$(call ASK,s.get_config_var('EXT_SUFFIX'))
 
 all: lib{prefix}.a example
 
@@ -60,10 +66,15 @@ example: main.o lib{prefix}.a
 test: selftest
 \t./selftest
 
-clean:
-\trm -f $(OBJECTS) selftest.o main.o lib{prefix}.a selftest example
+# import {prefix}, with the folder python in the path; needs the headers of Python
+python: {prefix}.h $(OBJECTS:.o=.c) python/{prefix}.c
+\t$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -shared $(LDFLAGS) -I. -I$(call ASK,s.get_path('include')) \\
+\t  python/{prefix}.c $(OBJECTS:.o=.c) -lm -o $(MODULE)
 
-.PHONY: all test clean
+clean:
+\trm -f $(OBJECTS) selftest.o main.o lib{prefix}.a selftest example python/*.so
+
+.PHONY: all test python clean
 """
 
 
@@ -120,6 +131,7 @@ call them.
     make          # the library lib{prefix}.a and the example
     make test     # compares with recorded numbers
     ./example     # a control loop
+    make python   # a Python module in the folder python, where Python's headers are
 
 or with CMake: `cmake -B build && cmake --build build && ctest --test-dir build`.
 

@@ -29,11 +29,6 @@ class Real:
         """Size of one number."""
         return 8 if self.name == "double" else 4
 
-    @property
-    def macro(self) -> str:
-        """Begins the names of the macros in float.h."""
-        return "DBL" if self.name == "double" else "FLT"
-
     def literal(self, value: float) -> str:
         """A number as C text that reads back exactly, in parentheses if it is negative."""
         text = _shortest(value, single=self.name == "float")

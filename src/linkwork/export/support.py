@@ -33,6 +33,41 @@ MACROS = """\
 """
 
 
+# In double precision as the kernels do it. For float they use double as well; here, a sum of
+# squares and a norm in float would make results that are sensitive to it twice as wrong. So
+# 1 - 1 / norm is computed instead, as a series of how far the sum of squares is from 1.
+_UNIT = {
+    "double": """\
+  double squares = 0.0, norm, divisor;
+  for (int k = 0; k < count; ++k) {{
+    squares += x[k] * x[k];
+  }}
+  norm = sqrt(squares);
+  if (fabs(norm - 1.0) > {far}) {{
+    return 1;
+  }}
+  divisor = fabs(squares - 1.0) > 8.0 * DBL_EPSILON ? norm : 1.0;
+  for (int k = 0; k < count; ++k) {{
+    y[k] = x[k] / divisor;
+  }}
+""",
+    "float": """\
+  float excess = -1.0f, less; /* the sum of squares - 1; 1 - 1 / norm, to the third power of it */
+  for (int k = 0; k < count; ++k) {{
+    excess = fmaf(x[k], x[k], excess);
+  }}
+  if (fabsf(sqrtf(1.0f + excess) - 1.0f) > {far}) {{
+    return 1;
+  }}
+  less = excess * (0.5f - excess * (0.375f - 0.3125f * excess));
+  less = fabsf(excess) > 8.0f * FLT_EPSILON ? less : 0.0f;
+  for (int k = 0; k < count; ++k) {{
+    y[k] = x[k] - x[k] * less;
+  }}
+""",
+}
+
+
 def unit_norm_functions(real: Real, *, check: bool = False) -> str:
     """Functions that look at numbers whose norm must be 1, with the limits of the kernels.
 
@@ -46,20 +81,7 @@ def unit_norm_functions(real: Real, *, check: bool = False) -> str:
  * more than {TOLERANCE:g}, 1 is returned. NaN passes, as everywhere. */
 static int lw_unit(const {t} *LW_RESTRICT x, int count, {t} *LW_RESTRICT y)
 {{
-  {t} squares = {real.literal(0)}, norm, divisor;
-  for (int k = 0; k < count; ++k) {{
-    squares += x[k] * x[k];
-  }}
-  norm = sqrt{s}(squares);
-  if (fabs{s}(norm - {real.literal(1)}) > {far}) {{
-    return 1;
-  }}
-  divisor = fabs{s}(squares - {real.literal(1)}) > {real.literal(8)} * {real.macro}_EPSILON
-    ? norm : {real.literal(1)};
-  for (int k = 0; k < count; ++k) {{
-    y[k] = x[k] / divisor;
-  }}
-  return 0;
+{_UNIT[real.name].format(far=far)}  return 0;
 }}
 """
     if check:
