@@ -54,7 +54,7 @@ $(BIN)/python:
 	$(PIP) --upgrade "pip>=25.1"
 
 # The package itself, editable; again when the C extension has changed.
-$(VENV)/.ready: pyproject.toml setup.py $(wildcard src/linkwork/kernel/_*.[ch]) | $(BIN)/python
+$(VENV)/.ready: pyproject.toml setup.py $(wildcard src/linkwork/kernel/_*.[ch] src/linkwork/bridges/_*.c) | $(BIN)/python
 	$(PIP) --editable .
 	touch $@
 

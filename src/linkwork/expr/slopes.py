@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 
 from linkwork.expr.node import Expr, Op
 
-
 _LARGEST = 3e38  # finite as float32, too
 
 
@@ -57,7 +56,7 @@ def unrooted(term: Expr, entry: Expr, slope: Expr) -> Expr:
 
 def _is_finite(value: Expr) -> Expr:
     """1 where a number is finite in either precision, else 0."""
-    return (value <= _LARGEST).select(-_LARGEST <= value, 0.0)
+    return (value <= _LARGEST).select(value >= -_LARGEST, 0.0)
 
 
 def is_zero(node: Expr) -> bool:
