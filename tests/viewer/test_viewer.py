@@ -156,9 +156,8 @@ def test_what_is_drawn_over_a_robot_moves_with_it(viewer, fixed):
         ellipsoid = node("/arm/manipulability")
         np.testing.assert_allclose(ellipsoid.batched_positions[0], tool[:3, 3], atol=1e-6)
         arrows = node("/arm/velocity").points
-        size = viewer._stage(None).size
         v = fixed.velocity("tool", q, np.ones(fixed.nv))
-        np.testing.assert_allclose((arrows[0, 1] - arrows[0, 0]) / size, v[:3], atol=1e-5)
+        np.testing.assert_allclose((arrows[0, 1] - arrows[0, 0]) / 0.5, v[:3], atol=1e-5)
         links = [link for link in fixed.model.links if link.inertia.mass > 0]
         centres = [fixed.transform(x.name, q) @ [*x.inertia.com, 1] for x in links]
         placed = node("/arm/inertias").batched_positions
@@ -242,6 +241,7 @@ def test_several_robots_stand_side_by_side(arm):
         assert viewer.robots == ("arm", "arm 2", "dog")
         sides = [viewer._stage(name).robot.q[1] for name in viewer.robots]
         assert sides[0] + 0.3 < sides[1] < sides[2] - 0.3
+        assert viewer._ground == pytest.approx(0.0, abs=1e-9)
         viewer.show({"arm 2": [0.1] * 8})
         np.testing.assert_allclose(viewer.q("arm 2"), 0.1)
         assert not np.allclose(viewer.q("arm"), 0.1)

@@ -25,6 +25,11 @@ from linkwork.viewer.scene import node
 from linkwork.viewer.surfaces import cylinder, sphere
 
 
+LARGEST_DISC = 0.09  # radius of the disc that shows the load of a joint [m]
+LINEAR_SCALE = 0.5  # length of the arrow of a velocity of 1 m/s [m]
+ANGULAR_SCALE = 0.15  # of 1 rad/s [m]
+
+
 @dataclass
 class Shown:
     """Which of them are drawn."""
@@ -106,8 +111,8 @@ class Overlays:
         placed = robot.joint_axes()
         colors = load_colors(shares_of(robot.gravity_force(), robot.efforts()))
         if "torques" not in self._nodes:
-            side = 0.13 * self._size
-            scales = np.tile([side, side, 0.5 * side], (len(placed), 1))
+            radius = min(0.38 * self._size, LARGEST_DISC)  # wider than what covers most joints
+            scales = np.tile([radius, radius, 0.15 * radius], (len(placed), 1))
             name = node(robot.name, "torques")
             surface = cylinder(1.0, 2.0)
             self._nodes["torques"] = self._batch(name, placed, scales, colors, 0.9, surface)
@@ -121,8 +126,7 @@ class Overlays:
             return
         v = self._robot.frame_velocity(frame)
         at = poses[self._robot.kd.model.frame_index(frame)][:3, 3]
-        length = self._size
-        ends = [at + length * v[:3], at + 0.3 * length * v[3:]]
+        ends = [at + LINEAR_SCALE * v[:3], at + ANGULAR_SCALE * v[3:]]
         points = np.array([[at, end] for end in ends], dtype=np.float32)
         if "velocity" not in self._nodes:
             thin = 0.02 * self._size

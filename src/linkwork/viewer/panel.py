@@ -161,7 +161,7 @@ class RobotPanel:
     def _tree(self, frames: Sequence[tuple[int, str]]) -> None:
         self.triads = {}
         for depth, name in frames:
-            label = "\N{NO-BREAK SPACE}" * (2 * min(depth, 12)) + name
+            label = "\N{NO-BREAK SPACE}" * min(depth, 12) + name
             handle = self._gui.add_checkbox(label, False)
             handle.on_update(_with_name(self._actions.triad, name, handle))
             self.triads[name] = handle
