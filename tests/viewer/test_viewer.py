@@ -12,6 +12,7 @@ import pytest
 from tests.support.page import Page, soon
 
 import linkwork as lw
+from linkwork.viewer.colors import PHYSICAL, UNPHYSICAL, linear
 from linkwork.viewer.server import open_server
 
 
@@ -91,8 +92,11 @@ def test_a_dragged_frame_is_followed(viewer, fixed):
     target = start[:3, 3] + np.array([-0.03, 0.05, 0.02])
     with Page(viewer) as page:
         wxyz = lw.spatial.quat.from_rotation(start[:3, :3])
-        page.handle("/arm/drag", target, wxyz)
-        soon(lambda: np.allclose(fixed.transform("tool", viewer.q())[:3, 3], target, atol=3e-4))
+
+        def there():
+            return np.allclose(fixed.transform("tool", viewer.q())[:3, 3], target, atol=3e-4)
+
+        page.drag("/arm/drag", target, there, wxyz)
     panel = viewer._stage(None).panel
     soon(lambda: "reached" in panel.drag_note.content)
 
@@ -102,8 +106,8 @@ def test_the_base_is_moved_by_its_handles(viewer):
     with Page(viewer) as page:
         page.set(stage.panel.base, True)
         soon(lambda: viewer.server.scene.get_handle_by_name("/arm/base") is not None)
-        page.handle("/arm/base", (0.5, 0.25, 0.1))
-        soon(lambda: np.allclose(stage.robot.base_pose[:3, 3], [0.5, 0.25, 0.1]))
+        wanted = (0.5, 0.25, 0.1)
+        page.drag("/arm/base", wanted, lambda: np.allclose(stage.robot.base_pose[:3, 3], wanted))
         page.set(stage.panel.base, False)
         soon(lambda: viewer.server.scene.get_handle_by_name("/arm/base") is None)
 
@@ -177,7 +181,8 @@ def test_unphysical_inertias_are_red():
         viewer.look(inertias=True)
         viewer.flush()
         colors = viewer.server.scene.get_handle_by_name("/x%2Fy/inertias").batched_colors
-        assert colors.tolist() == [[220, 40, 40], [70, 150, 220]]
+        assert colors.tolist() == linear([UNPHYSICAL, PHYSICAL]).tolist()
+        assert colors[0, 0] > 5 * colors[0, 1:].max()
         viewer.frames("a/b")
         assert viewer.server.scene.get_handle_by_name("/x%2Fy/frames/a%2Fb") is not None
 
