@@ -45,10 +45,25 @@ class Page:
         updates = {"value": value}
         self._send({"type": "GuiUpdateMessage", "uuid": control._impl.uuid, "updates": updates})
 
-    def handle(self, name: str, position: Any, wxyz: Any = (1.0, 0.0, 0.0, 0.0)) -> None:
-        """Move a handle in the scene."""
+    def drag(
+        self,
+        name: str,
+        position: Any,
+        holds: Callable[[], Any],
+        wxyz: Any = (1.0, 0.0, 0.0, 0.0),
+    ) -> None:
+        """Move a handle in the scene, again and again as a hand does, until something holds."""
         moved = {"wxyz": [float(x) for x in wxyz], "position": [float(x) for x in position]}
-        self._send({"type": "TransformControlsUpdateMessage", "name": name, **moved, "owner": ""})
+        message = {"type": "TransformControlsUpdateMessage", "name": name, **moved, "owner": ""}
+
+        def held() -> bool:
+            if holds():
+                return True
+            self._send(message)
+            time.sleep(0.1)
+            return False
+
+        soon(held)
 
     def received(self) -> bytes:
         """The next message of the server."""

@@ -102,12 +102,12 @@ def test_frames_are_drawn_where_they_are_and_the_page_grips(cell):
             assert "on arm.tcp" not in stage.carried.content
             page.set(stage.movable, "cube")
             soon(lambda: node("/pick_and_place/move") is not None)
-            page.handle("/pick_and_place/move", (0.3, 0.2, 0.9))
-            soon(
-                lambda: np.allclose(
-                    cell.world_H_frame("cube", viewer.state)[:3, 3], [0.3, 0.2, 0.9]
-                )
-            )
+            wanted = (0.3, 0.2, 0.9)
+
+            def moved():
+                return np.allclose(cell.world_H_frame("cube", viewer.state)[:3, 3], wanted)
+
+            page.drag("/pick_and_place/move", wanted, moved)
         viewer.show(cell.state())
         viewer.flush()
         pose = cell.world_H_frame("cube", cell.state())
@@ -126,12 +126,12 @@ def test_a_frame_of_a_device_is_dragged_in_the_world(cell):
         target = start[:3, 3] + np.array([0.02, 0.05, 0.03])
         with Page(viewer) as page:
             wxyz = lw.spatial.quat.from_rotation(start[:3, :3])
-            page.handle("/arm/drag", target, wxyz)
-            soon(
-                lambda: np.allclose(
-                    cell.world_H_frame("arm.tcp", viewer.state)[:3, 3], target, atol=3e-4
-                )
-            )
+
+            def there():
+                here = cell.world_H_frame("arm.tcp", viewer.state)[:3, 3]
+                return np.allclose(here, target, atol=3e-4)
+
+            page.drag("/arm/drag", target, there, wxyz)
 
 
 def test_bad_use_is_refused(cell):

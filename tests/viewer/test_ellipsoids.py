@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.viewer.colors import hexadecimal, load_colors, rgb_of, signed_colors
+from linkwork.viewer.colors import hexadecimal, linear, load_colors, rgb_of, signed_colors
 from linkwork.viewer.ellipsoids import (
     inertia_ellipsoids,
     manipulability,
@@ -101,3 +101,4 @@ def test_colours_of_materials():
     assert rgb_of(lw.Material("m")) == ((170, 176, 186), 1.0)
     assert rgb_of(lw.Material("m", (1.0, 0.5, -3.0, 0.25))) == ((255, 128, 0), 0.25)
     assert hexadecimal((255, 128, 0)) == "#ff8000"
+    assert linear([0, 128, 255]).tolist() == [0, 55, 255]

@@ -12,6 +12,7 @@ import pytest
 from tests.support.page import Page, soon
 
 import linkwork as lw
+from linkwork.viewer.colors import PHYSICAL, UNPHYSICAL, linear
 from linkwork.viewer.server import open_server
 
 
@@ -91,8 +92,11 @@ def test_a_dragged_frame_is_followed(viewer, fixed):
     target = start[:3, 3] + np.array([-0.03, 0.05, 0.02])
     with Page(viewer) as page:
         wxyz = lw.spatial.quat.from_rotation(start[:3, :3])
-        page.handle("/arm/drag", target, wxyz)
-        soon(lambda: np.allclose(fixed.transform("tool", viewer.q())[:3, 3], target, atol=3e-4))
+
+        def there():
+            return np.allclose(fixed.transform("tool", viewer.q())[:3, 3], target, atol=3e-4)
+
+        page.drag("/arm/drag", target, there, wxyz)
     panel = viewer._stage(None).panel
     soon(lambda: "reached" in panel.drag_note.content)
 
@@ -102,8 +106,8 @@ def test_the_base_is_moved_by_its_handles(viewer):
     with Page(viewer) as page:
         page.set(stage.panel.base, True)
         soon(lambda: viewer.server.scene.get_handle_by_name("/arm/base") is not None)
-        page.handle("/arm/base", (0.5, 0.25, 0.1))
-        soon(lambda: np.allclose(stage.robot.base_pose[:3, 3], [0.5, 0.25, 0.1]))
+        wanted = (0.5, 0.25, 0.1)
+        page.drag("/arm/base", wanted, lambda: np.allclose(stage.robot.base_pose[:3, 3], wanted))
         page.set(stage.panel.base, False)
         soon(lambda: viewer.server.scene.get_handle_by_name("/arm/base") is None)
 
@@ -156,9 +160,8 @@ def test_what_is_drawn_over_a_robot_moves_with_it(viewer, fixed):
         ellipsoid = node("/arm/manipulability")
         np.testing.assert_allclose(ellipsoid.batched_positions[0], tool[:3, 3], atol=1e-6)
         arrows = node("/arm/velocity").points
-        size = viewer._stage(None).size
         v = fixed.velocity("tool", q, np.ones(fixed.nv))
-        np.testing.assert_allclose((arrows[0, 1] - arrows[0, 0]) / size, v[:3], atol=1e-5)
+        np.testing.assert_allclose((arrows[0, 1] - arrows[0, 0]) / 0.5, v[:3], atol=1e-5)
         links = [link for link in fixed.model.links if link.inertia.mass > 0]
         centres = [fixed.transform(x.name, q) @ [*x.inertia.com, 1] for x in links]
         placed = node("/arm/inertias").batched_positions
@@ -178,7 +181,8 @@ def test_unphysical_inertias_are_red():
         viewer.look(inertias=True)
         viewer.flush()
         colors = viewer.server.scene.get_handle_by_name("/x%2Fy/inertias").batched_colors
-        assert colors.tolist() == [[220, 40, 40], [70, 150, 220]]
+        assert colors.tolist() == linear([UNPHYSICAL, PHYSICAL]).tolist()
+        assert colors[0, 0] > 5 * colors[0, 1:].max()
         viewer.frames("a/b")
         assert viewer.server.scene.get_handle_by_name("/x%2Fy/frames/a%2Fb") is not None
 
@@ -242,6 +246,7 @@ def test_several_robots_stand_side_by_side(arm):
         assert viewer.robots == ("arm", "arm 2", "dog")
         sides = [viewer._stage(name).robot.q[1] for name in viewer.robots]
         assert sides[0] + 0.3 < sides[1] < sides[2] - 0.3
+        assert viewer._ground == pytest.approx(0.0, abs=1e-9)
         viewer.show({"arm 2": [0.1] * 8})
         np.testing.assert_allclose(viewer.q("arm 2"), 0.1)
         assert not np.allclose(viewer.q("arm"), 0.1)

@@ -61,6 +61,13 @@ def signed_colors(values: ArrayLike) -> Array:
     return colors
 
 
+def linear(rgb: ArrayLike) -> Array:
+    """Colours as viser takes them for batches of meshes: proportional to light, not sRGB."""
+    share = np.asarray(rgb, float) / 255
+    light = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    return np.round(255 * light).astype(np.uint8)
+
+
 def hexadecimal(rgb: ArrayLike) -> str:
     """A colour as a page writes it, such as #ff8000."""
     r, g, b = np.asarray(rgb).tolist()

@@ -17,12 +17,17 @@ from linkwork.viewer.colors import (
     MANIPULABILITY,
     PHYSICAL,
     UNPHYSICAL,
+    linear,
     load_colors,
 )
 from linkwork.viewer.ellipsoids import Ellipsoid, inertia_ellipsoids, manipulability_ellipsoid
 from linkwork.viewer.robot import ViewedRobot
 from linkwork.viewer.scene import node
 from linkwork.viewer.surfaces import cylinder, sphere
+
+LARGEST_DISC = 0.07  # radius of the disc that shows the load of a joint [m]
+LINEAR_SCALE = 0.5  # length of the arrow of a velocity of 1 m/s [m]
+ANGULAR_SCALE = 0.15  # of 1 rad/s [m]
 
 
 @dataclass
@@ -106,13 +111,13 @@ class Overlays:
         placed = robot.joint_axes()
         colors = load_colors(shares_of(robot.gravity_force(), robot.efforts()))
         if "torques" not in self._nodes:
-            side = 0.13 * self._size
-            scales = np.tile([side, side, 0.5 * side], (len(placed), 1))
+            radius = min(0.34 * self._size, LARGEST_DISC)  # wider than what covers most joints
+            scales = np.tile([radius, radius, 0.15 * radius], (len(placed), 1))
             name = node(robot.name, "torques")
             surface = cylinder(1.0, 2.0)
-            self._nodes["torques"] = self._batch(name, placed, scales, colors, 0.9, surface)
+            self._nodes["torques"] = self._batch(name, placed, scales, colors, None, surface)
         self._move("torques", placed)
-        self._nodes["torques"].batched_colors = colors
+        self._nodes["torques"].batched_colors = linear(colors)
 
     def _velocity(self, poses: Array) -> None:
         frame = self.shown.frame
@@ -121,8 +126,7 @@ class Overlays:
             return
         v = self._robot.frame_velocity(frame)
         at = poses[self._robot.kd.model.frame_index(frame)][:3, 3]
-        length = self._size
-        ends = [at + length * v[:3], at + 0.3 * length * v[3:]]
+        ends = [at + LINEAR_SCALE * v[:3], at + ANGULAR_SCALE * v[3:]]
         points = np.array([[at, end] for end in ends], dtype=np.float32)
         if "velocity" not in self._nodes:
             thin = 0.02 * self._size
@@ -163,7 +167,7 @@ class Overlays:
         poses: Array,
         scales: Array,
         colors: Array,
-        opacity: float,
+        opacity: float | None,
         surface: Any = None,
     ) -> Any:
         return self._scene.add_batched_meshes_simple(
@@ -172,7 +176,7 @@ class Overlays:
             batched_wxyzs=quat.from_rotation(poses[:, :3, :3]).astype(np.float32),
             batched_positions=poses[:, :3, 3].astype(np.float32),
             batched_scales=scales.astype(np.float32),
-            batched_colors=colors.astype(np.uint8),
+            batched_colors=linear(colors),
             opacity=opacity,
             lod="off",
             cast_shadow=False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -161,7 +161,7 @@ class RobotPanel:
     def _tree(self, frames: Sequence[tuple[int, str]]) -> None:
         self.triads = {}
         for depth, name in frames:
-            label = "\N{NO-BREAK SPACE}" * (2 * min(depth, 12)) + name
+            label = "\N{NO-BREAK SPACE}" * min(depth, 12) + name
             handle = self._gui.add_checkbox(label, False)
             handle.on_update(_with_name(self._actions.triad, name, handle))
             self.triads[name] = handle
@@ -231,6 +231,20 @@ class RobotPanel:
         self.time.value = 0.0
         self.time.disabled = self.play.disabled = duration <= 0
         self.play_note.content = table([(note, "")])
+
+
+def choose_robot(server: Any, folders: Mapping[str, Any]) -> None:
+    """With several robots, a list says whose controls are shown."""
+    if len(folders) < 2:
+        return
+    chosen = server.gui.add_dropdown("Robot", tuple(folders), order=0.5)
+
+    def show(_: object = None) -> None:
+        for name, folder in folders.items():
+            folder.visible = name == chosen.value
+
+    chosen.on_update(show)
+    show()
 
 
 def _named(value: str) -> str | None:

@@ -75,7 +75,7 @@ def _parts(shapes: Sequence[Shape], name: str, notes: list[str]) -> Iterable[Par
         pieces, why = read_mesh(shape.geometry)
         if why:
             notes.append(f"{name}: {why}; drawn as a box")
-            yield Part(box((BOX_EDGE,) * 3), UNRESOLVED, 1.0, pose)
+            yield Part(box((BOX_EDGE, BOX_EDGE, BOX_EDGE)), UNRESOLVED, 1.0, pose)
         given = shape.material is not None and shape.material.rgba is not None
         for surface, own in pieces:
             yield Part(surface, color if given or own is None else own, opacity, pose)

@@ -275,16 +275,17 @@ def frame_tree(model: Model, base: str) -> list[tuple[int, str]]:
     return found
 
 
-def lowest(drawing: Drawing, poses: Array, names: Sequence[str]) -> float:
-    """Height of the lowest point of what is drawn [m]."""
+def ground_of(robots: Sequence[ViewedRobot], drawings: Sequence[Drawing]) -> float:
+    """Height of the ground: 0, or lower if something that is drawn reaches below [m]."""
     heights = [
         float((part.surface.vertices @ H[2, :3]).min() + H[2, 3])
-        for k, name in enumerate(names)
+        for robot, drawing in zip(robots, drawings, strict=True)
+        for pose, name in zip(robot.poses(), robot.frame_names, strict=True)
         for part in drawing.parts.get(name, [])
-        for H in [poses[k] @ part.link_H_part]
+        for H in [pose @ part.link_H_part]
         if len(part.surface.vertices)
     ]
-    return min(heights, default=0.0)
+    return min([0.0, *heights])
 
 
 def _unit(wxyz: Array) -> Array:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, shown
 from linkwork.kindyn import KinDyn
 from linkwork.model.model import Model
@@ -101,27 +102,27 @@ def _tell_apart(robots: list[ViewedRobot]) -> None:
 
 
 def _spread(robots: list[ViewedRobot]) -> None:
-    """Put robots that all stand at the origin side by side, along y."""
+    """Put robots that all stand at the origin side by side along y, on the ground."""
     at_origin = [robot for robot in robots if not robot.q[:3].any()]
     if len(at_origin) < 2:
         return
     left = 0.0
     for robot in at_origin:
-        low, high = _sides(robot)
+        points = _points(robot)
+        low, high = float(points[:, 1].min()), float(points[:, 1].max())
         robot.q[1] = left - low
+        robot.q[2] = -float(points[:, 2].min())
         left += high - low + BETWEEN
     for robot in at_origin:
         robot.q[1] -= (left - BETWEEN) / 2
 
 
-def _sides(robot: ViewedRobot) -> tuple[float, float]:
-    """How far a robot reaches along y [m]."""
+def _points(robot: ViewedRobot) -> Array:
+    """(n, 3) points of what is drawn of a robot [m]."""
     drawing, poses = drawing_of(robot.kd.model), robot.poses()
-    sides = [poses[:, 1, 3]]
+    found = [poses[:, :3, 3]]
     for k, name in enumerate(robot.frame_names):
         for part in drawing.parts.get(name, []):
             H = poses[k] @ part.link_H_part
-            if len(part.surface.vertices):
-                sides.append(part.surface.vertices @ H[1, :3] + H[1, 3])
-    all_sides = np.concatenate(sides)
-    return float(all_sides.min()), float(all_sides.max())
+            found.append(part.surface.vertices @ H[:3, :3].T + H[:3, 3])
+    return np.concatenate(found)

@@ -16,16 +16,19 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, name_not_found
 from linkwork.model.layout import BASE_NQ
+from linkwork.viewer.camera import sight_of
 from linkwork.viewer.cell import ViewedCell
 from linkwork.viewer.cell_stage import CellStage
 from linkwork.viewer.colors import COM, TRACE, Rgb
 from linkwork.viewer.host import Host
 from linkwork.viewer.marks import Trace, add_arrow
-from linkwork.viewer.parts import Drawing, drawing_of
+from linkwork.viewer.panel import choose_robot
+from linkwork.viewer.parts import drawing_of
 from linkwork.viewer.pulse import Pulse
 from linkwork.viewer.robot import ViewedRobot
 from linkwork.viewer.server import LOCAL, open_server
-from linkwork.viewer.stage import RobotStage, lowest
+from linkwork.viewer.stage import RobotStage, ground_of
+from linkwork.viewer.theme import apply_theme
 from linkwork.viewer.trajectories import read_trajectory, trajectory
 from linkwork.workcell.state import State
 
@@ -65,14 +68,14 @@ class Viewer:
             self._theme = self._server.gui.add_checkbox("Dark", bool(dark))
             self._theme.on_update(lambda _: self._apply_theme())
             self._cell = CellStage(self._host, cell) if cell else None
-            self._ground = self._ground_of(robots, drawings)
+            self._ground = 0.0 if cell else ground_of(robots, drawings)
             self._stages = {
                 robot.name: RobotStage(
                     self._host, robot, drawing, ground=self._ground, own=cell is None
                 )
                 for robot, drawing in zip(robots, drawings, strict=True)
             }
-            self._choose_robot()
+            choose_robot(self._server, {n: s.panel.folder for n, s in self._stages.items()})
             self._grid: Any = None
             self._apply_theme()
             self._changed.update(self._stages, [None] if cell else [])
@@ -384,55 +387,13 @@ class Viewer:
             self._draw_charts()
         self._server.flush()
 
-    def _choose_robot(self) -> None:
-        """With several robots, a list says whose controls are shown."""
-        if len(self._stages) < 2:
-            return
-        chosen = self._server.gui.add_dropdown("Robot", tuple(self._stages), order=0.5)
-
-        def show(_: object = None) -> None:
-            for name, stage in self._stages.items():
-                stage.panel.folder.visible = name == chosen.value
-
-        chosen.on_update(show)
-        show()
-
-    def _ground_of(self, robots: Sequence[ViewedRobot], drawings: Sequence[Drawing]) -> float:
-        if self._cell is not None:
-            return 0.0
-        pairs = zip(robots, drawings, strict=True)
-        return min([0.0, *(lowest(d, r.poses(), r.frame_names) for r, d in pairs)])
-
     def _apply_theme(self) -> None:
-        dark = bool(self._theme.value)
-        self._server.gui.configure_theme(
-            dark_mode=dark,
-            control_width="large",
-            show_logo=False,
-            show_share_button=False,
-            brand_color=(70, 110, 200),
-        )
-        light, strong = (
-            ((60, 64, 72), (95, 100, 110)) if dark else ((215, 218, 224), (160, 165, 175))
-        )
-        self._grid = self._server.scene.add_grid(
-            "/ground",
-            infinite_grid=True,
-            cell_size=0.1,
-            section_size=1.0,
-            cell_color=light,
-            section_color=strong,
-            fade_distance=12.0,
-            position=(0.0, 0.0, self._ground),
-        )
+        self._grid = apply_theme(self._server, dark=bool(self._theme.value), ground=self._ground)
 
     def _aim(self) -> None:
         """Put the camera where it sees everything."""
-        from linkwork.viewer.camera import sight_of
-
         poses = [stage.robot.poses()[:, :3, 3] for stage in self._stages.values()]
         if self._cell is not None:
             poses.append(self._cell.viewed.poses()[:, :3, 3])
-        position, target = sight_of(poses, self._ground)
-        self._server.initial_camera.position = position
-        self._server.initial_camera.look_at = target
+        camera = self._server.initial_camera
+        camera.position, camera.look_at = sight_of(poses, self._ground)
