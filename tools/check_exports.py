@@ -69,8 +69,8 @@ def compare(name: str, model: lw.Model, *, floating: bool, most: int) -> None:
         pairs = list(zip(report.rows, functions, strict=True))
         worst, _ = max(pairs, key=lambda pair: pair[0].difference or 0.0)
         beyond = [pair for pair in pairs if (pair[0].difference or 0) > DIFFERENCE[real.name]]
-        cells = [name.rsplit("/", maxsplit=1)[-1], "free" if floating else "fixed", real.name]
-        cells += [str(len(functions)), f"{worst.difference:.1e}", str(len(beyond)) or ""]
+        cells = [name, "free" if floating else "fixed", real.name]
+        cells += [str(len(functions)), f"{worst.difference:.1e}", str(len(beyond))]
         cells += [worst.name.removeprefix("robot_")]
         if real is FLOAT:
             cells += _beside_kernels(kd, beyond or [pairs[report.rows.index(worst)]])

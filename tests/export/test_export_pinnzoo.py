@@ -254,13 +254,13 @@ def test_the_command(tmp_path):
     """A file with a floating base, and bodies."""
     (tmp_path / "own.urdf").write_text(STICK)
     given = ("export", tmp_path / "own.urdf", "-o", tmp_path, "--pinnzoo", "--no-check", "--json")
-    done = run_command(*given, "--orientation", "quaternion", "--bodies", "a, trunk")
+    done = run_command(*given, "--orientation", "quaternion", "--bodies", "a, root")
     facts = json.loads(done.stdout)
     assert [row["name"] for row in facts["functions"]] == list(FUNCTIONS)
     code = tmp_path / "models/stick/generated_code"
     assert "res[0]  locs_out: 14" in (code / "kinematics.h").read_text()
     assert '"q_w"' in (code / "vector_orders.c").read_text()
 
-    done = run_command(*given, "--base", "trunk")
+    done = run_command(*given, "--base", "root")
     assert done.returncode == 2
     assert done.stderr == "linkwork: error: base: PinnZoo has no such option; leave it out\n"
