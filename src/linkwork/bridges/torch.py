@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import torch
@@ -21,6 +21,7 @@ from linkwork.kernel.arguments import Signature
 from linkwork.kernel.kernel import Kernel
 from linkwork.kernel.rollout import Rollout
 from linkwork.kindyn import results
+from linkwork.lazy import cached_property
 
 _is_compiling = torch.compiler.is_compiling
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import torch
@@ -24,6 +23,7 @@ from linkwork.errors import ArgumentError
 from linkwork.expr.derived_ports import Kind
 from linkwork.expr.program import Port
 from linkwork.kernel.kernel import Kernel
+from linkwork.lazy import cached_property
 
 Tensors: TypeAlias = Sequence[Tensor]
 Run: TypeAlias = Callable[..., "tuple[Tensor, ...]"]

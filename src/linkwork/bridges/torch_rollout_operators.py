@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -21,6 +20,7 @@ from linkwork.bridges.torch_operators import KernelOperator, Operator, Run, Tens
 from linkwork.expr.derived_ports import Kind
 from linkwork.expr.program import Port
 from linkwork.kernel.rollout import Rollout
+from linkwork.lazy import cached_property
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.pose import Pose
+from linkwork.spatial.source import so3
 
 SAME = 1e-9  # numbers that differ by less, relative to the larger or absolute, are the same
 
@@ -116,7 +117,5 @@ def _told(value: Any) -> str:
         return value
     array = np.asarray(value, dtype=float)
     if array.shape == (3, 3):
-        from linkwork.spatial import so3
-
         return f"rpy {_told(so3.to_rpy(array))}"
     return " ".join(f"{x + 0.0:.9g}" if isfinite(x) else "none" for x in array.reshape(-1))
