@@ -1,0 +1,83 @@
+"""Numbers of the robot as inputs, in every framework: values of NumPy, and their gradients."""
+
+from __future__ import annotations
+
+import casadi as ca
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+import linkwork as lw
+import linkwork.casadi
+import linkwork.jax
+import linkwork.torch
+
+PARAMETERS = [lw.parameters.Payload("tip"), lw.parameters.Gravity()]
+OPTIONS = {"floating": False, "parameters": PARAMETERS}
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return lw.KinDyn(lw.robots.load("double_pendulum"), **OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def given(robot):
+    """q, nu, nu_dot, and parameters that are not those of the model."""
+    rng = np.random.default_rng(0)
+    load = lw.solid_box(1.5, (0.1, 0.2, 0.3), com=(0.01, 0.0, 0.1)).parameters()
+    p = robot.parameter_values({"payload.tip": load, "gravity": [0.1, -0.2, -5.0]})
+    return (*rng.normal(size=(3, robot.nv)), p)
+
+
+@pytest.fixture(scope="module")
+def slope(robot, given):
+    """Derivatives of the sum of the forces, by the parameters."""
+    kernel = robot.function("inverse_dynamics")
+    return kernel.jacobian("parameters")(*given).sum(axis=0)
+
+
+def test_torch(robot, given, slope):
+    kd = linkwork.torch.KinDyn(robot.model, **OPTIONS)
+    *state, p = map(torch.from_numpy, given)
+    p = p.clone().requires_grad_()
+    forces = kd.inverse_dynamics(*state, parameters=p)
+    forces.sum().backward()
+    np.testing.assert_array_equal(
+        forces.detach(), robot.inverse_dynamics(*given[:3], parameters=given[3])
+    )
+    np.testing.assert_allclose(p.grad, slope, atol=1e-12)
+    np.testing.assert_array_equal(kd.inverse_dynamics(*state), robot.inverse_dynamics(*given[:3]))
+
+
+def test_jax(robot, given, slope):
+    with jax.enable_x64(True):
+        kd = linkwork.jax.KinDyn(robot.model, **OPTIONS)
+        *state, p = map(jnp.asarray, given)
+
+        @jax.jit
+        def total(p):
+            return kd.inverse_dynamics(*state, parameters=p).sum()
+
+        expected = robot.inverse_dynamics(*given[:3], parameters=given[3])
+        np.testing.assert_allclose(total(p), expected.sum(), rtol=1e-14)
+        np.testing.assert_allclose(jax.grad(total)(p), slope, atol=1e-12)
+        default = kd.inverse_dynamics(*state)
+        np.testing.assert_allclose(default, robot.inverse_dynamics(*given[:3]), rtol=1e-14)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_casadi(robot, given, slope, compiled):
+    kd = linkwork.casadi.KinDyn(robot.model, compiled=compiled, **OPTIONS)
+    *state, p = given
+    expected = robot.inverse_dynamics(*state, parameters=p)
+    found = kd.inverse_dynamics(*state, parameters=p).full()[:, 0]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    symbol = ca.MX.sym("p", len(p))
+    total = ca.sum1(kd.inverse_dynamics(*state, parameters=symbol))
+    gradient = ca.Function("gradient", [symbol], [ca.gradient(total, symbol)])
+    np.testing.assert_allclose(gradient(p).full()[:, 0], slope, atol=1e-12)
+    default = kd.inverse_dynamics(*state).full()[:, 0]
+    np.testing.assert_allclose(default, robot.inverse_dynamics(*state), rtol=1e-12)
