@@ -92,7 +92,7 @@ def test_frames_are_drawn_where_they_are_and_the_page_grips(cell):
             page.set(stage.object, "ball")
             soon(lambda: stage.object.value == "ball")
             stage.grip()
-            viewer.show(np.full(7, 0.01))
+            viewer.show(np.full(7, 0.01), robot="arm")
             viewer.flush()
             pose = cell.world_H_frame("ball", viewer.state)
             np.testing.assert_allclose(node("/pick_and_place/links/ball").position, pose[:3, 3])
@@ -120,7 +120,7 @@ def test_frames_are_drawn_where_they_are_and_the_page_grips(cell):
 
 def test_a_frame_of_a_device_is_dragged_in_the_world(cell):
     with lw.view(cell, port=0) as viewer:
-        viewer.drag("tcp")
+        viewer.drag("tcp", robot="arm")
         viewer.flush()
         start = cell.world_H_frame("arm.tcp", viewer.state)
         target = start[:3, 3] + np.array([0.02, 0.05, 0.03])

@@ -15,7 +15,7 @@ from linkwork.cli.numbers import by_joint, numbers
 from linkwork.cli.show import print_table, print_text, terminal
 from linkwork.errors import escaped
 from linkwork.model.table import Table
-from linkwork.spatial import quat, so3
+from linkwork.spatial.source import quat, so3
 
 if TYPE_CHECKING:
     from linkwork.kindyn import KinDyn

@@ -23,7 +23,7 @@ from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn
 from linkwork.kinematics.bounds import Bounds
 from linkwork.kinematics.tasks import Task
-from linkwork.spatial import so3
+from linkwork.spatial.source import so3
 
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 0.1, 1e-7, 1e6
 EASIER, HARDER = 0.2, 6.0  # what the damping is multiplied by after a step that helped, or did not
