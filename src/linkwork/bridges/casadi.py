@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.bridges.casadi_compiled import compiled_function
-from linkwork.bridges.casadi_sx import casadi_package, matrix_shape, name_of, sx_function
+from linkwork.bridges.casadi_sx import as_matrix, casadi_package, matrix_shape, name_of, sx_function
 from linkwork.bridges.methods import Bridged, call
 from linkwork.errors import ArgumentError, ShapeError, shown
 from linkwork.expr.program import Port
@@ -153,13 +153,7 @@ class Method:
 
 def _checked(port: Port, value: Any) -> Any:
     """An argument as CasADi takes it, if it fits."""
-    ca = casadi_package()
-    if not isinstance(value, (ca.SX, ca.MX, ca.DM)):
-        try:
-            value = ca.DM(np.asarray(value, dtype=float))
-        except (TypeError, ValueError, NotImplementedError):
-            text = f"{port.name}: expected SX, MX, DM or numbers"
-            raise ArgumentError(f"{text}, got {shown(value)}") from None
+    value = as_matrix(port, value)
     rows, columns = matrix_shape(port)
     n_rows, n_columns = value.shape
     fits = n_rows == rows and (n_columns == columns or (columns and n_columns % columns == 0))

@@ -14,7 +14,9 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from linkwork.errors import ArgumentError, MissingPackageError
+import numpy as np
+
+from linkwork.errors import ArgumentError, MissingPackageError, shown
 from linkwork.expr.node import Op
 from linkwork.expr.program import Port, Program, per_port
 from linkwork.kernel.arguments import UnitNorm
@@ -82,6 +84,18 @@ def column_order(port: Port) -> list[int]:
     """For each number of a port, row by row as NumPy has them: its place column by column."""
     n_rows, n_columns = matrix_shape(port)
     return [row + n_rows * column for row in range(n_rows) for column in range(n_columns)]
+
+
+def as_matrix(port: Port, value: Any) -> Any:
+    """An argument as SX, MX or DM; numbers become DM."""
+    ca = casadi_package()
+    if isinstance(value, (ca.SX, ca.MX, ca.DM)):
+        return value
+    try:
+        return ca.DM(np.asarray(value, dtype=float))
+    except (TypeError, ValueError, NotImplementedError):
+        text = f"{port.name}: expected SX, MX, DM or numbers"
+        raise ArgumentError(f"{text}, got {shown(value)}") from None
 
 
 def normalized_part(values: Sequence[Any], root: Any) -> list[Any]:

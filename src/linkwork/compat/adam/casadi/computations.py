@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.bridges.casadi_sx import casadi_package, matrix_shape, sx_function
+from linkwork.bridges.casadi_sx import as_matrix, casadi_package, matrix_shape, sx_function
 from linkwork.compat.adam.differentiable import SmoothFunction
 from linkwork.compat.adam.kindyn import STANDARD_GRAVITY
 from linkwork.compat.adam.kindyn import KinDynComputations as NumpyKinDynComputations
-from linkwork.errors import ArgumentError, ShapeError, shown
+from linkwork.errors import ShapeError
 from linkwork.expr.program import Port
 from linkwork.kernel.kernel import Kernel
 
@@ -148,13 +147,7 @@ class CasadiFunction:
 
 def _matrix(port: Port, value: Any) -> Any:
     """An argument as a matrix of its shape, if it fits."""
-    ca = casadi_package()
-    if not isinstance(value, (ca.SX, ca.MX, ca.DM)):
-        try:
-            value = ca.DM(np.asarray(value, dtype=float))
-        except (TypeError, ValueError, NotImplementedError):
-            text = f"{port.name}: expected SX, MX, DM or numbers"
-            raise ArgumentError(f"{text}, got {shown(value)}") from None
+    value = as_matrix(port, value)
     wanted = matrix_shape(port)
     if value.shape == wanted[::-1] and 1 in wanted:
         return value.T  # a row instead of a column
