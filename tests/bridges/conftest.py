@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from tests.support.kernels import Never
 
@@ -11,3 +13,10 @@ from linkwork.kernel import kernel
 @pytest.fixture(autouse=True)
 def _no_background(monkeypatch):
     monkeypatch.setattr(kernel, "background", Never)
+
+
+@pytest.fixture(autouse=True)
+def _same_directions():
+    """PyTorch's checks of gradients draw directions at random: the same ones each time."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
