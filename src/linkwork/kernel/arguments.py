@@ -24,7 +24,6 @@ _FOREIGN = {
     "jax": ("a jax array", "np.asarray({0})"),
     "casadi": ("a casadi matrix", "{0}.full().ravel()"),
 }
-_BRIDGES = ("torch", "jax")  # those that have a module with functions of their arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,9 +199,8 @@ def _refuse_foreign(value: Any, name: str) -> None:
     if library is not None:
         what, numbers = _FOREIGN.get(library, (f"an array of {library}", "np.asarray({0})"))
         text = f"{name}: {what}; linkwork takes NumPy arrays, so give {numbers.format(name)}"
-        bridge = f", or use linkwork.{library}" if library in _BRIDGES else ""
-        planned = f" (a bridge linkwork.{library} is planned)" if library in _FOREIGN else ""
-        raise ArgumentError(text + (bridge or planned))
+        bridge = f", or use linkwork.{library}" if library in _FOREIGN else ""
+        raise ArgumentError(text + bridge)
 
 
 def _rows(array: Array, batch: tuple[int, ...], port: Port) -> Array:
