@@ -2,8 +2,8 @@
 
 python benchmarks/pages.py                         # write them into the pages
 
-A page marks a place by `<!-- results: NAME -->` and `<!-- end of results -->`. What stands between is
-written by the function of that name below, so that no page says what was not measured; a test
+A page marks a place by `<!-- results: NAME -->` and `<!-- end of results -->`. What stands between
+is written by the function of that name below, so that no page says what was not measured; a test
 compares the pages with the results.
 """
 

@@ -47,11 +47,15 @@ def graph(theme: Theme):
     figure, panels = plt.subplots(1, 2, figsize=(9.2, 3.1))
     for panel, base in zip(panels, ("trunk", "FL_foot"), strict=True):
         tree = lw.KinDyn(model, base=base).tree
-        names = [next(n for n in links if not n.startswith(("imu", "camera"))) for links in tree.links]
+        names = [
+            next(n for n in links if not n.startswith(("imu", "camera"))) for links in tree.links
+        ]
         at = _tree_layout(list(tree.parents))
         for body, parent in enumerate(tree.parents):
             if parent >= 0:
-                panel.plot(*zip(at[parent], at[body], strict=True), color=theme.faint, lw=1.4, zorder=1)
+                panel.plot(
+                    *zip(at[parent], at[body], strict=True), color=theme.faint, lw=1.4, zorder=1
+                )
         for body, (x, y) in enumerate(at):
             colour = theme.orange if body == 0 else theme.blue
             panel.plot(x, y, "o", color=colour, ms=9 if body == 0 else 6, zorder=2)
@@ -103,7 +107,12 @@ def representations(theme: Theme):
     for panel, (name, words) in zip(panels, titles.items(), strict=True):
         _axes_of(panel, theme, np.zeros(2), np.eye(2), "world", strong=name != "body")
         _axes_of(panel, theme, origin, R, "frame", strong=name == "body")
-        panel.annotate("", origin - 0.06 * origin, 0.06 * origin, arrowprops={"arrowstyle": "-", "ls": ":", "color": theme.faint})
+        panel.annotate(
+            "",
+            origin - 0.06 * origin,
+            0.06 * origin,
+            arrowprops={"arrowstyle": "-", "ls": ":", "color": theme.faint},
+        )
         point = np.zeros(2) if name == "inertial" else origin
         at_point = o_dot - spin * np.array([-origin[1], origin[0]]) if name == "inertial" else o_dot
         axes = R if name == "body" else np.eye(2)
@@ -112,11 +121,22 @@ def representations(theme: Theme):
             start = point if k == 0 else point + axes[:, 0] * (axes[:, 0] @ at_point)
             panel.plot(*zip(start, start + step, strict=True), color=colour, lw=2.2, alpha=0.9)
         panel.annotate(
-            "", point + at_point, point, arrowprops={"arrowstyle": "-|>", "color": theme.orange, "lw": 2.4}
+            "",
+            point + at_point,
+            point,
+            arrowprops={"arrowstyle": "-|>", "color": theme.orange, "lw": 2.4},
         )
         panel.plot(*point, "o", color=theme.orange, ms=5)
         panel.set_title(f'"{name}"', family="monospace", fontsize=11, color=theme.text)
-        panel.text(0.5, -0.08, "\n".join(words), transform=panel.transAxes, ha="center", va="top", fontsize=9)
+        panel.text(
+            0.5,
+            -0.08,
+            "\n".join(words),
+            transform=panel.transAxes,
+            ha="center",
+            va="top",
+            fontsize=9,
+        )
         panel.set_xlim(-0.6, 3.1)
         panel.set_ylim(-0.75, 2.0)
         panel.set_aspect("equal")
@@ -128,9 +148,21 @@ def _axes_of(panel, theme: Theme, at, R, name: str, *, strong: bool) -> None:
     for k, label in enumerate("xy"):
         end = at + R[:, k] * 0.75
         colour = theme.text if strong else theme.faint
-        panel.annotate("", end, at, arrowprops={"arrowstyle": "->", "color": colour, "lw": 1.6 if strong else 1.0})
+        panel.annotate(
+            "",
+            end,
+            at,
+            arrowprops={"arrowstyle": "->", "color": colour, "lw": 1.6 if strong else 1.0},
+        )
         panel.text(*(at + R[:, k] * 0.9), label, color=colour, fontsize=8, ha="center", va="center")
-    panel.text(*(at + R @ np.array([-0.28, -0.3])), name, color=theme.blue, fontsize=9, ha="center", va="center")
+    panel.text(
+        *(at + R @ np.array([-0.28, -0.3])),
+        name,
+        color=theme.blue,
+        fontsize=9,
+        ha="center",
+        va="center",
+    )
 
 
 def vectors(theme: Theme):
@@ -188,7 +220,9 @@ def energy(theme: Theme):
     for name, step, colour in (("symplectic Euler", euler, theme.orange), ("RK4", rk4, theme.blue)):
         q, nu = lw.rollout(step, (np.array([1.2, 0.4]), zero), steps=5000)
         total = kd.kinetic_energy(q, nu) + kd.potential_energy(q)
-        axes.semilogy(np.arange(5001)[1:] * dt, np.abs(total - total[0])[1:], color=colour, label=name, lw=1.1)
+        axes.semilogy(
+            np.arange(5001)[1:] * dt, np.abs(total - total[0])[1:], color=colour, label=name, lw=1.1
+        )
     axes.set_xlabel("time [s]")
     axes.set_ylabel("energy error [J]")
     axes.set_ylim(1e-14, 3)

@@ -81,7 +81,9 @@ def _polygons(geometry) -> list[np.ndarray]:
     angles = np.linspace(-np.pi / 2, np.pi / 2, 15)
     if isinstance(geometry, lw.Sphere):
         return _revolved([(np.cos(a), np.sin(a)) for a in angles], geometry.radius, geometry.radius)
-    ends = [(np.cos(a), np.sin(a) + np.sign(a) * geometry.length / 2 / geometry.radius) for a in angles]
+    ends = [
+        (np.cos(a), np.sin(a) + np.sign(a) * geometry.length / 2 / geometry.radius) for a in angles
+    ]
     return _revolved(ends, geometry.radius, geometry.radius)
 
 
@@ -115,9 +117,7 @@ def _revolved(profile: list[tuple[float, float]], radius: float, height: float) 
     for (r0, z0), (r1, z1) in pairwise(profile):
         pieces = np.linspace(0, 1, 5 if r0 == r1 and abs(z1 - z0) > 1 else 2)
         for s, t in pairwise(pieces):
-            (ra, za), (rb, zb) = (
-                (r0 + (r1 - r0) * x, z0 + (z1 - z0) * x) for x in (s, t)
-            )
+            (ra, za), (rb, zb) = ((r0 + (r1 - r0) * x, z0 + (z1 - z0) * x) for x in (s, t))
             for a, b in pairwise(angles):
                 ring = [(ra, za, a), (ra, za, b), (rb, zb, b), (rb, zb, a)]
                 faces.append(

@@ -131,8 +131,8 @@ class Rollout:
     ) -> Gradients:
         """Cotangents of the states carried backwards through time, to all that a rollout takes.
 
-        With cotangents d c / d states this gives the gradient of c. Arguments that are not described
-        here are as in a call.
+        With cotangents d c / d states this gives the gradient of c. Other arguments are as in a
+        call.
 
         Args:
             cotangents: (..., N + 1, *state.shape) of the states that a call gives; a tuple if there
