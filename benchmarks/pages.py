@@ -4,7 +4,7 @@ python benchmarks/pages.py                         # write them into the pages
 
 A page marks a place by `<!-- results: NAME -->` and `<!-- end of results -->`. What stands between
 is written by the function of that name below, so that no page says what was not measured; a test
-compares the pages with the results.
+compares the pages with the results. Where the results lack a section, its figures stay as they are.
 """
 
 from __future__ import annotations
@@ -35,9 +35,20 @@ STARTS = {
 Results = dict[str, Any]
 
 
+class NotMeasuredError(LookupError):
+    """The results have no such section."""
+
+
 def written(text: str, results: Results) -> str:
     """A page with its figures anew."""
-    return MARK.sub(lambda found: found[1] + FIGURES[found[2]](results) + found[4], text)
+
+    def anew(found: re.Match[str]) -> str:
+        try:
+            return found[1] + FIGURES[found[2]](results) + found[4]
+        except NotMeasuredError:
+            return found[0]
+
+    return MARK.sub(anew, text)
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -58,6 +69,8 @@ def _two(value: float) -> str:
 
 
 def _rows(results: Results, section: str) -> list[dict[str, Any]]:
+    if section not in results["sections"]:
+        raise NotMeasuredError(section)
     return results["sections"][section]["data"]
 
 
