@@ -245,7 +245,9 @@ def workspace(theme: Theme):
     flat = projected(points[near], azimuth=-90, elevation=0)
     counts, x, y = np.histogram2d(*flat.T, bins=110)
     shown = np.ma.masked_where(counts == 0, counts).T
-    axes.pcolormesh(x, y, np.sqrt(shown), cmap=colours, shading="flat", rasterized=True)
+    strength = np.sqrt(shown)
+    least = -0.35 * strength.max() if not theme.ending else 0.0  # the palest blue is too pale
+    axes.pcolormesh(x, y, strength, cmap=colours, shading="flat", rasterized=True, vmin=least)
     faces = faces_of(kd, kd.q(shoulder_pitch=0.5, elbow_pitch=1.3, wrist_pitch=0.4))
     paint(axes, faces, azimuth=-90, elevation=4, edge=theme.faint)
     axes.axis("on")
