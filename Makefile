@@ -39,7 +39,7 @@ lint: $(VENV)/.ready-test $(VENV)/.ready-lint
 	$(BIN)/lint-imports --no-logo
 
 docs: $(VENV)/.ready-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "the pages are in site/index.html"
 
 format: $(VENV)/.ready-lint

@@ -18,6 +18,32 @@ COLOURS = {
     "adam jax": "#a0758a",
     "adam torch": "#777777",
 }
+DARK_COLOURS = COLOURS | {
+    "linkwork": "#2bb98a",
+    "linkwork, batch": "#b5f0d8",
+    "pin": "#e8765c",
+    "mujoco": "#7aa2dd",
+    "adam torch": "#a9a9a9",
+}
+_DARK_TEXT = "#d5d8df"
+# The end of the file's name, the colours of libraries, and those of everything else.
+THEMES: tuple[tuple[str, dict[str, str], dict[str, str]], ...] = (
+    ("", COLOURS, {"grid.color": "#dddddd"}),
+    (
+        "_dark",
+        DARK_COLOURS,
+        {
+            "figure.facecolor": "#1e2129",  # the background of the pages
+            "axes.facecolor": "#1e2129",
+            "savefig.facecolor": "#1e2129",
+            "grid.color": "#3a3f4b",
+            **dict.fromkeys(
+                ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"),
+                _DARK_TEXT,
+            ),
+        },
+    ),
+)
 MARKERS = {"linkwork": "o", "linkwork, batch": "D", "pin": "s"}
 BATCH = "linkwork, batch"
 _JOINTS = {
@@ -49,26 +75,36 @@ def draw(sections: dict[str, Any], folder: Path) -> list[Path]:
     except ImportError:
         return []
     mpl.use("Agg")
-    mpl.rcParams.update({"font.size": 9, "axes.titlesize": 10, "figure.dpi": 150})
     drawn: list[Path] = []
-    if "peers" in sections:
-        drawn.append(_speed(sections["peers"]["data"], folder / "speed.png"))
-    if "growth" in sections:
-        data = sections["growth"]["data"]
-        joints = [row for row in data if row["grows"] == "joints"]
-        rows = [row for row in data if row["grows"] == "rows"]
-        drawn.append(_growth(joints, _JOINTS, folder / "growth_joints.png"))
-        drawn.append(_growth(rows, _ROWS, folder / "growth_batch.png"))
+    for ending, colours, rest in THEMES:
+        style = {"font.size": 9, "axes.titlesize": 10, "figure.dpi": 150} | rest
+        with mpl.rc_context(style):
+            drawn += _draw(sections, folder, ending, colours)
     return drawn
 
 
-def _speed(data: list[dict[str, Any]], path: Path) -> Path:
+def _draw(
+    sections: dict[str, Any], folder: Path, ending: str, colours: dict[str, str]
+) -> list[Path]:
+    """The figures in one theme."""
+    drawn: list[Path] = []
+    if "peers" in sections:
+        drawn.append(_speed(sections["peers"]["data"], folder / f"speed{ending}.png", colours))
+    if "growth" in sections:
+        data = sections["growth"]["data"]
+        for grows, what, name in (("joints", _JOINTS, "joints"), ("rows", _ROWS, "batch")):
+            rows = [row for row in data if row["grows"] == grows]
+            drawn.append(_growth(rows, what, folder / f"growth_{name}{ending}.png", colours))
+    return drawn
+
+
+def _speed(data: list[dict[str, Any]], path: Path, colours: dict[str, str]) -> Path:
     """A panel for each function; in it, robots from left to right and a bar for each library."""
     import matplotlib.pyplot as plt
 
     functions = [name for name in TITLES if any(row["function"] == name for row in data)]
     robots = list(dict.fromkeys(row["robot"] for row in data))
-    names = [name for name in COLOURS if any(row["library"] == name for row in data)]
+    names = [name for name in colours if any(row["library"] == name for row in data)]
     least = min(row["seconds"] for row in data) * 1e6
     figure, panels = plt.subplots(2, 3, figsize=(11, 6.4), sharex=True, sharey=True)
     for panel, function in zip(panels.flat, functions, strict=True):
@@ -80,7 +116,7 @@ def _speed(data: list[dict[str, Any]], path: Path) -> Path:
             }
             shift = (place - (len(names) - 1) / 2) * 0.82 / len(names)
             at = [robots.index(robot) + shift for robot in here]
-            panel.bar(at, list(here.values()), width=0.78 / len(names), color=COLOURS[name])
+            panel.bar(at, list(here.values()), width=0.78 / len(names), color=colours[name])
         panel.set_title(TITLES[function])
         panel.set_xticks(range(len(robots)), [robot.replace("_", "\n") for robot in robots])
         panel.tick_params(axis="x", length=0)
@@ -88,7 +124,7 @@ def _speed(data: list[dict[str, Any]], path: Path) -> Path:
     panels[0, 0].set_ylim(bottom=least / 2)
     for panel in panels[:, 0]:
         panel.set_ylabel("microseconds")
-    handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[name]) for name in names]
+    handles = [plt.Rectangle((0, 0), 1, 1, color=colours[name]) for name in names]
     labels = [f"{name} of 4,096" if name == BATCH else name for name in names]
     figure.suptitle("Time of one evaluation from Python, one thread (lower is better)", fontsize=11)
     figure.legend(
@@ -103,7 +139,9 @@ def _speed(data: list[dict[str, Any]], path: Path) -> Path:
     return _saved(figure, path)
 
 
-def _growth(data: list[dict[str, Any]], what: dict[str, Any], path: Path) -> Path:
+def _growth(
+    data: list[dict[str, Any]], what: dict[str, Any], path: Path, colours: dict[str, str]
+) -> Path:
     """A panel for each function, a line for each way."""
     import matplotlib.pyplot as plt
 
@@ -113,7 +151,7 @@ def _growth(data: list[dict[str, Any]], what: dict[str, Any], path: Path) -> Pat
         rows = [row for row in data if row["function"] == function]
         ticks = [row["n"] for row in rows]
         for key, (label, name) in what["lines"].items():
-            style = {"color": COLOURS[name], "marker": MARKERS[name], "markersize": 4}
+            style = {"color": colours[name], "marker": MARKERS[name], "markersize": 4}
             panel.plot(ticks, [row[key] * 1e6 for row in rows], label=label, **style)
         panel.set_xscale("log", base=2)
         panel.set_xticks(ticks, [f"{n:,}" for n in ticks], rotation=what["rotation"])
@@ -140,7 +178,7 @@ def _log_scale(panel: Any) -> None:
     """Powers of ten as plain numbers."""
     panel.set_yscale("log")
     panel.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
-    panel.grid(axis="y", which="major", color="#dddddd", linewidth=0.7)
+    panel.grid(axis="y", which="major", linewidth=0.7)
     panel.set_axisbelow(True)
     panel.spines[["top", "right"]].set_visible(False)
 
@@ -151,3 +189,11 @@ def _saved(figure: Any, path: Path) -> Path:
     figure.savefig(path)
     plt.close(figure)
     return path
+
+
+if __name__ == "__main__":  # anew from the results that are kept
+    import json
+
+    here = Path(__file__).parent
+    kept = json.loads((here / "results.json").read_text(encoding="utf-8"))
+    draw(kept["sections"], here.parent / "docs" / "images")

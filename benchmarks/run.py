@@ -28,6 +28,7 @@ from bridges_torch import bridge_torch
 from derivatives import analytic, starts, sweeps
 from exported import exported
 from libraries import libraries
+from pages import write_pages
 from peak import operations, peak
 from peers import all_peers, version_of
 from plots import draw
@@ -173,7 +174,8 @@ def main() -> None:
         print(f"drew {path}")
     if given.write_readme and not given.quick:
         write_readme(results)
-        print(f"wrote {README}")
+        write_pages(results)
+        print(f"wrote {README} and the pages that quote figures")
     checks = [check for name in given.sections or available for check in done[name]["checks"]]
     print(f"{sum(check['passed'] for check in checks)} of {len(checks)} figures are as wanted.")
     if given.strict and not all(check["passed"] for check in checks):

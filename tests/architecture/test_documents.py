@@ -1,37 +1,186 @@
 """The code that the documents show is run, and does what they say."""
 
+from __future__ import annotations
+
 import contextlib
+import importlib.util
 import io
+import json
 import re
+import shlex
+import subprocess
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+import typer
+import typer.main
 
 import linkwork
+from linkwork.cli.main import app
 
 ROOT = Path(linkwork.__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+OTHERS = [ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", re.DOTALL)
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+# `py` is Python that needs what a reader has to build first; it is compiled, not run.
+LANGUAGES = {"python", "text", "sh", "py", "c", "diff"}
+PROGRAMS = {"pip", "make", "linkwork", "python", "cd", "git", "xacro"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def page_name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def fences(page: Path, language: str) -> list[str]:
+    found = FENCE.findall(page.read_text(encoding="utf-8"))
+    return [code for name, code in found if name == language]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_code_on_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
     """Blocks of one page share their names; a text block after one is what it prints."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for code, expected in BLOCK.findall(page.read_text()):
+    for code, expected in BLOCK.findall(page.read_text(encoding="utf-8")):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile(code, str(page), "exec"), names)
-        if expected:
-            assert printed.getvalue().strip() == expected.strip()
+        assert printed.getvalue().strip() == expected.strip()
 
 
-def test_the_readme_shows_code():
-    assert len(BLOCK.findall((ROOT / "README.md").read_text())) >= 2
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_block_is_in_a_language_that_is_checked(page):
+    found = FENCE.findall(page.read_text(encoding="utf-8"))
+    assert {name for name, _ in found} <= LANGUAGES
+    assert len(fences(page, "python")) == len(BLOCK.findall(page.read_text(encoding="utf-8")))
+    for code in fences(page, "py"):
+        compile(code, str(page), "exec")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=page_name)
+def test_commands_on_a_page_exist(page):
+    for block in fences(page, "sh"):
+        subprocess.run(["bash", "-n"], input=block.encode(), check=True, timeout=10)
+        for line in re.sub(r"\\\n", " ", block).splitlines():
+            plain = re.sub(r"\$\(.*\)", "FILE", line.split("#")[0])
+            for command in re.split(r"&&|\||;", plain):
+                check_command(shlex.split(command))
+
+
+def check_command(words: list[str]) -> None:
+    """That a command of a shell block names what there is."""
+    if not words:
+        return
+    program, rest = words[0], words[1:]
+    assert program in PROGRAMS or program.startswith("./"), program
+    if program == "make":
+        targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        made = {word for word in rest if "=" not in word}
+        assert made <= {*targets, "test", "python"}, made  # the last is of exported C
+    if program == "pip":
+        extras = set(re.findall(r"\[(\w+)\]", " ".join(rest)))
+        text = (ROOT / "pyproject.toml").read_text().split("optional-dependencies]")[1]
+        assert extras <= set(re.findall(r"^(\w+) = ", text.split("\n\n")[0], re.MULTILINE)), extras
+    if program == "python" and rest and rest[0].endswith(".py"):
+        assert (ROOT / rest[0]).exists(), rest[0]
+    if program == "linkwork":
+        check_linkwork(rest)
+
+
+def check_linkwork(words: list[str]) -> None:
+    """That a command of linkwork, and every option of it, exists."""
+    command = typer.main.get_command(app)
+    while words and words[0] in getattr(command, "commands", {}):
+        command = command.commands[words[0]]  # pyright: ignore[reportAttributeAccessIssue]
+        words = words[1:]
+    options = {name for parameter in command.params for name in parameter.opts}
+    given = {word.split("=")[0] for word in words if word.startswith("-") and word != "-"}
+    assert given <= options | {"-h", "--help"}, (command.name, given - options)
+    if hasattr(command, "commands"):  # none of them was named
+        assert set(words) == given, words
+
+
+def test_a_command_that_does_not_exist_would_be_found():
+    for text in ("linkwork shwo arm", "linkwork view arm --no-such", "make nothing", "rm x"):
+        with pytest.raises(AssertionError):
+            check_command(shlex.split(text))
+
+
+def test_the_readme_is_short_and_shows_code():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(BLOCK.findall(text)) >= 1
+    assert text.count("\n") <= 150
+
+
+@pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=page_name)
 def test_links_between_pages_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text()):
-        assert (page.parent / target).exists(), target
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target, anchor in re.findall(r"\]\(([^)#:]*?)(?:#([^)]*))?\)", text):
+        there = page.parent / target if target else page
+        assert there.exists(), target
+        if anchor and there.suffix == ".md":
+            assert anchor in anchors(there), (target, anchor)
+
+
+def anchors(page: Path) -> set[str]:
+    """What the headings of a page are called in links to them."""
+    text = re.sub(
+        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {
+        re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in titles
+    } | {
+        "only-light",
+        "only-dark",
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_a_picture_has_a_dark_twin_where_it_says_so(page):
+    text = page.read_text(encoding="utf-8")
+    light = re.findall(r"\((\S+?)\.(\w+)#only-light\)", text)
+    dark = re.findall(r"\((\S+?)_dark\.(\w+)#only-dark\)", text)
+    assert light == dark
+
+
+def test_every_page_is_in_the_navigation():
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = set(re.findall(r"([\w/]+\.md)$", text, re.MULTILINE))
+    assert listed == {str(page.relative_to(ROOT / "docs")) for page in PAGES[1:]}
+
+
+def benchmark_pages() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("pages", ROOT / "benchmarks" / "pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_figures_on_pages_are_those_that_were_measured():
+    pages = benchmark_pages()
+    results = json.loads(pages.RESULTS.read_text(encoding="utf-8"))
+    quoted: set[str] = set()
+    for page in pages.PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert pages.written(text, results) == text, f"{page}: python benchmarks/pages.py"
+        quoted |= {found[1] for found in pages.MARK.findall(text)}
+    assert quoted == set(pages.FIGURES)
+
+
+def test_figures_are_written_anew_where_they_were_measured_and_stay_elsewhere():
+    pages = benchmark_pages()
+    text = "".join(
+        f"<!-- results: {name} -->\n\nby hand\n\n<!-- end of results -->\n"
+        for name in ("tick", "rollout")
+    )
+    row = {"robot": "biped", "pin": 2e-5, "one": 4e-6, "batch": 1e-6}
+    results = {"sections": {"tick": {"data": [row]}}}
+    first, second = pages.written(text, results).split("<!-- results: rollout -->")
+    assert "| biped | 4.00 | 1.00 | 20.00 | 5.0 |" in first
+    assert "by hand" not in first
+    assert "by hand" in second

@@ -177,6 +177,7 @@ def test_a_joint_of_several_coordinates_takes_them_all():
         ((), {"elbow_pitch": "1"}, "joint 'elbow_pitch': expected numbers, got '1'"),
         ((), {"elbow_pitch": [1, 2]}, "joint 'elbow_pitch': expected a number, got shape (2,)"),
         (({"elbow_pitch": 1},), {"elbow_pitch": 1}, "joint 'elbow_pitch' is given twice"),
+        (([0.1, 0.2],), {}, "q: expected positions by name, got [0.1, 0.2]"),
         ((), {"base_pose": np.eye(3)}, "base_pose: expected a Pose or a (4, 4) matrix"),
     ],
 )

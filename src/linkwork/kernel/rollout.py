@@ -131,10 +131,10 @@ class Rollout:
     ) -> Gradients:
         """Cotangents of the states carried backwards through time, to all that a rollout takes.
 
-        With cotangents d c / d states this gives the gradient of c.
+        With cotangents d c / d states this gives the gradient of c. Other arguments are as in a
+        call.
 
         Args:
-            x0, controls, params, steps, threads: as in a call.
             cotangents: (..., N + 1, *state.shape) of the states that a call gives; a tuple if there
                 are several states.
             final: (..., *state.shape) of the last states, added to those.

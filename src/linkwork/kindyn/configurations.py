@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array, ObjectArray, as_array
-from linkwork.errors import ArgumentError, ShapeError, model_error
+from linkwork.errors import ArgumentError, ShapeError, model_error, shown
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.methods import quantity
 from linkwork.kindyn.sampling import random_configurations
@@ -46,6 +46,8 @@ class ConfigurationMethods(KinDynCore):
             joints: by name.
         """
         q, layout = self.layout.neutral(), self.layout
+        if positions is not None and not isinstance(positions, Mapping):
+            raise ArgumentError(f"q: expected positions by name, got {shown(positions)}")
         given = dict(positions or {})
         for name, value in joints.items():
             if name in given:

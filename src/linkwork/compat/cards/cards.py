@@ -57,9 +57,9 @@ HEAD = """# Convention cards
 
 How linkwork and other systems write what all of them compute. `linkwork conventions NAME` prints
 one card; `linkwork.compat.cards.card(name)` is the same as data. Mixed, body and inertial are
-explained in [Computing](kindyn.md). Most of what the cards of Pinocchio, iDynTree and MuJoCo say of
-orders, axes, signs and defaults is compared with the packages by tests; the rest is from documents
-and sources.
+explained in [Velocity representations](representations.md). Most of what the cards of Pinocchio,
+iDynTree and MuJoCo say of orders, axes, signs and defaults is compared with the packages by tests;
+the rest is from documents and sources.
 """
 
 

@@ -99,7 +99,7 @@ def exp(xi: ArrayLike) -> Array:
     """Pose reached in one second at a constant body velocity.
 
     Args:
-        xi: (..., 6) [v; w] [m, rad].
+        xi: (..., 6) [v; w], in m and rad.
 
     Returns:
         (..., 4, 4).
@@ -115,7 +115,7 @@ def log(a_H_b: ArrayLike) -> Array:
         a_H_b: (..., 4, 4).
 
     Returns:
-        (..., 6) [v; w] [m, rad].
+        (..., 6) [v; w], in m and rad.
     """
     R, p = split_pose(a_H_b)
     angular = so3.log(R)
@@ -126,7 +126,7 @@ def left_jacobian(xi: ArrayLike) -> Array:
     """Left Jacobian of `exp`: the velocity in the fixed frame is J @ xi_dot.
 
     Args:
-        xi: (..., 6) [v; w] [m, rad].
+        xi: (..., 6) [v; w], in m and rad.
 
     Returns:
         (..., 6, 6) [[J, Q], [0, J]], where J is the left Jacobian of the rotation w.
@@ -140,7 +140,7 @@ def right_jacobian(xi: ArrayLike) -> Array:
     """Right Jacobian of `exp`: the velocity in the moving frame is J @ xi_dot.
 
     Args:
-        xi: (..., 6) [v; w] [m, rad].
+        xi: (..., 6) [v; w], in m and rad.
 
     Returns:
         (..., 6, 6).
@@ -152,7 +152,7 @@ def left_jacobian_inverse(xi: ArrayLike) -> Array:
     """Inverse of `left_jacobian`.
 
     Args:
-        xi: (..., 6) [v; w] [m, rad], w shorter than 2 pi.
+        xi: (..., 6) [v; w], in m and rad, w shorter than 2 pi.
 
     Returns:
         (..., 6, 6).
@@ -167,7 +167,7 @@ def right_jacobian_inverse(xi: ArrayLike) -> Array:
     """Inverse of `right_jacobian`.
 
     Args:
-        xi: (..., 6) [v; w] [m, rad], w shorter than 2 pi.
+        xi: (..., 6) [v; w], in m and rad, w shorter than 2 pi.
 
     Returns:
         (..., 6, 6).
