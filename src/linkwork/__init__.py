@@ -27,6 +27,7 @@ from linkwork.errors import StateError as StateError
 from linkwork.errors import ValueRangeError as ValueRangeError
 from linkwork.io.dump import dump_urdf as dump_urdf
 from linkwork.io.load import load as load
+from linkwork.io.mjcf_dump import dump_mjcf as dump_mjcf
 from linkwork.model.builder import ModelBuilder as ModelBuilder
 from linkwork.model.check import check as check
 from linkwork.model.describe import describe as describe

@@ -20,9 +20,9 @@ COLORS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 LINE_COLOR = "dim"
 
 
-def terminal() -> Console:
+def terminal(*, errors: bool = False) -> Console:
     """Where to print; colours appear on a terminal only."""
-    return Console(highlight=False, emoji=False, markup=False, soft_wrap=True)
+    return Console(stderr=errors, highlight=False, emoji=False, markup=False, soft_wrap=True)
 
 
 def print_text(console: Console, text: str, style: str = "") -> None:
@@ -32,7 +32,7 @@ def print_text(console: Console, text: str, style: str = "") -> None:
 
 def print_error(text: str) -> None:
     """Print an error on standard error; every line of it is printable."""
-    console = Console(stderr=True, highlight=False, emoji=False, markup=False, soft_wrap=True)
+    console = terminal(errors=True)
     lines = "\n".join(map(escaped, text.split("\n")))
     console.print(Text.assemble(("linkwork: error: ", "bold red"), lines))
 
