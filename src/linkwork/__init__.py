@@ -27,7 +27,6 @@ from linkwork.errors import StateError as StateError
 from linkwork.errors import ValueRangeError as ValueRangeError
 from linkwork.io.dump import dump_urdf as dump_urdf
 from linkwork.io.load import load as load
-from linkwork.io.mjcf_dump import dump_mjcf as dump_mjcf
 from linkwork.model.builder import ModelBuilder as ModelBuilder
 from linkwork.model.check import check as check
 from linkwork.model.describe import describe as describe
@@ -55,6 +54,7 @@ from linkwork.version import __version__ as __version__
 if _typing.TYPE_CHECKING:
     from linkwork import parameters as parameters
     from linkwork.export.write import export as export
+    from linkwork.io.mjcf_dump import dump_mjcf as dump_mjcf
     from linkwork.kernel.compile import compile_function as compile  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from linkwork.kernel.kernel import Kernel as Kernel
     from linkwork.kernel.rollout import Rollout as Rollout
@@ -93,6 +93,7 @@ _LATER = {
     "CompositeDevice": ("linkwork.workcell.devices", "CompositeDevice"),
     "MobileDevice": ("linkwork.workcell.devices", "MobileDevice"),
     "FreeDevice": ("linkwork.workcell.devices", "FreeDevice"),
+    "dump_mjcf": ("linkwork.io.mjcf_dump", "dump_mjcf"),
     "load_workcell": ("linkwork.workcell.files", "load_workcell"),
     "dump_workcell": ("linkwork.workcell.files", "dump_workcell"),
 }

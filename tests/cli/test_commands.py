@@ -164,7 +164,9 @@ def test_an_unknown_base_is_an_error_with_the_nearest_name():
 def test_robots_lists_the_bundled_ones():
     lines = run("robots").stdout.splitlines()
 
-    assert [line.split(":")[0] for line in lines] == list(robots.names())
+    own = lines[1 : 1 + len(robots.names())]
+    assert [line.split(":")[0] for line in own] == list(robots.names())
+    assert any(line.startswith("example-robot-data: ") for line in lines)
 
 
 def test_a_file_wins_over_a_bundled_robot_of_the_same_name(tmp_path, monkeypatch):

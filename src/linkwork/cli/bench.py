@@ -59,7 +59,7 @@ def bench(
     fixed: Fixed = False,
     as_json: Json = False,
 ) -> None:
-    """Time functions of a robot on this machine: one call, and batches.
+    """Time functions of a robot on this machine.
 
     linkwork bench arm --functions mass_matrix,jacobian:tool
     """
@@ -142,7 +142,7 @@ def _inputs(kd: KinDyn, kernel: Kernel, rows: int) -> tuple[Any, ...]:
 def _print(
     kd: KinDyn, timings: list[Timing], rows: int, threads: int, pin: PinTimes | None
 ) -> None:
-    columns = ["function", "operations", "compile [s]", "code [kB]", "call [us]", "row [us]"]
+    columns = ["function", "ops", "compile [s]", "code [kB]", "call [us]", "row [us]"]
     columns += ["pin [us]"] if pin else []
     cells = [
         (
@@ -161,6 +161,7 @@ def _print(
     print_table(console, Table(heading, tuple(columns), tuple(cells), frozenset(columns[1:])))
     print_text(console, "")
     cores = "1 thread" if threads == 1 else f"{threads} threads"
+    print_text(console, "ops: additions, multiplications and the like of one configuration")
     print_text(console, "call: one configuration, from Python, with a new array for the result")
     print_text(console, f"row: one of {rows:,} configurations in one call, on {cores}, out= given")
     if pin:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from linkwork.cli.timing import least_time
 from linkwork.errors import LinkworkError
-from linkwork.io.convert import in_urdf_form
-from linkwork.io.dump import dump_urdf
 
 if TYPE_CHECKING:
     from linkwork.kindyn import KinDyn
@@ -27,6 +25,9 @@ class PinTimes:
     @classmethod
     def of(cls, kd: KinDyn) -> PinTimes | None:
         """The same robot, or None if Pinocchio is not here or cannot hold it."""
+        from linkwork.io.convert import in_urdf_form
+        from linkwork.io.dump import dump_urdf
+
         if find_spec("pinocchio") is None:
             return None
         try:

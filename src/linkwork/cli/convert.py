@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,11 +14,20 @@ from linkwork.cli.commands import File, Json, model_in, read_file
 from linkwork.cli.data import finding_data
 from linkwork.cli.json import print_json
 from linkwork.cli.show import print_findings, print_text, terminal
-from linkwork.errors import ArgumentError, Finding, SourceError, escaped, listed, nearest
-from linkwork.io.convert import FORMATS, Converted, as_workcell, convert_model, format_of
+from linkwork.errors import (
+    ArgumentError,
+    Finding,
+    LinkworkWarning,
+    SourceError,
+    escaped,
+    listed,
+    nearest,
+)
+from linkwork.io.named import named_robot
 from linkwork.model.model import Model
 
 if TYPE_CHECKING:
+    from linkwork.io.convert import Converted
     from linkwork.workcell.cell import WorkCell
 
 Out = Annotated[str, typer.Argument(metavar="OUT", help="file to write, or - for standard output")]
@@ -48,10 +58,14 @@ def convert(
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Write a robot as URDF, MJCF or workcell XML, and say what could not be kept.
+    """Write a robot as URDF, MJCF or workcell XML.
+
+    Says what the format cannot hold. MuJoCo, if installed, checks MJCF before it is written.
 
     linkwork convert robot.urdf robot.mjcf
     """
+    from linkwork.io.convert import FORMATS, Converted, format_of
+
     target = format_of(out, to)
     _refuse_existing(out, force=force)
     if is_cell(file):
@@ -78,6 +92,8 @@ def convert(
 
 
 def _converted(model: Model, target: str, *, fixed: bool, meshes: bool) -> Converted:
+    from linkwork.io.convert import Converted, as_workcell, convert_model
+
     if target == "workcell":
         from linkwork.workcell.files import dump_workcell
 
@@ -97,9 +113,7 @@ def _from_cell(
     file: str, target: str, device: str | None, *, fixed: bool, meshes: bool
 ) -> Converted:
     """One device of a workcell as a robot, or the whole cell written again."""
-    import warnings
-
-    from linkwork.errors import LinkworkWarning
+    from linkwork.io.convert import Converted
     from linkwork.workcell.device_model import device_model
     from linkwork.workcell.files import dump_workcell, load_workcell
 
@@ -135,9 +149,10 @@ def _moved_meshes(model: Model, file: str, out: str) -> list[Finding]:
     """Meshes are named relative to their file; is the new one somewhere else?"""
     from linkwork.io.convert import relative_meshes
 
-    if out == "-" or Path(out).resolve().parent == Path(file).resolve().parent:
-        return []
-    return relative_meshes(model)
+    named = named_robot(file)
+    read_from = named.path if named else Path(file)
+    beside = out != "-" and Path(out).resolve().parent == read_from.resolve().parent
+    return [] if beside and file != "-" else relative_meshes(model)
 
 
 def _refuse_existing(out: str, *, force: bool) -> None:

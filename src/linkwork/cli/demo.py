@@ -18,7 +18,6 @@ from linkwork.cli.complete import robot_names
 from linkwork.cli.show import print_findings, print_table, print_text, print_tree, terminal
 from linkwork.cli.timing import least_time
 from linkwork.errors import SingularJointError, count_findings, counted, escaped
-from linkwork.io.convert import in_urdf_form
 from linkwork.io.dump import dump_urdf
 from linkwork.io.load import read
 from linkwork.model.describe import summary, tables
@@ -44,10 +43,12 @@ Robot = Annotated[
 
 
 def demo(robot: Robot = "arm") -> None:
-    """Load a robot, look at it, compute with it, check the physics, measure the speed.
+    """Show what linkwork does with a robot: load, draw, compute, check.
 
     linkwork demo quadruped
     """
+    from linkwork.io.convert import in_urdf_form
+
     console = terminal()
     _title(console, f"linkwork {__version__} loads {escaped(robot)}")
     name = escaped(robot if len(robot) <= LONGEST else robot.rpartition("/")[2])

@@ -72,7 +72,11 @@ Version = Annotated[
 
 @app.callback(invoke_without_command=True)
 def linkwork(context: typer.Context, *, version: Version = False) -> None:
-    """Kinematics and dynamics of robots."""
+    """Kinematics and dynamics of robots.
+
+    A robot is a file or a name that `linkwork robots` lists. After the name of a xacro file may
+    follow values of its arguments, as in `linkwork info robot.urdf.xacro gripper:=true`.
+    """
     del version
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

@@ -98,7 +98,8 @@ def _refuse_unphysical(model: Model) -> None:
         Finding(
             "error",
             f"link {link.name!r}",
-            "MuJoCo refuses an inertia that no body can have; load the robot with repair=True",
+            "MuJoCo refuses an inertia that no body can have; "
+            "load the robot with repair=True, or convert it with --repair",
             link.place,
         )
         for link in unphysical_links(model.links)

@@ -10,7 +10,7 @@ Limits      `range`, and `actuatorfrcrange` for the effort; MuJoCo has no limits
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
+from math import inf, isfinite, nextafter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 UNBOUNDED = 1e10  # MuJoCo's mjMAXVAL; stands for infinity where the other bound is finite
+SMALLEST = 1e-300  # stands for 0 where MuJoCo takes 0 for no limit
 
 _Part = tuple[str, str, Array]  # what is put behind the name, type, axis in the joint's frame
 
@@ -127,9 +128,15 @@ class JointWriter:
         if isfinite(limits.velocity):
             self._tell("left out: limits of velocity, which MuJoCo does not have", joint.name)
         if isfinite(limits.effort):
-            given["actuatorfrcrange"] = number_text(-abs(limits.effort), abs(limits.effort))
+            effort = max(abs(limits.effort), SMALLEST)
+            given["actuatorfrcrange"] = number_text(-effort, effort)
+            if effort == SMALLEST:
+                self._tell(f"an effort limit of 0 is written as {SMALLEST:g}", joint.name)
         if isfinite(limits.lower) or isfinite(limits.upper):
             lower, upper = max(limits.lower, -UNBOUNDED), min(limits.upper, UNBOUNDED)
+            if lower >= upper:
+                upper = nextafter(lower, inf)
+                self._tell("limits that leave no room are one step of a float apart", joint.name)
             given["range"] = number_text(lower, upper)
             if not (isfinite(limits.lower) and isfinite(limits.upper)):
                 text = f"limits of one side only have {UNBOUNDED:g} on the other"
