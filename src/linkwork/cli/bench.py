@@ -42,7 +42,7 @@ class Timing:
     """What was measured of one function; times are in seconds, None where there is none."""
 
     function: str
-    operations: int  # additions, multiplications, divisions of one configuration
+    operations: int | None  # additions, multiplications, divisions of one configuration
     compile_time: float | None  # tracing included
     object_bytes: int | None  # machine code for one configuration and for several at a time
     one_call: float | None
@@ -90,15 +90,14 @@ def _requests(kd: KinDyn, functions: str | None) -> list[tuple[str, ...]]:
 def _timing(
     kd: KinDyn, request: tuple[str, ...], rows: int, threads: int, pin: PinTimes | None
 ) -> Timing:
-    start = time.perf_counter()
     kernel: Any = kd.function(request)  # pyright: ignore[reportArgumentType, reportCallIssue]
-    operations = kernel.program.n_ops
-    traced = time.perf_counter() - start
-    compiling, size = _compiling(kernel)
-    name = kernel.signature.name if len(request) == 1 else f"{request[0]}({', '.join(request[1:])})"
+    name = f"{request[0]}({', '.join(request[1:])})" if len(request) > 1 else request[0]
     peer = pin.least_time(request) if pin else None
-    one = batch = None
     try:
+        start = time.perf_counter()
+        operations = kernel.program.n_ops
+        traced = time.perf_counter() - start
+        compiling, size = _compiling(kernel)
         kernel.warmup()
         single, many = _inputs(kd, kernel, 1), _inputs(kd, kernel, rows)
         single = tuple(array[0] for array in single)
@@ -106,7 +105,7 @@ def _timing(
         one = least_time(lambda: kernel(*single))
         batch = least_time(lambda: kernel(*many, out=out, threads=threads)) / rows
     except SingularJointError:  # nothing to time: forces give a joint no finite acceleration
-        pass
+        return Timing(name, None, None, None, None, None, peer)
     compile_time = None if compiling is None else traced + compiling
     return Timing(name, operations, compile_time, size, one, batch, peer)
 
@@ -147,7 +146,7 @@ def _print(
     cells = [
         (
             escaped(one.function),
-            f"{one.operations:,}",
+            _shown(one.operations, 1, 0),
             _shown(one.compile_time, 1, 2),
             _shown(one.object_bytes, 1e-3, 1),
             _shown(one.one_call, 1e6, 2),

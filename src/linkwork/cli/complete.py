@@ -50,14 +50,21 @@ def joint_settings(context: typer.Context, incomplete: str) -> list[str]:
 def _of_robot(context: typer.Context, names: Callable[[Model], Any], start: str) -> list[str]:
     from linkwork.io.load import read
 
-    file = context.params.get("file")
-    if not isinstance(file, str) or file == "-":
+    file = context.params.get("file") or _first_argument()
+    if not isinstance(file, str) or file in ("", "-"):
         return []
     try:
         model = read(file).model
     except (LinkworkError, OSError):
         return []
     return [] if model is None else [name for name in names(model) if name.startswith(start)]
+
+
+def _first_argument() -> str:
+    """The first word after the command; click gives up on it when an option lacks its value."""
+    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
+    words = [word for word in line.split()[2:] if not word.startswith("-")]
+    return words[0] if words else ""
 
 
 def _files(start: str) -> list[str]:

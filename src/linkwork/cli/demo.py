@@ -43,7 +43,7 @@ Robot = Annotated[
 
 
 def demo(robot: Robot = "arm") -> None:
-    """Show what linkwork does with a robot: load, draw, compute, check.
+    """Show what linkwork does with a robot, and check it.
 
     linkwork demo quadruped
     """

@@ -152,9 +152,10 @@ def _checked(arguments: Mapping[str, str]) -> dict[str, str]:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong; where xacro says the same twice, with the class of the error, once."""
-    inner = getattr(error, "exc", None)
-    return _one_line(inner if inner and str(error).startswith("<class") else error)
+    """What is wrong; where xacro says the same twice, after the class of the error, only once."""
+    while str(error).startswith("<class") and isinstance(getattr(error, "exc", None), Exception):
+        error = getattr(error, "exc")  # noqa: B009 - only errors of xacro have it
+    return _one_line(error)
 
 
 def _one_line(said: object) -> str:
