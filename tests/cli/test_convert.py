@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 
 import pytest
+from tests.support.commands import COMMAND, run_process
 from tests.support.commands import run_here as run
-from tests.support.commands import run_process
 
 import linkwork as lw
 
@@ -94,7 +96,17 @@ def test_standard_output_holds_the_text_alone():
     done = run_process("convert", "arm", "-", "--to", "mjcf")
 
     assert mujoco.MjModel.from_xml_string(done.stdout).nv == 15
-    assert "-: MJCF; MuJoCo loads it" in done.stderr
+    assert "standard output: MJCF; MuJoCo loads it" in done.stderr
+
+
+def test_standard_output_is_utf_8_as_the_text_says(here):
+    text = '<robot name="\u00e4"><link name="a"/></robot>'
+    (here / "r.urdf").write_text(text, encoding="utf-8")
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    words = [str(COMMAND), "convert", "r.urdf", "-", "--to", "urdf"]
+    done = subprocess.run(words, env=environment, capture_output=True, check=True)
+
+    assert lw.load(done.stdout) == lw.load(text)
 
 
 def test_links_off_their_joints_are_moved_for_urdf_and_told(here):

@@ -260,15 +260,19 @@ def test_another_order_of_joints_is_told_of():
         ),
         (
             chain(joint("a", "revolute", "b", "world"), joint("c", "revolute", "d", "b")),
-            "link 'world': MuJoCo keeps this name for the world itself, which is fixed and has no "
-            "mass; model.renamed(links=...) gives another",
+            (
+                "link 'world': MuJoCo keeps this name for the world itself, which is fixed and has "
+                "no mass; model.renamed(links=...) gives another"
+            ),
         ),
         (
             chain(joint("a", "revolute", "world", "b")).with_inertia(
                 "b", lw.Inertia(1.0, (0, 0, 0), (1, 0, 0, 1, 0, 5))
             ),
-            "link 'b': MuJoCo refuses an inertia that no body can have; load the robot with "
-            "repair=True, or convert it with --repair",
+            (
+                "link 'b': MuJoCo refuses an inertia that no body can have; load the robot with "
+                "repair=True, or convert it with --repair"
+            ),
         ),
         (
             lw.Model(name="r", links=(lw.Link(name="a\x1b", inertia=BALL),)),

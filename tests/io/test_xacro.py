@@ -18,7 +18,8 @@ xacro = pytest.importorskip("xacro")
 SPACE = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
 MACROS = f"""<robot {SPACE}><xacro:macro name="body" params="name mass">
 <link name="${{name}}"><inertial><mass value="${{mass}}"/>
-<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link></xacro:macro></robot>"""
+<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+</xacro:macro></robot>"""
 ROBOT = f"""<?xml version="1.0"?>
 <robot name="r" {SPACE}><xacro:arg name="mass" default="2"/>
 <xacro:include filename="$(find parts)/inc/macros.xacro"/>
@@ -37,7 +38,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def text_with(value: str) -> str:
-    return f'<robot name="r" {SPACE}><xacro:property name="x" value="{value}"/><link name="${{x}}"/></robot>'
+    x = f'<xacro:property name="x" value="{value}"/>'
+    return f'<robot name="r" {SPACE}>{x}<link name="${{x}}"/></robot>'
 
 
 def refusal(source: str | Path, **options: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -88,9 +89,10 @@ def _requests(kd: KinDyn, functions: str | None) -> list[tuple[str, ...]]:
 
 
 def _timing(
-    kd: KinDyn, request: tuple[str, ...], rows: int, threads: int, pin: PinTimes | None
+    kd: KinDyn, request: Sequence[str], rows: int, threads: int, pin: PinTimes | None
 ) -> Timing:
-    kernel: Any = kd.function(request)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    wanted: Any = tuple(request)
+    kernel: Any = kd.function(wanted)
     name = f"{request[0]}({', '.join(request[1:])})" if len(request) > 1 else request[0]
     peer = pin.least_time(request) if pin else None
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -38,12 +38,12 @@ class PinTimes:
         except (ImportError, LinkworkError, ValueError, RuntimeError):
             return None
 
-    def least_time(self, request: tuple[str, ...]) -> float | None:
+    def least_time(self, request: Sequence[str]) -> float | None:
         """Seconds of a call of the function, None if Pinocchio has none of this kind."""
         call = self._call(request)
         return None if call is None else least_time(call)
 
-    def _call(self, request: tuple[str, ...]) -> Callable[[], object] | None:
+    def _call(self, request: Sequence[str]) -> Callable[[], object] | None:
         pin, model, data = self._pin, self._model, self._data
         q, v, a = pin.neutral(model), *(0.1 * pin.utils.rand(model.nv) for _ in range(2))
         frame = model.getFrameId(request[1]) if len(request) == 2 else 0

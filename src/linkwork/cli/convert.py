@@ -88,7 +88,8 @@ def convert(
     console = terminal(errors=out == "-")
     print_findings(console, converted.findings)
     checked = f"; {converted.checked}" if converted.checked else ""
-    print_text(console, f"{escaped(out)}: {FORMATS[target]}{checked}", "bold")
+    name = "standard output" if out == "-" else escaped(out)
+    print_text(console, f"{name}: {FORMATS[target]}{checked}", "bold")
 
 
 def _converted(model: Model, target: str, *, fixed: bool, meshes: bool) -> Converted:
@@ -171,7 +172,11 @@ def _refuse_existing(out: str, *, force: bool) -> None:
 
 def _write(out: str, text: str) -> None:
     if out == "-":
-        sys.stdout.write(text)
+        if hasattr(sys.stdout, "buffer"):  # the text says that it is UTF-8, whatever the locale
+            sys.stdout.buffer.write(text.encode())
+        else:
+            sys.stdout.write(text)
+        sys.stdout.flush()
         return
     try:
         Path(out).write_text(text, encoding="utf-8")

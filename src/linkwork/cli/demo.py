@@ -20,6 +20,7 @@ from linkwork.cli.timing import least_time
 from linkwork.errors import SingularJointError, count_findings, counted, escaped
 from linkwork.io.dump import dump_urdf
 from linkwork.io.load import read
+from linkwork.io.reading import Reading
 from linkwork.model.describe import summary, tables
 from linkwork.model.model import Model
 from linkwork.version import __version__
@@ -49,10 +50,14 @@ def demo(robot: Robot = "arm") -> None:
     """
     from linkwork.io.convert import in_urdf_form
 
+    start = time.perf_counter()
+    reading = read_file(robot)
+    elapsed = time.perf_counter() - start
     console = terminal()
     _title(console, f"linkwork {__version__} loads {escaped(robot)}")
     name = escaped(robot if len(robot) <= LONGEST else robot.rpartition("/")[2])
-    model = _loaded(console, robot, name)
+    _show_reading(console, reading, elapsed, name)
+    model = reading.model
     if model is None:
         raise typer.Exit(2)
     _show_robot(console, model, name)
@@ -67,11 +72,8 @@ def demo(robot: Robot = "arm") -> None:
         raise typer.Exit(1)
 
 
-def _loaded(console: Console, robot: str, name: str) -> Model | None:
-    """The robot, after all that is wrong with its file was told."""
-    start = time.perf_counter()
-    reading = read_file(robot)
-    elapsed = time.perf_counter() - start
+def _show_reading(console: Console, reading: Reading, elapsed: float, name: str) -> None:
+    """All that is wrong or doubtful in a file, and what the robot is."""
     serious = [finding for finding in reading.findings if finding.severity != "note"]
     print_findings(console, serious)
     notes = len(reading.findings) - len(serious)
@@ -80,7 +82,6 @@ def _loaded(console: Console, robot: str, name: str) -> Model | None:
     _say(console, f"read in {elapsed * 1e3:.0f} ms: {told}{more}")
     if reading.model is not None:
         _say(console, summary(reading.model))
-    return reading.model
 
 
 def _show_robot(console: Console, model: Model, name: str) -> None:

@@ -52,10 +52,14 @@ def print_tree(console: Console, model: Model, base: str, width: int | None = No
 
 
 def print_findings(console: Console, findings: Sequence[Finding]) -> None:
-    """Print findings one to a line, each with its severity and without the folder of its file."""
+    """Print findings one after the other, each with its severity and without its file's folder.
+
+    On a terminal, lines end between words.
+    """
     for finding in findings:
         severity = (f"{finding.severity}: ", COLORS[finding.severity])
-        console.print(Text.assemble(severity, finding.line(short=True)))
+        text = Text.assemble(severity, finding.line(short=True))
+        console.print(text, soft_wrap=not sys.stdout.isatty())
 
 
 def _width(console: Console) -> int | None:
