@@ -208,3 +208,23 @@ def test_an_unknown_card_is_an_error_with_the_nearest_name():
     assert done.returncode == 2
     text = "no convention card named 'mujocco'; did you mean 'mujoco'?"
     assert done.stderr == f"linkwork: error: {text}\n"
+
+
+def test_words_of_xacro_are_its_arguments(tmp_path):
+    path = tmp_path / "robot.urdf.xacro"
+    space = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
+    argument = '<xacro:arg name="side" default="left"/>'
+    path.write_text(f'<robot name="r" {space}>{argument}<link name="$(arg side)_arm"/></robot>')
+
+    assert run("tree", path).stdout == "left_arm\n"
+    assert run("tree", path, "side:=right").stdout == "right_arm\n"
+    assert run("tree", path).stdout == "left_arm\n"  # nothing is kept from the last time
+    assert "xacro: has no argument 'sid'" in run("check", path, "sid:=right").stdout
+    done = run("info", "arm", "side:=right")
+    assert done.returncode == 2
+    assert done.stderr.endswith("arm.urdf is no xacro file and takes no arguments\n")
+
+
+def test_commands_take_robots_of_packages_by_name():
+    for words in (("info", "ur5"), ("tree", "ur5"), ("check", "example-robot-data:ur5")):
+        assert run(*words).returncode == 0

@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
-from tests.support.commands import COMMAND, run_process
+from tests.support.commands import COMMAND, run_here, run_process
+
+from linkwork.cli.main import COMMANDS
 
 
-def completed(line: str, cwd=None) -> list[str]:
-    """What bash is offered for the last word of a line."""
-    words = line.split(" ")
-    environment = os.environ | {
+def asked(line: str) -> dict[str, str]:
+    """How bash asks for the last word of a line."""
+    return {
         "_LINKWORK_COMPLETE": "complete_bash",
         "COMP_WORDS": line,
-        "COMP_CWORD": str(len(words) - 1),
+        "COMP_CWORD": str(len(line.split(" ")) - 1),
     }
-    done = run_process(env=environment, cwd=cwd)
+
+
+def completed(line: str) -> list[str]:
+    """What bash is offered for the last word of a line."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in asked(line).items():
+            patch.setenv(name, value)
+        done = run_here()
     assert done.stderr == ""
     return done.stdout.split()
+
+
+def test_a_shell_gets_the_same_from_a_process():
+    line = "linkwork fk arm t"
+    done = run_process(env=os.environ | asked(line))
+
+    assert done.stdout.split() == completed(line) == ["tool"]
 
 
 @pytest.mark.parametrize(
@@ -36,19 +52,21 @@ def test_words_are_completed(line, some):
     assert set(some) <= set(completed(line))
 
 
-def test_files_and_folders_are_completed(tmp_path):
+def test_files_and_folders_are_completed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "robots_of_mine").mkdir()
     (tmp_path / "robot.urdf").write_text("")
     (tmp_path / "robot.txt").write_text("")
 
-    assert completed("linkwork info robo", tmp_path) == ["robot.urdf", "robots_of_mine/"]
+    assert completed("linkwork info robo") == ["robot.urdf", "robots_of_mine/"]
 
 
-def test_a_broken_robot_completes_nothing(tmp_path):
-    (tmp_path / "broken.urdf").write_text("<robot")
+def test_a_broken_robot_completes_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("broken.urdf").write_text("<robot")
 
-    assert completed("linkwork fk broken.urdf a", tmp_path) == []
-    assert completed("linkwork fk nowhere a", tmp_path) == []
+    assert completed("linkwork fk broken.urdf a") == []
+    assert completed("linkwork fk nowhere a") == []
 
 
 def test_completion_can_be_installed(tmp_path):
@@ -57,3 +75,11 @@ def test_completion_can_be_installed(tmp_path):
 
     assert COMMAND.name in done.stdout
     assert "_LINKWORK_COMPLETE=complete_bash" in done.stdout
+
+
+@pytest.mark.parametrize("command", [(), *[(one.__name__,) for one in COMMANDS]])
+def test_help_has_an_example_and_fits_the_screen(command):
+    written = run_here(*command, "--help", columns=80).stdout
+
+    assert max(map(len, written.split("\n"))) <= 80
+    assert f"linkwork {' '.join(command)}".rstrip() in written.partition("\n")[2]

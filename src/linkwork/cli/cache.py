@@ -47,7 +47,7 @@ def info(*, as_json: Json = False) -> None:
 
 
 @cache.command()
-def path() -> None:
+def path(*, as_json: Json = False) -> None:
     """Print the folder of the cache.
 
     ls $(linkwork cache path)
@@ -55,15 +55,21 @@ def path() -> None:
     folder = cache_folder()
     if folder is None:
         raise typer.BadParameter("there is no cache: it is off, or this user has no home")
+    if as_json:
+        print_json(str(folder))
+        return
     print_text(terminal(), escaped(str(folder)))
 
 
 @cache.command(name="clear")
-def clear_all() -> None:
+def clear_all(*, as_json: Json = False) -> None:
     """Remove all that is kept; it is made again when it is needed.
 
     linkwork cache clear
     """
     folder = cache_folder()
     count = clear(folder) if folder else 0
+    if as_json:
+        print_json({"files_removed": count})
+        return
     print_text(terminal(), f"{count} files removed")

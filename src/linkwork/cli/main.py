@@ -95,7 +95,7 @@ def main() -> None:
             warnings.simplefilter("ignore")  # the commands print findings themselves
             words, arguments = xacro_words.split(sys.argv[1:])
             xacro_words.given.set(arguments)
-            code = app(words, standalone_mode=False)
+            code = app(words, prog_name="linkwork", standalone_mode=False)
         sys.stdout.flush()
     except USAGE_ERROR as error:
         print_error(f"{error.format_message().rstrip('.')}; see `linkwork --help`")
