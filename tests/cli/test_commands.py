@@ -1,6 +1,8 @@
 """The commands: what they print, and their exit codes."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -228,3 +230,21 @@ def test_words_of_xacro_are_its_arguments(tmp_path):
 def test_commands_take_robots_of_packages_by_name():
     for words in (("info", "ur5"), ("tree", "ur5"), ("check", "example-robot-data:ur5")):
         assert run(*words).returncode == 0
+
+
+def test_a_command_loads_only_what_it_needs():
+    """So that it starts at once: no compiler, no viewer, none of the optional packages."""
+    code = (
+        "import sys; sys.argv = ['linkwork', 'info', 'arm']\n"
+        "from linkwork.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)\n"
+        "print([name for name in sys.modules if name.startswith('linkwork.')], file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    for package in ("llvmlite", "mujoco", "xacro", "pinocchio", "robot_descriptions", "viser"):
+        assert f"'{package}'" not in done.stderr
+    for module in ("kindyn", "workcell.cell", "viewer.view", "io.mjcf_dump", "export.write"):
+        assert f"'linkwork.{module}'" not in done.stderr
