@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .PHONY: demo test test-embedded test-viewer bench lint docs format clean
 
 demo: $(VENV)/.ready
-	$(BIN)/python tools/demo.py $(ROBOT)
+	$(BIN)/linkwork demo $(ROBOT)
 
 test: $(VENV)/.ready-test
 	$(BIN)/python -m pytest -n auto --dist loadfile

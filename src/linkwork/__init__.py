@@ -32,6 +32,7 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.export.write import export as export
     from linkwork.io.dump import dump_urdf as dump_urdf
     from linkwork.io.load import load as load
+    from linkwork.io.mjcf_dump import dump_mjcf as dump_mjcf
     from linkwork.kernel.compile import compile_function as compile  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from linkwork.kernel.kernel import Kernel as Kernel
     from linkwork.kernel.rollout import Rollout as Rollout
@@ -84,6 +85,7 @@ _NAMES = {
     "linkwork.export": ("export",),
     "linkwork.io.dump": ("dump_urdf",),
     "linkwork.io.load": ("load",),
+    "linkwork.io.mjcf_dump": ("dump_mjcf",),
     "linkwork.kernel.compile": ("compile",),
     "linkwork.kernel.kernel": ("Kernel",),
     "linkwork.kernel.rollout": ("Rollout", "rollout"),

@@ -64,7 +64,17 @@ def test_what_a_package_exports_exists(path):
 
 PUBLIC = {
     *("ik", "IkResult", "view"),
-    *("load", "dump_urdf", "check", "describe", "compile", "export", "linalg", "robots"),
+    *(
+        "load",
+        "dump_mjcf",
+        "dump_urdf",
+        "check",
+        "describe",
+        "compile",
+        "export",
+        "linalg",
+        "robots",
+    ),
     *("parameters", "rollout", "Rollout", "spatial"),
     *("KinDyn", "Kernel", "Model", "ModelBuilder"),
     *("Link", "Joint", "Frame", "Limits", "Mimic", "Pose"),

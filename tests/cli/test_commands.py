@@ -1,6 +1,8 @@
 """The commands: what they print, and their exit codes."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -164,7 +166,9 @@ def test_an_unknown_base_is_an_error_with_the_nearest_name():
 def test_robots_lists_the_bundled_ones():
     lines = run("robots").stdout.splitlines()
 
-    assert [line.split(":")[0] for line in lines] == list(robots.names())
+    own = lines[1 : 1 + len(robots.names())]
+    assert [line.split(":")[0] for line in own] == list(robots.names())
+    assert any(line.startswith("example-robot-data: ") for line in lines)
 
 
 def test_a_file_wins_over_a_bundled_robot_of_the_same_name(tmp_path, monkeypatch):
@@ -206,3 +210,41 @@ def test_an_unknown_card_is_an_error_with_the_nearest_name():
     assert done.returncode == 2
     text = "no convention card named 'mujocco'; did you mean 'mujoco'?"
     assert done.stderr == f"linkwork: error: {text}\n"
+
+
+def test_words_of_xacro_are_its_arguments(tmp_path):
+    path = tmp_path / "robot.urdf.xacro"
+    space = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
+    argument = '<xacro:arg name="side" default="left"/>'
+    path.write_text(f'<robot name="r" {space}>{argument}<link name="$(arg side)_arm"/></robot>')
+
+    assert run("tree", path).stdout == "left_arm\n"
+    assert run("tree", path, "side:=right").stdout == "right_arm\n"
+    assert run("tree", path).stdout == "left_arm\n"  # nothing is kept from the last time
+    assert "xacro: has no argument 'sid'" in run("check", path, "sid:=right").stdout
+    done = run("info", "arm", "side:=right")
+    assert done.returncode == 2
+    assert done.stderr.endswith("arm.urdf is no xacro file and takes no arguments\n")
+
+
+def test_commands_take_robots_of_packages_by_name():
+    for words in (("info", "ur5"), ("tree", "ur5"), ("check", "example-robot-data:ur5")):
+        assert run(*words).returncode == 0
+
+
+def test_a_command_loads_only_what_it_needs():
+    """So that it starts at once: no compiler, no viewer, none of the optional packages."""
+    code = (
+        "import sys; sys.argv = ['linkwork', 'info', 'arm']\n"
+        "from linkwork.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)\n"
+        "print([name for name in sys.modules if name.startswith('linkwork.')], file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    for package in ("llvmlite", "mujoco", "xacro", "pinocchio", "robot_descriptions", "viser"):
+        assert f"'{package}'" not in done.stderr
+    for module in ("kindyn", "workcell.cell", "viewer.view", "io.mjcf_dump", "export.write"):
+        assert f"'linkwork.{module}'" not in done.stderr

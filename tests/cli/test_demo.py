@@ -1,17 +1,19 @@
-"""`make demo` on a good robot, on a broken one, and on none."""
+"""`linkwork demo` on a good robot, on a broken one, and on none."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
-DEMO = Path(__file__).parents[2] / "tools" / "demo.py"
+from tests.support.commands import run_here
+
+run = partial(run_here, "demo")
 
 
-def run(robot: str | Path) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, str(DEMO), str(robot)]
-    return subprocess.run(words, capture_output=True, text=True, check=False)
+def test_make_runs_the_command():
+    makefile = Path(__file__).parents[2] / "Makefile"
+
+    assert "linkwork demo $(ROBOT)" in makefile.read_text()
 
 
 def test_every_line_of_the_demo_fits_80_columns():
@@ -39,5 +41,5 @@ def test_a_missing_file_is_one_line():
 
     assert done.returncode == 2
     assert done.stderr == (
-        "linkwork: error: no file 'quadrupd'; did you mean the bundled robot 'quadruped'?\n"
+        "linkwork: error: no file 'quadrupd'; did you mean the robot 'quadruped'?\n"
     )

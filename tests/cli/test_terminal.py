@@ -220,7 +220,7 @@ def test_help_is_short_and_has_no_types_of_switches(command):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("info", "quadrupd"), "no file 'quadrupd'; did you mean the bundled robot 'quadruped'?"),
+        (("info", "quadrupd"), "no file 'quadrupd'; did you mean the robot 'quadruped'?"),
         (("info",), "Missing argument 'FILE'"),
         (("inf", "arm"), "No such command 'inf'"),
         (("info", "arm", "--jso"), "No such option: --jso"),
@@ -271,8 +271,11 @@ def test_robots_and_conventions_as_json():
     found = json.loads(in_here("robots", "--json"))
     cards = json.loads(in_here("conventions", "--json"))
 
-    assert [one["name"] for one in found] == list(robots.names())
-    assert all(Path(one["file"]).is_file() for one in found)
+    own = [one for one in found if one["package"] == "linkwork"]
+    examples = {one["name"]: one for one in found if one["package"] == "example-robot-data"}
+    assert [one["name"] for one in own] == list(robots.names())
+    assert all(Path(one["file"]).is_file() for one in (*own, *examples.values()))
+    assert examples["talos"]["file"].endswith("/talos_reduced.urdf")
     assert found[0]["total_mass"] == robots.load(found[0]["name"]).total_mass
     assert [one["name"] for one in cards][:2] == ["linkwork", "pinocchio"]
     assert json.loads(in_here("conventions", "pinocchio", "--json")) == cards[1]

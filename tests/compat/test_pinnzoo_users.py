@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import sys
 
 import numpy as np
 import pytest
@@ -299,10 +298,10 @@ def test_a_joint_that_moves_nothing_is_named():
 
 
 def test_a_robot_whose_package_is_missing_says_which(monkeypatch):
-    monkeypatch.setattr(zoo_module, "_PACKAGE", "no-such-package")
-    monkeypatch.setattr(sys, "prefix", "/no/such/folder")
+    monkeypatch.setattr(zoo_module, "robots_folder", lambda: None)
     with pytest.raises(
-        lw.MissingPackageError, match=r"the package no-such-package: pip install .linkwork\[zoo\]"
+        lw.MissingPackageError,
+        match=r"the package example-robot-data: pip install .linkwork\[zoo\]",
     ):
         pz.Model("go1")
     assert pz.zoo_names() == (

@@ -7,6 +7,7 @@ import tracemalloc
 import warnings
 
 import pytest
+from tests.support.named_robots import only_bundled
 from tests.support.urdf_files import GOOD, before_end, changed, loaded
 
 import linkwork as lw
@@ -89,18 +90,25 @@ NAMES = "arm, cartpole, double_pendulum, humanoid, pendulum, quadrotor, quadrupe
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("arm", "; the bundled robot is lw.robots.load('arm')"),
-        ("arm.urdf", "; the bundled robot is lw.robots.load('arm')"),
-        ("quadrupd", "; did you mean the bundled robot 'quadruped'?"),
-        ("Humanoid", "; did you mean the bundled robot 'humanoid'?"),
-        ("panda", f"; bundled robots: {NAMES}; {REAL}"),
-        ("panda.urdf", ""),
+        ("arm.urdf", "; 'arm' is the name of a robot that can be loaded"),
+        ("quadrupd", "; did you mean the robot 'quadruped'?"),
+        ("Humanoid", "; did you mean the robot 'humanoid'?"),
+        ("nowhere.urdf", ""),
     ],
 )
 def test_who_looks_for_a_robot_is_told_where_robots_are(name, hint, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    only_bundled(monkeypatch)
 
     assert message(name) == f"no file {name!r}{hint}"
+
+
+def test_without_packages_of_robots_they_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    only_bundled(monkeypatch)
+
+    packages = "more come with: pip install example-robot-data, or robot_descriptions"
+    assert message("panda") == f"no file 'panda'; bundled robots: {NAMES}; {packages}"
 
 
 def test_an_unknown_bundled_robot_is_told_where_real_ones_are():

@@ -161,7 +161,8 @@ def test_name_of_a_file_may_hold_what_texts_hold_if_it_is_a_path_object(tmp_path
     assert refusal(str(path)).startswith("<text>:1: not well-formed XML")
 
 
-def test_unexpanded_xacro_file_is_refused(tmp_path: Path):
+def test_without_xacro_its_files_are_refused_with_advice(tmp_path: Path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xacro", None)  # as if it were not installed
     path = tmp_path / "lamp.xacro"
     path.write_text(
         changed("<robot ", '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" ').replace(
@@ -172,7 +173,7 @@ def test_unexpanded_xacro_file_is_refused(tmp_path: Path):
 
     assert refusal(path) == (
         f"{path}:20: <xacro:include> looks like xacro; expand the file first, as in "
-        "`xacro robot.xacro > robot.urdf`"
+        "`xacro robot.xacro > robot.urdf`, or have linkwork do so: pip install xacro"
     )
 
 

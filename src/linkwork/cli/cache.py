@@ -19,7 +19,10 @@ cache = typer.Typer(help="Show or clear the cache of machine code.", no_args_is_
 
 @cache.command()
 def info(*, as_json: Json = False) -> None:
-    """Print where the cache is, how large it is, and its limit."""
+    """Print where the cache is, how large it is, and its limit.
+
+    linkwork cache info
+    """
     folder, limit = cache_folder(), size_limit()
     files = kept_files(folder) if folder else []
     facts: dict[str, Any] = {
@@ -44,17 +47,29 @@ def info(*, as_json: Json = False) -> None:
 
 
 @cache.command()
-def path() -> None:
-    """Print the folder of the cache."""
+def path(*, as_json: Json = False) -> None:
+    """Print the folder of the cache.
+
+    ls $(linkwork cache path)
+    """
     folder = cache_folder()
     if folder is None:
         raise typer.BadParameter("there is no cache: it is off, or this user has no home")
+    if as_json:
+        print_json(str(folder))
+        return
     print_text(terminal(), escaped(str(folder)))
 
 
 @cache.command(name="clear")
-def clear_all() -> None:
-    """Remove all that is kept; it is made again when it is needed."""
+def clear_all(*, as_json: Json = False) -> None:
+    """Remove all that is kept; it is made again when it is needed.
+
+    linkwork cache clear
+    """
     folder = cache_folder()
     count = clear(folder) if folder else 0
+    if as_json:
+        print_json({"files_removed": count})
+        return
     print_text(terminal(), f"{count} files removed")

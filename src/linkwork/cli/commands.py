@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from os.path import exists, isdir
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from linkwork import robots as bundled
-from linkwork.cli.data import branch_data, finding_data, model_data, summary_data
+from linkwork.cli import xacro_words
+from linkwork.cli.complete import link_names, robot_names
+from linkwork.cli.data import branch_data, finding_data, model_data
 from linkwork.cli.json import print_json
 from linkwork.cli.show import print_findings, print_table, print_text, print_tree, terminal
-from linkwork.errors import ParseError, count_findings, escaped
+from linkwork.errors import MissingFileError, ParseError, count_findings, escaped, shown
 from linkwork.io.load import read
 from linkwork.io.reading import Reading
-from linkwork.io.source import STANDARD_INPUT, standard_input
+from linkwork.io.source import STANDARD_INPUT, Source, standard_input
 from linkwork.model.describe import summary, tables
 from linkwork.model.model import Model
 
@@ -24,21 +23,28 @@ File = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="URDF or MJCF file, or the name of a bundled robot, or - for standard input",
+        help="URDF, MJCF or xacro file, or a robot's name, or - for standard input",
+        autocompletion=robot_names,
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
 Base = Annotated[
-    str | None, typer.Option("--base", metavar="LINK", help="draw the tree from this link")
+    str | None,
+    typer.Option(
+        "--base", metavar="LINK", help="draw the tree from this link", autocompletion=link_names
+    ),
 ]
 FreeMimic = Annotated[bool, typer.Option("--free-mimic", help="let joints that mimic move freely")]
 Strict = Annotated[bool, typer.Option("--strict", help="exit with 1 on warnings")]
 
 
 def info(file: File, *, as_json: Json = False, free_mimic: FreeMimic = False) -> None:
-    """Print the links, joints and mass of a robot."""
-    reading = _read(file, mimic=not free_mimic)
-    model = _model(reading)
+    """Print the links, joints and mass of a robot.
+
+    linkwork info arm
+    """
+    reading = read_file(file, mimic=not free_mimic)
+    model = model_in(reading)
     if as_json:
         print_json(model_data(model))
         return
@@ -52,7 +58,10 @@ def info(file: File, *, as_json: Json = False, free_mimic: FreeMimic = False) ->
 
 
 def tree(file: File, *, base: Base = None, as_json: Json = False) -> None:
-    """Draw the tree of a robot, from any link."""
+    """Draw the tree of a robot, from any link.
+
+    linkwork tree arm --base wrist
+    """
     model = model_of_file(file)
     start = model.default_base if base is None else base
     model.link_index(start)
@@ -66,8 +75,10 @@ def check(file: File, *, strict: Strict = False, as_json: Json = False) -> None:
     """List what is wrong or doubtful in a file.
 
     Exits with 2 on errors, and with --strict also with 1 on warnings.
+
+    linkwork check robot.urdf --strict
     """
-    findings = _read(file).findings
+    findings = read_file(file).findings
     if as_json:
         print_json([finding_data(finding) for finding in findings])
     else:
@@ -80,39 +91,26 @@ def check(file: File, *, strict: Strict = False, as_json: Json = False) -> None:
     raise typer.Exit(code)
 
 
-def robots(*, as_json: Json = False) -> None:
-    """List the bundled robots."""
-    models = {name: bundled.load(name) for name in bundled.names()}
-    if as_json:
-        print_json(
-            [
-                {"name": name, "file": str(bundled.path(name)), **summary_data(model)}
-                for name, model in models.items()
-            ]
-        )
-        return
-    for model in models.values():
-        print_text(terminal(), summary(model))
-
-
 def model_of_file(file: str, *, mimic: bool = True) -> Model:
     """The robot in a file, or an error with all that is wrong with it."""
-    return _model(_read(file, mimic=mimic))
+    return model_in(read_file(file, mimic=mimic))
 
 
-def _read(file: str, *, mimic: bool = True) -> Reading:
-    """Read a file; where there is none of that name, or only a folder, a bundled robot."""
+def read_file(file: str, *, mimic: bool = True, repair: bool = False) -> Reading:
+    """Read a file, a robot by its name, or standard input, and say all about it."""
+    source: Source | str = file
     if file == "-":
         try:
-            return read(standard_input(), mimic=mimic)
+            source = standard_input()
         except ParseError as error:  # bytes that are no text
             return Reading(None, error.findings)
-    is_file = exists(file) and not isdir(file)  # noqa: PTH110, PTH112 - take names of any length
-    known = file in bundled.names() and not is_file
-    return read(bundled.path(file) if known else Path(file), mimic=mimic)
+    elif not file.strip() or any(letter in file for letter in "<\n\r"):  # a text for `read`
+        raise MissingFileError(f"no file {shown(file)}")
+    return read(source, mimic=mimic, repair=repair, xacro_args=xacro_words.given.get())
 
 
-def _model(reading: Reading) -> Model:
+def model_in(reading: Reading) -> Model:
+    """The robot that was read, or an error with all that is wrong with it."""
     if reading.model is None:
         raise ParseError([f for f in reading.findings if f.severity != "note"])
     return reading.model

@@ -15,7 +15,13 @@ from linkwork.model.table import Table
 
 Name = Annotated[
     str | None,
-    typer.Argument(metavar="[NAME]", help="a system, such as pinocchio; all if not given"),
+    typer.Argument(
+        metavar="[NAME]",
+        help="a system, such as pinocchio; all if not given",
+        autocompletion=lambda incomplete: [
+            one.name for one in all_cards() if one.name.startswith(incomplete)
+        ],
+    ),
 ]
 
 
@@ -23,6 +29,8 @@ def conventions(name: Name = None, *, as_json: Json = False) -> None:
     """Print how a system writes what it computes.
 
     Configurations, velocities, forces and more; without NAME the systems are listed.
+
+    linkwork conventions pinocchio
     """
     cards = all_cards() if name is None else (card(name),)
     if as_json:

@@ -99,6 +99,8 @@ def export(
     """Write functions of a robot as a C library.
 
     It is compiled and compared with linkwork's own results before it is written.
+
+    linkwork export arm -o arm_c --functions mass_matrix,jacobian:tool
     """
     from linkwork.cli.pinnzoo import export_zoo_robot
     from linkwork.export.requests import DEFAULT_FUNCTIONS

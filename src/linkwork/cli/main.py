@@ -13,11 +13,16 @@ from typing import Annotated, Any
 
 import typer
 
+from linkwork.cli import xacro_words
+from linkwork.cli.bench import bench
 from linkwork.cli.cache import cache
-from linkwork.cli.commands import check, info, robots, tree
+from linkwork.cli.commands import check, info, tree
 from linkwork.cli.compare import compare
 from linkwork.cli.conventions import conventions
+from linkwork.cli.convert import convert
+from linkwork.cli.demo import demo
 from linkwork.cli.export import export
+from linkwork.cli.robots import robots
 from linkwork.cli.show import print_error
 from linkwork.cli.state import dynamics, fk, ik
 from linkwork.cli.view import view
@@ -28,12 +33,27 @@ USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  # click's, wherever typer ke
 INTERRUPTED = 130  # the exit code of a program that was stopped from the keyboard
 
 app = typer.Typer(
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (info, tree, check, robots, conventions, fk, dynamics, ik, compare, view, export):
+COMMANDS = (
+    info,
+    tree,
+    check,
+    robots,
+    fk,
+    dynamics,
+    ik,
+    view,
+    convert,
+    compare,
+    export,
+    bench,
+    conventions,
+    demo,
+)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(cache, name="cache")
 
@@ -52,7 +72,11 @@ Version = Annotated[
 
 @app.callback(invoke_without_command=True)
 def linkwork(context: typer.Context, *, version: Version = False) -> None:
-    """Kinematics and dynamics of robots."""
+    """Kinematics and dynamics of robots.
+
+    A robot is a file or a name that `linkwork robots` lists. After the name of a xacro file may
+    follow values of its arguments, as in `linkwork info robot.urdf.xacro gripper:=true`.
+    """
     del version
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -69,7 +93,9 @@ def main() -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the commands print findings themselves
-            code = app(standalone_mode=False)
+            words, arguments = xacro_words.split(sys.argv[1:])
+            xacro_words.given.set(arguments)
+            code = app(words, prog_name="linkwork", standalone_mode=False)
         sys.stdout.flush()
     except USAGE_ERROR as error:
         print_error(f"{error.format_message().rstrip('.')}; see `linkwork --help`")

@@ -20,9 +20,9 @@ COLORS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 LINE_COLOR = "dim"
 
 
-def terminal() -> Console:
+def terminal(*, errors: bool = False) -> Console:
     """Where to print; colours appear on a terminal only."""
-    return Console(highlight=False, emoji=False, markup=False, soft_wrap=True)
+    return Console(stderr=errors, highlight=False, emoji=False, markup=False, soft_wrap=True)
 
 
 def print_text(console: Console, text: str, style: str = "") -> None:
@@ -32,7 +32,7 @@ def print_text(console: Console, text: str, style: str = "") -> None:
 
 def print_error(text: str) -> None:
     """Print an error on standard error; every line of it is printable."""
-    console = Console(stderr=True, highlight=False, emoji=False, markup=False, soft_wrap=True)
+    console = terminal(errors=True)
     lines = "\n".join(map(escaped, text.split("\n")))
     console.print(Text.assemble(("linkwork: error: ", "bold red"), lines))
 
@@ -52,10 +52,14 @@ def print_tree(console: Console, model: Model, base: str, width: int | None = No
 
 
 def print_findings(console: Console, findings: Sequence[Finding]) -> None:
-    """Print findings one to a line, each with its severity and without the folder of its file."""
+    """Print findings one after the other, each with its severity and without its file's folder.
+
+    On a terminal, lines end between words.
+    """
     for finding in findings:
         severity = (f"{finding.severity}: ", COLORS[finding.severity])
-        console.print(Text.assemble(severity, finding.line(short=True)))
+        text = Text.assemble(severity, finding.line(short=True))
+        console.print(text, soft_wrap=not sys.stdout.isatty())
 
 
 def _width(console: Console) -> int | None:

@@ -10,6 +10,7 @@ import typer
 
 from linkwork.arrays import Array
 from linkwork.cli.commands import File, Json, model_of_file
+from linkwork.cli.complete import frame_names, joint_settings
 from linkwork.cli.json import print_json
 from linkwork.cli.numbers import by_joint, numbers
 from linkwork.cli.show import print_table, print_text, terminal
@@ -25,17 +26,35 @@ DIGITS = 6
 
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="JOINT=VALUE", help="position [rad] or [m], or such as 30deg"),
+    typer.Option(
+        "--set",
+        metavar="JOINT=VALUE",
+        help="position [rad] or [m], or such as 30deg",
+        autocompletion=joint_settings,
+    ),
 ]
 Velocity = Annotated[
     list[str] | None,
-    typer.Option("--velocity", metavar="JOINT=VALUE", help="velocity [rad/s] or [m/s]"),
+    typer.Option(
+        "--velocity",
+        metavar="JOINT=VALUE",
+        help="velocity [rad/s] or [m/s]",
+        autocompletion=joint_settings,
+    ),
 ]
 Floating = Annotated[bool, typer.Option("--floating", help="let the base move; else it is fixed")]
 BaseLink = Annotated[
-    str | None, typer.Option("--base", metavar="LINK", help="link or frame to take as the base")
+    str | None,
+    typer.Option(
+        "--base",
+        metavar="LINK",
+        help="link or frame to take as the base",
+        autocompletion=frame_names,
+    ),
 ]
-FrameName = Annotated[str, typer.Argument(metavar="FRAME", help="a link or frame")]
+FrameName = Annotated[
+    str, typer.Argument(metavar="FRAME", help="a link or frame", autocompletion=frame_names)
+]
 Matrix = Annotated[bool, typer.Option("--matrix", help="print the mass matrix, however large")]
 Position = Annotated[str | None, typer.Option("--position", metavar="X,Y,Z", help="target [m]")]
 Rpy = Annotated[

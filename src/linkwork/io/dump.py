@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from math import isfinite
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkwork.errors import Finding, ModelError
 from linkwork.io.urdf_link import MOMENTS
+from linkwork.io.xml_write import add, document_text, number_text, top_element, write_text
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
@@ -37,23 +37,17 @@ def dump_urdf(model: Model, path: str | PathLike[str] | None = None) -> str:
     Raises:
         ModelError: URDF cannot express the robot as it is; `rerooted` makes it fit.
     """
-    from lxml import etree
-
     _refuse_what_urdf_lacks(model)
-    robot = etree.Element("robot", name=model.name)
+    robot = top_element("robot", name=model.name)
     for link in model.links:
         write_link(robot, link)
     for frame in model.frames:
-        _add(robot, "link", name=frame.name, linkwork="frame")
+        add(robot, "link", name=frame.name, linkwork="frame")
     for joint in model.joints:
         _write_joint(robot, joint)
     for frame, name in zip(model.frames, _mount_names(model), strict=True):
         _write_mount(robot, frame, name)
-    etree.indent(robot, space="  ")
-    text = '<?xml version="1.0" encoding="utf-8"?>\n' + etree.tostring(robot, encoding="unicode")
-    if path is not None:
-        Path(path).write_text(text + "\n", encoding="utf-8")
-    return text + "\n"
+    return write_text(document_text(robot), path)
 
 
 def _refuse_what_urdf_lacks(model: Model) -> None:
@@ -69,30 +63,18 @@ def _refuse_what_urdf_lacks(model: Model) -> None:
         raise ModelError(findings)
 
 
-def _add(parent: Element, tag: str, **attributes: str | None) -> Element:
-    from lxml import etree
-
-    given = {name: value for name, value in attributes.items() if value is not None}
-    return etree.SubElement(parent, tag, given)
-
-
-def number_text(*numbers: float) -> str:
-    """Numbers in the fewest digits that read back as the same floats."""
-    return " ".join(repr(number).removesuffix(".0") for number in numbers)
-
-
 def _finite(number: float) -> str | None:
     return number_text(number) if isfinite(number) else None
 
 
 def _write_origin(parent: Element, pose: Pose) -> None:
     if pose != IDENTITY:
-        _add(parent, "origin", xyz=number_text(*pose.xyz), rpy=number_text(*pose.rpy))
+        add(parent, "origin", xyz=number_text(*pose.xyz), rpy=number_text(*pose.rpy))
 
 
 def write_link(robot: Element, link: Link) -> None:
     """Add a `<link>` to an element."""
-    element = _add(robot, "link", name=link.name)
+    element = add(robot, "link", name=link.name)
     if link.inertia != NO_INERTIA:
         _write_inertial(element, link.inertia)
     for tag, shapes in (("visual", link.visuals), ("collision", link.collisions)):
@@ -101,61 +83,61 @@ def write_link(robot: Element, link: Link) -> None:
 
 
 def _write_inertial(link: Element, inertia: Inertia) -> None:
-    element = _add(link, "inertial")
+    element = add(link, "inertial")
     _write_origin(element, Pose(inertia.com))
-    _add(element, "mass", value=number_text(inertia.mass))
+    add(element, "mass", value=number_text(inertia.mass))
     moments = {
         name: number_text(value) for name, value in zip(MOMENTS, inertia.tensor, strict=True)
     }
-    _add(element, "inertia", **moments)
+    add(element, "inertia", **moments)
 
 
 def _write_shape(link: Element, tag: str, shape: Shape) -> None:
-    element = _add(link, tag, name=shape.name or None)
+    element = add(link, tag, name=shape.name or None)
     _write_origin(element, shape.link_H_shape)
-    geometry = _add(element, "geometry")
+    geometry = add(element, "geometry")
     match shape.geometry:
         case Box(size):
-            _add(geometry, "box", size=number_text(*size))
+            add(geometry, "box", size=number_text(*size))
         case Cylinder(radius, length):
-            _add(geometry, "cylinder", radius=number_text(radius), length=number_text(length))
+            add(geometry, "cylinder", radius=number_text(radius), length=number_text(length))
         case Capsule(radius, length):
-            _add(geometry, "capsule", radius=number_text(radius), length=number_text(length))
+            add(geometry, "capsule", radius=number_text(radius), length=number_text(length))
         case Sphere(radius):
-            _add(geometry, "sphere", radius=number_text(radius))
+            add(geometry, "sphere", radius=number_text(radius))
         case Mesh(filename, scale):
             scaled = number_text(*scale) if scale != (1.0, 1.0, 1.0) else None
-            _add(geometry, "mesh", filename=filename, scale=scaled)
+            add(geometry, "mesh", filename=filename, scale=scaled)
     if shape.material:
-        material = _add(element, "material", name=shape.material.name)
+        material = add(element, "material", name=shape.material.name)
         if shape.material.rgba:
-            _add(material, "color", rgba=number_text(*shape.material.rgba))
+            add(material, "color", rgba=number_text(*shape.material.rgba))
         if shape.material.texture:
-            _add(material, "texture", filename=shape.material.texture)
+            add(material, "texture", filename=shape.material.texture)
 
 
 def _write_joint(robot: Element, joint: Joint) -> None:
     unbounded = joint.limits.lower == -joint.limits.upper and not isfinite(joint.limits.upper)
     kind = "continuous" if joint.kind == "revolute" and unbounded else joint.kind
-    element = _add(robot, "joint", name=joint.name, type=kind)
+    element = add(robot, "joint", name=joint.name, type=kind)
     _write_origin(element, joint.first_H_joint)
-    _add(element, "parent", link=joint.first)
-    _add(element, "child", link=joint.second)
+    add(element, "parent", link=joint.first)
+    add(element, "child", link=joint.second)
     if joint.motion_kind.has_axis:
         pitch = number_text(joint.pitch) if joint.pitch else None
-        _add(element, "axis", xyz=number_text(*joint.axis), pitch=pitch)
+        add(element, "axis", xyz=number_text(*joint.axis), pitch=pitch)
     names = ("lower", "upper", "effort", "velocity")
     limits = {name: _finite(getattr(joint.limits, name)) for name in names}
     if any(limits.values()):
-        _add(element, "limit", **limits)
+        add(element, "limit", **limits)
     names = ("damping", "friction", "armature")
     dynamics = {name: number_text(value) for name in names if (value := getattr(joint, name))}
     if dynamics:
-        _add(element, "dynamics", **dynamics)
+        add(element, "dynamics", **dynamics)
     if joint.mimic:
         mimic = joint.mimic
         numbers = {"multiplier": number_text(mimic.multiplier), "offset": number_text(mimic.offset)}
-        _add(element, "mimic", joint=mimic.joint, **numbers)
+        add(element, "mimic", joint=mimic.joint, **numbers)
 
 
 def _mount_names(model: Model) -> list[str]:
@@ -172,7 +154,7 @@ def _mount_names(model: Model) -> list[str]:
 
 
 def _write_mount(robot: Element, frame: Frame, name: str) -> None:
-    element = _add(robot, "joint", name=name, type="fixed")
+    element = add(robot, "joint", name=name, type="fixed")
     _write_origin(element, frame.link_H_frame)
-    _add(element, "parent", link=frame.link)
-    _add(element, "child", link=frame.name)
+    add(element, "parent", link=frame.link)
+    add(element, "child", link=frame.name)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 
-from linkwork.errors import Finding, ParseError, warn_of
-from linkwork.io.meshes import Folders
+from linkwork.errors import ArgumentError, Finding, ParseError, warn_of
+from linkwork.io.meshes import Folders, MeshFinder, as_folders
 from linkwork.io.mjcf import is_mjcf, read_mjcf
+from linkwork.io.named import named_robot
+from linkwork.io.named_file import NamedFile
 from linkwork.io.reading import Reading
 from linkwork.io.source import Source, read_source
 from linkwork.io.urdf import read_urdf
+from linkwork.io.xacro import expanded, is_xacro
 from linkwork.model.check import RELATIVE_TOLERANCE, check, unphysical_links
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.model import Model
@@ -30,30 +33,36 @@ def load(
     repair: bool = False,
     mimic: bool = True,
     package_dirs: Folders = (),
+    xacro_args: Mapping[str, str] | None = None,
 ) -> Model:
     """Load a robot.
 
     Args:
-        source: path of a URDF or MJCF file, or its text. MJCF needs the package `mujoco`.
+        source: path of a URDF or MJCF file, or its text; or a robot's name, such as `arm`, which
+            is bundled, or `talos` of the package example-robot-data. MJCF needs the package
+            `mujoco`, xacro the package `xacro`.
         strict: whether to refuse what is legal but doubtful, instead of warning.
         repair: whether to replace inertias that no body can have by the nearest possible ones.
         mimic: whether joints that mimic others depend on them; if not, they move freely. In MJCF
             these are linear joint equalities.
         package_dirs: folders in which the packages of `package://` names lie. Meshes are looked for
             but never needed.
+        xacro_args: values of the arguments of a xacro file, by name.
 
     Returns:
         the robot, links and joints in the order of the file.
 
     Raises:
-        MissingFileError: there is no such file.
+        MissingFileError: there is no such file or robot.
         SourceError: the file cannot be read.
         ParseError: it is no robot; the message lists all reasons, each with its line.
 
     Warns:
         LinkworkWarning: once per file, with everything that is doubtful.
     """
-    reading = read(source, repair=repair, mimic=mimic, package_dirs=package_dirs)
+    reading = read(
+        source, repair=repair, mimic=mimic, package_dirs=package_dirs, xacro_args=xacro_args
+    )
     doubts = [finding for finding in reading.findings if finding.severity == "warning"]
     if reading.model is None or (strict and any(not is_repair(doubt) for doubt in doubts)):
         raise ParseError([f for f in reading.findings if f.severity != "note"])
@@ -67,11 +76,12 @@ def read(
     repair: bool = False,
     mimic: bool = True,
     package_dirs: Folders = (),
+    xacro_args: Mapping[str, str] | None = None,
 ) -> Reading:
     """Read a robot and say everything about it, without raising for what is wrong with its content.
 
     Args:
-        source, repair, mimic, package_dirs: as for `load`.
+        source, repair, mimic, package_dirs, xacro_args: as for `load`.
 
     Returns:
         the model, or None if there are errors; and all findings, errors first, then by line.
@@ -79,16 +89,39 @@ def read(
     Raises:
         SourceError: the file cannot be read.
     """
+    named = named_robot(source) if isinstance(source, str) else None
+    if named is not None:
+        return _read_named(named, package_dirs, xacro_args, repair=repair, mimic=mimic)
     try:
-        text = read_source(source)
+        text, said = _expanded(read_source(source), package_dirs, xacro_args)
         reader = next((reader for fits, reader in FORMATS if fits(text)), read_urdf)
         reading = reader(text, mimic=mimic, package_dirs=package_dirs)
     except ParseError as error:
         return Reading(None, error.findings)
     if reading.model is None:
-        return Reading(None, _sorted(reading.findings))
+        return Reading(None, _sorted([*said, *reading.findings]))
     model, repairs = repaired(reading.model) if repair else (reading.model, [])
-    return Reading(model, _sorted([*reading.findings, *repairs, *check(model)]))
+    return Reading(model, _sorted([*said, *reading.findings, *repairs, *check(model)]))
+
+
+def _read_named(
+    named: NamedFile, package_dirs: Folders, xacro_args: Mapping[str, str] | None, **options: bool
+) -> Reading:
+    """Read the file that a name stands for; what the caller gives comes first."""
+    folders = (*as_folders(package_dirs), *named.package_dirs)
+    arguments = {**named.xacro_args, **(xacro_args or {})} or None
+    return read(named.path, package_dirs=folders, xacro_args=arguments, **options)
+
+
+def _expanded(
+    source: Source, package_dirs: Folders, arguments: Mapping[str, str] | None
+) -> tuple[Source, Sequence[Finding]]:
+    """The text with xacro expanded, and what xacro says about it; other texts as they are."""
+    if is_xacro(source):
+        return expanded(source, arguments or {}, MeshFinder(source.path, package_dirs))
+    if arguments:
+        raise ArgumentError(f"xacro_args: {source.name} is no xacro file and takes no arguments")
+    return source, ()
 
 
 def repaired(model: Model) -> tuple[Model, list[Finding]]:

@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
-from os.path import abspath, basename, dirname, isfile, join, normpath
+from os.path import abspath, basename, dirname, isdir, isfile, join, normpath
 from typing import TypeAlias
 from urllib.parse import unquote
 
@@ -57,10 +57,8 @@ class MeshFinder:
             environment: where ROS and Gazebo leave their search paths.
         """
         self._folder = None if file is None else dirname(abspath(fspath(file)))
-        if package_dirs is None or isinstance(package_dirs, (str, PathLike)):
-            package_dirs = () if package_dirs is None else (package_dirs,)
-        given = [_folder(folder) for folder in package_dirs]
-        self._package_dirs = tuple(dict.fromkeys([*given, *_environment_folders(environment)]))
+        folders = [*as_folders(package_dirs), *_environment_folders(environment)]
+        self._package_dirs = tuple(dict.fromkeys(folders))
         self._own_root = self._folder and root_around(self._folder)
         self._known: dict[str, FoundMesh] = {}
 
@@ -69,6 +67,10 @@ class MeshFinder:
         if filename not in self._known:
             self._known[filename] = self._search(filename)
         return self._known[filename]
+
+    def package(self, name: str) -> str | None:
+        """The folder of a package by its name, where meshes of `package://NAME` are looked for."""
+        return next((folder for folder in self._package_folders(name) if isdir(folder)), None)
 
     def _search(self, filename: str) -> FoundMesh:
         searched: dict[str, None] = {}  # an ordered set
@@ -91,19 +93,31 @@ class MeshFinder:
             path = "/" + unquote(name.partition("/")[2])  # what stands before is a host
             return [(root, path) for root, _ in self._beside()]
         package, _, inside = name.lstrip("/").partition("/")  # some write package:///NAME
-        if scheme not in _PACKAGE_SCHEMES or package in ("", ".", "..") or os.sep in package:
+        if scheme not in _PACKAGE_SCHEMES:
+            return []
+        return [(folder, join(folder, inside)) for folder in self._package_folders(package)]
+
+    def _package_folders(self, package: str) -> list[str]:
+        """The folders that a package may be, whether they exist or not."""
+        if package in ("", ".", "..") or os.sep in package or "\0" in package:
             return []
         around = _and_above(self._folder)
         folders = [join(folder, package) for folder in self._package_dirs]
         folders += [folder for folder in self._package_dirs if basename(folder) == package]
         folders += [folder for folder in around if basename(folder) == package]
-        folders += [join(folder, package) for folder in around[:_LEVELS]]
-        return [(folder, join(folder, inside)) for folder in folders]
+        return folders + [join(folder, package) for folder in around[:_LEVELS]]
 
     def _beside(self) -> list[tuple[str, str]]:
         """(allowed root, folder) that a relative name may start from."""
         own = [(self._own_root, self._folder)] if self._own_root and self._folder else []
         return [*own, *((folder, folder) for folder in self._package_dirs)]
+
+
+def as_folders(given: Folders) -> list[str]:
+    """The absolute paths of the folders that a caller gives: none, one or several."""
+    if given is None or isinstance(given, (str, PathLike)):
+        given = () if given is None else (given,)
+    return [_folder(folder) for folder in given]
 
 
 def _folder(given: object) -> str:

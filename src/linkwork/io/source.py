@@ -24,7 +24,7 @@ from linkwork.errors import (
     SourceError,
     clipped,
 )
-from linkwork.io.bundled import bundled_hint
+from linkwork.io.named import name_hint
 
 # Larger files are refused [bytes]: no description of a robot comes near, and a device or pipe may
 # never end.
@@ -123,7 +123,7 @@ def _bytes_of(path: Path) -> bytes:
     try:
         if not path.exists():
             folder = f"; there is no folder {shown_path(path.parent)}"
-            hint = bundled_hint(str(path)) if path.parent.is_dir() else folder
+            hint = name_hint(str(path)) if path.parent.is_dir() else folder
             raise MissingFileError(f"no file {shown_path(path)}{hint}")
         if path.is_dir():
             raise SourceError(f"{shown_path(path)} is a folder, not a file")

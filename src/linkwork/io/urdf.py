@@ -84,7 +84,8 @@ def _is_urdf(robot: Part, source: Source) -> bool:
     for element in robot.element.iter() if "xacro" in source.text else ():
         tag = tag_of(element)
         if tag.startswith("xacro:") or namespace_of(element).endswith("/wiki/xacro"):
-            robot.report.add("error", element, "", xacro_text(f"<{tag}>"))
+            advice = f"{xacro_text(f'<{tag}>')}, or have linkwork do so: pip install xacro"
+            robot.report.add("error", element, "", advice)
             return False
     return True
 

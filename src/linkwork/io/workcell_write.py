@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from linkwork.io.dump import dump_urdf, number_text
+from linkwork.io.dump import dump_urdf
 from linkwork.io.workcell_document import (
     WORLD,
     CellDocument,
@@ -22,12 +22,12 @@ from linkwork.io.workcell_document import (
     mobile_frames,
 )
 from linkwork.io.workcell_write_frames import (
-    add,
     with_local_leader,
     write_extras,
     write_frame,
     write_pose,
 )
+from linkwork.io.xml_write import add, document_text, number_text, top_element
 from linkwork.model.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -42,14 +42,10 @@ def write_workcell(document: CellDocument, *, devices: bool = True) -> str:
         devices: whether devices become elements of RobWork where they can; else all are written in
             linkwork's words.
     """
-    from lxml import etree
-
-    top = etree.Element("WorkCell", name=document.name)
+    top = top_element("WorkCell", name=document.name)
     write_extras(top, document.world, refframe=WORLD)
     _Writer(top, document, devices).write()
-    etree.indent(top, space="  ")
-    text = etree.tostring(top, encoding="unicode")
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+    return document_text(top)
 
 
 class _Writer:

@@ -7,9 +7,10 @@ from math import isfinite, isinf
 from typing import TYPE_CHECKING
 
 from linkwork.io.degrees import degrees_text
-from linkwork.io.dump import number_text, write_link
+from linkwork.io.dump import write_link
 from linkwork.io.workcell_document import FrameEntry, JointEntry
 from linkwork.io.workcell_joints import OWN_TYPE, X, Z
+from linkwork.io.xml_write import add, number_text
 from linkwork.model.geometry import Box, Cylinder, Material, Mesh, Shape, Sphere
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.parts import NO_LIMITS, Link
@@ -28,14 +29,6 @@ def with_local_leader(frame: FrameEntry, prefix: str) -> FrameEntry:
     depends = frame.joint.depends
     leader = replace(depends, joint=depends.joint.removeprefix(prefix))
     return replace(frame, joint=replace(frame.joint, depends=leader))
-
-
-def add(parent: Element, tag: str, **attributes: str | None) -> Element:
-    """Add an element with the attributes that are not None."""
-    from lxml import etree
-
-    given = {name: value for name, value in attributes.items() if value is not None}
-    return etree.SubElement(parent, tag, given)
 
 
 def add_property(frame: Element, name: str, text: str | None = None) -> Element:

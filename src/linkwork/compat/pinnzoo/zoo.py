@@ -5,10 +5,7 @@ Small ones are bundled with linkwork; others are files of the package example-ro
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, distribution
 from math import radians
 from os import PathLike, fspath
 from pathlib import Path
@@ -17,13 +14,13 @@ import numpy as np
 
 from linkwork.errors import ArgumentError, MissingPackageError, NameNotFoundError, nearest, shown
 from linkwork.io.bundled import FOLDER, bundled_names
+from linkwork.io.example_robot_data import PACKAGE, robots_folder
 from linkwork.io.load import load, read
 from linkwork.model.model import Model
 from linkwork.spatial.source import quat
 from linkwork.state_space import Orientation
 
 _LEGS = ("FL_foot", "FR_foot", "RL_foot", "RR_foot")
-_PACKAGE = "example-robot-data"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +88,7 @@ def in_zoo(name: str) -> bool:
 
 def zoo_names() -> tuple[str, ...]:
     """Names that `Model` takes: robots that are bundled, and those whose files are installed."""
-    folder = _robots_folder()
+    folder = robots_folder()
     return tuple(
         name
         for name, entry in ZOO.items()
@@ -124,25 +121,11 @@ def found_robot(given: object) -> Found:
 def _file_of(name: str, entry: Entry) -> Path:
     if not entry.file:
         return FOLDER / "zoo" / f"{name}.urdf"
-    folder = _robots_folder()
+    folder = robots_folder()
     if folder is None or not (folder / entry.file).exists():
-        text = f"the file of {name!r} is in the package {_PACKAGE}"
+        text = f"the file of {name!r} is in the package {PACKAGE}"
         raise MissingPackageError(f'{text}: pip install "linkwork[zoo]"')
     return folder / entry.file
-
-
-def _robots_folder() -> Path | None:
-    """The folder with the robots of example-robot-data, if that is installed."""
-    return next((path for path in _folders() if path.is_dir()), None)
-
-
-def _folders() -> Iterator[Path]:
-    try:
-        root = distribution(_PACKAGE).locate_file("cmeel.prefix")
-        yield Path(str(root)) / "share" / _PACKAGE / "robots"
-    except PackageNotFoundError:
-        pass
-    yield Path(sys.prefix) / "share" / _PACKAGE / "robots"  # where conda puts it
 
 
 def _is_bare_word(text: str) -> bool:

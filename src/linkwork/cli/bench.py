@@ -1,0 +1,173 @@
+"""The command that times the functions of a robot on this machine."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from linkwork.cli.bench_pin import PinTimes
+from linkwork.cli.commands import File, Json, model_of_file
+from linkwork.cli.json import print_json
+from linkwork.cli.show import print_table, print_text, terminal
+from linkwork.cli.timing import least_time
+from linkwork.errors import ArgumentError, SingularJointError, escaped
+from linkwork.model.table import Table
+
+if TYPE_CHECKING:
+    from linkwork.kernel.kernel import Kernel
+    from linkwork.kindyn import KinDyn
+
+DEFAULT_ROWS = 4096
+
+Functions = Annotated[
+    str | None,
+    typer.Option(
+        "--functions",
+        metavar="NAMES",
+        help="quantities with commas between them, such as mass_matrix,jacobian:l_sole",
+    ),
+]
+Rows = Annotated[int, typer.Option("--rows", metavar="N", help="configurations in a batch")]
+Threads = Annotated[int, typer.Option("--threads", metavar="N", help="for batches; all cores if 0")]
+Fixed = Annotated[bool, typer.Option("--fixed", help="fix the base to the world")]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What was measured of one function; times are in seconds, None where there is none."""
+
+    function: str
+    operations: int | None  # additions, multiplications, divisions of one configuration
+    compile_time: float | None  # tracing included
+    object_bytes: int | None  # machine code for one configuration and for several at a time
+    one_call: float | None
+    per_row: float | None  # of a batch
+    pin: float | None
+
+
+def bench(
+    file: File,
+    *,
+    functions: Functions = None,
+    rows: Rows = DEFAULT_ROWS,
+    threads: Threads = 1,
+    fixed: Fixed = False,
+    as_json: Json = False,
+) -> None:
+    """Time functions of a robot on this machine.
+
+    linkwork bench arm --functions mass_matrix,jacobian:tool
+    """
+    from linkwork.kindyn import KinDyn
+
+    if rows < 1 or threads < 0:
+        raise ArgumentError("--rows is at least 1, and --threads at least 0")
+    kd = KinDyn(model_of_file(file), floating=not fixed)
+    workers = threads or os.cpu_count() or 1
+    pin = PinTimes.of(kd)
+    timings = [_timing(kd, one, rows, workers, pin) for one in _requests(kd, functions)]
+    if as_json:
+        facts: dict[str, Any] = {"robot": kd.model.name, "rows": rows, "threads": workers}
+        peer = {"pin": pin.version if pin else None}
+        print_json({**facts, **peer, "functions": [asdict(one) for one in timings]})
+        return
+    _print(kd, timings, rows, workers, pin)
+
+
+def _requests(kd: KinDyn, functions: str | None) -> list[tuple[str, ...]]:
+    if functions is not None:
+        return [tuple(one.split(":")) for one in map(str.strip, functions.split(",")) if one]
+    frame = kd.model.link_names[-1]
+    of_robot = ("inverse_dynamics", "mass_matrix", "forward_dynamics", "bias_force", "com")
+    return [*((name,) for name in of_robot), ("transform", frame), ("jacobian", frame)]
+
+
+def _timing(
+    kd: KinDyn, request: Sequence[str], rows: int, threads: int, pin: PinTimes | None
+) -> Timing:
+    wanted: Any = tuple(request)
+    kernel: Any = kd.function(wanted)
+    name = f"{request[0]}({', '.join(request[1:])})" if len(request) > 1 else request[0]
+    peer = pin.least_time(request) if pin else None
+    try:
+        start = time.perf_counter()
+        operations = kernel.program.n_ops
+        traced = time.perf_counter() - start
+        compiling, size = _compiling(kernel)
+        kernel.warmup()
+        single, many = _inputs(kd, kernel, 1), _inputs(kd, kernel, rows)
+        single = tuple(array[0] for array in single)
+        out = kernel(*many, threads=threads)
+        one = least_time(lambda: kernel(*single))
+        batch = least_time(lambda: kernel(*many, out=out, threads=threads)) / rows
+    except SingularJointError:  # nothing to time: forces give a joint no finite acceleration
+        return Timing(name, None, None, None, None, None, peer)
+    compile_time = None if compiling is None else traced + compiling
+    return Timing(name, operations, compile_time, size, one, batch, peer)
+
+
+def _compiling(kernel: Kernel) -> tuple[float | None, int | None]:
+    """Seconds to compile from nothing, and bytes of the result; None where nothing is compiled."""
+    from linkwork.llvm.emit import emit_llvm
+    from linkwork.llvm.lanes import Lanes
+    from linkwork.machine.compiler import FAST, compiled
+    from linkwork.machine.processor import NoMachineCodeError, this_machine
+
+    if not kernel.is_unrolled:
+        return None, None
+    try:
+        widths = 1, this_machine().lanes
+        start = time.perf_counter()
+        code = [compiled(emit_llvm(kernel.program, "f", Lanes(w, "double")), FAST) for w in widths]
+        return time.perf_counter() - start, sum(map(len, code))
+    except NoMachineCodeError:
+        return None, None
+
+
+def _inputs(kd: KinDyn, kernel: Kernel, rows: int) -> tuple[Any, ...]:
+    rng = np.random.default_rng(0)
+    return tuple(
+        kd.random(rows, seed=1)
+        if port.shape == (kd.nq,) and port.name.startswith("q")
+        else rng.normal(size=(rows, *port.shape))
+        for port in kernel.signature.inputs
+    )
+
+
+def _print(
+    kd: KinDyn, timings: list[Timing], rows: int, threads: int, pin: PinTimes | None
+) -> None:
+    columns = ["function", "ops", "compile [s]", "code [kB]", "call [us]", "row [us]"]
+    columns += ["pin [us]"] if pin else []
+    cells = [
+        (
+            escaped(one.function),
+            _shown(one.operations, 1, 0),
+            _shown(one.compile_time, 1, 2),
+            _shown(one.object_bytes, 1e-3, 1),
+            _shown(one.one_call, 1e6, 2),
+            _shown(one.per_row, 1e6, 3),
+            *([_shown(one.pin, 1e6, 2)] if pin else []),
+        )
+        for one in timings
+    ]
+    heading = f"{escaped(kd.model.name)}: nv = {kd.nv}, the least of several repeats"
+    console = terminal()
+    print_table(console, Table(heading, tuple(columns), tuple(cells), frozenset(columns[1:])))
+    print_text(console, "")
+    cores = "1 thread" if threads == 1 else f"{threads} threads"
+    print_text(console, "ops: additions, multiplications and the like of one configuration")
+    print_text(console, "call: one configuration, from Python, with a new array for the result")
+    print_text(console, f"row: one of {rows:,} configurations in one call, on {cores}, out= given")
+    if pin:
+        print_text(console, f"pin: one call of Pinocchio {pin.version}, from Python")
+
+
+def _shown(value: float | None, factor: float, digits: int) -> str:
+    return "-" if value is None else f"{value * factor:,.{digits}f}"

@@ -1,0 +1,82 @@
+"""Words that a shell may complete: robots and files, frames and joints of the robot at hand.
+
+Nothing here may fail or print: a shell would show it in the middle of what a user types.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from linkwork.errors import LinkworkError
+from linkwork.io.bundled import bundled_names
+from linkwork.io.example_robot_data import example_robots
+from linkwork.model.model import Model
+
+ENDINGS = (".urdf", ".xml", ".mjcf", ".xacro")
+
+
+def robot_names(incomplete: str) -> list[str]:
+    """Names of robots, and robot files and folders, that begin so."""
+    names = [*bundled_names(), *example_robots()]
+    return [name for name in dict.fromkeys(names) if name.startswith(incomplete)] + _files(
+        incomplete
+    )
+
+
+def frame_names(context: typer.Context, incomplete: str) -> list[str]:
+    """Frames of the robot that the command line names."""
+    return _of_robot(context, lambda model: model.frame_names, incomplete)
+
+
+def link_names(context: typer.Context, incomplete: str) -> list[str]:
+    """Links of the robot that the command line names."""
+    return _of_robot(context, lambda model: model.link_names, incomplete)
+
+
+def joint_settings(context: typer.Context, incomplete: str) -> list[str]:
+    """Moving joints of the robot, each with the `=` that a value follows."""
+
+    def settings(model: Model) -> list[str]:
+        return [f"{joint.name}=" for joint in model.joints if joint.nq]
+
+    return _of_robot(context, settings, incomplete)
+
+
+def _of_robot(context: typer.Context, names: Callable[[Model], Any], start: str) -> list[str]:
+    from linkwork.io.load import read
+
+    file = context.params.get("file") or _first_argument()
+    if not isinstance(file, str) or file in ("", "-"):
+        return []
+    try:
+        model = read(file).model
+    except (LinkworkError, OSError):
+        return []
+    return [] if model is None else [name for name in names(model) if name.startswith(start)]
+
+
+def _first_argument() -> str:
+    """The first word after the command; click gives up on it when an option lacks its value."""
+    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
+    words = [word for word in line.split()[2:] if not word.startswith("-")]
+    return words[0] if words else ""
+
+
+def _files(start: str) -> list[str]:
+    folder, beginning = os.path.split(start)
+    try:
+        found = sorted(Path(folder or ".").iterdir())
+    except OSError:
+        return []
+    return [
+        os.path.join(folder, path.name) + ("/" if path.is_dir() else "")  # noqa: PTH118 - as typed
+        for path in found
+        if path.name.startswith(beginning)
+        and (beginning or not path.name.startswith("."))
+        and (path.is_dir() or path.suffix in ENDINGS)
+    ]

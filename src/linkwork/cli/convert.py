@@ -1,0 +1,184 @@
+"""The command that writes a robot in another format."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from linkwork.cli.cells import is_cell
+from linkwork.cli.commands import File, Json, model_in, read_file
+from linkwork.cli.data import finding_data
+from linkwork.cli.json import print_json
+from linkwork.cli.show import print_findings, print_text, terminal
+from linkwork.errors import (
+    ArgumentError,
+    Finding,
+    LinkworkWarning,
+    SourceError,
+    escaped,
+    listed,
+    nearest,
+)
+from linkwork.io.named import named_robot
+from linkwork.model.model import Model
+
+if TYPE_CHECKING:
+    from linkwork.io.convert import Converted
+    from linkwork.workcell.cell import WorkCell
+
+Out = Annotated[str, typer.Argument(metavar="OUT", help="file to write, or - for standard output")]
+To = Annotated[
+    str | None,
+    typer.Option("--to", metavar="FORMAT", help="urdf, mjcf or workcell; else by OUT's ending"),
+]
+Force = Annotated[bool, typer.Option("--force", help="overwrite OUT if it exists")]
+Fixed = Annotated[bool, typer.Option("--fixed", help="MJCF: fix the base to the world")]
+NoMeshes = Annotated[bool, typer.Option("--no-meshes", help="MJCF: leave meshes out")]
+Repair = Annotated[
+    bool, typer.Option("--repair", help="replace inertias that no body can have by the nearest")
+]
+Device = Annotated[
+    str | None, typer.Option("--device", metavar="NAME", help="the device of a workcell to write")
+]
+
+
+def convert(
+    file: File,
+    out: Out,
+    *,
+    to: To = None,
+    force: Force = False,
+    fixed: Fixed = False,
+    no_meshes: NoMeshes = False,
+    repair: Repair = False,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Write a robot as URDF, MJCF or workcell XML.
+
+    Says what the format cannot hold. MuJoCo, if installed, checks MJCF before it is written.
+
+    linkwork convert robot.urdf robot.mjcf
+    """
+    from linkwork.io.convert import FORMATS, Converted, format_of
+
+    target = format_of(out, to)
+    _refuse_existing(out, force=force)
+    if is_cell(file):
+        converted = _from_cell(file, target, device, fixed=fixed, meshes=not no_meshes)
+    else:
+        if device is not None:
+            raise typer.BadParameter("--device: only a workcell has devices")
+        reading = read_file(file, repair=repair)
+        options = {"fixed": fixed, "meshes": not no_meshes}
+        converted = _converted(model_in(reading), target, **options)
+        doubts = [finding for finding in reading.findings if finding.severity == "warning"]
+        doubts += _moved_meshes(model_in(reading), file, out) if target != "mjcf" else []
+        converted = Converted(converted.text, (*doubts, *converted.findings), converted.checked)
+    _write(out, converted.text)
+    if as_json and out != "-":
+        findings = [finding_data(finding) for finding in converted.findings]
+        facts = {"file": out, "format": target, "checked": converted.checked or None}
+        print_json({**facts, "findings": findings})
+        return
+    console = terminal(errors=out == "-")
+    print_findings(console, converted.findings)
+    checked = f"; {converted.checked}" if converted.checked else ""
+    name = "standard output" if out == "-" else escaped(out)
+    print_text(console, f"{name}: {FORMATS[target]}{checked}", "bold")
+
+
+def _converted(model: Model, target: str, *, fixed: bool, meshes: bool) -> Converted:
+    from linkwork.io.convert import Converted, as_workcell, convert_model
+
+    if target == "workcell":
+        from linkwork.workcell.files import dump_workcell
+
+        model, findings = as_workcell(model)
+        cell = _cell_of(model)
+        return Converted(dump_workcell(cell), findings, "reads back as the same workcell")
+    return convert_model(model, target, floating=False if fixed else None, meshes=meshes)
+
+
+def _cell_of(model: Model) -> WorkCell:
+    from linkwork.workcell.cell import WorkCell
+
+    return WorkCell(name=model.name).with_robot(model.name, model)
+
+
+def _from_cell(
+    file: str, target: str, device: str | None, *, fixed: bool, meshes: bool
+) -> Converted:
+    """One device of a workcell as a robot, or the whole cell written again."""
+    from linkwork.io.convert import Converted
+    from linkwork.workcell.device_model import device_model
+    from linkwork.workcell.files import dump_workcell, load_workcell
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LinkworkWarning)
+        cell = load_workcell(file)
+    doubts = [
+        finding
+        for one in caught
+        if isinstance(one.message, LinkworkWarning)
+        for finding in one.message.findings
+    ]
+    if target == "workcell":
+        if device is not None:
+            raise typer.BadParameter("--device: a workcell is written as a whole")
+        return Converted(dump_workcell(cell), tuple(doubts), "reads back as the same workcell")
+    names = cell.device_names
+    if device is None and len(names) != 1:
+        raise ArgumentError(
+            f"a workcell with {len(names)} devices; name one: --device NAME, of {listed(names)}"
+        )
+    name = names[0] if device is None else device
+    if name not in names:
+        raise ArgumentError(f"--device: no device named {name!r}; {nearest(name, names)}")
+    found = device_model(cell.device(name))
+    text = f"of the workcell, only the device {name!r} is written"
+    doubts.append(Finding("warning", "", text))
+    written = _converted(found.model, target, fixed=fixed or not found.floating, meshes=meshes)
+    return Converted(written.text, (*doubts, *written.findings), written.checked)
+
+
+def _moved_meshes(model: Model, file: str, out: str) -> list[Finding]:
+    """Meshes are named relative to their file; is the new one somewhere else?"""
+    from linkwork.io.convert import relative_meshes
+
+    named = named_robot(file)
+    read_from = named.path if named else Path(file)
+    beside = out != "-" and Path(out).resolve().parent == read_from.resolve().parent
+    return [] if beside and file != "-" else relative_meshes(model)
+
+
+def _refuse_existing(out: str, *, force: bool) -> None:
+    path = Path(out)
+    if out == "-":
+        return
+    try:
+        exists, folder = path.exists(), path.is_dir()
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot write {out!r}: {error}") from None
+    if folder:
+        raise SourceError(f"{out!r} is a folder, not a file")
+    if exists and not force:
+        raise ArgumentError(f"{out!r} exists; --force overwrites it")
+
+
+def _write(out: str, text: str) -> None:
+    if out == "-":
+        if hasattr(sys.stdout, "buffer"):  # the text says that it is UTF-8, whatever the locale
+            sys.stdout.buffer.write(text.encode())
+        else:
+            sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    try:
+        Path(out).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SourceError(f"cannot write {out!r}: {error.strerror}") from None

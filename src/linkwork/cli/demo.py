@@ -1,0 +1,196 @@
+"""The main job in one go: load a robot, look at it, compute with it, check the physics."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from linkwork.arrays import Array
+from linkwork.cli.commands import read_file
+from linkwork.cli.complete import robot_names
+from linkwork.cli.show import print_findings, print_table, print_text, print_tree, terminal
+from linkwork.cli.timing import least_time
+from linkwork.errors import SingularJointError, count_findings, counted, escaped
+from linkwork.io.dump import dump_urdf
+from linkwork.io.load import read
+from linkwork.io.reading import Reading
+from linkwork.model.describe import summary, tables
+from linkwork.model.model import Model
+from linkwork.version import __version__
+
+if TYPE_CHECKING:
+    from linkwork.kindyn import KinDyn
+
+BATCH = 10_000
+WIDTH = 80  # columns, where there is no terminal to ask
+LONGEST = 40  # characters of a path that is told more than once
+GOOD = 1e-6  # relative errors below this are rounding
+
+Robot = Annotated[
+    str,
+    typer.Argument(
+        metavar="[ROBOT]",
+        help="a file or a robot's name; arm if not given",
+        autocompletion=robot_names,
+    ),
+]
+
+
+def demo(robot: Robot = "arm") -> None:
+    """Show what linkwork does with a robot, and check it.
+
+    linkwork demo quadruped
+    """
+    from linkwork.io.convert import in_urdf_form
+
+    start = time.perf_counter()
+    reading = read_file(robot)
+    elapsed = time.perf_counter() - start
+    console = terminal()
+    _title(console, f"linkwork {__version__} loads {escaped(robot)}")
+    name = escaped(robot if len(robot) <= LONGEST else robot.rpartition("/")[2])
+    _show_reading(console, reading, elapsed, name)
+    model = reading.model
+    if model is None:
+        raise typer.Exit(2)
+    _show_robot(console, model, name)
+    good = _show_computing(console, model)
+    _title(console, "written as URDF and read again")
+    fitting, moved = in_urdf_form(model)
+    print_findings(console, moved)
+    again = read(dump_urdf(fitting)).model
+    same = "equal to the first model, digit for digit"
+    _say(console, same if again == fitting else f"NOT {same}")
+    if again != fitting or not good:
+        raise typer.Exit(1)
+
+
+def _show_reading(console: Console, reading: Reading, elapsed: float, name: str) -> None:
+    """All that is wrong or doubtful in a file, and what the robot is."""
+    serious = [finding for finding in reading.findings if finding.severity != "note"]
+    print_findings(console, serious)
+    notes = len(reading.findings) - len(serious)
+    told = count_findings(serious) if serious else "no errors, no warnings"
+    more = f", {counted(notes, 'note')} (shown by `linkwork check {name}`)" if notes else ""
+    _say(console, f"read in {elapsed * 1e3:.0f} ms: {told}{more}")
+    if reading.model is not None:
+        _say(console, summary(reading.model))
+
+
+def _show_robot(console: Console, model: Model, name: str) -> None:
+    width = console.width if sys.stdout.isatty() else WIDTH
+    _title(console, f"linkwork tree {name}")
+    print_tree(console, model, model.default_base, width)
+    _title(console, f"linkwork info {name}")
+    for table in tables(model):
+        if table.rows:
+            print_table(console, table, width)
+            console.print()
+
+
+def _show_computing(console: Console, model: Model) -> bool:
+    """Quantities, identities and times; whether the identities hold."""
+    from linkwork.kindyn import KinDyn
+
+    kd = KinDyn(model)
+    _title(console, "one configuration: the first call of a function makes its machine code")
+    _show_quantities(console, kd)
+    _title(console, "do the equations of motion hold? (relative error, random state)")
+    good = _show_physics(console, kd)
+    _title(console, f"time per configuration: one by one, and {BATCH:,} in one call")
+    _show_speed(console, kd)
+    return good
+
+
+def _title(console: Console, text: str) -> None:
+    console.print()
+    for line in textwrap.wrap(text, WIDTH, break_on_hyphens=False):
+        print_text(console, line, "bold")
+    print_text(console, "─" * min(len(text), WIDTH), "dim")
+
+
+def _say(console: Console, text: str) -> None:
+    """A text of any length, in lines that fit."""
+    for line in textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False):
+        print_text(console, line)
+
+
+def _random_state(kd: KinDyn) -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(0)
+    return kd.random(seed=0), rng.normal(size=kd.nv), rng.normal(size=kd.nv)
+
+
+def _show_quantities(console: Console, kd: KinDyn) -> None:
+    """Some quantities of one state, and how soon the first of each is there."""
+    q, nu, nu_dot = _random_state(kd)
+    frame = kd.model.link_names[-1]
+    calls: dict[str, Callable[[], Array]] = {
+        "pose": lambda: kd.transform(frame, q),
+        "Jacobian": lambda: kd.jacobian(frame, q),
+        "mass matrix": lambda: kd.mass_matrix(q),
+        "inverse dynamics": lambda: kd.inverse_dynamics(q, nu, nu_dot),
+    }
+    if kd.total_mass:
+        calls["centre of mass"] = lambda: kd.com(q)
+    _say(console, f"pose and Jacobian are those of the link {escaped(frame)}")
+    for name, call in calls.items():
+        start = time.perf_counter()
+        result = call()
+        elapsed = time.perf_counter() - start
+        print_text(console, f"{name:18} {result.shape!s:10} after {elapsed * 1e3:6.1f} ms")
+
+
+def _show_physics(console: Console, kd: KinDyn) -> bool:
+    """Identities that hold for every robot; says how well they do."""
+    q, nu, nu_dot = _random_state(kd)
+    frame = kd.model.link_names[-1]
+    M, tau = kd.mass_matrix(q), kd.inverse_dynamics(q, nu, nu_dot)
+    h = kd.bias_force(q, nu)
+    checks: dict[str, tuple[Any, Any]] = {
+        "inverse dynamics = M nu_dot + h": (tau, M @ nu_dot + h),
+        "kinetic energy = nu^T M nu / 2": (kd.kinetic_energy(q, nu), nu @ M @ nu / 2),
+        "velocity of a frame = J nu": (kd.velocity(frame, q, nu), kd.jacobian(frame, q) @ nu),
+    }
+    try:
+        forward = kd.forward_dynamics(q, nu, tau)
+        checks["forward dynamics undoes inverse dynamics"] = (forward, nu_dot)
+    except SingularJointError as error:
+        _say(console, f"forward dynamics: {error}")
+    good = True
+    for name, (left, right) in checks.items():
+        scale = max(np.abs(right).max(initial=0.0), 1e-300)
+        off = np.abs(np.asarray(left) - right).max(initial=0.0) / scale
+        good &= bool(off < GOOD)
+        print_text(console, f"{name:42} {off:.0e}  {'yes' if off < GOOD else 'NO'}")
+    return good
+
+
+def _show_speed(console: Console, kd: KinDyn) -> None:
+    """Time per call and per row of a batch."""
+    q, nu, nu_dot = _random_state(kd)
+    Q = kd.random(BATCH, seed=1)
+    V = np.random.default_rng(1).normal(size=(BATCH, kd.nv))
+    functions: dict[str, tuple[Any, tuple[Array, ...], tuple[Array, ...]]] = {
+        "inverse dynamics": ("inverse_dynamics", (q, nu, nu_dot), (Q, V, V)),
+        "mass matrix": ("mass_matrix", (q,), (Q,)),
+        "forward dynamics": ("forward_dynamics", (q, nu, nu_dot), (Q, V, V)),
+    }
+    for name, (function, one, many) in functions.items():
+        kernel: Any = kd.function(function)
+        try:
+            kernel.warmup()
+            out = kernel(*many)
+        except SingularJointError:
+            continue
+        single = least_time(lambda k=kernel, a=one: k(*a))
+        batch = least_time(lambda k=kernel, a=many, o=out: k(*a, out=o)) / BATCH
+        print_text(
+            console, f"{name:18} {single * 1e6:8.2f} µs one by one {batch * 1e6:8.3f} µs in a batch"
+        )

@@ -1,0 +1,83 @@
+"""`linkwork bench`: a row for each function; no claims about how fast."""
+
+from __future__ import annotations
+
+import json
+
+from tests.support.commands import run_here as run
+
+import linkwork as lw
+from linkwork.cli.bench_pin import PinTimes
+from linkwork.cli.timing import least_time
+
+FAST = ("--rows", "8", "--functions")
+
+
+def test_each_function_has_a_row_that_fits_the_screen():
+    done = run("bench", "pendulum", *FAST, "mass_matrix,jacobian:rod", columns=80)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80 + 20  # with colours
+    assert any("mass_matrix" in line for line in lines)
+    assert any("jacobian(rod)" in line for line in lines)
+    assert "row: one of 8 configurations in one call, on 1 thread" in done.stdout
+
+
+def test_json_holds_every_number():
+    facts = json.loads(run("bench", "pendulum", *FAST, "mass_matrix", "--json").stdout)
+    row = facts["functions"][0]
+
+    kd = lw.KinDyn(lw.load("pendulum"))
+    assert row["operations"] == kd.function("mass_matrix").program.n_ops
+    assert (facts["rows"], facts["threads"]) == (8, 1)
+    assert all(row[name] > 0 for name in ("compile_time", "object_bytes", "one_call", "per_row"))
+    assert row["pin"] > 0
+
+
+def test_without_pin_there_is_no_column(monkeypatch):
+    monkeypatch.setattr(PinTimes, "of", classmethod(lambda cls, kd: None))
+    done = run("bench", "pendulum", *FAST, "mass_matrix")
+
+    assert "pin" not in done.stdout
+    facts = json.loads(run("bench", "pendulum", *FAST, "mass_matrix", "--json").stdout)
+    assert facts["pin"] is None
+
+
+def test_pin_computes_the_same_robot():
+    pin = PinTimes.of(lw.KinDyn(lw.load("quadruped")))
+
+    assert pin is not None
+    assert pin._model.nv == lw.KinDyn(lw.load("quadruped")).nv
+    assert pin._call(("regressor",)) is None
+    assert pin._call(("jacobian", "no such frame")) is None
+
+
+def test_a_function_that_is_singular_has_no_times(tmp_path):
+    path = tmp_path / "r.urdf"
+    joint = '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>'
+    path.write_text(f'<robot name="r"><link name="a"/><link name="b"/>{joint}</robot>')
+    facts = json.loads(run("bench", path, *FAST, "forward_dynamics", "--fixed", "--json").stdout)
+
+    assert facts["functions"][0]["one_call"] is None
+
+
+def test_wrong_names_and_numbers_are_one_line():
+    for words, text in (
+        (("--functions", "mass_matix"), "no quantity named 'mass_matix'; did you mean"),
+        (("--functions", "jacobian:rodd"), "no frame named 'rodd'; did you mean 'rod'?"),
+        (("--rows", "0"), "--rows is at least 1"),
+        (("--threads", "-1"), "and --threads at least 0"),
+        (("--rows", "many"), "--rows"),
+    ):
+        done = run("bench", "pendulum", *words)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert text in done.stderr
+
+
+def test_the_least_time_is_per_call():
+    calls = []
+    found = least_time(lambda: calls.append(0), burst=1e-4, repeats=2)
+
+    assert 0 < found < 1e-4
+    assert len(calls) > 2

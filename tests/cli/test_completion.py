@@ -1,0 +1,85 @@
+"""What a shell completes: commands, robots, files, frames and joints."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.support.commands import COMMAND, run_here, run_process
+
+from linkwork.cli.main import COMMANDS
+
+
+def asked(line: str) -> dict[str, str]:
+    """How bash asks for the last word of a line."""
+    return {
+        "_LINKWORK_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(line.split(" ")) - 1),
+    }
+
+
+def completed(line: str) -> list[str]:
+    """What bash is offered for the last word of a line."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in asked(line).items():
+            patch.setenv(name, value)
+        done = run_here()
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_a_shell_gets_the_same_from_a_process():
+    line = "linkwork fk arm t"
+    done = run_process(env=os.environ | asked(line))
+
+    assert done.stdout.split() == completed(line) == ["tool"]
+
+
+@pytest.mark.parametrize(
+    ("line", "some"),
+    [
+        ("linkwork con", ["convert", "conventions"]),
+        ("linkwork info quad", ["quadrotor", "quadruped"]),
+        ("linkwork info tal", ["talos", "talos_full"]),
+        ("linkwork fk arm to", ["tool"]),
+        ("linkwork fk arm tool --set elbow", ["elbow_pitch="]),
+        ("linkwork tree arm --base wri", ["wrist"]),
+    ],
+)
+def test_words_are_completed(line, some):
+    assert set(some) <= set(completed(line))
+
+
+def test_files_and_folders_are_completed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "robots_of_mine").mkdir()
+    (tmp_path / "robot.urdf").write_text("")
+    (tmp_path / "robot.txt").write_text("")
+
+    assert completed("linkwork info robo") == ["robot.urdf", "robots_of_mine/"]
+
+
+def test_a_broken_robot_completes_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("broken.urdf").write_text("<robot")
+
+    assert completed("linkwork fk broken.urdf a") == []
+    assert completed("linkwork fk nowhere a") == []
+
+
+def test_completion_can_be_installed(tmp_path):
+    environment = os.environ | {"HOME": str(tmp_path), "SHELL": "/bin/bash"}
+    done = run_process("--show-completion", "bash", env=environment)
+
+    assert COMMAND.name in done.stdout
+    assert "_LINKWORK_COMPLETE=complete_bash" in done.stdout
+
+
+@pytest.mark.parametrize("command", [(), *[(one.__name__,) for one in COMMANDS]])
+def test_help_has_an_example_and_fits_the_screen(command):
+    written = run_here(*command, "--help", columns=80).stdout
+
+    assert max(map(len, written.split("\n"))) <= 80
+    assert f"linkwork {' '.join(command)}".rstrip() in written.partition("\n")[2]

@@ -1,0 +1,163 @@
+"""`linkwork convert`: formats by ending, nothing overwritten, nothing lost in silence."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.support.commands import COMMAND, run_process
+from tests.support.commands import run_here as run
+
+import linkwork as lw
+
+mujoco = pytest.importorskip("mujoco")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("out", "options", "start"),
+    [
+        ("r.urdf", (), "<robot"),
+        ("r.xml", (), "<mujoco"),
+        ("R.MJCF", (), "<mujoco"),
+        ("r.wc.xml", (), "<WorkCell"),
+        ("r.xml", ("--to", "urdf"), "<robot"),
+        ("r", ("--to", "workcell"), "<WorkCell"),
+    ],
+)
+def test_the_ending_or_an_option_says_the_format(out, options, start, here):
+    done = run("convert", "pendulum", out, *options)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (here / out).read_text().split("\n")[1].startswith(start)
+
+
+def test_a_robot_goes_around_and_is_the_same(here):
+    steps = [("quadruped", "a.wc.xml"), ("a.wc.xml", "b.urdf"), ("b.urdf", "c.urdf")]
+    for words in steps:
+        assert run("convert", *words).returncode == 0
+
+    assert lw.load("c.urdf") == lw.load("quadruped")
+
+
+def test_mjcf_is_checked_by_mujoco_and_what_is_lost_is_printed(here):
+    done = run("convert", "arm", "arm.xml", "--fixed")
+
+    assert "warning: left out: limits of velocity, which MuJoCo does not have: " in done.stdout
+    assert done.stdout.endswith("arm.xml: MJCF; MuJoCo loads it\n")
+    assert mujoco.MjModel.from_xml_path("arm.xml").nv == 9
+    facts = json.loads(run("convert", "arm", "arm.xml", "--force", "--json").stdout)
+    assert facts["format"] == "mjcf"
+    assert {finding["severity"] for finding in facts["findings"]} == {"warning", "note"}
+    assert mujoco.MjModel.from_xml_path("arm.xml").nv == 15
+
+
+def test_without_mujoco_nobody_checks(here, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    done = run("convert", "pendulum", "p.xml")
+
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "p.xml: MJCF")
+
+
+def test_a_mesh_that_mujoco_refuses_is_an_error_and_nothing_is_written(here):
+    (here / "bad.stl").write_text("no mesh")
+    shape = '<visual><geometry><mesh filename="bad.stl"/></geometry></visual>'
+    (here / "r.urdf").write_text(f'<robot name="r"><link name="a">{shape}</link></robot>')
+
+    done = run("convert", "r.urdf", "r.xml", "--fixed")
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("linkwork: error: <MJCF>:1: MuJoCo: ")
+    assert done.stderr.endswith("; --no-meshes leaves meshes out\n")
+    assert not (here / "r.xml").exists()
+    assert run("convert", "r.urdf", "r.xml", "--fixed", "--no-meshes").returncode == 0
+
+
+def test_a_file_is_not_overwritten_unless_told(here):
+    (here / "r.urdf").write_text("mine")
+    done = run("convert", "arm", "r.urdf")
+
+    assert done.returncode == 2
+    assert done.stderr == "linkwork: error: 'r.urdf' exists; --force overwrites it\n"
+    assert (here / "r.urdf").read_text() == "mine"
+    assert run("convert", "arm", "r.urdf", "--force").returncode == 0
+    assert lw.load("r.urdf") == lw.load("arm")
+
+
+def test_standard_output_holds_the_text_alone():
+    done = run_process("convert", "arm", "-", "--to", "mjcf")
+
+    assert mujoco.MjModel.from_xml_string(done.stdout).nv == 15
+    assert "standard output: MJCF; MuJoCo loads it" in done.stderr
+
+
+def test_standard_output_is_utf_8_as_the_text_says(here):
+    text = '<robot name="\u00e4"><link name="a"/></robot>'
+    (here / "r.urdf").write_text(text, encoding="utf-8")
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    words = [str(COMMAND), "convert", "r.urdf", "-", "--to", "urdf"]
+    done = subprocess.run(words, env=environment, capture_output=True, check=True)
+
+    assert lw.load(done.stdout) == lw.load(text)
+
+
+def test_links_off_their_joints_are_moved_for_urdf_and_told(here):
+    text = '<mujoco><worldbody><body name="a"><joint name="j" pos="0 0 1"/><geom size=".1"/></body>'
+    (here / "m.xml").write_text(text + "</worldbody></mujoco>")
+
+    done = run("convert", "m.xml", "m.urdf")
+
+    assert "these frames were moved: a" in done.stdout
+    kds = [lw.KinDyn(lw.load(name), floating=False) for name in ("m.xml", "m.urdf")]
+    assert abs(kds[0].mass_matrix([0.3]) - kds[1].mass_matrix([0.3])) < 1e-12
+
+
+def test_a_device_of_a_workcell_is_written_by_its_name(here):
+    done = run("convert", "pick_and_place", "p.urdf")
+    assert done.stderr == (
+        "linkwork: error: a workcell with 2 devices; name one: --device NAME, of arm, manipulator\n"
+    )
+    done = run("convert", "pick_and_place", "p.urdf", "--device", "arm")
+    assert done.returncode == 0
+    assert "warning: of the workcell, only the device 'arm' is written" in done.stdout
+    kd = lw.KinDyn(lw.load("p.urdf"), floating=False)
+    assert kd.nv == len(lw.load_workcell("pick_and_place").device("arm").joint_names)
+    assert run("convert", "pick_and_place", "p.wc.xml").returncode == 0
+    assert lw.load_workcell("p.wc.xml") == lw.load_workcell("pick_and_place")
+
+
+def test_relative_meshes_in_another_folder_are_told_of(here):
+    (here / "sub").mkdir()
+    shape = '<visual><geometry><mesh filename="m.stl"/></geometry></visual>'
+    (here / "r.urdf").write_text(f'<robot name="r"><link name="a">{shape}</link></robot>')
+
+    assert "meshes are named relative" in run("convert", "r.urdf", "sub/r.urdf").stdout
+    assert "meshes are named relative" not in run("convert", "r.urdf", "r2.urdf").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("arm", "x.foo"), "which format is 'x.foo'? end it in .urdf, .wc.xml, .mjcf, .xml, or"),
+        (("arm", "x.urdf", "--to", "mjfc"), "no format 'mjfc'; did you mean 'mjcf'?"),
+        (("arm", "no/x.urdf"), "cannot write 'no/x.urdf': No such file or directory"),
+        (("arm", "x.urdf", "--device", "a"), "--device: only a workcell has devices"),
+        (("nix.urdf", "x.urdf"), "no file 'nix.urdf'"),
+        (("pick_and_place", "x.urdf", "--device", "amr"), "--device: no device named 'amr'; known"),
+    ],
+)
+def test_a_wrong_call_is_one_line_and_exit_code_2(words, text, here):
+    done = run("convert", *words)
+
+    assert done.returncode == 2
+    assert text in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (here / "x.urdf").exists()

@@ -1,0 +1,158 @@
+"""Robots by name: bundled, of example-robot-data, of robot_descriptions."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.support.named_robots import only_bundled
+from tests.support.real_robots import ROBOT_FILES, load_quietly
+
+import linkwork as lw
+from linkwork.io.example_robot_data import LOADERS, example_robots, robots_folder
+from linkwork.io.named import named_robot
+from linkwork.io.robot_descriptions import described_robots, downloaded_robots
+
+TALOS = next(path for path in ROBOT_FILES if path.name == "talos_reduced.urdf")
+
+
+def failure(name: str) -> str:
+    with pytest.raises(lw.SourceError) as caught:
+        lw.load(name)
+    return str(caught.value)
+
+
+def test_a_name_loads_what_its_file_does():
+    assert lw.load("arm") == lw.robots.load("arm")
+    assert load_quietly("talos") == load_quietly(TALOS)
+    assert load_quietly("example-robot-data:talos") == load_quietly(TALOS)
+
+
+def test_every_name_of_the_loaders_is_a_file_and_every_file_has_a_name():
+    folder = robots_folder()
+    assert folder is not None
+    missing = [file for file in LOADERS.values() if not (folder / file).is_file()]
+    assert missing == []
+    without = set(folder.rglob("*.urdf")) - set(example_robots().values())
+    assert {path.name for path in without} == {"iris.urdf", "ur3.urdf"}  # loaders mean others
+
+
+def test_a_bundled_robot_is_taken_first_and_a_prefix_says_which():
+    assert lw.load("quadruped") == lw.robots.load("quadruped")
+    assert lw.load("linkwork:quadruped") == lw.robots.load("quadruped")
+    assert load_quietly("example-robot-data:quadruped").name == "quadroped"
+
+
+def test_a_file_is_taken_before_a_robot_and_a_folder_is_not(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("pendulum").mkdir()
+    Path("arm").write_text('<robot name="mine"><link name="a"/></robot>')
+
+    assert lw.load("arm").name == "mine"
+    assert lw.load("pendulum") == lw.robots.load("pendulum")
+
+
+def test_a_path_object_is_never_a_name():
+    with pytest.raises(lw.MissingFileError):
+        lw.load(Path("arm"))
+
+
+def test_near_names_are_told():
+    assert failure("talo") == "no file 'talo'; did you mean the robot 'talos'?"
+    assert failure("linkwork:amrm") == "no robot 'amrm' in linkwork; did you mean 'arm'?"
+
+
+def test_a_package_that_is_not_installed_is_told(monkeypatch):
+    only_bundled(monkeypatch)
+
+    assert failure("example-robot-data:talos") == (
+        "no robot 'talos' in example-robot-data; "
+        "it is not installed: pip install example-robot-data"
+    )
+
+
+@pytest.mark.parametrize("name", ["a b", "../arm", "a/b", "", "arm\0", "x" * 500, "a:b:c"])
+def test_what_is_no_name_is_a_path(name):
+    assert named_robot(name) is None
+
+
+# robot_descriptions, with a git repository in place of what it would download
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch) -> Path:
+    """A folder in which robot_descriptions keeps its downloads."""
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "cache"))
+    for name in [name for name in sys.modules if name.startswith("robot_descriptions.")]:
+        monkeypatch.delitem(sys.modules, name)  # as its modules look when they are imported
+    return tmp_path / "cache"
+
+
+def downloaded(monkeypatch, cache: Path, repository: str, files: dict[str, str]) -> None:
+    """Put files where a repository would be, at the commit that the package wants."""
+    from robot_descriptions._repositories import REPOSITORIES
+
+    folder = cache / REPOSITORIES[repository].cache_path
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["add", "."], [*who, "commit", "-q", "-m", "robot"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=folder, check=True, capture_output=True, text=True
+    )
+    monkeypatch.setattr(REPOSITORIES[repository], "commit", head.stdout.strip())
+
+
+def test_robots_that_are_not_downloaded_are_never_downloaded(cache):
+    assert "panda_description" in described_robots()
+    assert downloaded_robots() == ()
+    assert failure("panda_description") == (
+        "'panda_description' of robot_descriptions is not downloaded yet; "
+        'python -c "import robot_descriptions.panda_description" does so'
+    )
+    assert not cache.exists()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="robot_descriptions needs git")
+def test_a_downloaded_robot_is_loaded_by_its_name(cache, monkeypatch, capfd):
+    text = '<robot name="panda"><link name="a"><visual><geometry>'
+    text += (
+        '<mesh filename="package://panda_description/m.stl"/></geometry></visual></link></robot>'
+    )
+    folder = "robots/panda_description"
+    files = {f"{folder}/urdf/panda.urdf": text, f"{folder}/m.stl": "solid"}
+    downloaded(monkeypatch, cache, "example-robot-data", files)
+
+    model = lw.load("panda_description")
+
+    assert model == lw.load(text)
+    assert model.links[0].visuals[0].geometry.path == str(
+        cache / "example-robot-data" / folder / "m.stl"
+    )
+    assert "panda_description" in downloaded_robots()
+    assert capfd.readouterr().out == ""
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="robot_descriptions needs git")
+def test_a_download_without_the_file_is_one_line(cache, monkeypatch):
+    downloaded(monkeypatch, cache, "example-robot-data", {"readme": "nothing here"})
+
+    assert failure("panda_description").startswith(
+        "robot_descriptions has no file for 'panda_description': "
+    )
+
+
+def test_a_broken_download_is_one_line(cache, monkeypatch):
+    from robot_descriptions._repositories import REPOSITORIES
+
+    (cache / REPOSITORIES["example-robot-data"].cache_path / ".git").mkdir(parents=True)
+    monkeypatch.setitem(sys.modules, "git", None)  # nothing may reach for the network
+
+    assert failure("panda_description").startswith(
+        "robot_descriptions cannot give 'panda_description': "
+    )

@@ -1,0 +1,165 @@
+"""Xacro files are expanded when they are loaded, by the package xacro."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from pathlib import Path
+
+import pytest
+
+import linkwork as lw
+from linkwork.io.load import read
+from linkwork.io.source import read_source
+from linkwork.io.xacro import is_xacro
+
+xacro = pytest.importorskip("xacro")
+
+SPACE = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
+MACROS = f"""<robot {SPACE}><xacro:macro name="body" params="name mass">
+<link name="${{name}}"><inertial><mass value="${{mass}}"/>
+<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+</xacro:macro></robot>"""
+ROBOT = f"""<?xml version="1.0"?>
+<robot name="r" {SPACE}><xacro:arg name="mass" default="2"/>
+<xacro:include filename="$(find parts)/inc/macros.xacro"/>
+<xacro:body name="a" mass="${{2 * $(arg mass)}}"/></robot>"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A xacro file beside the package whose macros it uses."""
+    (tmp_path / "parts/inc").mkdir(parents=True)
+    (tmp_path / "parts/inc/macros.xacro").write_text(MACROS)
+    (tmp_path / "urdf").mkdir()
+    path = tmp_path / "urdf/robot.urdf.xacro"
+    path.write_text(ROBOT)
+    return path
+
+
+def text_with(value: str) -> str:
+    x = f'<xacro:property name="x" value="{value}"/>'
+    return f'<robot name="r" {SPACE}>{x}<link name="${{x}}"/></robot>'
+
+
+def refusal(source: str | Path, **options: object) -> str:
+    with pytest.raises(lw.ParseError) as caught:
+        lw.load(source, **options)
+    return str(caught.value)
+
+
+def test_a_file_is_expanded_as_xacro_does(file, monkeypatch):
+    """Against xacro's own pipeline, with `$(find ...)` taken out, which only ROS could answer."""
+    plain = file.read_text().replace("$(find parts)", str(file.parents[1] / "parts"))
+    file.write_text(plain)
+    document = xacro.process_file(str(file), mappings={"mass": "3"})
+
+    assert lw.load(file, xacro_args={"mass": "3"}) == lw.load(document.toxml())
+
+
+def test_arguments_have_defaults_and_values(file):
+    assert lw.load(file).total_mass == 4
+    assert lw.load(file, xacro_args={"mass": "5"}).total_mass == 10
+    assert lw.load(file, xacro_args={"mass": 0.5}).total_mass == 1
+
+
+def test_packages_are_found_where_meshes_are(file, tmp_path):
+    (tmp_path / "parts").rename(tmp_path / "elsewhere_parts")
+    elsewhere = tmp_path / "src"
+    elsewhere.mkdir()
+    (tmp_path / "elsewhere_parts").rename(elsewhere / "parts")
+
+    assert "no package named 'parts'; package_dirs, or ROS_PACKAGE_PATH, names" in refusal(file)
+    assert lw.load(file, package_dirs=elsewhere).total_mass == 4
+
+
+def test_an_argument_that_the_file_has_not_is_told(file):
+    with pytest.warns(lw.LinkworkWarning, match="xacro: has no argument 'mas'"):
+        lw.load(file, xacro_args={"mas": "5"})
+
+
+def test_arguments_for_a_file_without_xacro_are_refused():
+    with pytest.raises(lw.ArgumentError, match="<text> is no xacro file and takes no arguments"):
+        lw.load('<robot name="r"><link name="a"/></robot>', xacro_args={"a": "1"})
+
+
+@pytest.mark.parametrize("given", [["a"], {"a": None}, {1: "a"}])
+def test_arguments_of_another_kind_are_refused(file, given):
+    with pytest.raises(lw.ArgumentError, match="xacro_args: expected"):
+        lw.load(file, xacro_args=given)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("${1/0}", "division by zero when evaluating expression '1/0'"),
+        ("${nix}", "name 'nix' is not defined"),
+        ("$(arg nix)", "Undefined substitution argument nix"),
+        ("$(find nix)", "no package named 'nix'; package_dirs, or ROS_PACKAGE_PATH, names"),
+        ("$(nix)", "Unknown substitution command [nix]"),
+        ("${", "invalid expression: ${"),
+        ("${(lambda f: f(f))(lambda f: f(f))}", "maximum recursion depth exceeded"),
+        ("${().__class__}", "Use of invalid name(s)"),
+    ],
+)
+def test_what_xacro_refuses_is_one_line(value, reason):
+    message = refusal(text_with(value))
+
+    assert message.startswith(f"<text>:1: xacro: {reason}")
+    assert "\n" not in message
+    assert "<class" not in message
+
+
+def test_a_file_that_is_no_xml_is_refused_with_its_line(file):
+    file.write_text(ROBOT.replace("</robot>", ""))
+    assert ":4: not well-formed XML" in refusal(file)
+    file.write_text('<!DOCTYPE r [<!ENTITY a "b">]>' + ROBOT.partition("?>\n")[2])
+    assert "a DOCTYPE that declares entities is refused" in refusal(file)
+
+
+def test_lines_are_those_that_xacro_prints(file, tmp_path):
+    plain = f'<robot name="r" {SPACE}>\n<xacro:if value="true"><link name="a"/></xacro:if>\n'
+    file.write_text(plain + '<link name="b"/><joint name="j" type="nix"/></robot>')
+    printed = xacro.process_file(str(file)).toprettyxml(indent="  ").splitlines()
+    line = next(n for n, text in enumerate(printed, 1) if 'type="nix"' in text)
+
+    assert f"robot.urdf.xacro (expanded):{line}: joint 'j': unknown type 'nix'" in refusal(file)
+
+
+def test_what_xacro_says_is_a_warning(file):
+    text = text_with("a").replace("<xacro:property ", "<xacro:property odd='1' ", 1)
+    findings = read(text).findings
+
+    assert [f.severity for f in findings] == ["warning"]
+    assert "xacro: " in findings[0].text
+    assert "odd" in findings[0].text
+    assert "\x1b" not in findings[0].text
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        (text_with("a"), True),
+        (f'<robot name="r" {SPACE}><link name="a"/></robot>', False),
+        (f'<robot name="r" {SPACE}><link name="${{1}}"/></robot>', True),
+        (f'<robot name="r" {SPACE}><!-- <xacro:if/> ${{1}} --><link name="a"/></robot>', False),
+        ('<robot name="r"><link name="${a}"/></robot>', False),
+    ],
+)
+def test_what_has_to_be_expanded(text, verdict):
+    assert is_xacro(read_source(text)) is verdict
+
+
+def test_threads_do_not_disturb_each_other(file):
+    found: list[float] = []
+
+    def load(mass: int) -> None:
+        with warnings.catch_warnings():
+            found.append(read(file, xacro_args={"mass": str(mass)}).model.total_mass - 2 * mass)
+
+    threads = [threading.Thread(target=load, args=(mass,)) for mass in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [0.0] * 8

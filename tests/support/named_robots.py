@@ -1,0 +1,18 @@
+"""Packages of robots taken away, or put in their place."""
+
+from __future__ import annotations
+
+import pytest
+
+from linkwork.io import named
+
+
+def only_bundled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Robots as on a machine on which no package of robots is installed."""
+    without = {
+        package: collection
+        if package == named.OWN
+        else named.Collection(tuple, collection.file)  # no names
+        for package, collection in named.COLLECTIONS.items()
+    }
+    monkeypatch.setattr(named, "COLLECTIONS", without)
