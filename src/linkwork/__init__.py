@@ -29,6 +29,7 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.errors import SourceError as SourceError
     from linkwork.errors import StateError as StateError
     from linkwork.errors import ValueRangeError as ValueRangeError
+    from linkwork.errors import WriteError as WriteError
     from linkwork.export.write import export as export
     from linkwork.io.dump import dump_urdf as dump_urdf
     from linkwork.io.load import load as load
@@ -80,7 +81,7 @@ _NAMES = {
         *("ArgumentError", "Finding", "FindingsError", "FrozenError", "LinkworkError"),
         *("LinkworkWarning", "MissingFileError", "MissingPackageError", "ModelError"),
         *("NameNotFoundError", "ParseError", "ShapeError", "SingularJointError", "SourceError"),
-        *("StateError", "ValueRangeError"),
+        *("StateError", "ValueRangeError", "WriteError"),
     ),
     "linkwork.export": ("export",),
     "linkwork.io.dump": ("dump_urdf",),

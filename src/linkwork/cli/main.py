@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from linkwork.cli import xacro_words
+from linkwork.cli.batch import batch
 from linkwork.cli.bench import bench
 from linkwork.cli.cache import cache
 from linkwork.cli.commands import check, info, tree
@@ -49,6 +50,7 @@ COMMANDS = (
     convert,
     compare,
     export,
+    batch,
     bench,
     conventions,
     demo,

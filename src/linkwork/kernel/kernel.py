@@ -33,6 +33,7 @@ from linkwork.kernel.arguments import (
 )
 from linkwork.kernel.differentiable import Differentiable
 from linkwork.kernel.inline import inlined
+from linkwork.kernel.later import bridge_of
 from linkwork.machine import cache
 from linkwork.machine.background import Background, background, background_mode
 from linkwork.machine.compiler import FAST, LOCK, QUICK, RELOCATION, Code, compiled
@@ -150,6 +151,11 @@ class Kernel(Differentiable, Call):
         """The key, or a digest of the program where none was given."""
         return self._key or f"{self.program.digest}|{source_digest()}"
 
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        """What dask names results by: the content of the kernel, the same in every process."""
+        is_checked = self.check_input is not None
+        return type(self).__qualname__, __version__, self.identity, self.dtype.name, is_checked
+
     def warmup(self) -> None:
         """Wait until the fast code is in use."""
         if self._numpy_path is None:
@@ -186,6 +192,9 @@ class Kernel(Differentiable, Call):
         values = in_order(signature, args, named)
         if any(map(is_traced, values)):
             return self._call_traced(values, out)
+        bridge = bridge_of(values)
+        if bridge:
+            return bridge.call_later(self, values, out=out, threads=workers)
         rows, batch = as_rows(signature, values, self.dtype)
         check_norms(signature, rows)
         if self.check_input:
