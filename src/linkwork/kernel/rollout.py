@@ -111,7 +111,7 @@ class Rollout:
             array.reshape(*shape, port.size)
             for array, port in zip(results, self._states, strict=True)
         )
-        self._run(given, flat, workers)
+        self.run(given, flat, workers)
         for target, array in zip(targets, results, strict=True):
             if target is not array:
                 target[...] = array
@@ -198,7 +198,8 @@ class Rollout:
         by_x0 = tuple(states) if len(states) > 1 else states[0]
         return Gradients(by_x0, by_controls if controls else None, params)
 
-    def _run(self, given: Inputs, results: tuple[Array, ...], threads: int | None) -> None:
+    def run(self, given: Inputs, results: tuple[Array, ...], threads: int | None) -> None:
+        """A call whose inputs are ready: results (rows, N + 1 or 1, size) of each state."""
         step, rows, steps = self.step, given.rows, given.steps
         if step.prepare(rows * steps):
             step._roll(given.starts, given.others, results, rows, steps, threads)  # pyright: ignore[reportPrivateUsage]

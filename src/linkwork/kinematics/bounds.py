@@ -27,6 +27,11 @@ class Bounds:
         return found
 
 
+NO_BOUNDS = Bounds(
+    np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0), ()
+)
+
+
 def bounds_of(layout: Layout) -> Bounds:
     """The limits of joints with one coordinate; a dependent joint limits the one it depends on."""
     limits = {

@@ -35,19 +35,16 @@ def error_kernel(kd: KinDyn, tasks: Sequence[Task]) -> Kernel:
 
     @compile_function(q=kd.nq, target=sum(task.n_numbers for task in tasks))
     def errors(q: Any, target: Any) -> Any:
-        parts = _residuals(kd, tasks, q, target)
-        return np.stack(
-            [
-                np.stack([linalg.norm(e[:3]), linalg.norm(e[3:]) if len(e) > 3 else 0.0])
-                for e in parts
-            ]
-        )
+        return np.stack(_errors(_residuals(kd, tasks, q, target))).reshape(len(tasks), 2)
 
     return errors
 
 
 def step_kernel(kd: KinDyn, tasks: Sequence[Task], bounds: Bounds, posture: bool) -> Kernel:
-    """From (q, damping) to the next of them; what else it takes stays the same in a search.
+    """From (q, damping, cost, excess) to the next of them; what else it takes stays the same.
+
+    The cost is |e|^2 + pull |d|^2. The excess is the largest distance or angle in units of its
+    tolerance, so that a search can end without a look at the residuals.
 
     Args:
         kd: the robot, in the mixed representation.
@@ -59,40 +56,51 @@ def step_kernel(kd: KinDyn, tasks: Sequence[Task], bounds: Bounds, posture: bool
     shapes: dict[str, Any] = {
         "q": kd.nq,
         "damping": (),
+        "cost": (),
+        "excess": (),
         "target": sum(task.n_numbers for task in tasks),
         "weights": n_rows,
         "free": kd.nv,
+        "per_tolerance": 2 * len(tasks),
     }
     more: dict[str, Any] = {"posture": kd.nq, "pull": ()} if posture else {}
 
     def step(  # noqa: PLR0917
         q: Any,
         damping: Any,
+        cost: Any,
+        excess: Any,
         target: Any,
         weights: Any,
         free: Any,
+        per_tolerance: Any,
         posture: Any = None,
         pull: Any = 0.0,
     ) -> Any:
-        def residual(q: Any) -> tuple[Any, Any]:
-            e = weights * np.concatenate(_residuals(kd, tasks, q, target))
-            return e, None if posture is None else free * kd.difference(q, posture)
-
-        e, d = residual(q)
+        parts = _residuals(kd, tasks, q, target)
+        e = weights * np.concatenate(parts)
+        d = None if posture is None else free * kd.difference(q, posture)
         J = weights[:, None] * np.concatenate([_jacobian(kd, task, q) for task in tasks])
         k = damping * (e @ e) + pull + FLOOR
         gradient = e @ J if d is None else e @ J + pull * d
         J = J * (free * _may_move(bounds, q, gradient))
         dx = _solved(J, e, k) if d is None else _solved_with_pull(J, e, k, pull, d)
         moved = _clamped(bounds, kd.integrate(q, dx, 1.0))
-        e_new, d_new = residual(moved)
-        cost, cost_new = e @ e, e_new @ e_new
-        if d is not None and d_new is not None:
-            cost, cost_new = cost + pull * (d @ d), cost_new + pull * (d_new @ d_new)
+        parts_new = _residuals(kd, tasks, moved, target)
+        e_new = weights * np.concatenate(parts_new)
+        cost_new = e_new @ e_new
+        if posture is not None:
+            d_new = free * kd.difference(moved, posture)
+            cost_new = cost_new + pull * (d_new @ d_new)
         helps = cost_new < cost
         easier = np.maximum(EASIER * damping, LEAST_DAMPING)
         harder = np.minimum(HARDER * damping, MOST_DAMPING)
-        return np.where(helps, moved, q), np.where(helps, easier, harder)
+        return (
+            np.where(helps, moved, q),
+            np.where(helps, easier, harder),
+            np.where(helps, cost_new, cost),
+            np.where(helps, _largest(_errors(parts_new), per_tolerance), excess),
+        )
 
     return compile_function(**shapes, **more)(step)
 
@@ -113,6 +121,19 @@ def _residuals(kd: KinDyn, tasks: Sequence[Task], q: Any, target: Any) -> list[A
             turn = so3.log(goal[3:].reshape(3, 3) @ pose[:3, :3].T)
             way = np.concatenate([way, turn])
         found.append(way)
+    return found
+
+
+def _errors(parts: Sequence[Any]) -> list[Any]:
+    """The distance and the angle of each task, or 0 for an angle."""
+    pairs = [(linalg.norm(e[:3]), linalg.norm(e[3:]) if len(e) > 3 else 0.0) for e in parts]
+    return [error for pair in pairs for error in pair]
+
+
+def _largest(errors: Sequence[Any], factors: Any) -> Any:
+    found: Any = 0.0
+    for k, error in enumerate(errors):
+        found = np.maximum(found, factors[k] * error)
     return found
 
 

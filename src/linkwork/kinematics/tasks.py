@@ -16,6 +16,7 @@ COM = "com"  # names the centre of mass where errors are listed
 Kind = Literal["pose", "position", "com"]
 NUMBERS: dict[Kind, int] = {"pose": 12, "position": 3, "com": 3}  # of a target
 ROWS: dict[Kind, int] = {"pose": 6, "position": 3, "com": 3}  # of a residual
+IDENTITY = np.eye(3)
 NOT_A_ROTATION = 1e-6  # entries of R^T R further than this from the identity are a mistake
 
 
@@ -48,8 +49,8 @@ class Goal:
     @property
     def weights(self) -> Array:
         """(sum of n_rows,) of the residuals."""
-        pairs = zip(self.tasks, self.scales, strict=True)
-        return np.concatenate([np.repeat(pair, (3, task.n_rows - 3)) for task, pair in pairs])
+        counts = [count for task in self.tasks for count in (3, task.n_rows - 3)]
+        return np.repeat(self.scales.reshape(-1), counts)
 
 
 def goal_of(
@@ -76,14 +77,15 @@ def goal_of(
         given[Task("com")] = _checked("com", np.asarray(com, dtype=float), (3,))
     if not given:
         raise ArgumentError("there is nothing to reach: give a target of a frame or com=")
-    listed = list(given.values())
+    tasks, listed = tuple(given), list(given.values())
+    if len(listed) == 1:
+        return Goal(tasks, listed[0], _scales(tasks, weights))
     try:
         batch = np.broadcast_shapes(*[array.shape[:-1] for array in listed])
     except ValueError:
         shapes = ", ".join(f"{t.frame} {a.shape}" for t, a in given.items())
         raise ShapeError(f"targets: batch axes do not fit each other: {shapes}") from None
     rows = [np.broadcast_to(array, (*batch, array.shape[-1])) for array in listed]
-    tasks = tuple(given)
     return Goal(tasks, np.concatenate(rows, axis=-1), _scales(tasks, weights))
 
 
@@ -118,13 +120,20 @@ def _checked_pose(frame: str, pose: Array) -> Array:
     R, p = pose[..., :3, :3], pose[..., :3, 3]
     if not np.isfinite(pose).all():
         raise ValueRangeError(f"{frame}: the target is not finite")
-    off = abs(R.swapaxes(-1, -2) @ R - np.eye(3)).max(initial=0.0)
-    if off > NOT_A_ROTATION or (np.linalg.det(R) < 0).any():
+    off = abs(R.swapaxes(-1, -2) @ R - IDENTITY).max(initial=0.0)
+    if off > NOT_A_ROTATION or (_determinant(R) < 0).any():
         raise ValueRangeError(f"{frame}: the target is no pose, its rotation is off by {off:.3g}")
     return np.concatenate([p, R.reshape(*R.shape[:-2], 9)], axis=-1)
 
 
+def _determinant(R: Array) -> Array:
+    (a, b, c), (d, e, f), (g, h, i) = np.moveaxis(R, (-2, -1), (0, 1))
+    return a * (e * i - f * h) + b * (f * g - d * i) + c * (d * h - e * g)
+
+
 def _scales(tasks: Sequence[Task], given: Mapping[str, Any]) -> Array:
+    if not given:
+        return np.ones((len(tasks), 2))
     names = [task.frame for task in tasks]
     for name in given:
         if name not in names:
