@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,7 +19,7 @@ from linkwork.kinematics.problem import Functions, Problems
 from linkwork.kinematics.result import IkResult
 from linkwork.kinematics.search import Effort, Found, solve
 from linkwork.kinematics.step import as_free, error_kernel, step_kernel
-from linkwork.kinematics.tasks import Task, goal_of
+from linkwork.kinematics.tasks import Task, as_numbers, goal_of
 
 ROUNDING = 1e-15  # by which normalising may change a quaternion that is normalised
 
@@ -53,53 +54,66 @@ def ik(
         posture: (..., nq) a configuration to stay near to, as far as the targets allow.
         posture_weight: of the difference to it, beside 1 for each metre and radian.
         weights: of targets, by frame or "com": a number, or two for position and rotation. They
-            matter where targets cannot all be reached.
+            matter where targets cannot all be reached. 0 leaves a part out: (1, 0) for a pose asks
+            for its position.
         limits: whether the result stays within the limits of the joints.
-        tolerance: the largest distance [m] and angle [rad] of a target that counts as reached.
+        tolerance: the largest distance [m] and angle [rad] of a target that counts as reached: one
+            number for both, or two.
         max_iterations: steps from one start.
-        restarts: how many random configurations to start from where q0 did not lead to a target.
-            Only joints that are not held are random; a floating base starts as in q0.
-        seed: of the random starts; the same seed gives the same result.
+        restarts: how many random configurations to start from where q0 did not lead to a target,
+            those nearest to it first. Only joints that are not held are random; a floating base
+            starts as in q0.
+        seed: of the random starts; the same seed gives the same result. A row of a batch gives
+            what it gives alone, up to rounding.
 
     Returns:
         The result, for each row of the batch.
 
+    Parameters of the robot, if it has any, have their nominal values. All is computed in float64.
+
     The method is Levenberg-Marquardt; the residual of a rotation is its rotation vector. All steps
     of a batch run in compiled code, on all cores.
     """
-    kd = kd if kd.representation == "mixed" else kd.replace(representation="mixed")
+    kd = _as_computed(kd)
     start = kd.neutral() if q0 is None else _configurations(kd, q0, "q0")
     held = {frame: kd.transform(frame, start) for frame in _names("fixed", fixed)}
-    goal = goal_of(kd, targets, com, held, weights or {})
+    goal = goal_of(kd, targets, com, held, {} if weights is None else weights)
     near = None if posture is None else _configurations(kd, posture, "posture")
-    if not np.isfinite(posture_weight) or posture_weight < 0:
-        text = f"expected a number, not negative, got {shown(posture_weight)}"
-        raise ValueRangeError(f"posture_weight: {text}")
-    for name, count in (("max_iterations", max_iterations), ("restarts", restarts)):
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ValueRangeError(f"{name}: expected a count, got {shown(count)}")
+    counts = {"max_iterations": max_iterations, "restarts": restarts, "seed": seed}
+    effort = Effort(*(_count(name, count) for name, count in counts.items()))
     functions = _functions(kd, goal.tasks, bool(limits), near is not None)
     batch = _batch(start, goal.numbers, near)
     starts = _flat(start, batch)
     postures = None if near is None else _flat(near, batch)
+    largest = goal.scales.max()  # weights are relative: with this one, all are at most 1
     per_tolerance = np.where(goal.scales > 0, 1.0 / _tolerances(tolerance), 0.0)
     problems = Problems(
         functions,
         starts if postures is None else postures,
         _flat(goal.numbers, batch),
-        goal.weights,
-        goal.scales,
+        goal.weights / largest,
+        goal.scales / largest,
         per_tolerance,
         as_free(kd, _held_joints(kd, hold)),
         postures,
-        float(posture_weight) ** 2,
+        (_weight(posture_weight) / largest) ** 2,
     )
-    found = solve(
-        problems, functions.bounds.clamped(starts), Effort(max_iterations, restarts, seed)
-    )
+    found = solve(problems, functions.bounds.clamped(starts), effort)
     return _result(problems, goal.tasks, batch, found)
 
 
+def _as_computed(kd: KinDyn) -> KinDyn:
+    """The robot in the mixed representation and in float64, the same object for the same robot."""
+    if not isinstance(kd, KinDyn):
+        raise ArgumentError(f"ik: expected a KinDyn, got {shown(kd)}")
+    if kd.representation == "mixed" and kd.dtype == np.float64:
+        return kd
+    if kd not in _converted:
+        _converted[kd] = kd.replace(representation="mixed", dtype=np.float64)
+    return _converted[kd]
+
+
+_converted: WeakKeyDictionary[KinDyn, KinDyn] = WeakKeyDictionary()
 _known: WeakKeyDictionary[KinDyn, dict[Any, Functions]] = WeakKeyDictionary()
 
 
@@ -119,7 +133,8 @@ def _result(
 ) -> IkResult:
     bounds, q, errors = problems.functions.bounds, found.q, problems.errors(found.q)
     at = q[:, bounds.at_q]
-    sides = (at >= bounds.upper).astype(np.int8) - (at <= bounds.lower).astype(np.int8)
+    at_lower, at_upper = at <= bounds.lower, at >= bounds.upper
+    sides = at_upper.astype(np.int8) * ~at_lower - at_lower.astype(np.int8)
     return IkResult(
         q.reshape(*batch, q.shape[-1]),
         (problems.excess(errors) <= 1.0).reshape(batch),
@@ -138,7 +153,7 @@ def _result(
 
 
 def _configurations(kd: KinDyn, given: ArrayLike, name: str) -> Array:
-    q = np.asarray(given, dtype=float)
+    q = as_numbers(given, name)
     if q.shape[-1:] != (kd.nq,):
         raise ShapeError(f"{name}: expected (..., {kd.nq}), got {q.shape}")
     if not np.isfinite(q).all():
@@ -147,9 +162,22 @@ def _configurations(kd: KinDyn, given: ArrayLike, name: str) -> Array:
     return np.where(abs(unit - q) <= ROUNDING, q, unit)
 
 
+def _count(name: str, given: Any) -> int:
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 0:
+        raise ValueRangeError(f"{name}: expected a count, got {shown(given)}")
+    return int(given)
+
+
+def _weight(given: Any) -> float:
+    weight = as_numbers(given, "posture_weight")
+    if weight.shape or not 0 <= weight < np.inf:
+        raise ValueRangeError(f"posture_weight: expected a number >= 0, got {shown(given)}")
+    return float(weight)
+
+
 def _tolerances(given: Any) -> Array:
     """(2,) the tolerances of distances [m] and angles [rad]."""
-    pair = np.asarray(given, dtype=float)
+    pair = as_numbers(given, "tolerance")
     if pair.shape not in {(), (2,)} or not (pair >= 0).all() or not np.isfinite(pair).all():
         text = "expected a number, or two for metres and radians, none negative"
         raise ValueRangeError(f"tolerance: {text}, got {shown(given)}")
@@ -186,6 +214,6 @@ def _batch(*arrays: Array | None) -> tuple[int, ...]:
 
 def _flat(array: Array, batch: tuple[int, ...]) -> Array:
     n = array.shape[-1]
-    if array.shape[:-1] == batch:
-        return np.ascontiguousarray(array).reshape(-1, n)
-    return np.ascontiguousarray(np.broadcast_to(array, (*batch, n)).reshape(-1, n))
+    if array.shape[:-1] != batch:
+        array = np.broadcast_to(array, (*batch, n))
+    return np.ascontiguousarray(array).reshape(prod(batch), n)

@@ -66,7 +66,7 @@ class Problems:
         return self.cost(self.functions.errors(q, self.target[rows, None]))
 
     def excess(self, errors: Array) -> Array:
-        """(n,) the largest error in units of its tolerance: where it is at most 1, all is reached."""
+        """(n,) the largest error in units of its tolerance: at most 1 where all is reached."""
         return (errors * self.per_tolerance).max(axis=(-2, -1))
 
     def cost(self, errors: Array) -> Array:

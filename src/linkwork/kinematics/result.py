@@ -19,7 +19,8 @@ class IkResult:
         converged: (...,) whether every target is reached within the tolerances.
         position_errors: by frame, or "com": (...,) distance to the target [m].
         rotation_errors: by frame with a pose as target: (...,) angle to the target [rad].
-        limits: by joint with limits: (...,) -1 at its lower limit, 1 at its upper one, else 0.
+        limits: by joint with limits: (...,) -1 at its lower limit, 1 at its upper one, else 0; -1
+            where both are the same.
         iterations: (...,) steps that were made, in all starts together.
     """
 

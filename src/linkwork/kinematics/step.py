@@ -161,6 +161,8 @@ def _may_move(bounds: Bounds, q: Any, gradient: Any) -> Any:
 def _solved(J: Any, e: Any, k: Any) -> Any:
     """(nv,) dx with (J^T J + k) dx = J^T e."""
     n_rows, n_columns = J.shape
+    if not n_columns:
+        return np.zeros(0)
     if n_rows <= n_columns:
         return linalg.solve(J @ J.T + k * np.eye(n_rows), e, assume="positive definite") @ J
     A = J.T @ J + k * np.eye(n_columns)
@@ -177,7 +179,7 @@ def _clamped(bounds: Bounds, q: Any) -> Any:
     entries: list[Any] = list(q)
     for at, lower, upper in zip(bounds.at_q, bounds.lower, bounds.upper, strict=True):
         entries[at] = np.minimum(np.maximum(entries[at], lower), upper)
-    return np.stack(entries)
+    return np.stack(entries) if entries else q
 
 
 def as_free(kd: KinDyn, hold: Sequence[str]) -> Array:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.arrays import Array, as_array
 from linkwork.errors import ArgumentError, NameNotFoundError, ShapeError, ValueRangeError, shown
 from linkwork.kindyn import KinDyn
 
@@ -16,7 +16,7 @@ COM = "com"  # names the centre of mass where errors are listed
 Kind = Literal["pose", "position", "com"]
 NUMBERS: dict[Kind, int] = {"pose": 12, "position": 3, "com": 3}  # of a target
 ROWS: dict[Kind, int] = {"pose": 6, "position": 3, "com": 3}  # of a residual
-IDENTITY = np.eye(3)
+IDENTITY, LAST_ROW = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0])
 NOT_A_ROTATION = 1e-6  # entries of R^T R further than this from the identity are a mistake
 
 
@@ -53,6 +53,14 @@ class Goal:
         return np.repeat(self.scales.reshape(-1), counts)
 
 
+def as_numbers(value: Any, name: str) -> Array:
+    """Numbers that were given, as float64."""
+    array = as_array(value, name)
+    if array.dtype == object:
+        raise ArgumentError(f"{name}: expected numbers, got values that are being traced")
+    return array.astype(np.float64, copy=False)
+
+
 def goal_of(
     kd: KinDyn, targets: Any, com: Any, held: Mapping[str, Array], weights: Mapping[str, Any]
 ) -> Goal:
@@ -74,7 +82,7 @@ def goal_of(
             raise ArgumentError(f"frame {frame!r} has a target, and is to be held")
         given.update([_of_frame(frame, target)])
     if com is not None:
-        given[Task("com")] = _checked("com", np.asarray(com, dtype=float), (3,))
+        given[Task("com")] = _checked("com", as_numbers(com, "com"), (3,))
     if not given:
         raise ArgumentError("there is nothing to reach: give a target of a frame or com=")
     tasks, listed = tuple(given), list(given.values())
@@ -96,11 +104,7 @@ def _check_frame(kd: KinDyn, frame: object) -> None:
 
 
 def _of_frame(frame: str, target: Any) -> tuple[Task, Array]:
-    try:
-        array = np.asarray(target, dtype=float)
-    except (TypeError, ValueError):
-        text = f"expected a (4, 4) pose or a position (3,), got {shown(target)}"
-        raise ArgumentError(f"{frame}: {text}") from None
+    array = as_numbers(target, frame)
     if array.shape[-2:] == (4, 4):
         return Task("pose", frame), _checked_pose(frame, array)
     return Task("position", frame), _checked(frame, array, (3,))
@@ -120,6 +124,8 @@ def _checked_pose(frame: str, pose: Array) -> Array:
     R, p = pose[..., :3, :3], pose[..., :3, 3]
     if not np.isfinite(pose).all():
         raise ValueRangeError(f"{frame}: the target is not finite")
+    if (pose[..., 3, :] != LAST_ROW).any():
+        raise ValueRangeError(f"{frame}: the target is no pose, its last row is not 0, 0, 0, 1")
     off = abs(R.swapaxes(-1, -2) @ R - IDENTITY).max(initial=0.0)
     if off > NOT_A_ROTATION or (_determinant(R) < 0).any():
         raise ValueRangeError(f"{frame}: the target is no pose, its rotation is off by {off:.3g}")
@@ -132,6 +138,8 @@ def _determinant(R: Array) -> Array:
 
 
 def _scales(tasks: Sequence[Task], given: Mapping[str, Any]) -> Array:
+    if not isinstance(given, Mapping):
+        raise ArgumentError(f"weights: expected numbers by frame, got {shown(given)}")
     if not given:
         return np.ones((len(tasks), 2))
     names = [task.frame for task in tasks]
@@ -140,9 +148,12 @@ def _scales(tasks: Sequence[Task], given: Mapping[str, Any]) -> Array:
             raise NameNotFoundError(f"weights: {name!r} has no target; known: {', '.join(names)}")
     found: list[Array] = []
     for task in tasks:
-        pair = np.asarray(given.get(task.frame, 1.0), dtype=float)
+        pair = as_numbers(given.get(task.frame, 1.0), f"weights: {task.frame}")
         if pair.shape not in ((), (2,)) or not (pair >= 0).all() or not np.isfinite(pair).all():
             text = "expected a number, or two for position and rotation, none negative"
             raise ValueRangeError(f"weights: {task.frame}: {text}, got {shown(given[task.frame])}")
         found.append(np.broadcast_to(pair, (2,)))
-    return np.array(found)
+    scales = np.array(found)
+    if not scales.any():
+        raise ValueRangeError("weights: all are zero, so there is nothing to reach")
+    return scales
