@@ -27,6 +27,7 @@ from bridges_jax import bridges_jax
 from bridges_torch import bridge_torch
 from derivatives import analytic, starts, sweeps
 from exported import exported
+from inverse_kinematics import inverse_kinematics
 from libraries import libraries
 from peak import operations, peak
 from peers import all_peers, version_of
@@ -75,6 +76,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "casadi": lambda: bridges_casadi(patience),
         "workcell": lambda: workcell(patience),
         "jax": lambda: bridges_jax(patience, adam_too=not quick),
+        "ik": lambda: inverse_kinematics(**({"n_targets": 20} if quick else {})),
         "torch": lambda: bridge_torch(patience, **({"rows": 64} if quick else {})),
     }
 
