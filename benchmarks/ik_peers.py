@@ -217,7 +217,10 @@ class PyTorchKinematics(Solver):
         )
         found = solver.solve(pk.Transform3d(matrix=torch.tensor(targets)))
         good, q = found.converged.numpy(), found.solutions.detach().numpy()
-        return [rows[which.argmax()] if which.any() else None for rows, which in zip(q, good)]
+        return [
+            rows[which.argmax()] if which.any() else None
+            for rows, which in zip(q, good, strict=True)
+        ]
 
     def solve(self, target: Array, start: Array) -> Array | None:
         return self.solve_all(target[None], start[None])[0]

@@ -121,7 +121,9 @@ def inverse_kinematics(n_targets: int = TARGETS) -> Section:
         )
         for name, cells in rows.items():
             shown = [f"{100 * x:.1f} %" if k % 2 == 0 else f"{x:.1f}" for k, x in enumerate(cells)]
-            table.add(name, *(text if cell >= 0 else "-" for text, cell in zip(shown, cells)))
+            table.add(
+                name, *(text if cell >= 0 else "-" for text, cell in zip(shown, cells, strict=True))
+            )
         _check(section, case, rows)
         section.data.append({"robot": case.name} | {key: list(row) for key, row in rows.items()})
     section.notes += [
