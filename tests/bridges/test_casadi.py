@@ -252,7 +252,7 @@ def test_bad_use_is_explained(arm):
 
 
 def test_the_arm_of_the_example_reaches_its_target():
-    example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "casadi_reach.py"))
+    example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "17_casadi_reach.py"))
     positions, torques, _ = example["solved"](6)
     robot = lw.KinDyn(example["kd"].model, floating=False)
     tool = robot.transform("tool", positions[-1])[:3, 3]

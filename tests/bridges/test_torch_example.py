@@ -12,7 +12,7 @@ def test_a_policy_learns_to_balance_a_pole_through_the_dynamics():
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        example = runpy.run_path(str(EXAMPLES / "torch_policy.py"))
+        example = runpy.run_path(str(EXAMPLES / "16_torch_policy.py"))
         policy, costs = example["trained"](15, 16)
         with torch.no_grad():
             angle = example["trajectory"](policy, *example["starts"](50, seed=1))[-1, :, 1]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "jax_rollout.py"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "15_jax_swing_up.py"
 
 
 def test_the_cartpole_is_swung_up_by_gradients_through_a_scan():

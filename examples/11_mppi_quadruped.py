@@ -1,6 +1,6 @@
 """A quadruped that was thrown gets its legs under itself in the air: MPPI on batches of rollouts.
 
-python examples/quadruped_mppi.py [URDF] [--samples N] [--ticks N]
+python examples/11_mppi_quadruped.py [URDF] [--samples N] [--ticks N]
 
 Model predictive path integral control: at each tick, noise is added to the planned controls, all of
 them are rolled out, and the new plan is their mean, weighted by the exponential of minus the cost.
@@ -89,7 +89,7 @@ def main(robot: str | None, samples: int, ticks: int) -> tuple[float, float]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("robot", nargs="?", help="a URDF file; the bundled quadruped without it")
-    parser.add_argument("--samples", type=int, default=1024)
+    parser.add_argument("--samples", type=int, default=512)
     parser.add_argument("--ticks", type=int, default=60)
     given = parser.parse_args()
     main(given.robot, given.samples, given.ticks)

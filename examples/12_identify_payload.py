@@ -1,6 +1,6 @@
 """Find the mass, centre of mass and inertia of what an arm holds, from its torques.
 
-python examples/identify_payload.py [--samples N] [--noise TORQUE]
+python examples/12_identify_payload.py [--samples N] [--noise TORQUE]
 
 Gradient descent on numbers without bounds (log-Cholesky): every iterate is a body that can exist.
 """

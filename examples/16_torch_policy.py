@@ -1,6 +1,6 @@
 """Train a small policy to balance a pole: gradients go through the dynamics of the robot.
 
-python examples/torch_policy.py [--iterations N] [--starts N]
+python examples/16_torch_policy.py [--iterations N] [--starts N]
 
 The cart is pushed by a network that sees the state. All starts are simulated together, the cost is
 that of the trajectories, and PyTorch carries its gradient back through every step: through the
@@ -72,7 +72,7 @@ def trained(iterations: int, count: int, seed: int = 0) -> tuple[Policy, list[fl
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="train a policy to balance a pole")
-    parser.add_argument("--iterations", type=int, default=150)
+    parser.add_argument("--iterations", type=int, default=60)
     parser.add_argument("--starts", type=int, default=64)
     given = parser.parse_args()
     torch.set_num_threads(1)  # faster for so small a network

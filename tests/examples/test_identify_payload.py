@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "identify_payload.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "12_identify_payload.py"
 
 
 def test_the_payload_is_found():

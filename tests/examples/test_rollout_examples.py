@@ -13,7 +13,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def test_the_cartpole_is_swung_up_by_gradients_through_time():
-    example = runpy.run_path(str(EXAMPLES / "cartpole_trajectory.py"))
+    example = runpy.run_path(str(EXAMPLES / "14_cartpole_swing_up.py"))
     controls, cost = example["optimised"](120, 150)
     q, nu = lw.rollout(example["step"], example["START"], controls, final=True)
     assert cost < 10
@@ -22,12 +22,12 @@ def test_the_cartpole_is_swung_up_by_gradients_through_time():
 
 
 def test_mppi_levels_a_quadruped_that_was_thrown():
-    example = runpy.run_path(str(EXAMPLES / "quadruped_mppi.py"))
+    example = runpy.run_path(str(EXAMPLES / "11_mppi_quadruped.py"))
     cost, without = example["main"](None, samples=48, ticks=40)
     assert cost < 0.95 * without
 
 
 def test_mppi_takes_the_file_of_another_robot():
-    example = runpy.run_path(str(EXAMPLES / "quadruped_mppi.py"))
+    example = runpy.run_path(str(EXAMPLES / "11_mppi_quadruped.py"))
     cost, _ = example["main"](str(lw.robots.path("quadrotor")), samples=8, ticks=2)
     assert np.isfinite(cost)

@@ -1,6 +1,6 @@
 """A cart swings its pole up: forces found by gradients through a rollout, with JAX.
 
-    python examples/jax_rollout.py
+    python examples/15_jax_swing_up.py
 
 `forward_dynamics` and `integrate` are compiled by linkwork; JAX scans over the steps, and takes the
 gradient of the cost by all forces at once, backwards through time.

@@ -1,6 +1,6 @@
 """Swing the pole of a cart up: shooting, with gradients backwards through time.
 
-python examples/cartpole_trajectory.py [--steps N] [--iterations N]
+python examples/14_cartpole_swing_up.py [--steps N] [--iterations N]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Move an arm to a point in the least effort: direct collocation with CasADi and IPOPT.
 
-python examples/casadi_reach.py [--steps N]
+python examples/17_casadi_reach.py [--steps N]
 """
 
 from __future__ import annotations
@@ -54,5 +54,5 @@ if __name__ == "__main__":
     parser.add_argument("--steps", type=int, default=20)
     positions, torques, effort = solved(parser.parse_args().steps)
     reached = lw.KinDyn(kd.model, floating=False).transform("tool", positions[-1])[:3, 3]
-    print(f"effort {effort:.2f}; the tool ends at {np.round(reached, 4)} m")
-    print(f"largest torque {np.abs(torques).max():.2f} of {kd.limits.effort.max():g}")
+    print(f"effort {effort:.2f} (N m)^2 s; the tool ends at {np.round(reached, 4)} m")
+    print(f"largest torque {np.abs(torques).max():.2f} of {kd.limits.effort.max():g} N m")

@@ -1,0 +1,54 @@
+"""The workspace of an arm by random sampling: where the tool can go, and how well it moves there.
+
+python examples/08_workspace.py [--plot]
+
+Manipulability is sqrt(det(J J^T)) of the linear velocity: 0 where the tool cannot move some way.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+import linkwork as lw
+
+SAMPLES, CUBE = 50_000, 0.05  # [m]
+
+
+def main(plot: bool = False) -> dict[str, float]:
+    """Reach, volume, and the best place to work."""
+    kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
+    q = kd.random(SAMPLES, seed=0)  # (SAMPLES, nq), within the limits
+    points = kd.transform("tool", q)[:, :3, 3]
+    J = kd.jacobian("tool", q)[:, :3]
+    ease = np.sqrt(np.linalg.det(J @ J.transpose(0, 2, 1)))
+
+    shoulder = kd.transform("shoulder", kd.neutral())[:3, 3]
+    reach = np.linalg.norm(points - shoulder, axis=1)
+    cubes = np.unique(np.floor(points / CUBE), axis=0)
+    print(f"the tool reaches {reach.max():.3f} m from the shoulder,", end=" ")
+    print(f"down to z = {points[:, 2].min():.2f} m and up to {points[:, 2].max():.2f} m")
+    print(f"it was in {len(cubes):,} cubes of 5 cm: about {len(cubes) * CUBE**3:.2f} m^3")
+    best = points[ease > np.quantile(ease, 0.99)]
+    away = np.linalg.norm(best - shoulder, axis=1)
+    print(f"it moves best {away.mean():.2f} m from the shoulder, worst where it is stretched out:")
+    for near, far in ((0.2, 0.5), (0.5, 0.7), (0.7, np.inf)):
+        some = ease[(reach >= near) & (reach < far)]
+        print(f"  from {near:.1f} m on: manipulability {some.mean():.3f} m^3")
+    if plot:
+        show(points, ease)
+    return {"reach": float(reach.max()), "volume": len(cubes) * CUBE**3, "best": float(away.mean())}
+
+
+def show(points: np.ndarray, ease: np.ndarray) -> None:
+    import matplotlib.pyplot as plt
+
+    plt.scatter(np.hypot(*points.T[:2]), points[:, 2], s=1, c=ease)
+    plt.gca().set(xlabel="distance from the axis [m]", ylabel="z [m]", aspect="equal")
+    plt.colorbar(label="manipulability [m^3]")
+    plt.show()
+
+
+if __name__ == "__main__":
+    main(plot="--plot" in sys.argv[1:])

@@ -1,0 +1,203 @@
+"""The numbered examples run, print what their README shows, and the physics they claim is true."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NUMBERED = sorted(EXAMPLES.glob("[0-9][0-9]_*.py"))
+TESTED_ELSEWHERE = {  # with fewer samples or steps than their defaults
+    "11_mppi_quadruped": "tests/examples/test_rollout_examples.py",
+    "12_identify_payload": "tests/examples/test_identify_payload.py",
+    "14_cartpole_swing_up": "tests/examples/test_rollout_examples.py",
+    "15_jax_swing_up": "tests/bridges/jax_arrays/test_jax_example.py",
+    "16_torch_policy": "tests/bridges/test_torch_example.py",
+    "17_casadi_reach": "tests/bridges/test_casadi.py",
+}
+HERE = [path.stem for path in NUMBERED if path.stem not in TESTED_ELSEWHERE]
+
+
+def loaded(name):
+    """The functions of an example."""
+    return runpy.run_path(str(EXAMPLES / f"{name}.py"))
+
+
+@cache
+def ran(name):
+    """What the main function of an example returns, and what it prints; run once."""
+    with patch("sys.stdout", new_callable=StringIO) as printed:
+        found = loaded(name)["main"]()
+    return found, printed.getvalue()
+
+
+def shown(name):
+    """What the README says that an example prints."""
+    text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    match = re.search(rf"^## {name}\n.*?```text\n(.*?)```", text, re.DOTALL | re.MULTILINE)
+    assert match, f"README.md does not show {name}"
+    return match.group(1)
+
+
+def without_times(text):
+    return [line for line in text.splitlines() if " ms" not in line]
+
+
+def test_examples_are_numbered_without_gaps_and_all_are_tested():
+    assert [int(path.stem[:2]) for path in NUMBERED] == list(range(1, len(NUMBERED) + 1))
+    for name, path in TESTED_ELSEWHERE.items():
+        assert f"{name}.py" in (EXAMPLES.parent / path).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_the_readme_shows_what_is_printed(name):
+    assert without_times(ran(name)[1]) == without_times(shown(name))
+
+
+@pytest.mark.parametrize("name", TESTED_ELSEWHERE)
+def test_the_readme_lists_the_others_too(name):
+    assert shown(name)
+    assert f"python examples/{name}.py" in (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
+
+
+def test_gravity_is_compensated_and_a_push_is_answered():
+    found, _ = ran("02_gravity_compensation")
+    assert found["falling"] > 10.0
+    assert found["held"] < 1e-10
+    assert found["pressed"] < 1e-10
+
+
+def test_runge_kutta_keeps_the_energy():
+    found, _ = ran("03_simulate_energy")
+    assert found["Runge-Kutta"] < 1e-4 < 1e-5 * found["swing"] * 1e6
+    assert found["Euler"] > 1e3 * found["Runge-Kutta"]
+
+
+def test_the_tool_follows_the_circle():
+    found, _ = ran("04_operational_space_control")
+    assert found["error"] < 2e-4
+    assert found["effort"] < 1.0
+    np.testing.assert_allclose(found["travelled"], 0.16, atol=1e-3)
+
+
+def test_the_velocity_of_the_circle_is_the_slope_of_its_position():
+    circle, step = loaded("04_operational_space_control")["circle"], 1e-6
+    for t in (0.3, 0.9999995, 1.7):
+        before, now, after = (circle(t + k * step, np.zeros(3)) for k in (-1, 0, 1))
+        np.testing.assert_allclose((after[0] - before[0]) / (2 * step), now[1], atol=1e-8)
+        np.testing.assert_allclose((after[1] - before[1]) / (2 * step), now[2], atol=1e-5)
+
+
+def test_poses_are_reached_within_the_limits():
+    found, _ = ran("05_inverse_kinematics")
+    assert found["error"] < 1e-6
+    assert found["rate"] > 0.99
+    assert found["within"]
+    assert found["missing"] > 0.1
+
+
+@pytest.mark.parametrize("wanted", ["1", "8"])
+def test_the_wrenches_of_the_tick_carry_the_robot_and_the_soles_bear_them(wanted):
+    found, _ = ran("06_whole_body_tick")
+    example = loaded("06_whole_body_tick")
+    kd = lw.KinDyn(lw.robots.load("humanoid"))
+    q, rest = example["standing"](kd), np.zeros(kd.nv)
+    a, wrenches, tau = np.split(found[wanted], [kd.nv, kd.nv + 12])
+    wrenches = dict(zip(example["FEET"], wrenches.reshape(2, 6), strict=True))
+
+    forces = kd.inverse_dynamics(q, rest, a, wrenches=wrenches)
+    np.testing.assert_allclose(forces, np.concatenate([np.zeros(6), tau]), atol=1e-8)
+    for foot, wrench in wrenches.items():
+        np.testing.assert_allclose(kd.jacobian(foot, q) @ a, 0.0, atol=1e-9)
+        x, y, z, tx, ty, _ = wrench
+        assert z >= -1e-8
+        assert np.hypot(x, y) <= example["FRICTION"] * z + 1e-8
+        assert abs(tx) <= example["HALF_WIDTH"] * z + 1e-8
+        assert abs(ty) <= example["HALF_LENGTH"] * z + 1e-8
+    assert (np.abs(tau) <= kd.limits.effort + 1e-8).all()
+
+
+def test_the_quadratic_program_is_optimal(rng):
+    """Every step that keeps the constraints costs more: the conditions of Karush, Kuhn, Tucker."""
+    solve = loaded("06_whole_body_tick")["quadratic_program"]
+    for _ in range(20):
+        root, g = rng.normal(size=(8, 8)), 3 * rng.normal(size=8)
+        H, A, C = root @ root.T + np.eye(8), rng.normal(size=(2, 8)), rng.normal(size=(12, 8))
+        inside = rng.normal(size=8)
+        b, d = A @ inside, C @ inside + rng.uniform(0.0, 1.0, size=12)
+        x = solve(H, g, (A, b), (C, d))
+        np.testing.assert_allclose(A @ x, b, atol=1e-9)
+        assert (C @ x <= d + 1e-8).all()
+        active = C[C @ x > d - 1e-7]
+        gradient = H @ x + g
+        normals = np.vstack([A, active]).T
+        multipliers, *_ = np.linalg.lstsq(normals, -gradient, rcond=None)
+        np.testing.assert_allclose(normals @ multipliers, -gradient, atol=1e-6)
+        assert (multipliers[2:] >= -1e-6).all()
+
+
+def test_the_humanoid_balances_on_one_foot():
+    found, _ = ran("07_balance_on_one_foot")
+    assert found["lifted"] > 0.10
+    assert found["along"] < 0.07
+    assert found["across"] < 0.04
+    np.testing.assert_allclose(found["bears"], 1.0, atol=1e-2)
+
+
+def test_the_workspace_is_as_large_as_the_links_are_long():
+    found, _ = ran("08_workspace")
+    kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
+    chain = ["shoulder", "upper_arm_base", "upper_arm", "elbow", "forearm", "wrist", "hand", "tool"]
+    points = np.array([kd.transform(link, kd.neutral())[:3, 3] for link in chain])
+    longest = np.linalg.norm(np.diff(points, axis=0), axis=1).sum()
+    assert 0.95 * longest < found["reach"] <= longest
+    assert 0.0 < found["volume"] < 4 / 3 * np.pi * longest**3
+
+
+def test_rows_of_the_batch_are_those_of_single_calls():
+    assert ran("09_batch_of_states")[0]["apart"] < 1e-9
+
+
+def test_the_payload_is_felt_as_its_weight_at_the_tool():
+    found, _ = ran("10_pick_and_place")
+    kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
+    weight = np.array([0.0, 0.0, -1.5 * 9.80665, 0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(found["q gripped"], found["q at the box"])
+    felt = found["gripped"] - found["at the box"]
+    J = kd.jacobian("tool", found["q gripped"])
+    np.testing.assert_allclose(felt, -J.T @ weight, atol=1e-4)
+    np.testing.assert_allclose(found["box"], [0.45, 0.30, 0.10], atol=1e-5)
+
+
+def test_the_c_program_gives_what_python_gives():
+    found, _ = ran("13_c_controller")
+    np.testing.assert_allclose(found["C"], found["Python"], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [n for n in HERE if "plot" in (EXAMPLES / f"{n}.py").read_text()])
+def test_plots_are_drawn(name):
+    pytest.importorskip("matplotlib")
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    mpl.use("Agg")
+    example = loaded(name)
+    arrays = {
+        "03_simulate_energy": [{"a": np.arange(5.0)}],
+        "04_operational_space_control": [np.ones((4, 3))],
+        "07_balance_on_one_foot": [np.ones((4, 2))],
+        "08_workspace": [np.ones((4, 3)), np.ones(4)],
+    }
+    with patch.object(plt, "show") as show:
+        example["show"](*arrays[name])
+    show.assert_called_once()
+    plt.close("all")
