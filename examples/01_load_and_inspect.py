@@ -18,11 +18,10 @@ def main() -> lw.KinDyn:
     kd = lw.KinDyn(robot, floating=False)  # its compiled functions, on a fixed base
     limits = kd.limits
     for k, name in enumerate(kd.joint_names):
-        joint = robot.joint(name)
-        print(
-            f"  {name:18} {joint.kind:10} {limits.lower[k]:+6.2f} to {limits.upper[k]:+6.2f}, "
-            f"at most {limits.effort[k]:5.1f}"
-        )
+        kind = robot.joint(name).kind
+        length, force = ("m", "N") if kind == "prismatic" else ("rad", "N m")
+        span = f"{limits.lower[k]:+.2f} to {limits.upper[k]:+.2f} {length}"
+        print(f"  {name:18} {kind:10} {span:20} at most {limits.effort[k]:g} {force}")
 
     q = kd.q(shoulder_pitch=0.6, elbow_pitch=1.2)  # the other joints are at their neutral position
     print("the tool is at", np.round(kd.transform("tool", q)[:3, 3], 3), "m")

@@ -14,7 +14,7 @@ import numpy as np
 
 import linkwork as lw
 
-DT, STEPS = 0.002, 5000  # [s], 10 s in all
+DT, STEPS = 0.002, 1500  # [s], 3 s in all
 
 
 def main(plot: bool = False) -> dict[str, float]:

@@ -43,6 +43,7 @@ def main(plot: bool = False) -> dict[str, float]:
     )
     q, nu = kd.q(joints), np.zeros(kd.nv)
     q0, com0, foot0 = q, kd.com(q), kd.transform(FOOT, q)[:3, 3]
+    sole, still = ground.neutral()[:7], np.zeros(6)  # at the origin of the world, at rest
     pressure, path = [], []
     for k in range(round(SECONDS / DT)):
         M, h, com, J_com, b_com, H, J, b = tick(q, nu)
@@ -57,12 +58,8 @@ def main(plot: bool = False) -> dict[str, float]:
         A, y = (np.concatenate([w * part[i] for w, *part in rows]) for i in (0, 1))
         acceleration = np.linalg.lstsq(A, y, rcond=None)[0]
         tau = M @ acceleration + h
-        still = np.zeros(6)
-        wrench = ground.inverse_dynamics(
-            ground.q(dict(zip(kd.joint_names, q, strict=True))),
-            np.concatenate([still, nu]),
-            np.concatenate([still, acceleration]),
-        )[:6]
+        moving = (np.concatenate([still, part]) for part in (nu, acceleration))
+        wrench = ground.inverse_dynamics(np.concatenate([sole, q]), *moving)[:6]
         pressure.append([-wrench[4] / wrench[2], wrench[3] / wrench[2]])
         nu = nu + DT * np.linalg.solve(M, tau - h)
         q = kd.integrate(q, nu, DT)

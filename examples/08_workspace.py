@@ -32,10 +32,10 @@ def main(plot: bool = False) -> dict[str, float]:
     print(f"it was in {len(cubes):,} cubes of 5 cm: about {len(cubes) * CUBE**3:.2f} m^3")
     best = points[ease > np.quantile(ease, 0.99)]
     away = np.linalg.norm(best - shoulder, axis=1)
-    print(f"it moves best {away.mean():.2f} m from the shoulder, worst where it is stretched out:")
-    for near, far in ((0.2, 0.5), (0.5, 0.7), (0.7, np.inf)):
+    print(f"it moves best {away.mean():.2f} m from the shoulder; on average, by distance:")
+    for near, far in ((0.2, 0.5), (0.5, 0.8), (0.8, 0.95), (0.95, 1.05)):
         some = ease[(reach >= near) & (reach < far)]
-        print(f"  from {near:.1f} m on: manipulability {some.mean():.3f} m^3")
+        print(f"  {near:.2f} to {far:.2f} m: manipulability {some.mean():.3f} m^3")
     if plot:
         show(points, ease)
     return {"reach": float(reach.max()), "volume": len(cubes) * CUBE**3, "best": float(away.mean())}
