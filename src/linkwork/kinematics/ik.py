@@ -38,7 +38,7 @@ def ik(
     limits: bool = True,
     tolerance: float | Sequence[float] = 1e-6,
     max_iterations: int = 96,
-    restarts: int = 32,
+    restarts: int = 64,
     seed: int = 0,
 ) -> IkResult:
     """Configurations in which frames are at their targets.
@@ -96,7 +96,7 @@ def ik(
         per_tolerance,
         as_free(kd, _held_joints(kd, hold)),
         postures,
-        (_weight(posture_weight) / largest) ** 2,
+        0.0 if near is None else (_weight(posture_weight) / largest) ** 2,
     )
     found = solve(problems, functions.bounds.clamped(starts), effort)
     return _result(problems, goal.tasks, batch, found)

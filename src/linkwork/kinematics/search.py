@@ -1,7 +1,7 @@
 """The search of inverse kinematics: from the given start first, then from random ones.
 
 A row of a batch is solved as if it were alone: the random configurations are the same for all rows,
-and those that are nearest to a row's target are its starts, a few at a time.
+and a row starts from those that are nearest to its target first, a few at a time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from linkwork.model.layout import BASE_NQ, BASE_NV
 
 BLOCK = 8  # steps between two looks at which rows have arrived
 STARTS = (2, 6, 8, 16)  # of a row that are tried together: first, second, and so on
-POOL = 64  # configurations are drawn at least, and those nearest to the target are starts
 PAIRS = 1 << 15  # of rows and configurations that are compared at once
 # A start is given up if a block lowers its cost by less than this fraction: it is in a minimum that
 # is not the target, or creeps along a limit. The best of all is improved further in the end.
@@ -162,17 +161,17 @@ class _Starts:
 
     def __init__(self, problems: Problems, q0: Array, rows: Array, effort: Effort) -> None:
         kd = problems.functions.kd
-        size = max(POOL, effort.restarts)
+        size = effort.restarts
         self.q0, self.pool = q0, problems.functions.pool(size, effort.seed)
         self.moved = np.zeros(kd.nq, dtype=bool)
         for name, span in kd.layout.q.items():
             self.moved[span] = problems.free[kd.layout.nu[name]].all()
-        self.order = np.empty((len(q0), effort.restarts), dtype=np.intp)
+        self.order = np.empty((len(q0), size), dtype=np.intp)
         chunk = max(1, PAIRS // size)
         for first in range(0, rows.size, chunk):
             some = rows[first : first + chunk]
             costs = problems.costs_of_each(some, self._mixed(some, self.pool))
-            self.order[some] = np.argsort(costs, axis=1, kind="stable")[:, : effort.restarts]
+            self.order[some] = np.argsort(costs, axis=1, kind="stable")
 
     def of(self, rows: Array, first: int, count: int) -> Array:
         """(rows * count, nq) the next starts of each row."""

@@ -55,6 +55,8 @@ class Goal:
 
 def as_numbers(value: Any, name: str) -> Array:
     """Numbers that were given, as float64."""
+    if type(value) is float or (type(value) is np.ndarray and value.dtype == np.float64):
+        return np.asarray(value)
     array = as_array(value, name)
     if array.dtype == object:
         raise ArgumentError(f"{name}: expected numbers, got values that are being traced")
@@ -133,7 +135,7 @@ def _checked_pose(frame: str, pose: Array) -> Array:
 
 
 def _determinant(R: Array) -> Array:
-    (a, b, c), (d, e, f), (g, h, i) = np.moveaxis(R, (-2, -1), (0, 1))
+    a, b, c, d, e, f, g, h, i = R.reshape(*R.shape[:-2], 9).T
     return a * (e * i - f * h) + b * (f * g - d * i) + c * (d * h - e * g)
 
 
