@@ -185,7 +185,6 @@ def test_the_c_program_gives_what_python_gives():
 
 @pytest.mark.parametrize("name", [n for n in HERE if "plot" in (EXAMPLES / f"{n}.py").read_text()])
 def test_plots_are_drawn(name):
-    pytest.importorskip("matplotlib")
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
