@@ -5,7 +5,7 @@ from setuptools import Extension, setup
 
 FOLDER = "src/linkwork/kernel"
 HEADERS = (
-    *("call", "init", "inputs", "outputs", "chunks", "threads"),
+    *("call", "init", "inputs", "outputs", "pool", "chunks", "threads"),
     *("tiles", "rollout", "roll_calls"),
     *("xla_ffi", "xla_calls"),
     *("poses", "pose_rows"),

@@ -385,6 +385,7 @@ static int execute(PyObject *module)
     if (!call_type) {  /* a second import shares the type, blocks and threads of the first */
         call_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &call_spec, NULL);
         if (!call_type) return -1;
+if (start_pool() < 0) return -1;
 #ifndef _WIN32
         pthread_atfork(NULL, NULL, forget_helpers);
         pthread_atfork(NULL, NULL, forget_xla);
@@ -410,6 +411,10 @@ static PyModuleDef_Slot slots[] = {
 };
 
 static PyMethodDef module_methods[] = {
+    {"empty", module_empty, METH_VARARGS,
+     "empty(shape, dtype): a new array of float64 or float32, as the results of calls are."},
+    {"spare_bytes", module_spare_bytes, METH_NOARGS,
+     "How much memory is kept for later arrays."},
     {"xla_handler", module_handler, METH_NOARGS,
      "The handler of calls from XLA, as jax.ffi.register_ffi_target takes it."},
     {"xla_interface", module_interface, METH_NOARGS,

@@ -4,6 +4,7 @@
  * _init.h     Call.__init__
  * _inputs.h   arguments: read, converted, normalised
  * _outputs.h  result arrays: new, or given as `out`
+ * _pool.h     memory of large new arrays, used again when they die
  * _chunks.h   one chunk of the rows of a call
  * _threads.h  all chunks of a call, on several threads
  * _tiles.h    the states of some rows of a rollout, read, stepped on and written
@@ -20,6 +21,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_22_API_VERSION  /* the first with allocators of arrays */
 #include <Python.h>
 #include <structmember.h>
 #include <numpy/arrayobject.h>

@@ -3,6 +3,7 @@
 #define LINKWORK_OUTPUTS_H
 
 #include "_inputs.h"
+#include "_pool.h"
 
 /* A tuple for the outputs, of the type that the Call returns; its items are not set yet. */
 static PyObject *new_tuple(const Call *self)
@@ -21,7 +22,7 @@ static PyObject *new_outputs(const Call *self, const Batch *batch, void **out)
         int axes = 0;
         for (int i = 0; i < batch->axes; i++) shape[axes++] = batch->shape[i];
         for (int i = 0; i < self->outs[k].axes; i++) shape[axes++] = self->outs[k].shape[i];
-        PyObject *array = PyArray_SimpleNew(axes, shape, self->type);
+        PyObject *array = new_array(axes, shape, self->type);
         if (!array) {
             Py_XDECREF(tuple);
             return NULL;

@@ -298,30 +298,15 @@ static int read_pose_rows(PyObject *value, int type, npy_intp size, npy_intp *ro
     return count == 0 || (is_shared ? is_row : PyArray_IS_C_CONTIGUOUS(array));
 }
 
-/* A new array (..., n, 4, 4) with the batch axes of another; large ones start at a cache line. */
+/* A new array (..., n, 4, 4) with the batch axes of another. */
 static PyArrayObject *new_poses(PyArrayObject *values, npy_intp n)
 {
-    npy_intp shape[NPY_MAXDIMS], count = 16 * n;
+    npy_intp shape[NPY_MAXDIMS];
     int axes = PyArray_NDIM(values) - 1;
-    for (int i = 0; i < axes; i++) {
-        shape[i] = PyArray_DIM(values, i);
-        count *= shape[i];
-    }
+    for (int i = 0; i < axes; i++) shape[i] = PyArray_DIM(values, i);
     shape[axes] = n;
     shape[axes + 1] = shape[axes + 2] = 4;
-    if ((size_t)count * sizeof(double) <= STREAMED_BYTES)
-        return (PyArrayObject *)PyArray_SimpleNew(axes + 3, shape, NPY_DOUBLE);
-    npy_intp bytes = count * (npy_intp)sizeof(double) + CACHE_LINE;
-    PyObject *memory = PyArray_SimpleNew(1, &bytes, NPY_BYTE);
-    if (!memory) return NULL;
-    void *start = (void *)round_up((uintptr_t)PyArray_DATA((PyArrayObject *)memory));
-    PyObject *array = PyArray_SimpleNewFromData(axes + 3, shape, NPY_DOUBLE, start);
-    if (!array || PyArray_SetBaseObject((PyArrayObject *)array, memory) < 0) {
-        if (!array) Py_DECREF(memory);
-        Py_XDECREF(array);
-        return NULL;
-    }
-    return (PyArrayObject *)array;
+    return (PyArrayObject *)new_array(axes + 3, shape, NPY_DOUBLE);
 }
 
 static int run_poses(PoseJob *job, npy_intp rows, int threads)
@@ -487,7 +472,7 @@ static PyObject *poses_jacobians(PyObject *object, PyObject *const *args, Py_ssi
     shape[axes] = job.n_out;
     shape[axes + 1] = 6;
     shape[axes + 2] = job.nv;
-    PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(axes + 3, shape, NPY_DOUBLE);
+    PyArrayObject *out = (PyArrayObject *)new_array(axes + 3, shape, NPY_DOUBLE);
     if (!out) return NULL;
     Block room = take_block((size_t)self->n_slots);
     if (!room.start) {

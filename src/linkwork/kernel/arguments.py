@@ -14,6 +14,7 @@ from linkwork.arrays import Array, ObjectArray, as_array, batch_of, is_masked
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError
 from linkwork.expr.program import Port
 from linkwork.kernel.norms import TOLERANCE, Span, norms
+from linkwork.kernel.results import empty
 from linkwork.traced import foreign_package, is_traced, unwrapped
 
 MOST_AXES = 32  # of an input or output: the limit of NumPy before version 2
@@ -121,7 +122,7 @@ def outputs_for(
     ports = signature.outputs
     shapes = [(*batch, *port.shape) for port in ports]
     if out is None:
-        made = [np.empty(shape, dtype) for shape in shapes]
+        made = [empty(shape, dtype) for shape in shapes]
         return made, made
     given = list(out) if isinstance(out, (tuple, list)) else [out]
     if len(given) != len(ports):
@@ -131,7 +132,7 @@ def outputs_for(
         _check_out(array, shape, port, dtype)
         direct = array.flags.c_contiguous and array.flags.aligned
         overlaps = any(np.may_share_memory(array, other) for other in rows)
-        targets.append(array if direct and not overlaps else np.empty(shape, dtype))
+        targets.append(array if direct and not overlaps else empty(shape, dtype))
     for k, array in enumerate(given):
         if any(_share(array, other) for other in given[:k]):
             raise ValueRangeError("out: two of the arrays share their memory")
