@@ -27,7 +27,6 @@ from linkwork.kernel.kernel import Kernel
 from linkwork.kernel.sweep import Sweep
 from linkwork.machine import cache
 from linkwork.machine.compiler import LOCK
-from linkwork.version import __version__
 
 # A Jacobian or Hessian with more steps than this is not unrolled, but computed column by column.
 MOST_UNROLLED_STEPS = 80_000
@@ -92,10 +91,7 @@ class Derivative(Kernel):
     # The program.
 
     def _made_program(self) -> Program:
-        """From the disk, else from the program of the function."""
-        known = stored.from_bytes(self._kept() or b"")
-        if known is not None:
-            return known
+        """From the program of the function."""
         program = self._analytic_program()
         if program is None:
             if self._found_sweep() is not None and self._steps() > MOST_STEPS:
@@ -115,10 +111,6 @@ class Derivative(Kernel):
     def _kept(self) -> bytes | None:
         """What is kept on disk: the program, or nothing but that it is too long."""
         return cache.fetch(self._program_key, cache.PROGRAM)
-
-    @property
-    def _program_key(self) -> str:
-        return hashlib.sha256(f"{__version__}|{self.identity}".encode()).hexdigest()
 
     # Long Jacobians.
 

@@ -20,7 +20,8 @@ import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, ValueRangeError
-from linkwork.expr.program import Port, Program, per_port
+from linkwork.expr import stored
+from linkwork.expr.program import Port, Program
 from linkwork.kernel import norms
 from linkwork.kernel.arguments import (
     Signature,
@@ -32,11 +33,11 @@ from linkwork.kernel.arguments import (
 )
 from linkwork.kernel.differentiable import Differentiable
 from linkwork.kernel.inline import inlined
-from linkwork.llvm.emit import emit_llvm
-from linkwork.llvm.lanes import Lanes
 from linkwork.machine import cache
 from linkwork.machine.background import Background, background, background_mode
 from linkwork.machine.compiler import FAST, LOCK, QUICK, RELOCATION, Code, compiled
+from linkwork.machine.emission import emitted
+from linkwork.machine.finishing import Order
 from linkwork.machine.notices import warn_once
 from linkwork.machine.numpy_code import NumpyCode
 from linkwork.machine.processor import NoMachineCodeError, this_machine
@@ -59,7 +60,6 @@ NUMPY_CHUNK_BYTES, NUMPY_CHUNK_ROWS = 4 << 20, 4096
 # With more rows than this, a rollout waits for the fast code rather than use that of a first call.
 MANY_ROWS = 10_000
 _DONE, _NOT_FINITE_OUTPUT = 0, 3  # values of `Status` in _call.h
-SMALL_MATRIX = 6  # as in _call.h
 
 
 class Kernel(Differentiable, Call):
@@ -134,9 +134,10 @@ class Kernel(Differentiable, Call):
 
     @property
     def program(self) -> Program:
-        """The program behind it."""
+        """The program behind it: from the disk, else traced."""
         if self._program is None:
-            self._program = self._make_program()
+            kept = cache.fetch(self._program_key, cache.PROGRAM) if self._key else None
+            self._program = stored.from_bytes(kept or b"") or self._make_program()
         return self._program
 
     @property
@@ -274,8 +275,8 @@ class Kernel(Differentiable, Call):
     def _first_code(self) -> tuple[Code, int]:
         """Code of one row to begin with, and its level.
 
-        Quick code is kept too, until there is fast code: so a process that ended before that has
-        spared the next one the time to trace and to compile.
+        Quick code is kept too, until there is fast code, and so is the program: a process that
+        ended before that has spared the next one the time to trace and to compile.
         """
         key = self._cache_key(1)
         fast = cache.fetch(key)
@@ -285,6 +286,7 @@ class Kernel(Differentiable, Call):
         if quick is None:
             quick = compiled(self._emitted(1), QUICK)
             cache.keep(key, quick, cache.QUICK_CODE)
+            cache.keep(self._program_key, stored.to_bytes(self.program), cache.PROGRAM)
         return Code(quick), QUICK
 
     def _is_ready(self, level: int) -> bool:
@@ -299,7 +301,12 @@ class Kernel(Differentiable, Call):
             if kernel is not None:  # else nobody needs it any more
                 kernel._compile_later(own)
 
-        own.submit(job)
+        own.submit(job, self._order())
+
+    def _order(self) -> Order:
+        """What another process can make, should this one end before."""
+        keys = tuple((width, self._cache_key(width)) for width in (1, self._width))
+        return Order(self._program_key, self._scalar, self.check_result is not None, keys)
 
     def _compile_later(self, own: Background) -> None:
         """In the background: compile fast code, of one row first; each is used once it is ready."""
@@ -326,15 +333,12 @@ class Kernel(Differentiable, Call):
 
     def _compile(self, width: int, compiler: Callable[[str], bytes]) -> bytes:
         data = compiler(self._emitted(width))
-        cache.keep(self._cache_key(width), data)
-        if width == 1:
-            cache.drop(self._cache_key(1), cache.QUICK_CODE)
+        cache.keep_fast(self._cache_key(width), data, width)
         return data
 
     def _emitted(self, width: int) -> str:
         """LLVM IR for so many rows at a time."""
-        checked = checked_results(self.program) if self.check_result else ()
-        return emit_llvm(self.program, "f", Lanes(width, self._scalar), checked=checked)
+        return emitted(self.program, width, self._scalar, self.check_result is not None)
 
     def _from_cache(self) -> bool:
         one, many = cache.fetch(self._cache_key(1)), cache.fetch(self._cache_key(self._width))
@@ -369,17 +373,9 @@ class Kernel(Differentiable, Call):
         text = "|".join((__version__, *machine, self._scalar, str(width), self.identity))
         return hashlib.sha256(text.encode()).hexdigest()
 
-
-def checked_results(program: Program) -> set[int]:
-    """The steps that compiled code checks: the diagonals of large square matrices.
-
-    Where equations are singular, these are not finite either. `Call` reads all other results.
-    """
-    checked: set[int] = set()
-    for port, results in per_port(program.outputs, program.results):
-        if len(port.shape) == 2 and port.shape[0] == port.shape[1] > SMALL_MATRIX:
-            checked.update(results[:: port.shape[0] + 1])
-    return checked
+    @property
+    def _program_key(self) -> str:
+        return hashlib.sha256(f"{__version__}|{self.identity}".encode()).hexdigest()
 
 
 def _is_row(numbers: Any) -> bool:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     empty = np.empty
 else:
     try:
-        from linkwork.kernel._call import empty as empty
+        from linkwork.kernel._call import empty
     except ImportError:  # no compiler when linkwork was installed
         empty = np.empty
 

@@ -9,7 +9,9 @@ off      no background: the first call compiles the fast code, and takes longer
 
 Jobs   are done in order; no call waits for one
 Fork   the parent keeps its jobs; the child has none, and starts its own thread when it needs one
-Exit   jobs that are not done are dropped
+Start  after a moment without a job, so that a program of a few calls is not slowed down
+Exit   jobs that are not done are handed over to a process that outlives this one, where the result
+       can be kept on disk; see finishing.py
 """
 
 from __future__ import annotations
@@ -22,11 +24,13 @@ import re
 import sys
 import threading
 from collections.abc import Callable
-from importlib import import_module
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from linkwork.machine.cache import cache_folder
 from linkwork.machine.compiler import FAST, LOCK, compiled
+from linkwork.machine.finishing import Order, hand_over
 from linkwork.machine.notices import setting
 from linkwork.machine.processor import this_target
 from linkwork.machine.worker import CompileError
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from linkwork.machine.process import CompilerProcess
 
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*[a-z]{0,2}")  # names of interpreters
+DELAY = 0.05  # [s] before the first job
 IDLE_LIMIT = 5.0  # [s] the compiler process is ended after this time without a job
 EXIT_LIMIT = 1.0  # [s] exit waits at most so long for the thread, which may be emitting IR
 
@@ -56,25 +61,37 @@ def _can_start_python() -> bool:
     )
 
 
+@dataclass(frozen=True)
+class Job:
+    """Work for the background."""
+
+    run: Callable[[], None]
+    order: Order | None  # the same for another process; None if that cannot do it
+
+
 class Background:
     """A thread that does jobs in order, and the compiler process that they use."""
 
     def __init__(self) -> None:
         self.closed = False
-        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._current: Job | None = None
+        self._end = threading.Event()  # set when it is closed
         self._thread: threading.Thread | None = None
         self._process: CompilerProcess | None = None
         self._lock = threading.RLock()  # reentrant: a signal handler may call a kernel
 
-    def submit(self, job: Callable[[], None]) -> None:
-        """Queue a job. Errors in it are ignored: the kernel keeps the code that it has."""
-        if background_mode() == "process":
-            with contextlib.suppress(ImportError):  # here, for a fork during an import may deadlock
-                import_module("linkwork.machine.process")
+    def submit(self, run: Callable[[], None], order: Order | None = None) -> None:
+        """Queue a job. Errors in it are ignored: the kernel keeps the code that it has.
+
+        Args:
+            run: does the job.
+            order: the same for another process, should this one end before the job is done.
+        """
         with self._lock:
             if self.closed:
                 return
-            self._jobs.put(job)
+            self._jobs.put(Job(run, order))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="linkwork", daemon=True)
                 try:
@@ -112,12 +129,25 @@ class Background:
     def close(self) -> None:
         """Drop all jobs; after this, neither the compiler process nor LLVM in this one runs."""
         self.closed = True
+        self._end.set()
+        unfinished = self._unfinished()
         self._jobs.put(None)
         self._end_process()  # so that a job that waits for its answer goes on
         with LOCK:  # wait for a job that starts a process, or compiles in this one
             self._end_process()
+        folder = cache_folder()
+        if unfinished and folder is not None and background_mode() == "process":
+            hand_over(unfinished, folder)
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(EXIT_LIMIT)
+
+    def _unfinished(self) -> list[Order]:
+        """What was submitted and is not done; takes it from the queue."""
+        left = [self._current]
+        with contextlib.suppress(queue.Empty):
+            while True:
+                left.append(self._jobs.get_nowait())
+        return [job.order for job in left if job is not None and job.order is not None]
 
     def disown(self) -> None:
         """In a forked child: leave the process to the parent."""
@@ -130,9 +160,9 @@ class Background:
         if background_mode() != "process" or self._process is not None:
             return self._process
         try:
-            from linkwork.machine.process import CompilerProcess
+            with LOCK:  # held during a fork, so that none happens here, or while it is imported
+                from linkwork.machine.process import CompilerProcess
 
-            with LOCK:  # held during a fork, so that none happens here
                 self.check_open()
                 self._process = CompilerProcess()
             self._process.wait_until_ready()
@@ -149,8 +179,13 @@ class Background:
                 continue
             if job is None:
                 break
-            with contextlib.suppress(Exception):
-                job()
+            self._current = job
+            if self._process is None:
+                self._end.wait(DELAY)
+            if not self.closed:
+                with contextlib.suppress(Exception):
+                    job.run()
+                self._current = None
             del job  # it refers to a kernel
         self._end_process()
 

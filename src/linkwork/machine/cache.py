@@ -20,7 +20,7 @@ from pathlib import Path
 from linkwork.machine.eviction import TEMPORARY, Watch, note_use
 from linkwork.machine.notices import warn_once
 
-CODE, QUICK_CODE, PROGRAM = "o", "quick", "program"  # endings of files
+CODE, QUICK_CODE, PROGRAM, SOURCES = "o", "quick", "program", "sources"  # endings of files
 _MAGIC = b"linkwork object 1\n"
 _DIGEST_SIZE = 32
 _OFF = ("off", "0", "no", "none")
@@ -95,6 +95,13 @@ def keep(key: str, content: bytes, ending: str = CODE) -> None:
                 path.unlink()
             return
         _watch.wrote(folder, len(content))
+
+
+def keep_fast(key: str, code: bytes, width: int) -> None:
+    """Keep fast code for so many rows at a time; quick code, of one row, is not needed any more."""
+    keep(key, code)
+    if width == 1:
+        drop(key, QUICK_CODE)
 
 
 def drop(key: str, ending: str) -> None:

@@ -1,25 +1,46 @@
 """The digest of linkwork's own sources, part of every key of the disk cache.
 
 Machine code in the cache is used only by the sources that made it. All sources count, so that no
-list of folders has to be kept up to date.
+list of folders has to be kept up to date. Reading all of them takes longer than the rest of a first
+call, so the digest is kept in the cache too, under the names, sizes and times of the files.
 """
 
 from __future__ import annotations
 
 import hashlib
-from functools import cache
+import os
+from collections.abc import Iterator
+from functools import cache as remembered
 from pathlib import Path
+
+from linkwork.machine import cache
 
 _PACKAGE = Path(__file__).parents[1]
 _EXCLUDED = ("cli", "viewer", "robots")  # folders whose sources do not enter programs
 
 
-@cache
+@remembered
 def source_digest() -> str:
     """SHA-256 of the sources that make programs, or make code from them."""
+    facts = sorted(_sources(str(_PACKAGE), _EXCLUDED))
+    key = hashlib.sha256(repr((str(_PACKAGE), facts)).encode()).hexdigest()
+    kept = cache.fetch(key, cache.SOURCES)
+    if kept is not None:
+        return kept.decode()
     digest = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        name = path.relative_to(_PACKAGE)
-        if name.parts[0] not in _EXCLUDED:
-            digest.update(name.as_posix().encode() + b"\n" + path.read_bytes())
+    for path, _, _ in facts:
+        name = Path(path).relative_to(_PACKAGE)
+        digest.update(name.as_posix().encode() + b"\n" + Path(path).read_bytes())
+    cache.keep(key, digest.hexdigest().encode(), cache.SOURCES)
     return digest.hexdigest()
+
+
+def _sources(folder: str, excluded: tuple[str, ...] = ()) -> Iterator[tuple[str, int, int]]:
+    """Path, size and time of change of each source file."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                status = entry.stat()
+                yield entry.path, status.st_size, status.st_mtime_ns
+            elif entry.name not in (*excluded, "__pycache__") and entry.is_dir():
+                yield from _sources(entry.path)
