@@ -4,56 +4,34 @@ kd = linkwork.KinDyn(linkwork.load("robot.urdf"))
 M = kd.mass_matrix(kd.neutral())
 """
 
-import typing as _typing
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from linkwork import linalg as linalg
-from linkwork import robots as robots
-from linkwork import spatial as spatial
-from linkwork.errors import ArgumentError as ArgumentError
-from linkwork.errors import Finding as Finding
-from linkwork.errors import FindingsError as FindingsError
-from linkwork.errors import FrozenError as FrozenError
-from linkwork.errors import LinkworkError as LinkworkError
-from linkwork.errors import LinkworkWarning as LinkworkWarning
-from linkwork.errors import MissingFileError as MissingFileError
-from linkwork.errors import MissingPackageError as MissingPackageError
-from linkwork.errors import ModelError as ModelError
-from linkwork.errors import NameNotFoundError as NameNotFoundError
-from linkwork.errors import ParseError as ParseError
-from linkwork.errors import ShapeError as ShapeError
-from linkwork.errors import SingularJointError as SingularJointError
-from linkwork.errors import SourceError as SourceError
-from linkwork.errors import StateError as StateError
-from linkwork.errors import ValueRangeError as ValueRangeError
-from linkwork.io.dump import dump_urdf as dump_urdf
-from linkwork.io.load import load as load
-from linkwork.model.builder import ModelBuilder as ModelBuilder
-from linkwork.model.check import check as check
-from linkwork.model.describe import describe as describe
-from linkwork.model.geometry import Box as Box
-from linkwork.model.geometry import Capsule as Capsule
-from linkwork.model.geometry import Cylinder as Cylinder
-from linkwork.model.geometry import Material as Material
-from linkwork.model.geometry import Mesh as Mesh
-from linkwork.model.geometry import Shape as Shape
-from linkwork.model.geometry import Sphere as Sphere
-from linkwork.model.inertia import Inertia as Inertia
-from linkwork.model.inertia import point_mass as point_mass
-from linkwork.model.inertia import solid_box as solid_box
-from linkwork.model.inertia import solid_cylinder as solid_cylinder
-from linkwork.model.inertia import solid_sphere as solid_sphere
-from linkwork.model.model import Model as Model
-from linkwork.model.parts import Frame as Frame
-from linkwork.model.parts import Joint as Joint
-from linkwork.model.parts import Limits as Limits
-from linkwork.model.parts import Link as Link
-from linkwork.model.parts import Mimic as Mimic
-from linkwork.model.pose import Pose as Pose
 from linkwork.version import __version__ as __version__
 
-if _typing.TYPE_CHECKING:
+if _TYPE_CHECKING:  # what type checkers and editors see
+    from linkwork import linalg as linalg
     from linkwork import parameters as parameters
+    from linkwork import robots as robots
+    from linkwork import spatial as spatial
+    from linkwork.errors import ArgumentError as ArgumentError
+    from linkwork.errors import Finding as Finding
+    from linkwork.errors import FindingsError as FindingsError
+    from linkwork.errors import FrozenError as FrozenError
+    from linkwork.errors import LinkworkError as LinkworkError
+    from linkwork.errors import LinkworkWarning as LinkworkWarning
+    from linkwork.errors import MissingFileError as MissingFileError
+    from linkwork.errors import MissingPackageError as MissingPackageError
+    from linkwork.errors import ModelError as ModelError
+    from linkwork.errors import NameNotFoundError as NameNotFoundError
+    from linkwork.errors import ParseError as ParseError
+    from linkwork.errors import ShapeError as ShapeError
+    from linkwork.errors import SingularJointError as SingularJointError
+    from linkwork.errors import SourceError as SourceError
+    from linkwork.errors import StateError as StateError
+    from linkwork.errors import ValueRangeError as ValueRangeError
     from linkwork.export.write import export as export
+    from linkwork.io.dump import dump_urdf as dump_urdf
+    from linkwork.io.load import load as load
     from linkwork.kernel.compile import compile_function as compile  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from linkwork.kernel.kernel import Kernel as Kernel
     from linkwork.kernel.rollout import Rollout as Rollout
@@ -61,6 +39,28 @@ if _typing.TYPE_CHECKING:
     from linkwork.kindyn import KinDyn as KinDyn
     from linkwork.kinematics.ik import ik as ik
     from linkwork.kinematics.result import IkResult as IkResult
+    from linkwork.model.builder import ModelBuilder as ModelBuilder
+    from linkwork.model.check import check as check
+    from linkwork.model.describe import describe as describe
+    from linkwork.model.geometry import Box as Box
+    from linkwork.model.geometry import Capsule as Capsule
+    from linkwork.model.geometry import Cylinder as Cylinder
+    from linkwork.model.geometry import Material as Material
+    from linkwork.model.geometry import Mesh as Mesh
+    from linkwork.model.geometry import Shape as Shape
+    from linkwork.model.geometry import Sphere as Sphere
+    from linkwork.model.inertia import Inertia as Inertia
+    from linkwork.model.inertia import point_mass as point_mass
+    from linkwork.model.inertia import solid_box as solid_box
+    from linkwork.model.inertia import solid_cylinder as solid_cylinder
+    from linkwork.model.inertia import solid_sphere as solid_sphere
+    from linkwork.model.model import Model as Model
+    from linkwork.model.parts import Frame as Frame
+    from linkwork.model.parts import Joint as Joint
+    from linkwork.model.parts import Limits as Limits
+    from linkwork.model.parts import Link as Link
+    from linkwork.model.parts import Mimic as Mimic
+    from linkwork.model.pose import Pose as Pose
     from linkwork.viewer.view import view as view
     from linkwork.workcell.cell import WorkCell as WorkCell
     from linkwork.workcell.devices import CompositeDevice as CompositeDevice
@@ -73,29 +73,49 @@ if _typing.TYPE_CHECKING:
     from linkwork.workcell.files import load_workcell as load_workcell
     from linkwork.workcell.state import State as State
 
-# Imported when first used, so that `import linkwork` is fast: name, module, name there.
-_LATER = {
-    "KinDyn": ("linkwork.kindyn", "KinDyn"),
-    "Kernel": ("linkwork.kernel.kernel", "Kernel"),
-    "Rollout": ("linkwork.kernel.rollout", "Rollout"),
-    "rollout": ("linkwork.kernel.rollout", "rollout"),
-    "compile": ("linkwork.kernel.compile", "compile_function"),
-    "export": ("linkwork.export", "export"),
-    "ik": ("linkwork.kinematics", "ik"),
-    "view": ("linkwork.viewer", "view"),
-    "IkResult": ("linkwork.kinematics", "IkResult"),
-    "WorkCell": ("linkwork.workcell.cell", "WorkCell"),
-    "State": ("linkwork.workcell.state", "State"),
-    "SerialDevice": ("linkwork.workcell.devices", "SerialDevice"),
-    "TreeDevice": ("linkwork.workcell.devices", "TreeDevice"),
-    "JointDevice": ("linkwork.workcell.devices", "JointDevice"),
-    "CompositeDevice": ("linkwork.workcell.devices", "CompositeDevice"),
-    "MobileDevice": ("linkwork.workcell.devices", "MobileDevice"),
-    "FreeDevice": ("linkwork.workcell.devices", "FreeDevice"),
-    "load_workcell": ("linkwork.workcell.files", "load_workcell"),
-    "dump_workcell": ("linkwork.workcell.files", "dump_workcell"),
+# The same names by module, imported when first used, so that `import linkwork` takes no time.
+_NAMES = {
+    "linkwork.errors": (
+        *("ArgumentError", "Finding", "FindingsError", "FrozenError", "LinkworkError"),
+        *("LinkworkWarning", "MissingFileError", "MissingPackageError", "ModelError"),
+        *("NameNotFoundError", "ParseError", "ShapeError", "SingularJointError", "SourceError"),
+        *("StateError", "ValueRangeError"),
+    ),
+    "linkwork.export": ("export",),
+    "linkwork.io.dump": ("dump_urdf",),
+    "linkwork.io.load": ("load",),
+    "linkwork.kernel.compile": ("compile",),
+    "linkwork.kernel.kernel": ("Kernel",),
+    "linkwork.kernel.rollout": ("Rollout", "rollout"),
+    "linkwork.kindyn": ("KinDyn",),
+    "linkwork.kinematics": ("IkResult", "ik"),
+    "linkwork.model.builder": ("ModelBuilder",),
+    "linkwork.model.check": ("check",),
+    "linkwork.model.describe": ("describe",),
+    "linkwork.model.geometry": (
+        *("Box", "Capsule", "Cylinder", "Material", "Mesh", "Shape", "Sphere"),
+    ),
+    "linkwork.model.inertia": (
+        *("Inertia", "point_mass", "solid_box", "solid_cylinder", "solid_sphere"),
+    ),
+    "linkwork.model.model": ("Model",),
+    "linkwork.model.parts": ("Frame", "Joint", "Limits", "Link", "Mimic"),
+    "linkwork.model.pose": ("Pose",),
+    "linkwork.viewer": ("view",),
+    "linkwork.workcell.cell": ("WorkCell",),
+    "linkwork.workcell.devices": (
+        *("CompositeDevice", "FreeDevice", "JointDevice", "MobileDevice", "SerialDevice"),
+        *("TreeDevice",),
+    ),
+    "linkwork.workcell.files": ("dump_workcell", "load_workcell"),
+    "linkwork.workcell.state": ("State",),
 }
-_MODULES_LATER = ("parameters",)
+_RENAMED = {"compile": "compile_function"}  # names that are others in their module
+_LATER = {
+    name: (module, _RENAMED.get(name, name)) for module, names in _NAMES.items() for name in names
+}
+_MODULES = ("linalg", "parameters", "robots", "spatial")
+_INNER_MODULES = ("arrays", "elimination", "entries", "errors", "expr", "io", "model", "traced")
 
 # Older names that still work, with a warning: the module that has them, and what to write instead.
 # Those without a module are methods of `Model`.
@@ -113,7 +133,7 @@ _OLDER = {
     "tree_from": ("linkwork.model.tree", "KinDyn(model, base).tree"),
 }
 
-if not _typing.TYPE_CHECKING:  # type checkers know the names above and no others
+if not _TYPE_CHECKING:  # type checkers know the names above and no others
 
     def __getattr__(name: str) -> object:
         from importlib import import_module
@@ -122,7 +142,7 @@ if not _typing.TYPE_CHECKING:  # type checkers know the names above and no other
             module, own_name = _LATER[name]
             found = globals()[name] = getattr(import_module(module), own_name)
             return found
-        if name in _MODULES_LATER:
+        if name in _MODULES or name in _INNER_MODULES:
             return import_module(f"linkwork.{name}")  # which sets the attribute
         if name in _OLDER:
             from warnings import warn
@@ -130,12 +150,11 @@ if not _typing.TYPE_CHECKING:  # type checkers know the names above and no other
             module, instead = _OLDER[name]
             text = f"linkwork.{name} is deprecated; write {instead}"
             warn(text, DeprecationWarning, stacklevel=2)
-            return getattr(import_module(module) if module else Model, name)
+            return getattr(import_module(module) if module else __getattr__("Model"), name)
         text = f"module 'linkwork' has no attribute {name!r}"
         raise AttributeError(text)
 
 
 def __dir__() -> list[str]:
-    module = type(robots)
-    own = {name for name, value in globals().items() if not isinstance(value, module)}
-    return sorted({*own, *_LATER, *_MODULES_LATER, "linalg", "robots", "spatial"})
+    special = {name for name in globals() if name.startswith("__")}
+    return sorted({*special, *_LATER, *_MODULES})

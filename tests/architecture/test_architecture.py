@@ -79,6 +79,35 @@ PUBLIC = {
 }
 
 
+def test_what_is_imported_later_is_what_type_checkers_see():
+    (block,) = [
+        node
+        for node in ast.parse(Path(linkwork.__file__).read_text()).body
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name)
+    ]
+    seen = {
+        alias.asname: getattr(importlib.import_module(node.module), alias.name)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert set(seen) == {*linkwork._LATER, *linkwork._MODULES}
+    for name, value in seen.items():
+        assert getattr(linkwork, name) is value or name == "export"
+
+
+def test_importing_linkwork_imports_no_other_package():
+    """It is fast: what is used is imported when it is used."""
+    code = """
+import sys
+before = set(sys.modules)
+import linkwork
+found = {name.partition(".")[0] for name in set(sys.modules) - before}
+print(found - set(sys.stdlib_module_names), len([n for n in sys.modules if "linkwork." in n]))
+"""
+    assert run(code) == "{'linkwork'} 1"
+
+
 def public_names():
     return [name for name in dir(linkwork) if not name.startswith("_")]
 

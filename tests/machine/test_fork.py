@@ -149,14 +149,17 @@ def test_children_forked_again_and_again_while_the_background_compiles_work(mode
 
 
 @pytest.mark.parametrize("mode", ["process", "thread"])
-def test_the_background_imports_nothing(mode):
-    """A child forked while a thread imports a module could not import it any more."""
+def test_the_background_imports_nothing_while_a_fork_is_possible(mode):
+    """A child forked while a thread imports a module could not import it any more. A fork waits
+    for LOCK."""
     done = output_of(
         """
-        imported, find = [], sys.meta_path[:]
+        from linkwork.machine.compiler import LOCK
+        imported = []
         class Watch:
             def find_spec(self, name, path=None, target=None):
-                if threading.current_thread().name == "linkwork": imported.append(name)
+                if threading.current_thread().name == "linkwork" and not LOCK._is_owned():
+                    imported.append(name)
         sys.meta_path.insert(0, Watch())
         kd = floater()
         kernel = kd.function("forward_dynamics")

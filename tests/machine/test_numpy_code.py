@@ -282,5 +282,5 @@ def test_code_of_the_first_call_stays_if_no_other_can_be_made(no_code, monkeypat
 class Never:
     """Never gets round to anything."""
 
-    def submit(self, job: object) -> None:
+    def submit(self, run: object, order: object = None) -> None:
         pass

@@ -93,9 +93,9 @@ def main() -> None:
     told: dict[str, Any] = json.loads(sys.stdin.buffer.read())
     folder, sys.path = Path(told["folder"]), told["path"]
     os.environ["LINKWORK_CACHE"] = str(folder)
-    import linkwork
+    from linkwork.machine import cache
 
-    if not linkwork.__file__ or not _PACKAGE.samefile(Path(linkwork.__file__).parent):
+    if not _PACKAGE.samefile(Path(cache.__file__).parents[1]):
         return  # another version would make other code
     with (folder / _LOCK).open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
