@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from report import Section
@@ -24,6 +26,33 @@ import numpy
 middle = time.perf_counter()
 import linkwork
 print(json.dumps({"numpy": middle - start, "all": time.perf_counter() - start}))
+"""
+
+_NUMPY = """
+import json, time
+start = time.perf_counter()
+import numpy
+print(json.dumps({"all": time.perf_counter() - start}))
+"""
+
+_SHORT = """
+import json, os, sys, time
+import numpy as np
+from robots import TALOS, model_of
+import linkwork as lw
+kd = lw.KinDyn(model_of(TALOS))
+q, nu = kd.neutral(), np.zeros(kd.nv)
+times, start = {}, time.perf_counter()
+for name in ("inverse_dynamics", "mass_matrix", "forward_dynamics"):
+    kernel = getattr(kd, name)
+    kernel(*[q if one.name == "q" else nu for one in kernel.signature.inputs])
+    times[name], start = time.perf_counter() - start, time.perf_counter()
+time.sleep(float(sys.argv[2]))
+print(json.dumps(times | {"end": time.time()}), flush=True)
+if sys.argv[1] == "os._exit":
+    os._exit(0)
+if sys.argv[1] == "killed":
+    os.kill(os.getpid(), 9)
 """
 
 _FIRST_CALL = """
@@ -79,9 +108,20 @@ def startup(repeats: int) -> Section:
         table.add(what, f"{seconds:.3f}", "" if wanted is None else f"{wanted:g}", verdict)
         section.data.append({"what": what, "seconds": seconds})
 
-    imports = [run_alone("import", cache="off") for _ in range(repeats)]
-    add("import numpy, part of the next", min(found["numpy"] for found in imports))
-    add("import linkwork", min(found["all"] for found in imports), 0.25)
+    alone, after = imports(max(5 * repeats, 10))
+    add("import numpy, median", median(alone))
+    add("import linkwork, median, after importing numpy", median(after))
+    times = (min(alone) + min(after)) / min(alone)
+    verdict = section.check("import linkwork and numpy, times numpy", times, 1.3, at_most=True)
+    table.add("import both, times import numpy", f"{times:.2f}", "1.3", verdict)
+    section.data.append({"what": "import both, times import numpy", "ratio": times})
+    for end in ("as usual", "os._exit", "killed"):
+        for name, seconds in second_run(end, repeats).items():
+            wanted = 0.05 if name == "end" else 0.03
+            what = "end of the process" if name == "end" else f"first {name}"
+            add(f"{what}, second run, the first ended {end}", seconds, wanted)
+    leaving = min(end_while_compiling() for _ in range(repeats))
+    add("end of the process while code is compiled", leaving, 0.05)
     for name in _FUNCTIONS:
         cold, warm = first_calls(name, repeats)
         add(f"first {name}, empty cache", cold, 0.25 if name == "inverse_dynamics" else None)
@@ -100,6 +140,38 @@ def startup(repeats: int) -> Section:
     return section
 
 
+def imports(count: int) -> tuple[list[float], list[float]]:
+    """Seconds of `import numpy`, and of `import linkwork` after it, in fresh processes in turn."""
+    alone: list[float] = []
+    after: list[float] = []
+    for _ in range(count):
+        alone.append(run_alone("numpy", cache="off")["all"])
+        found = run_alone("import", cache="off")
+        after.append(found["all"] - found["numpy"])
+    return alone, after
+
+
+def second_run(end: str, repeats: int) -> dict[str, float]:
+    """Least times of first calls in a script that was run once before, and of its end."""
+    found: list[dict[str, float]] = []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            _short(end, 0.0, folder)
+            found.append(_short("as usual", 0.0, folder))
+    return {name: min(run[name] for run in found) for name in found[0]}
+
+
+def end_while_compiling() -> float:
+    """Seconds from the last line of a script to its end, while its functions are compiled."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        return _short("as usual", 0.4, folder)["end"]
+
+
+def _short(end: str, pause: float, folder: str) -> dict[str, float]:
+    found = run_alone("short", end, str(pause), cache=folder, signals=True)
+    return found | {"end": time.time() - found["end"]}
+
+
 def first_calls(name: str, repeats: int) -> tuple[float, float]:
     """Least time of the first call with an empty cache, and with one that is filled."""
     cold: list[float] = []
@@ -111,10 +183,16 @@ def first_calls(name: str, repeats: int) -> tuple[float, float]:
     return min(cold), min(warm)
 
 
-_PROGRAMS = {"import": _IMPORT, "first call": _FIRST_CALL, "compile": _COMPILE}
+_PROGRAMS = {
+    "numpy": _NUMPY,
+    "short": _SHORT,
+    "import": _IMPORT,
+    "first call": _FIRST_CALL,
+    "compile": _COMPILE,
+}
 
 
-def run_alone(what: str, *args: str, cache: str) -> dict[str, Any]:
+def run_alone(what: str, *args: str, cache: str, signals: bool = False) -> dict[str, Any]:
     """Run a program in a process of its own; it prints what it measured as JSON."""
     paths = [str(_HERE), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {
@@ -124,6 +202,6 @@ def run_alone(what: str, *args: str, cache: str) -> dict[str, Any]:
     }
     command = [sys.executable, "-c", _PROGRAMS[what], *args]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
+    if done.returncode > 0 or (done.returncode and not signals):
         raise RuntimeError(done.stderr)
     return json.loads(done.stdout.splitlines()[-1])

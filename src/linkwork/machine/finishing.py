@@ -14,6 +14,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -34,35 +35,32 @@ class Order:
     keys: tuple[tuple[int, str], ...]  # rows at a time, and the key of the code for them
 
 
-def hand_over(orders: Sequence[Order], folder: Path) -> None:
+def hand_over(orders: Sequence[Order], folder: Path, limit: int = LIMIT) -> None:
     """Start a process that makes what is ordered; errors are ignored, nobody waits for it."""
     told = {
         "folder": str(folder),
         "path": [entry for entry in sys.path if entry],
+        "limit": limit,
         "orders": [asdict(order) for order in orders[:MOST_ORDERS]],
     }
-    message = json.dumps(told).encode()
-    with contextlib.suppress(OSError, AttributeError, NotImplementedError):
+    with contextlib.suppress(OSError, AttributeError, NotImplementedError), ExitStack() as opened:
         reading, writing = os.pipe()
-        try:
-            null = os.open(os.devnull, os.O_RDWR)
-            os.set_blocking(writing, False)
-            os.write(writing, message)
-            os.posix_spawn(
-                sys.executable,
-                [sys.executable, "-I", __file__],
-                os.environ,
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, reading, 0),
-                    (os.POSIX_SPAWN_DUP2, null, 1),
-                    (os.POSIX_SPAWN_DUP2, null, 2),
-                ],
-                setsid=True,
-            )
-            os.close(null)
-        finally:
-            os.close(reading)
-            os.close(writing)
+        null = os.open(os.devnull, os.O_RDWR)
+        for handle in (reading, writing, null):
+            opened.callback(os.close, handle)
+        os.set_blocking(writing, False)
+        os.write(writing, json.dumps(told).encode())
+        os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-I", __file__],
+            os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, reading, 0),
+                (os.POSIX_SPAWN_DUP2, null, 1),
+                (os.POSIX_SPAWN_DUP2, null, 2),
+            ],
+            setsid=True,
+        )
 
 
 def finish(order: Order) -> None:
@@ -87,10 +85,10 @@ def main() -> None:
 
     if os.fork():  # so that whoever started it need not wait for it
         os._exit(0)
-    signal.alarm(LIMIT)
     os.nice(19)
     os.closerange(3, 1 << 16)
     told: dict[str, Any] = json.loads(sys.stdin.buffer.read())
+    signal.alarm(told["limit"])
     folder, sys.path = Path(told["folder"]), told["path"]
     os.environ["LINKWORK_CACHE"] = str(folder)
     from linkwork.machine import cache
