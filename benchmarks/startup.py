@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -48,7 +47,12 @@ for name in ("inverse_dynamics", "mass_matrix", "forward_dynamics"):
     kernel(*[q if one.name == "q" else nu for one in kernel.signature.inputs])
     times[name], start = time.perf_counter() - start, time.perf_counter()
 time.sleep(float(sys.argv[2]))
-print(json.dumps(times | {"end": time.time()}), flush=True)
+if sys.argv[1] == "as usual":
+    from linkwork.machine import background
+    start = time.perf_counter()
+    background._close()  # what linkwork does when the program ends
+    times["end"] = time.perf_counter() - start
+print(json.dumps(times), flush=True)
 if sys.argv[1] == "os._exit":
     os._exit(0)
 if sys.argv[1] == "killed":
@@ -118,10 +122,10 @@ def startup(repeats: int) -> Section:
     for end in ("as usual", "os._exit", "killed"):
         for name, seconds in second_run(end, repeats).items():
             wanted = 0.05 if name == "end" else 0.03
-            what = "end of the process" if name == "end" else f"first {name}"
+            what = "linkwork's part of the end" if name == "end" else f"first {name}"
             add(f"{what}, second run, the first ended {end}", seconds, wanted)
     leaving = min(end_while_compiling() for _ in range(repeats))
-    add("end of the process while code is compiled", leaving, 0.05)
+    add("linkwork's part of the end, while code is compiled", leaving, 0.05)
     for name in _FUNCTIONS:
         cold, warm = first_calls(name, repeats)
         add(f"first {name}, empty cache", cold, 0.25 if name == "inverse_dynamics" else None)
@@ -156,20 +160,15 @@ def second_run(end: str, repeats: int) -> dict[str, float]:
     found: list[dict[str, float]] = []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            _short(end, 0.0, folder)
-            found.append(_short("as usual", 0.0, folder))
+            run_alone("short", end, "0", cache=folder, signals=True)
+            found.append(run_alone("short", "as usual", "0", cache=folder))
     return {name: min(run[name] for run in found) for name in found[0]}
 
 
 def end_while_compiling() -> float:
-    """Seconds from the last line of a script to its end, while its functions are compiled."""
+    """Seconds that linkwork takes when a script ends while its functions are compiled."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        return _short("as usual", 0.4, folder)["end"]
-
-
-def _short(end: str, pause: float, folder: str) -> dict[str, float]:
-    found = run_alone("short", end, str(pause), cache=folder, signals=True)
-    return found | {"end": time.time() - found["end"]}
+        return run_alone("short", "as usual", "0.4", cache=folder)["end"]
 
 
 def first_calls(name: str, repeats: int) -> tuple[float, float]:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*[a-z]{0,2}")  # names of interpreters
 DELAY = 0.05  # [s] before the first job
 IDLE_LIMIT = 5.0  # [s] the compiler process is ended after this time without a job
-EXIT_LIMIT = 1.0  # [s] exit waits at most so long for the thread, which may be emitting IR
+EXIT_LIMIT = 0.03  # [s] exit waits at most so long for the thread, which may be emitting IR
 
 
 def background_mode() -> str:
