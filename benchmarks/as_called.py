@@ -10,11 +10,13 @@ from timing import Patience, Task, best
 
 import linkwork as lw
 from linkwork.arrays import Array
+from robots import CASES, kindyn_of
 
 ROWS = 4096
 DRIFT = 1 + 1e-9  # of a quaternion, as an integrator leaves it
 MORE = 2.0  # microseconds on top of the plain call, at most
 TIMES = 1.15  # the plain batch, at most
+FRESH = 1.25  # a batch with a new result, at most, of one with a reused result
 ROBOTS = ("arm", "humanoid")
 
 
@@ -28,6 +30,12 @@ def as_called(patience: Patience) -> Section:
         f"Microseconds of a batch of {ROWS} rows, one thread, `out` given",
         *("way", "robot", "plain", "this way", "times", "ok"),
     )
+    fresh = section.table(
+        f"Microseconds per row of mass_matrix, {ROWS} rows, all threads, results dropped at once",
+        *("robot", "out=", "new result", "times", "ok"),
+    )
+    for case in (case for case in CASES if case.name in ("iCub", "talos_reduced")):
+        _fresh_results(section, fresh, case.name, kindyn_of(case), patience)
     for robot in ROBOTS:
         kd = lw.KinDyn(lw.robots.load(robot))
         _one_call(section, one, robot, kd, patience)
@@ -97,6 +105,20 @@ def _batches(section: Section, table: Any, robot: str, kd: lw.KinDyn, patience: 
         times = f"{found['plain'] * 1e6:.0f}", f"{seconds * 1e6:.0f}"
         table.add(way, robot, *times, f"{ratio:.2f}", verdict)
         section.data.append({"robot": robot, "way": f"batch, {way}", "seconds": seconds})
+
+
+def _fresh_results(
+    section: Section, table: Any, robot: str, kd: lw.KinDyn, patience: Patience
+) -> None:
+    q, kernel = kd.random(ROWS, seed=0), kd.function("mass_matrix")
+    out = np.empty((ROWS, kd.nv, kd.nv))
+    tasks = {"out=": Task(kernel, (q,), {"out": out}), "new result": Task(kernel, (q,))}
+    found = _measured(tasks, (kd,), patience)
+    ratio = found["new result"] / found["out="]
+    verdict = section.check(f"{robot}: new results, times out=", ratio, FRESH, at_most=True)
+    times = (f"{seconds / ROWS * 1e6:.3f}" for seconds in found.values())
+    table.add(robot, *times, f"{ratio:.2f}", verdict)
+    section.data.append({"robot": robot, "way": "new result", "times": ratio} | found)
 
 
 def drifted(q: Array) -> Array:

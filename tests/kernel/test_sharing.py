@@ -247,7 +247,7 @@ def test_an_interrupt_stops_a_long_batch(threads):
         f"""
         import linkwork.kernel.kernel as module
         class Never:
-            def submit(self, job): pass
+            def submit(self, run, order=None): pass
         module.background = Never   # so that the slow code of the first call stays
         kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
         kernel = kd.function("forward_dynamics")

@@ -236,7 +236,7 @@ def test_an_interrupt_lands_soon_in_a_batch_that_c_computes(way, threads):
         f"""
         import linkwork.kernel.kernel as module
         class Never:
-            def submit(self, job): pass
+            def submit(self, run, order=None): pass
         module.background = Never
         kd = lw.KinDyn(lw.robots.load("humanoid"))
         kernel = kd.function("forward_dynamics")
