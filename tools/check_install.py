@@ -50,7 +50,7 @@ def main() -> None:
     kd = lw.KinDyn(lw.robots.load("arm"))
     q = kd.neutral()
     J = kd.com.jacobian("q")(q)
-    assert J.shape == (3, kd.nv)
+    assert J.shape == (3, kd.nq)
     command = [sys.executable, "-c", "from linkwork.cli.main import main; main()", "--version"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     assert shown == f"linkwork {lw.__version__}", shown
