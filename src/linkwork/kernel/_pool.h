@@ -46,7 +46,7 @@ static size_t spare_bytes(void) { return 0; }
 #define ALLOW(start, bytes) ((void)0)
 #endif
 
-#define PAGE_BYTES ((size_t)4096)
+#define PAGE_BYTES ((size_t)64 << 10)     /* a multiple of the pages of every system */
 #define HUGE_BYTES ((size_t)2 << 20)      /* of a huge page, to which larger regions are aligned */
 #define MOST_SPARE ((size_t)1 << 30)      /* bytes that are kept at most, on any machine */
 #define SPARE_SHARE 32                    /* at most this part of the memory is kept */
@@ -199,7 +199,7 @@ static Region *spare_region(size_t bytes)
 /* A new region; NULL if there is no memory. Large ones start at a huge page, and ask for such. */
 static Region *mapped_region(size_t bytes)
 {
-    size_t more = bytes >= HUGE_BYTES ? HUGE_BYTES - PAGE_BYTES : 0;
+    size_t more = bytes >= HUGE_BYTES ? HUGE_BYTES : 0;
     char *start = mmap(NULL, bytes + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
                        -1, 0);
     if (start == MAP_FAILED) return NULL;
@@ -207,7 +207,7 @@ static Region *mapped_region(size_t bytes)
         size_t before = (HUGE_BYTES - (uintptr_t)start % HUGE_BYTES) % HUGE_BYTES;
         if (before) munmap(start, before);
         start += before;
-        if (more > before) munmap(start + bytes, more - before);
+        munmap(start + bytes, more - before);
 #ifdef MADV_HUGEPAGE
         const char *wish = getenv("NUMPY_MADVISE_HUGEPAGE");  /* as for NumPy's own arrays */
         if (!wish || strcmp(wish, "0") != 0) madvise(start, bytes, MADV_HUGEPAGE);
