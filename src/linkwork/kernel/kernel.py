@@ -34,6 +34,7 @@ from linkwork.kernel.arguments import (
 from linkwork.kernel.differentiable import Differentiable
 from linkwork.kernel.inline import inlined
 from linkwork.kernel.later import bridge_of
+from linkwork.kernel.numpy_rows import run_with_numpy
 from linkwork.machine import cache
 from linkwork.machine.background import Background, background, background_mode
 from linkwork.machine.compiler import FAST, LOCK, QUICK, RELOCATION, Code, compiled
@@ -55,9 +56,6 @@ else:
     except ImportError:  # no compiler when linkwork was installed
         from linkwork.kernel.call_slow import Call
 
-# NumPy computes at most this many bytes of inputs and outputs, and this many rows, at a time, so
-# that the arrays of intermediate values stay in the cache.
-NUMPY_CHUNK_BYTES, NUMPY_CHUNK_ROWS = 4 << 20, 4096
 # With more rows than this, a rollout waits for the fast code rather than use that of a first call.
 MANY_ROWS = 10_000
 _DONE, _NOT_FINITE_OUTPUT = 0, 3  # values of `Status` in _call.h
@@ -178,7 +176,8 @@ class Kernel(Differentiable, Call):
         if not self._wide and self._numpy_path is None:
             self._prepare(QUICK)  # sets `_numpy_path` if there can be no machine code
         if self._numpy_path is not None:
-            return self._run_with_numpy(self._numpy_path, rows, outputs, n)
+            is_finite = run_with_numpy(self.signature, self._numpy_path, rows, outputs)
+            return _DONE if is_finite else _NOT_FINITE_OUTPUT
         status = self._run(rows, outputs, n, threads)
         if status not in (_DONE, _NOT_FINITE_OUTPUT):
             raise ValueRangeError("an input was changed by another thread during the call")
@@ -227,31 +226,6 @@ class Kernel(Differentiable, Call):
             text = f"{self.signature.name} has too many operations to be part of a traced function"
             raise ArgumentError(f"{text}; call it outside, and give the result as an argument")
         return self._returned(inlined(self.signature, lambda: self.program, values))
-
-    def _run_with_numpy(
-        self,
-        compute: Callable[..., Sequence[Any]],
-        rows: tuple[Array, ...],
-        outputs: tuple[Array, ...],
-        n: int,
-    ) -> int:
-        """Like `_run`, by NumPy on the calling thread."""
-        spans = tuple(unit.span for unit in self.signature.unit_norms)
-        rows = norms.normalized(rows, spans, self.dtype) or rows
-        width = sum(port.size for port in (*self.signature.inputs, *self.signature.outputs))
-        chunk = NUMPY_CHUNK_BYTES // (max(width, 1) * self.dtype.itemsize)
-        chunk = max(64, min(NUMPY_CHUNK_ROWS, chunk))
-        for start in range(0, n, chunk):
-            columns = [tuple((a[start : start + chunk] if len(a) > 1 else a).T) for a in rows]
-            with np.errstate(all="ignore"):  # compiled code gives no warnings either
-                for array, numbers in zip(outputs, compute(*columns), strict=True):
-                    if _is_row(numbers):
-                        array[start : start + chunk] = numbers
-                        continue
-                    for index, number in enumerate(numbers):
-                        array[start : start + chunk, index] = number
-        is_finite = all(np.isfinite(array).all() for array in outputs)
-        return _DONE if is_finite else _NOT_FINITE_OUTPUT
 
     # Machine code.
 
@@ -385,11 +359,6 @@ class Kernel(Differentiable, Call):
     @property
     def _program_key(self) -> str:
         return hashlib.sha256(f"{__version__}|{self.identity}".encode()).hexdigest()
-
-
-def _is_row(numbers: Any) -> bool:
-    """Whether these are the numbers of one row, rather than a column for each number."""
-    return isinstance(numbers, np.ndarray) and numbers.ndim == 1 and numbers.dtype != object
 
 
 _unfinished: weakref.WeakSet[Kernel] = weakref.WeakSet()  # without code of W rows; needs LOCK
