@@ -131,11 +131,8 @@ def inverse_kinematics(n_targets: int = TARGETS) -> Section:
         f"At most {STEPS} steps from a start (96 in linkwork), {RESTARTS} restarts.",
         "Microseconds are means over all targets, with those that were not reached.",
         "A batch is all targets in one call on one thread; the others take one target per call.",
-<<<<<<< HEAD
-=======
         "TRAC-IK and Robotics Toolbox have one tolerance, so that of angles is stricter for them.",
         "The settings of linkwork were chosen on these robots, those of the peers were not tuned.",
->>>>>>> w-examples
         "TRAC-IK draws its own starts for at most 50 ms; Robotics Toolbox 33, of 30 steps each.",
         f"pytorch-kinematics takes {TORCH_TARGETS} targets with all starts in one batch.",
     ]
@@ -168,11 +165,7 @@ def _linkwork(problem: Problem) -> dict[str, tuple[float, ...]]:
     for name, call in (("linkwork, batch", batch), ("linkwork", single)):
         cells: list[float] = []
         for restarts in (0, RESTARTS):
-<<<<<<< HEAD
-            q, seconds = _timed(lambda call=call, restarts=restarts: call(restarts), 3)
-=======
             q, seconds = _timed(lambda call=call, restarts=restarts: call(restarts))
->>>>>>> w-examples
             cells += [problem.rate(q), 1e6 * seconds / len(targets)]
         found[name] = tuple(cells)
     return found
@@ -198,17 +191,10 @@ def _measured(problem: Problem, solver: Solver) -> tuple[float, ...]:
         some = targets[:TORCH_TARGETS]
         cells: list[float] = []
         for own in (starts[:1], starts):
-<<<<<<< HEAD
-            q, seconds = _timed(lambda own=own: solver.solve_all(some, own), 1)
-            cells += [problem.rate(q), 1e6 * seconds / len(some)]
-        return tuple(cells)
-    first, seconds = _timed(lambda: [solver.solve(one, starts[0]) for one in targets], 1)
-=======
             q, seconds = _timed(lambda own=own: solver.solve_all(some, own))
             cells += [problem.rate(q), 1e6 * seconds / len(some)]
         return tuple(cells)
     first, seconds = _timed(lambda: [solver.solve(one, starts[0]) for one in targets])
->>>>>>> w-examples
     told = problem.rate(first), 1e6 * seconds / len(targets)
     if solver.restarts_itself:
         return -1.0, -1.0, *told
@@ -220,20 +206,6 @@ def _measured(problem: Problem, solver: Solver) -> tuple[float, ...]:
             tries = (solver.solve(targets[k], start) for start in starts[1:])
             results[k] = next((q for q in tries if q is not None), None)
 
-<<<<<<< HEAD
-    _, more = _timed(restart, 1)
-    return *told, problem.rate(results), 1e6 * (seconds + more) / len(targets)
-
-
-def _timed(call: Callable[[], Any], rounds: int) -> tuple[Any, float]:
-    """A result, and the least time of some calls [s]."""
-    least, found = np.inf, None
-    for _ in range(rounds):
-        start = time.perf_counter()
-        found = call()
-        least = min(least, time.perf_counter() - start)
-    return found, float(least)
-=======
     _, more = _timed(restart)
     return *told, problem.rate(results), 1e6 * (seconds + more) / len(targets)
 
@@ -243,4 +215,3 @@ def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
     start = time.perf_counter()
     found = call()
     return found, time.perf_counter() - start
->>>>>>> w-examples

@@ -79,10 +79,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "workcell": lambda: workcell(patience),
         "jax": lambda: bridges_jax(patience, adam_too=not quick),
         "ik": lambda: inverse_kinematics(**({"n_targets": 20} if quick else {})),
-<<<<<<< HEAD
         "scale": lambda: scale(**({"most_bytes": 1 << 24} if quick else {})),
-=======
->>>>>>> w-examples
         "torch": lambda: bridge_torch(patience, **({"rows": 64} if quick else {})),
     }
 

@@ -30,21 +30,12 @@ class Functions:
 
     def pool(self, size: int, seed: int) -> Array:
         """(size, nq) random configurations within the limits; the last ones are kept."""
-<<<<<<< HEAD
-        if (size, seed) not in self.pools:
-            drawn = self.bounds.clamped(self.kd.random(size, seed=seed))
-            self.pools.clear()
-            self.pools[size, seed] = drawn
-            return drawn
-        return self.pools[size, seed]
-=======
         drawn = self.pools.get((size, seed))
         if drawn is None:
             drawn = self.bounds.clamped(self.kd.random(size, seed=seed))
             self.pools.clear()
             self.pools[size, seed] = drawn
         return drawn
->>>>>>> w-examples
 
 
 @dataclass(frozen=True)
