@@ -19,7 +19,7 @@ from linkwork.errors import ArgumentError
 
 Array: TypeAlias = NDArray[Any]
 
-_FOREIGN = ("jax", "jaxlib", "torch", "casadi", "tensorflow", "cupy")
+_FOREIGN = ("jax", "jaxlib", "torch", "casadi", "tensorflow", "cupy", "dask")
 
 # By function of NumPy: what computes it on arrays of traced values. `linkwork.linalg` adds its own.
 INSTEAD_OF: dict[Any, Callable[..., Any]] = {}

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -23,7 +23,9 @@ _FOREIGN = {
     "torch": ("a torch tensor", "{0}.detach().cpu().numpy()"),
     "jax": ("a jax array", "np.asarray({0})"),
     "casadi": ("a casadi matrix", "{0}.full().ravel()"),
+    "dask": ("a dask array", "{0}.compute()"),
 }
+_WITH_MODULE = ("torch", "jax", "casadi")  # linkwork.torch and others take them
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +185,14 @@ def _array(value: Any, port: Port, dtype: np.dtype[Any], meaning: str) -> Array:
 def _check_shape(array: Array, port: Port, meaning: str) -> None:
     own = array.shape[array.ndim - len(port.shape) :] if array.ndim >= len(port.shape) else None
     if own != port.shape:
-        wanted = ", ".join(["...", *map(str, port.shape)])
-        text = f"{port.name}: expected ({wanted}), got {array.shape}"
-        raise ShapeError(f"{text}; {meaning}" if meaning else text)
+        refuse_shape(array.shape, port, meaning)
+
+
+def refuse_shape(shape: tuple[Any, ...], port: Port, meaning: str = "") -> NoReturn:
+    """Raise the error for an argument whose shape does not fit its input."""
+    wanted = ", ".join(["...", *map(str, port.shape)])
+    text = f"{port.name}: expected ({wanted}), got {shape}"
+    raise ShapeError(f"{text}; {meaning}" if meaning else text)
 
 
 def _refuse_foreign(value: Any, name: str) -> None:
@@ -199,7 +206,7 @@ def _refuse_foreign(value: Any, name: str) -> None:
     if library is not None:
         what, numbers = _FOREIGN.get(library, (f"an array of {library}", "np.asarray({0})"))
         text = f"{name}: {what}; linkwork takes NumPy arrays, so give {numbers.format(name)}"
-        bridge = f", or use linkwork.{library}" if library in _FOREIGN else ""
+        bridge = f", or use linkwork.{library}" if library in _WITH_MODULE else ""
         raise ArgumentError(text + bridge)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, ValueRangeError
-from linkwork.expr.program import Port, Program, per_port
+from linkwork.expr.program import Port, Program
 from linkwork.kernel import norms
 from linkwork.kernel.arguments import (
     Signature,
@@ -32,7 +32,9 @@ from linkwork.kernel.arguments import (
 )
 from linkwork.kernel.differentiable import Differentiable
 from linkwork.kernel.inline import inlined
+from linkwork.kernel.later import bridge_of
 from linkwork.llvm.emit import emit_llvm
+from linkwork.llvm.finite import checked_results
 from linkwork.llvm.lanes import Lanes
 from linkwork.machine import cache
 from linkwork.machine.background import Background, background, background_mode
@@ -59,7 +61,6 @@ NUMPY_CHUNK_BYTES, NUMPY_CHUNK_ROWS = 4 << 20, 4096
 # With more rows than this, a rollout waits for the fast code rather than use that of a first call.
 MANY_ROWS = 10_000
 _DONE, _NOT_FINITE_OUTPUT = 0, 3  # values of `Status` in _call.h
-SMALL_MATRIX = 6  # as in _call.h
 
 
 class Kernel(Differentiable, Call):
@@ -149,6 +150,11 @@ class Kernel(Differentiable, Call):
         """The key, or a digest of the program where none was given."""
         return self._key or f"{self.program.digest}|{source_digest()}"
 
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        """What dask names results by: the content of the kernel, the same in every process."""
+        is_checked = self.check_input is not None
+        return type(self).__qualname__, __version__, self.identity, self.dtype.name, is_checked
+
     def warmup(self) -> None:
         """Wait until the fast code is in use."""
         if self._numpy_path is None:
@@ -185,6 +191,9 @@ class Kernel(Differentiable, Call):
         values = in_order(signature, args, named)
         if any(map(is_traced, values)):
             return self._call_traced(values, out)
+        bridge = bridge_of(values)
+        if bridge:
+            return bridge.call_later(self, values, out=out, threads=workers)
         rows, batch = as_rows(signature, values, self.dtype)
         check_norms(signature, rows)
         if self.check_input:
@@ -368,18 +377,6 @@ class Kernel(Differentiable, Call):
         machine = (this_machine().name, *RELOCATION.values())
         text = "|".join((__version__, *machine, self._scalar, str(width), self.identity))
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def checked_results(program: Program) -> set[int]:
-    """The steps that compiled code checks: the diagonals of large square matrices.
-
-    Where equations are singular, these are not finite either. `Call` reads all other results.
-    """
-    checked: set[int] = set()
-    for port, results in per_port(program.outputs, program.results):
-        if len(port.shape) == 2 and port.shape[0] == port.shape[1] > SMALL_MATRIX:
-            checked.update(results[:: port.shape[0] + 1])
-    return checked
 
 
 def _is_row(numbers: Any) -> bool:

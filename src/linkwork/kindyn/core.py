@@ -162,6 +162,10 @@ class KinDynCore:
     def _hash(self) -> int:
         return hash((self.model, *self.options.values()))
 
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        """What dask names results by: robot and options, the same in every process."""
+        return type(self).__qualname__, self.model.name, self._digest, repr(self.dtype), self.check
+
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), **self.options), (self.model,)
 

@@ -10,9 +10,23 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from linkwork.expr.node import Op
-from linkwork.expr.program import Program
+from linkwork.expr.program import Program, per_port
 from linkwork.llvm.flags import FLAGS
 from linkwork.llvm.lanes import Lanes
+
+SMALL_MATRIX = 6  # as in _call.h
+
+
+def checked_results(program: Program) -> set[int]:
+    """The steps that compiled code checks: the diagonals of large square matrices.
+
+    Where equations are singular, these are not finite either. `Call` reads all other results.
+    """
+    checked: set[int] = set()
+    for port, results in per_port(program.outputs, program.results):
+        if len(port.shape) == 2 and port.shape[0] == port.shape[1] > SMALL_MATRIX:
+            checked.update(results[:: port.shape[0] + 1])
+    return checked
 
 
 class Finite:
