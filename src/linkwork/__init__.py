@@ -25,6 +25,7 @@ from linkwork.errors import SingularJointError as SingularJointError
 from linkwork.errors import SourceError as SourceError
 from linkwork.errors import StateError as StateError
 from linkwork.errors import ValueRangeError as ValueRangeError
+from linkwork.errors import WriteError as WriteError
 from linkwork.io.dump import dump_urdf as dump_urdf
 from linkwork.io.load import load as load
 from linkwork.model.builder import ModelBuilder as ModelBuilder

@@ -7,6 +7,7 @@
     ├── ArgumentError        TypeError          an argument of the wrong type
     ├── SourceError          OSError            a file that cannot be read
     │   └── MissingFileError FileNotFoundError  a file that does not exist
+    ├── WriteError           OSError            a file that cannot be written
     ├── MissingPackageError  ImportError        an optional package that is not installed
     ├── ShapeError           ValueError         an array of the wrong shape
     ├── ValueRangeError      ValueError         a number outside of its valid range
@@ -122,6 +123,10 @@ class MissingFileError(SourceError, FileNotFoundError):
     """A file that does not exist."""
 
     errno = error_numbers.ENOENT
+
+
+class WriteError(LinkworkError, OSError):
+    """A file or folder that cannot be written: a full disk, or no right to."""
 
 
 class MissingPackageError(LinkworkError, ImportError):

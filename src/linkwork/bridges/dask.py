@@ -54,7 +54,7 @@ def call_later(kernel: Kernel, values: Sequence[Any], *, out: Any, threads: int 
     batch = tuple(f"batch {k}" for k in range(n_axes))
     pairs: list[Any] = []
     for array, port in zip(inputs, ports, strict=True):
-        own = tuple(f"{port.name} {k}" for k in range(len(port.shape)))
+        own = tuple(f"input {port.name} {k}" for k in range(len(port.shape)))
         first = n_axes - (array.ndim - len(port.shape))
         pairs += [array, (*batch[first:], *own)]
     return _results(kernel, batch, [*pairs, threads, None])
@@ -63,7 +63,7 @@ def call_later(kernel: Kernel, values: Sequence[Any], *, out: Any, threads: int 
 def _results(kernel: Kernel, batch: tuple[str, ...], arguments: list[Any]) -> Any:
     """The outputs, each a dask array of the blocks that the arguments have together."""
     outputs, dtype = kernel.signature.outputs, kernel.dtype
-    names = [tuple(f"{port.name} {k}" for k in range(len(port.shape))) for port in outputs]
+    names = [tuple(f"output {port.name} {k}" for k in range(len(port.shape))) for port in outputs]
     label = kernel.signature.name.replace(" ", "")  # what dask's dashboard shows
     kernel_once = delayed(Sent(kernel), pure=True, traverse=False)
     if len(outputs) == 1:
@@ -187,7 +187,7 @@ def _chunks_from_the_end(ports: Sequence[Port], arrays: Sequence[Any]) -> list[t
 def _cut(array: Array, port: Port, chunks: Sequence[tuple[int, ...]]) -> da.Array:
     """A NumPy array as one of dask, with blocks like those of the others."""
     batch = array.shape[: array.ndim - len(port.shape)]
-    cuts = [(size,) for size in array.shape]
+    cuts: list[tuple[int, ...]] = [(size,) for size in array.shape]
     for axis, sizes in zip(reversed(range(len(batch))), chunks, strict=False):
         if batch[axis] > 1 and sum(sizes) == batch[axis]:
             cuts[axis] = sizes

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from linkwork.cli.batch import batch
 from linkwork.cli.cache import cache
 from linkwork.cli.commands import check, info, robots, tree
 from linkwork.cli.compare import compare
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 for command in (info, tree, check, robots, conventions, fk, dynamics, ik, compare, view, export):
     app.command()(command)
+app.command()(batch)
 app.add_typer(cache, name="cache")
 
 

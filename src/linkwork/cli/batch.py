@@ -1,0 +1,219 @@
+"""The command that computes functions of very many states, on this machine or on a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from linkwork.cli.commands import File, model_of_file
+from linkwork.cli.export import Base, Fixed, JointDynamics, Representation
+from linkwork.cli.show import print_error, print_text, terminal
+from linkwork.errors import ArgumentError, escaped
+
+if TYPE_CHECKING:
+    from linkwork.scale.batch import Report, Runner
+    from linkwork.scale.plan import Plan
+
+LINE_EVERY = 30.0  # [s] between lines about the progress, where there is no terminal
+
+Function = Annotated[
+    str,
+    typer.Option(
+        "--function",
+        metavar="NAMES",
+        help="quantities with commas between them, such as mass_matrix,jacobian:l_sole",
+    ),
+]
+In = Annotated[
+    Path | None, typer.Option("--in", metavar="FILE", help="states: .npy, .npz, .h5 or .zarr")
+]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Zarr group for the results")]
+Random = Annotated[
+    int | None, typer.Option("--random", metavar="N", help="draw so many states instead of --in")
+]
+Seed = Annotated[int, typer.Option("--seed", help="of random states")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", metavar="ADDRESS", help="of dask, such as tcp://10.0.0.1:8786"),
+]
+Workers = Annotated[
+    int | None, typer.Option("--workers", metavar="N", help="start so many processes here")
+]
+Chunk = Annotated[
+    int | None, typer.Option("--chunk", metavar="ROWS", help="states computed and stored at once")
+]
+Float32 = Annotated[bool, typer.Option("--float32", help="single precision instead of double")]
+Verify = Annotated[
+    bool, typer.Option("--verify", help="then compute some chunks again and compare every bit")
+]
+Sample = Annotated[int, typer.Option("--sample", metavar="N", help="how many chunks to verify")]
+Mixed = Annotated[
+    bool,
+    typer.Option("--mixed-processors", help="allow processors that may round differently"),
+]
+
+
+def batch(
+    file: File,
+    *,
+    function: Function,
+    out: Out,
+    states: In = None,
+    random: Random = None,
+    seed: Seed = 0,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    chunk: Chunk = None,
+    float32: Float32 = False,
+    base: Base = None,
+    fixed: Fixed = False,
+    representation: Representation = None,
+    joint_dynamics: JointDynamics = False,
+    verify: Verify = False,
+    sample: Sample = 16,
+    mixed: Mixed = False,
+) -> None:
+    """Compute functions of very many states, into a Zarr group.
+
+    linkwork batch arm --function mass_matrix,jacobian:tool --random 1000000 --out result.zarr
+
+    It can be stopped at any moment; the same command goes on where it was stopped. Exits with 1 if
+    states were refused or results are damaged.
+    """
+    if scheduler is not None and workers is not None:
+        raise ArgumentError("give --scheduler or --workers, not both")
+    if workers is not None and workers < 1:
+        raise ArgumentError(f"--workers: expected at least one, got {workers}")
+    if sample < 1:
+        raise ArgumentError(f"--sample: expected at least one chunk, got {sample}")
+    from linkwork.kindyn import KinDyn
+    from linkwork.scale import batch as batches
+    from linkwork.scale.plan import make_plan
+
+    options: Any = {} if representation is None else {"representation": representation}
+    kd = KinDyn(
+        model_of_file(file),
+        base,
+        floating=not fixed,
+        dtype=np.float32 if float32 else np.float64,
+        joint_dynamics=joint_dynamics,
+        check=True,
+        **options,
+    )
+    plan = make_plan(kd, function, out, states=states, random=random, seed=seed, chunk=chunk)
+    report = batches.Report(plan)
+    with _runner(scheduler, workers) as runner:
+        try:
+            with _shown(plan, runner, "computed") as tell:
+                batches.run(plan, runner, report, mixed=mixed, tell=tell)
+            if verify:
+                with _shown(plan, runner, "verified") as tell:
+                    batches.verify(plan, runner, report, sample=sample, tell=tell)
+        except BaseException:
+            _print_where_it_stopped(report)
+            raise
+    _print_report(report)
+
+
+@contextlib.contextmanager
+def _runner(scheduler: str | None, workers: int | None) -> Generator[Runner, None, None]:
+    if scheduler is None and workers is None:
+        from linkwork.scale.local import Local
+
+        yield Local()
+        return
+    from linkwork.scale.cluster import Cluster
+
+    with Cluster(scheduler, workers or 0) as cluster:
+        yield cluster
+
+
+@contextlib.contextmanager
+def _shown(plan: Plan, runner: Runner, what: str) -> Generator[Any, None, None]:
+    """What to call after each chunk: it draws a bar on a terminal, and prints lines elsewhere."""
+    console = Console(stderr=True, highlight=False, emoji=False, markup=False)
+    start, first = time.monotonic(), dict[str, int]()
+    said = [start]
+
+    def told(report: Report) -> tuple[int, str]:
+        chunks = report.done if what == "computed" else report.verified
+        now = first.setdefault("chunks", chunks - 1)
+        seconds = max(time.monotonic() - start, 1e-9)
+        rate = (chunks - now) * plan.chunk / seconds
+        left = (plan.n_chunks - chunks) * plan.chunk / rate if rate and what == "computed" else 0
+        text = f"{rate:,.0f} rows/s, {_duration(left)} left, {runner.memory() / 1e6:,.0f} MB"
+        return chunks, text if what == "computed" else f"{chunks} chunks verified"
+
+    if not console.is_terminal:
+
+        def line(report: Report) -> None:
+            if time.monotonic() > said[0] + LINE_EVERY:
+                said[0] = time.monotonic()
+                chunks, text = told(report)
+                rows = min(chunks * plan.chunk, plan.rows)
+                print_text(console, f"{rows:,} of {plan.rows:,} rows {what}: {text}")
+            else:
+                first.setdefault("chunks", report.done - 1)
+
+        yield line
+        return
+    columns = (BarColumn(), TextColumn("{task.percentage:.0f}%"), TextColumn("{task.fields[text]}"))
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task(what, total=plan.n_chunks, text="")
+
+        def draw(report: Report) -> None:
+            chunks, text = told(report)
+            progress.update(bar, completed=chunks, text=text)
+
+        yield draw
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"
+
+
+def _print_where_it_stopped(report: Report) -> None:
+    plan = report.plan
+    if report.done:
+        text = f"{report.done:,} of {plan.n_chunks:,} chunks are done"
+        console = Console(stderr=True, highlight=False, emoji=False, markup=False, soft_wrap=True)
+        print_text(console, f"{text}; the same command goes on from there")
+
+
+def _print_report(report: Report) -> None:
+    from linkwork.scale.batch import refusals
+
+    plan, console = report.plan, terminal()
+    if report.again:
+        text = f"{report.again:,} chunks were done before, and their files were missing or cut off"
+        print_text(console, text, "yellow")
+    earlier = report.done - report.computed
+    before = f" ({earlier:,} chunks were done before)" if earlier else ""
+    rows = f"{report.done:,} of {plan.n_chunks:,} chunks, {plan.rows:,} rows"
+    print_text(console, f"{escaped(str(plan.out))}: {rows}{before}", "bold")
+    for function in plan.functions:
+        for port in function.arrays:
+            shape = ", ".join(map(str, (plan.rows, *port.shape)))
+            print_text(console, f"  {escaped(port.name)} ({shape})")
+    if report.verified:
+        same = report.verified - len(report.damaged)
+        print_text(console, f"{same:,} of {report.verified:,} chunks are the same bit for bit")
+    if report.refused:
+        print_error(f"states were refused\n{refusals(plan, report.refused)}")
+    if report.damaged:
+        text = f"results are damaged\n{refusals(plan, report.damaged)}"
+        print_error(f"{text}\nthe same command computes these chunks again")
+    if report.refused or report.damaged:
+        sys.stdout.flush()
+        raise typer.Exit(1)

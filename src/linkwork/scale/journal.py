@@ -1,0 +1,124 @@
+"""Which chunks are done, in a file beside the results: result.zarr.journal.
+
+Lines    the first says what is computed, as JSON; each other one that a chunk is done, with the
+         digest of its states. Every line ends with a checksum of itself
+Order    a line is written after the files of its chunk are on the disk, and is on the disk itself
+         before the next one. So a chunk with a line is done, in whatever way the run ended
+Torn     a last line that is not whole does not count
+Lock     held by the run that writes; a second one is refused
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import zlib
+from pathlib import Path
+from typing import Any, NoReturn
+
+from linkwork.errors import StateError, escaped
+from linkwork.scale.store import writing
+
+try:
+    import fcntl
+except ImportError:  # Windows: nobody stops a second run
+    fcntl = None
+
+
+class Journal:
+    """The journal of one run, open for writing."""
+
+    def __init__(self, path: Path, head: dict[str, Any], done: dict[int, str]) -> None:
+        self.path, self.head = path, head
+        self.done = dict(done)  # digests of the states, by chunk
+        with writing(path):
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            self._lock(self._handle)
+            self._check_place()
+            self._rewrite()
+
+    def add(self, chunk: int, digest: str) -> None:
+        """Count a chunk as done."""
+        with writing(self.path):
+            self._append(json.dumps([chunk, digest]))
+            os.fsync(self._handle)
+        self.done[chunk] = digest
+
+    def remove(self, chunk: int) -> None:
+        """Do not count a chunk as done any more."""
+        self.done.pop(chunk, None)
+        with writing(self.path):
+            self._rewrite()
+
+    def close(self) -> None:
+        """Let another run write."""
+        with contextlib.suppress(OSError):
+            os.close(self._handle)
+
+    def _append(self, text: str) -> None:
+        data = _line(text)
+        written = os.write(self._handle, data)
+        if written < len(data):  # a full disk takes a part; the next attempt raises
+            os.write(self._handle, data[written:])
+
+    def _rewrite(self) -> None:
+        """Write all lines to another file, and put it in the place of this one."""
+        lines = [json.dumps(self.head), *(json.dumps(entry) for entry in self.done.items())]
+        other = self.path.with_name(f"{self.path.name}.{os.getpid()}.partial")
+        handle = os.open(other, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
+        try:
+            with os.fdopen(os.dup(handle), "wb") as file:
+                file.writelines(map(_line, lines))
+            os.fsync(handle)
+            self._lock(handle)
+            other.replace(self.path)
+        except BaseException:
+            os.close(handle)
+            other.unlink(missing_ok=True)
+            raise
+        before, self._handle = self._handle, handle
+        os.close(before)
+
+    def _lock(self, handle: int) -> None:
+        if fcntl is None:
+            return
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            self._refuse()
+
+    def _check_place(self) -> None:
+        """Refuse if another run has put its own file in the place of the one that is locked."""
+        own, there = os.fstat(self._handle), self.path.stat()
+        if (own.st_dev, own.st_ino) != (there.st_dev, there.st_ino):
+            os.close(self._handle)
+            self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        text = f"{escaped(str(self.path))}: another run is writing"
+        raise StateError(f"{text}; wait for it, or stop it")
+
+
+def read(path: Path) -> tuple[dict[str, Any], dict[int, str]] | None:
+    """The first line of a journal, and the chunks that are done; None if there is no journal."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError:
+        return None
+    found = [json.loads(text) for text in map(_text, lines) if text is not None]
+    if not found or not isinstance(found[0], dict):
+        return None
+    return found[0], {entry[0]: entry[1] for entry in found[1:] if isinstance(entry, list)}
+
+
+def _line(text: str) -> bytes:
+    data = text.encode()
+    return b"%s %08x\n" % (data, zlib.crc32(data))
+
+
+def _text(line: bytes) -> bytes | None:
+    """A line without its checksum; None if it is not whole."""
+    data, _, checksum = line.rpartition(b" ")
+    return data if checksum == b"%08x" % zlib.crc32(data) else None

@@ -1,0 +1,121 @@
+"""The results of a batch: a Zarr group with one array for each result.
+
+Chunks   each chunk of rows is one file, uncompressed, with a checksum that every reader of Zarr
+         verifies (crc32c). Zarr writes it under another name and renames it, so a file is there as
+         a whole or not at all; it is synchronised with the disk before it counts as done
+Missing  rows that are not computed yet read as NaN
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwork.arrays import Array
+from linkwork.errors import LinkworkError, WriteError, escaped
+from linkwork.expr.program import Port
+from linkwork.scale.packages import package
+from linkwork.scale.plan import Plan
+
+CHECKSUM_BYTES = 4
+PARTIAL = "*.partial"  # what Zarr calls a file that is being written
+
+
+def create(plan: Plan) -> None:
+    """Make the group and those of its arrays that are not there yet."""
+    zarr = package("zarr")
+    checksum = package("zarr.codecs").Crc32cCodec()
+    with writing(plan.out):
+        attributes = {
+            "robot": plan.kd.model.name,
+            "linkwork": plan.facts["linkwork"],
+            "options": repr(plan.kd),
+            "states": plan.states.identity(),
+        }
+        group = zarr.open_group(plan.out, mode="a", attributes=attributes)
+        for function in plan.functions:
+            for port in function.arrays:
+                if port.name in group:
+                    continue
+                group.create_array(
+                    port.name,
+                    shape=(plan.rows, *port.shape),
+                    chunks=_chunk_shape(plan, port),
+                    dtype=np.dtype(plan.kd.dtype).name,
+                    filters=None,
+                    compressors=[checksum],
+                    fill_value=float("nan"),
+                    chunk_key_encoding={"name": "default", "separator": "."},
+                    attributes={"function": function.text},
+                )
+
+
+def opened(plan: Plan) -> dict[str, Any]:
+    """The arrays by name, to read and to write."""
+    zarr = package("zarr")
+    if not plan.out.is_dir():
+        text = f"{escaped(str(plan.out))}: this worker sees no such folder"
+        raise WriteError(f"{text}; give --out a folder that all workers share")
+    with zarr.config.set({"array.write_empty_chunks": True}):  # a chunk that is all NaN, too
+        group = zarr.open_group(plan.out, mode="r+")
+        return {port.name: group[port.name] for f in plan.functions for port in f.arrays}
+
+
+def write(plan: Plan, array: Any, port: Port, chunk: int, rows: Array) -> None:
+    """Write a chunk of an array, and wait until it is on the disk."""
+    start, stop = plan.span(chunk)
+    with writing(plan.out):
+        array[start:stop] = rows
+        for path in (chunk_file(plan, port, chunk), plan.out / port.name):
+            handle = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+
+def is_whole(plan: Plan, chunk: int) -> bool:
+    """Whether all files of a chunk are there, each with as many bytes as it should have."""
+    item = np.dtype(plan.kd.dtype).itemsize
+    for function in plan.functions:
+        for port in function.arrays:
+            size = item * int(np.prod(_chunk_shape(plan, port))) + CHECKSUM_BYTES
+            try:
+                if chunk_file(plan, port, chunk).stat().st_size != size:
+                    return False
+            except OSError:
+                return False
+    return True
+
+
+def remove_partial(plan: Plan) -> None:
+    """Remove what writers that were killed have left."""
+    with writing(plan.out):
+        for path in plan.out.glob(f"*/{PARTIAL}"):
+            path.unlink(missing_ok=True)
+
+
+def chunk_file(plan: Plan, port: Port, chunk: int) -> Path:
+    """The file of a chunk of an array."""
+    return plan.out / port.name / ".".join(["c", str(chunk), *"0" * len(port.shape)])
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Generator[None, None, None]:
+    """Turn errors of the system into one that says what cannot be written."""
+    try:
+        yield
+    except LinkworkError:
+        raise
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise WriteError(f"{escaped(str(path))}: cannot be written: {why}") from error
+
+
+def _chunk_shape(plan: Plan, port: Port) -> tuple[int, ...]:
+    return max(1, min(plan.chunk, plan.rows)), *(max(1, size) for size in port.shape)
