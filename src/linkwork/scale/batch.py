@@ -180,6 +180,8 @@ def _place(plan: Plan, runner: Runner, mixed: bool) -> Place:
 def _journal(
     plan: Plan, place: Place, known: tuple[dict[str, Any], dict[int, str]] | None, mixed: bool
 ) -> Journal:
+    with store.writing(plan.out.parent):
+        plan.out.parent.mkdir(parents=True, exist_ok=True)
     head = {"facts": plan.facts, "stamp": plan.states.stamp(), "processor": place.processor}
     done = {} if known is None else known[1]
     if known is not None and known[0]["processor"] != place.processor and not mixed:

@@ -71,6 +71,10 @@ def inputs_of(functions: Sequence[Function]) -> tuple[Port, ...]:
 
 def _request(text: str) -> Any:
     name, *frames = text.split(":")
-    if name in QUANTITIES and QUANTITIES[name].of_many:
+    quantity = QUANTITIES.get(name)
+    if quantity is not None and quantity.of_many:
         return (name, tuple(frames))
+    if quantity is not None and len(frames) != len(quantity.frames):
+        wanted = ":".join([name, *(frame.upper() for frame in quantity.frames)])
+        raise ArgumentError(f"--function: expected {wanted}, got {text!r}")
     return (name, *frames) if frames else name

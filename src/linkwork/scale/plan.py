@@ -52,7 +52,7 @@ class Plan:
         return chunk * self.chunk, min((chunk + 1) * self.chunk, self.rows)
 
     def aligned_span(self, chunk: int) -> tuple[int, int]:
-        """The rows to compute for a chunk, so that each has the bits of one call for all rows."""
+        """The range to compute for a chunk, so that it has the bits of one call for all rows."""
         start, stop = self.span(chunk)
         return start - start % ALIGNMENT, min(-(-stop // ALIGNMENT) * ALIGNMENT, self.rows)
 
@@ -63,12 +63,12 @@ class Plan:
             "format": 1,
             "linkwork": __version__,
             "sources": source_digest(),
-            "robot": [self.kd.model.name, *map(str, self.kd.__dask_tokenize__()[2:])],
+            "dtype": np.dtype(self.kd.dtype).name,
+            "robot": [self.kd.model.name, digest_of_json(list(self.kd.__dask_tokenize__()))],
             "functions": [function.text for function in self.functions],
-            "states": self.states.identity(),
             "rows": self.rows,
             "chunk": self.chunk,
-            "dtype": np.dtype(self.kd.dtype).name,
+            "states": self.states.identity(),
         }
 
     @cached_property

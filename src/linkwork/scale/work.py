@@ -40,7 +40,7 @@ def compute(plan: Plan, chunk: int, threads: int | None = None) -> Outcome:
         for port, rows in _results(plan, chunk, states, threads):
             store.write(plan, arrays[port.name], port, chunk, rows)
     except (ValueRangeError, SingularJointError, ShapeError) as error:
-        return Outcome(chunk, digest, _with_rows_of_all(str(error), plan.aligned_span(chunk)[0]))
+        return Outcome(chunk, digest, _with_rows_of_all(str(error), plan, chunk))
     return Outcome(chunk, digest)
 
 
@@ -68,12 +68,18 @@ def states_digest(plan: Plan, chunk: int) -> Outcome:
 
 
 def _states(plan: Plan, chunk: int) -> tuple[str, dict[str, Array]]:
-    """The states to compute a chunk from by input, and the digest of those that are its own."""
+    """The digest of the states of a chunk, and what to compute it from, by input.
+
+    Rows that are computed to fill groups of rows up are copies of the first and the last state. The
+    states of other chunks could be refused, and it would not be the fault of this one.
+    """
     start, stop = plan.span(chunk)
     first, last = plan.aligned_span(chunk)
-    inputs = inputs_of(plan.functions)
-    states = {port.name: plan.states.read(port.name, first, last) for port in inputs}
-    return digest_of([array[start - first : stop - first] for array in states.values()]), states
+    names = [port.name for port in inputs_of(plan.functions)]
+    own = {name: plan.states.read(name, start, stop) for name in names}
+    index = np.clip(np.arange(first, last), start, stop - 1) - start
+    filled = last - first > stop - start
+    return digest_of(own.values()), {k: v[index] if filled else v for k, v in own.items()}
 
 
 def _results(
@@ -123,6 +129,12 @@ def _bits(array: Array) -> Array:
     return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
 
 
-def _with_rows_of_all(text: str, first: int) -> str:
-    """A message about a row of a chunk, with its number among all rows."""
-    return re.sub(r"\(row (\d+)\)", lambda found: f"(row {first + int(found[1]):,})", text)
+def _with_rows_of_all(text: str, plan: Plan, chunk: int) -> str:
+    """A message about a row that was computed, with its number among all rows."""
+    first = plan.aligned_span(chunk)[0]
+    start, stop = plan.span(chunk)
+
+    def among_all(found: re.Match[str]) -> str:
+        return f"(row {min(max(first + int(found[1]), start), stop - 1):,})"
+
+    return re.sub(r"\(row (\d+)\)", among_all, text)

@@ -1,0 +1,76 @@
+"""Batches of a small robot, and what they should give."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import zarr
+
+from linkwork.kindyn import KinDyn
+from linkwork.robots import load
+from linkwork.scale.batch import Report, journal_path, run
+from linkwork.scale.journal import read
+from linkwork.scale.local import Local
+from linkwork.scale.plan import Plan, make_plan
+
+FUNCTION = "mass_matrix"
+
+
+def robot(**options: object) -> KinDyn:
+    """A base that floats, two joints: q has 9 numbers, nu 8."""
+    return KinDyn(load("double_pendulum"), check=True, **options)
+
+
+def random_plan(out: Path, rows: int = 1000, chunk: int = 100, function: str = FUNCTION) -> Plan:
+    return make_plan(robot(), function, out, random=rows, seed=5, chunk=chunk)
+
+
+def computed(plan: Plan, runner: object = None, **options: object) -> Report:
+    report = Report(plan)
+    run(plan, runner or Local(), report, **options)
+    return report
+
+
+def in_one_call(plan: Plan) -> dict[str, np.ndarray]:
+    """All results by name, each computed by one call of the method for all rows."""
+    found = {}
+    for function in plan.functions:
+        function.kernel.warmup()
+        given = [plan.states.read(port.name, 0, plan.rows) for port in function.inputs]
+        results = function.kernel(*given)
+        results = results if isinstance(results, tuple) else (results,)
+        found |= {p.name: array for p, array in zip(function.arrays, results, strict=True)}
+    return found
+
+
+def check_all(plan: Plan) -> None:
+    """Every bit of the results is that of one call for all rows."""
+    group = zarr.open_group(plan.out, mode="r")
+    expected = in_one_call(plan)
+    assert set(group.array_keys()) == set(expected)
+    for name, array in expected.items():
+        assert group[name].dtype == array.dtype
+        assert group[name][:].tobytes() == array.tobytes(), name
+
+
+def done(plan: Plan) -> set[int]:
+    """The chunks that count as done."""
+    found = read(journal_path(plan))
+    return set(found[1]) if found else set()
+
+
+def files(plan: Plan) -> dict[str, tuple[int, int]]:
+    """Which file and when it was written, of each chunk that is done."""
+    paths = [path for chunk in done(plan) for path in plan.out.glob(f"*/c.{chunk}.*")]
+    return {str(path): (path.stat().st_ino, path.stat().st_mtime_ns) for path in paths}
+
+
+def run_python(code: str, *words: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a process of its own."""
+    called = [sys.executable, "-c", code, *map(str, words)]
+    env = {**os.environ, **environment}
+    return subprocess.run(called, capture_output=True, text=True, check=False, env=env, timeout=120)
