@@ -11,9 +11,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import pickle
+import signal
+import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -55,12 +57,13 @@ class Cluster:
         self._own: Any = None
         self._looked, self._memory = 0.0, 0
         if address is None:
-            self._own = self._distributed.LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                dashboard_address=None,
-                host="127.0.0.1",
-            )
+            with _interrupts_ignored():
+                self._own = self._distributed.LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    host="127.0.0.1",
+                )
             address = str(self._own.scheduler_address)
         self._address = address
         self._client = self._connected(CONNECT_LIMIT)
@@ -210,6 +213,19 @@ class Cluster:
     def _close(self) -> None:
         with contextlib.suppress(Exception):  # it may be gone already, in many ways
             self._client.close(timeout=2)
+
+
+@contextlib.contextmanager
+def _interrupts_ignored() -> Generator[None, None, None]:
+    """Processes that are started here leave Ctrl-C to this one, which then ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _on_worker(task: Callable[..., Outcome], plan: Plan, chunk: int) -> Outcome:

@@ -16,13 +16,16 @@ AT_A_TIME = 2  # chunks: each computes on all cores, and while it is written, so
 class Local:
     """Runs tasks in threads of this process."""
 
+    def __init__(self) -> None:
+        self._process = package("psutil").Process()
+
     def places(self) -> set[Place]:
         """What computes."""
         return {this_place()}
 
     def memory(self) -> int:
         """Bytes that this process has."""
-        return package("psutil").Process().memory_info().rss
+        return self._process.memory_info().rss
 
     def run(
         self, task: Callable[[Plan, int], Outcome], plan: Plan, chunks: Iterable[int]
