@@ -40,6 +40,7 @@ from timing import QUICK, Patience
 from workcell_dynamics import workcell_dynamics
 
 import linkwork as lw
+from scale import scale
 from spatial import spatial
 from workcell import workcell
 
@@ -75,6 +76,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "casadi": lambda: bridges_casadi(patience),
         "workcell": lambda: workcell(patience),
         "jax": lambda: bridges_jax(patience, adam_too=not quick),
+        "scale": lambda: scale(**({"most_bytes": 1 << 24} if quick else {})),
         "torch": lambda: bridge_torch(patience, **({"rows": 64} if quick else {})),
     }
 

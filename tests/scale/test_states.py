@@ -11,6 +11,7 @@ import zarr
 from tests.support.batches import robot
 
 import linkwork as lw
+from linkwork.kindyn.sampling import ranges_of
 from linkwork.scale.functions import inputs_of, parsed
 from linkwork.scale.plan import make_plan
 from linkwork.scale.states import RANDOM_ROWS, RandomStates, stored_states
@@ -83,7 +84,7 @@ def test_a_file_larger_than_the_memory_is_not_read_as_a_whole(kd, tmp_path):
 
 def test_random_states_do_not_depend_on_the_range_in_which_they_are_read(kd):
     ports = inputs(kd, "integrate,inverse_dynamics")
-    few, many = (RandomStates(kd.layout, ports, n, 7) for n in (3000, 5000))
+    few, many = (RandomStates(ranges_of(kd.layout), ports, n, 7) for n in (3000, 5000))
     for port in ports:
         whole = many.read(port.name, 0, 5000)
         assert whole.shape == (5000, *port.shape)
@@ -93,9 +94,21 @@ def test_random_states_do_not_depend_on_the_range_in_which_they_are_read(kd):
     assert np.abs(np.corrcoef(few.read("nu", 0, 3000).T) - np.eye(kd.nv)).max() < 0.1
 
 
+@pytest.mark.parametrize("floating", [True, False])
+def test_random_configurations_fill_the_limits_as_those_of_kindyn_do(floating):
+    kd = lw.KinDyn(lw.robots.load("humanoid"), floating=floating)
+    q = ranges_of(kd.layout).draw(20_000, np.random.default_rng(0))
+    expected = kd.random(20_000, seed=0)
+    spread = expected.std(axis=0)
+    assert np.abs((q.mean(axis=0) - expected.mean(axis=0)) / spread).max() < 0.05
+    assert np.abs(q.std(axis=0) / spread - 1).max() < 0.05
+    s = q[:, 7 * floating :]
+    assert ((s >= kd.limits.lower) & (s <= kd.limits.upper)).all()
+
+
 def test_seeds_inputs_and_blocks_are_independent(kd):
     ports = inputs(kd, "inverse_dynamics")
-    one, other = (RandomStates(kd.layout, ports, 3000, seed) for seed in (0, 1))
+    one, other = (RandomStates(ranges_of(kd.layout), ports, 3000, seed) for seed in (0, 1))
     drawn = [one.read("nu", 0, 9), one.read("nu", RANDOM_ROWS, RANDOM_ROWS + 9)]
     drawn += [one.read("nu_dot", 0, 9), other.read("nu", 0, 9)]
     assert len({array.tobytes() for array in drawn}) == 4

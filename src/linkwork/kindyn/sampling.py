@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,12 +32,57 @@ def _random_positions(
     kind: JointKind, limits: Limits, batch: Sequence[int], rng: np.random.Generator
 ) -> Array:
     """(*batch, nq) positions within limits or the kind's reach; unit-norm parts evenly spread."""
-    reach = np.array(kind.reach)
-    lower = limits.lower if np.isfinite(limits.lower) else -reach
-    upper = limits.upper if np.isfinite(limits.upper) else np.maximum(reach, lower)
-    theta = rng.uniform(np.minimum(lower, upper), upper, (*batch, kind.nq))
+    theta = rng.uniform(*_bounds(kind, limits), (*batch, kind.nq))
     for part in kind.unit_norm:
         direction = rng.normal(size=(*batch, part.count))
         norm = np.linalg.norm(direction, axis=-1, keepdims=True)
         theta[..., part.start : part.start + part.count] = direction / norm
     return theta
+
+
+def _bounds(kind: JointKind, limits: Limits) -> tuple[Array, Array]:
+    """(nq,) the least and the largest positions: the limits, or the kind's reach."""
+    reach = np.array(kind.reach)
+    lower = limits.lower if np.isfinite(limits.lower) else -reach
+    upper = limits.upper if np.isfinite(limits.upper) else np.maximum(reach, lower)
+    return np.minimum(lower, upper), np.asarray(upper)
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """The ranges of all numbers of q, for drawing many configurations at once.
+
+    The configurations are distributed as those of `random_configurations`, but are other ones for
+    the same generator: here all numbers are drawn together, which is several times faster.
+    """
+
+    lower: Array  # (nq,)
+    upper: Array  # (nq,)
+    unit_norms: tuple[slice, ...]  # quaternions and (cos, sin)
+
+    def draw(self, rows: int, rng: np.random.Generator) -> Array:
+        """(rows, nq) configurations."""
+        q = rng.random((rows, len(self.lower)))
+        q *= self.upper - self.lower
+        q += self.lower
+        for span in self.unit_norms:
+            direction = rng.standard_normal((rows, span.stop - span.start))
+            q[:, span] = direction / np.linalg.norm(direction, axis=-1, keepdims=True)
+        return q
+
+
+def ranges_of(layout: Layout) -> Ranges:
+    """The ranges of a robot's configurations."""
+    lower, upper = np.zeros(layout.nq), np.zeros(layout.nq)
+    parts = [(slice(0, BASE_NQ), KINDS["floating"], NO_LIMITS)] if layout.floating else []
+    for name, span in layout.q.items():
+        joint = layout.model.joint(name)
+        parts.append((span, joint.motion_kind, joint.limits))
+    for span, kind, limits in parts:
+        lower[span], upper[span] = _bounds(kind, limits)
+    unit_norms = tuple(
+        slice(span.start + part.start, span.start + part.start + part.count)
+        for span, kind, _ in parts
+        for part in kind.unit_norm
+    )
+    return Ranges(lower, upper, unit_norms)

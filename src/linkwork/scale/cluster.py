@@ -62,6 +62,7 @@ class Cluster:
                     n_workers=workers,
                     threads_per_worker=1,
                     dashboard_address=None,
+                    silence_logs=logging.CRITICAL,
                     host="127.0.0.1",
                 )
             address = str(self._own.scheduler_address)

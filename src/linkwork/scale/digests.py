@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,11 +14,11 @@ from linkwork.arrays import Array
 
 
 def digest_of(arrays: Iterable[Array]) -> str:
-    """A short digest of all bits of some arrays."""
-    digest = hashlib.blake2b(digest_size=8)
+    """A checksum of all bits of some arrays."""
+    digest = 0
     for array in arrays:
-        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()
+        digest = zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, digest)
+    return f"{digest:08x}"
 
 
 def digest_of_json(value: Any) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from linkwork.errors import ArgumentError, LinkworkError, escaped
 from linkwork.kindyn import KinDyn
+from linkwork.kindyn.sampling import ranges_of
 from linkwork.machine.processor import this_machine
 from linkwork.machine.sources import source_digest
 from linkwork.scale.digests import digest_of_json
@@ -113,7 +114,7 @@ def make_plan(
         if random is None or random < 0 or seed < 0:
             text = "--random and --seed: expected whole numbers that are not negative"
             raise ArgumentError(f"{text}, got {random} and {seed}")
-        given: States = RandomStates(kd.layout, inputs, random, seed)
+        given: States = RandomStates(ranges_of(kd.layout), inputs, random, seed)
     else:
         _refuse_overlap(states, out)
         meanings = {k: v for f in found for k, v in f.kernel.signature.meanings.items()}

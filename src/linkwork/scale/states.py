@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -32,8 +32,7 @@ from linkwork.errors import (
     name_not_found,
 )
 from linkwork.expr.program import Port
-from linkwork.kindyn.sampling import random_configurations
-from linkwork.model.layout import Layout
+from linkwork.kindyn.sampling import Ranges
 from linkwork.scale.digests import digest_of
 from linkwork.scale.packages import package
 
@@ -44,6 +43,8 @@ LONGEST_DT = 0.1  # [s] of random times
 
 class States(Protocol):
     """Rows of the inputs of some functions."""
+
+    can_change: ClassVar[bool]  # whether the same states may be others at another time
 
     @property
     def rows(self) -> int:
@@ -67,7 +68,9 @@ class States(Protocol):
 class RandomStates:
     """States drawn from a seed: configurations within the limits, all else normally distributed."""
 
-    layout: Layout
+    can_change: ClassVar[bool] = False
+
+    ranges: Ranges
     inputs: tuple[Port, ...]
     rows: int
     seed: int
@@ -86,7 +89,7 @@ class RandomStates:
         label = int.from_bytes(port.name.encode(), "little")
         rng = np.random.default_rng(np.random.SeedSequence([self.seed, label, block]))
         if port.name.startswith("q"):
-            return random_configurations(self.layout, (RANDOM_ROWS,), rng)
+            return self.ranges.draw(RANDOM_ROWS, rng)
         if port.name == "dt":
             return rng.uniform(0.0, LONGEST_DT, (RANDOM_ROWS, *port.shape))
         return rng.standard_normal((RANDOM_ROWS, *port.shape))
@@ -103,6 +106,8 @@ class RandomStates:
 @dataclass(frozen=True)
 class StoredStates:
     """States in a file."""
+
+    can_change: ClassVar[bool] = True
 
     path: Path
     inputs: tuple[Port, ...]

@@ -25,7 +25,7 @@ class Outcome:
     """What became of a chunk."""
 
     chunk: int
-    digest: str  # of its states
+    digest: str  # of its states, if they are read from a file
     refused: str = ""  # why it was not computed, or what is wrong with what is stored
 
 
@@ -79,7 +79,8 @@ def _states(plan: Plan, chunk: int) -> tuple[str, dict[str, Array]]:
     own = {name: plan.states.read(name, start, stop) for name in names}
     index = np.clip(np.arange(first, last), start, stop - 1) - start
     filled = last - first > stop - start
-    return digest_of(own.values()), {k: v[index] if filled else v for k, v in own.items()}
+    digest = digest_of(own.values()) if plan.states.can_change else ""
+    return digest, {k: v[index] if filled else v for k, v in own.items()}
 
 
 def _results(
