@@ -72,7 +72,7 @@ PUBLIC = {
     *("Shape", "Material", "Box", "Cylinder", "Capsule", "Sphere", "Mesh"),
     *("LinkworkError", "LinkworkWarning", "Finding", "FindingsError", "ParseError", "ModelError"),
     *("ArgumentError", "FrozenError", "MissingFileError", "MissingPackageError", "ShapeError"),
-    *("load_workcell", "dump_workcell"),
+    *("load_workcell", "dump_workcell", "WriteError"),
     *("NameNotFoundError", "SingularJointError", "SourceError", "StateError", "ValueRangeError"),
     *("WorkCell", "State", "SerialDevice", "TreeDevice", "JointDevice", "CompositeDevice"),
     *("MobileDevice", "FreeDevice"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 
@@ -60,6 +61,16 @@ def test_states_of_a_file_fixed_bases_and_single_precision(tmp_path):
     stored = zarr.open_group(tmp_path / "out.zarr", mode="r")["bias_force"]
     assert stored.dtype == np.float32
     assert np.array_equal(stored[:], kd.bias_force(given["q"], given["nu"]))
+
+
+def test_json_tells_programs_what_was_done(tmp_path):
+    out = tmp_path / "out.zarr"
+    facts = json.loads(run_here(*command(out, "--verify", "--json")).stdout)
+    counts = {"rows": 500, "chunks": 5, "done": 5, "computed": 5, "verified": 5}
+    assert facts == {
+        **{"out": str(out), "arrays": ["mass_matrix", "jacobian_tip"], **counts},
+        **{"refused": [], "damaged": []},
+    }
 
 
 def test_refused_states_are_listed_and_the_exit_code_is_1(tmp_path):

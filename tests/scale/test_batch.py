@@ -275,6 +275,16 @@ def test_another_processor_is_refused_unless_it_is_allowed(tmp_path, monkeypatch
         computed(random_plan(tmp_path / "more.zarr"))
 
 
+def test_a_chunk_of_another_processor_that_joins_later_does_not_count(tmp_path, monkeypatch):
+    plan = random_plan(tmp_path / "out.zarr")
+    own = Local().places().pop()
+    other = type(own)(own.linkwork, own.sources, "another one")
+    monkeypatch.setattr(work, "this_place", lambda: other)
+    with pytest.raises(lw.LinkworkError, match=r"another processor \(another one\) has joined"):
+        computed(plan)
+    assert done(plan) == set()
+
+
 def test_what_is_not_ours_is_left_alone(tmp_path):
     out = tmp_path / "precious"
     out.mkdir()

@@ -14,14 +14,16 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from linkwork.cli.commands import File, model_of_file
+from linkwork.cli.commands import File, Json, model_of_file
 from linkwork.cli.export import Base, Fixed, JointDynamics, Representation
+from linkwork.cli.json import print_json
 from linkwork.cli.show import print_error, print_text, terminal
 from linkwork.errors import ArgumentError, escaped
 
 if TYPE_CHECKING:
     from linkwork.scale.batch import Report, Runner
     from linkwork.scale.plan import Plan
+    from linkwork.scale.work import Outcome
 
 LINE_EVERY = 30.0  # [s] between lines about the progress, where there is no terminal
 
@@ -81,6 +83,7 @@ def batch(
     verify: Verify = False,
     sample: Sample = 16,
     mixed: Mixed = False,
+    as_json: Json = False,
 ) -> None:
     """Compute functions of very many states, into a Zarr group.
 
@@ -121,7 +124,13 @@ def batch(
         except BaseException:
             _print_where_it_stopped(report)
             raise
-    _print_report(report)
+    if as_json:
+        print_json(_facts(report))
+    else:
+        _print_report(report)
+    if report.refused or report.damaged:
+        sys.stdout.flush()
+        raise typer.Exit(1)
 
 
 @contextlib.contextmanager
@@ -214,6 +223,27 @@ def _print_report(report: Report) -> None:
     if report.damaged:
         text = f"results are damaged\n{refusals(plan, report.damaged)}"
         print_error(f"{text}\nthe same command computes these chunks again")
-    if report.refused or report.damaged:
-        sys.stdout.flush()
-        raise typer.Exit(1)
+
+
+def _facts(report: Report) -> dict[str, Any]:
+    """The report, for programs."""
+    plan = report.plan
+
+    def told(outcomes: list[Outcome]) -> list[dict[str, Any]]:
+        spans = [plan.span(one.chunk) for one in outcomes]
+        return [
+            {"first_row": start, "last_row": stop - 1, "why": one.refused}
+            for one, (start, stop) in zip(outcomes, spans, strict=True)
+        ]
+
+    return {
+        "out": str(plan.out),
+        "rows": plan.rows,
+        "arrays": [port.name for function in plan.functions for port in function.arrays],
+        "chunks": plan.n_chunks,
+        "done": report.done,
+        "computed": report.computed,
+        "refused": told(report.refused),
+        "verified": report.verified,
+        "damaged": told(report.damaged),
+    }

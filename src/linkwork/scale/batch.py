@@ -85,6 +85,7 @@ def run(
                 report.refused.append(outcome)
                 _check_refused(report)
             else:
+                _check_processor(outcome, place, mixed)
                 journal.add(outcome.chunk, outcome.digest)
                 report.done += 1
                 report.computed += 1
@@ -175,6 +176,13 @@ def _place(plan: Plan, runner: Runner, mixed: bool) -> Place:
         text = f"the workers have different processors ({'; '.join(names)})"
         raise LinkworkError(f"{text}, which round differently; --mixed-processors allows it")
     return places[0]
+
+
+def _check_processor(outcome: Outcome, place: Place, mixed: bool) -> None:
+    """A worker that came later may have another processor than those that were there."""
+    if outcome.processor != place.processor and not mixed:
+        text = f"a worker with another processor ({outcome.processor}) has joined"
+        raise LinkworkError(f"{text}, which may round differently; --mixed-processors allows it")
 
 
 def _journal(

@@ -148,7 +148,7 @@ class Cluster:
         if isinstance(error, LinkworkError):
             raise error
         if type(error).__name__ == "KilledWorker":
-            return Outcome(chunk, "", "the workers that computed it died, one after the other")
+            return Outcome(chunk, "", "", "the workers that computed it died, one after the other")
         raise ClusterError(f"a worker failed: {type(error).__name__}: {error}")
 
     def _guarded(self, action: Callable[[], Any]) -> Any:

@@ -73,6 +73,7 @@ class Journal:
             os.fsync(handle)
             self._lock(handle)
             other.replace(self.path)
+            _synchronise(self.path.parent)
         except BaseException:
             os.close(handle)
             other.unlink(missing_ok=True)
@@ -111,6 +112,16 @@ def read(path: Path) -> tuple[dict[str, Any], dict[int, str]] | None:
     if not found or not isinstance(found[0], dict):
         return None
     return found[0], {entry[0]: entry[1] for entry in found[1:] if isinstance(entry, list)}
+
+
+def _synchronise(folder: Path) -> None:
+    """Have the names in a folder on the disk."""
+    if os.name == "posix":  # elsewhere folders cannot be opened
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _line(text: str) -> bytes:

@@ -118,8 +118,15 @@ def make_plan(
     else:
         _refuse_overlap(states, out)
         meanings = {k: v for f in found for k, v in f.kernel.signature.meanings.items()}
+        meanings = {name: _with_options(text) for name, text in meanings.items()}
         given = stored_states(states, inputs, meanings)
     return Plan(kd, found, given, out.absolute(), chunk or _default_chunk(kd, found))
+
+
+def _with_options(meaning: str) -> str:
+    """A message of KinDyn about an input, with options of the command in place of arguments."""
+    text = meaning.replace("with floating=False", "with --fixed")
+    return text.replace("with floating=True", "without --fixed")
 
 
 def _refuse_overlap(states: Path, out: Path) -> None:

@@ -13,6 +13,7 @@ Random   rows are drawn in blocks of `RANDOM_ROWS`, each from the seed, the inpu
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -112,16 +113,18 @@ class StoredStates:
     path: Path
     inputs: tuple[Port, ...]
     rows: int
+    opening: str  # the arrays are kept open under this name, so another run opens the file anew
 
     def read(self, name: str, start: int, stop: int) -> Array:
         """Rows of an input."""
-        array = _opened(str(self.path), tuple(port.name for port in self.inputs))[name]
-        return np.ascontiguousarray(array[start:stop])
+        return np.ascontiguousarray(self._arrays()[name][start:stop])
+
+    def _arrays(self) -> dict[str, Any]:
+        return _opened(str(self.path), tuple(port.name for port in self.inputs), self.opening)
 
     def identity(self) -> dict[str, Any]:
         """Shapes and types, and some rows of each array."""
-        names = tuple(port.name for port in self.inputs)
-        arrays = _opened(str(self.path), names)
+        names, arrays = [port.name for port in self.inputs], self._arrays()
         last = max(self.rows - 1, 0)
         sampled = np.unique(np.linspace(0, last, SAMPLED_ROWS).astype(int)) if self.rows else []
         rows = [self.read(name, int(k), int(k) + 1) for name in names for k in sampled]
@@ -149,7 +152,8 @@ def stored_states(path: Path, inputs: Sequence[Port], meanings: Mapping[str, str
     """
     if not path.exists():
         raise MissingFileError(f"{escaped(str(path))}: there is no such file")
-    arrays = _opened(str(path.resolve()), tuple(port.name for port in inputs))
+    opening = uuid.uuid4().hex
+    arrays = _opened(str(path.resolve()), tuple(port.name for port in inputs), opening)
     rows: dict[str, int] = {}
     for port in inputs:
         array = arrays[port.name]
@@ -163,12 +167,13 @@ def stored_states(path: Path, inputs: Sequence[Port], meanings: Mapping[str, str
     if len(set(rows.values())) > 1:
         counted = ", ".join(f"{name} {count:,}" for name, count in rows.items())
         raise ShapeError(f"{escaped(str(path))}: arrays of different numbers of rows: {counted}")
-    return StoredStates(path.resolve(), tuple(inputs), next(iter(rows.values())))
+    return StoredStates(path.resolve(), tuple(inputs), next(iter(rows.values())), opening)
 
 
-@lru_cache(maxsize=8)  # each process opens a file once
-def _opened(path: str, names: tuple[str, ...]) -> dict[str, Any]:
+@lru_cache(maxsize=8)  # each process opens a file once for a run
+def _opened(path: str, names: tuple[str, ...], opening: str) -> dict[str, Any]:
     """The arrays of a file by the names of the inputs."""
+    del opening
     readers: dict[str, Callable[[str], Any]] = {
         ".npy": _npy,
         ".npz": _npz,

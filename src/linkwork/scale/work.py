@@ -26,6 +26,7 @@ class Outcome:
 
     chunk: int
     digest: str  # of its states, if they are read from a file
+    processor: str  # that computed it
     refused: str = ""  # why it was not computed, or what is wrong with what is stored
 
 
@@ -40,31 +41,32 @@ def compute(plan: Plan, chunk: int, threads: int | None = None) -> Outcome:
         for port, rows in _results(plan, chunk, states, threads):
             store.write(plan, arrays[port.name], port, chunk, rows)
     except (ValueRangeError, SingularJointError, ShapeError) as error:
-        return Outcome(chunk, digest, _with_rows_of_all(str(error), plan, chunk))
-    return Outcome(chunk, digest)
+        said = _with_rows_of_all(str(error), plan, chunk)
+        return Outcome(chunk, digest, this_place().processor, said)
+    return Outcome(chunk, digest, this_place().processor)
 
 
 def verify(plan: Plan, chunk: int, threads: int | None = None) -> Outcome:
     """Compute a chunk again, and compare it bit for bit with what is stored."""
     digest, states = _states(plan, chunk)
     start, stop = plan.span(chunk)
-    arrays = _arrays(plan)
+    arrays, own = _arrays(plan), this_place().processor
     for port, rows in _results(plan, chunk, states, threads):
         try:
             stored: Array = arrays[port.name][start:stop]
         except Exception as error:  # noqa: BLE001 - a damaged file is refused in many ways
             text = str(error).strip().splitlines() or [type(error).__name__]
-            return Outcome(chunk, digest, f"{port.name} cannot be read: {text[0]}")
+            return Outcome(chunk, digest, own, f"{port.name} cannot be read: {text[0]}")
         same = _bits(stored) == _bits(rows)
         if not same.all():
             first = start + int(np.argmin(same.reshape(len(rows), -1).all(axis=1)))
-            return Outcome(chunk, digest, f"{port.name} differs from row {first:,} on")
-    return Outcome(chunk, digest)
+            return Outcome(chunk, digest, own, f"{port.name} differs from row {first:,} on")
+    return Outcome(chunk, digest, own)
 
 
 def states_digest(plan: Plan, chunk: int) -> Outcome:
     """Read the states of a chunk, and compute nothing."""
-    return Outcome(chunk, _states(plan, chunk)[0])
+    return Outcome(chunk, _states(plan, chunk)[0], "")
 
 
 def _states(plan: Plan, chunk: int) -> tuple[str, dict[str, Array]]:
