@@ -79,6 +79,13 @@ def test_states_of_a_file_of_another_type_and_order(tmp_path):
     check_all(plan)
 
 
+def test_there_are_never_too_many_chunks_unless_one_asks_for_them(tmp_path):
+    few, many = (make_plan(robot(), "com", tmp_path / "out", random=n) for n in (10, 10**12))
+    assert few.chunk * 3 * 8 <= 32 << 20
+    assert many.n_chunks <= 100_000
+    assert many.chunk % 1024 == 0
+
+
 # Stopped and resumed.
 
 

@@ -2,8 +2,9 @@
 
 Lines    the first says what is computed, as JSON; each other one that a chunk is done, with the
          digest of its states. Every line ends with a checksum of itself
-Order    a line is written after the files of its chunk are on the disk, and is on the disk itself
-         before the next one. So a chunk with a line is done, in whatever way the run ended
+Order    a line is written after the files of its chunk are on the disk. So a chunk with a line is
+         done, in whatever way the run ended. A power cut may cost the lines of the last second,
+         whose chunks are computed again; a kill costs none
 Torn     a last line that is not whole does not count
 Lock     held by the run that writes; a second one is refused
 """
@@ -13,12 +14,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 import zlib
 from pathlib import Path
 from typing import Any, NoReturn
 
 from linkwork.errors import StateError, escaped
 from linkwork.scale.store import writing
+
+SYNCHRONISE_EVERY = 1.0  # [s] the journal itself is brought onto the disk
 
 try:
     import fcntl
@@ -32,6 +36,7 @@ class Journal:
     def __init__(self, path: Path, head: dict[str, Any], done: dict[int, str]) -> None:
         self.path, self.head = path, head
         self.done = dict(done)  # digests of the states, by chunk
+        self._synchronised = time.monotonic()
         with writing(path):
             self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
             self._lock(self._handle)
@@ -42,7 +47,9 @@ class Journal:
         """Count a chunk as done."""
         with writing(self.path):
             self._append(json.dumps([chunk, digest]))
-            os.fsync(self._handle)
+            if time.monotonic() > self._synchronised + SYNCHRONISE_EVERY:
+                os.fsync(self._handle)
+                self._synchronised = time.monotonic()
         self.done[chunk] = digest
 
     def remove(self, chunk: int) -> None:

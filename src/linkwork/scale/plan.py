@@ -21,6 +21,7 @@ from linkwork.scale.states import RandomStates, States, stored_states
 from linkwork.version import __version__
 
 CHUNK_BYTES = 32 << 20  # about so much of the largest result is one chunk, if nothing else is asked
+MOST_CHUNKS = 100_000  # chunks that are chosen here are larger if there would be more of them
 CHUNK_STEP = 1024  # chunks that are chosen here have a multiple of so many rows
 # A kernel computes as many rows at a time as a register has lanes, and the last rows of a call one
 # by one, which rounds differently. Ranges that begin at multiples of this, the most lanes that
@@ -120,7 +121,7 @@ def make_plan(
         meanings = {k: v for f in found for k, v in f.kernel.signature.meanings.items()}
         meanings = {name: _with_options(text) for name, text in meanings.items()}
         given = stored_states(states, inputs, meanings)
-    return Plan(kd, found, given, out.absolute(), chunk or _default_chunk(kd, found))
+    return Plan(kd, found, given, out.absolute(), chunk or _default_chunk(kd, found, given.rows))
 
 
 def _with_options(meaning: str) -> str:
@@ -137,10 +138,12 @@ def _refuse_overlap(states: Path, out: Path) -> None:
         raise ArgumentError(f"{text}; give another folder")
 
 
-def _default_chunk(kd: KinDyn, functions: tuple[Function, ...]) -> int:
+def _default_chunk(kd: KinDyn, functions: tuple[Function, ...], rows: int) -> int:
     item = np.dtype(kd.dtype).itemsize
     largest = max(prod(port.shape) for function in functions for port in function.arrays)
-    return max(1, CHUNK_BYTES // (max(largest, 16) * item) // CHUNK_STEP) * CHUNK_STEP
+    by_size = CHUNK_BYTES // (max(largest, 16) * item) // CHUNK_STEP
+    by_number = -(-rows // (MOST_CHUNKS * CHUNK_STEP))
+    return max(1, by_size, by_number) * CHUNK_STEP
 
 
 @dataclass(frozen=True)
