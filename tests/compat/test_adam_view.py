@@ -106,7 +106,7 @@ def test_every_algorithm_of_adam_is_there_with_the_same_arguments(kd):
 
 def test_models_trees_links_and_joints_have_the_names_of_adam(kd):
     theirs, mine = adam_model(CHAIN), kd.model
-    assert public(theirs) - public(mine) == {"build"}
+    assert public(theirs) <= public(mine)
     assert public(theirs.tree) - public(mine.tree) == {"build_tree", "get_children", "print"}
     pairs = [
         (theirs.tree[1], mine.tree[1]),

@@ -13,11 +13,15 @@ The mass is volume times density, the inertia that of the solid.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from linkwork.errors import ArgumentError
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.model.geometry import Box, Cylinder, Sphere
+from linkwork.model.inertia import from_parameters
 from linkwork.model.model import Model
 from linkwork.model.parts import Link
 from linkwork.parameters.variation import Placement, Variation, constant_placement, moved
@@ -95,6 +99,16 @@ class Solid:
         half = 0.5 * self.growth(multiplier)
         return (x, y, z - half if z < 0.0 else z + half)
 
+    def resized(self, multiplier: float) -> Box | Cylinder | Sphere:
+        """The geometry at a multiple of the length."""
+        match self.geometry:
+            case Box(size=(x, y, z)):
+                return Box((x, y, z * multiplier))
+            case Cylinder(radius=radius, length=length):
+                return Cylinder(radius, length * multiplier)
+            case Sphere(radius=radius):
+                return Sphere(radius * multiplier)
+
 
 def solid_of(link: Link) -> Solid:
     """The solid of a link: its first visual."""
@@ -146,3 +160,41 @@ def _joint_height(solid: Solid, z: float, multiplier: Scalar, *, as_adam: bool) 
     if as_adam and solid.xyz[2] < 0.0:
         z -= solid.principal_length
     return z + growth
+
+
+def resized(
+    model: Model, lengths: Mapping[str, float], densities: Mapping[str, float], *, as_adam: bool
+) -> Model:
+    """A model with other lengths and densities of some links: inertias, joints and first visuals.
+
+    Args:
+        model: the robot.
+        lengths: by link, factor of its length.
+        densities: by link [kg/m^3]; that of the model if not given.
+        as_adam: as of `LinkLength`.
+    """
+    into = Variation(lengths=dict(lengths), densities=dict(densities))
+    for name in dict.fromkeys((*lengths, *densities)):
+        vary(model, name, into, as_adam=as_adam)
+    links = [_resized_link(link, into) for link in model.links]
+    joints = [
+        replace(
+            joint, first_H_joint=replace(joint.first_H_joint, xyz=into.joint_poses[joint.name][1])
+        )
+        if joint.name in into.joint_poses
+        else joint
+        for joint in model.joints
+    ]
+    return replace(model, links=tuple(links), joints=tuple(joints))
+
+
+def _resized_link(link: Link, into: Variation) -> Link:
+    body = into.inertias.get(link.name)
+    if body is None:
+        return link
+    solid, multiplier = solid_of(link), into.lengths.get(link.name, 1.0)
+    first, *others = link.visuals
+    pose = replace(first.link_H_shape, xyz=solid.center(multiplier))
+    shape = replace(first, geometry=solid.resized(multiplier), link_H_shape=pose)
+    inertia = from_parameters(np.array([body.mass, *body.first_moment, *body.tensor]))
+    return replace(link, inertia=inertia, visuals=(shape, *others))

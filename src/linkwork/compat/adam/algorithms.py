@@ -14,7 +14,7 @@ from linkwork.compat.adam.kindyn import KinDynComputations
 from linkwork.compat.adam.parts import Values, values
 
 if TYPE_CHECKING:
-    from linkwork.compat.adam.model import AdamModel
+    from linkwork.compat.adam.model.model import AdamModel
 
 P = ParamSpec("P")
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array
 from linkwork.compat.adam.core.constants import NAMES, Representations, name_of
 from linkwork.compat.adam.kernels import PoseFunction
-from linkwork.compat.adam.model import AdamModel, unknown_name
+from linkwork.compat.adam.model.model import AdamModel, unknown_name
 from linkwork.compat.adam.read import actuated_joints_of, read_adam_model
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, model_error, shown
 from linkwork.kernel.kernel import Kernel

@@ -14,7 +14,7 @@ from math import inf
 from os import PathLike
 from typing import Any
 
-from linkwork.compat.adam.model import AdamModel, unknown_name
+from linkwork.compat.adam.model.model import AdamModel, unknown_name
 from linkwork.compat.adam.parts import AdamLimits
 from linkwork.compat.mujoco.read import read_and_warn
 from linkwork.errors import model_error, shown
@@ -38,7 +38,11 @@ def read_adam_model(description: Any, joints_name_list: Sequence[str] | None = N
     Raises:
         ValueError: it is no robot, or has no such joints.
     """
-    found = _read(description)
+    return with_joints(read_description(description), joints_name_list)
+
+
+def with_joints(found: AdamModel, joints_name_list: Sequence[str] | None = None) -> AdamModel:
+    """A robot in which the listed joints move, or all that can if there is no list."""
     if isinstance(joints_name_list, str):
         raise model_error(f"joints_name_list: expected names, got the text {joints_name_list!r}")
     movable = [j.name for j in found.source.joints if j.nq and j.name not in found.outside]
@@ -91,11 +95,16 @@ def adam_names_of(mj_model: Any) -> Names:
     )
 
 
-def _read(description: Any) -> AdamModel:
-    """The robot, before it is known which of its joints move."""
+def is_mujoco_model(description: Any) -> bool:
+    """Whether it is a `mujoco.MjModel`; MuJoCo need not be there to know."""
     kind = type(description)
-    if kind.__name__ == "MjModel" and kind.__module__.partition(".")[0] == "mujoco":
-        return _from_mujoco(description)  # MuJoCo need not be there to know
+    return kind.__name__ == "MjModel" and kind.__module__.partition(".")[0] == "mujoco"
+
+
+def read_description(description: Any) -> AdamModel:
+    """The robot, before it is known which of its joints move."""
+    if is_mujoco_model(description):
+        return _from_mujoco(description)
     if isinstance(description, Model):
         return _from_model(description)
     if isinstance(description, (str, bytes, PathLike)):

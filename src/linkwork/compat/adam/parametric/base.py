@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.compat.adam.kindyn import KinDynComputations
-from linkwork.compat.adam.model import unknown_name
+from linkwork.compat.adam.model.model import unknown_name
 from linkwork.errors import model_error
 from linkwork.kernel.compile import compile_function
 from linkwork.kernel.kernel import Kernel

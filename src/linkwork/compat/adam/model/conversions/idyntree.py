@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from linkwork.compat.adam.model import AdamModel
+from linkwork.compat.adam.model.model import AdamModel
 from linkwork.errors import model_error
 from linkwork.io.dump import dump_urdf
 from linkwork.io.mjcf_package import MissingPackageError

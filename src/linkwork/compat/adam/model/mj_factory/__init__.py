@@ -1,0 +1,1 @@
+"""Factories of models of MuJoCo."""

@@ -1,0 +1,1 @@
+"""Factories of models with other lengths and densities."""
