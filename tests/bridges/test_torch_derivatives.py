@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 import torch
-from tests.support.tensors import frames_of, inputs_of, random_like, robot
+from tests.support.tensors import all_joints, frames_of, inputs_of, random_like, robot
 
 import linkwork.torch
 from linkwork.bridges.methods import METHODS
 
 # of PyTorch itself, when forward mode is first used
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
-FORWARD = ("transform", "bias_force", "forward_dynamics", "difference", "velocity_derivatives")
+FRAMES = {"frame": "ball", "reference": "slider", "frames": ["ball", "trunk"]}
 
 
 def recorded(tensors):
@@ -19,15 +19,14 @@ def recorded(tensors):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_has_first_and_second_derivatives(name):
-    """PyTorch compares them with differences, also along quaternions."""
-    frames, named = frames_of(name)
+    """PyTorch compares them with differences, also along quaternions and (cos, sin) pairs."""
+    frames, named = frames_of(name, FRAMES)
 
     def function(*tensors):
-        return getattr(robot(), name)(*frames, *tensors, **named)
+        return getattr(all_joints(), name)(*frames, *tensors, **named)
 
-    tensors = recorded(inputs_of(name, seed=2))
-    forward = name in FORWARD
-    assert torch.autograd.gradcheck(function, tensors, fast_mode=True, check_forward_ad=forward)
+    tensors = recorded(inputs_of(name, seed=2, bridged=all_joints()))
+    assert torch.autograd.gradcheck(function, tensors, fast_mode=True, check_forward_ad=True)
     assert torch.autograd.gradgradcheck(function, tensors, fast_mode=True)
 
 

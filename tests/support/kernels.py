@@ -155,6 +155,24 @@ def motion(kd: KinDyn, n: object = (), seed: int = 0) -> tuple[np.ndarray, np.nd
     return q, rng.normal(size=shape).astype(q.dtype), rng.normal(size=shape).astype(q.dtype)
 
 
+def joint_kinds() -> Model:
+    """A slide, a hinge with (cos, sin) in q, and a ball joint, one after the other.
+
+    With a floating base, q has 14 numbers, among them two quaternions, and nu 11.
+    """
+    builder = ModelBuilder("joint kinds")
+    for name in ("trunk", "slider", "arm", "ball"):
+        builder.add_link(name, inertia=BODY)
+    mount = Pose(xyz=(0.1, -0.2, 0.3))
+    builder.add_joint("slide", "prismatic", "trunk", "slider", axis=(0, 0, 1), first_H_joint=mount)
+    hinge_axis = (0.6, 0.8, 0.0)
+    builder.add_joint(
+        "hinge", "revolute_cos_sin", "slider", "arm", axis=hinge_axis, first_H_joint=mount
+    )
+    builder.add_joint("wrist", "spherical", "arm", "ball", first_H_joint=mount)
+    return builder.build()
+
+
 def one_link(name: str = "body") -> Model:
     """A robot without joints."""
     builder = ModelBuilder("one link")

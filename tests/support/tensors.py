@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import torch
-from tests.support.kernels import floater
+from tests.support.kernels import floater, joint_kinds
 
 import linkwork.torch
 from linkwork.bridges.methods import METHODS
@@ -20,16 +20,22 @@ def robot(**options):
     return linkwork.torch.KinDyn(floater().model, **options)
 
 
-def frames_of(name):
+@cache
+def all_joints():
+    """A base that floats, and joints of three kinds: q has 14 numbers, nu 11."""
+    return linkwork.torch.KinDyn(joint_kinds())
+
+
+def frames_of(name, names=FRAMES):
     """The frames that a method takes, and those it takes by name."""
     if name == "transforms":
-        return [], {"frames": FRAMES["frames"]}
-    return [FRAMES[frame] for frame in METHODS[name].frames], {}
+        return [], {"frames": names["frames"]}
+    return [names[frame] for frame in METHODS[name].frames], {}
 
 
-def inputs_of(name, batch=(), seed=0):
-    """Random tensors for the inputs of a method."""
-    kd, rng = robot().numpy, np.random.default_rng(seed)
+def inputs_of(name, batch=(), seed=0, bridged=None):
+    """Random tensors for the inputs of a method of a robot, `robot()` if not given."""
+    kd, rng = (bridged or robot()).numpy, np.random.default_rng(seed)
     given = {
         "q": kd.random(batch, seed=seed),
         "q_start": kd.random(batch, seed=seed),
