@@ -13,12 +13,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor
 
 from linkwork.bridges.torch_replay import Replay, checked_device
+from linkwork.bridges.unit_tangents import unit_tangents
 from linkwork.errors import ArgumentError
 from linkwork.expr.derived_ports import Kind
 from linkwork.expr.program import Port
@@ -30,6 +31,9 @@ Run: TypeAlias = Callable[..., "tuple[Tensor, ...]"]
 """Runs an operator on tensors: (operator, tensors) to a tuple, however PyTorch is calling."""
 
 DERIVED = "\t"  # before each derivative in a token
+
+Derived: TypeAlias = Kind | Literal["unit_tangents"]
+"""What is made of an operator: its derivatives, and tangents of an input that is normalised."""
 
 
 class Operator:
@@ -45,8 +49,8 @@ class Operator:
     result_name = ""  # of the named tuple that a call returns
 
     def __init__(self) -> None:
-        self._origin: tuple[Operator, Kind, tuple[str, ...]] | None = None  # of a derivative
-        self._derivatives: dict[tuple[Kind, tuple[str, ...]], Operator] = {}
+        self._origin: tuple[Operator, Derived, tuple[str, ...]] | None = None  # of a derivative
+        self._derivatives: dict[tuple[Derived, tuple[str, ...]], Operator] = {}
 
     @cached_property
     def token(self) -> str:
@@ -61,7 +65,7 @@ class Operator:
         digest = hashlib.sha256(repr((name, *others)).encode()).hexdigest()
         return f"{name} {digest[:32]}"
 
-    def derivative(self, kind: Kind, wrt: tuple[str, ...]) -> Operator:
+    def derivative(self, kind: Derived, wrt: tuple[str, ...]) -> Operator:
         """The operator of a derivative, made once."""
         known = self._derivatives.get((kind, wrt))
         if known is None:
@@ -125,7 +129,7 @@ class Operator:
         """A name, and what else makes it different from others."""
         raise NotImplementedError
 
-    def _made_derivative(self, kind: Kind, wrt: tuple[str, ...]) -> Operator:
+    def _made_derivative(self, kind: Derived, wrt: tuple[str, ...]) -> Operator:
         raise NotImplementedError
 
     def compute(self, tensors: Tensors) -> Tensor | tuple[Tensor, ...]:
@@ -184,8 +188,12 @@ class KernelOperator(Operator):
         own = kernel.signature
         return own.name, own.inputs, own.outputs, kernel.identity, kernel.dtype.name, self.replay
 
-    def _made_derivative(self, kind: Kind, wrt: tuple[str, ...]) -> Operator:
-        return KernelOperator(self.kernel.derivative(kind, wrt), replay=self.replay)
+    def _made_derivative(self, kind: Derived, wrt: tuple[str, ...]) -> Operator:
+        if kind == "unit_tangents":
+            kernel: Any = unit_tangents(self.kernel, self.names.index(wrt[0]))
+        else:
+            kernel = self.kernel.derivative(kind, wrt)
+        return KernelOperator(kernel, replay=self.replay)
 
     def returned(self, outputs: Any) -> Any:
         """The outputs as a call returns them: one tensor, a tuple, or the named tuple."""
@@ -237,13 +245,10 @@ class KernelOperator(Operator):
         wrt = tuple([name for name, wanted in zip(self.names, needed, strict=True) if wanted])
         found = iter(run(self.derivative("vjp", wrt), (*saved, *cotangents)))
         gradients: list[Tensor | None] = []
-        exact = torch.is_grad_enabled()  # the gradient is to be differentiated
         for k, tensor in enumerate(saved):
             gradient = None
             if needed[k]:
-                gradient = next(found)
-                if exact and self._spans[k]:
-                    gradient = self._per_norm(k, gradient, tensor)
+                gradient = self._by_unit(run, k, next(found), tensor)
                 if gradient.shape != tensor.shape:
                     gradient = gradient.sum_to_size(tensor.shape)
             gradients.append(gradient)
@@ -254,34 +259,24 @@ class KernelOperator(Operator):
     ) -> tuple[Tensor, ...]:
         """The tangent of each output, by a jvp kernel."""
         given = [
-            (name, self._per_norm(k, tangent, saved[k]))
+            (name, self._by_unit(run, k, tangent, saved[k]))
             for k, (name, tangent) in enumerate(zip(self.names, tangents, strict=True))
             if tangent is not None
         ]
         jvp = self.derivative("jvp", tuple([name for name, _ in given]))
         return run(jvp, (*saved, *[tangent for _, tangent in given]))
 
-    # The function is one of the normalised quaternion n / |n|. Its kernels give derivatives by
-    # n / |n|, so a derivative by n has the factor 1 / |n|. That is 1, but it has a derivative.
+    # A function of a quaternion or a (cos, sin) pair x is one of n = x / |x|, and its kernels give
+    # derivatives by n. Those by x are these, times dn/dx, which is a symmetric matrix.
 
-    def _per_norm(self, index: int, vector: Tensor, of: Tensor) -> Tensor:
-        """Divide those parts of a vector by the norms of the same parts of an input."""
-        parts: list[Tensor] = []
-        end = 0
-        for offset, count in self._spans[index]:
-            norm = of[..., offset : offset + count].norm(dim=-1, keepdim=True)
-            parts += [vector[..., end:offset], vector[..., offset : offset + count] / norm]
-            end = offset + count
-        if not parts:
+    def _by_unit(self, run: Run, index: int, vector: Tensor, of: Tensor) -> Tensor:
+        """The tangent or gradient of an input, times dn/dx where x is a part of the input."""
+        if not self._has_units[index]:
             return vector
-        rest = vector[..., end:]
-        batch = torch.broadcast_shapes(*(part.shape[:-1] for part in parts))
-        return torch.cat([part.expand((*batch, part.shape[-1])) for part in (*parts, rest)], dim=-1)
+        return run(self.derivative("unit_tangents", (self.names[index],)), (of, vector))[0]
 
     @cached_property
-    def _spans(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """For each input the offset and count of its parts whose norm is 1."""
-        found: list[list[tuple[int, int]]] = [[] for _ in self.names]
-        for unit in self.kernel.signature.unit_norms:
-            found[unit.input].append((unit.offset, unit.count))
-        return tuple(tuple(sorted(spans)) for spans in found)
+    def _has_units(self) -> tuple[bool, ...]:
+        """For each input whether it has parts that are normalised."""
+        normalised = {unit.input for unit in self.kernel.signature.unit_norms}
+        return tuple(index in normalised for index in range(len(self.names)))

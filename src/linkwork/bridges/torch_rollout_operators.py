@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from linkwork.bridges.torch_autograd import run as run_now
-from linkwork.bridges.torch_operators import KernelOperator, Operator, Run, Tensors
-from linkwork.expr.derived_ports import Kind
+from linkwork.bridges.torch_operators import Derived, KernelOperator, Operator, Run, Tensors
 from linkwork.expr.program import Port
 from linkwork.kernel.rollout import Rollout
 from linkwork.lazy import cached_property
@@ -63,7 +62,7 @@ class RolloutOperator(Operator):
             self.outputs,
         )
 
-    def _made_derivative(self, kind: Kind, wrt: tuple[str, ...]) -> Operator:
+    def _made_derivative(self, kind: Derived, wrt: tuple[str, ...]) -> Operator:
         assert kind == "vjp", "only the gradient of a rollout is an operator of its own"
         return RolloutGradient(self)
 
