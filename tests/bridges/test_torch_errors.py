@@ -39,6 +39,8 @@ def test_shapes(recorded):
     assert said(lw.ShapeError, h, q, nu.repeat(3, 1)[:5]) == apart
     with pytest.raises(lw.ShapeError, match=r"q: expected \(..., 9\)"):
         torch.func.vmap(h)(q[:, :8], nu)
+    text = "q: expected 1 axes for a row, got 0 besides the one of vmap, in (9,)"
+    assert said(lw.ShapeError, torch.func.vmap(robot().com), q[0]) == text
 
 
 def test_devices():

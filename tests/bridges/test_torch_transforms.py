@@ -1,10 +1,13 @@
 """`torch.func`, `torch.compile` and what else looks at functions from outside."""
 
+import re
+
 import pytest
 import torch
 from tests.support.kernels import output_of
 from tests.support.tensors import inputs_of, random_like, robot
 
+import linkwork as lw
 import linkwork.torch
 
 FUNC = torch.func
@@ -88,6 +91,36 @@ def test_compiled_functions_may_contain_transforms(compiled):
     for transform in (FUNC.grad, FUNC.jacfwd):
         function = FUNC.vmap(transform(robot().kinetic_energy))
         assert torch.allclose(compiled(function)(q, nu), function(q, nu), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda kd, q: kd.com(q.half()),
+            "q: expected a tensor of float64 or float32, got torch.fl",
+        ),
+        (lambda kd, q: kd.bias_force(q.float(), q[1:]), "nu is torch.float64, q is torch.float32"),
+        (lambda kd, q: kd.com(q, q), "com takes 1 arguments (q), got 2"),
+        (lambda kd, q: kd.com(q, out=q), "com: out= is for calls with NumPy arrays"),
+        (lambda kd, q: kd.com(p=q), "com: argument 'p' is unknown; known: q"),
+    ],
+    ids=["type", "types", "number", "option", "name"],
+)
+def test_compiled_functions_refuse_what_others_refuse(compiled, call, text):
+    """PyTorch raises an error of its own, with the text of that without `compile`."""
+    q, kd = inputs_of("com")[0], robot()
+    with pytest.raises(lw.ArgumentError, match=re.escape(text)):
+        call(kd, q)
+    with pytest.raises(RuntimeError, match=re.escape(text)):
+        compiled(lambda q: call(kd, q))(q)
+
+
+def test_numbers_without_axes_are_converted_in_compiled_functions(compiled):
+    q, nu = inputs_of("integrate")[:2]
+    dt, kd = torch.tensor(0.25), robot()
+    found = compiled(lambda q, dt: kd.integrate(q, nu, dt))(q, dt)
+    assert torch.equal(found, kd.integrate(q, nu, 0.25))
 
 
 def test_compiled_functions_take_batches_of_any_size(compiled):

@@ -163,6 +163,9 @@ def _summed(product: Value, shape: Shape) -> Value:
 
 
 def _evaluated(*values: Value, kernel: Kernel, backend: str) -> list[Value]:
+    if jax.config.jax_disable_jit:  # pyright: ignore[reportAttributeAccessIssue]
+        with jax.disable_jit(False):  # the call itself is a program of XLA all the same
+            return _jitted(*values, kernel=kernel, backend=backend)
     return _jitted(*values, kernel=kernel, backend=backend)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -24,6 +24,7 @@ from linkwork.kindyn import results
 from linkwork.lazy import cached_property
 
 _is_compiling = torch.compiler.is_compiling
+Names: TypeAlias = tuple[str, ...]
 
 
 class TorchKernel:
@@ -135,32 +136,33 @@ class TorchKernel:
             known = self._others.setdefault(id(kernel), made)
         return known
 
-    def _plan(self, dtype: str, frames: tuple[str, ...], gravity: bool) -> str:
+    def _plan(self, dtype: str, count: int, names: Names, frames: Names) -> str:
         """What a compiled graph keeps of a call: see `call_in_graph`."""
         torch.compiler.allow_in_graph(result_in_graph)  # here, as it imports the compiler
-        forces: dict[str, Any] = {"wrenches": dict.fromkeys(frames)} if frames else {}
-        forces |= {"gravity": True} if gravity else {}
+        named: dict[str, Any] = dict.fromkeys(names, True)
+        named |= {"wrenches": dict.fromkeys(frames)} if frames else {}
         own = self.kernel
-        kernel = call(own, [None] * len(own.signature.inputs), forces)[0] if forces else own
+        kernel, _ = call(own, [None] * count, named)  # what is wrong is said here
         types = {str(known): known for known in NUMPY_TYPES}
         wanted = types.get(dtype, TORCH_TYPES[own.dtype])
         operator = self._of_kernel(kernel).operator(wanted)
-        names = [",".join(port.name for port in k.signature.inputs) for k in (own, kernel)]
-        return "\n".join([token_of(operator), *names, operator.result_name])
+        inputs = [",".join(port.name for port in k.signature.inputs) for k in (own, kernel)]
+        return "\n".join([token_of(operator), *inputs, operator.result_name])
 
     # What `torch.compiler.assume_constant_result` does, without importing the compiler.
     _plan._dynamo_marked_constant = True  # pyright: ignore
 
 
 def call_in_graph(
-    plan: Callable[[str, tuple[str, ...], bool], str], args: Sequence[Any], named: Mapping[str, Any]
+    plan: Callable[[str, int, Names, Names], str], args: Sequence[Any], named: Mapping[str, Any]
 ) -> Any:
     """A call inside `torch.compile`, which reads this code instead of running it.
 
     Args:
-        plan: from the type of the tensors, the frames of wrenches and whether gravity is given to a
-            text of four lines: the token of the operator; the inputs by position; all inputs in
-            order; the name of the result, if it is a named tuple.
+        plan: from the type of the tensors, how many arguments are given by position, the names of
+            the others and the frames of wrenches to a text of four lines: the token of the
+            operator; the inputs by position; all inputs in order; the name of the result, if it is
+            a named tuple.
         args: arguments by position.
         named: arguments by name.
     """
@@ -169,7 +171,8 @@ def call_in_graph(
     wrenches = {} if wrenches is None else wrenches
     frames = tuple(wrenches)
     dtype = next((v.dtype for v in (*args, *values.values()) if isinstance(v, Tensor)), None)
-    token, given, wanted, result = plan(str(dtype), frames, gravity is not None).split("\n")
+    names = (*values, "gravity") if gravity is not None else (*values,)
+    token, given, wanted, result = plan(str(dtype), len(args), names, frames).split("\n")
     for name, value in zip(given.split(","), args):  # noqa: B905 - the compiler knows no strict
         values[name] = value
     for frame in frames:
@@ -244,8 +247,8 @@ class KinDyn(Bridged):
         return call_in_graph(partial(self._plan, request), args, named)
 
     def _plan(
-        self, request: tuple[Any, ...], dtype: str, frames: tuple[str, ...], gravity: bool
+        self, request: tuple[Any, ...], dtype: str, count: int, names: Names, frames: Names
     ) -> str:
-        return super()._of(*request)._plan(dtype, frames, gravity)
+        return super()._of(*request)._plan(dtype, count, names, frames)
 
     _plan._dynamo_marked_constant = True  # pyright: ignore

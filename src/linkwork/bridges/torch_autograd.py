@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function, forward_ad
 
 from linkwork.bridges.torch_compiled import found, opaque
 from linkwork.bridges.torch_operators import Operator, Tensors
+from linkwork.bridges.torch_tensors import as_tensors
 
 _transforms_active: Any = torch._C._are_functorch_transforms_active  # pyright: ignore
 _dispatch_modes: Any = torch._C._len_torch_dispatch_stack  # pyright: ignore
@@ -47,7 +49,8 @@ def result_in_graph(token: str, *tensors: Tensor) -> Any:
     The last inputs may be left out if they have defaults, as the parameters of a robot do.
     """
     operator = found(token)
-    return result_of(operator, [*tensors, *operator.defaults(len(tensors), tensors)])
+    given = as_tensors(operator.names[: len(tensors)], tensors, np.dtype(np.float64))
+    return result_of(operator, [*given, *operator.defaults(len(given), given)])
 
 
 def _numbers(operator: Operator, tensors: Tensors) -> Any:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from linkwork.bridges.torch_replay import Replay, checked_device
 from linkwork.bridges.unit_tangents import unit_tangents
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, ShapeError
 from linkwork.expr.derived_ports import Kind
 from linkwork.expr.program import Port
 from linkwork.kernel.kernel import Kernel
@@ -113,6 +113,10 @@ class Operator:
             tensor.ndim - axes - (dim is not None)
             for tensor, axes, dim in zip(tensors, self.axes, in_dims, strict=True)
         ]
+        for name, axes, count, tensor in zip(self.names, self.axes, own, tensors, strict=True):
+            if count < 0:
+                text = f"{name}: expected {axes} axes for a row, got {axes + count}"
+                raise ShapeError(f"{text} besides the one of vmap, in {tuple(tensor.shape)}")
         most = max(own)
         moved: list[Tensor] = []
         for tensor, dim, count in zip(tensors, in_dims, own, strict=True):

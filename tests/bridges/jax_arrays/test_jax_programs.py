@@ -312,3 +312,13 @@ def test_a_drifted_quaternion_is_normalised_and_another_one_refused(kd):
     q[2, 3:7] *= 1.3
     with pytest.raises(FAILED, match=r"has norm 1\.3, not 1 \(row 2\)"):
         jax.block_until_ready(jax.jit(kd.com)(q))
+
+
+def test_calls_without_jit_compute_the_same(kd):
+    """As in a debugger; derivatives too."""
+    (q,) = arguments(kd, ("q",))
+    expected = kd.com(q), jax.grad(kd.potential_energy)(q)
+    with jax.disable_jit():
+        found = kd.com(q), jax.grad(kd.potential_energy)(q)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
