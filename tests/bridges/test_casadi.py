@@ -170,6 +170,20 @@ def test_symbols_go_in_and_come_out(arm):
     assert several.shape == (robot.nv, 3 * robot.nv)
 
 
+def test_lists_of_symbols_are_columns(arm):
+    robot = lwc.KinDyn(arm, floating=False)
+    symbols = [ca.SX.sym(f"q{k}") for k in range(robot.nq)]
+    numbers = np.linspace(-1.0, 1.0, robot.nq)
+    expected = robot.com(numbers).full()
+    for given in (symbols, tuple(symbols), np.array([*symbols, None], dtype=object)[:-1]):
+        found = robot.com(given)
+        assert isinstance(found, ca.SX)
+        value = ca.Function("f", symbols, [found])(*numbers).full()
+        np.testing.assert_allclose(value, expected, **CLOSE)
+    some = [*numbers[:-1], ca.MX.sym("last")]
+    assert isinstance(robot.com(some), ca.MX)
+
+
 def test_entries_that_are_always_zero_are_structural_zeros(arm):
     jacobian = lwc.KinDyn(arm).function(("jacobian", "shoulder"))
     sparsity = lw.KinDyn(arm).jacobian_sparsity("shoulder")
@@ -241,6 +255,12 @@ def test_bad_use_is_explained(arm):
         robot.mass_matrix([1.0, 2.0, 3.0])
     with pytest.raises(lw.ArgumentError, match="q: expected SX, MX, DM or numbers, got 'a'"):
         robot.mass_matrix("a")
+    with pytest.raises(lw.ArgumentError, match="dt: expected SX, MX, DM or numbers, got None"):
+        robot.integrate(robot.neutral(), np.zeros(8), None)
+    with pytest.raises(lw.ArgumentError, match="q: expected SX, MX, DM or numbers, got array"):
+        robot.mass_matrix(np.zeros(8) * 1j)
+    with pytest.raises(lw.ArgumentError, match="q is SX, nu is MX; CasADi does not mix them"):
+        robot.bias_force(ca.SX.sym("q", 8), ca.MX.sym("nu", 8))
     with pytest.raises(lw.NameNotFoundError, match="no frame named 'tol'; did you mean 'tool'"):
         robot.jacobian("tol", robot.neutral())
     with pytest.raises(lw.ArgumentError, match="expected a kernel of linkwork, got"):

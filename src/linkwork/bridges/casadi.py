@@ -7,6 +7,7 @@ compiled  linkwork's machine code, called by CasADi: faster, differentiated twic
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -144,11 +145,21 @@ class Method:
         kernel, values = call(self._kernel, args, named)
         ports = kernel.signature.inputs
         given = [_checked(port, value) for port, value in zip(ports, values, strict=True)]
+        _check_symbols(ports, given)
         function = self._robot._casadi(kernel, self._robot.compiled)  # pyright: ignore[reportPrivateUsage]
         results = function(*given)
         if len(kernel.signature.outputs) == 1:
             return results
         return kernel._returned(results)  # pyright: ignore[reportPrivateUsage]
+
+
+def _check_symbols(ports: Sequence[Port], values: Sequence[Any]) -> None:
+    """Raise if some arguments are SX and some MX, which CasADi does not mix."""
+    ca = casadi_package()
+    names = {type(value): port.name for port, value in zip(ports, values, strict=True)}
+    if ca.SX in names and ca.MX in names:
+        text = f"{names[ca.SX]} is SX, {names[ca.MX]} is MX"
+        raise ArgumentError(f"{text}; CasADi does not mix them, so give all in one type")
 
 
 def _checked(port: Port, value: Any) -> Any:

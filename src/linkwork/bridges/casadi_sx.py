@@ -87,15 +87,23 @@ def column_order(port: Port) -> list[int]:
 
 
 def as_matrix(port: Port, value: Any) -> Any:
-    """An argument as SX, MX or DM; numbers become DM."""
+    """An argument as SX, MX or DM; numbers become DM, a list of symbols a column."""
     ca = casadi_package()
-    if isinstance(value, (ca.SX, ca.MX, ca.DM)):
+    kinds = ca.SX, ca.MX, ca.DM
+    if isinstance(value, kinds):
         return value
+    if isinstance(value, (list, tuple)) and any(isinstance(entry, kinds) for entry in value):
+        value = np.array([*value, None], dtype=object)[:-1]  # so that NumPy does not look inside
     try:
-        return ca.DM(np.asarray(value, dtype=float))
+        array = np.asarray(value)
+        if array.dtype.kind in "fiub":
+            return ca.DM(array.astype(float))
+        if array.ndim == 1 and any(isinstance(entry, kinds) for entry in array):
+            return ca.vertcat(*array)
     except (TypeError, ValueError, NotImplementedError):
-        text = f"{port.name}: expected SX, MX, DM or numbers"
-        raise ArgumentError(f"{text}, got {shown(value)}") from None
+        pass
+    text = f"{port.name}: expected SX, MX, DM or numbers"
+    raise ArgumentError(f"{text}, got {shown(value)}")
 
 
 def normalized_part(values: Sequence[Any], root: Any) -> list[Any]:
