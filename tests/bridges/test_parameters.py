@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+from jax.test_util import check_grads
 
 import linkwork as lw
 import linkwork.casadi
@@ -81,3 +82,48 @@ def test_casadi(robot, given, slope, compiled):
     np.testing.assert_allclose(gradient(p).full()[:, 0], slope, atol=1e-12)
     default = kd.inverse_dynamics(*state).full()[:, 0]
     np.testing.assert_allclose(default, robot.inverse_dynamics(*state), rtol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def designed():
+    """A payload with its mount, a frame, a joint and gravity as inputs; the base floats."""
+    model = lw.robots.load("pendulum").with_frame("tool", "rod")
+    numbers = [
+        lw.parameters.Payload("tool", mount=True),
+        lw.parameters.JointPose(model.joint_names[0]),
+        lw.parameters.Gravity(),
+    ]
+    return lw.KinDyn(model, parameters=numbers)
+
+
+REQUESTS = ("inverse_dynamics", ("transform", "tool"))
+
+
+@pytest.fixture(scope="module")
+def point(designed):
+    """q, nu, nu_dot and parameters; poses have quaternions of norm 1."""
+    rng = np.random.default_rng(3)
+    load = lw.solid_box(1.5, (0.1, 0.2, 0.3), com=(0.01, 0.0, 0.1)).parameters()
+    pose = [0.1, -0.2, 0.3, 0.8, 0.0, -0.6, 0.0]
+    changed = {"payload.tool": load, "mount.tool": pose}
+    p = designed.parameter_values(changed)
+    return [designed.random(seed=1), *rng.normal(size=(2, designed.nv)), p]
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # of PyTorch itself
+def test_two_derivatives_by_parameters_in_torch(designed, point):
+    function = linkwork.torch.wrap(designed.function(*REQUESTS))
+    tensors = [torch.from_numpy(array).requires_grad_() for array in point]
+    assert torch.autograd.gradcheck(function, tensors, fast_mode=True, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(function, tensors, fast_mode=True)
+
+
+def test_two_derivatives_by_parameters_in_jax(designed, point):
+    with jax.enable_x64(True):
+        function = linkwork.jax.wrap(designed.function(*REQUESTS))
+
+        @jax.jit
+        def flat(*given):
+            return jnp.concatenate([jnp.ravel(part) for part in function(*given)])
+
+        check_grads(flat, [jnp.asarray(array) for array in point], order=2, eps=3e-5, rtol=1e-5)
