@@ -1,4 +1,4 @@
-"""Pinocchio in a C++ loop: its headers come with the wheel, Eigen's from the system."""
+"""Pinocchio in a C++ loop: its headers come with its wheel, Eigen's with CasADi's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import numpy as np
 from peers import Pinocchio
 
 WITHOUT_PIN = (
-    "pin, C++ is left out: it needs g++ and Eigen's headers (libeigen3-dev, or EIGEN_INCLUDE)."
+    "pin, C++ is left out: it needs g++ and Eigen's headers (those of the casadi wheel, of "
+    "libeigen3-dev, or a folder that EIGEN_INCLUDE names)."
 )
 DEFINES = (  # those of its CMake target
     "BOOST_MPL_LIMIT_LIST_SIZE=30",
@@ -57,9 +58,11 @@ def pin_loop(pin: Pinocchio, state: Any, *, loop: str, calls: int) -> str:
         loop: C text of the macro MEASURE.
         calls: how many are in a burst.
     """
-    prefix = Path(sysconfig.get_paths()["purelib"]) / "cmeel.prefix"
+    wheels = Path(sysconfig.get_paths()["purelib"])
+    prefix = wheels / "cmeel.prefix"
     given = (Path(os.environ["EIGEN_INCLUDE"]),) if "EIGEN_INCLUDE" in os.environ else ()
-    places = (*given, prefix / "include/eigen3", Path("/usr/include/eigen3"))
+    of_casadi, system = wheels / "casadi/include/eigen3", Path("/usr/include/eigen3")
+    places = (*given, prefix / "include/eigen3", system, of_casadi)
     eigen = next((place for place in places if place.is_dir()), None)
     if eigen is None or shutil.which("g++") is None or not (prefix / "include/pinocchio").is_dir():
         return ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from linkwork.export.compensated import Fused
 from linkwork.export.function import Real
 from linkwork.expr.c_forms import C_FORM
 from linkwork.expr.node import ARITHMETIC, Op
@@ -56,10 +57,11 @@ class Scalars:
         self.real = real
         self.type = real.name
         zero, one = real.literal(0.0), real.literal(1.0)
+        listed: dict[Op | Fused, str] = {**C_FORM, Fused.FMA: "fma({}, {}, {})"}
         self._forms = {
-            op: form.replace("1.0", one).replace("0.0", zero) for op, form in C_FORM.items()
+            op: form.replace("1.0", one).replace("0.0", zero) for op, form in listed.items()
         }
-        for op, form in C_FORM.items():
+        for op, form in listed.items():
             if form[0].isalpha():  # a function of libm
                 self._forms[op] = form.replace("(", f"{real.suffix}(", 1)
 

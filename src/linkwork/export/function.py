@@ -70,6 +70,7 @@ class Function:
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]
     unit_norms: tuple[UnitNorm, ...] = ()
+    corrected: int = 0  # steps of the program whose roundings to float are corrected
 
     @property
     def n_unit(self) -> int:

@@ -8,7 +8,7 @@ from linkwork.export.code import Code, batch_code, scalar_code
 from linkwork.export.function import Real
 from linkwork.export.names import Names
 from linkwork.export.requests import Exported
-from linkwork.export.support import MACROS, unit_norm_functions, vector_support
+from linkwork.export.support import MACROS, NO_CONTRACTION, unit_norm_functions, vector_support
 from linkwork.kindyn import KinDyn
 from linkwork.version import __version__
 
@@ -88,7 +88,9 @@ class Package:
         lines = [f"/* {MARK} {__version__}; {self.prefix}.h tells what the functions compute. */"]
         lines += [f'#include "{self.prefix}.h"', "", "#include <math.h>"]
         lines += ["#include <float.h>"] if has_norms else []
-        parts = ["\n".join(lines) + "\n", MACROS, *support]
+        parts = ["\n".join(lines) + "\n", MACROS]
+        parts += [NO_CONTRACTION] if any(one.exported.function.corrected for one in group) else []
+        parts += support
         parts += [unit_norm_functions(self.real, check=batch)] if has_norms else []
         return "\n".join([*parts, *texts])
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.errors import LinkworkError
+from linkwork.export.compensated import Fused, float_fma
 from linkwork.export.function import Real
 from linkwork.export.requests import Exported
 from linkwork.expr.program import NUMPY_FUNCTIONS, per_port
@@ -54,8 +55,8 @@ def sample_of(
         raise LinkworkError(f"{one.kernel.signature.name}: random inputs give infinity or NaN")
     inputs = tuple(part[chosen] for part in drawn)
     outputs = tuple(part[chosen] for part in wanted)
-    in_numpy = difference(_in_numpy(one, inputs, real), outputs)
-    return Sample(inputs, outputs, max(DIFFERENCE[real.name], _FACTOR * in_numpy))
+    apart = difference(in_numpy(one, inputs, real), outputs)
+    return Sample(inputs, outputs, max(DIFFERENCE[real.name], _FACTOR * apart))
 
 
 def difference(found: Sequence[Array], wanted: Sequence[Array]) -> float:
@@ -68,7 +69,7 @@ def difference(found: Sequence[Array], wanted: Sequence[Array]) -> float:
     return worst
 
 
-def _in_numpy(one: Exported, inputs: Sequence[Array], real: Real) -> tuple[Array, ...]:
+def in_numpy(one: Exported, inputs: Sequence[Array], real: Real) -> tuple[Array, ...]:
     """Results of the program, computed by NumPy in the precision of the C code."""
     dtype = np.float64 if real.name == "double" else np.float32
     program, spans = one.function.program, [unit.span for unit in one.function.unit_norms]
@@ -76,7 +77,8 @@ def _in_numpy(one: Exported, inputs: Sequence[Array], real: Real) -> tuple[Array
     assert rows is not None
     with np.errstate(all="ignore"):
         columns_of_rows = (tuple(part.T) for part in rows)
-        found = program.run(*columns_of_rows, functions=NUMPY_FUNCTIONS, constant=dtype)
+        functions: dict[Any, Any] = NUMPY_FUNCTIONS | {Fused.FMA: float_fma}
+        found = program.run(*columns_of_rows, functions=functions, constant=dtype)
     n = len(inputs[0]) if inputs else 1
     columns = [np.broadcast_to(np.asarray(number, np.float64), n) for number in found]
     parts = per_port(program.outputs, columns)

@@ -32,6 +32,17 @@ MACROS = """\
 #endif
 """
 
+# Where roundings are corrected, no sum may be contracted with a product that another step rounds.
+NO_CONTRACTION = """\
+#if defined(__clang__)
+#pragma clang fp contract(off)
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off")
+#elif defined(_MSC_VER)
+#pragma fp_contract(off)
+#endif
+"""
+
 
 # In double precision as the kernels do it. For float they use double as well; here, a sum of
 # squares and a norm in float would make results that are sensitive to it twice as wrong. So
@@ -139,7 +150,7 @@ typedef {real.name} lw_loose __attribute__((vector_size({size}), aligned({real.b
 
 def _by_lane(name: str, real: Real, lanes: int) -> str:
     """A function of libm, called for each lane."""
-    names = ("a", "b") if name == "atan2" else ("a",)
+    names = {"atan2": ("a", "b"), "fma": ("a", "b", "c")}.get(name, ("a",))
     listed = "".join(f"const lw_vec *{one}, " for one in names)
     given = ", ".join(f"(*{one})[k]" for one in names)
     return f"""\

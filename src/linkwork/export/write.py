@@ -17,6 +17,7 @@ from linkwork.export.folders import refuse_others_files, write_files
 from linkwork.export.function import DOUBLE, FLOAT
 from linkwork.export.names import Names, checked_prefix, default_prefix
 from linkwork.export.package import Package, package_of
+from linkwork.export.precision import with_enough_digits
 from linkwork.export.report import Report
 from linkwork.export.requests import DEFAULT_FUNCTIONS, Wanted, exported
 from linkwork.export.samples import sample_of
@@ -37,6 +38,7 @@ def export(
     prefix: str | None = None,
     lanes: int = 0,
     one_file: bool = False,
+    compensate: bool = True,
     check: bool = True,
     pinnzoo: bool = False,
     **of_pinnzoo: Any,
@@ -56,6 +58,8 @@ def export(
         prefix: of all names in C; made from the name of the robot if not given.
         lanes: 2, 4, 8 or 16 to add functions of many rows, as many at a time; 0 for none.
         one_file: whether all functions are in one C file, instead of one each.
+        compensate: whether functions in single precision that lose digits to rounding get steps
+            with more digits; without it they are shorter and less accurate.
         check: whether to compile and compare.
         pinnzoo: whether to write PinnZoo's functions of a state x = [q; v] instead, with its C
             signatures and folders; `prefix` is the name of the model then.
@@ -89,6 +93,8 @@ def export(
     prefix = default_prefix(kd.model.name) if prefix is None else checked_prefix(prefix)
     names = Names(prefix)
     found = exported(kd, functions, derivatives=derivatives, prefix=prefix, names=names)
+    if real is FLOAT and compensate:
+        found = [with_enough_digits(kd, one) for one in found]
     package = package_of(
         kd, found, prefix=prefix, real=real, names=names, lanes=lanes, one_file=one_file
     )
