@@ -73,6 +73,12 @@ Orientation = Annotated[
         "--orientation", metavar="NAME", help="with --pinnzoo: none, quaternion or axis_angle"
     ),
 ]
+NoCompensation = Annotated[
+    bool,
+    typer.Option(
+        "--no-compensation", help="with --float: leave roundings as they are; shorter, less exact"
+    ),
+]
 NoCheck = Annotated[bool, typer.Option("--no-check", help="do not compile and compare")]
 
 
@@ -90,6 +96,7 @@ def export(
     joint_dynamics: JointDynamics = False,
     lanes: Lanes = 0,
     one_file: OneFile = False,
+    no_compensation: NoCompensation = False,
     no_check: NoCheck = False,
     pinnzoo: PinnZoo = False,
     bodies: Bodies = None,
@@ -115,6 +122,7 @@ def export(
         "prefix": prefix,
         "lanes": lanes,
         "one_file": one_file,
+        "compensate": not no_compensation,
         "check": not no_check,
     }
     of_pinnzoo: dict[str, Any] = {"bodies": bodies, "orientation": orientation}
@@ -153,6 +161,7 @@ def _data(report: Report) -> dict[str, Any]:
             {
                 "name": row.name,
                 "operations": row.operations,
+                "corrected": row.corrected,
                 "work_bytes": row.work_bytes,
                 "stack_bytes": row.stack_bytes,
                 "object_bytes": row.object_bytes,

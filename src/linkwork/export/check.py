@@ -22,6 +22,7 @@ from linkwork.errors import LinkworkError
 from linkwork.export.code import can_refuse
 from linkwork.export.function import BATCH_ENDING
 from linkwork.export.package import Package, Written
+from linkwork.export.pairs import operations_of
 from linkwork.export.report import Row
 from linkwork.export.samples import Sample, difference
 
@@ -109,10 +110,12 @@ def unchecked(package: Package) -> list[Row]:
     rows: list[Row] = []
     for one in package.functions:
         function, size = one.exported.function, package.real.bytes
-        rows.append(Row(function.name, function.program.n_ops, one.code.work * size))
+        operations, corrected = operations_of(function.program), function.corrected
+        work = one.code.work * size
+        rows.append(Row(function.name, operations, work, corrected=corrected))
         if one.batch:
             name, work = f"{function.name}{BATCH_ENDING}", one.batch.work * size
-            rows.append(Row(name, function.program.n_ops, work))
+            rows.append(Row(name, operations, work, corrected=corrected))
     return rows
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from linkwork.export.compensated import Fused
 from linkwork.export.function import Real
+from linkwork.export.pairs import Fused
 from linkwork.expr.c_forms import C_FORM
 from linkwork.expr.node import ARITHMETIC, Op
 

@@ -18,6 +18,7 @@ class Row:
     object_bytes: int | None = None  # of the object file
     difference: float | None = None  # largest one from the kernel, relative to the largest number
     allowed: float | None = None  # 1e-13 or 1e-5, more where the result is sensitive to rounding
+    corrected: int = 0  # steps of single precision whose roundings are corrected
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +32,15 @@ class Report:
     note: str = ""  # what could not be done
 
     columns = (
-        *("function", "operations", "work [B]", "stack [B]", "object [B]"),
+        *("function", "operations", "corrected", "work [B]", "stack [B]", "object [B]"),
         *("difference", "allowed"),
     )
 
     def cells(self) -> Iterator[tuple[str, ...]]:
         """The rows as texts."""
         for row in self.rows:
-            numbers = (row.operations, row.work_bytes, row.stack_bytes, row.object_bytes)
+            numbers = (row.operations, row.corrected, row.work_bytes)
+            numbers += (row.stack_bytes, row.object_bytes)
             texts = ("-" if number is None else f"{number:,}" for number in numbers)
             apart = (row.difference, row.allowed)
             yield row.name, *texts, *("-" if one is None else f"{one:.0e}" for one in apart)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.errors import LinkworkError
-from linkwork.export.compensated import Fused, float_fma
 from linkwork.export.function import Real
+from linkwork.export.pairs import Fused, float_fma
 from linkwork.export.requests import Exported
 from linkwork.expr.program import NUMPY_FUNCTIONS, per_port
 from linkwork.kernel.norms import normalized
@@ -19,7 +19,9 @@ from linkwork.kindyn import KinDyn
 
 DIFFERENCE = {"double": 1e-13, "float": 1e-5}
 """Allowed between C and the kernels, relative to the largest number of an output."""
-_FACTOR = 4.0  # times the difference of the same operations in NumPy, which is allowed as well
+_FACTOR = (
+    4.0  # times the error of rounding is allowed as well: it is a matter of luck, and C has its own
+)
 _TRIES = 4  # times as many states are drawn as are wanted, of which some may give no finite numbers
 
 
@@ -41,9 +43,9 @@ def sample_of(
 ) -> Sample:
     """Random states of a robot, some with quaternions that have drifted, and the results there.
 
-    A result that is sensitive to rounding may differ by more: by four times what the operations of
-    the program give in NumPy, in the same precision. Forward dynamics with an ill-conditioned mass
-    matrix is such a result. `draw` makes other inputs than these.
+    A result that is sensitive to rounding may differ by more: by four times the error that rounding
+    causes anyway (`errors_of_rounding`). Forward dynamics with an ill-conditioned mass matrix is
+    such a result. `draw` makes other inputs than these.
     """
     rng = np.random.default_rng(seed)
     n = rows * _TRIES
@@ -55,28 +57,46 @@ def sample_of(
         raise LinkworkError(f"{one.kernel.signature.name}: random inputs give infinity or NaN")
     inputs = tuple(part[chosen] for part in drawn)
     outputs = tuple(part[chosen] for part in wanted)
-    apart = difference(in_numpy(one, inputs, real), outputs)
-    return Sample(inputs, outputs, max(DIFFERENCE[real.name], _FACTOR * apart))
+    error = errors_of_rounding(one, inputs, outputs, real).max()
+    return Sample(inputs, outputs, max(DIFFERENCE[real.name], _FACTOR * float(error)))
+
+
+def errors_of_rounding(
+    one: Exported, inputs: Sequence[Array], outputs: Sequence[Array], real: Real
+) -> Array:
+    """(rows,) how far rounding in the precision of the C code moves results, relative as above.
+
+    In double precision it is the error of the kernel itself, whose results are compared with those
+    of the same operations in NumPy's longdouble. In single precision it is the error of the same
+    operations in float32, compared with the kernel. Where longdouble has the digits of double, the
+    former is what another order of roundings changes.
+    """
+    dtype = np.longdouble if real.name == "double" else np.float32
+    return np.max([*_differences(_in_numpy(one, inputs, dtype), outputs)], axis=0)
 
 
 def difference(found: Sequence[Array], wanted: Sequence[Array]) -> float:
     """The largest difference, relative to the largest number of the same row and output."""
-    worst = 0.0
+    return max((float(part.max()) for part in _differences(found, wanted)), default=0.0)
+
+
+def _differences(found: Sequence[Array], wanted: Sequence[Array]) -> Iterator[Array]:
+    """(rows,) of each output: the largest one, relative to the largest number; NaN is infinite."""
     for got, expected in zip(found, wanted, strict=True):
-        largest = np.abs(expected).max(axis=1, keepdims=True)
-        apart = np.abs(np.asarray(got, np.float64) - expected) / np.where(largest, largest, 1.0)
-        worst = max(worst, np.inf if np.isnan(apart).any() else float(apart.max()))
-    return worst
+        largest = np.abs(expected).max(axis=1)
+        apart = np.abs(np.asarray(got, np.float64) - expected).max(axis=1)
+        apart /= np.where(largest, largest, 1.0)
+        yield np.where(np.isnan(apart), np.inf, apart)
 
 
-def in_numpy(one: Exported, inputs: Sequence[Array], real: Real) -> tuple[Array, ...]:
-    """Results of the program, computed by NumPy in the precision of the C code."""
-    dtype = np.float64 if real.name == "double" else np.float32
+def _in_numpy(one: Exported, inputs: Sequence[Array], dtype: Any) -> tuple[Array, ...]:
+    """Results of the program, computed by NumPy with numbers of a type."""
     program, spans = one.function.program, [unit.span for unit in one.function.unit_norms]
-    rows = normalized([part.astype(dtype) for part in inputs], spans, dtype)
+    given = np.float32 if dtype == np.float32 else np.float64
+    rows = normalized([part.astype(given) for part in inputs], spans, given)
     assert rows is not None
     with np.errstate(all="ignore"):
-        columns_of_rows = (tuple(part.T) for part in rows)
+        columns_of_rows = (tuple(part.T.astype(dtype)) for part in rows)
         functions: dict[Any, Any] = NUMPY_FUNCTIONS | {Fused.FMA: float_fma}
         found = program.run(*columns_of_rows, functions=functions, constant=dtype)
     n = len(inputs[0]) if inputs else 1

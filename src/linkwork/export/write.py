@@ -83,7 +83,8 @@ def export(
 
         given = functions is not DEFAULT_FUNCTIONS
         options = {"functions": given, "derivatives": derivatives, "lanes": lanes}
-        refuse_options({**options, "one_file": one_file}, of_pinnzoo, dtype, pinnzoo=pinnzoo)
+        options |= {"one_file": one_file, "compensate": not compensate}
+        refuse_options(options, of_pinnzoo, dtype, pinnzoo=pinnzoo)
         return export_pinnzoo(kd, Path(folder), prefix=prefix, check=check, **of_pinnzoo)
     if lanes not in (0, *LANES) or isinstance(lanes, bool):
         raise ArgumentError(f"lanes: expected 0, 2, 4, 8 or 16, got {shown(lanes)}")

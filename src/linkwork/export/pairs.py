@@ -1,0 +1,226 @@
+"""Steps of programs on pairs of floats: a rounded value, and what was rounded off.
+
+A pair holds about twice the digits of a float, by the error-free sums and products of Knuth and
+Dekker. Everything stays a float, so it runs on processors that have no other numbers.
+
+    sum       s = a + b     b' = s - a     error = (a - (s - b')) + (b - b')
+    product   p = a b       error = fma(a, b, -p)
+
+Sines and cosines come from libm with their own roundings. What is corrected is their norm: then the
+pair is that of an angle which differs in its last digit, as an input may. Quaternions likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from linkwork.expr.node import Op
+from linkwork.expr.program import Program
+
+
+class Fused(IntEnum):
+    """An operation that only exported programs have."""
+
+    FMA = 64  # a b + c, rounded once
+
+
+Pair: TypeAlias = tuple[int, int | None]
+"""Steps that hold a value and what was rounded off; None where that does not matter."""
+
+
+def operations_of(program: Program) -> int:
+    """How many operations of arithmetic there are, fused ones among them."""
+    return program.n_ops + sum(step[0] is Fused.FMA for step in program.steps)
+
+
+def float_fma(a: Any, b: Any, c: Any) -> Any:
+    """The fused operation on floats of NumPy: the product of two is exact in double precision."""
+    return np.float32(np.multiply(a, b, dtype=np.float64) + c)
+
+
+class PairSteps:
+    """Writes steps. Arguments and results are indices of steps, in pairs or alone."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[Any, ...]] = []
+        self._constants: dict[float, int] = {}
+        self._angles: dict[int, dict[Op, Pair]] = {}  # by angle: its sine and cosine
+
+    def add(self, op: Op | Fused, *args: Any) -> int:
+        """A step."""
+        self.steps.append((op, *args))
+        return len(self.steps) - 1
+
+    def number(self, value: float) -> int:
+        """The step of a constant, each once."""
+        if value not in self._constants:
+            self._constants[value] = self.add(Op.CONST, value)
+        return self._constants[value]
+
+    def constant(self, value: float) -> Pair:
+        """A constant with more digits than a float has."""
+        rounded = float(np.float32(value))
+        less = value - rounded
+        is_pair = np.isfinite(rounded) and less != 0.0
+        return self.number(value), self.number(less) if is_pair else None
+
+    def pair(self, op: Op, given: Sequence[Pair]) -> Pair:
+        """The result of an operation, with as many digits as there can be."""
+        return _PAIRS[op](self, op, given)
+
+    def rounded(self, op: Op, given: Sequence[Pair]) -> Pair:
+        """The result of an operation on pairs as a float, but a pair if nothing is rounded."""
+        if op in _ROUNDED:
+            return _ROUNDED[op](self, op, given), None
+        high, low = self.pair(op, given)
+        if low is None or op in (Op.NEG, Op.SELECT):
+            return high, low
+        return self.add(Op.ADD, high, low), None
+
+    def with_unit_norm(self, numbers: Sequence[int]) -> list[Pair]:
+        """Numbers whose norm is almost 1, divided by it: x - x (sum of squares - 1) / 2."""
+        (total, error), *others = (self._two_product(one, one) for one in numbers)
+        for square, own in others:
+            total, rounded_off = self._two_sum(total, square)
+            error = self._total([error, own, rounded_off])
+        excess = self.add(Op.ADD, self.add(Op.SUB, total, self.number(1.0)), error)
+        factor = self.add(Op.MUL, excess, self.number(-0.5))
+        return [(one, self.add(Op.MUL, one, factor)) for one in numbers]
+
+    # Of floats and pairs, a pair.
+
+    def sum(self, op: Op, given: Sequence[Pair]) -> Pair:
+        """a + b or a - b."""
+        (a, a_low), (b, b_low) = given
+        if op is Op.SUB:
+            b, b_low = self.add(Op.NEG, b), self._negative(b_low)
+        total, error = self._two_sum(a, b)
+        if a_low is None and b_low is None:
+            return total, error
+        return self._joined(total, self._total([error, a_low, b_low]))
+
+    def product(self, op: Op, given: Sequence[Pair]) -> Pair:
+        """a b."""
+        del op
+        (a, a_low), (b, b_low) = given
+        product, error = self._two_product(a, b)
+        if a_low is None and b_low is None:
+            return product, error
+        if b_low is not None:
+            error = self.add(Fused.FMA, a, b_low, error)
+        if a_low is not None:
+            error = self.add(Fused.FMA, a_low, b, error)
+        return self._joined(product, error)
+
+    def quotient(self, op: Op, given: Sequence[Pair]) -> Pair:
+        """a / b, and what is left of a, divided by b."""
+        (a, a_low), (b, b_low) = given
+        quotient = self.add(op, a, b)
+        minus = self.add(Op.NEG, quotient)
+        left = self._total([self.add(Fused.FMA, minus, b, a), a_low])
+        if b_low is not None:
+            left = self.add(Fused.FMA, minus, b_low, left)
+        return self._joined(quotient, self.add(Op.DIV, left, b))
+
+    def root(self, op: Op, given: Sequence[Pair]) -> Pair:
+        """The root r of a, and what is left of a, divided by 2 r; 0 where r is 0."""
+        ((a, a_low),) = given
+        root = self.add(op, a)
+        left = self._total([self.add(Fused.FMA, self.add(Op.NEG, root), root, a), a_low])
+        low = self.add(Op.DIV, left, self.add(Op.ADD, root, root))
+        return self._joined(root, self.add(Op.SELECT, root, low, self.number(0.0)))
+
+    def opposite(self, op: Op, given: Sequence[Pair]) -> Pair:
+        """-a."""
+        ((a, a_low),) = given
+        return self.add(op, a), self._negative(a_low)
+
+    def selected(self, op: Op, given: Sequence[Pair]) -> Pair:
+        """One of two pairs."""
+        (condition, _), (a, a_low), (b, b_low) = given
+        high = self.add(op, condition, a, b)
+        if a_low is None and b_low is None:
+            return high, None
+        zero = self.number(0.0)
+        lows = (zero if low is None else low for low in (a_low, b_low))
+        return high, self.add(op, condition, *lows)
+
+    def sine_or_cosine(self, op: Op, given: Sequence[Pair]) -> Pair:
+        """Both, with norm 1, turned by what was rounded off the angle."""
+        ((angle, low),) = given
+        if angle not in self._angles:
+            sine, cosine = self.add(Op.SIN, angle), self.add(Op.COS, angle)
+            (_, sine_low), (_, cosine_low) = self.with_unit_norm([sine, cosine])
+            if low is not None:
+                sine_low = self.add(Fused.FMA, cosine, low, sine_low)
+                cosine_low = self.add(Fused.FMA, self.add(Op.NEG, sine), low, cosine_low)
+            self._angles[angle] = {Op.SIN: (sine, sine_low), Op.COS: (cosine, cosine_low)}
+        return self._angles[angle][op]
+
+    # Of pairs, a float.
+
+    def rounded_sum(self, op: Op, given: Sequence[Pair]) -> int:
+        """a + b or a - b."""
+        (a, a_low), (b, b_low) = given
+        if op is Op.SUB:
+            b_low = self._negative(b_low)
+        return self.add(Op.ADD, self.add(op, a, b), self._total([a_low, b_low]))
+
+    def rounded_product(self, op: Op, given: Sequence[Pair]) -> int:
+        """a b."""
+        (a, a_low), (b, b_low) = given
+        if b_low is None:
+            a, a_low, b, b_low = b, b_low, a, a_low
+        low = self.add(op, a, b_low)
+        if a_low is not None:
+            low = self.add(Fused.FMA, a_low, b, low)
+        return self.add(Fused.FMA, a, b, low)
+
+    def _two_sum(self, a: int, b: int) -> tuple[int, int]:
+        total = self.add(Op.ADD, a, b)
+        of_b = self.add(Op.SUB, total, a)
+        of_a = self.add(Op.SUB, total, of_b)
+        lost = self.add(Op.SUB, a, of_a), self.add(Op.SUB, b, of_b)
+        return total, self.add(Op.ADD, *lost)
+
+    def _two_product(self, a: int, b: int) -> tuple[int, int]:
+        product = self.add(Op.MUL, a, b)
+        return product, self.add(Fused.FMA, a, b, self.add(Op.NEG, product))
+
+    def _joined(self, high: int, low: int) -> tuple[int, int]:
+        """The same sum with all the digits that fit in the first, which is not the smaller one."""
+        total = self.add(Op.ADD, high, low)
+        return total, self.add(Op.SUB, low, self.add(Op.SUB, total, high))
+
+    def _negative(self, step: int | None) -> int | None:
+        return None if step is None else self.add(Op.NEG, step)
+
+    def _total(self, steps: Iterable[int | None]) -> int:
+        first, *others = (step for step in steps if step is not None)
+        for other in others:
+            first = self.add(Op.ADD, first, other)
+        return first
+
+
+_ROUNDED: dict[Op, Callable[[PairSteps, Op, Sequence[Pair]], int]] = {
+    Op.ADD: PairSteps.rounded_sum,
+    Op.SUB: PairSteps.rounded_sum,
+    Op.MUL: PairSteps.rounded_product,
+}
+_PAIRS: dict[Op, Callable[[PairSteps, Op, Sequence[Pair]], Pair]] = {
+    Op.ADD: PairSteps.sum,
+    Op.SUB: PairSteps.sum,
+    Op.MUL: PairSteps.product,
+    Op.DIV: PairSteps.quotient,
+    Op.NEG: PairSteps.opposite,
+    Op.SQRT: PairSteps.root,
+    Op.SIN: PairSteps.sine_or_cosine,
+    Op.COS: PairSteps.sine_or_cosine,
+    Op.SELECT: PairSteps.selected,
+}
+HAVE_PAIRS = frozenset(_PAIRS)
+"""Operations that can take and give pairs. Others take the rounded values."""
