@@ -97,7 +97,7 @@ class PairSteps:
         """a + b or a - b."""
         (a, a_low), (b, b_low) = given
         if op is Op.SUB:
-            b, b_low = self.add(Op.NEG, b), self._negative(b_low)
+            b, b_low = self._negative(b), self._negative_low(b_low)
         total, error = self._two_sum(a, b)
         if a_low is None and b_low is None:
             return total, error
@@ -120,7 +120,7 @@ class PairSteps:
         """a / b, and what is left of a, divided by b."""
         (a, a_low), (b, b_low) = given
         quotient = self.add(op, a, b)
-        minus = self.add(Op.NEG, quotient)
+        minus = self._negative(quotient)
         left = self._total([self.add(Fused.FMA, minus, b, a), a_low])
         if b_low is not None:
             left = self.add(Fused.FMA, minus, b_low, left)
@@ -130,14 +130,15 @@ class PairSteps:
         """The root r of a, and what is left of a, divided by 2 r; 0 where r is 0."""
         ((a, a_low),) = given
         root = self.add(op, a)
-        left = self._total([self.add(Fused.FMA, self.add(Op.NEG, root), root, a), a_low])
+        left = self._total([self.add(Fused.FMA, self._negative(root), root, a), a_low])
         low = self.add(Op.DIV, left, self.add(Op.ADD, root, root))
         return self._joined(root, self.add(Op.SELECT, root, low, self.number(0.0)))
 
     def opposite(self, op: Op, given: Sequence[Pair]) -> Pair:
         """-a."""
+        del op
         ((a, a_low),) = given
-        return self.add(op, a), self._negative(a_low)
+        return self._negative(a), self._negative_low(a_low)
 
     def selected(self, op: Op, given: Sequence[Pair]) -> Pair:
         """One of two pairs."""
@@ -157,7 +158,7 @@ class PairSteps:
             (_, sine_low), (_, cosine_low) = self.with_unit_norm([sine, cosine])
             if low is not None:
                 sine_low = self.add(Fused.FMA, cosine, low, sine_low)
-                cosine_low = self.add(Fused.FMA, self.add(Op.NEG, sine), low, cosine_low)
+                cosine_low = self.add(Fused.FMA, self._negative(sine), low, cosine_low)
             self._angles[angle] = {Op.SIN: (sine, sine_low), Op.COS: (cosine, cosine_low)}
         return self._angles[angle][op]
 
@@ -167,7 +168,7 @@ class PairSteps:
         """a + b or a - b."""
         (a, a_low), (b, b_low) = given
         if op is Op.SUB:
-            b_low = self._negative(b_low)
+            b_low = self._negative_low(b_low)
         return self.add(Op.ADD, self.add(op, a, b), self._total([a_low, b_low]))
 
     def rounded_product(self, op: Op, given: Sequence[Pair]) -> int:
@@ -189,15 +190,20 @@ class PairSteps:
 
     def _two_product(self, a: int, b: int) -> tuple[int, int]:
         product = self.add(Op.MUL, a, b)
-        return product, self.add(Fused.FMA, a, b, self.add(Op.NEG, product))
+        return product, self.add(Fused.FMA, a, b, self._negative(product))
 
     def _joined(self, high: int, low: int) -> tuple[int, int]:
         """The same sum with all the digits that fit in the first, which is not the smaller one."""
         total = self.add(Op.ADD, high, low)
         return total, self.add(Op.SUB, low, self.add(Op.SUB, total, high))
 
-    def _negative(self, step: int | None) -> int | None:
-        return None if step is None else self.add(Op.NEG, step)
+    def _negative(self, step: int) -> int:
+        """-a; of a constant another one, as no step takes constants alone."""
+        op, *args = self.steps[step]
+        return self.number(-args[0]) if op is Op.CONST else self.add(Op.NEG, step)
+
+    def _negative_low(self, step: int | None) -> int | None:
+        return None if step is None else self._negative(step)
 
     def _total(self, steps: Iterable[int | None]) -> int:
         first, *others = (step for step in steps if step is not None)
