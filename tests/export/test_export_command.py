@@ -39,6 +39,7 @@ def test_export_as_json_for_a_floating_base(tmp_path):
         *("--lanes", "4", "--representation", "inertial", "--joint-dynamics"),
     )
     facts = json.loads(done.stdout)
+    assert [row["corrected"] for row in facts["functions"]] == [0, 0]
 
     assert facts["compiler"] is None
     assert facts["note"] == "it was not asked for"
@@ -64,3 +65,13 @@ def test_what_is_wrong_is_said_on_one_line(tmp_path):
     assert done.returncode == 2
     assert done.stderr == "linkwork: error: no frame named 'rodd'; did you mean 'rod'?\n"
     assert not (tmp_path / "x").exists()
+
+
+def test_roundings_of_floats_are_corrected_unless_told_otherwise(tmp_path):
+    words = ["export", "pendulum", "-o", tmp_path, "--functions", "forward_dynamics", "--float"]
+    corrected = []
+    for option in ([], ["--no-compensation"]):
+        done = run(*words, "--no-check", "--json", *option)
+        corrected.append(json.loads(done.stdout)["functions"][0]["corrected"])
+    assert corrected[0] > 0
+    assert corrected[1] == 0
