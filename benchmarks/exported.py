@@ -44,7 +44,8 @@ The library of pin's wheel, which Python calls, is compiled with options of its 
 faster than the C++ loop, the ratio to Python is the one to look at.
 pin gives the upper triangle of the mass matrix and works in body axes; C gives both triangles and \
 works in the mixed representation.
-casadi C: generated from adam's symbolic functions, gcc -O2 -march=native. RNEA is M nu_dot + h, \
+casadi C: generated from adam's symbolic functions, gcc -O2 -march=native; with -O1 where one C \
+function has more than {most:,} operations, as -O2 takes too long. RNEA is M nu_dot + h, \
 as adam has no other; derivatives are CasADi's Jacobians by joint positions, velocities, and \
 accelerations or torques, without those by the pose of the base.
 Times to compile are of the processor, so other processes do not count.
@@ -101,10 +102,10 @@ def exported(patience: Patience) -> Section:
             own = folder / function.replace(" ", "_")
             own.mkdir()
             programs = {"pin C++": [of_pin, function]} if of_pin else {}
-            row = _measured(function, own, patience, section, programs=programs, casadi=casadi)
+            row = _measured(function, own, patience, programs=programs, casadi=casadi)
             row |= _in_python(function, kd, pin, state, patience)
             _add(section, table, sizes, function, row)
-    section.notes += NOTES.splitlines()
+    section.notes += NOTES.format(most=MOST_OPERATIONS).splitlines()
     return section
 
 
@@ -160,7 +161,6 @@ def _measured(
     name: str,
     folder: Path,
     patience: Patience,
-    section: Section,
     *,
     programs: dict[str, list[str]],
     casadi: Casadi | None,
@@ -178,12 +178,8 @@ def _measured(
         row[f"{kind}seconds"] = compiled(command, folder)
         row[f"{kind}bytes"] = (folder / target).stat().st_size
     programs = {"C": _c_loop(name, folder, kd, state, patience), **programs}
-    program = casadi.program(name, folder, row, _loop(patience), CALLS) if casadi else ""
-    if program:
-        programs["casadi"] = [program]
-    elif casadi:
-        text = f"casadi C of {name} is left out: more than {MOST_OPERATIONS:,} operations in one"
-        section.notes.append(f"{text} C function, which takes gcc -O2 very long.")
+    if casadi:
+        programs["casadi"] = [casadi.program(name, folder, row, _loop(patience), CALLS)]
     for _ in range(max(2, patience.rounds // 5)):
         for way, command in programs.items():
             times = [float(text) for text in run(command, folder).split()]
