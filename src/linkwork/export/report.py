@@ -31,16 +31,23 @@ class Report:
     compiler: str | None  # its name, version and options; None where there is none
     note: str = ""  # what could not be done
 
-    columns = (
-        *("function", "operations", "corrected", "work [B]", "stack [B]", "object [B]"),
-        *("difference", "allowed"),
-    )
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Heads of the table; that of corrections only if there are some."""
+        corrected = ("corrected",) if self._is_corrected else ()
+        sizes = ("work [B]", "stack [B]", "object [B]")
+        return ("function", "operations", *corrected, *sizes, "difference", "allowed")
+
+    @property
+    def _is_corrected(self) -> bool:
+        return any(row.corrected for row in self.rows)
 
     def cells(self) -> Iterator[tuple[str, ...]]:
         """The rows as texts."""
         for row in self.rows:
-            numbers = (row.operations, row.corrected, row.work_bytes)
-            numbers += (row.stack_bytes, row.object_bytes)
+            corrected = (row.corrected,) if self._is_corrected else ()
+            sizes = (row.work_bytes, row.stack_bytes, row.object_bytes)
+            numbers = (row.operations, *corrected, *sizes)
             texts = ("-" if number is None else f"{number:,}" for number in numbers)
             apart = (row.difference, row.allowed)
             yield row.name, *texts, *("-" if one is None else f"{one:.0e}" for one in apart)
