@@ -73,11 +73,14 @@ def run(
     try:
         store.create(plan)
         store.remove_partial(plan)
-        if known is not None and known[0]["stamp"] != plan.states.stamp():
+        stamp = plan.states.stamp()
+        if journal.head["stamp"] != stamp:
             _check_states(plan, runner, journal)
-        for chunk in [c for c in journal.done if not store.is_whole(plan, c)]:
-            journal.remove(chunk)
-            report.again += 1
+            journal.change_head(stamp=stamp)
+        broken = [chunk for chunk in journal.done if not store.is_whole(plan, chunk)]
+        if broken:
+            journal.remove(broken)
+            report.again = len(broken)
         report.done = len(journal.done)
         left = [chunk for chunk in range(plan.n_chunks) if chunk not in journal.done]
         for outcome in runner.run(work.compute, plan, left):
@@ -123,7 +126,7 @@ def verify(
             report.verified += 1
             if outcome.refused:
                 report.damaged.append(outcome)
-                journal.remove(outcome.chunk)
+                journal.remove([outcome.chunk])
             if tell:
                 tell(report)
     finally:
@@ -190,7 +193,9 @@ def _journal(
 ) -> Journal:
     with store.writing(plan.out.parent):
         plan.out.parent.mkdir(parents=True, exist_ok=True)
-    head = {"facts": plan.facts, "stamp": plan.states.stamp(), "processor": place.processor}
+    # The file of the states may have been written to since: `run` looks at it first.
+    stamp = plan.states.stamp() if known is None else known[0]["stamp"]
+    head = {"facts": plan.facts, "stamp": stamp, "processor": place.processor}
     done = {} if known is None else known[1]
     if known is not None and known[0]["processor"] != place.processor and not mixed:
         text = f"{escaped(str(plan.out))} was begun on {known[0]['processor']}"

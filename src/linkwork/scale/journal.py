@@ -6,7 +6,8 @@ Order    a line is written after the files of its chunk are on the disk. So a ch
          done, in whatever way the run ended. A power cut may cost the lines of the last second,
          whose chunks are computed again; a kill costs none
 Torn     a last line that is not whole does not count
-Lock     held by the run that writes; a second one is refused
+Lock     held by the run that writes; a second one is refused, and so is one that has read the
+         journal before another one wrote to it
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ import json
 import os
 import time
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
 from linkwork.errors import StateError, escaped
-from linkwork.scale.store import writing
+from linkwork.scale.store import synchronise, writing
 
 SYNCHRONISE_EVERY = 1.0  # [s] the journal itself is brought onto the disk
 
@@ -41,6 +43,7 @@ class Journal:
             self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
             self._lock(self._handle)
             self._check_place()
+            self._check_content()
             self._rewrite()
 
     def add(self, chunk: int, digest: str) -> None:
@@ -52,14 +55,23 @@ class Journal:
                 self._synchronised = time.monotonic()
         self.done[chunk] = digest
 
-    def remove(self, chunk: int) -> None:
-        """Do not count a chunk as done any more."""
-        self.done.pop(chunk, None)
+    def remove(self, chunks: Iterable[int]) -> None:
+        """Do not count some chunks as done any more."""
+        for chunk in chunks:
+            self.done.pop(chunk, None)
+        with writing(self.path):
+            self._rewrite()
+
+    def change_head(self, **facts: Any) -> None:
+        """Say something else in the first line."""
+        self.head = {**self.head, **facts}
         with writing(self.path):
             self._rewrite()
 
     def close(self) -> None:
-        """Let another run write."""
+        """Bring the last lines onto the disk, and let another run write."""
+        with contextlib.suppress(OSError):
+            os.fsync(self._handle)
         with contextlib.suppress(OSError):
             os.close(self._handle)
 
@@ -80,7 +92,7 @@ class Journal:
             os.fsync(handle)
             self._lock(handle)
             other.replace(self.path)
-            _synchronise(self.path.parent)
+            synchronise(self.path.parent)
         except BaseException:
             os.close(handle)
             other.unlink(missing_ok=True)
@@ -104,6 +116,13 @@ class Journal:
             os.close(self._handle)
             self._refuse()
 
+    def _check_content(self) -> None:
+        """Refuse if another run has written since the journal was read, and has ended already."""
+        now = read(self.path)
+        if now is not None and (now[0].get("facts"), now[1]) != (self.head["facts"], self.done):
+            os.close(self._handle)
+            self._refuse()
+
     def _refuse(self) -> NoReturn:
         text = f"{escaped(str(self.path))}: another run is writing"
         raise StateError(f"{text}; wait for it, or stop it")
@@ -119,16 +138,6 @@ def read(path: Path) -> tuple[dict[str, Any], dict[int, str]] | None:
     if not found or not isinstance(found[0], dict):
         return None
     return found[0], {entry[0]: entry[1] for entry in found[1:] if isinstance(entry, list)}
-
-
-def _synchronise(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
-    if os.name == "posix":  # elsewhere folders cannot be opened
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _line(text: str) -> bytes:

@@ -3,6 +3,7 @@
 Chunks   each chunk of rows is one file, uncompressed, with a checksum that every reader of Zarr
          verifies (crc32c). Zarr writes it under another name and renames it, so a file is there as
          a whole or not at all; it is synchronised with the disk before it counts as done
+Empty    an array whose rows have no numbers has no files of chunks
 Missing  rows that are not computed yet read as NaN
 """
 
@@ -23,6 +24,7 @@ from linkwork.scale.packages import package
 from linkwork.scale.plan import Plan
 
 CHECKSUM_BYTES = 4
+METADATA = "zarr.json"  # what Zarr calls the description of a group or an array
 PARTIAL = "*.partial"  # what Zarr calls a file that is being written
 
 
@@ -53,6 +55,10 @@ def create(plan: Plan) -> None:
                     chunk_key_encoding={"name": "default", "separator": "."},
                     attributes={"function": function.text},
                 )
+                synchronise(plan.out / port.name / METADATA)
+                synchronise(plan.out / port.name)
+        for path in (plan.out / METADATA, plan.out, plan.out.parent):
+            synchronise(path)
 
 
 def opened(plan: Plan) -> dict[str, Any]:
@@ -71,19 +77,16 @@ def write(plan: Plan, array: Any, port: Port, chunk: int, rows: Array) -> None:
     start, stop = plan.span(chunk)
     with writing(plan.out):
         array[start:stop] = rows
-        for path in (chunk_file(plan, port, chunk), plan.out / port.name):
-            handle = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+        if rows.size:
+            synchronise(chunk_file(plan, port, chunk))
+            synchronise(plan.out / port.name)
 
 
 def is_whole(plan: Plan, chunk: int) -> bool:
     """Whether all files of a chunk are there, each with as many bytes as it should have."""
     item = np.dtype(plan.kd.dtype).itemsize
     for function in plan.functions:
-        for port in function.arrays:
+        for port in (port for port in function.arrays if port.size):
             size = item * int(np.prod(_chunk_shape(plan, port))) + CHECKSUM_BYTES
             try:
                 if chunk_file(plan, port, chunk).stat().st_size != size:
@@ -103,6 +106,18 @@ def remove_partial(plan: Plan) -> None:
 def chunk_file(plan: Plan, port: Port, chunk: int) -> Path:
     """The file of a chunk of an array."""
     return plan.out / port.name / ".".join(["c", str(chunk), *"0" * len(port.shape)])
+
+
+def synchronise(path: Path) -> None:
+    """Have the content of a file, or the names in a folder, on the disk."""
+    is_folder = path.is_dir()
+    if is_folder and os.name != "posix":  # there, folders cannot be opened
+        return
+    handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager
