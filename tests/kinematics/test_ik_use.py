@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import time
+import weakref
+from functools import lru_cache
+from importlib import import_module
+
 import numpy as np
 import pytest
 
 import linkwork as lw
+
+module = import_module("linkwork.kinematics.ik")  # whose name is that of the function
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +41,24 @@ def test_joints_without_limits_of_every_kind_reach(kind):
     found = lw.ik(kd, {"l2": targets})
     assert found.converged.all()
     np.testing.assert_allclose(kd.transform("l2", found.q), targets, atol=3e-6)
+
+
+def test_robots_are_not_kept_for_ever(monkeypatch):
+    """A program that makes many robots would run out of memory."""
+    monkeypatch.setattr(module, "_functions", lru_cache(maxsize=1)(module._functions.__wrapped__))
+    assert module._converted.cache_info().maxsize == module.MOST_KEPT
+    kept = []
+    for n in (1, 2):
+        kd = chain("prismatic", n)
+        lw.ik(kd, {"l1": kd.transform("l1", kd.neutral())})
+        kept.append(weakref.ref(kd))
+    del kd
+    for _ in range(100):  # what compiles in the background refers to it for a moment
+        gc.collect()
+        if kept[0]() is None:
+            break
+        time.sleep(0.05)
+    assert [one() is None for one in kept] == [True, False]
 
 
 def test_one_joint_and_none():

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,8 @@ from linkwork.kinematics.step import as_free, error_kernel, step_kernel
 from linkwork.kinematics.tasks import Task, as_numbers, goal_of
 
 ROUNDING = 1e-15  # by which normalising may change a quaternion that is normalised
+# Compiled functions are kept for the last so many kinds of problems, and with them their robots.
+MOST_KEPT = 64
 
 
 def ik(
@@ -108,24 +110,20 @@ def _as_computed(kd: KinDyn) -> KinDyn:
         raise ArgumentError(f"ik: expected a KinDyn, got {shown(kd)}")
     if kd.representation == "mixed" and kd.dtype == np.float64:
         return kd
-    if kd not in _converted:
-        _converted[kd] = kd.replace(representation="mixed", dtype=np.float64)
-    return _converted[kd]
+    return _converted(kd)
 
 
-_converted: WeakKeyDictionary[KinDyn, KinDyn] = WeakKeyDictionary()
-_known: WeakKeyDictionary[KinDyn, dict[Any, Functions]] = WeakKeyDictionary()
+@lru_cache(maxsize=MOST_KEPT)
+def _converted(kd: KinDyn) -> KinDyn:
+    return kd.replace(representation="mixed", dtype=np.float64)
 
 
+@lru_cache(maxsize=MOST_KEPT)
 def _functions(kd: KinDyn, tasks: tuple[Task, ...], limits: bool, posture: bool) -> Functions:
-    """The functions for some tasks, made once for each robot."""
-    made = _known.setdefault(kd, {})
-    key = tasks, limits, posture
-    if key not in made:
-        bounds = bounds_of(kd.layout) if limits else NO_BOUNDS
-        step = step_kernel(kd, tasks, bounds, posture)
-        made[key] = Functions(kd, bounds, error_kernel(kd, tasks), Rollout(step))
-    return made[key]
+    """The functions for some tasks, made once for equal robots."""
+    bounds = bounds_of(kd.layout) if limits else NO_BOUNDS
+    step = step_kernel(kd, tasks, bounds, posture)
+    return Functions(kd, bounds, error_kernel(kd, tasks), Rollout(step))
 
 
 def _result(
