@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
 import time
 from pathlib import Path
@@ -89,6 +90,18 @@ def test_fast_code_is_made_after_the_end(tmp_path, end):
     assert output_of(code, cache=tmp_path) == "True"
 
 
+def test_paths_that_python_itself_ignores_do_not_matter(tmp_path):
+    """Only texts in sys.path are searched, but programs put other things there."""
+    code = """
+    import pathlib
+    sys.path += [pathlib.Path("/x"), None]
+    kd = floater()
+    kd.com(kd.neutral())
+    """
+    assert run_python(code, cache=tmp_path) == (0, "", "")
+    assert wait_for(lambda: made(tmp_path, "o") == 2)
+
+
 def test_a_robot_that_is_gone_before_the_end_is_finished_too(tmp_path):
     run_python("def f():\n    kd = floater()\n    kd.com(kd.neutral())\nf()", cache=tmp_path)
     assert wait_for(lambda: made(tmp_path, "o") == 2)
@@ -156,9 +169,19 @@ def test_a_cache_that_was_removed_does_not_come_back(tmp_path):
     assert not folder.exists()
 
 
+@pytest.fixture
+def _alarm_switched_off():
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    handler = signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGALRM, handler)
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.usefixtures("_alarm_switched_off")
 def test_the_process_ends_at_its_limit(folder):
-    """Whatever it does: here it waits for another one that never ends."""
+    """Whatever it does, and whatever this one does with its alarms: here it waits for another."""
     import fcntl
 
     kd = floater()

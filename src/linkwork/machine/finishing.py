@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -39,7 +40,7 @@ def hand_over(orders: Sequence[Order], folder: Path, limit: int = LIMIT) -> None
     """Start a process that makes what is ordered; errors are ignored, nobody waits for it."""
     told = {
         "folder": str(folder),
-        "path": [entry for entry in sys.path if entry],
+        "path": [entry for entry in sys.path if isinstance(entry, str) and entry],
         "limit": limit,
         "orders": [asdict(order) for order in orders[:MOST_ORDERS]],
     }
@@ -60,6 +61,8 @@ def hand_over(orders: Sequence[Order], folder: Path, limit: int = LIMIT) -> None
                 (os.POSIX_SPAWN_DUP2, null, 2),
             ],
             setsid=True,
+            setsigmask=(),  # the alarm that ends it may be blocked or ignored here
+            setsigdef=(signal.SIGALRM,),
         )
 
 
@@ -81,7 +84,6 @@ def finish(order: Order) -> None:
 def main() -> None:
     """Read the orders, and do one after the other."""
     import fcntl
-    import signal
 
     if os.fork():  # so that whoever started it need not wait for it
         os._exit(0)
