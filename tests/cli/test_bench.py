@@ -9,6 +9,7 @@ from tests.support.commands import run_here as run
 import linkwork as lw
 from linkwork.cli.bench_pin import PinTimes
 from linkwork.cli.timing import least_time
+from linkwork.kindyn import kernels
 
 FAST = ("--rows", "8", "--functions")
 
@@ -24,6 +25,13 @@ def test_each_function_has_a_row_that_fits_the_screen():
     assert "row: one of 8 configurations in one call, on 1 thread" in done.stdout
 
 
+def test_several_frames_are_named_as_for_other_commands():
+    done = run("bench", "pendulum", *FAST, "transforms:rod:base")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "transforms(rod, base)" in done.stdout
+
+
 def test_json_holds_every_number():
     facts = json.loads(run("bench", "pendulum", *FAST, "mass_matrix", "--json").stdout)
     row = facts["functions"][0]
@@ -33,6 +41,17 @@ def test_json_holds_every_number():
     assert (facts["rows"], facts["threads"]) == (8, 1)
     assert all(row[name] > 0 for name in ("compile_time", "object_bytes", "one_call", "per_row"))
     assert row["pin"] > 0
+
+
+def test_tracing_is_timed_though_the_program_is_on_the_disk(monkeypatch, tmp_path):
+    monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path))
+    kd = lw.KinDyn(lw.load("pendulum"))
+    kd.mass_matrix(kd.neutral())
+    assert list(tmp_path.glob("*.program"))
+    traced, trace = [], kernels.trace
+    monkeypatch.setattr(kernels, "trace", lambda *a, **k: (traced.append(1), trace(*a, **k))[1])
+    assert run("bench", "pendulum", *FAST, "mass_matrix").returncode == 0
+    assert traced
 
 
 def test_without_pin_there_is_no_column(monkeypatch):

@@ -81,6 +81,13 @@ def test_arrays_whose_rows_have_no_numbers(tmp_path):
     assert computed(plan).computed == 0
 
 
+def test_a_frame_whose_name_holds_a_colon(tmp_path):
+    model = lw.robots.load("double_pendulum").renamed(links={"tip": "robot1:tip"})
+    plan = make_plan(lw.KinDyn(model), "transform:robot1:tip", tmp_path / "out.zarr", random=8)
+    computed(plan)
+    check_all(plan)
+
+
 def test_states_of_a_file_of_another_type_and_order(tmp_path):
     q = robot().random(100, seed=0)
     np.save(tmp_path / "q.npy", q.astype("f4", order="F"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -80,24 +79,25 @@ def bench(
     _print(kd, timings, rows, workers, pin)
 
 
-def _requests(kd: KinDyn, functions: str | None) -> list[tuple[str, ...]]:
+def _requests(kd: KinDyn, functions: str | None) -> list[tuple[Any, ...]]:
+    from linkwork.kindyn.requests import request_of_text
+
     if functions is not None:
-        return [tuple(one.split(":")) for one in map(str.strip, functions.split(",")) if one]
+        return [request_of_text(one) for one in map(str.strip, functions.split(",")) if one]
     frame = kd.model.link_names[-1]
     of_robot = ("inverse_dynamics", "mass_matrix", "forward_dynamics", "bias_force", "com")
     return [*((name,) for name in of_robot), ("transform", frame), ("jacobian", frame)]
 
 
 def _timing(
-    kd: KinDyn, request: Sequence[str], rows: int, threads: int, pin: PinTimes | None
+    kd: KinDyn, request: tuple[Any, ...], rows: int, threads: int, pin: PinTimes | None
 ) -> Timing:
-    wanted: Any = tuple(request)
-    kernel: Any = kd.function(wanted)
-    name = f"{request[0]}({', '.join(request[1:])})" if len(request) > 1 else request[0]
+    kernel: Any = kd.function(request)  # pyright: ignore[reportArgumentType]
+    name = kernel.signature.name
     peer = pin.least_time(request) if pin else None
     try:
         start = time.perf_counter()
-        operations = kernel.program.n_ops
+        operations = kernel._make_program().n_ops  # not `program`, which may be on the disk
         traced = time.perf_counter() - start
         compiling, size = _compiling(kernel)
         kernel.warmup()
@@ -114,9 +114,8 @@ def _timing(
 
 def _compiling(kernel: Kernel) -> tuple[float | None, int | None]:
     """Seconds to compile from nothing, and bytes of the result; None where nothing is compiled."""
-    from linkwork.llvm.emit import emit_llvm
-    from linkwork.llvm.lanes import Lanes
     from linkwork.machine.compiler import FAST, compiled
+    from linkwork.machine.emission import emitted
     from linkwork.machine.processor import NoMachineCodeError, this_machine
 
     if not kernel.is_unrolled:
@@ -124,7 +123,8 @@ def _compiling(kernel: Kernel) -> tuple[float | None, int | None]:
     try:
         widths = 1, this_machine().lanes
         start = time.perf_counter()
-        code = [compiled(emit_llvm(kernel.program, "f", Lanes(w, "double")), FAST) for w in widths]
+        checks = kernel.check_result is not None
+        code = [compiled(emitted(kernel.program, w, "double", checks), FAST) for w in widths]
         return time.perf_counter() - start, sum(map(len, code))
     except NoMachineCodeError:
         return None, None

@@ -38,15 +38,16 @@ class PinTimes:
         except (ImportError, LinkworkError, ValueError, RuntimeError):
             return None
 
-    def least_time(self, request: Sequence[str]) -> float | None:
+    def least_time(self, request: Sequence[Any]) -> float | None:
         """Seconds of a call of the function, None if Pinocchio has none of this kind."""
         call = self._call(request)
         return None if call is None else least_time(call)
 
-    def _call(self, request: Sequence[str]) -> Callable[[], object] | None:
+    def _call(self, request: Sequence[Any]) -> Callable[[], object] | None:
         pin, model, data = self._pin, self._model, self._data
         q, v, a = pin.neutral(model), *(0.1 * pin.utils.rand(model.nv) for _ in range(2))
-        frame = model.getFrameId(request[1]) if len(request) == 2 else 0
+        is_of_frame = len(request) == 2 and isinstance(request[1], str)
+        frame = model.getFrameId(request[1]) if is_of_frame else 0
         if frame >= model.nframes:
             return None
         axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED

@@ -18,7 +18,7 @@ from linkwork.kernel.arguments import Signature
 from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.quantities import QUANTITIES
-from linkwork.kindyn.requests import Spec, spec_of
+from linkwork.kindyn.requests import Spec, request_of_text, spec_of
 
 Wanted: TypeAlias = "str | Sequence[Any] | Kernel"
 """A quantity as "mass_matrix", "jacobian:l_sole" or ("jacobian", "l_sole"); or any kernel."""
@@ -102,22 +102,9 @@ def _kernel(kd: KinDyn, wanted: Any) -> Kernel:
     if isinstance(wanted, Kernel):
         return wanted
     if isinstance(wanted, str):
-        wanted = _split(wanted)
+        wanted = request_of_text(wanted)
     spec = spec_of(wanted, kd.model.frame_names)
     return kd.function(spec.request)  # pyright: ignore[reportArgumentType]
-
-
-def _split(text: str) -> list[Any]:
-    """The parts of "jacobian:l_sole". A name of a frame may hold colons if it is the only one."""
-    name, *frames = text.split(":")
-    quantity = QUANTITIES.get(name)
-    if quantity is None or not frames:
-        return [name, *frames]
-    if quantity.of_many:
-        return [name, frames]
-    if len(quantity.frames) == 1:
-        return [name, ":".join(frames)]
-    return [name, *frames]
 
 
 def _spec(kernel: Kernel) -> Spec | None:

@@ -108,6 +108,20 @@ def spec_of(request: object, frame_names: Sequence[str]) -> Spec:
     return Spec(name, tuple(frames))
 
 
+def request_of_text(text: str) -> tuple[Any, ...]:
+    """The request that "jacobian:l_sole" is; `spec_of` says what is wrong with it.
+
+    A name of a frame may hold colons if it is the only one.
+    """
+    name, *frames = text.split(":")
+    quantity = QUANTITIES.get(name)
+    if quantity is None or not frames:
+        return (name, *frames)
+    if quantity.of_many:
+        return name, tuple(frames)
+    return (name, ":".join(frames)) if len(quantity.frames) == 1 else (name, *frames)
+
+
 def wrench_frames(given: object, frame_names: Sequence[str]) -> tuple[str, ...]:
     """The frames on which wrenches act, in the order given, each once."""
     if not isinstance(given, (tuple, list)):  # a set has no order, a text is a list of letters

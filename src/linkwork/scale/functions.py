@@ -12,6 +12,7 @@ from linkwork.expr.program import Port
 from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.quantities import QUANTITIES
+from linkwork.kindyn.requests import request_of_text
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,9 @@ def inputs_of(functions: Sequence[Function]) -> tuple[Port, ...]:
 
 
 def _request(text: str) -> Any:
-    name, *frames = text.split(":")
+    name, *frames = request_of_text(text)
     quantity = QUANTITIES.get(name)
-    if quantity is not None and quantity.of_many:
-        return (name, tuple(frames))
     if quantity is not None and len(frames) != len(quantity.frames):
         wanted = ":".join([name, *(frame.upper() for frame in quantity.frames)])
         raise ArgumentError(f"--function: expected {wanted}, got {text!r}")
-    return (name, *frames) if frames else name
+    return (name, *frames)
