@@ -87,7 +87,9 @@ def test_a_small_matrix_is_written_in_numbers():
     assert cells[0].get("fill") != cells[1].get("fill")  # of the other sign
 
 
-@pytest.mark.parametrize(("largest", "texts"), [(1234.5, ["1234"]), (3e-7, ["3.00", "x 1e-7"])])
+@pytest.mark.parametrize(
+    ("largest", "texts"), [(1234.5, ["1234"]), (3e-7, ["3.00", "x 1e-7"]), (5e-324, ["0"])]
+)
 def test_numbers_in_a_matrix_are_short_whatever_their_size(largest, texts):
     drawn = etree.fromstring(heat_map([[largest]]))
 

@@ -23,6 +23,7 @@ ROW = 16  # height of a bar with its label [pixels]
 MOST_LETTERS = 20  # of a label beside a bar
 MOST_COLUMNS = 10  # of a matrix that is written in numbers
 STRONG = 150  # opacity of a colour on which white letters are read best, 0 to 255
+LEAST = 1e-300  # smaller numbers are written as 0
 KEPT = "white-space:pre"  # in one line
 PIXELS = "image-rendering:pixelated;outline:1px solid #8886"
 
@@ -102,7 +103,7 @@ def _room_for(names: Sequence[str]) -> float:
 def _decimals(numbers: Array) -> tuple[int, int]:
     """A common exponent, 0 for usual sizes, and digits after the point: three in the largest."""
     largest = float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0))
-    size = floor(log10(largest)) if largest > 0 else 0
+    size = floor(log10(largest)) if largest > LEAST else 0
     exponent = 0 if -2 <= size <= 3 else size
     return exponent, max(0, 2 - (size - exponent))
 
