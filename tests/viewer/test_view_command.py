@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.support.commands import run_here
 
-from linkwork.cli.view import _is_cell
+from linkwork.cli.cells import is_cell
 from linkwork.io.bundled import CELL_FOLDER
 
 
@@ -37,7 +37,7 @@ def test_it_shows_the_page_until_it_is_interrupted(words, tmp_path):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("view", "armm"), "did you mean the bundled robot 'arm'?"),
+        (("view", "armm"), "did you mean the robot 'arm'?"),
         (("view", "arm", "--trajectory", "no.csv", "--port", "0"), "no such file: no.csv"),
         (("view", "arm", "--port", "99999"), "port: expected 0 to 65535, got 99999"),
         (("view", "arm", "two_arms"), "a workcell is shown alone; name one file"),
@@ -54,10 +54,10 @@ def test_bad_use_is_one_line_and_exit_code_2(words, text):
 
 
 def test_workcells_are_known_by_their_root_element(tmp_path):
-    assert _is_cell("two_arms")
-    assert _is_cell(str(CELL_FOLDER / "two_arms.xml"))
-    assert not _is_cell("arm")
-    assert not _is_cell("no such file")
+    assert is_cell("two_arms")
+    assert is_cell(str(CELL_FOLDER / "two_arms.xml"))
+    assert not is_cell("arm")
+    assert not is_cell("no such file")
     robot = tmp_path / "robot.urdf"
     robot.write_text('<?xml version="1.0"?>\n<!-- <WorkCell> -->\n<robot name="r"/>')
-    assert not _is_cell(str(robot))
+    assert not is_cell(str(robot))

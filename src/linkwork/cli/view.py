@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from linkwork.cli.cells import is_cell
 from linkwork.cli.commands import model_of_file
 from linkwork.cli.show import print_text, terminal
 from linkwork.errors import ArgumentError, escaped
-from linkwork.io.bundled import bundled_cells
 
 if TYPE_CHECKING:
     from linkwork.viewer import Viewer
 
-HEAD = 65_536  # bytes of a file in which its root element stands, after comments
 
 Files = Annotated[
     list[str],
@@ -75,7 +72,7 @@ def _opened(
     from linkwork.viewer.server import LOCAL
 
     host = LOCAL if host is None else host
-    if any(map(_is_cell, files)):
+    if any(map(is_cell, files)):
         from linkwork.workcell.files import load_workcell
 
         if len(files) > 1:
@@ -83,17 +80,3 @@ def _opened(
         return show(load_workcell(files[0]), port=port, dark=dark, host=host)
     robots = [KinDyn(model_of_file(file), floating=floating) for file in files]
     return show(*robots, port=port, dark=dark, host=host)
-
-
-def _is_cell(file: str) -> bool:
-    """Whether a file, or what is bundled under a name, is a workcell."""
-    path = Path(file)
-    try:
-        if not path.is_file():
-            return file in bundled_cells()
-        with path.open("rb") as opened:
-            head = opened.read(HEAD)
-    except (OSError, ValueError):  # loading says what is wrong with it
-        return False
-    first = re.search(rb"<\s*([A-Za-z]\w*)", re.sub(rb"<!--.*?-->", b"", head, flags=re.DOTALL))
-    return first is not None and first[1] == b"WorkCell"
