@@ -11,7 +11,7 @@ from linkwork.io.load import read
 from linkwork.io.mjcf import collected_warnings
 from linkwork.io.mjcf_dump import write_mjcf
 from linkwork.io.mjcf_package import import_mujoco
-from linkwork.io.source import Source, read_source, text_error
+from linkwork.io.source import read_source, text_error
 from linkwork.model.geometry import Mesh
 from linkwork.model.model import Model
 
@@ -119,7 +119,5 @@ def _checked_by_mujoco(text: str) -> str:
         except (ValueError, mujoco.FatalError, mujoco.UnexpectedError) as error:
             words = " ".join(str(error).split())
             advice = "; --no-meshes leaves meshes out" if "<mesh" in text else ""
-            raise text_error(
-                Source("<MJCF>", text, None).name, f"MuJoCo: {words}{advice}"
-            ) from None
+            raise text_error("<MJCF>", f"MuJoCo: {words}{advice}") from None
     return "MuJoCo loads it"

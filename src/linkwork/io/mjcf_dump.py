@@ -122,7 +122,8 @@ class _Writer:
                 if frame.link == visit.link:
                     add(body, "site", name=frame.name, **pose_attributes(frame.link_H_frame))
         self.joints.write_equalities(self.top)
-        self.findings += [*self.joints.findings, *self.shapes.findings, *self._order_finding()]
+        doubts = [*self.joints.doubts.findings, *self.shapes.doubts.findings]
+        self.findings += [*doubts, *self._order_finding()]
 
     def _body(self, visit: Visit, bodies: dict[str, Element]) -> Element:
         if visit.parent is None and self.is_world:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.errors import Finding, ModelError, listed, model_error
+from linkwork.errors import Finding, ModelError, model_error
+from linkwork.io.mjcf_dump_doubts import Doubts
 from linkwork.io.xml_write import add, number_text
 from linkwork.model.kinds import plane_basis
 from linkwork.model.model import Model
@@ -33,7 +34,7 @@ _Part = tuple[str, str, Array]  # what is put behind the name, type, axis in the
 
 
 class JointWriter:
-    """Writes joints; `order` lists them as MuJoCo numbers them, `findings` what is to be said."""
+    """Writes joints; `order` lists them as MuJoCo numbers them, `doubts` what is to be said."""
 
     def __init__(self, model: Model, is_world: Callable[[str], bool]) -> None:
         self.model = model
@@ -41,14 +42,7 @@ class JointWriter:
         self._is_world = is_world
         self._taken = set(model.joint_names)
         self._parts: dict[str, str] = {}  # by joint of one coordinate: its name in the file
-        self._told: dict[str, list[str]] = {}  # joints by what is to be said about them
-
-    @property
-    def findings(self) -> list[Finding]:
-        """Each thing once, with the joints that it concerns."""
-        return [
-            Finding("warning", "", f"{text}: {listed(names)}") for text, names in self._told.items()
-        ]
+        self.doubts = Doubts()
 
     def base_name(self) -> str:
         """A name for the free joint of the floating base, which no other joint has."""
@@ -96,7 +90,7 @@ class JointWriter:
             name = self._parts[joint.name]
             add(equality, "joint", joint1=name, joint2=leader, polycoef=numbers)
             text = "MuJoCo moves dependent joints freely, and a soft constraint pulls them along"
-            self._tell(text, joint.name)
+            self.doubts.add(text, joint.name)
 
     def _write_free(self, body: Element, joint: Joint, child: str) -> None:
         """A free joint, whose coordinates are those of the body in the world."""
@@ -106,10 +100,10 @@ class JointWriter:
             raise model_error(text, f"joint {joint.name!r}", joint.place)
         mounts = joint.first_H_joint.matrix(), joint.joint_H_second.matrix()
         if any(not np.array_equal(mount, np.eye(4)) for mount in mounts):
-            self._tell("its coordinates are the pose of the link in the world", joint.name)
+            self.doubts.add("its coordinates are the pose of the link in the world", joint.name)
         add(body, "joint", name=joint.name, type="free", **_dynamics(joint))
         if joint.armature:
-            self._tell(
+            self.doubts.add(
                 "armature acts along the axes of the world in MuJoCo, not of the body", joint.name
             )
 
@@ -126,38 +120,37 @@ class JointWriter:
         limits = joint.limits
         given: dict[str, str | None] = {}
         if isfinite(limits.velocity):
-            self._tell("left out: limits of velocity, which MuJoCo does not have", joint.name)
+            self.doubts.add("left out: limits of velocity, which MuJoCo does not have", joint.name)
         if isfinite(limits.effort):
             effort = max(abs(limits.effort), SMALLEST)
             given["actuatorfrcrange"] = number_text(-effort, effort)
             if effort == SMALLEST:
-                self._tell(f"an effort limit of 0 is written as {SMALLEST:g}", joint.name)
+                self.doubts.add(f"an effort limit of 0 is written as {SMALLEST:g}", joint.name)
         if isfinite(limits.lower) or isfinite(limits.upper):
             lower, upper = max(limits.lower, -UNBOUNDED), min(limits.upper, UNBOUNDED)
             if lower >= upper:
                 upper = nextafter(lower, inf)
-                self._tell("limits that leave no room are one step of a float apart", joint.name)
+                self.doubts.add(
+                    "limits that leave no room are one step of a float apart", joint.name
+                )
             given["range"] = number_text(lower, upper)
             if not (isfinite(limits.lower) and isfinite(limits.upper)):
                 text = f"limits of one side only have {UNBOUNDED:g} on the other"
-                self._tell(text, joint.name)
+                self.doubts.add(text, joint.name)
         return given
 
     def _tell_about(self, joint: Joint, child_H_joint: Array) -> None:
         if joint.kind == "revolute_cos_sin":
-            self._tell("the position is the angle, not its cosine and sine", joint.name)
+            self.doubts.add("the position is the angle, not its cosine and sine", joint.name)
         if joint.kind == "universal":
-            self._tell("a universal joint is written as two hinges", joint.name)
+            self.doubts.add("a universal joint is written as two hinges", joint.name)
         if joint.kind == "planar":
             text = "a planar joint is written as two slides and a hinge; velocities are along fixed"
-            self._tell(f"{text} axes instead of the moving ones", joint.name)
+            self.doubts.add(f"{text} axes instead of the moving ones", joint.name)
         if joint.kind == "spherical" and not np.array_equal(child_H_joint[:3, :3], np.eye(3)):
-            self._tell("the quaternion is in the axes of the link, not of the joint", joint.name)
-
-    def _tell(self, text: str, joint: str) -> None:
-        names = self._told.setdefault(text, [])
-        if joint not in names:
-            names.append(joint)
+            self.doubts.add(
+                "the quaternion is in the axes of the link, not of the joint", joint.name
+            )
 
     def _fresh(self, name: str) -> str:
         while name in self._taken:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from linkwork.errors import Finding, listed
+from linkwork.io.mjcf_dump_doubts import Doubts
 from linkwork.io.xml_write import add, number_text
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Material, Mesh, Shape, Sphere
 from linkwork.model.parts import Link
@@ -36,14 +36,7 @@ class ShapeWriter:
         self._meshes: dict[tuple[str, tuple[float, float, float]], str] = {}
         self._materials: dict[str, tuple[float, float, float, float] | None] = {}
         self._names: set[str] = set()
-        self._told: dict[str, list[str]] = {}  # links by what is to be said about their shapes
-
-    @property
-    def findings(self) -> list[Finding]:
-        """Each thing once, with the links or files that it concerns."""
-        return [
-            Finding("warning", "", f"{text}: {listed(names)}") for text, names in self._told.items()
-        ]
+        self.doubts = Doubts()
 
     def write(self, body: Element, link: Link) -> None:
         """Add the shapes of a link."""
@@ -81,20 +74,20 @@ class ShapeWriter:
             case Capsule(radius, length):
                 sizes, kind = (radius, length / 2), "capsule"
         if min(sizes) <= 0:
-            self._tell("left out: shapes without size, which MuJoCo refuses", link.name)
+            self.doubts.add("left out: shapes without size, which MuJoCo refuses", link.name)
             return None
         return {"type": kind, "size": number_text(*sizes)}
 
     def _mesh(self, mesh: Mesh, link: Link) -> dict[str, str | None] | None:
         if not self._wanted:
-            self._tell("left out, as asked: meshes", link.name)
+            self.doubts.add("left out, as asked: meshes", link.name)
             return None
         if mesh.path is None:
-            self._tell("left out: meshes that were not found", mesh.filename)
+            self.doubts.add("left out: meshes that were not found", mesh.filename)
             return None
         if Path(mesh.path).suffix.lower() not in MESH_FILES:
             kinds = ", ".join(MESH_FILES)
-            self._tell(
+            self.doubts.add(
                 f"left out: meshes of a kind that MuJoCo cannot read ({kinds})", mesh.filename
             )
             return None
@@ -112,7 +105,7 @@ class ShapeWriter:
         if material is None:
             return {}
         if material.texture:
-            self._tell("left out: textures", link.name)
+            self.doubts.add("left out: textures", link.name)
         rgba = None if material.rgba is None else number_text(*material.rgba)
         if not material.name:
             return {"rgba": rgba}
@@ -131,10 +124,5 @@ class ShapeWriter:
             unique, number = f"{name}_{number}", number + 1
         self._names.add(unique)
         if unique != name:
-            self._tell("shapes of one name have numbers behind it", link.name)
+            self.doubts.add("shapes of one name have numbers behind it", link.name)
         return unique
-
-    def _tell(self, text: str, name: str) -> None:
-        names = self._told.setdefault(text, [])
-        if name not in names:
-            names.append(name)
