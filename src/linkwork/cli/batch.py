@@ -196,8 +196,7 @@ def _print_where_it_stopped(report: Report) -> None:
     plan = report.plan
     if report.done:
         text = f"{report.done:,} of {plan.n_chunks:,} chunks are done"
-        console = Console(stderr=True, highlight=False, emoji=False, markup=False, soft_wrap=True)
-        print_text(console, f"{text}; the same command goes on from there")
+        print_text(terminal(errors=True), f"{text}; the same command goes on from there")
 
 
 def _print_report(report: Report) -> None:

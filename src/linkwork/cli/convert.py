@@ -18,7 +18,7 @@ from linkwork.errors import (
     ArgumentError,
     Finding,
     LinkworkWarning,
-    SourceError,
+    WriteError,
     escaped,
     listed,
     nearest,
@@ -163,9 +163,9 @@ def _refuse_existing(out: str, *, force: bool) -> None:
     try:
         exists, folder = path.exists(), path.is_dir()
     except (OSError, ValueError) as error:
-        raise SourceError(f"cannot write {out!r}: {error}") from None
+        raise WriteError(f"cannot write {out!r}: {error}") from None
     if folder:
-        raise SourceError(f"{out!r} is a folder, not a file")
+        raise WriteError(f"{out!r} is a folder, not a file")
     if exists and not force:
         raise ArgumentError(f"{out!r} exists; --force overwrites it")
 
@@ -181,4 +181,4 @@ def _write(out: str, text: str) -> None:
     try:
         Path(out).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise SourceError(f"cannot write {out!r}: {error.strerror}") from None
+        raise WriteError(f"cannot write {out!r}: {error.strerror}") from None

@@ -385,7 +385,7 @@ static int execute(PyObject *module)
     if (!call_type) {  /* a second import shares the type, blocks and threads of the first */
         call_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &call_spec, NULL);
         if (!call_type) return -1;
-if (start_pool() < 0) return -1;
+        if (start_pool() < 0) return -1;
 #ifndef _WIN32
         pthread_atfork(NULL, NULL, forget_helpers);
         pthread_atfork(NULL, NULL, forget_xla);
