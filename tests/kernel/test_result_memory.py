@@ -48,6 +48,24 @@ def start_of(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process")
+def test_spare_memory_is_given_up_where_there_is_no_other():
+    code = """
+    import resource
+    from linkwork.kernel._call import empty, spare_bytes
+    from pathlib import Path
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + (600 << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    array = empty((300 << 20) // 8, np.dtype(float))
+    del array
+    print(spare_bytes() >> 20, end=" ")
+    array = empty((420 << 20) // 8, np.dtype(float))
+    print(spare_bytes() >> 20)
+    """
+    assert output_of(code, LINKWORK_POOL="1000") == "300 0"
+
+
 def test_memory_is_used_again_when_an_array_dies(mass_matrix, q):
     first = mass_matrix(q)
     start, expected = start_of(first), first.copy()

@@ -6,7 +6,8 @@
  * Owner     the array itself, by NumPy's interface for allocators: it has no base, may be resized,
  *           and tracemalloc counts it. Memory comes back when no array and no view is left
  * Spare     regions are kept for later arrays, most of `most_spare` bytes together, and for a second:
- *           then a thread returns them to the system. The thread ends when none is left
+ *           then a thread returns them to the system. The thread ends when none is left. They are
+ *           returned at once if there is no memory for a new array
  * Off       with LINKWORK_POOL=off, for small arrays, on Windows, and where the program has chosen an
  *           allocator for NumPy itself: then that of NumPy is used
  * Threads   a mutex guards the list, so arrays may die in any thread
@@ -138,6 +139,15 @@ static Region *cut_off(Region **from)
     return cut;
 }
 
+/* Return all spare regions to the system. */
+static void return_spares(void)
+{
+    pthread_mutex_lock(&spares.mutex);
+    Region *cut = cut_off(&spares.newest);
+    pthread_mutex_unlock(&spares.mutex);
+    unmap(cut);
+}
+
 /* The thread that returns spare regions to the system; it ends when none is left. */
 static void *cleaner_main(void *unused)
 {
@@ -225,6 +235,10 @@ static void *pool_malloc(void *unused, size_t size)
     size_t bytes = (CACHE_LINE + size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     Region *region = spare_region(bytes);
     if (!region) region = mapped_region(bytes);
+    if (!region) {  /* those that are spare may be what is missing */
+        return_spares();
+        region = mapped_region(bytes);
+    }
     return region ? (char *)region + CACHE_LINE : NULL;
 }
 
