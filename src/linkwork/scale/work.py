@@ -33,7 +33,8 @@ class Outcome:
 def compute(plan: Plan, chunk: int, threads: int | None = None) -> Outcome:
     """Compute a chunk and write it; on return it is on the disk.
 
-    States that a function refuses make a chunk that is not written, and what the function said.
+    States that a function refuses make a chunk that is not done, and what the function said. Arrays
+    of functions before that one may have the rows of the chunk.
     """
     digest, states = _states(plan, chunk)
     arrays = _arrays(plan)
