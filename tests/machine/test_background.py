@@ -276,6 +276,17 @@ def test_the_background_lets_go_of_what_it_compiled(no_cache):
     assert dead() is None
 
 
+def test_only_the_first_of_several_jobs_waits(monkeypatch):
+    """In a thread, too, where no process is there to tell that work has begun."""
+    own, waits, done = Background(), [], threading.Semaphore(0)
+    monkeypatch.setattr(own._end, "wait", waits.append)
+    for _ in range(5):
+        own.submit(done.release)
+    assert all(done.acquire(timeout=10) for _ in range(5))
+    assert waits == [module.DELAY]
+    own.close()
+
+
 def test_all_threads_have_the_same_background(monkeypatch):
     """Two of them would start two processes, of which one is never closed."""
     monkeypatch.setattr(module, "_state", {})

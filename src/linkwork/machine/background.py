@@ -9,7 +9,7 @@ off      no background: the first call compiles the fast code, and takes longer
 
 Jobs   are done in order; no call waits for one
 Fork   the parent keeps its jobs; the child has none, and starts its own thread when it needs one
-Start  after a moment without a job, so that a program of a few calls is not slowed down
+Start  a moment after the first job came, so that a program of a few calls is not slowed down
 Exit   jobs that are not done are handed over to a process that outlives this one, where the result
        can be kept on disk; see finishing.py
 """
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from linkwork.machine.process import CompilerProcess
 
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*[a-z]{0,2}")  # names of interpreters
-DELAY = 0.05  # [s] before the first job
+DELAY = 0.05  # [s] before the first of several jobs
 IDLE_LIMIT = 5.0  # [s] the compiler process is ended after this time without a job
 EXIT_LIMIT = 0.03  # [s] exit waits at most so long for the thread, which may be emitting IR
 
@@ -171,17 +171,20 @@ class Background:
         return self._process
 
     def _work(self) -> None:
+        was_idle = True
         while not self.closed:
             try:
                 job = self._jobs.get(timeout=IDLE_LIMIT if self._process else None)
             except queue.Empty:
                 self._end_process()
+                was_idle = True
                 continue
             if job is None:
                 break
             self._current = job
-            if self._process is None:
+            if was_idle:
                 self._end.wait(DELAY)
+                was_idle = False
             if not self.closed:
                 with contextlib.suppress(Exception):
                     job.run()
