@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from linkwork.errors import ArgumentError
@@ -13,6 +12,7 @@ from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.quantities import QUANTITIES
 from linkwork.kindyn.requests import request_of_text
+from linkwork.lazy import cached_property
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from linkwork.errors import ArgumentError, LinkworkError, escaped
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.sampling import ranges_of
+from linkwork.lazy import cached_property
 from linkwork.machine.processor import this_machine
 from linkwork.machine.sources import source_digest
 from linkwork.scale.digests import digest_of_json
