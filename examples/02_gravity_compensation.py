@@ -18,10 +18,9 @@ def main() -> dict[str, float]:
     kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
     q, rest = kd.q(shoulder_pitch=0.6, elbow_pitch=1.2), np.zeros(kd.nv)
     gravity = kd.gravity_force(q)
-    for name, torque, most in zip(kd.joint_names, gravity, kd.limits.effort, strict=True):
-        print(
-            f"  {name:18} {round(torque, 2) + 0.0:+7.2f} of {most:5.1f} N m"
-        )  # N for the finger, which slides
+    for name, force, most in zip(kd.joint_names, gravity, kd.limits.effort, strict=True):
+        unit = "N" if kd.model.joint(name).kind == "prismatic" else "N m"
+        print(f"  {name:18} {round(force, 2) + 0.0:+7.2f} of {most:5.1f} {unit}")
 
     falling = kd.forward_dynamics(q, rest, rest)
     held = kd.forward_dynamics(q, rest, gravity)

@@ -4,12 +4,14 @@ import json
 
 import pytest
 from tests.support.commands import run_here as run
+from tests.support.kernels import wait_for_background
 
 from linkwork.machine import cache
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
+    wait_for_background()  # what other tests asked for would be kept here
     path = tmp_path / "code"
     monkeypatch.setenv("LINKWORK_CACHE", str(path))
     monkeypatch.setenv("LINKWORK_CACHE_SIZE", "50")
@@ -37,6 +39,14 @@ def test_path_and_clear(folder):
     assert run("cache", "path").stdout == f"{folder}\n"
     assert run("cache", "clear").stdout == "1 files removed\n"
     assert list(folder.iterdir()) == []
+
+
+def test_alone_it_lists_its_commands():
+    done = run("cache")
+
+    assert done.returncode == 0
+    assert done.stdout == run("cache", "--help").stdout
+    assert "Usage: linkwork cache" in done.stdout
 
 
 def test_without_a_cache_it_says_so(monkeypatch):

@@ -50,6 +50,18 @@ def test_what_differs_is_listed(changed):
     assert run("compare", "arm", changed, "--tolerance", "0.2").returncode == 0
 
 
+def test_the_centre_of_mass_of_a_link_without_mass_is_no_difference():
+    def built(mass, com):
+        builder = lw.ModelBuilder("one")
+        builder.add_link("tip", inertia=lw.Inertia(mass, com, (mass, 0, 0, mass, 0, mass)))
+        return builder.build()
+
+    here, there = (0, 0, 0), (0, 0, 0.1)
+    assert not differences(built(0, here), built(0, there))
+    said = [str(d) for d in differences(built(1, here), built(1, there))]
+    assert said == ["link 'tip': centre of mass [m]: 0 0 0 -> 0 0 0.1"]
+
+
 def test_every_kind_of_difference_has_its_words():
     model = lw.robots.load("arm")
     other = model.with_frame("tip", "tool", lw.Pose(xyz=(0, 0, 0.1)))

@@ -39,6 +39,34 @@ def test_fk_for_people_has_the_same_numbers(arm):
     np.testing.assert_allclose(numbers, arm.transform("tool", arm.neutral())[:3, 3], atol=1e-6)
 
 
+def test_a_position_outside_of_the_limits_is_computed_and_noted(arm):
+    done = run("fk", "arm", "tool", "--set", "elbow_pitch=90", "--json")
+    pose = arm.transform("tool", arm.q(elbow_pitch=90))
+
+    assert done.returncode == 0
+    np.testing.assert_allclose(json.loads(done.stdout)["matrix"], pose, atol=1e-12)
+    limits = "elbow_pitch=90 is outside of its limits -0.9 to 2.2"
+    assert done.stderr == f"note: {limits}; degrees are written as in 30deg\n"
+    assert not run("fk", "arm", "tool", "--set", "elbow_pitch=2.2").stderr
+
+
+def test_the_examples_in_the_help_succeed():
+    for name in ("fk", "dynamics", "ik"):
+        lines = run(name, "--help").stdout.splitlines()
+        example = next(line for line in lines if line.startswith("  linkwork "))
+
+        assert run(*example.split()[1:]).returncode == 0, example
+
+
+def test_warnings_of_the_file_are_counted_beside_the_results(tmp_path):
+    path = tmp_path / "doubtful.urdf"
+    path.write_text(lw.robots.path("pendulum").read_text().replace("<axis ", "<axis size='1' "))
+    done = run("dynamics", path, "--json")
+
+    assert json.loads(done.stdout)["total_mass"] > 0
+    assert done.stderr == f"1 warning; `linkwork check {path}` lists them\n"
+
+
 def test_fk_from_another_link():
     facts = json.loads(run("fk", "arm", "base", "--base", "tool", "--json").stdout)
     kd = lw.KinDyn(lw.robots.load("arm"), "tool", floating=False)

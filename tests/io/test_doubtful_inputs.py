@@ -14,6 +14,7 @@ from tests.support.skeletons import frame_poses
 from tests.support.urdf_files import GOOD, before_end, chained, changed, loaded, refused
 
 from linkwork import Limits, Model, Pose, check
+from linkwork.io.load import read
 from linkwork.model.layout import Layout
 from linkwork.model.tree import tree_from
 
@@ -267,6 +268,19 @@ def test_rows_37_and_38_have_no_limits_where_none_is_given():
 
     assert without.joint("hinge").limits == Limits()
     assert with_bounds.joint("hinge").limits == Limits(lower=-1, upper=1)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "doubted"),
+    [("-90", "90", True), ("0", "180", True), ("-12", "12", False), ("-1e16", "1e16", False)],
+)
+def test_limits_that_may_be_degrees_are_noted(lower, upper, doubted):
+    limit = f'<limit lower="{lower}" upper="{upper}" effort="5" velocity="2"/>'
+    findings = read(changed(LIMIT, limit)).findings
+
+    said = f"limits {lower} and {upper} are in radians; are they meant in degrees?"
+    assert [f.text for f in findings] == [said] * doubted
+    assert all(f.severity == "note" and f.place.line == 18 for f in findings)
 
 
 def test_row_43_chain_of_mimics_is_resolved():

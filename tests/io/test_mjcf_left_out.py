@@ -101,6 +101,14 @@ FREE = f'<body name="a"><joint type="free" damping="1" armature="2" frictionloss
         ),
         (mjcf(ARM, '<option density="1.2"/>'), ["left out: forces of the surrounding fluid"]),
         (
+            mjcf(ARM, '<option gravity="0 0 -3.71"/>'),
+            ["left out: gravity; give it to KinDyn(model, gravity=(0, 0, -3.71))"],
+        ),
+        (
+            mjcf(ARM, '<option><flag gravity="disable"/></option>'),
+            ["left out: gravity; give it to KinDyn(model, gravity=(0, 0, 0))"],
+        ),
+        (
             mjcf(ARM.replace('"arm"', '"arm" gravcomp="1"')),
             ["left out: gravity compensation of bodies: arm"],
         ),
@@ -115,6 +123,11 @@ def refusal_lines(text: str) -> list[str]:
     with pytest.raises(lw.ParseError) as caught:
         lw.load(text, strict=True)
     return [str(finding) for finding in caught.value.findings]
+
+
+@pytest.mark.parametrize("down", ["9.8", "9.80665", "9.81"])
+def test_the_gravity_of_the_earth_says_nothing(down: str):
+    quietly(ARM, f'<option gravity="0 0 -{down}"/>')
 
 
 def test_actuators_sensors_contacts_and_plain_tendons_pass_without_a_word():

@@ -175,6 +175,10 @@ def test_parts_are_found_by_name(rng):
             lambda m: m.frame_index(""),
             "no frame named ''; known: base, camera, eye, lower, tool, upper",
         ),
+        (
+            lambda m: m.frame_index("elbow"),
+            "no frame named 'elbow', but a joint; it joins the links 'upper' and 'lower'",
+        ),
         (lambda m: m.neighbors("bass"), "no link named 'bass'; did you mean 'base'?"),
         (lambda m: m.link(2), "no link named 2; known: base, camera, lower, upper"),
         (lambda m: m.link(["base"]), "no link named ['base']; known: base, camera, lower, upper"),

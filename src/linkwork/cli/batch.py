@@ -31,6 +31,7 @@ Function = Annotated[
     str,
     typer.Option(
         "--function",
+        "--functions",
         metavar="NAMES",
         help="quantities with commas between them, such as mass_matrix,jacobian:l_sole",
     ),

@@ -14,7 +14,17 @@ from linkwork.errors import escaped
 from linkwork.machine.cache import cache_folder
 from linkwork.machine.eviction import MEGABYTE, clear, kept_files, size_limit
 
-cache = typer.Typer(help="Show or clear the cache of machine code.", no_args_is_help=True)
+cache = typer.Typer()
+
+
+@cache.callback(invoke_without_command=True)
+def kept(context: typer.Context) -> None:
+    """Show or clear the cache of machine code.
+
+    linkwork cache info
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @cache.command()

@@ -54,7 +54,9 @@ def info(file: File, *, as_json: Json = False, free_mimic: FreeMimic = False) ->
         if table.rows:
             console.print()
             print_table(console, table)
-    _hint_at_findings(console, file, reading)
+    if any(finding.severity == "warning" for finding in reading.findings):
+        console.print()
+    hint_at_findings(console, file, reading)
 
 
 def tree(file: File, *, base: Base = None, as_json: Json = False) -> None:
@@ -116,9 +118,9 @@ def model_in(reading: Reading) -> Model:
     return reading.model
 
 
-def _hint_at_findings(console: Console, file: str, reading: Reading) -> None:
+def hint_at_findings(console: Console, file: str, reading: Reading) -> None:
+    """Say how many warnings there are, and which command lists them."""
     warnings = [finding for finding in reading.findings if finding.severity == "warning"]
     if warnings:
         text = f"{count_findings(warnings)}; `linkwork check {escaped(file)}` lists them"
-        console.print()
         print_text(console, text, "yellow")

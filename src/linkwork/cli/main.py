@@ -100,7 +100,8 @@ def main() -> None:
             code = app(words, prog_name="linkwork", standalone_mode=False)
         sys.stdout.flush()
     except USAGE_ERROR as error:
-        print_error(f"{error.format_message().rstrip('.')}; see `linkwork --help`")
+        words = error.ctx.command_path if error.ctx else "linkwork"
+        print_error(f"{error.format_message().rstrip('.')}; see `{words} --help`")
         code = 2
     except LinkworkError as error:
         print_error(str(error))

@@ -9,12 +9,13 @@ import numpy as np
 import typer
 
 from linkwork.arrays import Array
-from linkwork.cli.commands import File, Json, model_of_file
+from linkwork.cli.commands import File, Json, hint_at_findings, model_in, read_file
 from linkwork.cli.complete import frame_names, joint_settings
 from linkwork.cli.json import print_json
 from linkwork.cli.numbers import by_joint, numbers
 from linkwork.cli.show import print_table, print_text, terminal
 from linkwork.errors import escaped
+from linkwork.model.parts import Limits
 from linkwork.model.table import Table
 from linkwork.spatial.source import quat, so3
 
@@ -159,7 +160,7 @@ def ik(
 ) -> None:
     """Print joint positions that bring a frame to a target. Exits with 1 if there are none.
 
-    linkwork ik arm tool --position 0.4,0.1,0.5 --rpy 0,90deg,0
+    linkwork ik arm tool --position 0.5,0.1,0.5 --rpy 0,90deg,0
     """
     from linkwork.kinematics import ik as solve
 
@@ -194,12 +195,26 @@ def ik(
 def _robot(file: str, base: str | None, floating: bool = False) -> KinDyn:
     from linkwork.kindyn import KinDyn
 
-    return KinDyn(model_of_file(file), base, floating=floating)
+    reading = read_file(file)
+    model = model_in(reading)
+    hint_at_findings(terminal(errors=True), file, reading)
+    return KinDyn(model, base, floating=floating)
 
 
 def _configuration(kd: KinDyn, given: Sequence[str] | None) -> Array:
     values = by_joint(given or (), "--set")
+    for name, row in values.items():
+        if name in kd.joint_names and len(row) == 1:
+            _note_outside(name, row[0], kd.model.joint(name).limits)
     return kd.q({name: row[0] if len(row) == 1 else row for name, row in values.items()})
+
+
+def _note_outside(name: str, value: float, limits: Limits) -> None:
+    """Say on standard error that a position is outside of the limits: degrees without "deg"?"""
+    if not limits.lower <= value <= limits.upper:
+        span = f"{limits.lower:g} to {limits.upper:g}"
+        text = f"note: {escaped(name)}={value:g} is outside of its limits {span}"
+        print_text(terminal(errors=True), f"{text}; degrees are written as in 30deg", "cyan")
 
 
 def _velocities(kd: KinDyn, given: Sequence[str] | None) -> Array:

@@ -103,7 +103,7 @@ def _kernel(kd: KinDyn, wanted: Any) -> Kernel:
         return wanted
     if isinstance(wanted, str):
         wanted = request_of_text(wanted)
-    spec = spec_of(wanted, kd.model.frame_names)
+    spec = spec_of(wanted, kd.model)
     return kd.function(spec.request)  # pyright: ignore[reportArgumentType]
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from linkwork.errors import Finding, ModelError, ParseError, Place
 from linkwork.io.meshes import Folders
 from linkwork.io.mjcf_include import included_by
+from linkwork.io.mjcf_left_out import left_out_gravity
 from linkwork.io.mjcf_model import NO_BODIES, read_mjmodel
 from linkwork.io.mjcf_package import MjModel, import_mujoco
 from linkwork.io.reading import Reading
@@ -70,7 +71,7 @@ def read_mjcf(source: Source, *, mimic: bool = True, package_dirs: Folders = ())
             for f in error.findings
         ]
         return Reading(None, (*places, *doubts))
-    return Reading(model, (*doubts, *findings))
+    return Reading(model, (*doubts, *findings, *left_out_gravity(mj)))
 
 
 def _first_tag(source: Source) -> str:

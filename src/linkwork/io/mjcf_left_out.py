@@ -15,8 +15,11 @@ import numpy as np
 from linkwork.arrays import Array
 from linkwork.errors import Finding, listed
 from linkwork.io.mjcf_names import Names
-from linkwork.io.mjcf_package import MjModel, given_name, kind_of, name_in_enum
+from linkwork.io.mjcf_package import MjModel, given_name, import_mujoco, kind_of, name_in_enum
 from linkwork.model.parts import Mimic
+
+EARTH = (0.0, 0.0, -9.81)
+EARTH_ROUNDING = 0.02  # [m/s^2] by which files and programs round it: 9.8, 9.80665, 9.81
 
 
 def equality_mimics(mj: MjModel, names: Names) -> tuple[dict[int, Mimic], list[Finding]]:
@@ -60,6 +63,25 @@ def left_out(mj: MjModel, names: Names, base: int | None) -> list[Finding]:
         *(Finding("warning", "", text) for text in _meant_otherwise(mj, names, base)),
         *(Finding("note", "", text) for text in notes),
     ]
+
+
+def left_out_gravity(mj: MjModel) -> list[Finding]:
+    """A warning if a file has another gravity than the earth's, which a `KinDyn` has if not told.
+
+    A `Model` has none, so it has to be given to `KinDyn`.
+    """
+    gravity = gravity_of(mj)
+    if np.abs(np.subtract(gravity, EARTH)).max() <= EARTH_ROUNDING:
+        return []
+    told = ", ".join(f"{x:g}" for x in gravity)
+    text = f"left out: gravity; give it to KinDyn(model, gravity=({told}))"
+    return [Finding("warning", "", text)]
+
+
+def gravity_of(mj: MjModel) -> tuple[float, ...]:
+    """The acceleration of free fall; zero if the file switches gravity off."""
+    off = mj.opt.disableflags & import_mujoco().mjtDisableBit.mjDSBL_GRAVITY
+    return (0.0, 0.0, 0.0) if off else tuple(mj.opt.gravity.tolist())
 
 
 def _kind(mj: MjModel, equality: int) -> str:

@@ -26,6 +26,9 @@ DEFAULT_AXIS: Triple = (1.0, 0.0, 0.0)
 # An axis whose norm is further than this from 1 is scaled with a finding that says so; closer ones
 # are rounded unit vectors, such as 0.707 0.707 0.
 UNIT_NOTICE = 1e-3
+# Limits of angles beyond two turns, up to two turns in degrees, may be degrees by mistake. Larger
+# ones, such as 1e16, are how some files write that there is none.
+TURNS, DEGREES = 4 * math.pi, 720.0
 
 KNOWN = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic")
 OTHERS_JOINT = ("calibration", "safety_controller", "gazebo", "sensor", "hardwareInterface")
@@ -152,6 +155,8 @@ def _read_limits(part: Part, kind: str) -> Limits:
     if lower > upper:
         limit.error(f"limit lower {lower:g} is above upper {upper:g}")
         return NO_LIMITS
+    if kind == "revolute" and TURNS < max(abs(lower), abs(upper)) <= DEGREES:
+        limit.note(f"limits {lower:g} and {upper:g} are in radians; are they meant in degrees?")
     return Limits(lower=lower, upper=upper, **values)
 
 

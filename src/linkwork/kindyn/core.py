@@ -247,10 +247,9 @@ class KinDynCore:
         """
         if not requests:
             raise ArgumentError("name at least one quantity")
-        names = self.model.frame_names
-        specs = tuple(spec_of(request, names) for request in requests)
+        specs = tuple(spec_of(request, self.model) for request in requests)
         table = self.parameters if self._descriptions else None
-        return self._kernel(Order(specs, wrench_frames(wrenches, names), bool(gravity), table))
+        return self._kernel(Order(specs, wrench_frames(wrenches, self.model), bool(gravity), table))
 
     def warmup(self, *requests: Request) -> None:
         """Compile functions now, and wait for it.

@@ -10,6 +10,7 @@ from linkwork.errors import ArgumentError, name_not_found
 from linkwork.expr.program import Port
 from linkwork.kindyn.quantities import PER_WRENCH, QUANTITIES, Quantity
 from linkwork.model.layout import Layout
+from linkwork.model.model import Model
 
 # fmt: off
 QuantityOfRobot: TypeAlias = Literal[
@@ -89,7 +90,7 @@ class Spec:
         return f"{self.name}({listed})" if self.frames else self.name
 
 
-def spec_of(request: object, frame_names: Sequence[str]) -> Spec:
+def spec_of(request: object, model: Model) -> Spec:
     """Take `"mass_matrix"` or `("jacobian", "l_sole")` as a spec, or say what is wrong with it."""
     parts: list[Any] = list(request) if isinstance(request, (tuple, list)) else [request]
     name = parts[0] if parts else None
@@ -103,8 +104,7 @@ def spec_of(request: object, frame_names: Sequence[str]) -> Spec:
         raise ArgumentError(f"frames: expected a list of names, got {parts[1]!r}")
     frames: list[Any] = list(parts[1]) if quantity.of_many else parts[1:]
     for wanted in frames:
-        if not isinstance(wanted, str) or wanted not in frame_names:
-            raise name_not_found("frame", wanted, frame_names)
+        model.frame_index(wanted)
     return Spec(name, tuple(frames))
 
 
@@ -122,14 +122,13 @@ def request_of_text(text: str) -> tuple[Any, ...]:
     return (name, ":".join(frames)) if len(quantity.frames) == 1 else (name, *frames)
 
 
-def wrench_frames(given: object, frame_names: Sequence[str]) -> tuple[str, ...]:
+def wrench_frames(given: object, model: Model) -> tuple[str, ...]:
     """The frames on which wrenches act, in the order given, each once."""
     if not isinstance(given, (tuple, list)):  # a set has no order, a text is a list of letters
         raise ArgumentError(f"wrenches: expected a list of frames, got {given!r}")
     names: list[Any] = list(given)  # pyright: ignore[reportUnknownArgumentType]
     for position, name in enumerate(names):
-        if not isinstance(name, str) or name not in frame_names:
-            raise name_not_found("frame", name, frame_names)
+        model.frame_index(name)
         if name in names[:position]:
             raise ArgumentError(f"wrenches: frame {name!r} is named twice")
     return tuple(names)

@@ -19,7 +19,7 @@ from linkwork.kinematics.problem import Functions, Problems
 from linkwork.kinematics.result import IkResult
 from linkwork.kinematics.search import Effort, Found, solve
 from linkwork.kinematics.step import as_free, error_kernel, step_kernel
-from linkwork.kinematics.tasks import Task, as_numbers, goal_of
+from linkwork.kinematics.tasks import Task, as_numbers, goal_of, need_mapping
 
 ROUNDING = 1e-15  # by which normalising may change a quaternion that is normalised
 # Compiled functions are kept for the last so many kinds of problems, and with them their robots.
@@ -77,6 +77,7 @@ def ik(
     of a batch run in compiled code, on all cores.
     """
     kd = _as_computed(kd)
+    need_mapping(targets)
     start = kd.neutral() if q0 is None else _configurations(kd, q0, "q0")
     held = {frame: kd.transform(frame, start) for frame in _names("fixed", fixed)}
     goal = goal_of(kd, targets, com, held, {} if weights is None else weights)

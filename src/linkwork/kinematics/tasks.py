@@ -75,8 +75,6 @@ def goal_of(
         held: (..., 4, 4) poses in which frames are held.
         weights: by frame, or "com": one number, or two for position and rotation.
     """
-    if not isinstance(targets, Mapping):
-        raise ArgumentError(f"targets: expected poses or positions by frame, got {shown(targets)}")
     given: dict[Task, Array] = {}
     for frame, target in {**targets, **held}.items():
         _check_frame(kd, frame)
@@ -97,6 +95,13 @@ def goal_of(
         raise ShapeError(f"targets: batch axes do not fit each other: {shapes}") from None
     rows = [np.broadcast_to(array, (*batch, array.shape[-1])) for array in listed]
     return Goal(tasks, np.concatenate(rows, axis=-1), _scales(tasks, weights))
+
+
+def need_mapping(targets: object) -> None:
+    """Refuse targets that are not given by frame."""
+    if not isinstance(targets, Mapping):
+        wanted = "poses or positions by frame, as in {'tool': [0.5, 0.2, 0.6]}"
+        raise ArgumentError(f"targets: expected {wanted}, got {shown(targets)}")
 
 
 def _check_frame(kd: KinDyn, frame: object) -> None:

@@ -67,7 +67,8 @@ def _named_parts(
 def _links(one: Link, other: Link) -> Iterator[tuple[str, Any, Any]]:
     a, b = one.inertia, other.inertia
     yield "mass [kg]", a.mass, b.mass
-    yield "centre of mass [m]", tuple(a.com), tuple(b.com)
+    if a.mass or b.mass:  # without mass there is no such point, whatever a file says
+        yield "centre of mass [m]", tuple(a.com), tuple(b.com)
     yield "tensor xx xy xz yy yz zz about the centre of mass [kg m^2]", a.tensor, b.tensor
     yield "visuals", len(one.visuals), len(other.visuals)
     yield "collisions", len(one.collisions), len(other.collisions)

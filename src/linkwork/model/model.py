@@ -9,7 +9,7 @@ from math import fsum
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
-from linkwork.errors import ModelError, counted, name_not_found
+from linkwork.errors import ModelError, NameNotFoundError, counted, name_not_found, shown
 from linkwork.lazy import cached_property
 from linkwork.model.inertia import Inertia, combined, moved
 from linkwork.model.names import refuse_shared_names, renamed_joint, renaming
@@ -95,7 +95,10 @@ class Model:
 
     def frame_index(self, name: str) -> int:
         """Index of a frame in `frame_names`."""
-        return _look_up("frame", name, self._frame_indices)
+        try:
+            return self._frame_indices[name]
+        except (KeyError, TypeError):
+            raise self._no_frame(name) from None
 
     def neighbors(self, link: str) -> tuple[tuple[str, str], ...]:
         """(other link, joint) for each joint of a link, in the order of the joints."""
@@ -276,6 +279,13 @@ class Model:
             others[joint.first].append((joint.second, joint.name))
             others[joint.second].append((joint.first, joint.name))
         return {name: tuple(pairs) for name, pairs in others.items()}
+
+    def _no_frame(self, name: object) -> NameNotFoundError:
+        joint = next((joint for joint in self.joints if joint.name == name), None)
+        if joint is None:
+            return name_not_found("frame", name, self._frame_indices)
+        between = f"it joins the links {shown(joint.first)} and {shown(joint.second)}"
+        return NameNotFoundError(f"no frame named {shown(name)}, but a joint; {between}")
 
 
 def _indices(names: Iterable[str]) -> dict[str, int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from linkwork.errors import warn_of
+from linkwork.io.mjcf_left_out import gravity_of
 from linkwork.io.mjcf_model import floating_body, read_mjmodel
 from linkwork.io.mjcf_names import Names
-from linkwork.io.mjcf_package import MjModel, import_mujoco, need_mjmodel
+from linkwork.io.mjcf_package import MjModel, need_mjmodel
 from linkwork.kindyn import KinDyn
 from linkwork.model.check import check
 from linkwork.model.model import Model
@@ -47,10 +48,8 @@ def kindyn_from_mjmodel(mj_model: MjModel, *, mimic: bool = True, **options: Any
         LinkworkWarning: once, with everything that changes the motion but is left out.
     """
     model = read_and_warn(mj_model, mimic=mimic)
-    off = mj_model.opt.disableflags & import_mujoco().mjtDisableBit.mjDSBL_GRAVITY
-    gravity = (0.0, 0.0, 0.0) if off else tuple(mj_model.opt.gravity.tolist())
     floating = floating_body(mj_model) is not None
-    chosen: dict[str, Any] = {"floating": floating, "gravity": gravity, **options}
+    chosen: dict[str, Any] = {"floating": floating, "gravity": gravity_of(mj_model), **options}
     return KinDyn(model, **chosen)
 
 
