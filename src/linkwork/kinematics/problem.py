@@ -40,8 +40,9 @@ class Problems:
     def costs_of_each(self, rows: Array, q: Array) -> Array:
         """(rows, m) costs of configurations (m, nq) or (rows, m, nq) for some of the rows."""
         own = self.settings
-        target = self.target[rows, None]
-        return own.functions.errors(q, target, own.scales, own.per_tolerance)[1]
+        target = self.target[rows, None] if rows.size > 1 else self.target[rows[0]]
+        costs = own.functions.errors(q, target, own.scales, own.per_tolerance)[1]
+        return costs.reshape(rows.size, q.shape[-2])
 
 
 class Descent:
