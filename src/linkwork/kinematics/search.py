@@ -43,7 +43,7 @@ class Found:
     @property
     def open_rows(self) -> Array:
         """Indices of the rows whose targets are not reached."""
-        return np.flatnonzero(~(self.excess <= 1.0))
+        return (~(self.excess <= 1.0)).nonzero()[0]
 
     def improve(self, rows: Array, other: Found, at: Array) -> None:
         """Take results of another search, where they are better than what is here."""
@@ -90,37 +90,35 @@ def _descended(  # noqa: PLR0917
     problems: Problems, q: Array, pull: float, most: int, stalled: float, together: int = 1
 ) -> Found:
     """Search from one start for each row, with the posture first if there is one."""
-    n = len(q)
-    found = Found(q.copy(), np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64))
     if problems.posture is None or not pull:
-        _descend(found, problems, 0.0, most, stalled, together)
-        return found
-    _descend(found, problems, pull, most, CREEPS)
-    made = found.iterations.copy()
-    _descend(found, problems, 0.0, most, stalled, together)
-    found.iterations += made
+        return _descend(problems, q, 0.0, most, stalled, together)
+    first = _descend(problems, q, pull, most, CREEPS)
+    found = _descend(problems, first.q, 0.0, most, stalled, together)
+    found.iterations += first.iterations
     return found
 
 
 def _descend(  # noqa: PLR0917
-    found: Found, problems: Problems, pull: float, most: int, stalled: float, together: int = 1
-) -> None:
-    """Steps from where the rows are, each until it arrives, stalls or has made the most steps.
+    problems: Problems, q: Array, pull: float, most: int, stalled: float, together: int = 1
+) -> Found:
+    """Steps from one start for each row, until it arrives, stalls or has made the most steps.
 
     Of rows that are tried together, all end when one arrives. A posture pulls away from the
     targets: with it, rows do not end by arriving.
     """
-    n, done = len(found.q), 0
-    rows, descent = np.arange(n), Descent(problems, found.q, pull)
-    goes_on = np.ones(n, dtype=bool)
+    n, done = len(q), 0
+    descent = Descent(problems, q, pull)
+    found = Found(descent.q, descent.cost, descent.excess, np.zeros(n, dtype=np.int64))
+    rows, goes_on = np.arange(n), np.ones(n, dtype=bool)
     while True:
         if not pull:
             goes_on &= ~_arrived(descent.excess <= 1.0, rows, n, together)
-        if done >= most or not goes_on.all():
+        left = np.count_nonzero(goes_on)
+        if done >= most or left < rows.size:
             _write(found, rows, descent, done)
+            if done >= most or not left:
+                return found
             rows = rows[goes_on]
-            if done >= most or not rows.size:
-                return
             descent.keep(goes_on)
         steps, before = min(BLOCK, most - done), descent.cost.copy()
         descent.step(steps)
@@ -129,10 +127,11 @@ def _descend(  # noqa: PLR0917
 
 
 def _write(found: Found, rows: Array, descent: Descent, done: int) -> None:
-    """Write results of some rows, to all of which the same number of steps was made."""
-    at = slice(None) if rows.size == len(found.q) else rows
-    found.q[at], found.cost[at], found.excess[at] = descent.q, descent.cost, descent.excess
-    found.iterations[at] = done
+    """Write the results of rows to all of which the same number of steps was made."""
+    found.iterations[rows] = done
+    if descent.q is not found.q:  # as long as all rows go on, the steps themselves write them
+        found.q[rows], found.cost[rows] = descent.q, descent.cost
+        found.excess[rows] = descent.excess
 
 
 def _arrived(arrived: Array, rows: Array, n: int, together: int) -> Array:
