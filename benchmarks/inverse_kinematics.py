@@ -27,6 +27,7 @@ CASES = (
     Case("talos_reduced", "talos_data/robots/talos_reduced.urdf", "gripper_left_base_link"),
 )
 TARGETS, RESTARTS = 1000, 32
+CALLS, PASSES = 300, 5  # with one target each; of all passes the shortest time counts
 TORCH_TARGETS = 200  # in one batch: it keeps every start of every target in memory
 SLACK = 1e-6  # by which a result may leave a limit [rad]
 WANTED = 0.999  # of the targets are reached
@@ -126,6 +127,11 @@ def inverse_kinematics(n_targets: int = TARGETS) -> Section:
             )
         _check(section, case, rows)
         section.data.append({"robot": case.name} | {key: list(row) for key, row in rows.items()})
+        calls = section.table(
+            f"{case.name}, linkwork, one target per call: microseconds of processor time",
+            *("median", "mean", "nine of ten below"),
+        )
+        calls.add(*(f"{x:.1f}" for x in _times_of_calls(problem)))
     section.notes += [
         f"Reached: {POSITION:g} m, {ROTATION:g} rad and the limits, by Pinocchio's kinematics.",
         f"At most {STEPS} steps from a start (96 in linkwork), {RESTARTS} restarts.",
@@ -169,6 +175,19 @@ def _linkwork(problem: Problem) -> dict[str, tuple[float, ...]]:
             cells += [problem.rate(q), 1e6 * seconds / len(targets)]
         found[name] = tuple(cells)
     return found
+
+
+def _times_of_calls(problem: Problem) -> tuple[float, ...]:
+    """Median, mean and 90th percentile of the times of calls with one target [us]."""
+    kd, frame, q0 = problem.kd, problem.case.frame, problem.kd.neutral()
+    times = np.full((PASSES, min(CALLS, problem.n_targets)), np.inf)
+    for row in times:
+        for k, target in enumerate(problem.targets[: row.size]):
+            start = time.process_time()
+            lw.ik(kd, {frame: target}, q0)
+            row[k] = time.process_time() - start
+    best = 1e6 * times.min(axis=0)
+    return float(np.median(best)), float(best.mean()), float(np.percentile(best, 90))
 
 
 def _peers(section: Section, problem: Problem) -> dict[str, tuple[float, ...]]:

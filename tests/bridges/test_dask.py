@@ -300,3 +300,16 @@ def test_calls_with_numpy_arrays_do_not_load_dask():
     code += "kd.mass_matrix(kd.neutral().tolist()); print('dask' in sys.modules)"
     run = [sys.executable, "-c", code]
     assert subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip() == "False"
+
+
+def test_inverse_kinematics_computes_no_dask_array_silently():
+    arm = lw.KinDyn(lw.robots.load("arm"), floating=False)
+    pose = da.eye(4)
+    for targets, options, name in (
+        ({"tool": pose}, {}, "tool"),
+        ({"tool": [pose, pose]}, {}, "tool"),
+        ({"tool": np.eye(4)}, {"q0": da.zeros(arm.nq)}, "q0"),
+        ({}, {"com": [da.zeros(3)]}, "com"),
+    ):
+        with pytest.raises(lw.ArgumentError, match=rf"{name}: a dask array.*{name}.compute\(\)"):
+            lw.ik(arm, targets, **options)

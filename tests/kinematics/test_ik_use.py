@@ -14,6 +14,7 @@ import pytest
 import linkwork as lw
 
 module = import_module("linkwork.kinematics.ik")  # whose name is that of the function
+settings = import_module("linkwork.kinematics.settings")
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +46,10 @@ def test_joints_without_limits_of_every_kind_reach(kind):
 
 def test_robots_are_not_kept_for_ever(monkeypatch):
     """A program that makes many robots would run out of memory."""
-    monkeypatch.setattr(module, "_functions", lru_cache(maxsize=1)(module._functions.__wrapped__))
-    assert module._converted.cache_info().maxsize == module.MOST_KEPT
+    for name in ("_functions_of", "_kept"):
+        keeping_one = lru_cache(maxsize=1)(getattr(settings, name).__wrapped__)
+        monkeypatch.setattr(settings, name, keeping_one)
+    assert module._converted.cache_info().maxsize == settings.MOST_KEPT
     kept = []
     for n in (1, 2):
         kd = chain("prismatic", n)
@@ -138,6 +141,72 @@ def test_tolerances_of_metres_and_radians_may_differ(arm):
     np.testing.assert_array_equal(found.converged, near[0] & near[1])
     assert (near[0] != near[1]).any()
     assert found.converged.any()
+
+
+def test_settings_that_are_kept_are_not_mixed_up(arm):
+    """A robot that has seen other options gives what a new one gives."""
+    target = {"tool": arm.transform("tool", arm.random(seed=8))}
+    weights = {"tool": np.array([1.0, 0.5])}
+    for options in (
+        {},
+        {"limits": False},
+        {"tolerance": 1e-2},
+        {"tolerance": [1e-2, 1e-1]},
+        {"hold": [arm.joint_names[0]]},
+        {"weights": {"tool": (1.0, 0.0)}},
+        {"weights": weights},
+        {"weights": {"tool": 2}, "posture": arm.random(seed=1)},
+    ):
+        fresh = lw.ik(lw.KinDyn(arm.model, floating=False), target, **options)
+        np.testing.assert_array_equal(lw.ik(arm, target, **options).q, fresh.q)
+    weights["tool"][1] = 0.0
+    position = lw.ik(arm, target, weights=weights)
+    np.testing.assert_array_equal(position.q, lw.ik(arm, target, weights={"tool": (1.0, 0.0)}).q)
+
+
+@pytest.mark.parametrize("steps", [0, 96])
+def test_arguments_stay_as_they_are(arm, steps):
+    q0, poses = arm.random(3, seed=1), arm.transform("tool", arm.random(3, seed=2))
+    before = q0.copy(), poses.copy()
+    found = lw.ik(arm, {"tool": poses}, q0, posture=q0, max_iterations=steps)
+    np.testing.assert_array_equal(q0, before[0])
+    np.testing.assert_array_equal(poses, before[1])
+    assert not np.shares_memory(found.q, q0)
+
+
+def test_steps_with_and_without_a_posture_are_counted(arm):
+    """The first search is with its pull, the second without; both end after the most steps."""
+    far = np.array([[2.0, 0.5, 1.0], [-3.0, 0.1, 0.2]])
+    options = {"restarts": 0, "max_iterations": 5}
+    assert (lw.ik(arm, {"tool": far}, **options).iterations == 5).all()
+    found = lw.ik(arm, {"tool": far}, posture=arm.random(seed=1), **options)
+    assert (found.iterations == 10).all()
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "text"),
+    [
+        ((0, 3), np.nan, "the target is not finite"),
+        ((2, 3), -np.inf, "the target is not finite"),
+        ((1, 1), np.inf, "the target is not finite"),
+        ((3, 1), 1e-300, "its last row is not 0, 0, 0, 1"),
+        ((3, 3), np.nan, "the target is not finite"),
+        ((0, 1), 1e-5, "its rotation is off by 1e-05"),
+    ],
+)
+def test_one_wrong_pose_of_many_is_refused(arm, at, value, text):
+    poses = np.tile(np.eye(4), (20, 1, 1))
+    poses[(7, *at)] = value
+    for given in (poses, poses[7]):
+        with pytest.raises(lw.ValueRangeError, match=f"tool: .*{text}"):
+            lw.ik(arm, {"tool": given})
+
+
+def test_poses_may_be_off_by_rounding(arm):
+    """No entry of R^T R - 1 is above 1e-6, though their norm is."""
+    pose = arm.transform("tool", arm.random(seed=8))
+    pose[:3, :3] *= 1.0 + 4.5e-7
+    assert lw.ik(arm, {"tool": pose}, tolerance=1e-5).converged
 
 
 def test_robots_of_other_kinds_give_the_same(arm):

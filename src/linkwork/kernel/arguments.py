@@ -107,7 +107,7 @@ def constants_of(signature: Signature, port: Port, value: Any) -> Array:
 
 def traced_array(signature: Signature, port: Port, value: Any) -> ObjectArray:
     """An argument with traced values, (..., *shape)."""
-    _refuse_foreign(value, port.name)
+    refuse_foreign(value, port.name)
     array = unwrapped(as_array(value, port.name)).view(ObjectArray)
     _check_shape(array, port, signature.meanings.get(port.name, ""))
     return array
@@ -163,7 +163,7 @@ def check_norms(signature: Signature, rows: Sequence[Array]) -> None:
 
 
 def _array(value: Any, port: Port, dtype: np.dtype[Any], meaning: str) -> Array:
-    _refuse_foreign(value, port.name)
+    refuse_foreign(value, port.name)
     array = None
     try:
         given = np.asarray(value)
@@ -196,12 +196,12 @@ def refuse_shape(shape: tuple[Any, ...], port: Port, meaning: str = "") -> NoRet
     raise ShapeError(f"{text}; {meaning}" if meaning else text)
 
 
-def _refuse_foreign(value: Any, name: str) -> None:
+def refuse_foreign(value: Any, name: str) -> None:
     """Refuse arrays of other libraries: NumPy could convert some of them, slowly or not at all."""
     if isinstance(value, (list, tuple)):
         for part in value:  # pyright: ignore[reportUnknownVariableType]
             if type(part) is not float:
-                _refuse_foreign(part, name)
+                refuse_foreign(part, name)
         return
     library = foreign_package(value)
     if library is not None:

@@ -19,20 +19,35 @@ class Bounds:
     lower: Array  # (n,)
     upper: Array  # (n,)
     names: tuple[str, ...]  # of the joints
+    lowest: Array  # (nq,) the lower limits of all numbers of q, -inf for those without
+    highest: Array  # (nq,)
 
     def clamped(self, q: Array) -> Array:
-        """(..., nq) the nearest configuration within the limits."""
-        found = np.array(q)
-        found[..., self.at_q] = np.clip(found[..., self.at_q], self.lower, self.upper)
-        return found
+        """(..., nq) the nearest configuration within the limits, a new array."""
+        return np.minimum(np.maximum(q, self.lowest), self.highest)
+
+    def sides(self, q: Array) -> dict[str, Array]:
+        """By joint: (...,) -1 at its lower limit, 1 at its upper one, else 0; -1 at both."""
+        at = q[..., self.at_q]
+        at_lower, at_upper = at <= self.lower, at >= self.upper
+        sides = at_upper.astype(np.int8) * ~at_lower - at_lower.astype(np.int8)
+        return {name: sides[..., k] for k, name in enumerate(self.names)}
 
 
-NO_BOUNDS = Bounds(
-    np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0), ()
-)
+def bounds_of(layout: Layout, limits: bool = True) -> Bounds:
+    """The limits of a robot's joints, or none."""
+    ends = _limits(layout) if limits else {}
+    names = tuple(name for name, pair in ends.items() if np.isfinite(pair).any())
+    at_q = np.array([layout.q[name].start for name in names], dtype=np.intp)
+    lower = np.array([ends[name][0] for name in names])
+    upper = np.array([ends[name][1] for name in names])
+    lowest, highest = np.full(layout.nq, -np.inf), np.full(layout.nq, np.inf)
+    lowest[at_q], highest[at_q] = lower, upper
+    at_nu = np.array([layout.nu[name].start for name in names], dtype=np.intp)
+    return Bounds(at_q, at_nu, lower, upper, names, lowest, highest)
 
 
-def bounds_of(layout: Layout) -> Bounds:
+def _limits(layout: Layout) -> dict[str, list[float]]:
     """The limits of joints with one coordinate; a dependent joint limits the one it depends on."""
     limits = {
         name: [layout.model.joint(name).limits.lower, layout.model.joint(name).limits.upper]
@@ -51,11 +66,4 @@ def bounds_of(layout: Layout) -> Bounds:
         if lower > upper:
             own = layout.model.joint(name).limits
             limits[name] = [own.lower, own.upper]
-    names = tuple(name for name, ends in limits.items() if np.isfinite(ends).any())
-    return Bounds(
-        np.array([layout.q[name].start for name in names], dtype=np.intp),
-        np.array([layout.nu[name].start for name in names], dtype=np.intp),
-        np.array([limits[name][0] for name in names]),
-        np.array([limits[name][1] for name in names]),
-        names,
-    )
+    return limits

@@ -11,19 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
-from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, name_not_found, shown
-from linkwork.kernel.rollout import Rollout
+from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.kindyn import KinDyn
-from linkwork.kinematics.bounds import NO_BOUNDS, bounds_of
-from linkwork.kinematics.problem import Functions, Problems
+from linkwork.kinematics.problem import Problems
 from linkwork.kinematics.result import IkResult
 from linkwork.kinematics.search import Effort, Found, solve
-from linkwork.kinematics.step import as_free, error_kernel, step_kernel
+from linkwork.kinematics.settings import MOST_KEPT, settings_of
 from linkwork.kinematics.tasks import Task, as_numbers, goal_of, need_mapping
 
 ROUNDING = 1e-15  # by which normalising may change a quaternion that is normalised
-# Compiled functions are kept for the last so many kinds of problems, and with them their robots.
-MOST_KEPT = 64
 
 
 def ik(
@@ -80,28 +76,28 @@ def ik(
     need_mapping(targets)
     start = kd.neutral() if q0 is None else _configurations(kd, q0, "q0")
     held = {frame: kd.transform(frame, start) for frame in _names("fixed", fixed)}
-    goal = goal_of(kd, targets, com, held, {} if weights is None else weights)
+    goal = goal_of(kd, targets, com, held)
     near = None if posture is None else _configurations(kd, posture, "posture")
-    counts = {"max_iterations": max_iterations, "restarts": restarts, "seed": seed}
-    effort = Effort(*(_count(name, count) for name, count in counts.items()))
-    functions = _functions(kd, goal.tasks, bool(limits), near is not None)
+    effort = Effort(
+        _count("max_iterations", max_iterations),
+        _count("restarts", restarts),
+        _count("seed", seed),
+    )
+    settings = settings_of(
+        *(kd, goal.tasks, bool(limits), near is not None),
+        *(_names("hold", hold), {} if weights is None else weights, tolerance),
+    )
     batch = _batch(start, goal.numbers, near)
     starts = _flat(start, batch)
     postures = None if near is None else _flat(near, batch)
-    largest = goal.scales.max()  # weights are relative: with this one, all are at most 1
-    per_tolerance = np.where(goal.scales > 0, 1.0 / _tolerances(tolerance), 0.0)
     problems = Problems(
-        functions,
+        settings,
         starts if postures is None else postures,
         _flat(goal.numbers, batch),
-        goal.weights / largest,
-        goal.scales / largest,
-        per_tolerance,
-        as_free(kd, _held_joints(kd, hold)),
         postures,
-        0.0 if near is None else (_weight(posture_weight) / largest) ** 2,
+        0.0 if near is None else (_weight(posture_weight) / settings.largest) ** 2,
     )
-    found = solve(problems, functions.bounds.clamped(starts), effort)
+    found = solve(problems, settings.functions.bounds.clamped(starts), effort)
     return _result(problems, goal.tasks, batch, found)
 
 
@@ -119,32 +115,19 @@ def _converted(kd: KinDyn) -> KinDyn:
     return kd.replace(representation="mixed", dtype=np.float64)
 
 
-@lru_cache(maxsize=MOST_KEPT)
-def _functions(kd: KinDyn, tasks: tuple[Task, ...], limits: bool, posture: bool) -> Functions:
-    """The functions for some tasks, made once for equal robots."""
-    bounds = bounds_of(kd.layout) if limits else NO_BOUNDS
-    step = step_kernel(kd, tasks, bounds, posture)
-    return Functions(kd, bounds, error_kernel(kd, tasks), Rollout(step))
-
-
 def _result(
     problems: Problems, tasks: Sequence[Task], batch: tuple[int, ...], found: Found
 ) -> IkResult:
-    bounds, q, errors = problems.functions.bounds, found.q, problems.errors(found.q)
-    at = q[:, bounds.at_q]
-    at_lower, at_upper = at <= bounds.lower, at >= bounds.upper
-    sides = at_upper.astype(np.int8) * ~at_lower - at_lower.astype(np.int8)
+    q = found.q
+    errors, _, excess = problems.measured(q)
+    errors = errors.reshape(*batch, len(tasks), 2)
     return IkResult(
         q.reshape(*batch, q.shape[-1]),
-        (problems.excess(errors) <= 1.0).reshape(batch),
-        {task.frame: errors[:, k, 0].reshape(batch) for k, task in enumerate(tasks)},
-        {
-            task.frame: errors[:, k, 1].reshape(batch)
-            for k, task in enumerate(tasks)
-            if task.kind == "pose"
-        },
-        {name: sides[:, k].reshape(batch) for k, name in enumerate(bounds.names)},
+        np.asarray(excess.reshape(batch) <= 1.0),
+        {task.frame: errors[..., k, 0] for k, task in enumerate(tasks)},
+        {task.frame: errors[..., k, 1] for k, task in enumerate(tasks) if task.kind == "pose"},
         found.iterations.reshape(batch),
+        problems.settings.functions.bounds,
     )
 
 
@@ -157,6 +140,8 @@ def _configurations(kd: KinDyn, given: ArrayLike, name: str) -> Array:
         raise ShapeError(f"{name}: expected (..., {kd.nq}), got {q.shape}")
     if not np.isfinite(q).all():
         raise ValueRangeError(f"{name}: is not finite")
+    if kd.nq == kd.nv:
+        return q  # there is nothing to normalise
     unit = kd.normalize(q)
     return np.where(abs(unit - q) <= ROUNDING, q, unit)
 
@@ -174,30 +159,10 @@ def _weight(given: Any) -> float:
     return float(weight)
 
 
-def _tolerances(given: Any) -> Array:
-    """(2,) the tolerances of distances [m] and angles [rad]."""
-    pair = as_numbers(given, "tolerance")
-    if pair.shape not in {(), (2,)} or not (pair >= 0).all() or not np.isfinite(pair).all():
-        text = "expected a number, or two for metres and radians, none negative"
-        raise ValueRangeError(f"tolerance: {text}, got {shown(given)}")
-    return np.broadcast_to(np.maximum(pair, np.finfo(float).tiny), (2,))
-
-
 def _names(what: str, given: object) -> list[str]:
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise ArgumentError(f"{what}: expected a list of names, got {shown(given)}")
     return list(given)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-
-
-def _held_joints(kd: KinDyn, given: object) -> list[str]:
-    names = _names("hold", given)
-    if not names:
-        return names
-    known = [*["base"] * kd.floating, *kd.joint_names]
-    for name in names:
-        if name not in known:
-            raise name_not_found("joint", name, known)
-    return names
 
 
 def _batch(*arrays: Array | None) -> tuple[int, ...]:

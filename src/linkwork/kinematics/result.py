@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from linkwork.arrays import Array
+from linkwork.kinematics.bounds import Bounds
 
 
 @dataclass(frozen=True)
@@ -22,14 +24,20 @@ class IkResult:
         limits: by joint with limits: (...,) -1 at its lower limit, 1 at its upper one, else 0; -1
             where both are the same.
         iterations: (...,) steps that were made, in all starts together.
+        bounds: the limits that were kept.
     """
 
     q: Array
     converged: Array
     position_errors: Mapping[str, Array]
     rotation_errors: Mapping[str, Array]
-    limits: Mapping[str, Array]
     iterations: Array
+    bounds: Bounds = field(repr=False)
+
+    @cached_property
+    def limits(self) -> Mapping[str, Array]:
+        """By joint with limits, at which of them it stands."""
+        return self.bounds.sides(self.q)
 
     @property
     def active_limits(self) -> tuple[str, ...]:

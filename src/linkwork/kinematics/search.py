@@ -7,6 +7,7 @@ and a row starts from those that are nearest to its target first, a few at a tim
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +23,7 @@ PAIRS = 1 << 15  # of rows and configurations that are compared at once
 STALLED, CREEPS = 0.05, 1e-9
 
 
-@dataclass(frozen=True)
-class Effort:
+class Effort(NamedTuple):
     """How long to search."""
 
     max_iterations: int  # from one start
@@ -43,7 +43,7 @@ class Found:
     @property
     def open_rows(self) -> Array:
         """Indices of the rows whose targets are not reached."""
-        return np.flatnonzero(~(self.excess <= 1.0))
+        return (~(self.excess <= 1.0)).nonzero()[0]
 
     def improve(self, rows: Array, other: Found, at: Array) -> None:
         """Take results of another search, where they are better than what is here."""
@@ -64,7 +64,7 @@ def solve(problems: Problems, q0: Array, effort: Effort) -> Found:
             other = _descended(problems.taken(rows), found.q[rows], 0.0, most, CREEPS)
             found.iterations[rows] += other.iterations
             found.improve(rows, other, np.arange(rows.size))
-    if not problems.free.all():
+    if not problems.settings.all_free:
         for span in _held_spans(problems):  # free of what normalising quaternions rounds
             found.q[:, span] = q0[:, span]
     return found
@@ -90,46 +90,48 @@ def _descended(  # noqa: PLR0917
     problems: Problems, q: Array, pull: float, most: int, stalled: float, together: int = 1
 ) -> Found:
     """Search from one start for each row, with the posture first if there is one."""
-    n = len(q)
-    found = Found(q.copy(), np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64))
-    if problems.posture is not None and pull:
-        _descend(found, problems, pull, most, CREEPS)
-    _descend(found, problems, 0.0, most, stalled, together)
+    if problems.posture is None or not pull:
+        return _descend(problems, q, 0.0, most, stalled, together)
+    first = _descend(problems, q, pull, most, CREEPS)
+    found = _descend(problems, first.q, 0.0, most, stalled, together)
+    found.iterations += first.iterations
     return found
 
 
 def _descend(  # noqa: PLR0917
-    found: Found, problems: Problems, pull: float, most: int, stalled: float, together: int = 1
-) -> None:
-    """Steps from where the rows are, each until it arrives, stalls or has made the most steps.
+    problems: Problems, q: Array, pull: float, most: int, stalled: float, together: int = 1
+) -> Found:
+    """Steps from one start for each row, until it arrives, stalls or has made the most steps.
 
     Of rows that are tried together, all end when one arrives. A posture pulls away from the
     targets: with it, rows do not end by arriving.
     """
-    descent = Descent(problems, found.q, pull)
-    rows, done = np.arange(len(found.q)), 0
-    goes_on = np.ones(len(rows), dtype=bool)
+    n, done = len(q), 0
+    descent = Descent(problems, q, pull)
+    found = Found(descent.q, descent.cost, descent.excess, np.zeros(n, dtype=np.int64))
+    rows, goes_on = np.arange(n), np.ones(n, dtype=bool)
     while True:
         if not pull:
-            goes_on &= ~_arrived(descent.excess <= 1.0, rows, len(found.q), together)
-        if not goes_on.all():
-            _write(found, rows, descent)
+            goes_on &= ~_arrived(descent.excess <= 1.0, rows, n, together)
+        left = np.count_nonzero(goes_on)
+        if done >= most or left < rows.size:
+            _write(found, rows, descent, done)
+            if done >= most or not left:
+                return found
             rows = rows[goes_on]
-            if not rows.size:
-                return
             descent.keep(goes_on)
-        if done >= most:
-            break
-        steps, before = min(BLOCK, most - done), descent.cost
+        steps, before = min(BLOCK, most - done), descent.cost.copy()
         descent.step(steps)
-        found.iterations[rows] += steps
         done += steps
         goes_on = descent.cost < (1.0 - stalled) * before
-    _write(found, rows, descent)
 
 
-def _write(found: Found, rows: Array, descent: Descent) -> None:
-    found.q[rows], found.cost[rows], found.excess[rows] = descent.q, descent.cost, descent.excess
+def _write(found: Found, rows: Array, descent: Descent, done: int) -> None:
+    """Write the results of rows to all of which the same number of steps was made."""
+    found.iterations[rows] = done
+    if descent.q is not found.q:  # as long as all rows go on, the steps themselves write them
+        found.q[rows], found.cost[rows] = descent.q, descent.cost
+        found.excess[rows] = descent.excess
 
 
 def _arrived(arrived: Array, rows: Array, n: int, together: int) -> Array:
@@ -146,7 +148,7 @@ def _best(problems: Problems, found: Found, count: int) -> Array:
     reached = found.excess <= 1.0
     away = found.cost.copy()
     if reached.any():
-        kd, near = problems.functions.kd, problems.near
+        kd, near = problems.settings.functions.kd, problems.near
         away[reached] = np.linalg.norm(kd.difference(near[reached], found.q[reached]), axis=-1)
     away, reached = away.reshape(-1, count), reached.reshape(-1, count)
     is_asked = reached | ~reached.any(axis=1, keepdims=True)
@@ -160,12 +162,9 @@ class _Starts:
     """
 
     def __init__(self, problems: Problems, q0: Array, rows: Array, effort: Effort) -> None:
-        kd = problems.functions.kd
-        size = effort.restarts
-        self.q0, self.pool = q0, problems.functions.pool(size, effort.seed)
-        self.moved = np.zeros(kd.nq, dtype=bool)
-        for name, span in kd.layout.q.items():
-            self.moved[span] = problems.free[kd.layout.nu[name]].all()
+        size, own = effort.restarts, problems.settings
+        self.q0, self.pool = q0, own.functions.pool(size, effort.seed)
+        self.drawn, self.all_drawn = own.drawn, own.all_drawn
         self.order = np.empty((len(q0), size), dtype=np.intp)
         chunk = max(1, PAIRS // size)
         for first in range(0, rows.size, chunk):
@@ -180,12 +179,12 @@ class _Starts:
 
     def _mixed(self, rows: Array, random: Array) -> Array:
         """Random numbers for what moves, those of each row's start for the rest."""
-        return random if self.moved.all() else np.where(self.moved, random, self.q0[rows, None])
+        return random if self.all_drawn else np.where(self.drawn, random, self.q0[rows, None])
 
 
 def _held_spans(problems: Problems) -> list[slice]:
     """The numbers of q that do not move."""
-    layout, free = problems.functions.kd.layout, problems.free
+    layout, free = problems.settings.functions.kd.layout, problems.settings.free
     spans = [layout.q[name] for name, at in layout.nu.items() if not free[at].any()]
     if layout.floating and not free[:BASE_NV].any():
         spans.append(slice(0, BASE_NQ))

@@ -31,11 +31,21 @@ FLOOR = 1e-11  # keeps the system solvable where the Jacobian has lost rank
 
 
 def error_kernel(kd: KinDyn, tasks: Sequence[Task]) -> Kernel:
-    """From q and the targets to (tasks, 2): distances [m], and angles [rad] or 0."""
+    """From q and the targets to errors (tasks, 2), their cost, and the excess.
 
-    @compile_function(q=kd.nq, target=sum(task.n_numbers for task in tasks))
-    def errors(q: Any, target: Any) -> Any:
-        return np.stack(_errors(_residuals(kd, tasks, q, target))).reshape(len(tasks), 2)
+    Errors are distances [m], and angles [rad] or 0. The cost is the sum of the squares of errors
+    times their scales; the excess the largest of errors times `per_tolerance`.
+    """
+    pairs = len(tasks), 2
+
+    @compile_function(
+        q=kd.nq, target=sum(t.n_numbers for t in tasks), scales=pairs, per_tolerance=pairs
+    )
+    def errors(q: Any, target: Any, scales: Any, per_tolerance: Any) -> Any:
+        found = _errors(_residuals(kd, tasks, q, target))
+        weighted = scales.reshape(-1) * np.stack(found)
+        excess = _largest(found, per_tolerance.reshape(-1))
+        return np.stack(found).reshape(pairs), weighted @ weighted, excess
 
     return errors
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cache
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from linkwork import linalg
 from linkwork.arrays import Array, as_array
 from linkwork.errors import ArgumentError, NameNotFoundError, ShapeError, ValueRangeError, shown
+from linkwork.kernel.arguments import refuse_foreign
+from linkwork.kernel.compile import compile_function
+from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn
 
 COM = "com"  # names the centre of mass where errors are listed
@@ -17,11 +21,11 @@ Kind = Literal["pose", "position", "com"]
 NUMBERS: dict[Kind, int] = {"pose": 12, "position": 3, "com": 3}  # of a target
 ROWS: dict[Kind, int] = {"pose": 6, "position": 3, "com": 3}  # of a residual
 IDENTITY, LAST_ROW = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0])
+LARGEST = np.finfo(np.float64).max
 NOT_A_ROTATION = 1e-6  # entries of R^T R further than this from the identity are a mistake
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """One target: of the pose or the position of a frame, or of the centre of mass."""
 
     kind: Kind
@@ -38,34 +42,25 @@ class Task:
         return ROWS[self.kind]
 
 
-@dataclass(frozen=True)
-class Goal:
+class Goal(NamedTuple):
     """Tasks, and the numbers of their targets for each row of a batch."""
 
     tasks: tuple[Task, ...]
     numbers: Array  # (*batch, sum of n_numbers)
-    scales: Array  # (tasks, 2) weights of positions and rotations
-
-    @property
-    def weights(self) -> Array:
-        """(sum of n_rows,) of the residuals."""
-        counts = [count for task in self.tasks for count in (3, task.n_rows - 3)]
-        return np.repeat(self.scales.reshape(-1), counts)
 
 
 def as_numbers(value: Any, name: str) -> Array:
     """Numbers that were given, as float64."""
     if type(value) is float or (type(value) is np.ndarray and value.dtype == np.float64):
         return np.asarray(value)
+    refuse_foreign(value, name)
     array = as_array(value, name)
     if array.dtype == object:
         raise ArgumentError(f"{name}: expected numbers, got values that are being traced")
     return array.astype(np.float64, copy=False)
 
 
-def goal_of(
-    kd: KinDyn, targets: Any, com: Any, held: Mapping[str, Array], weights: Mapping[str, Any]
-) -> Goal:
+def goal_of(kd: KinDyn, targets: Any, com: Any, held: Mapping[str, Array]) -> Goal:
     """Read targets, and say what is wrong with them.
 
     Args:
@@ -73,7 +68,6 @@ def goal_of(
         targets: by frame, (..., 4, 4) poses or (..., 3) positions in the world.
         com: (..., 3) position of the centre of mass, or None.
         held: (..., 4, 4) poses in which frames are held.
-        weights: by frame, or "com": one number, or two for position and rotation.
     """
     given: dict[Task, Array] = {}
     for frame, target in {**targets, **held}.items():
@@ -87,14 +81,14 @@ def goal_of(
         raise ArgumentError("there is nothing to reach: give a target of a frame or com=")
     tasks, listed = tuple(given), list(given.values())
     if len(listed) == 1:
-        return Goal(tasks, listed[0], _scales(tasks, weights))
+        return Goal(tasks, listed[0])
     try:
         batch = np.broadcast_shapes(*[array.shape[:-1] for array in listed])
     except ValueError:
         shapes = ", ".join(f"{t.frame} {a.shape}" for t, a in given.items())
         raise ShapeError(f"targets: batch axes do not fit each other: {shapes}") from None
     rows = [np.broadcast_to(array, (*batch, array.shape[-1])) for array in listed]
-    return Goal(tasks, np.concatenate(rows, axis=-1), _scales(tasks, weights))
+    return Goal(tasks, np.concatenate(rows, axis=-1))
 
 
 def need_mapping(targets: object) -> None:
@@ -128,25 +122,47 @@ def _checked(name: str, array: Array, shape: tuple[int, ...]) -> Array:
 
 def _checked_pose(frame: str, pose: Array) -> Array:
     """(..., 12) position and rotation of a pose."""
-    R, p = pose[..., :3, :3], pose[..., :3, 3]
+    numbers, flaw = _pose_kernel()(pose)
+    if not flaw.max(initial=0.0) <= NOT_A_ROTATION**2:
+        _refuse_pose(frame, pose)
+    return numbers
+
+
+@cache
+def _pose_kernel() -> Kernel:
+    """From a pose to its position and rotation (12,), and to a number that is 0 for a pose.
+
+    The number is the sum of squares of R^T R - 1, and 1 or more, or NaN, for all other flaws.
+    """
+
+    @compile_function(pose=(4, 4))
+    def pose_numbers(pose: Any) -> Any:
+        R, p = pose[:3, :3], pose[:3, 3]
+        off = (R.T @ R - IDENTITY).reshape(-1)
+        wrong = [np.where(abs(x) <= LARGEST, 0.0, 1.0) for x in p]
+        wrong += [
+            np.where(x == wanted, 0.0, 1.0) for x, wanted in zip(pose[3], LAST_ROW, strict=True)
+        ]
+        wrong.append(np.where(linalg.det(R) < 0.0, 1.0, 0.0))
+        return np.concatenate([p, R.reshape(-1)]), off @ off + sum(wrong)
+
+    return pose_numbers
+
+
+def _refuse_pose(frame: str, pose: Array) -> None:
+    """Raise the error for what is wrong with a pose, if it is more than rounding."""
     if not np.isfinite(pose).all():
         raise ValueRangeError(f"{frame}: the target is not finite")
     if (pose[..., 3, :] != LAST_ROW).any():
         raise ValueRangeError(f"{frame}: the target is no pose, its last row is not 0, 0, 0, 1")
-    off = abs(R.swapaxes(-1, -2) @ R - IDENTITY).max(initial=0.0)
-    if off > NOT_A_ROTATION or (_determinant(R) < 0).any():
+    R = pose[..., :3, :3]
+    off = abs(R.swapaxes(-1, -2) @ R - IDENTITY).max()
+    if off > NOT_A_ROTATION or (np.linalg.det(R) < 0).any():
         raise ValueRangeError(f"{frame}: the target is no pose, its rotation is off by {off:.3g}")
-    return np.concatenate([p, R.reshape(*R.shape[:-2], 9)], axis=-1)
 
 
-def _determinant(R: Array) -> Array:
-    a, b, c, d, e, f, g, h, i = R.reshape(*R.shape[:-2], 9).T
-    return a * (e * i - f * h) + b * (f * g - d * i) + c * (d * h - e * g)
-
-
-def _scales(tasks: Sequence[Task], given: Mapping[str, Any]) -> Array:
-    if not isinstance(given, Mapping):
-        raise ArgumentError(f"weights: expected numbers by frame, got {shown(given)}")
+def scales_of(tasks: Sequence[Task], given: Mapping[str, Any]) -> Array:
+    """(tasks, 2) weights of positions and rotations, by frame or "com": a number, or two."""
     if not given:
         return np.ones((len(tasks), 2))
     names = [task.frame for task in tasks]

@@ -102,6 +102,10 @@ class Layout:
 
     def neutral(self) -> Array:
         """(nq,) every joint at its neutral position, the base at the origin of the world."""
+        return self._neutral.copy()
+
+    @cached_property
+    def _neutral(self) -> Array:
         moving = [joint.motion_kind for joint in self.model.joints if joint.nq]
         own = [number for kind in moving for number in kind.neutral]
         return np.array([*(BASE_NEUTRAL if self.floating else ()), *own])
