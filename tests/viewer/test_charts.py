@@ -7,6 +7,7 @@ import io
 import re
 
 import numpy as np
+import pytest
 from lxml import etree
 from PIL import Image
 
@@ -14,7 +15,6 @@ from linkwork.viewer.charts import (
     bar_chart,
     heat_map,
     listed_numbers,
-    matrix_table,
     png,
     shares_of,
     table,
@@ -25,17 +25,17 @@ EVIL = "<script>alert('x')</script>\"&"
 
 
 def test_a_heat_map_has_a_pixel_for_each_entry(rng):
-    matrix = rng.normal(size=(5, 8))
+    matrix = rng.normal(size=(5, 11))
     found = re.search(r"base64,([^']+)'", heat_map(matrix))
     image = np.asarray(Image.open(io.BytesIO(base64.b64decode(found[1]))))
 
     np.testing.assert_array_equal(image, signed_colors(matrix))
-    assert "aspect-ratio:8/5" in heat_map(matrix)
+    assert "aspect-ratio:11/5" in heat_map(matrix)
     assert heat_map(np.zeros((0, 0))) == ""
 
 
 def test_a_png_is_read_back_as_it_was(rng):
-    image = rng.integers(0, 256, size=(7, 3, 3)).astype(np.uint8)
+    image = rng.integers(0, 256, size=(7, 3, 4)).astype(np.uint8)
 
     np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(png(image)))), image)
 
@@ -66,21 +66,44 @@ def test_names_cannot_become_part_of_the_page():
     pages = [
         bar_chart([EVIL], np.array([1.0]), np.array([np.inf])),
         table([(EVIL, EVIL)]),
-        matrix_table([EVIL], np.zeros((6, 1))),
+        heat_map(np.zeros((1, 1)), [EVIL], [EVIL]),
     ]
 
     assert all("<script" not in page for page in pages)
     assert EVIL[:20] in etree.fromstring(pages[0]).find(".//{*}title").text
 
 
-def test_matrices_are_written_if_they_are_narrow():
-    assert matrix_table(["x"] * 3, np.eye(3)).count("<td>") == 9
-    assert matrix_table(["x"] * 9, np.ones((6, 9))) == ""
-    assert "-0" not in matrix_table(["x"], -np.zeros((6, 1)))
+def test_a_small_matrix_is_written_in_numbers():
+    drawn = etree.fromstring(heat_map([[1.5, -0.5], [-0.0, 1e-4]], ["up", "down"], ["a", "b"]))
+    texts = [text.text for text in drawn.findall("{*}text")]
+    cells = drawn.findall("{*}rect")[:4]
+    full, half, zero, _ = (float(cell.get("fill-opacity")) for cell in cells)
+
+    assert texts == ["up", "down", "a", "b", "1.50", "-0.50", "0", "0"]
+    assert cells[1].find("{*}title").text == "up, b: -0.5"
+    assert full == 1
+    assert 0 < half < 1
+    assert zero == 0
+    assert cells[0].get("fill") != cells[1].get("fill")  # of the other sign
 
 
-def test_numbers_are_listed_without_signed_zeros():
-    assert listed_numbers([1.0, -0.0, 0.123456, -1e-9]) == "1  0  0.1235  0"
+@pytest.mark.parametrize(("largest", "texts"), [(1234.5, ["1234"]), (3e-7, ["3.00", "x 1e-7"])])
+def test_numbers_in_a_matrix_are_short_whatever_their_size(largest, texts):
+    drawn = etree.fromstring(heat_map([[largest]]))
+
+    assert [text.text for text in drawn.findall("{*}text")] == texts
+
+
+def test_what_is_not_finite_is_grey():
+    grey, clear = etree.fromstring(heat_map([[np.nan, 0.0]])).findall("{*}rect")[:2]
+
+    assert (grey.get("fill"), grey.get("fill-opacity")) == ("#808080", "1.000")
+    assert clear.get("fill-opacity") == "0.000"
+
+
+def test_numbers_are_listed_in_columns_without_signed_zeros():
+    assert listed_numbers([1.0, -0.0, 0.123456, -1e-9]) == " 1.0000  0.0000  0.1235  0.0000"
+    assert len(listed_numbers([-0.5, 0.25])) == len(listed_numbers([2.0, -3.0]))
 
 
 def test_long_names_keep_their_ends():

@@ -86,14 +86,15 @@ def test_loads_go_from_green_to_red_and_no_further():
     assert half != none
 
 
-def test_numbers_are_blue_white_and_red():
+def test_numbers_are_blue_clear_and_red():
     colors = signed_colors([-2.0, 0.0, 2.0, 1.0, np.nan])
 
     assert colors[0, 2] > colors[0, 0]
-    assert colors[1].tolist() == [247, 247, 247]
+    assert colors[:, 3].tolist()[:3] == [255, 0, 255]
+    assert 64 < colors[3, 3] < 192
     assert colors[2, 0] > colors[2, 2]
-    assert colors[4].tolist() == [128, 128, 128]
-    assert signed_colors(np.zeros(3)).tolist() == [[247] * 3] * 3
+    assert colors[4].tolist() == [128, 128, 128, 255]
+    assert not signed_colors(np.zeros(3))[:, 3].any()
 
 
 def test_colours_of_materials():

@@ -62,6 +62,25 @@ def test_a_joint_without_a_limit_has_a_slider_all_the_same(lower, upper, expecte
     assert slider.step > 0
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper", "ends"),
+    [
+        (-1.308997, 1.308997, (-1.308, 1.308)),
+        (-2.9, 2.9, (-2.9, 2.9)),
+        (0.0, 0.04, (0.0, 0.04)),
+        (-6.283185, 6.283185, (-6.28, 6.28)),
+        (0.5, 0.5, (0.5, 0.5)),
+        (-1e-30, 1e-30, (-1e-30, 1e-30)),
+    ],
+)
+def test_sliders_end_at_short_numbers_within_the_limits(lower, upper, ends):
+    slider = Slider("a", "a", 0, lower, upper)
+
+    assert slider.ends == pytest.approx(ends, rel=1e-12)
+    assert slider.shown(10.0) == slider.ends[1]
+    assert lower <= slider.shown(-10.0) <= slider.shown(10.0) <= upper
+
+
 def test_sliders_of_any_kind_of_joint_lead_to_where_they_point(rng):
     kd = lw.KinDyn(chain_of_all_kinds())
     sliders = sliders_of(kd)

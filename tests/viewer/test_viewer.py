@@ -246,7 +246,7 @@ def test_several_robots_stand_side_by_side(arm):
         assert viewer.robots == ("arm", "arm 2", "dog")
         sides = [viewer._stage(name).robot.q[1] for name in viewer.robots]
         assert sides[0] + 0.3 < sides[1] < sides[2] - 0.3
-        assert viewer._ground == pytest.approx(0.0, abs=1e-9)
+        assert viewer._extent.ground == pytest.approx(0.0, abs=1e-9)
         viewer.show({"arm 2": [0.1] * 8})
         np.testing.assert_allclose(viewer.q("arm 2"), 0.1)
         assert not np.allclose(viewer.q("arm"), 0.1)

@@ -2,32 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from linkwork.arrays import Array
+from linkwork.viewer.extent import Extent
 
-DIRECTION = np.array([1.0, -0.75, 0.42])  # from the middle of the scene to the camera
-MARGIN = 0.12  # around the origins of links, which are inside of what is drawn [m]
-DISTANCE = 1.9  # in radii of what is seen
-ASIDE = 0.35  # how far right of the middle it looks, in radii: the controls cover the right side
+DIRECTION = np.array([1.0, -0.75, 0.42])  # from the scene to the camera
+FIELD_OF_VIEW = 0.7  # from the lower edge of the page to the upper one [rad]
+# Where the scene may be, as shares of the way from the middle of the page to its edges: the
+# controls cover its right side. Pages are taken to be half as wide again as high.
+ASPECT = 1.5
+LEFT, RIGHT, UP, DOWN = 0.72, 0.2, 0.66, 0.66
 
 
-def sight_of(points: Sequence[Array], ground: float) -> tuple[Array, Array]:
-    """Position of the camera, and the point it looks at.
+def aim(server: Any, extent: Extent) -> None:
+    """Let pages open where all is seen."""
+    camera, reach = server.initial_camera, extent.reach
+    camera.fov = FIELD_OF_VIEW
+    camera.near, camera.far = min(0.01, 0.01 * reach), max(1000.0, 100 * reach)
+    camera.position, camera.look_at = sight_of(extent)
 
-    Args:
-        points: (n, 3) arrays of what shall be seen [m].
-        ground: height of the ground, which shall be seen, too [m].
+
+def sight_of(extent: Extent) -> tuple[Array, Array]:
+    """Position of the camera, and the point it looks at: all points are seen, as near as may be.
+
+    Seen from a camera at (x, y, z), where z points from the scene to the camera, a point (a, b, c)
+    is left of the right margin if a - x <= k (z - c), where k is the tangent of the angle to it;
+    so for the other margins. The least z that allows all of it follows from the extreme points.
     """
-    together = np.concatenate([*points, np.zeros((0, 3))])
-    if not len(together):
-        together = np.zeros((1, 3))
-    low, high = together.min(axis=0) - MARGIN, together.max(axis=0) + MARGIN
-    low[2] = min(low[2], ground)
-    middle = (low + high) / 2
-    radius = max(float(np.linalg.norm(high - low)) / 2, 0.2)
     away = DIRECTION / np.linalg.norm(DIRECTION)
-    to_the_right = np.cross([0.0, 0.0, 1.0], away) * ASIDE * radius
-    return middle + to_the_right + away * DISTANCE * radius, middle + to_the_right
+    right = np.cross([0.0, 0.0, 1.0], away)
+    right /= np.linalg.norm(right)
+    axes = np.stack([right, np.cross(away, right), away])
+    below = [*extent.points.mean(axis=0)[:2], extent.ground]
+    a, b, c = axes @ np.concatenate([extent.points, [below]]).T
+    tangent = np.tan(FIELD_OF_VIEW / 2)
+    left, right_, down, up = np.array([ASPECT * LEFT, ASPECT * RIGHT, DOWN, UP]) * tangent
+    aside, z_wide = _fitted(a, c, left, right_)
+    above, z_high = _fitted(b, c, down, up)
+    z = max(z_wide, z_high, float(c.max()) + 0.5 * extent.reach)
+    x, y = (aside + (left - right_) * z) / 2, (above + (down - up) * z) / 2
+    middle = (float(c.min()) + float(c.max())) / 2
+    return axes.T @ np.array([x, y, z]), axes.T @ np.array([x, y, middle])
+
+
+def _fitted(across: Array, toward: Array, low: float, high: float) -> tuple[float, float]:
+    """What the camera's coordinate across is at z = 0, twice; and the least z.
+
+    It lies between upper - high z and low z - lower; the middle of these is taken.
+    """
+    upper = float((across + high * toward).max())
+    lower = float((-across + low * toward).max())
+    return upper - lower, (upper + lower) / (low + high)

@@ -9,6 +9,7 @@ import numpy as np
 from linkwork.spatial.source import quat, se3
 from linkwork.viewer.cell import ViewedCell
 from linkwork.viewer.charts import table
+from linkwork.viewer.extent import Extent, around, drawn_points
 from linkwork.viewer.host import Host, action
 from linkwork.viewer.panel import NONE
 from linkwork.viewer.parts import drawing_of_shapes
@@ -25,7 +26,8 @@ class CellStage:
         drawing = drawing_of_shapes({f.name: f.visuals or f.collisions for f in cell.frames})
         self.drawing = drawing
         self.bodies = Bodies(host.server, root, drawing.parts, self._toggle)
-        self.triads = Triads(host.server, root, 0.12)
+        self._size = 0.08 * self.extent().reach  # of triads and handles [m]
+        self.triads = Triads(host.server, root, self._size)
         self._control: Any = None
         self._moved: str | None = None
         self._held = False
@@ -53,6 +55,11 @@ class CellStage:
         if self.drawing.notes:
             with gui.add_folder("Notes", expand_by_default=False):
                 gui.add_html(table([(note, "") for note in self.drawing.notes]))
+
+    def extent(self) -> Extent:
+        """How far all reaches that is drawn."""
+        names = self.viewed.cell.frame_names
+        return around([drawn_points(self.drawing, names, self.viewed.poses())])
 
     def draw(self) -> None:
         """Draw all frames where they are now."""
@@ -104,7 +111,7 @@ class CellStage:
         self._moved = frame
         if frame is not None:
             control = self.host.server.scene.add_transform_controls(
-                node(self.viewed.cell.name, "move"), scale=0.25, depth_test=False
+                node(self.viewed.cell.name, "move"), scale=2 * self._size, depth_test=False
             )
             control.on_update(self._handle)
             self._control = control

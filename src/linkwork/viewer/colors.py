@@ -25,9 +25,8 @@ MANIPULABILITY: Rgb = (120, 90, 210)
 # From no load to full load: each colour is for the share beside it.
 _LOAD_SHARES = (0.0, 0.5, 0.8, 1.0)
 _LOAD_COLORS = ((90, 190, 110), (240, 210, 70), (240, 140, 50), (220, 40, 40))
-# From the most negative number over zero to the most positive one.
-_SIGNED_SHARES = (-1.0, -0.5, 0.0, 0.5, 1.0)
-_SIGNED_COLORS = ((30, 80, 170), (120, 165, 225), (247, 247, 247), (240, 150, 120), (180, 30, 45))
+NEGATIVE: Rgb = (45, 105, 205)
+POSITIVE: Rgb = (205, 45, 55)
 
 
 def rgb_of(material: Material | None, otherwise: Rgb = GREY) -> tuple[Rgb, float]:
@@ -48,16 +47,19 @@ def load_colors(shares: ArrayLike) -> Array:
 
 
 def signed_colors(values: ArrayLike) -> Array:
-    """(..., 3) colours of numbers: blue where negative, red where positive, white for zero.
+    """(..., 4) colours and opacities of numbers: blue where negative, red where positive.
 
-    The largest absolute value has the strongest colour; what is not finite is grey.
+    The largest absolute value is opaque, zero is clear, so that they are read on a light and on a
+    dark page; what is not finite is grey.
     """
     numbers = np.asarray(values, float)
     finite = np.isfinite(numbers)
     largest = float(np.abs(numbers[finite]).max(initial=0.0))
     shares = np.where(finite, numbers, 0.0) / (largest or 1.0)
-    colors = _scale(shares, _SIGNED_SHARES, _SIGNED_COLORS)
-    colors[~finite] = 128
+    colors = np.empty((*numbers.shape, 4), dtype=np.uint8)
+    colors[..., :3] = np.where((shares < 0)[..., None], NEGATIVE, POSITIVE)
+    colors[..., 3] = np.round(255 * np.abs(shares) ** 0.8)
+    colors[~finite] = (128, 128, 128, 255)
     return colors
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,12 @@ from linkwork.viewer.colors import Rgb
 from linkwork.viewer.surfaces import Surface
 
 MOST_BYTES = 200_000_000  # of a file that is read
+
+
+def check_trimesh() -> None:
+    """Refuse to go on without trimesh; it is loaded when a mesh is read, which takes a second."""
+    if find_spec("trimesh") is None:
+        trimesh_package()
 
 
 def trimesh_package() -> Any:

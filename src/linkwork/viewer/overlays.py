@@ -21,11 +21,14 @@ from linkwork.viewer.colors import (
     load_colors,
 )
 from linkwork.viewer.ellipsoids import Ellipsoid, inertia_ellipsoids, manipulability_ellipsoid
+from linkwork.viewer.extent import Extent
 from linkwork.viewer.robot import ViewedRobot
 from linkwork.viewer.scene import node
 from linkwork.viewer.surfaces import cylinder, sphere
 
-LARGEST_DISC = 0.07  # radius of the disc that shows the load of a joint [m]
+LARGEST_DISC = 0.055  # radius of the disc that shows the load of a joint, in reaches
+LARGEST_ELLIPSOID = 0.3  # radius of the manipulability ellipsoid, in reaches
+VELOCITY_SCALE = 0.1  # radius of that ellipsoid for a velocity of 1 m/s [m]
 LINEAR_SCALE = 0.5  # length of the arrow of a velocity of 1 m/s [m]
 ANGULAR_SCALE = 0.15  # of 1 rad/s [m]
 
@@ -45,9 +48,9 @@ class Shown:
 class Overlays:
     """The nodes of one robot; made when first needed, then moved."""
 
-    def __init__(self, server: Any, robot: ViewedRobot, size: float, ground: float) -> None:
+    def __init__(self, server: Any, robot: ViewedRobot, size: float, extent: Extent) -> None:
         self._scene, self._robot = server.scene, robot
-        self._size, self._ground = size, ground
+        self._size, self._extent = size, extent
         self._nodes: dict[str, Any] = {}
         self._ellipsoids = inertia_ellipsoids(robot.kd.model.links)
         self.shown = Shown()
@@ -77,19 +80,19 @@ class Overlays:
         if not wanted:
             return
         com = self._robot.com()
-        below = np.array([com[0], com[1], self._ground])
+        below = np.array([com[0], com[1], self._extent.ground])
         radius = 0.06 * self._size
         if "com" not in self._nodes:
             root = self._robot.name
             self._nodes["com"] = self._scene.add_icosphere(node(root, "com"), radius, color=COM)
             self._nodes["com_ground"] = self._scene.add_mesh_simple(
-                node(root, "com_ground"), *_arrays(cylinder(1.2 * radius, 0.002)), color=COM
+                node(root, "com_ground"), *_arrays(cylinder(1.2 * radius, 0.1 * radius)), color=COM
             )
             self._nodes["com_line"] = self._scene.add_line_segments(
                 node(root, "com_line"), np.zeros((1, 2, 3), dtype=np.float32), COM
             )
         self._nodes["com"].position = com
-        self._nodes["com_ground"].position = below + np.array([0.0, 0.0, 0.002])
+        self._nodes["com_ground"].position = below + np.array([0.0, 0.0, 0.1 * radius])
         self._nodes["com_line"].points = np.array([[com, below]], dtype=np.float32)
 
     def _inertias(self, poses: Array) -> None:
@@ -111,7 +114,8 @@ class Overlays:
         placed = robot.joint_axes()
         colors = load_colors(shares_of(robot.gravity_force(), robot.efforts()))
         if "torques" not in self._nodes:
-            radius = min(0.34 * self._size, LARGEST_DISC)  # wider than what covers most joints
+            # Wider than what covers most joints.
+            radius = min(0.34 * self._size, LARGEST_DISC * self._extent.reach)
             scales = np.tile([radius, radius, 0.15 * radius], (len(placed), 1))
             name = node(robot.name, "torques")
             surface = cylinder(1.0, 2.0)
@@ -146,7 +150,10 @@ class Overlays:
         if not self._visible("manipulability", wanted) or frame is None:
             return
         at = poses[self._robot.kd.model.frame_index(frame)][:3, 3]
-        own = manipulability_ellipsoid(self._robot.jacobian(frame), at, 0.7 * self._size)
+        own = manipulability_ellipsoid(self._robot.jacobian(frame), at, VELOCITY_SCALE)
+        largest = LARGEST_ELLIPSOID * self._extent.reach
+        shrunk = min(1.0, largest / float(own.radii.max()))
+        own = Ellipsoid(own.radii * shrunk, own.pose)
         self._ellipsoid("manipulability", own)
 
     def _ellipsoid(self, name: str, own: Ellipsoid) -> None:

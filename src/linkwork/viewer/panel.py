@@ -7,11 +7,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from linkwork.viewer.charts import bar_chart, heat_map, listed_numbers, matrix_table, table
+from linkwork.viewer.charts import bar_chart, heat_map, listed_numbers, table
 from linkwork.viewer.ellipsoids import manipulability
 from linkwork.viewer.robot import ViewedRobot
 
 NONE = "(none)"
+ROWS = ("vx", "vy", "vz", "wx", "wy", "wz")  # of a Jacobian
 
 
 class Actions(Protocol):
@@ -108,22 +109,28 @@ class RobotPanel:
         gui, actions = self._gui, self._actions
         both = gui.add_button_group("All joints", ("neutral", "random"))
         both.on_click(lambda event: actions.posture(event.target.value))
-        self.drag = gui.add_dropdown("Drag", (NONE, *names), initial_value=NONE)
+        self.drag = gui.add_dropdown("Drag frame", (NONE, *names), initial_value=NONE)
         self.drag.on_update(lambda _: actions.drag_frame(_named(self.drag.value)))
-        self.position_only = gui.add_checkbox("position only", False)
-        self.with_base = gui.add_checkbox("the base moves along", False, visible=movable_base)
+        self._drag_options = [
+            gui.add_checkbox("Any rotation", False, hint="only the position of the frame counts"),
+            gui.add_checkbox("Base follows", False, hint="inverse kinematics may move the base"),
+        ]
+        self.position_only, self.with_base = self._drag_options
+        self._movable_base = movable_base
         self.drag_note = gui.add_html("", visible=False)
-        self.base = gui.add_checkbox("Move the base", False, visible=movable_base)
+        self.show_drag(None)
+        self.base = gui.add_checkbox(
+            "Move base", False, visible=movable_base, hint="handles at the base of the robot"
+        )
         self.base.on_update(lambda _: actions.base_gizmo(self.base.value))
         self.sliders = []
         values = self._robot.slider_values()
         for k, slider in enumerate(self._robot.sliders):
             handle = gui.add_slider(
                 slider.label,
-                slider.lower,
-                max(slider.upper, slider.lower),
+                *slider.ends,
                 slider.step,
-                slider.clamped(float(values[k])),
+                slider.shown(float(values[k])),
                 disabled=slider.upper <= slider.lower,
             )
             handle.on_update(_with_index(actions.slide, k, handle))
@@ -131,17 +138,26 @@ class RobotPanel:
 
     def _look(self) -> None:
         labels = {
-            "com": "Centre of mass and its projection",
-            "inertias": "Inertia ellipsoids (red: unphysical)",
-            "torques": "Gravity load of the joints",
+            "com": ("Centre of mass", "a ball, and its projection on the ground"),
+            "inertias": (
+                "Inertias",
+                "the ellipsoids of the same mass and inertia; red: unphysical",
+            ),
+            "torques": (
+                "Gravity load",
+                "joints coloured by the share of their limit: green to red",
+            ),
         }
-        self.looks = {name: self._gui.add_checkbox(text, False) for name, text in labels.items()}
+        self.looks = {
+            name: self._gui.add_checkbox(text, False, hint=hint)
+            for name, (text, hint) in labels.items()
+        }
         self.looks["opacity"] = self._gui.add_slider("Opacity", 0.0, 1.0, 0.05, 1.0)
         for name, handle in self.looks.items():
             handle.on_update(_with_name(self._actions.look, name, handle))
 
     def _forces(self) -> None:
-        self._gui.add_html(_heading("Forces that hold the joints against gravity / limit"))
+        self._gui.add_html(_heading("Against gravity / effort limit [N m], [N]"))
         self.bars = self._gui.add_html("")
         self.summary = self._gui.add_html("")
         self._gui.add_html(_heading("Mass matrix"))
@@ -151,7 +167,9 @@ class RobotPanel:
         gui = self._gui
         self.frame = gui.add_dropdown("Frame", (NONE, *names), initial_value=NONE)
         self.frame.on_update(lambda _: self._actions.look("frame", _named(self.frame.value)))
-        self.ellipsoid = gui.add_checkbox("Manipulability ellipsoid", False)
+        self.ellipsoid = gui.add_checkbox(
+            "Ellipsoid", False, hint="manipulability: velocities for joint velocities of norm 1"
+        )
         self.ellipsoid.on_update(
             lambda _: self._actions.look("manipulability", self.ellipsoid.value)
         )
@@ -184,7 +202,7 @@ class RobotPanel:
         """Put the sliders where the joints are."""
         values = self._robot.slider_values().tolist()
         for handle, slider, value in zip(self.sliders, self._robot.sliders, values, strict=True):
-            handle.value = slider.clamped(value)
+            handle.value = slider.shown(value)
 
     def show_charts(self) -> None:
         """Draw the charts and numbers anew."""
@@ -192,7 +210,7 @@ class RobotPanel:
         labels = [slider.label for slider in robot.sliders]
         self.bars.content = bar_chart(labels, robot.gravity_force(), robot.efforts())
         M = robot.mass_matrix()
-        self.mass_matrix.content = heat_map(M)
+        self.mass_matrix.content = heat_map(M, robot.coordinates)
         rows = [("mass", f"{robot.kd.total_mass:.5g} kg")]
         if robot.kd.total_mass > 0:
             rows.append(("centre of mass", listed_numbers(robot.com())))
@@ -210,18 +228,19 @@ class RobotPanel:
         self.frame_numbers.content = table(
             [
                 ("position [m]", listed_numbers(pose[:3, 3])),
-                *((f"rotation, row {k + 1}", listed_numbers(pose[k, :3])) for k in range(3)),
+                *(("" if k else "rotation", listed_numbers(pose[k, :3])) for k in range(3)),
                 ("velocity [m/s]", listed_numbers(v[:3])),
                 ("angular [rad/s]", listed_numbers(v[3:])),
                 ("manipulability", f"{manipulability(J):.4g}"),
-                ("singular values", listed_numbers(singular[:6], 3)),
+                ("singular values", listed_numbers(singular[:6], 2)),
             ]
         )
-        written = matrix_table(robot.coordinates, J)
-        self.jacobian.content = _heading("Jacobian") + heat_map(J) + written
+        self.jacobian.content = _heading("Jacobian") + heat_map(J, ROWS, robot.coordinates)
 
-    def show_drag(self, text: str) -> None:
-        """Say how well the dragged frame is where it was dragged to."""
+    def show_drag(self, text: str | None) -> None:
+        """Say how well the dragged frame is where it was dragged to; None if there is none."""
+        self.position_only.visible = text is not None
+        self.with_base.visible = text is not None and self._movable_base
         self.drag_note.visible = bool(text)
         self.drag_note.content = table([("drag", text)]) if text else ""
 

@@ -62,17 +62,17 @@ class ViewedRobot:
         self.kd = given.replace(floating=True, base_pose=None, joint_dynamics=False, **plain)
         self.name = given.model.name if name is None else name
         self.fixed = not given.floating
-        self.q = self.kd.q(base_pose=base_pose)
-        self.nu = np.zeros(self.kd.nv)
         self.sliders = sliders_of(self.kd)
+        self.q = self.within_limits(self.kd.q(base_pose=base_pose))
+        self.nu = np.zeros(self.kd.nv)
         self.frame_names = self.kd.model.frame_names
-        self._clamp_to_limits()
 
-    def _clamp_to_limits(self) -> None:
-        """Start within the limits: neutral is outside of those of some joints."""
-        for slider, value in zip(self.sliders, slider_values(self.kd, self.q), strict=True):
+    def within_limits(self, q: Array) -> Array:
+        """A configuration with each joint that is beyond its limits at the nearest one."""
+        for slider, value in zip(self.sliders, slider_values(self.kd, q), strict=True):
             if slider.clamped(value) != value and self.kd.model.joint(slider.joint).nq == 1:
-                self.q = with_slider(self.kd, self.q, slider, slider.clamped(value))
+                q = with_slider(self.kd, q, slider, slider.clamped(value))
+        return q
 
     # Moving it.
 
@@ -82,10 +82,7 @@ class ViewedRobot:
         Args:
             q: (nq,) with the base, or (n,) the joints alone; then the base stays where it is.
         """
-        try:
-            given = np.asarray(q, dtype=float)
-        except (TypeError, ValueError):
-            raise ArgumentError(f"q: expected an array of numbers, got {shown(q)}") from None
+        given = _numbers("q", q)
         joints = self.kd.nq - BASE_NQ
         if given.shape == (joints,):
             given = np.concatenate([self.q[:BASE_NQ], given])
@@ -100,12 +97,14 @@ class ViewedRobot:
         """A velocity as the robot has it inside: with that of its base."""
         if nu is None:
             return np.zeros(self.kd.nv)
-        given = np.asarray(nu, dtype=float)
+        given = _numbers("nu", nu)
         if given.shape == (self.kd.nv - BASE_NV,):
             given = np.concatenate([np.zeros(BASE_NV), given])
         if given.shape != (self.kd.nv,):
             wanted = f"({self.kd.nv - BASE_NV},) or ({self.kd.nv},) with the base"
             raise ShapeError(f"nu of {self.name!r}: expected {wanted}, got {given.shape}")
+        if not np.isfinite(given).all():
+            raise ValueRangeError(f"nu of {self.name!r}: is not finite")
         return given
 
     def move_slider(self, slider: Slider, value: float) -> None:
@@ -223,6 +222,14 @@ class ViewedRobot:
         both = [found[slider.joint] for slider in self.sliders]
         carriers = np.array([carrier for carrier, _ in both], dtype=np.intp)
         return carriers, np.array([mount for _, mount in both]).reshape(-1, 4, 4)
+
+
+def _numbers(what: str, given: ArrayLike) -> Array:
+    try:
+        return np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        text = f"{what}: expected an array of numbers, got {shown(given)}"
+        raise ArgumentError(text) from None
 
 
 def _along(axis: Array) -> Array:

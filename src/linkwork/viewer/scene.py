@@ -24,14 +24,26 @@ def place(handle: Any, pose: Array) -> None:
     handle.wxyz = quat.from_rotation(pose[:3, :3])
 
 
-def place_all(handles: Mapping[str, Any], poses: Callable[[str], Array]) -> None:
-    """Put nodes at the poses of their names."""
-    if not handles:
-        return
-    stacked = np.array([poses(name) for name in handles])
-    wxyz = quat.from_rotation(stacked[:, :3, :3])
-    for handle, pose, own in zip(handles.values(), stacked, wxyz, strict=True):
-        handle.position, handle.wxyz = pose[:3, 3], own
+class Placed:
+    """Nodes by name, put where they are now; those that have not moved are left alone."""
+
+    def __init__(self) -> None:
+        self.handles: dict[str, Any] = {}
+        self._poses: dict[str, Array] = {}  # where each node is
+
+    def place(self, names: Iterable[str], poses: Callable[[str], Array]) -> None:
+        """Put some of the nodes at the poses of their names."""
+        moved = {
+            name: pose
+            for name, pose in ((name, poses(name)) for name in names)
+            if name not in self._poses or not np.array_equal(pose, self._poses[name])
+        }
+        if not moved:
+            return
+        self._poses |= {name: pose.copy() for name, pose in moved.items()}
+        wxyz = quat.from_rotation(np.array([pose[:3, :3] for pose in moved.values()]))
+        for (name, pose), own in zip(moved.items(), wxyz, strict=True):
+            self.handles[name].position, self.handles[name].wxyz = pose[:3, 3], own
 
 
 class Bodies:
@@ -44,13 +56,15 @@ class Bodies:
         parts: Mapping[str, Iterable[Part]],
         on_click: Callable[[str], None],
     ) -> None:
-        self._frames: dict[str, Any] = {}
+        self._frames = Placed()
         self._surfaces: list[tuple[Any, float]] = []
         for name, own in parts.items():
             listed = list(own)
             if not listed:
                 continue
-            self._frames[name] = server.scene.add_frame(node(root, "links", name), show_axes=False)
+            self._frames.handles[name] = server.scene.add_frame(
+                node(root, "links", name), show_axes=False
+            )
             for k, part in enumerate(listed):
                 handle = _add(server, node(root, "links", name, str(k)), part)
                 handle.on_click(_clicked(on_click, name))
@@ -59,11 +73,11 @@ class Bodies:
     @property
     def names(self) -> tuple[str, ...]:
         """The frames that have a surface."""
-        return tuple(self._frames)
+        return tuple(self._frames.handles)
 
     def place(self, poses: Callable[[str], Array]) -> None:
         """Put every frame where it is now."""
-        place_all(self._frames, poses)
+        self._frames.place(self._frames.handles, poses)
 
     def fade(self, opacity: float) -> None:
         """Make all surfaces see-through: 1 as they are, 0 invisible."""
@@ -99,7 +113,7 @@ class Triads:
 
     def __init__(self, server: Any, root: str, length: float) -> None:
         self._server, self._root, self._length = server, root, length
-        self._handles: dict[str, Any] = {}
+        self._frames = Placed()
         self.shown: set[str] = set()
 
     def show(self, name: str, visible: bool) -> None:
@@ -108,15 +122,16 @@ class Triads:
             self.shown.add(name)
         else:
             self.shown.discard(name)
-        if visible and name not in self._handles:
+        handles = self._frames.handles
+        if visible and name not in handles:
             own = node(self._root, "frames", name)
-            self._handles[name] = self._server.scene.add_frame(
+            handles[name] = self._server.scene.add_frame(
                 own, axes_length=self._length, axes_radius=self._length / 18
             )
             self._server.scene.add_label(f"{own}/name", name, anchor="bottom-center")
-        if name in self._handles:
-            self._handles[name].visible = visible
+        if name in handles:
+            handles[name].visible = visible
 
     def place(self, poses: Callable[[str], Array]) -> None:
         """Put the ones that are shown where they are now."""
-        place_all({name: self._handles[name] for name in self.shown}, poses)
+        self._frames.place(self.shown, poses)

@@ -8,6 +8,7 @@ from io import StringIO
 from typing import Any
 
 from linkwork.errors import ArgumentError, MissingPackageError, SourceError, shown
+from linkwork.viewer.origins import own_pages_only
 
 LOCAL = "127.0.0.1"
 FIRST_PORT = 8080
@@ -49,7 +50,8 @@ def open_server(host: str, port: int | None, title: str) -> Any:
             """Refuse: what is bound to this machine stays there."""
             del verbose
 
-    with redirect_stdout(StringIO()):  # it prints a box with its address
+    # It prints a box with its address.
+    with own_pages_only(), redirect_stdout(StringIO()):
         server: Any = Server(
             host=host, port=FIRST_PORT if port is None else port, label=title, verbose=False
         )

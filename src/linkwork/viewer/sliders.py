@@ -7,7 +7,7 @@ velocity coordinates: the step that leads from its neutral position to where it 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, pi
+from math import ceil, floor, isfinite, log10, pi
 
 import numpy as np
 
@@ -33,10 +33,28 @@ class Slider:
     def step(self) -> float:
         """The smallest change; a power of ten, so that the numbers shown are short."""
         width = self.upper - self.lower
-        return 10.0 ** np.floor(np.log10(width / STEPS)) if width > 0 else 1e-3
+        return float(10.0 ** np.floor(np.log10(width / STEPS))) if width > 0 else 1e-3
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Where the slider on the page begins and ends: multiples of its step within the limits.
+
+        So its numbers are short, and zero is among them.
+        """
+        step, digits = self.step, max(0, -round(log10(self.step)))
+        low = round(ceil(self.lower / step - 1e-6) * step, digits)
+        high = round(floor(self.upper / step + 1e-6) * step, digits)
+        if low >= high:
+            return self.lower, self.upper
+        return max(low, self.lower), min(high, self.upper)
+
+    def shown(self, value: float) -> float:
+        """The nearest value that the slider on the page can show."""
+        low, high = self.ends
+        return min(max(value, low), high)
 
     def clamped(self, value: float) -> float:
-        """The nearest value that the slider can show."""
+        """The nearest value within the limits."""
         return min(max(value, self.lower), self.upper)
 
 

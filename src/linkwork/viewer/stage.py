@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -16,6 +15,7 @@ from linkwork.model.layout import BASE_NQ
 from linkwork.model.model import Model
 from linkwork.model.walk import walk
 from linkwork.spatial.source import quat, se3
+from linkwork.viewer.extent import Extent
 from linkwork.viewer.host import Host, action
 from linkwork.viewer.overlays import Overlays
 from linkwork.viewer.panel import NONE, RobotPanel
@@ -30,7 +30,7 @@ class RobotStage:
     """One robot on the page."""
 
     def __init__(
-        self, host: Host, robot: ViewedRobot, drawing: Drawing, *, ground: float, own: bool = True
+        self, host: Host, robot: ViewedRobot, drawing: Drawing, extent: Extent, *, own: bool = True
     ) -> None:
         """Draw a robot and its controls.
 
@@ -38,16 +38,16 @@ class RobotStage:
             host: what the stages share.
             robot: what is looked at.
             drawing: the surfaces of its links.
-            ground: height of the ground [m].
+            extent: of all that is drawn.
             own: whether its base may be moved and its links are drawn here; not so in a workcell,
                 which draws all frames itself.
         """
         self.host, self.robot = host, robot
-        self.size = min(max(drawing.size, 0.1), 1.0)
+        self.size = min(max(drawing.size, 0.08 * extent.reach), 0.4 * extent.reach)
         root = robot.name
         self.bodies = Bodies(host.server, root, drawing.parts if own else {}, self._toggle)
         self.triads = Triads(host.server, root, 0.35 * self.size)
-        self.overlays = Overlays(host.server, robot, self.size, ground)
+        self.overlays = Overlays(host.server, robot, self.size, extent)
         frames = frame_tree(robot.kd.model, robot.kd.base)
         notes = drawing.notes if own else []
         self.panel = RobotPanel(host.server, robot, self, frames, notes, movable_base=own)
@@ -91,7 +91,7 @@ class RobotStage:
         """Move the joint of a slider."""
         self._stop()
         slider = self.robot.sliders[index]
-        if value != slider.clamped(float(self.robot.slider_values()[index])):
+        if value != slider.shown(float(self.robot.slider_values()[index])):
             self.robot.move_slider(slider, value)
             self.host.moved(self)
 
@@ -100,7 +100,7 @@ class RobotStage:
         """Put all joints at their neutral position, or anywhere."""
         self._stop()
         kd = self.robot.kd
-        q = kd.neutral() if kind == "neutral" else kd.random()
+        q = self.robot.within_limits(kd.neutral()) if kind == "neutral" else kd.random()
         self.show(q[BASE_NQ:])
 
     @action
@@ -146,12 +146,12 @@ class RobotStage:
             self._drag_control = self._control("drag", self._dragged)
         with self.host.written():
             self.panel.drag.value = NONE if frame is None else frame
-            self.panel.show_drag("")
+            self.panel.show_drag(None if frame is None else "")
         self.host.moved(self)
 
     def _control(self, name: str, moved: Any) -> Any:
         control = self.host.server.scene.add_transform_controls(
-            node(self.robot.name, name), scale=1.2 * self.size, depth_test=False
+            node(self.robot.name, name), scale=0.9 * self.size, depth_test=False
         )
 
         def updated(event: Any) -> None:
@@ -273,19 +273,6 @@ def frame_tree(model: Model, base: str) -> list[tuple[int, str]]:
         found += [(depth[link] + 1, name) for name in on_link.get(link, [])]
         waiting += reversed(children.get(link, []))
     return found
-
-
-def ground_of(robots: Sequence[ViewedRobot], drawings: Sequence[Drawing]) -> float:
-    """Height of the ground: 0, or lower if something that is drawn reaches below [m]."""
-    heights = [
-        float((part.surface.vertices @ H[2, :3]).min() + H[2, 3])
-        for robot, drawing in zip(robots, drawings, strict=True)
-        for pose, name in zip(robot.poses(), robot.frame_names, strict=True)
-        for part in drawing.parts.get(name, [])
-        for H in [pose @ part.link_H_part]
-        if len(part.surface.vertices)
-    ]
-    return min([0.0, *heights])
 
 
 def _unit(wxyz: Array) -> Array:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, shown
 from linkwork.kindyn import KinDyn
 from linkwork.model.model import Model
 from linkwork.viewer.cell import ViewedCell
-from linkwork.viewer.meshes import trimesh_package
+from linkwork.viewer.extent import drawn_points
+from linkwork.viewer.meshes import check_trimesh
 from linkwork.viewer.parts import drawing_of
 from linkwork.viewer.robot import ViewedRobot
 from linkwork.viewer.server import LOCAL, viser_package
@@ -21,7 +20,7 @@ from linkwork.workcell.cell import WorkCell
 from linkwork.workcell.state import State
 
 Robot: TypeAlias = Model | KinDyn
-BETWEEN = 0.4  # robots that stand in a row [m]
+BETWEEN = 0.35  # robots that stand in a row, in widths of the widest
 
 
 def view(
@@ -57,7 +56,7 @@ def view(
         SourceError: the port is taken.
     """
     viser_package()
-    trimesh_package()
+    check_trimesh()
     cells = [thing for thing in things if isinstance(thing, WorkCell)]
     if cells:
         if len(things) > 1:
@@ -106,23 +105,15 @@ def _spread(robots: list[ViewedRobot]) -> None:
     at_origin = [robot for robot in robots if not robot.q[:3].any()]
     if len(at_origin) < 2:
         return
+    bounds: list[tuple[Array, Array]] = []
+    for robot in at_origin:
+        points = drawn_points(drawing_of(robot.kd.model), robot.frame_names, robot.poses())
+        bounds.append((points.min(axis=0), points.max(axis=0)))
+    gap = BETWEEN * max(float(high[1] - low[1]) for low, high in bounds)
     left = 0.0
+    for robot, (low, high) in zip(at_origin, bounds, strict=True):
+        robot.q[1] = left - low[1]
+        robot.q[2] = -low[2]
+        left += float(high[1] - low[1]) + gap
     for robot in at_origin:
-        points = _points(robot)
-        low, high = float(points[:, 1].min()), float(points[:, 1].max())
-        robot.q[1] = left - low
-        robot.q[2] = -float(points[:, 2].min())
-        left += high - low + BETWEEN
-    for robot in at_origin:
-        robot.q[1] -= (left - BETWEEN) / 2
-
-
-def _points(robot: ViewedRobot) -> Array:
-    """(n, 3) points of what is drawn of a robot [m]."""
-    drawing, poses = drawing_of(robot.kd.model), robot.poses()
-    found = [poses[:, :3, 3]]
-    for k, name in enumerate(robot.frame_names):
-        for part in drawing.parts.get(name, []):
-            H = poses[k] @ part.link_H_part
-            found.append(part.surface.vertices @ H[:3, :3].T + H[:3, 3])
-    return np.concatenate(found)
+        robot.q[1] -= (left - gap) / 2

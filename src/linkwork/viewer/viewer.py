@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, name_not_found
 from linkwork.model.layout import BASE_NQ
-from linkwork.viewer.camera import sight_of
+from linkwork.viewer.camera import aim
 from linkwork.viewer.cell import ViewedCell
 from linkwork.viewer.cell_stage import CellStage
 from linkwork.viewer.colors import COM, TRACE, Rgb
+from linkwork.viewer.extent import extent_of
 from linkwork.viewer.host import Host
 from linkwork.viewer.marks import Trace, add_arrow
 from linkwork.viewer.panel import choose_robot
@@ -27,7 +28,7 @@ from linkwork.viewer.parts import drawing_of
 from linkwork.viewer.pulse import Pulse
 from linkwork.viewer.robot import ViewedRobot
 from linkwork.viewer.server import LOCAL, open_server
-from linkwork.viewer.stage import RobotStage, ground_of
+from linkwork.viewer.stage import RobotStage
 from linkwork.viewer.theme import apply_theme
 from linkwork.viewer.trajectories import read_trajectory, trajectory
 from linkwork.workcell.state import State
@@ -68,19 +69,17 @@ class Viewer:
             self._theme = self._server.gui.add_checkbox("Dark", bool(dark))
             self._theme.on_update(lambda _: self._apply_theme())
             self._cell = CellStage(self._host, cell) if cell else None
-            self._ground = 0.0 if cell else ground_of(robots, drawings)
+            self._extent = self._cell.extent() if self._cell else extent_of(robots, drawings)
             self._stages = {
-                robot.name: RobotStage(
-                    self._host, robot, drawing, ground=self._ground, own=cell is None
-                )
+                robot.name: RobotStage(self._host, robot, drawing, self._extent, own=cell is None)
                 for robot, drawing in zip(robots, drawings, strict=True)
             }
             choose_robot(self._server, {n: s.panel.folder for n, s in self._stages.items()})
             self._grid: Any = None
             self._apply_theme()
             self._changed.update(self._stages, [None] if cell else [])
-            self.flush()
-            self._aim()
+            self._draw()  # charts follow from the thread: they take kernels of their own
+            aim(self._server, self._extent)
         self._pulse = Pulse(self._tick)
         self._pulse.wake()
 
@@ -388,12 +387,4 @@ class Viewer:
         self._server.flush()
 
     def _apply_theme(self) -> None:
-        self._grid = apply_theme(self._server, dark=bool(self._theme.value), ground=self._ground)
-
-    def _aim(self) -> None:
-        """Put the camera where it sees everything."""
-        poses = [stage.robot.poses()[:, :3, 3] for stage in self._stages.values()]
-        if self._cell is not None:
-            poses.append(self._cell.viewed.poses()[:, :3, 3])
-        camera = self._server.initial_camera
-        camera.position, camera.look_at = sight_of(poses, self._ground)
+        self._grid = apply_theme(self._server, dark=bool(self._theme.value), extent=self._extent)
