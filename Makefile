@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-embedded test-viewer bench lint docs format clean
+.PHONY: demo test test-embedded test-viewer browser bench lint docs format clean
 
 demo: $(VENV)/.ready
 	$(BIN)/python tools/demo.py $(ROBOT)
@@ -21,12 +21,15 @@ test-embedded: $(VENV)/.ready-test
 	  exit 1; }; done
 	$(BIN)/python -m pytest tests/export/test_export_compilers.py
 
-# The viewer in a real browser. Installs Debian's Chromium if there is none.
-test-viewer: $(VENV)/.ready-test
-	command -v chromium || command -v chromium-browser || command -v google-chrome || \
-		{ apt-get update && apt-get install --yes chromium; } || \
+# The viewer, in a real browser too; `make test` uses one that it finds.
+test-viewer: browser $(VENV)/.ready-test
+	$(BIN)/python -m pytest tests/viewer
+
+# Debian's Chromium, if there is no browser.
+browser:
+	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
+		{ apt-get update && apt-get install --yes --no-install-recommends chromium; } || \
 		{ echo "install Chromium, as root: apt-get install chromium" >&2; exit 1; }
-	$(BIN)/python -m pytest tests/viewer tests/viewer/browser_checks.py
 
 bench: $(VENV)/.ready-test $(VENV)/.ready-bench
 	$(BIN)/python benchmarks/loading.py

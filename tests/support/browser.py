@@ -33,17 +33,22 @@ OPTIONS = (
 )
 
 
+def program() -> str | None:
+    """The path of a browser, or None."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
 class Browser:
     """One page of a browser."""
 
     def __init__(self, width: int = 1200, height: int = 800) -> None:
-        program = next(filter(None, map(shutil.which, NAMES)), None)
-        assert program is not None, HINT
+        found = program()
+        assert found is not None, HINT
         self._folder = tempfile.TemporaryDirectory(prefix="linkwork-browser-")
         options = [*OPTIONS, f"--user-data-dir={self._folder.name}"]
         options.append(f"--window-size={width},{height}")
         self._process = subprocess.Popen(
-            [program, *options, "about:blank"],
+            [found, *options, "about:blank"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -125,14 +130,20 @@ class Browser:
 
     def drag(self, start: tuple[float, float], end: tuple[float, float], steps: int = 10) -> None:
         self.mouse("mouseMoved", *start)
-        time.sleep(0.5)  # what is below the pointer is found when a picture is drawn
+        self._drawn()  # what is below the pointer is found when a picture is drawn
         self.mouse("mousePressed", *start)
-        time.sleep(0.3)
+        self._drawn()
         for k in range(1, steps + 1):
             x, y = (a + (b - a) * k / steps for a, b in zip(start, end, strict=True))
             self.mouse("mouseMoved", x, y, held=True)
-            time.sleep(0.05)
+            time.sleep(0.02)
+        self._drawn()
         self.mouse("mouseReleased", *end)
+
+    def _drawn(self) -> None:
+        """Wait until the page was drawn, however slow the machine is."""
+        for _ in range(2):
+            self.png()
 
     def click_text(self, text: str) -> None:
         """Click the innermost element that shows a text."""

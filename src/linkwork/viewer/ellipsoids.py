@@ -13,6 +13,7 @@ from linkwork.model.parts import Link
 
 LARGEST_RADIUS = 1e3  # of an ellipsoid that is drawn [m]; files hold absurd numbers too
 THINNEST = 2e-3  # share of the largest radius that a flat ellipsoid is drawn with
+LEAST_RADIUS = 1e-7  # of an ellipsoid that is a point [m]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,7 @@ def manipulability(jacobian: Array) -> float:
 def _drawable(radii: Array) -> Array:
     """Radii that are neither zero nor beyond what can be drawn."""
     radii = np.minimum(np.nan_to_num(radii, nan=0.0, posinf=LARGEST_RADIUS), LARGEST_RADIUS)
-    return np.maximum(radii, max(THINNEST * float(radii.max()), 1e-4))
+    return np.maximum(radii, max(THINNEST * float(radii.max()), LEAST_RADIUS))
 
 
 def _right_handed(axes: Array) -> Array:

@@ -26,7 +26,7 @@ from linkwork.viewer.robot import ViewedRobot
 from linkwork.viewer.scene import node
 from linkwork.viewer.surfaces import cylinder, sphere
 
-LARGEST_DISC = 0.055  # radius of the disc that shows the load of a joint, in reaches
+LARGEST_DISC = 0.045  # radius of the disc that shows the load of a joint, in reaches
 LARGEST_ELLIPSOID = 0.3  # radius of the manipulability ellipsoid, in reaches
 VELOCITY_SCALE = 0.1  # radius of that ellipsoid for a velocity of 1 m/s [m]
 LINEAR_SCALE = 0.5  # length of the arrow of a velocity of 1 m/s [m]

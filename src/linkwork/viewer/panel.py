@@ -100,7 +100,7 @@ class RobotPanel:
             with tabs.add_tab("Play"):
                 self._play()
             if notes:
-                with tabs.add_tab(f"Notes ({len(notes)})"):
+                with tabs.add_tab("Notes"):
                     server.gui.add_html(table([(note, "") for note in notes]))
 
     # Building.
