@@ -164,6 +164,6 @@ def test_a_workcell_grips(browser, viewer):
     with opened(browser, cell) as shown:
         before = still(browser)
         shown.grip(shown._cell.viewed.objects[0], cell.device("arm").end)
-        shown.show(np.full(cell.device("arm").nq, 0.02))
+        shown.show(np.full(cell.device("arm").nq, 0.02), robot="arm")
         shown.flush()
         assert changed(before, still(browser)) > 200

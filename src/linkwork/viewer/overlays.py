@@ -28,7 +28,7 @@ from linkwork.viewer.surfaces import cylinder, sphere
 
 LARGEST_DISC = 0.045  # radius of the disc that shows the load of a joint, in reaches
 LARGEST_ELLIPSOID = 0.3  # radius of the manipulability ellipsoid, in reaches
-VELOCITY_SCALE = 0.1  # radius of that ellipsoid for a velocity of 1 m/s [m]
+VELOCITY_SCALE = 0.15  # radius of that ellipsoid for a velocity of 1 m/s [m]
 LINEAR_SCALE = 0.5  # length of the arrow of a velocity of 1 m/s [m]
 ANGULAR_SCALE = 0.15  # of 1 rad/s [m]
 
