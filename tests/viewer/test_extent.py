@@ -6,37 +6,37 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.viewer.camera import ASPECT, DOWN, FIELD_OF_VIEW, LEFT, RIGHT, UP, sight_of
+from linkwork.viewer.camera import FIELD_OF_VIEW, place_for, sight_of
 from linkwork.viewer.extent import Extent, around, extent_of
 from linkwork.viewer.parts import drawing_of
 from linkwork.viewer.robot import ViewedRobot
 
 
-def on_page(extent):
+def on_page(extent, aspect):
     """(n, 2) where points are seen: -1 at the left and lower edge of the page, 1 at the others."""
-    position, target = sight_of(extent)
+    position, target = sight_of(extent, aspect)
     forward = (target - position) / np.linalg.norm(target - position)
     right = np.cross(forward, [0, 0, 1])
     right /= np.linalg.norm(right)
     seen = (extent.points - position) @ np.stack([right, np.cross(right, forward), forward]).T
     assert seen[:, 2].min() > 0  # in front of the camera
     tangent = np.tan(FIELD_OF_VIEW / 2)
-    return seen[:, :2] / seen[:, 2:] / [tangent * ASPECT, tangent]
+    return seen[:, :2] / seen[:, 2:] / [tangent * aspect, tangent]
 
 
+@pytest.mark.parametrize("aspect", [1.5, 0.6])
 @pytest.mark.parametrize("size", [1e-3, 1.0, 100.0])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (5, 0.1, 0.1), (0.1, 5, 0.1), (0.1, 0.1, 5)])
-def test_all_is_seen_left_of_the_controls_and_fills_its_place(rng, size, shape):
+def test_all_is_seen_beside_the_controls_and_fills_its_place(rng, size, shape, aspect):
     extent = around([size * np.array(shape) * rng.uniform(size=(50, 3))])
-    across, up = on_page(extent).T
+    across, high = on_page(extent, aspect).T
+    left, right, down, up = place_for(aspect)
 
-    assert across.min() >= -LEFT - 1e-9
-    assert across.max() <= RIGHT + 1e-9
-    assert up.min() >= -DOWN - 1e-9
-    assert up.max() <= UP + 1e-9
-    widest = np.ptp(across) / (LEFT + RIGHT)
-    highest = np.ptp(up) / (UP + DOWN)
-    assert max(widest, highest) > 0.6
+    assert across.min() >= -left - 1e-9
+    assert across.max() <= right + 1e-9
+    assert high.min() >= -down - 1e-9
+    assert high.max() <= up + 1e-9
+    assert max(np.ptp(across) / (left + right), np.ptp(high) / (up + down)) > 0.5
 
 
 def test_a_scene_of_one_point_or_none_can_be_seen():

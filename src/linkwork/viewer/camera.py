@@ -11,10 +11,12 @@ from linkwork.viewer.extent import Extent
 
 DIRECTION = np.array([1.0, -0.75, 0.42])  # from the scene to the camera
 FIELD_OF_VIEW = 0.7  # from the lower edge of the page to the upper one [rad]
-# Where the scene may be, as shares of the way from the middle of the page to its edges: the
-# controls cover its right side. Pages are taken to be half as wide again as high.
-ASPECT = 1.5
-LEFT, RIGHT, UP, DOWN = 0.72, 0.2, 0.66, 0.66
+ASPECT = 1.5  # width of a page by its height, if it is not known
+NARROW = 1.0  # the same of a page that is higher than wide
+# Where the scene may be, as shares of the way from the middle of the page to its left, right, lower
+# and upper edge: the controls cover the right side of a page, or the lower half of a narrow one.
+WIDE_PLACE = (0.72, 0.2, 0.66, 0.66)
+NARROW_PLACE = (0.8, 0.8, -0.1, 0.75)
 
 
 def aim(server: Any, extent: Extent) -> None:
@@ -23,9 +25,22 @@ def aim(server: Any, extent: Extent) -> None:
     camera.fov = FIELD_OF_VIEW
     camera.near, camera.far = min(0.01, 0.01 * reach), max(1000.0, 100 * reach)
     camera.position, camera.look_at = sight_of(extent)
+    server.on_client_connect(lambda client: _aim_narrow(client.camera, extent))
 
 
-def sight_of(extent: Extent) -> tuple[Array, Array]:
+def _aim_narrow(camera: Any, extent: Extent) -> None:
+    """Let a page that is higher than wide see all, too."""
+    aspect = camera.image_width / max(camera.image_height, 1)
+    if aspect < NARROW:
+        camera.position, camera.look_at = sight_of(extent, aspect)
+
+
+def place_for(aspect: float) -> tuple[float, float, float, float]:
+    """Where the scene may be on a page of some width by height: left, right, down, up."""
+    return WIDE_PLACE if aspect >= NARROW else NARROW_PLACE
+
+
+def sight_of(extent: Extent, aspect: float = ASPECT) -> tuple[Array, Array]:
     """Position of the camera, and the point it looks at: all points are seen, as near as may be.
 
     Seen from a camera at (x, y, z), where z points from the scene to the camera, a point (a, b, c)
@@ -39,7 +54,7 @@ def sight_of(extent: Extent) -> tuple[Array, Array]:
     below = [*extent.points.mean(axis=0)[:2], extent.ground]
     a, b, c = axes @ np.concatenate([extent.points, [below]]).T
     tangent = np.tan(FIELD_OF_VIEW / 2)
-    left, right_, down, up = np.array([ASPECT * LEFT, ASPECT * RIGHT, DOWN, UP]) * tangent
+    left, right_, down, up = np.array([aspect, aspect, 1, 1]) * place_for(aspect) * tangent
     aside, z_wide = _fitted(a, c, left, right_)
     above, z_high = _fitted(b, c, down, up)
     z = max(z_wide, z_high, float(c.max()) + 0.5 * extent.reach)
