@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 
 import numpy as np
 import pytest
@@ -21,6 +22,13 @@ def _own_cache(request, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LINKWORK_CACHE", str(folder / "code"))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interrupts():
+    """Jobs that a script starts in the background ignore SIGINT, and so do their children."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
