@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.kinematics.bounds import Bounds
+from linkwork.lazy import cached_property
 
 
 @dataclass(frozen=True)
