@@ -108,16 +108,14 @@ def spec_of(request: object, model: Model) -> Spec:
     return Spec(name, tuple(frames))
 
 
-def request_of_text(text: str) -> str | tuple[Any, ...]:
+def request_of_text(text: str) -> tuple[Any, ...]:
     """The request that "jacobian:l_sole" is; `spec_of` says what is wrong with it.
 
     A name of a frame may hold colons if it is the only one.
     """
     name, *frames = text.split(":")
     quantity = QUANTITIES.get(name)
-    if not frames:
-        return text
-    if quantity is None:
+    if quantity is None or not frames:
         return (name, *frames)
     if quantity.of_many:
         return name, tuple(frames)
