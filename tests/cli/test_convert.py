@@ -150,6 +150,12 @@ def test_relative_meshes_in_another_folder_are_told_of(here):
         (("arm", "x.urdf", "--to", "mjfc"), "no format 'mjfc'; did you mean 'mjcf'?"),
         (("arm", "no/x.urdf"), "cannot write 'no/x.urdf': No such file or directory"),
         (("arm", "x.urdf", "--device", "a"), "--device: only a workcell has devices"),
+        (("arm", "x.urdf", "--fixed"), "--fixed: only MJCF has this"),
+        (("arm", "x.urdf", "--no-meshes"), "--no-meshes: only MJCF has this"),
+        (
+            ("pick_and_place", "x.xml", "--to", "workcell", "--repair"),
+            "--repair: not for workcells",
+        ),
         (("nix.urdf", "x.urdf"), "no file 'nix.urdf'"),
         (("pick_and_place", "x.urdf", "--device", "amr"), "--device: no device named 'amr'; known"),
     ],

@@ -68,7 +68,11 @@ def convert(
 
     target = format_of(out, to)
     _refuse_existing(out, force=force)
+    if target != "mjcf" and (fixed or no_meshes):
+        raise typer.BadParameter(f"{'--fixed' if fixed else '--no-meshes'}: only MJCF has this")
     if is_cell(file):
+        if repair:
+            raise typer.BadParameter("--repair: not for workcells")
         converted = _from_cell(file, target, device, fixed=fixed, meshes=not no_meshes)
     else:
         if device is not None:
