@@ -120,6 +120,7 @@ def test_they_are_arrays_as_any_other(mass_matrix, q):
         expected = expected[:n]
 
 
+@pytest.mark.filterwarnings("ignore:Setting the:DeprecationWarning")  # since NumPy 2.5
 def test_a_result_changed_in_place_is_given_back_whole(mass_matrix, q):
     """NumPy tells the allocator a size, which need not be that of the memory."""
     for change in ("shape", "dtype"):
