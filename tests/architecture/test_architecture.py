@@ -189,9 +189,3 @@ def test_layers_are_kept():
         check=False,
     )
     assert done.returncode == 0, done.stdout
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT / "src")))
-def test_a_file_holds_one_idea(path):
-    """A file longer than 400 lines holds two."""
-    assert len(path.read_text().splitlines()) <= 400
