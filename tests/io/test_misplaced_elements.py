@@ -6,7 +6,9 @@ like a slip is a warning. A link is never lost without an error.
 
 from __future__ import annotations
 
+import pinocchio as pin
 import pytest
+from tests.support.real_robots import load_quietly
 from tests.support.urdf_files import (
     BASE,
     GOOD,
@@ -18,10 +20,11 @@ from tests.support.urdf_files import (
     refused,
 )
 
-from linkwork import Limits, Pose
+from linkwork import Limits, LinkworkWarning, ParseError, Pose, load
 
 LIMIT = '<limit lower="-1" upper="1" effort="5" velocity="2"/>'
 XACRO = "looks like xacro; expand the file first, as in `xacro robot.xacro > robot.urdf`"
+FIRST = "repair=True uses the first one"
 DIRECTLY = "it must stand directly inside <robot>"
 
 
@@ -90,7 +93,7 @@ ERRORS = [
             twice(f"<{element}/>"),
             (
                 f"<text>:19: joint 'hinge': <joint> has 2 <{element.split()[0]}>, "
-                f"on lines {line}, 19; one is wanted"
+                f"on lines {line}, 19; expected one; {FIRST}"
             ),
         )
         for line, element in (
@@ -104,7 +107,7 @@ ERRORS = [
     (
         "two masses",
         changed('<mass value="2"/>', '<mass value="2"/>\n<mass value="3"/>'),
-        "<text>:7: link 'arm': <inertial> has 2 <mass>, on lines 6, 7; one is wanted",
+        "<text>:7: link 'arm': <inertial> has 2 <mass>, on lines 6, 7; expected one; " + FIRST,
     ),
     (
         "inertial without mass",
@@ -382,3 +385,54 @@ def test_type_decides_which_limits_mean_something(kind, read_as, limits):
     assert model.joint("hinge").limits == limits
     assert model.joint("hinge").first_H_joint == Pose((1, 0, 0))
     assert said == []
+
+
+def test_repair_uses_the_first_of_two_elements_as_pinocchio_does():
+    text = changed(
+        "<axis ",
+        '<origin xyz="7 0 0"/>\n<axis ',
+        '<mass value="2"/>',
+        '<mass value="2"/><mass value="3"/>',
+    )
+
+    with pytest.warns(LinkworkWarning, match="<joint> has 2 <origin>") as caught:
+        model = load(text, repair=True)
+
+    assert len(caught[0].message.findings) == 2
+    assert model == load(GOOD)
+    assert load_quietly(text, repair=True, strict=True) == model  # repairs are no doubts
+    peer = pin.buildModelFromXML(text)
+    assert peer.jointPlacements[1].translation[0] == model.joint("hinge").first_H_joint.xyz[0]
+
+
+def test_two_origins_of_a_visual_are_a_warning():
+    """Other programs use the first, and it changes only how the robot looks."""
+    text = changed("<visual>", '<visual><origin xyz="1 0 0"/>\n<origin xyz="2 0 0"/>')
+
+    with pytest.warns(LinkworkWarning, match="<visual> has 2 <origin>"):
+        model = load(text)
+
+    assert model.link("arm").visuals[0].link_H_shape.xyz == (1.0, 0.0, 0.0)
+    with pytest.raises(ParseError, match="<collision> has 2 <origin>"):
+        load(text.replace("visual>", "collision>"))
+
+
+@pytest.mark.parametrize(
+    ("data", "fact"),
+    [
+        (
+            b'<robot name="a"><group name="arm"><chain base_link="a" tip_link="b"/></group></robot>',
+            "SRDF",
+        ),
+        (b'#usda 1.0\ndef Xform "a" {}', "USD"),
+        (b"PXR-USDC\x00\x00\x08\xff", "USD"),
+        (b"PK\x03\x04\x00\xff", "usdz"),
+        (b'<DynamicWorkCell workcell="a.wc.xml"/>', "dynamic workcell"),
+    ],
+)
+def test_other_formats_are_named(data, fact, tmp_path):
+    file = tmp_path / "robot"
+    file.write_bytes(data)
+
+    with pytest.raises(ParseError, match=fact):
+        load(file)

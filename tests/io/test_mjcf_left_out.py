@@ -178,3 +178,59 @@ def test_one_warning_lists_everything():
     (warning,) = caught
     assert warning.filename == __file__
     assert str(warning.message).startswith("3 warnings\n")
+
+
+@pytest.mark.parametrize(
+    ("flag", "expected"),
+    [
+        ("damper", (0.0, 0.7)),
+        ("frictionloss", (0.3, 0.0)),
+        ("constraint", (0.3, 0.0)),
+        ("spring", (0.3, 0.7)),
+    ],
+)
+def test_disabled_flags_disable_what_joints_do(flag, expected):
+    """Joint forces with `joint_dynamics=True` are those of MuJoCo's inverse dynamics."""
+    joint = '<joint name="hinge" damping=".3" frictionloss=".7"/>'
+    text = mjcf(
+        ARM.replace('<joint name="hinge"/>', joint),
+        f'<option><flag {flag}="disable" contact="disable"/></option>',
+    )
+
+    model = lw.load(text)
+
+    assert (model.joint("hinge").damping, model.joint("hinge").friction) == expected
+    if flag == "damper":
+        text = text.replace('frictionloss=".7"', "")
+        mj = mujoco.MjModel.from_xml_string(text)
+        data = mujoco.MjData(mj)
+        data.qvel[:] = 2.0
+        mujoco.mj_inverse(mj, data)
+        kd = lw.KinDyn(
+            lw.load(text.replace('frictionloss=".7"', "")), joint_dynamics=True, floating=False
+        )
+        assert kd.inverse_dynamics([0.0], [2.0], [0.0]) == pytest.approx(data.qfrc_inverse)
+
+
+@pytest.mark.parametrize("flag", ["equality", "constraint"])
+def test_disabled_equalities_tie_no_joints(flag):
+    more = equality(
+        '<joint joint1="two" joint2="one"/>', '<connect body1="a" body2="c" anchor="0 0 0"/>'
+    )
+    more += f'<option><flag {flag}="disable"/></option>'
+
+    assert quietly(TWO, more).joint("two").mimic is None
+
+
+def test_springs_that_a_flag_disables_are_not_mentioned():
+    spring = ARM.replace('<joint name="hinge"/>', '<joint name="hinge" stiffness="3"/>')
+
+    quietly(spring, '<option><flag spring="disable"/></option>')
+
+
+def test_limits_that_a_flag_disables_are_read_and_noted():
+    limited = ARM.replace('<joint name="hinge"/>', '<joint name="hinge" range="-30 60"/>')
+    text = mjcf(limited, '<option><flag limit="disable"/></option>')
+
+    assert lw.load(text).joint("hinge").limits.upper == pytest.approx(1.0471975511965976)
+    assert [note for note in notes(text) if "limits" in note]

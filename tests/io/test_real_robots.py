@@ -1,5 +1,7 @@
 """All robots of two packages of real robots, against Pinocchio."""
 
+import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -111,3 +113,47 @@ def test_a_file_is_the_same_robot_as_its_text():
     path = ROBOT_FILES[0]
 
     assert read(path).model == read(path.read_text()).model
+
+
+@every_robot
+def test_pinocchio_reads_what_linkwork_writes(path):
+    """urdfdom, which Pinocchio uses, rejects joints without limits, effort or velocity."""
+    model = load_quietly(path, mimic=False)
+    without_limits = replace(
+        model, joints=tuple(replace(joint, limits=lw.Limits()) for joint in model.joints)
+    )
+
+    for written in (model, without_limits):
+        peer = pin.buildModelFromXML(lw.dump_urdf(written), pin.JointModelFreeFlyer())
+        assert peer.nv == Layout(written).nv
+        assert pin.computeTotalMass(peer) == pytest.approx(written.total_mass, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["talos_reduced", "solo12", "panda", "romeo", "ur5_robot"])
+def test_pinocchio_reads_a_robot_that_went_through_mjcf(name):
+    """MJCF has no limits of velocity, and MuJoCo's compiler drops others."""
+    path = next(path for path in ROBOT_FILES if path.stem == name)
+    model = load_quietly(path, mimic=False)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.LinkworkWarning)
+        returned = lw.load(lw.dump_mjcf(model, meshes=False)).rerooted()
+    peer = pin.buildModelFromXML(lw.dump_urdf(returned), pin.JointModelFreeFlyer())
+
+    assert peer.nv == Layout(model).nv
+    assert pin.computeTotalMass(peer) == pytest.approx(model.total_mass, rel=1e-9)
+
+
+def test_pinocchio_reads_capsules_and_armatures_that_linkwork_writes():
+    builder = lw.ModelBuilder("arm")
+    capsule = lw.Shape(lw.Capsule(0.1, 0.4))
+    builder.add_link("base")
+    builder.add_link("tip", inertia=lw.Inertia(1.0), collisions=(capsule,))
+    builder.add_joint("slide", "prismatic", "base", "tip", armature=0.3)
+    text = lw.dump_urdf(builder.build())
+
+    peer = pin.buildModelFromXML(text)
+    shapes = pin.buildGeomFromUrdfString(peer, text, pin.GeometryType.COLLISION)
+
+    assert lw.load(text) == builder.build()
+    assert [shape.geometry.halfLength for shape in shapes.geometryObjects] == [0.2]

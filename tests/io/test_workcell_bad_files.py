@@ -84,7 +84,7 @@ INSIDE = {
     "<Pos>${x} 0 0</Pos>": "Pos=",
     "<RPY>0 0 1e300</RPY>": "RPY: '1e300' is too large",
     "<RPY>0 0</RPY>": "RPY: expected 3 numbers, got 2",
-    "<Pos>0 0 0</Pos><Pos>1 1 1</Pos>": "<Frame> has 2 <Pos>, on lines 2, 2; one is wanted",
+    "<Pos>0 0 0</Pos><Pos>1 1 1</Pos>": "<Frame> has 2 <Pos>, on lines 2, 2; expected one",
     "<Transform>1 0 0</Transform>": "Transform: expected 12 numbers, got 3",
     "<Transform>1 0 0 0 0 1 0 0 0 0 2 0</Transform>": "the first three columns are no rotation",
     "<Transform>1 0 0 0 0 1 0 0 0 0 -1 0</Transform>": "the first three columns are no rotation",

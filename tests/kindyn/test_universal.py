@@ -155,7 +155,8 @@ def test_urdf_has_the_type_as_an_extension():
     builder.add_joint("cross", "universal", "base", "tip", axis=(0.0, 1.0, 0.0))
     model = builder.build()
 
-    text = lw.dump_urdf(model)
+    with pytest.warns(lw.LinkworkWarning, match="universal.*only linkwork.*cross"):
+        text = lw.dump_urdf(model)
 
     assert 'type="universal"' in text
     assert lw.load(text) == model

@@ -26,13 +26,13 @@ class PinTimes:
     def of(cls, kd: KinDyn) -> PinTimes | None:
         """The same robot, or None if Pinocchio is not here or cannot hold it."""
         from linkwork.io.convert import in_urdf_form
-        from linkwork.io.dump import dump_urdf
+        from linkwork.io.dump import urdf_text
 
         if find_spec("pinocchio") is None:
             return None
         try:
             pin = import_module("pinocchio")
-            text = dump_urdf(in_urdf_form(kd.model)[0])
+            text = urdf_text(in_urdf_form(kd.model)[0])
             root = [pin.JointModelFreeFlyer()] if kd.floating else []
             return cls(pin, pin.buildModelFromXML(text, *root))
         except (ImportError, LinkworkError, ValueError, RuntimeError):

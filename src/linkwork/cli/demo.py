@@ -18,7 +18,7 @@ from linkwork.cli.complete import robot_names
 from linkwork.cli.show import print_findings, print_table, print_text, print_tree, terminal
 from linkwork.cli.timing import least_time
 from linkwork.errors import SingularJointError, count_findings, counted, escaped
-from linkwork.io.dump import dump_urdf
+from linkwork.io.dump import urdf_text
 from linkwork.io.load import read
 from linkwork.io.reading import Reading
 from linkwork.model.describe import summary, tables
@@ -65,7 +65,7 @@ def demo(robot: Robot = "arm") -> None:
     _title(console, "written as URDF and read again")
     fitting, moved = in_urdf_form(model)
     print_findings(console, moved)
-    again = read(dump_urdf(fitting)).model
+    again = read(urdf_text(fitting)).model
     same = "equal to the first model, digit for digit"
     _say(console, same if again == fitting else f"NOT {same}")
     if again != fitting or not good:

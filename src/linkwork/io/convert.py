@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from linkwork.errors import ArgumentError, Finding, MissingPackageError, ModelError, listed, nearest
-from linkwork.io.dump import dump_urdf
+from linkwork.io.dump import extension_findings, urdf_text
 from linkwork.io.load import read
 from linkwork.io.mjcf import collected_warnings
 from linkwork.io.mjcf_dump import write_mjcf
@@ -60,16 +60,16 @@ def convert_model(model: Model, target: str, *, floating: bool | None, meshes: b
         told = _base_note(written.text)
         return Converted(written.text, (*written.findings, *told), _checked_by_mujoco(written.text))
     model, findings = in_urdf_form(model)
-    text = dump_urdf(model)
+    text = urdf_text(model)
     if read(read_source(text)).model != model:
         raise ModelError([Finding("error", "", "the text would not read back as the same robot")])
-    return Converted(text, findings, "reads back as the same robot")
+    return Converted(text, (*findings, *extension_findings(model)), "reads back as the same robot")
 
 
 def in_urdf_form(model: Model) -> tuple[Model, tuple[Finding, ...]]:
     """The robot as URDF can say it, its link frames moved where they have to be."""
     try:
-        dump_urdf(model)
+        urdf_text(model)
     except ModelError:
         fitting = model.rerooted()
         moved = [

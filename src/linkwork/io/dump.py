@@ -1,7 +1,14 @@
-"""Write a robot as URDF. Reading the text again gives an equal model, digit for digit.
+"""Write a robot as URDF. Reading the text again returns an equal model, digit for digit.
 
 In URDF, the origin of a child link is on the joint that holds it, and every joint points away from
-the root. A model read from URDF has this form; `Model.rerooted` gives it to any other.
+the root. A model read from URDF has this form; `Model.rerooted` brings any other into it.
+
+The text obeys urdfdom, the parser of ROS and Pinocchio:
+
+    <limit>      complete for revolute and prismatic joints; UNLIMITED stands for infinity
+    <dynamics>   has damping or friction
+    <capsule>    only in version 1.1 or later
+    type         one of six; joints of other kinds are extensions that only linkwork reads
 """
 
 from __future__ import annotations
@@ -10,7 +17,8 @@ from math import isfinite
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from linkwork.errors import Finding, ModelError
+from linkwork.errors import Finding, ModelError, listed, warn_of
+from linkwork.io.urdf_joint import BOUNDED_TYPES, UNLIMITED, URDF_TYPES
 from linkwork.io.urdf_link import MOMENTS
 from linkwork.io.xml_write import add, document_text, number_text, top_element, write_text
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
@@ -36,9 +44,20 @@ def dump_urdf(model: Model, path: str | PathLike[str] | None = None) -> str:
 
     Raises:
         ModelError: URDF cannot express the robot as it is; `rerooted` makes it fit.
+
+    Warns:
+        LinkworkWarning: the robot has joints that only linkwork reads.
     """
-    _refuse_what_urdf_lacks(model)
-    robot = top_element("robot", name=model.name)
+    text = urdf_text(model)
+    warn_of(extension_findings(model))
+    return write_text(text, path)
+
+
+def urdf_text(model: Model) -> str:
+    """The text of `dump_urdf`, without its warning."""
+    _reject_other_forms(model)
+    version = "1.1" if _has_capsules(model) else None
+    robot = top_element("robot", name=model.name, version=version)
     for link in model.links:
         write_link(robot, link)
     for frame in model.frames:
@@ -47,10 +66,29 @@ def dump_urdf(model: Model, path: str | PathLike[str] | None = None) -> str:
         _write_joint(robot, joint)
     for frame, name in zip(model.frames, _mount_names(model), strict=True):
         _write_mount(robot, frame, name)
-    return write_text(document_text(robot), path)
+    return document_text(robot)
 
 
-def _refuse_what_urdf_lacks(model: Model) -> None:
+def extension_findings(model: Model) -> list[Finding]:
+    """Warnings about joints that URDF does not have: other programs cannot read the file."""
+    extensions = {joint.name: joint.kind for joint in model.joints if joint.kind not in URDF_TYPES}
+    if not extensions:
+        return []
+    kinds = listed(sorted(set(extensions.values())))
+    text = f"URDF has no joints of kind {kinds}; only linkwork reads this file"
+    text = f"{text}: {listed(list(extensions))}"
+    return [Finding("warning", "", text)]
+
+
+def _has_capsules(model: Model) -> bool:
+    return any(
+        isinstance(shape.geometry, Capsule)
+        for link in model.links
+        for shape in (*link.visuals, *link.collisions)
+    )
+
+
+def _reject_other_forms(model: Model) -> None:
     seconds: set[str] = set()
     findings: list[Finding] = []
     for joint in model.joints:
@@ -63,8 +101,16 @@ def _refuse_what_urdf_lacks(model: Model) -> None:
         raise ModelError(findings)
 
 
-def _finite(number: float) -> str | None:
-    return number_text(number) if isfinite(number) else None
+def _limits(joint: Joint, kind: str) -> dict[str, str]:
+    """The attributes of `<limit>`; none if the joint needs no such element."""
+    values = {name: getattr(joint.limits, name) for name in ("effort", "velocity")}
+    if kind in BOUNDED_TYPES:
+        values = {"lower": joint.limits.lower, "upper": joint.limits.upper, **values}
+    elif not any(map(isfinite, values.values())):
+        return {}
+    return {
+        name: number_text(max(-UNLIMITED, min(value, UNLIMITED))) for name, value in values.items()
+    }
 
 
 def _write_origin(parent: Element, pose: Pose) -> None:
@@ -126,14 +172,12 @@ def _write_joint(robot: Element, joint: Joint) -> None:
     if joint.motion_kind.has_axis:
         pitch = number_text(joint.pitch) if joint.pitch else None
         add(element, "axis", xyz=number_text(*joint.axis), pitch=pitch)
-    names = ("lower", "upper", "effort", "velocity")
-    limits = {name: _finite(getattr(joint.limits, name)) for name in names}
-    if any(limits.values()):
+    if limits := _limits(joint, kind):
         add(element, "limit", **limits)
-    names = ("damping", "friction", "armature")
-    dynamics = {name: number_text(value) for name in names if (value := getattr(joint, name))}
-    if dynamics:
-        add(element, "dynamics", **dynamics)
+    if joint.damping or joint.friction or joint.armature:
+        values = {"damping": joint.damping, "friction": joint.friction, "armature": joint.armature}
+        nonzero = {name: number_text(value) for name, value in values.items() if value}
+        add(element, "dynamics", **{"damping": "0", **nonzero})
     if joint.mimic:
         mimic = joint.mimic
         numbers = {"multiplier": number_text(mimic.multiplier), "offset": number_text(mimic.offset)}

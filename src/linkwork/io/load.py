@@ -14,6 +14,7 @@ from linkwork.io.named_file import NamedFile
 from linkwork.io.reading import Reading
 from linkwork.io.source import Source, read_source
 from linkwork.io.urdf import read_urdf
+from linkwork.io.urdf_part import DUPLICATE_REPAIRED
 from linkwork.io.xacro import expanded, is_xacro
 from linkwork.model.check import RELATIVE_TOLERANCE, check, unphysical_links
 from linkwork.model.inertia import Inertia, six
@@ -42,7 +43,8 @@ def load(
             is bundled, or `talos` of the package example-robot-data. MJCF needs the package
             `mujoco`, xacro the package `xacro`.
         strict: whether to refuse what is legal but doubtful, instead of warning.
-        repair: whether to replace inertias that no body can have by the nearest possible ones.
+        repair: whether to replace inertias that no body can have by the nearest possible ones, and
+            to use the first of several elements where URDF allows one.
         mimic: whether joints that mimic others depend on them; if not, they move freely. In MJCF
             these are linear joint equalities.
         package_dirs: folders in which the packages of `package://` names lie. Meshes are looked for
@@ -95,7 +97,7 @@ def read(
     try:
         text, said = _expanded(read_source(source), package_dirs, xacro_args)
         reader = next((reader for fits, reader in FORMATS if fits(text)), read_urdf)
-        reading = reader(text, mimic=mimic, package_dirs=package_dirs)
+        reading = reader(text, mimic=mimic, package_dirs=package_dirs, repair=repair)
     except ParseError as error:
         return Reading(None, error.findings)
     if reading.model is None:
@@ -147,8 +149,8 @@ REPAIRED = "unphysical inertia repaired"
 
 
 def is_repair(finding: Finding) -> bool:
-    """Whether a finding tells of something that `repair` has mended."""
-    return finding.text.startswith(REPAIRED)
+    """Whether a finding is about something that `repair` has repaired."""
+    return finding.text.startswith((REPAIRED, DUPLICATE_REPAIRED))
 
 
 def _repaired_link(link: Link) -> Link:

@@ -37,19 +37,21 @@ def is_mjcf(source: Source) -> bool:
     return _first_tag(source) in ("mujoco", INCLUDED)
 
 
-def read_mjcf(source: Source, *, mimic: bool = True, package_dirs: Folders = ()) -> Reading:
+def read_mjcf(
+    source: Source, *, mimic: bool = True, package_dirs: Folders = (), repair: bool = False
+) -> Reading:
     """Read an MJCF text, or the file it came from.
 
     Args:
         source: the text; if it has a path, the file is read from there, with all that it includes.
         mimic: whether linear joint equalities make joints depend on others.
-        package_dirs: not used; MJCF names its files by itself.
+        package_dirs, repair: not used; MJCF names its files itself, and MuJoCo reads them.
 
     Raises:
         ParseError: MuJoCo refuses the file.
         MissingPackageError: MuJoCo is not installed.
     """
-    del package_dirs
+    del package_dirs, repair
     if _first_tag(source) == INCLUDED:
         text = f"<{INCLUDED}> is a part of an MJCF model; load the file that includes it"
         raise text_error(source.name, text + included_by(source.path))

@@ -15,7 +15,13 @@ import numpy as np
 from linkwork.arrays import Array
 from linkwork.errors import Finding, listed
 from linkwork.io.mjcf_names import Names
-from linkwork.io.mjcf_package import MjModel, given_name, import_mujoco, kind_of, name_in_enum
+from linkwork.io.mjcf_package import (
+    MjModel,
+    given_name,
+    is_disabled,
+    kind_of,
+    name_in_enum,
+)
 from linkwork.model.parts import Mimic
 
 EARTH = (0.0, 0.0, -9.81)
@@ -80,8 +86,7 @@ def left_out_gravity(mj: MjModel) -> list[Finding]:
 
 def gravity_of(mj: MjModel) -> tuple[float, ...]:
     """The acceleration of free fall; zero if the file switches gravity off."""
-    off = mj.opt.disableflags & import_mujoco().mjtDisableBit.mjDSBL_GRAVITY
-    return (0.0, 0.0, 0.0) if off else tuple(mj.opt.gravity.tolist())
+    return (0.0, 0.0, 0.0) if is_disabled(mj, "gravity") else tuple(mj.opt.gravity.tolist())
 
 
 def _kind(mj: MjModel, equality: int) -> str:
@@ -90,6 +95,8 @@ def _kind(mj: MjModel, equality: int) -> str:
 
 def _left_out_of_equalities(mj: MjModel) -> Iterator[str]:
     kinds: dict[str, list[str]] = {}
+    if is_disabled(mj, "equality"):
+        return
     for equality in range(mj.neq):
         kind = _kind(mj, equality)
         if kind != "joint" and mj.eq_active0[equality]:
@@ -102,12 +109,12 @@ def _left_out_of_equalities(mj: MjModel) -> Iterator[str]:
 def _left_out_of_joints(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
     """Springs of joints, what is not linear, and what the floating base has no joint to hold."""
     springs = _some(mj, "jnt_stiffness", "jnt_stiffnesspoly", count=mj.njnt)
-    if springs.any():
+    if springs.any() and not is_disabled(mj, "spring"):
         yield f"stiffness of joints: {_listed(names.joints, springs)}"
     curved = _joints_of(mj, _some(mj, "dof_dampingpoly", count=mj.nv))
-    if curved.any():
+    if curved.any() and not is_disabled(mj, "damper"):
         yield f"damping that is not linear, of joints: {_listed(names.joints, curved)}"
-    for field in ("damping", "frictionloss", "armature"):
+    for field in _enabled_fields(mj):
         values = getattr(mj, f"dof_{field}")
         first = mj.jnt_dofadr[mj.dof_jntid] if mj.nv else np.zeros(0, dtype=int)
         uneven = _joints_of(mj, values != values[first])
@@ -117,8 +124,15 @@ def _left_out_of_joints(mj: MjModel, names: Names, base: int | None) -> Iterator
             yield f"{field} of the free joint of {names.bodies[base]!r}, the floating base"
 
 
+def _enabled_fields(mj: MjModel) -> list[str]:
+    """The passive properties of joints and tendons whose flags are not disabled."""
+    flags = {"damping": "damper", "frictionloss": "frictionloss"}
+    return [field for field, flag in flags.items() if not is_disabled(mj, flag)] + ["armature"]
+
+
 def _left_out_of_parts(mj: MjModel, names: Names) -> Iterator[str]:
-    fields = ("stiffness", "stiffnesspoly", "damping", "dampingpoly", "frictionloss", "armature")
+    fields = [*_enabled_fields(mj), *(["dampingpoly"] if not is_disabled(mj, "damper") else [])]
+    fields += ["stiffness", "stiffnesspoly"] if not is_disabled(mj, "spring") else []
     tendons = _some(mj, *(f"tendon_{field}" for field in fields), count=mj.ntendon)
     if tendons.any():
         which = _listed(_given_or_numbers(mj, "tendon", mj.ntendon), tendons)
@@ -162,6 +176,8 @@ def _notes(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
     if base is not None and (mj.site_bodyid == 0).any():
         sites = _listed(names.sites, mj.site_bodyid == 0)
         yield f"sites fixed to the world, which is no link here, are left out: {sites}"
+    if is_disabled(mj, "limit") and mj.jnt_limited.any():
+        yield "the flag that disables joint limits is ignored; the limits are part of the model"
 
 
 def _leads_to(leader: Mapping[int, int], start: int, end: int) -> bool:

@@ -21,7 +21,7 @@ from linkwork.arrays import Array
 from linkwork.errors import Finding, concerning, model_error
 from linkwork.io.mjcf_left_out import equality_mimics, left_out
 from linkwork.io.mjcf_names import Names, names_of
-from linkwork.io.mjcf_package import MjModel, kind_of
+from linkwork.io.mjcf_package import MjModel, is_disabled, kind_of
 from linkwork.io.mjcf_shapes import Shapes, shapes_of
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.model import Model
@@ -56,7 +56,9 @@ def read_mjmodel(
         raise model_error(NO_BODIES)
     names = names or names_of(mj)
     base = floating_body(mj)
-    followers, unclear = equality_mimics(mj, names) if mimic else ({}, [])
+    followers, unclear = (
+        equality_mimics(mj, names) if mimic and not is_disabled(mj, "equality") else ({}, [])
+    )
     shapes = shapes_of(mj, folder)
     first = 0 if base is None else base
     present = range(first, mj.nbody)
@@ -164,8 +166,8 @@ def _joint(
             first_H_joint=first_H_joint,
             joint_H_second=joint_H_second,
             limits=_limits(mj, joint, kind),
-            damping=float(mj.dof_damping[dof]),
-            friction=float(mj.dof_frictionloss[dof]),
+            damping=0.0 if is_disabled(mj, "damper") else float(mj.dof_damping[dof]),
+            friction=0.0 if is_disabled(mj, "frictionloss") else float(mj.dof_frictionloss[dof]),
             armature=float(mj.dof_armature[dof]),
         )
 

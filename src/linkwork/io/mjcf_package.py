@@ -47,3 +47,19 @@ def given_name(mj: MjModel, kind: str, number: int) -> str:
     mujoco = import_mujoco()
     name = mujoco.mj_id2name(mj, mujoco.mju_str2Type(kind), number)
     return name if name and name.strip() else ""
+
+
+def is_disabled(mj: MjModel, *flags: str) -> bool:
+    """Whether one of these flags of `<option><flag>` is disabled, such as `damper`.
+
+    `constraint` disables everything that MuJoCo computes by constraints: equalities, friction loss
+    and limits. Versions before 3.4 disable springs and dampers together by the flag `passive`.
+    """
+    bits = import_mujoco().mjtDisableBit
+    names = {*flags}
+    if names & {"equality", "frictionloss", "limit"}:
+        names.add("constraint")
+    if names & {"spring", "damper"}:
+        names.add("passive")
+    mask = sum(int(getattr(bits, f"mjDSBL_{name.upper()}", 0)) for name in names)
+    return bool(mj.opt.disableflags & mask)

@@ -44,6 +44,15 @@ _CHARACTER_SETS = (
     *("utf-8", "utf-16", "utf-32", "ascii", "iso8859", "cp", "koi8", "gb", "big5", "euc"),
     *("shift_jis", "mac"),
 )
+# How files start that are no XML, and what they are.
+_OTHER_FORMATS = {
+    b"#usda": "a USD file; linkwork does not read USD",
+    b"PXR-USDC": "a binary USD file; linkwork does not read USD",
+    b"PK\x03\x04": "a ZIP archive, such as .usdz; extract the robot's file first",
+    b"glTF": "a glTF mesh, not a robot",
+    b"solid ": "an STL mesh, not a robot",
+    b"\x1f\x8b": "compressed by gzip; decompress it first",
+}
 _DECLARED = re.compile(rb"""<\?xml[^>]{0,400}?\sencoding\s*=\s*["']([A-Za-z0-9._-]{1,400})["']""")
 
 
@@ -144,6 +153,9 @@ def shown_path(path: Path) -> str:
 
 
 def _decoded(data: bytes, name: str) -> str:
+    for start, meaning in _OTHER_FORMATS.items():
+        if data.startswith(start):
+            raise text_error(name, f"expected XML, but this is {meaning}")
     encoding = next((codec for mark, codec in _BYTE_ORDER_MARKS if data.startswith(mark)), None)
     if encoding is None:
         declared = _DECLARED.match(data.lstrip()[:1000])

@@ -24,15 +24,21 @@ from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.structure import LOOP_HINT, cycles, joined, part_findings
 
+SRDF_ELEMENTS = (
+    *("disable_collisions", "group", "group_state", "end_effector", "virtual_joint"),
+    *("passive_joint", "disable_default_collisions", "link_sphere_approximation"),
+)
 # Elements that other programs put into robots. They say nothing about kinematics or dynamics.
 OTHERS_ROBOT = (
     *("gazebo", "transmission", "sensor", "ros2_control", "mujoco", "simulated_robot", "plugin"),
-    *("disable_collisions", "group", "group_state", "end_effector", "virtual_joint", "frame"),
-    *("passive_joint", "actuator", "static", "self_collide"),
+    *SRDF_ELEMENTS,
+    *("frame", "actuator", "static", "self_collide"),
 )
 REFERRING = ("transmission", "ros2_control")  # refer to joints by name, also to missing ones
 OTHER_FORMATS = {
     "sdf": "an SDF file: convert it to URDF first, or look for the URDF that most robots have, too",
+    "DynamicWorkCell": "a dynamic workcell of RobWork: load the workcell that it names",
+    "COLLADA": "a COLLADA mesh, not a robot",
     **dict.fromkeys(
         ("WorkCell", "SerialDevice", "TreeDevice", "MobileDevice"),
         "a RobWork workcell: load it with load_workcell",
@@ -40,19 +46,22 @@ OTHER_FORMATS = {
 }
 
 
-def read_urdf(source: Source, *, mimic: bool = True, package_dirs: Folders = ()) -> Reading:
+def read_urdf(
+    source: Source, *, mimic: bool = True, package_dirs: Folders = (), repair: bool = False
+) -> Reading:
     """Read a URDF text.
 
     Args:
         source: the text.
         mimic: whether joints that mimic others depend on them, or are free.
         package_dirs: folders in which the packages of `package://` names lie.
+        repair: whether the first of several elements is used where one is allowed.
 
     Raises:
         ParseError: the text is not XML.
     """
     document = parse_xml(source)
-    report = Report(source.name, document.lines)
+    report = Report(source.name, document.lines, repair=repair)
     report.extend(document.findings)
     robot = Part(document.root, "", report)
     if not _is_urdf(robot, source):
@@ -132,7 +141,9 @@ def _read_parts(robot: Part, meshes: MeshFinder, *, mimic: bool) -> _Parts:
     known = [joint for joint in joints if joint is not None]
     n_links, n_joints = (sum(1 for _ in robot.children(tag)) for tag in ("link", "joint"))
     if n_links == 0:
-        robot.error("the robot has no links")
+        is_srdf = any(tag in SRDF_ELEMENTS for tag in robot.child_tags)
+        hint = "; this is an SRDF file, which belongs to a URDF: load that one" if is_srdf else ""
+        robot.error(f"the robot has no links{hint}")
         return _Parts((), ())
     known = _with_resolved_leaders(known, robot.report)
     unread = {part.text("name") or "" for part in robot.children("joint")}

@@ -22,6 +22,11 @@ EXTENSION_TYPES = {
     "revolute_cos_sin": "revolute_cos_sin",
     "universal": "universal",
 }
+# Types whose position is bounded by `lower` and `upper`.
+BOUNDED_TYPES = ("revolute", "prismatic", "helical")
+# The magnitude from which a limit means "none". `dump_urdf` writes it for infinity, because urdfdom
+# rejects a joint without limits.
+UNLIMITED = 1e30
 DEFAULT_AXIS: Triple = (1.0, 0.0, 0.0)
 # An axis whose norm is further than this from 1 is scaled with a finding that says so; closer ones
 # are rounded unit vectors, such as 0.707 0.707 0.
@@ -130,14 +135,14 @@ def _note_unused_axis(axis: Part, kind: str) -> None:
 
 def _read_limits(part: Part, kind: str) -> Limits:
     limit = part.child("limit")
-    bounded = part.text("type") in ("revolute", "prismatic", "helical")
+    bounded = part.text("type") in BOUNDED_TYPES
     if limit is None:
         if bounded:
             part.warning("no <limit>; the joint is taken as unlimited")
         return NO_LIMITS
     limit.note_unknown((), ("lower", "upper", "effort", "velocity"))
-    values = {name: limit.number(name, inf) for name in ("effort", "velocity")}
-    lower, upper = limit.number("lower", 0.0), limit.number("upper", 0.0)
+    values = {name: _limit(limit, name, inf) for name in ("effort", "velocity")}
+    lower, upper = _limit(limit, "lower", 0.0), _limit(limit, "upper", 0.0)
     if KINDS[kind].nv != 1:
         return NO_LIMITS
     missing = [name for name in ("effort", "velocity") if limit.text(name) is None]
@@ -158,6 +163,11 @@ def _read_limits(part: Part, kind: str) -> Limits:
     if kind == "revolute" and TURNS < max(abs(lower), abs(upper)) <= DEGREES:
         limit.note(f"limits {lower:g} and {upper:g} are in radians; are they meant in degrees?")
     return Limits(lower=lower, upper=upper, **values)
+
+
+def _limit(part: Part, attribute: str, default: float) -> float:
+    value = part.number(attribute, default)
+    return math.copysign(inf, value) if abs(value) >= UNLIMITED else value
 
 
 def _read_dynamics(part: Part) -> tuple[float, ...]:

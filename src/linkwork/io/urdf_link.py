@@ -76,8 +76,11 @@ def read_inertial(part: Part) -> Inertia:
 
 
 def read_origin(part: Part) -> Pose:
-    """Read the `<origin>` of an element; the identity if it has none."""
-    origin = part.child("origin")
+    """Read the `<origin>` of an element; the identity if it has none.
+
+    Several origins of a visual change only how the robot looks, so they are a warning.
+    """
+    origin = part.child("origin", several="warning" if part.tag == "visual" else "error")
     if origin is None:
         return IDENTITY
     origin.note_unknown((), ("xyz", "rpy"), strict=True)

@@ -22,13 +22,24 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)
 _XML_SPACE = re.compile(r"[ \t\r\n]+")
 # Larger numbers are refused: no robot has them, and products of a few up to this are finite.
 LARGEST = 1e60
+DUPLICATE_REPAIRED = "duplicate element repaired"  # how a finding about it starts
 
 
 class Report:
-    """The findings about one file."""
+    """The findings about one file.
 
-    def __init__(self, file: str, lines: Mapping[Element, int]) -> None:
+    Args:
+        file: the name of the file in messages.
+        lines: the line on which an element starts, where the parser does not know it.
+        repair: whether the first of several elements is used where the format allows one; None
+            where the reader has no such option.
+    """
+
+    def __init__(
+        self, file: str, lines: Mapping[Element, int], *, repair: bool | None = None
+    ) -> None:
         self.file = file
+        self.repair = repair
         self._lines = lines
         self.n_errors = 0
         self.findings: list[Finding] = []
@@ -88,14 +99,26 @@ class Part:
         for element in self._elements.get(tag, ()):
             yield Part(element, self.owner, self.report)
 
-    def child(self, tag: str) -> Part | None:
-        """The one direct child of this name, if there is one; more than one is an error."""
+    def child(self, tag: str, *, several: Severity = "error") -> Part | None:
+        """The one direct child of this name, if there is one.
+
+        Args:
+            tag: the name.
+            several: the severity of more than one. As a warning, or where the report repairs, the
+                first one is used, as other programs do.
+        """
         parts = list(self.children(tag))
         if len(parts) > 1:
             lines = ", ".join(str(part.place.line) for part in parts[:MOST_LISTED])
             more = ", ..." if len(parts) > MOST_LISTED else ""
-            text = f"<{self.tag}> has {len(parts)} <{tag}>, on lines {lines}{more}; one is wanted"
-            parts[1].error(text)
+            text = f"<{self.tag}> has {len(parts)} <{tag}>, on lines {lines}{more}"
+            if several == "error" and self.report.repair:
+                parts[1].warning(f"{DUPLICATE_REPAIRED}: {text}; the first one is used")
+            elif several == "warning":
+                parts[1].warning(f"{text}; the first one is used")
+            else:
+                hint = "" if self.report.repair is None else "; repair=True uses the first one"
+                parts[1].error(f"{text}; expected one{hint}")
         return parts[0] if parts else None
 
     def needed_child(self, tag: str) -> Part | None:

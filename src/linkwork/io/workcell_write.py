@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from linkwork.io.dump import dump_urdf
+from linkwork.io.dump import urdf_text
 from linkwork.io.workcell_document import (
     WORLD,
     CellDocument,
@@ -159,7 +159,7 @@ class _Writer:
             daf="true" if robot.attachable else None,
         )
         write_pose(element, robot.pose)
-        element.append(etree.fromstring(dump_urdf(robot.model).encode()))
+        element.append(etree.fromstring(urdf_text(robot.model).encode()))
         if robot.home is not None:
             add(element, "Q", name="Home").text = number_text(*robot.home)
 
