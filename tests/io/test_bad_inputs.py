@@ -231,8 +231,10 @@ ERRORS = [
     (
         "70 two inertials",
         changed("    <inertial>", f"    {MASS}\n    <inertial>"),
-        "<text>:5: link 'arm': <link> has 2 <inertial>, on lines 4, 5; expected one; "
-        "repair=True uses the first one",
+        (
+            "<text>:5: link 'arm': <link> has 2 <inertial>, on lines 4, 5; expected one; "
+            "repair=True uses the first one"
+        ),
     ),
     ("72 NUL byte", changed('"lamp"', '"lamp\0"'), "<text>:1: NUL byte"),
 ]

@@ -86,8 +86,10 @@ MIMIC_ERRORS = [
     (
         "two mimics",
         before_end(chained("x", "arm", '<mimic joint="hinge"/>' * 2)),
-        "<text>:20: joint 'x_joint': <joint> has 2 <mimic>, on lines 20, 20; expected one; "
-        "repair=True uses the first one",
+        (
+            "<text>:20: joint 'x_joint': <joint> has 2 <mimic>, on lines 20, 20; expected one; "
+            "repair=True uses the first one"
+        ),
     ),
 ]
 

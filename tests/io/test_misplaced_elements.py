@@ -421,7 +421,7 @@ def test_two_origins_of_a_visual_are_a_warning():
     ("data", "fact"),
     [
         (
-            b'<robot name="a"><group name="arm"><chain base_link="a" tip_link="b"/></group></robot>',
+            b'<robot name="a"><group name="arm"><link name="b"/></group></robot>',
             "SRDF",
         ),
         (b'#usda 1.0\ndef Xform "a" {}', "USD"),
