@@ -192,6 +192,17 @@ def warn_of(findings: Sequence[Finding]) -> None:
         warn(list_findings(findings, usual="warning"), findings)
 
 
+def missing_package(what: str, *packages: str) -> MissingPackageError:
+    """Build the error for optional packages that are not installed.
+
+    Args:
+        what: the part of linkwork that needs them.
+        packages: what `pip install` installs.
+    """
+    command = " ".join(f'"{name}"' if "[" in name else name for name in packages)
+    return MissingPackageError(f"{what} needs another package: pip install {command}")
+
+
 def model_error(text: str, element: str = "", place: Place | None = None) -> ModelError:
     """Build the error of a single finding."""
     return ModelError([Finding("error", element, text, place)])

@@ -8,14 +8,13 @@ M = kd.mass_matrix(q)  # an array of JAX; works under jit, vmap, grad, scan and 
 
 from __future__ import annotations
 
-from linkwork.errors import MissingPackageError
+from linkwork.errors import missing_package
 
 try:
     from linkwork.bridges.jax import TARGET, Function, KinDyn, wrap
 except ModuleNotFoundError as error:
     if error.name != "jax":
         raise
-    text = "linkwork.jax needs JAX; install it with: pip install 'linkwork[jax]'"
-    raise MissingPackageError(text) from error
+    raise missing_package("linkwork.jax", "jax") from error
 
 __all__ = ["TARGET", "Function", "KinDyn", "wrap"]

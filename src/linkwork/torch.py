@@ -8,14 +8,13 @@ M = kd.mass_matrix(q)  # a tensor, with derivatives by q
 
 from __future__ import annotations
 
-from linkwork.errors import MissingPackageError
+from linkwork.errors import missing_package
 
 try:
     from linkwork.bridges.torch import KinDyn, TorchKernel, wrap
 except ModuleNotFoundError as error:
     if error.name != "torch":
         raise
-    text = "linkwork.torch needs PyTorch; install it with: pip install 'linkwork[torch]'"
-    raise MissingPackageError(text) from error
+    raise missing_package("linkwork.torch", "torch") from error
 
 __all__ = ["KinDyn", "TorchKernel", "wrap"]

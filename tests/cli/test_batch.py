@@ -154,6 +154,6 @@ def test_a_package_that_is_missing_is_named_with_how_to_get_it(name, tmp_path, m
     words = ["--workers", 1] if name == "distributed" else []
     run = run_here(*command(tmp_path / "out.zarr", *words))
     assert run.returncode == 2
-    text = f"linkwork batch needs {name}; install it with: pip install 'linkwork[scale]'"
-    assert run.stderr == f"linkwork: error: {text}\n"
+    assert run.stderr.startswith("linkwork: error: linkwork batch ")
+    assert name in run.stderr.partition("pip install ")[2]
     assert not list(tmp_path.iterdir())

@@ -10,6 +10,7 @@ from tests.support.commands import run_here as run
 from tests.support.commands import run_process
 
 from linkwork import robots
+from linkwork.errors import warn
 
 WARNS = """<robot name="r">
 <link name="a"/><link name="b"><inertial><mass value="1"/>
@@ -248,3 +249,30 @@ def test_a_command_loads_only_what_it_needs():
         assert f"'{package}'" not in done.stderr
     for module in ("kindyn", "workcell.cell", "viewer.view", "io.mjcf_dump", "export.write"):
         assert f"'linkwork.{module}'" not in done.stderr
+
+
+def test_warnings_about_a_file_reach_the_user_of_every_command(tmp_path):
+    """On standard error, so that output for programs stays clean."""
+    file = tmp_path / "doubtful.urdf"
+    file.write_text(WARNS)
+
+    commands = (["tree"], ["tree", "--json"], ["fk"], ["compare"], ["info"])
+    more = {"fk": ["b"], "compare": [file]}
+    for command, *options in commands:
+        words = [command, file, *more.get(command, []), *options]
+        done = run(*words)
+        assert done.returncode == 0, done.stderr
+        output = done.stdout if command == "info" else done.stderr
+        assert f"linkwork check {file}" in output, words
+
+
+def test_warnings_of_the_library_reach_the_user(monkeypatch):
+    """Such as that of code that is not compiled."""
+
+    def summary(model):
+        warn("results are computed by NumPy")
+        return model.name
+
+    monkeypatch.setattr("linkwork.cli.commands.summary", summary)
+
+    assert run("info", "pendulum").stderr == "linkwork: warning: results are computed by NumPy\n"

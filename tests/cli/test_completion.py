@@ -46,6 +46,12 @@ def test_a_shell_gets_the_same_from_a_process():
         ("linkwork fk arm to", ["tool"]),
         ("linkwork fk arm tool --set elbow", ["elbow_pitch="]),
         ("linkwork tree arm --base wri", ["wrist"]),
+        ("linkwork view quad", ["quadruped"]),
+        ("linkwork view mob", ["mobile_manipulator"]),
+        ("linkwork bench arm --functions mass_matrix,jac", ["mass_matrix,jacobian"]),
+        ("linkwork export arm --functions com_j", ["com_jacobian"]),
+        ("linkwork export arm --representation b", ["body"]),
+        ("linkwork convert arm out --to m", ["mjcf"]),
     ],
 )
 def test_words_are_completed(line, some):

@@ -252,7 +252,7 @@ def test_a_long_chain_and_long_names_can_be_printed(tmp_path):
     path = tmp_path / "chain.urdf"
     path.write_text(dump_urdf(Model(name="chain", links=links, joints=joints)))
 
-    written = in_here("tree", path, "--json")
+    written = run_here("tree", path, "--json").stdout
     assert written.count('"link":') == 400
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(20_000)  # the standard library reads JSON by recursion

@@ -78,8 +78,8 @@ def test_without_the_package_the_error_says_how_to_get_it(monkeypatch):
         lw.load(mjcf(ARM))
 
     assert isinstance(caught.value, (lw.LinkworkError, ImportError))
-    text = 'MJCF is read by the package mujoco: pip install "linkwork[mujoco]"'
-    assert str(caught.value).startswith(text)
+    assert "MJCF" in str(caught.value)
+    assert "pip install mujoco" in str(caught.value)
 
 
 def test_urdf_is_read_without_the_package(monkeypatch):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.errors import ArgumentError, MissingPackageError, shown
+from linkwork.errors import ArgumentError, missing_package, shown
 from linkwork.expr.node import Op
 from linkwork.expr.program import Port, Program, per_port
 from linkwork.kernel.arguments import UnitNorm
@@ -28,8 +28,7 @@ def casadi_package() -> Any:
     try:
         import casadi
     except ImportError as error:
-        text = "linkwork.casadi needs CasADi; pip install 'linkwork[casadi]'"
-        raise MissingPackageError(f"{text} ({error})") from error
+        raise missing_package("linkwork.casadi", "casadi") from error
     return casadi
 
 

@@ -15,9 +15,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from linkwork.cli.commands import File, Json, model_of_file
+from linkwork.cli.complete import function_names
 from linkwork.cli.export import Base, Fixed, JointDynamics, Representation
 from linkwork.cli.json import print_json
-from linkwork.cli.show import print_error, print_text, terminal
+from linkwork.cli.show import print_message, print_text, terminal
 from linkwork.errors import ArgumentError, escaped
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ Function = Annotated[
         "--functions",
         metavar="NAMES",
         help="quantities with commas between them, such as mass_matrix,jacobian:l_sole",
+        autocompletion=function_names,
     ),
 ]
 In = Annotated[
@@ -219,10 +221,10 @@ def _print_report(report: Report) -> None:
         same = report.verified - len(report.damaged)
         print_text(console, f"{same:,} of {report.verified:,} chunks are the same bit for bit")
     if report.refused:
-        print_error(f"states were refused\n{refusals(plan, report.refused)}")
+        print_message(f"states were refused\n{refusals(plan, report.refused)}")
     if report.damaged:
         text = f"results are damaged\n{refusals(plan, report.damaged)}"
-        print_error(f"{text}\nthe same command computes these chunks again")
+        print_message(f"{text}\nthe same command computes these chunks again")
 
 
 def _facts(report: Report) -> dict[str, Any]:

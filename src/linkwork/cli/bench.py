@@ -12,6 +12,7 @@ import typer
 
 from linkwork.cli.bench_pin import PinTimes
 from linkwork.cli.commands import File, Json, model_of_file
+from linkwork.cli.complete import function_names
 from linkwork.cli.json import print_json
 from linkwork.cli.show import print_table, print_text, terminal
 from linkwork.cli.timing import least_time
@@ -30,6 +31,7 @@ Functions = Annotated[
         "--functions",
         metavar="NAMES",
         help="quantities with commas between them, such as mass_matrix,jacobian:l_sole",
+        autocompletion=function_names,
     ),
 ]
 Rows = Annotated[int, typer.Option("--rows", metavar="N", help="configurations in a batch")]

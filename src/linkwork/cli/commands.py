@@ -94,8 +94,15 @@ def check(file: File, *, strict: Strict = False, as_json: Json = False) -> None:
 
 
 def model_of_file(file: str, *, mimic: bool = True) -> Model:
-    """The robot in a file, or an error with all that is wrong with it."""
-    return model_in(read_file(file, mimic=mimic))
+    """The robot in a file; a hint at its warnings goes to standard error.
+
+    Raises:
+        ParseError: the file has errors; the message lists all of them.
+    """
+    reading = read_file(file, mimic=mimic)
+    model = model_in(reading)
+    hint_at_findings(terminal(errors=True), file, reading)
+    return model
 
 
 def read_file(file: str, *, mimic: bool = True, repair: bool = False) -> Reading:

@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from linkwork.errors import LinkworkError
-from linkwork.io.bundled import bundled_names
+from linkwork.io.bundled import bundled_cells, bundled_names
 from linkwork.io.example_robot_data import example_robots
 from linkwork.model.model import Model
 
@@ -26,6 +26,25 @@ def robot_names(incomplete: str) -> list[str]:
     return [name for name in dict.fromkeys(names) if name.startswith(incomplete)] + _files(
         incomplete
     )
+
+
+def robot_and_cell_names(incomplete: str) -> list[str]:
+    """What `robot_names` completes, and names of bundled workcells."""
+    cells = [name for name in bundled_cells() if name.startswith(incomplete)]
+    return [*cells, *robot_names(incomplete)]
+
+
+def function_names(incomplete: str) -> list[str]:
+    """Quantities, after those that are complete already: `mass_matrix,jac` becomes one of many."""
+    from linkwork.kindyn.quantities import QUANTITIES
+
+    before, comma, name = incomplete.rpartition(",")
+    return [f"{before}{comma}{one}" for one in QUANTITIES if one.startswith(name)]
+
+
+def one_of(*names: str) -> Callable[[str], list[str]]:
+    """A completion of a few words."""
+    return lambda incomplete: [name for name in names if name.startswith(incomplete)]
 
 
 def frame_names(context: typer.Context, incomplete: str) -> list[str]:

@@ -11,6 +11,7 @@ import typer
 
 from linkwork.cli.cells import is_cell
 from linkwork.cli.commands import File, Json, model_in, read_file
+from linkwork.cli.complete import one_of
 from linkwork.cli.data import finding_data
 from linkwork.cli.json import print_json
 from linkwork.cli.show import print_findings, print_text, terminal
@@ -33,7 +34,12 @@ if TYPE_CHECKING:
 Out = Annotated[str, typer.Argument(metavar="OUT", help="file to write, or - for standard output")]
 To = Annotated[
     str | None,
-    typer.Option("--to", metavar="FORMAT", help="urdf, mjcf or workcell; else by OUT's ending"),
+    typer.Option(
+        "--to",
+        metavar="FORMAT",
+        help="urdf, mjcf or workcell; by default, as OUT's ending says",
+        autocompletion=one_of("urdf", "mjcf", "workcell"),
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="overwrite OUT if it exists")]
 Fixed = Annotated[bool, typer.Option("--fixed", help="MJCF: fix the base to the world")]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from linkwork.cli.commands import File, Json, model_of_file
+from linkwork.cli.complete import function_names, one_of
 from linkwork.cli.json import print_json
 from linkwork.cli.show import print_table, print_text, terminal
 from linkwork.errors import escaped
@@ -26,6 +27,7 @@ Functions = Annotated[
         metavar="NAMES",
         help="quantities with commas between them, such as mass_matrix,jacobian:l_sole; "
         "if not given: mass_matrix, bias_force, inverse_dynamics, forward_dynamics, integrate",
+        autocompletion=function_names,
     ),
 ]
 Derivatives = Annotated[
@@ -44,7 +46,10 @@ Fixed = Annotated[bool, typer.Option("--fixed", help="fix the base to the world"
 Representation = Annotated[
     str | None,
     typer.Option(
-        *("--representation", "--velocity"), metavar="NAME", help="mixed, body or inertial"
+        *("--representation", "--velocity"),
+        metavar="NAME",
+        help="mixed, body or inertial",
+        autocompletion=one_of("mixed", "body", "inertial"),
     ),
 ]
 JointDynamics = Annotated[

@@ -24,10 +24,10 @@ from linkwork.cli.convert import convert
 from linkwork.cli.demo import demo
 from linkwork.cli.export import export
 from linkwork.cli.robots import robots
-from linkwork.cli.show import print_error
+from linkwork.cli.show import print_message
 from linkwork.cli.state import dynamics, fk, ik
 from linkwork.cli.view import view
-from linkwork.errors import LinkworkError
+from linkwork.errors import LinkworkError, LinkworkWarning
 from linkwork.version import __version__
 
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  # click's, wherever typer keeps it
@@ -87,24 +87,26 @@ def linkwork(context: typer.Context, *, version: Version = False) -> None:
 def main() -> None:
     """Run the command; an error becomes one message and exit code 2."""
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
-        print_error("standard output is closed")
+        print_message("standard output is closed")
         sys.exit(2)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # an encoding may lack a character
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the commands print findings themselves
+            warnings.simplefilter("ignore")  # of other packages; they are not for the user
+            warnings.simplefilter("default", LinkworkWarning)
+            warnings.showwarning = _print_warning
             words, arguments = xacro_words.split(sys.argv[1:])
             xacro_words.given.set(arguments)
             code = app(words, prog_name="linkwork", standalone_mode=False)
         sys.stdout.flush()
     except USAGE_ERROR as error:
         words = error.ctx.command_path if error.ctx else "linkwork"
-        print_error(f"{error.format_message().rstrip('.')}; see `{words} --help`")
+        print_message(f"{error.format_message().rstrip('.')}; see `{words} --help`")
         code = 2
     except LinkworkError as error:
-        print_error(str(error))
+        print_message(str(error))
         code = 2
     except typer.Abort:
         code = INTERRUPTED
@@ -112,9 +114,14 @@ def main() -> None:
         _drop_output()
         if isinstance(error, BrokenPipeError):
             sys.exit(1)  # such as `linkwork tree arm | head -1`
-        print_error(f"cannot write: {error.strerror}")
+        print_message(f"cannot write: {error.strerror}")
         code = 2
     sys.exit(code)
+
+
+def _print_warning(message: Warning | str, *_args: Any, **_options: Any) -> None:
+    """Print a warning of linkwork as the commands print errors, in place of Python's own format."""
+    print_message(str(message), "warning")
 
 
 def _drop_output() -> None:

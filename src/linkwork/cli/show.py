@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from linkwork.errors import Finding, escaped
+from linkwork.errors import Finding, Severity, escaped
 from linkwork.model.describe import Branch, branches
 from linkwork.model.model import Model
 from linkwork.model.table import Table, as_text, width_of
@@ -30,11 +30,11 @@ def print_text(console: Console, text: str, style: str = "") -> None:
     console.print(Text(text, style), soft_wrap=not sys.stdout.isatty())
 
 
-def print_error(text: str) -> None:
-    """Print an error on standard error; every line of it is printable."""
+def print_message(text: str, severity: Severity = "error") -> None:
+    """Print an error or a warning on standard error; every line of it is printable."""
     console = terminal(errors=True)
     lines = "\n".join(map(escaped, text.split("\n")))
-    console.print(Text.assemble(("linkwork: error: ", "bold red"), lines))
+    console.print(Text.assemble((f"linkwork: {severity}: ", COLORS[severity]), lines))
 
 
 def print_table(console: Console, table: Table, width: int | None = None) -> None:

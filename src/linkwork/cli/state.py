@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from linkwork.arrays import Array
-from linkwork.cli.commands import File, Json, hint_at_findings, model_in, read_file
+from linkwork.cli.commands import File, Json, model_of_file
 from linkwork.cli.complete import frame_names, joint_settings
 from linkwork.cli.json import print_json
 from linkwork.cli.numbers import by_joint, numbers
@@ -195,10 +195,7 @@ def ik(
 def _robot(file: str, base: str | None, floating: bool = False) -> KinDyn:
     from linkwork.kindyn import KinDyn
 
-    reading = read_file(file)
-    model = model_in(reading)
-    hint_at_findings(terminal(errors=True), file, reading)
-    return KinDyn(model, base, floating=floating)
+    return KinDyn(model_of_file(file), base, floating=floating)
 
 
 def _configuration(kd: KinDyn, given: Sequence[str] | None) -> Array:

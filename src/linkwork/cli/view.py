@@ -8,6 +8,7 @@ import typer
 
 from linkwork.cli.cells import is_cell
 from linkwork.cli.commands import model_of_file
+from linkwork.cli.complete import robot_and_cell_names
 from linkwork.cli.show import print_text, terminal
 from linkwork.errors import ArgumentError, escaped
 
@@ -20,6 +21,7 @@ Files = Annotated[
     typer.Argument(
         metavar="FILE",
         help="URDF, MJCF or workcell file, or the name of a bundled robot or workcell",
+        autocompletion=robot_and_cell_names,
     ),
 ]
 Port = Annotated[

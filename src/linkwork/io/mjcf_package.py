@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from linkwork.errors import ArgumentError, MissingPackageError, shown
+from linkwork.errors import ArgumentError, missing_package, shown
 
 MjModel: TypeAlias = Any  # mujoco.MjModel; the package has no type stubs
 
@@ -22,8 +22,7 @@ def import_mujoco() -> Any:
     try:
         return import_module("mujoco")
     except ImportError as error:
-        text = 'MJCF is read by the package mujoco: pip install "linkwork[mujoco]"'
-        raise MissingPackageError(f"{text} ({error})") from error
+        raise missing_package("reading MJCF", "mujoco") from error
 
 
 def need_mjmodel(value: object) -> None:

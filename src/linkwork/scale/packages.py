@@ -5,7 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from linkwork.errors import MissingPackageError
+from linkwork.errors import missing_package
+
+PACKAGES = ("dask[array]", "distributed", "zarr", "h5py", "psutil")
 
 
 def package(name: str) -> Any:
@@ -15,5 +17,4 @@ def package(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != name.partition(".")[0]:
             raise
-        text = f"linkwork batch needs {error.name}; install it with: pip install 'linkwork[scale]'"
-        raise MissingPackageError(text) from None
+        raise missing_package(f"linkwork batch ({error.name})", *PACKAGES) from None

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.errors import MissingPackageError, clipped
+from linkwork.errors import clipped, missing_package
 from linkwork.model.geometry import Mesh
 from linkwork.viewer.colors import Rgb
 from linkwork.viewer.surfaces import Surface
+
+VIEWER_PACKAGES = ("viser", "trimesh", "pycollada")
 
 MOST_BYTES = 200_000_000  # of a file that is read
 
@@ -24,12 +26,11 @@ def check_trimesh() -> None:
 
 
 def trimesh_package() -> Any:
-    """The package trimesh, or an error that names the extra."""
+    """The package trimesh, or the error that says how to install it."""
     try:
         import trimesh
     except ImportError as error:
-        text = 'the viewer needs the packages viser and trimesh: pip install "linkwork[viewer]"'
-        raise MissingPackageError(f"{text} ({error})") from error
+        raise missing_package("the viewer", *VIEWER_PACKAGES) from error
     return trimesh
 
 
@@ -44,7 +45,7 @@ def read_mesh(mesh: Mesh) -> tuple[list[tuple[Surface, Rgb | None]], str]:
         return [], f"mesh {mesh.filename!r} not found{where}"
     try:
         pieces = _pieces(mesh.path, Path(mesh.path).stat().st_mtime_ns)
-    except MissingPackageError:
+    except missing_package:
         raise
     except Exception as error:  # noqa: BLE001 - readers of formats raise whatever comes to hand
         return [], f"mesh {mesh.filename!r} cannot be read: {clipped(_reason(error), 200)}"
@@ -90,5 +91,5 @@ def _color(mesh: Any) -> Rgb | None:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ImportError):
-        return f'{error}; pip install "linkwork[viewer]" brings what is missing'
+        return f"{error}; pip install {' '.join(VIEWER_PACKAGES)}"
     return str(error) or type(error).__name__

@@ -7,7 +7,8 @@ from contextlib import redirect_stdout
 from io import StringIO
 from typing import Any
 
-from linkwork.errors import ArgumentError, MissingPackageError, SourceError, shown
+from linkwork.errors import ArgumentError, SourceError, missing_package, shown
+from linkwork.viewer.meshes import VIEWER_PACKAGES
 from linkwork.viewer.origins import own_pages_only
 
 LOCAL = "127.0.0.1"
@@ -15,12 +16,11 @@ FIRST_PORT = 8080
 
 
 def viser_package() -> Any:
-    """The package viser, or an error that names the extra."""
+    """The package viser, or the error that says how to install it."""
     try:
         import viser
     except ImportError as error:
-        text = 'the viewer needs the packages viser and trimesh: pip install "linkwork[viewer]"'
-        raise MissingPackageError(f"{text} ({error})") from error
+        raise missing_package("the viewer", *VIEWER_PACKAGES) from error
     return viser
 
 

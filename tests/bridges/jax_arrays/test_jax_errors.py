@@ -112,5 +112,5 @@ except linkwork.MissingPackageError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    text = "linkwork.jax needs JAX; install it with: pip install 'linkwork[jax]'"
-    assert done.stdout.strip() == text
+    assert done.stdout.startswith("linkwork.jax ")
+    assert done.stdout.strip().endswith("pip install jax")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from linkwork.errors import ArgumentError, MissingPackageError, NameNotFoundError, nearest, shown
+from linkwork.errors import ArgumentError, NameNotFoundError, missing_package, nearest, shown
 from linkwork.io.bundled import FOLDER, bundled_names
 from linkwork.io.example_robot_data import PACKAGE, robots_folder
 from linkwork.io.load import load, read
@@ -123,8 +123,7 @@ def _file_of(name: str, entry: Entry) -> Path:
         return FOLDER / "zoo" / f"{name}.urdf"
     folder = robots_folder()
     if folder is None or not (folder / entry.file).exists():
-        text = f"the file of {name!r} is in the package {PACKAGE}"
-        raise MissingPackageError(f'{text}: pip install "linkwork[zoo]"')
+        raise missing_package(f"the file of {name!r}", PACKAGE)
     return folder / entry.file
 
 
