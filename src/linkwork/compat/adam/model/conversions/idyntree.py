@@ -6,9 +6,8 @@ from importlib import import_module
 from typing import Any
 
 from linkwork.compat.adam.model.model import AdamModel
-from linkwork.errors import model_error
+from linkwork.errors import MissingPackageError, model_error
 from linkwork.io.dump import dump_urdf
-from linkwork.io.mjcf_package import MissingPackageError
 
 
 def to_idyntree_model(model: AdamModel) -> Any:
