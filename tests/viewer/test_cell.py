@@ -32,7 +32,9 @@ def test_what_is_gripped_moves_along_and_is_felt(cell):
     viewed = ViewedCell(cell)
     robot = viewed.robots["arm"]
     before, mass_before = robot.gravity_force(), robot.mass_matrix()
+    free = robot.total_mass()
     viewed.grip("can", "arm.tcp")
+    assert robot.total_mass() == pytest.approx(free + cell.frame("can").inertia.mass)
     assert not np.allclose(robot.gravity_force(), before, atol=1e-3)
     assert not np.allclose(robot.mass_matrix(), mass_before, atol=1e-4)
     at = cell.world_H_frame("can", viewed.state)
@@ -145,3 +147,18 @@ def test_bad_use_is_refused(cell):
     batch = cell.device("arm").path(cell.state(), np.zeros((3, 7)))
     with pytest.raises(lw.ShapeError, match="expected a single one, got a batch"):
         lw.view(cell, state=batch)
+
+
+def test_the_page_shows_the_mass_of_what_is_carried_and_how_far_the_gripper_is(cell):
+    with lw.view(cell, port=0) as viewer:
+        stage, panel = viewer._cell, viewer._stages["arm"].panel
+        stage.object.value, stage.gripper.value = "can", "arm.tcp"
+        viewer.flush()
+        distance = stage.viewed.distance("can", "arm.tcp")
+        assert distance > 0.1
+        assert f"{distance:.3g} m" in stage.carried.content
+        free = stage.viewed.robots["arm"].total_mass()
+        assert f"{free:.5g} kg" in panel.summary.content
+        viewer.grip("can", "arm.tcp")
+        viewer.flush()
+        assert f"{free + cell.frame('can').inertia.mass:.5g} kg" in panel.summary.content

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.viewer.camera import FIELD_OF_VIEW, place_for, sight_of
+from linkwork.viewer.camera import FIELD_OF_VIEW, PANEL, place_for, sight_of
 from linkwork.viewer.extent import Extent, around, extent_of
 from linkwork.viewer.parts import drawing_of
 from linkwork.viewer.robot import ViewedRobot
 
 
-def on_page(extent, aspect):
+def on_page(extent, aspect, width):
     """(n, 2) where points are seen: -1 at the left and lower edge of the page, 1 at the others."""
-    position, target = sight_of(extent, aspect)
+    position, target = sight_of(extent, aspect, width)
     forward = (target - position) / np.linalg.norm(target - position)
     right = np.cross(forward, [0, 0, 1])
     right /= np.linalg.norm(right)
@@ -24,13 +24,15 @@ def on_page(extent, aspect):
     return seen[:, :2] / seen[:, 2:] / [tangent * aspect, tangent]
 
 
-@pytest.mark.parametrize("aspect", [1.5, 0.6])
+@pytest.mark.parametrize(("aspect", "width"), [(1.5, 1280), (1.15, 1050), (1.3, 800), (0.6, 400)])
 @pytest.mark.parametrize("size", [1e-3, 1.0, 100.0])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (5, 0.1, 0.1), (0.1, 5, 0.1), (0.1, 0.1, 5)])
-def test_all_is_seen_beside_the_controls_and_fills_its_place(rng, size, shape, aspect):
+def test_all_is_seen_beside_the_controls_and_fills_its_place(rng, size, shape, aspect, width):
     extent = around([size * np.array(shape) * rng.uniform(size=(50, 3))])
-    across, high = on_page(extent, aspect).T
-    left, right, down, up = place_for(aspect)
+    across, high = on_page(extent, aspect, width).T
+    left, right, down, up = place_for(aspect, width)
+    if aspect > 1:  # the controls are at the right
+        assert (1 + right) * width / 2 <= width - PANEL + 1e-9
 
     assert across.min() >= -left - 1e-9
     assert across.max() <= right + 1e-9

@@ -212,3 +212,19 @@ def test_the_tree_of_frames_lists_each_once_and_children_after_parents():
     assert tree[0] == (0, model.default_base)
     for (depth, _), (after, _) in pairwise(tree):
         assert after <= depth + 1
+
+
+def test_forces_of_a_robot_that_stands_on_one_foot():
+    """They are those of the same robot with the foot as its fixed base."""
+    model = lw.robots.load("humanoid")
+    robot = ViewedRobot(model)
+    robot.q = robot.kd.random(seed=3)
+    on_foot = lw.KinDyn(model, "l_foot", floating=False, base_pose=robot.pose("l_foot"))
+    assert on_foot.joint_names == robot.kd.joint_names
+
+    robot.support = "l_foot"
+
+    expected = on_foot.gravity_force(robot.q[7:])
+    np.testing.assert_allclose(robot.gravity_force(), expected, atol=1e-10)
+    robot.support = robot.base_link
+    np.testing.assert_array_equal(robot.gravity_force(), robot.kd.gravity_force(robot.q)[6:])

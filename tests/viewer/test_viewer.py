@@ -6,6 +6,7 @@ import socket
 import sys
 import threading
 import urllib.request
+import warnings
 
 import numpy as np
 import pytest
@@ -357,3 +358,65 @@ def test_a_missing_package_is_named_with_the_extra(arm, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(lw.MissingPackageError, match="pip install viser trimesh"):
         lw.view(arm, port=0)
+
+
+def test_a_failure_of_drawing_is_reported_and_the_page_goes_on(viewer, fixed, monkeypatch):
+    """In the thread that draws, an exception once ended drawing for good, in silence."""
+    stage = viewer._stage(None)
+    draw, failures = stage.draw, []
+
+    def failing():
+        failures.append(None)
+        raise RuntimeError("no such texture")
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        monkeypatch.setattr(stage, "draw", failing)
+        for seed in (1, 2):
+            viewer.show(fixed.random(seed=seed))
+            soon(lambda seed=seed: len(failures) >= seed)
+        monkeypatch.setattr(stage, "draw", draw)
+        q = fixed.random(seed=3)
+        viewer.show(q)
+        expected = fixed.transform("wrist", q)
+        soon(lambda: np.allclose(drawn_pose(viewer, "/arm/links/wrist"), expected, atol=1e-6))
+    (warning,) = caught
+    assert warning.category is lw.LinkworkWarning
+    assert "RuntimeError: no such texture" in str(warning.message)
+
+
+def test_a_trace_may_be_cleared_while_it_is_drawn(viewer, fixed):
+    trace = viewer.trace("tool")
+    stop = threading.Event()
+    problems = []
+
+    def draw():
+        while not stop.is_set():
+            try:
+                trace.draw()
+            except Exception as error:  # noqa: BLE001 - whatever it is
+                problems.append(error)
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    for seed in range(40):
+        viewer.show(fixed.random(seed=seed))
+        if seed % 5 == 4:
+            trace.clear()
+    trace.remove()
+    stop.set()
+    thread.join()
+    assert not problems
+    assert not len(trace.points)
+
+
+def test_the_camera_moves_back_for_a_trajectory_that_leaves_the_view(viewer):
+    page = Page(viewer)
+    (client,) = viewer.server.get_clients().values()
+    before = np.array(client.camera.position)
+    far = viewer._stage(None).robot.q.copy()
+    far[:3] = [0.0, 25.0, 0.0]
+    viewer.play(np.stack([viewer._stage(None).robot.q, far]), [0.0, 1.0], start=False)
+
+    assert np.linalg.norm(client.camera.position) > 2 * np.linalg.norm(before)
+    page.close()

@@ -11,36 +11,56 @@ from linkwork.viewer.extent import Extent
 
 DIRECTION = np.array([1.0, -0.75, 0.42])  # from the scene to the camera
 FIELD_OF_VIEW = 0.7  # from the lower edge of the page to the upper one [rad]
+MARGIN = 1.05  # how much larger than what a camera shows a scene has to be for it to be moved back
 ASPECT = 1.5  # width of a page by its height, if it is not known
 NARROW = 1.0  # the same of a page that is higher than wide
-# Where the scene may be, as shares of the way from the middle of the page to its left, right, lower
-# and upper edge: the controls cover the right side of a page, or the lower half of a narrow one.
-WIDE_PLACE = (0.72, 0.2, 0.66, 0.66)
+WIDTH = 1280  # of a page, if it is not known [pixels]
+PANEL = 360  # pixels that the controls cover at the right of a wide page
+# Where the scene may be, as fractions of the way from the center of the page to its left, right,
+# lower and upper edge. The controls cover the right side of a wide page, or the lower half of a
+# narrow one.
+WIDE_PLACE = (0.72, 0.0, 0.66, 0.66)
 NARROW_PLACE = (0.8, 0.8, -0.1, 0.75)
 
 
-def aim(server: Any, extent: Extent) -> None:
-    """Let pages open where all is seen."""
-    camera, reach = server.initial_camera, extent.reach
-    camera.fov = FIELD_OF_VIEW
-    camera.near, camera.far = min(0.01, 0.01 * reach), max(1000.0, 100 * reach)
-    camera.position, camera.look_at = sight_of(extent)
-    server.on_client_connect(lambda client: _aim_narrow(client.camera, extent))
+class Camera:
+    """Aims the cameras of all pages at what is drawn."""
+
+    def __init__(self, server: Any, extent: Extent) -> None:
+        self._server, self._extent = server, extent
+        camera, reach = server.initial_camera, extent.reach
+        camera.fov = FIELD_OF_VIEW
+        camera.near, camera.far = min(0.01, 0.01 * reach), max(1000.0, 100 * reach)
+        camera.position, camera.look_at = sight_of(extent)
+        server.on_client_connect(lambda client: self._aim(client.camera))
+
+    def include(self, points: Array) -> None:
+        """Move the cameras back if some of these points (n, 3) are outside of what they show."""
+        wider = self._extent.including(points)
+        if wider.reach > MARGIN * self._extent.reach:
+            self._extent = wider
+            for client in self._server.get_clients().values():
+                self._aim(client.camera)
+
+    def _aim(self, camera: Any) -> None:
+        width, height = camera.image_width, max(camera.image_height, 1)
+        camera.position, camera.look_at = sight_of(self._extent, width / height, width)
 
 
-def _aim_narrow(camera: Any, extent: Extent) -> None:
-    """Let a page that is higher than wide see all, too."""
-    aspect = camera.image_width / max(camera.image_height, 1)
+def place_for(aspect: float, width: float) -> tuple[float, float, float, float]:
+    """Where the scene may be on a page: left, right, down, up.
+
+    Args:
+        aspect: width by height.
+        width: of the page [pixels].
+    """
     if aspect < NARROW:
-        camera.position, camera.look_at = sight_of(extent, aspect)
+        return NARROW_PLACE
+    left, _, down, up = WIDE_PLACE
+    return left, max(1 - 2 * PANEL / width, -0.4), down, up
 
 
-def place_for(aspect: float) -> tuple[float, float, float, float]:
-    """Where the scene may be on a page of some width by height: left, right, down, up."""
-    return WIDE_PLACE if aspect >= NARROW else NARROW_PLACE
-
-
-def sight_of(extent: Extent, aspect: float = ASPECT) -> tuple[Array, Array]:
+def sight_of(extent: Extent, aspect: float = ASPECT, width: float = WIDTH) -> tuple[Array, Array]:
     """Position of the camera, and the point it looks at: all points are seen, as near as may be.
 
     Seen from a camera at (x, y, z), where z points from the scene to the camera, a point (a, b, c)
@@ -54,7 +74,7 @@ def sight_of(extent: Extent, aspect: float = ASPECT) -> tuple[Array, Array]:
     below = [*extent.points.mean(axis=0)[:2], extent.ground]
     a, b, c = axes @ np.concatenate([extent.points, [below]]).T
     tangent = np.tan(FIELD_OF_VIEW / 2)
-    left, right_, down, up = np.array([aspect, aspect, 1, 1]) * place_for(aspect) * tangent
+    left, right_, down, up = np.array([aspect, aspect, 1, 1]) * place_for(aspect, width) * tangent
     aside, z_wide = _fitted(a, c, left, right_)
     above, z_high = _fitted(b, c, down, up)
     z = max(z_wide, z_high, float(c.max()) + 0.5 * extent.reach)

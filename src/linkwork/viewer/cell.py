@@ -46,8 +46,12 @@ class CellRobot(ViewedRobot):
         """Mass matrix, with what is carried."""
         return self.dynamics.mass_matrix(self._owner.state)
 
+    def total_mass(self) -> float:
+        """Mass [kg], with what is carried."""
+        return float(self.dynamics.total_mass(self._owner.state))
+
     def com(self) -> Array:
-        """(3,) centre of mass in the world, with what is carried."""
+        """(3,) center of mass in the world, with what is carried."""
         return self.dynamics.com(self._owner.state)
 
 
@@ -107,6 +111,11 @@ class ViewedCell:
     def move(self, frame: str, pose: Array) -> None:
         """Put a movable frame elsewhere in the world."""
         self.set_state(self.cell.set_pose(self.state, frame, pose, WORLD))
+
+    def distance(self, frame: str, other: str) -> float:
+        """Distance between the origins of two frames [m]."""
+        table = self.cell.fk(self.state)
+        return float(np.linalg.norm(table[frame][:3, 3] - table[other][:3, 3]))
 
     def grip(self, frame: str, gripper: str) -> None:
         """Let a frame be carried by another, without moving it."""

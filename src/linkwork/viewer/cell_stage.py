@@ -40,6 +40,8 @@ class CellStage:
         objects, grippers = viewed.objects, viewed.grippers
         self.object = gui.add_dropdown("Object", objects or [NONE])
         self.gripper = gui.add_dropdown("Gripper", grippers or [NONE])
+        for choice in (self.object, self.gripper):
+            choice.on_update(lambda _: self.choose())
         grip = gui.add_button_group("", ("grip", "release"))
         grip.on_click(lambda event: getattr(self, event.target.value)())
         self.carried = gui.add_html("")
@@ -74,6 +76,9 @@ class CellStage:
     def _tell_carried(self) -> None:
         cell, state = self.viewed.cell, self.viewed.state
         rows = [(name, f"on {cell.parent(name, state)}") for name in self.viewed.objects]
+        if NONE not in (self.object.value, self.gripper.value):
+            distance = self.viewed.distance(self.object.value, self.gripper.value)
+            rows.append((f"{self.object.value} to {self.gripper.value}", f"{distance:.3g} m"))
         self.carried.content = table(rows)
 
     def _toggle(self, frame: str) -> None:
@@ -83,6 +88,11 @@ class CellStage:
     def triad(self, frame: str, visible: bool) -> None:
         """Show or hide a triad."""
         self.triads.show(frame, visible)
+        self.host.moved(self)
+
+    @action
+    def choose(self) -> None:
+        """Show the distance between the chosen object and gripper."""
         self.host.moved(self)
 
     @action

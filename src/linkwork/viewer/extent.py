@@ -27,6 +27,11 @@ class Extent:
         edges = self.points.max(axis=0) - self.points.min(axis=0)
         return max(float(np.linalg.norm(edges)), LEAST)
 
+    def including(self, points: Array) -> Extent:
+        """The extent of this scene and of further points (n, 3)."""
+        both = np.concatenate([self.points, points])
+        return Extent(both, min(self.ground, float(both[:, 2].min())))
+
     @property
     def cell(self) -> float:
         """Distance between lines on the ground [m]: a power of ten, at most a quarter of reach."""

@@ -9,6 +9,7 @@ from threading import RLock
 from typing import Any, TypeVar, cast
 
 from linkwork.errors import LinkworkError
+from linkwork.viewer.camera import Camera
 
 Method = TypeVar("Method", bound=Callable[..., None])
 
@@ -24,6 +25,7 @@ class Host:
             moved: called with the stage that shall be drawn anew soon, as something has moved.
         """
         self.server, self.moved = server, moved
+        self.camera: Camera | None = None  # once everything is drawn
         self.lock = RLock()
         self.writing = False  # whether controls are being set, so that they ask for nothing
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -29,43 +30,49 @@ class Trace:
         self._points: deque[Array] = deque(maxlen=length)
         self._changed = False
         self._removed = False
+        self._lock = Lock()  # a program may clear a trace while the page is drawn
 
     @property
     def points(self) -> Array:
         """(n, 3) where the frame was [m], oldest first."""
-        return np.array(list(self._points)).reshape(-1, 3)
+        with self._lock:
+            return np.array(list(self._points)).reshape(-1, 3)
 
     def add(self) -> None:
         """Add where the frame is now, if it has moved."""
         here = self.robot.pose(self.frame)[:3, 3].copy()
-        if not self._points or not np.array_equal(self._points[-1], here):
-            self._points.append(here)
-            self._changed = True
+        with self._lock:
+            if not self._points or not np.array_equal(self._points[-1], here):
+                self._points.append(here)
+                self._changed = True
 
     def draw(self) -> None:
         """Draw the line, if it has changed."""
-        if not self._changed or len(self._points) < 2 or self._removed:
-            return
-        self._changed = False
-        points = self.points
-        segments = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
-        if self._handle is None:
-            name = node(self.robot.name, "traces", self.frame)
-            self._handle: Any = self._server.scene.add_line_segments(name, segments, self._color)
-        else:
-            self._handle.points = segments
+        with self._lock:
+            if not self._changed or len(self._points) < 2 or self._removed:
+                return
+            self._changed = False
+            points = np.array(list(self._points))
+            segments = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
+            if self._handle is None:
+                name = node(self.robot.name, "traces", self.frame)
+                scene = self._server.scene
+                self._handle: Any = scene.add_line_segments(name, segments, self._color)
+            else:
+                self._handle.points = segments
 
     def clear(self) -> None:
-        """Begin anew."""
-        self._points.clear()
-        if self._handle is not None:
-            self._handle.remove()
-            self._handle = None
+        """Forget the points so far."""
+        with self._lock:
+            self._points.clear()
+            if self._handle is not None:
+                self._handle.remove()
+                self._handle = None
 
     def remove(self) -> None:
-        """Draw it no more."""
-        self.clear()
+        """Remove the trace from the page."""
         self._removed = True
+        self.clear()
 
 
 def add_arrow(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.errors import clipped, missing_package
+from linkwork.errors import MissingPackageError, clipped, missing_package
 from linkwork.model.geometry import Mesh
 from linkwork.viewer.colors import Rgb
 from linkwork.viewer.surfaces import Surface
@@ -45,7 +45,7 @@ def read_mesh(mesh: Mesh) -> tuple[list[tuple[Surface, Rgb | None]], str]:
         return [], f"mesh {mesh.filename!r} not found{where}"
     try:
         pieces = _pieces(mesh.path, Path(mesh.path).stat().st_mtime_ns)
-    except missing_package:
+    except MissingPackageError:
         raise
     except Exception as error:  # noqa: BLE001 - readers of formats raise whatever comes to hand
         return [], f"mesh {mesh.filename!r} cannot be read: {clipped(_reason(error), 200)}"

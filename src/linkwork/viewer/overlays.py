@@ -74,7 +74,7 @@ class Overlays:
 
     def _com(self) -> None:
         names = ("com", "com_ground", "com_line")
-        wanted = self.shown.com and self._robot.kd.total_mass > 0
+        wanted = self.shown.com and self._robot.total_mass() > 0
         for name in names:
             self._visible(name, wanted)
         if not wanted:

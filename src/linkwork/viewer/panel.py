@@ -38,6 +38,10 @@ class Actions(Protocol):
         """Something shall be drawn, or not."""
         ...
 
+    def fix_link(self, link: str) -> None:
+        """The forces are those of a robot that this link holds."""
+        ...
+
     def triad(self, frame: str, visible: bool) -> None:
         """A frame shall have a triad."""
         ...
@@ -112,8 +116,8 @@ class RobotPanel:
         self.drag = gui.add_dropdown("Drag frame", (NONE, *names), initial_value=NONE)
         self.drag.on_update(lambda _: actions.drag_frame(_named(self.drag.value)))
         self._drag_options = [
-            gui.add_checkbox("Any rotation", False, hint="only the position of the frame counts"),
-            gui.add_checkbox("Base follows", False, hint="inverse kinematics may move the base"),
+            gui.add_checkbox("Position only", False, hint="the rotation does not matter"),
+            gui.add_checkbox("Let IK move the base", False, hint="the base follows, too"),
         ]
         self.position_only, self.with_base = self._drag_options
         self._movable_base = movable_base
@@ -138,7 +142,7 @@ class RobotPanel:
 
     def _look(self) -> None:
         labels = {
-            "com": ("Centre of mass", "a ball, and its projection on the ground"),
+            "com": ("Center of mass", "a ball, and its projection on the ground"),
             "inertias": (
                 "Inertias",
                 "the ellipsoids of the same mass and inertia; red: unphysical",
@@ -157,7 +161,16 @@ class RobotPanel:
             handle.on_update(_with_name(self._actions.look, name, handle))
 
     def _forces(self) -> None:
-        self._gui.add_html(_heading("Against gravity / effort limit [N m], [N]"))
+        if self._movable_base:
+            links = self._robot.kd.model.link_names
+            self.support = self._gui.add_dropdown(
+                "Fixed link",
+                links,
+                initial_value=self._robot.support,
+                hint="the link that holds the robot; choose a foot of a robot that stands",
+            )
+            self.support.on_update(lambda _: self._actions.fix_link(self.support.value))
+        self._gui.add_html(_heading("Gravity compensation; % of effort limit [N m], [N]"))
         self.bars = self._gui.add_html("")
         self.summary = self._gui.add_html("")
         self._gui.add_html(_heading("Mass matrix"))
@@ -211,9 +224,10 @@ class RobotPanel:
         self.bars.content = bar_chart(labels, robot.gravity_force(), robot.efforts())
         M = robot.mass_matrix()
         self.mass_matrix.content = heat_map(M, robot.coordinates)
-        rows = [("mass", f"{robot.kd.total_mass:.5g} kg")]
-        if robot.kd.total_mass > 0:
-            rows.append(("centre of mass", listed_numbers(robot.com())))
+        mass = robot.total_mass()
+        rows = [("mass", f"{mass:.5g} kg")]
+        if mass > 0:
+            rows.append(("center of mass", listed_numbers(robot.com())))
         rows.append(("size, largest entry", f"{len(M)} x {len(M)}, {abs(M).max(initial=0):.4g}"))
         self.summary.content = table(rows)
         self._show_frame(_named(self.frame.value))

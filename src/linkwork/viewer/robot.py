@@ -23,6 +23,7 @@ from linkwork.spatial.source import quat, se3
 from linkwork.viewer.sliders import Slider, slider_values, sliders_of, with_slider
 
 CLOSE = 1e-4  # distance [m] and angle [rad] at which a dragged frame counts as there
+SAMPLES = 100  # configurations of a trajectory that are looked at to place the camera
 ITERATIONS = 40  # of inverse kinematics while a frame is dragged, so that it stays smooth
 
 
@@ -38,7 +39,8 @@ class Dragged:
     def __str__(self) -> str:
         if self.reached:
             return "reached"
-        left = f"{1000 * self.distance:.1f} mm, {np.degrees(self.angle):.1f} deg left"
+        distance = f"{1000 * self.distance:.1f} mm, {np.degrees(self.angle):.1f} deg"
+        left = f"target out of reach by {distance}"
         limits = f"; at a limit: {', '.join(self.at_limits)}" if self.at_limits else ""
         return left + limits
 
@@ -62,6 +64,8 @@ class ViewedRobot:
         self.kd = given.replace(floating=True, base_pose=None, joint_dynamics=False, **plain)
         self.name = given.model.name if name is None else name
         self.fixed = not given.floating
+        self.base_link = self.kd.model.frame(self.kd.base).link
+        self.support = self.base_link  # the link that holds the robot, as far as forces go
         self.sliders = sliders_of(self.kd)
         self.q = self.within_limits(self.kd.q(base_pose=base_pose))
         self.nu = np.zeros(self.kd.nv)
@@ -167,12 +171,21 @@ class ViewedRobot:
         """(frames, 4, 4) poses of all frames in the world, in the order of `frame_names`."""
         return self.kd.transforms(self.q)
 
+    def origins_during(self, q: Array) -> Array:
+        """(n, 3) origins of all frames in some of the configurations (rows, nq) [m]."""
+        some = q[:: max(1, len(q) // SAMPLES)]
+        return self.kd.transforms(some)[..., :3, 3].reshape(-1, 3)
+
     def pose(self, frame: str) -> Array:
         """(4, 4) pose of a frame in the world."""
         return self.poses()[self.kd.model.frame_index(frame)]
 
+    def total_mass(self) -> float:
+        """Mass [kg]."""
+        return self.kd.total_mass
+
     def com(self) -> Array:
-        """(3,) centre of mass in the world."""
+        """(3,) center of mass in the world."""
         return self.kd.com(self.q)
 
     @property
@@ -183,8 +196,17 @@ class ViewedRobot:
         return [*([] if self.fixed else named), *(slider.label for slider in self.sliders)]
 
     def gravity_force(self) -> Array:
-        """(joints,) forces that hold the joints against gravity [N m] or [N]."""
-        return self.kd.gravity_force(self.q)[BASE_NV:]
+        """(joints,) forces that hold the joints against gravity [N m] or [N].
+
+        The link `support` is fixed to the world. With its Jacobian J and the wrench f on it, the
+        base is in equilibrium if g_base = J_base^T f, and the joints need g_joints - J_joints^T f.
+        """
+        g = self.kd.gravity_force(self.q)
+        if self.support == self.base_link:
+            return g[BASE_NV:]
+        J = self.kd.jacobian(self.support, self.q)
+        f = np.linalg.solve(J[:, :BASE_NV].T, g[:BASE_NV])
+        return g[BASE_NV:] - J[:, BASE_NV:].T @ f
 
     def efforts(self) -> Array:
         """(joints,) the largest forces of the joints; infinite where there is no limit."""

@@ -113,6 +113,13 @@ class RobotStage:
         self.host.moved(self)
 
     @action
+    def fix_link(self, link: str) -> None:
+        """Show the forces of a robot that this link holds."""
+        self.robot.kd.model.link_index(link)
+        self.robot.support = link
+        self.host.moved(self)
+
+    @action
     def triad(self, frame: str, visible: bool) -> None:
         """Show or hide a triad."""
         self.triads.show(frame, visible)
@@ -202,6 +209,8 @@ class RobotStage:
         told = f"{counted(len(trajectory.times), 'sample')}, {trajectory.duration:.4g} s"
         with self.host.written():
             self.panel.show_trajectory(trajectory.duration, f"{note}: {told}" if note else told)
+        if self.host.camera is not None:
+            self.host.camera.include(self.robot.origins_during(trajectory.q))
         self._show_moment()
 
     @action

@@ -14,9 +14,9 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
-from linkwork.errors import ArgumentError, name_not_found
+from linkwork.errors import ArgumentError, name_not_found, warn
 from linkwork.model.layout import BASE_NQ
-from linkwork.viewer.camera import aim
+from linkwork.viewer.camera import Camera
 from linkwork.viewer.cell import ViewedCell
 from linkwork.viewer.cell_stage import CellStage
 from linkwork.viewer.colors import COM, TRACE, Rgb
@@ -25,7 +25,7 @@ from linkwork.viewer.host import Host
 from linkwork.viewer.marks import Trace, add_arrow
 from linkwork.viewer.panel import choose_robot
 from linkwork.viewer.parts import drawing_of
-from linkwork.viewer.pulse import Pulse
+from linkwork.viewer.redraw import RedrawThread
 from linkwork.viewer.robot import ViewedRobot
 from linkwork.viewer.server import LOCAL, open_server
 from linkwork.viewer.stage import RobotStage
@@ -59,7 +59,8 @@ class Viewer:
         self._server = open_server(host, port, title)
         self._address = host
         self._closed = False
-        self._pulse: Pulse | None = None
+        self._redraw: RedrawThread | None = None
+        self._failures: set[str] = set()  # of drawing, reported already
         self._traces: list[Trace] = []
         self._changed: set[str | None] = set()  # robots that have moved; None for the workcell
         self._late: set[str | None] = set()  # robots whose charts are still to be drawn
@@ -79,9 +80,9 @@ class Viewer:
             self._apply_theme()
             self._changed.update(self._stages, [None] if cell else [])
             self._draw()  # charts follow from the thread: they take kernels of their own
-            aim(self._server, self._extent)
-        self._pulse = Pulse(self._tick)
-        self._pulse.wake()
+            self._host.camera = Camera(self._server, self._extent)
+        self._redraw = RedrawThread(self._tick, self._report_failure)
+        self._redraw.wake()
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"at {self.url}"
@@ -132,8 +133,8 @@ class Viewer:
         """Close the page and end its threads."""
         if not self._closed:
             self._closed = True
-            if self._pulse:
-                self._pulse.close()
+            if self._redraw:
+                self._redraw.close()
             with redirect_stdout(StringIO()):  # it says that it has stopped
                 self._server.stop()
 
@@ -341,8 +342,8 @@ class Viewer:
         for trace in self._traces:
             if self._cell is not None or trace.robot.name == own:
                 trace.add()
-        if self._pulse:
-            self._pulse.wake()
+        if self._redraw:
+            self._redraw.wake()
 
     def _tick(self) -> bool:
         """Advance trajectories and draw what has changed; whether to come again."""
@@ -355,6 +356,16 @@ class Viewer:
             if late < CHART_PERIOD:
                 return True
             return self._draw_charts() or going
+
+    def _report_failure(self, error: Exception) -> None:
+        """Warn once about each failure of drawing, in the program and on the page."""
+        text = f"{type(error).__name__}: {error}"
+        if self._closed or text in self._failures:
+            return
+        self._failures.add(text)
+        message = f"the viewer could not draw ({text}); it goes on with the next change"
+        warn(message)
+        self._host.notify(message)
 
     def _draw(self) -> None:
         """Draw all that has moved."""

@@ -8,16 +8,21 @@ from collections.abc import Callable
 PERIOD = 0.04  # between two runs [s]
 
 
-class Pulse:
-    """Runs a function after it was asked to, at most 25 times a second."""
+class RedrawThread:
+    """Runs a function after it was asked to, at most 25 times a second.
 
-    def __init__(self, work: Callable[[], bool]) -> None:
+    An exception is reported and does not end the thread: the next `wake` runs the function again.
+    """
+
+    def __init__(self, work: Callable[[], bool], report: Callable[[Exception], None]) -> None:
         """Start the thread.
 
         Args:
             work: run once after each `wake`, and again and again while it returns True.
+            report: called with an exception that `work` raised.
         """
-        self._work, self._wanted, self._over = work, threading.Event(), threading.Event()
+        self._work, self._report = work, report
+        self._wanted, self._over = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="linkwork viewer", daemon=True)
         self._thread.start()
 
@@ -38,6 +43,11 @@ class Pulse:
             if self._over.is_set():
                 return
             self._wanted.clear()
-            if self._work():
+            try:
+                again = self._work()
+            except Exception as error:  # noqa: BLE001 - the page must not freeze, whatever it is
+                again = False
+                self._report(error)
+            if again:
                 self._wanted.set()
             self._over.wait(PERIOD)
