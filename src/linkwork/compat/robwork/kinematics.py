@@ -152,7 +152,9 @@ class Kinematics:
         """Groups of frames that do not move relative to each other."""
         structure = structure_of(state)
         groups = structure.cell.static_groups(structure.checked(state), structure.name_of(root))
-        return [[structure.frame(name) for name in group] for group in groups]
+        found = ([structure.findFrame(name) for name in group] for group in groups)
+        kept = ([frame for frame in group if frame] for group in found)  # none inside of joints
+        return [group for group in kept if group]
 
 
 def _frame(frame: Frame | None) -> Frame:
