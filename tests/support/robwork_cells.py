@@ -43,7 +43,7 @@ def snippets_cell() -> str:
     return SNIPPETS.format(joints="".join(lines))
 
 
-# What RobWork prints of it.
+# What RobWork prints of it, with vectors as its current versions print them.
 PRINTED_TREE = """WorkCell[workcell.wu]
 WORLD at Vector3D(0, 0, 0)
  Pos-0 at Vector3D(0, 0, 0.25)

@@ -178,6 +178,25 @@ def test_devices_drive_joints_of_several_coordinates(rng):
     np.testing.assert_allclose(devices[0].baseJend(state), derivatives(base_H_end, q), atol=1e-8)
 
 
+def test_dependent_joints_move_by_their_owner(rng):
+    cell = rw.WorkCell("c")
+    owner = rw.RevoluteJoint("owner", FIXED)
+    cell.addFrame(owner)
+    screw = rw.DependentPrismaticJoint("screw", FIXED, owner, 0.5, 0.1)
+    cell.addFrame(screw)
+    state = cell.getDefaultState()
+    owner.setData(state, 0.6)
+    pose, tool = screw.getTransform(state), FIXED
+
+    jacobian = rw.Jacobian(6, 2)
+    screw.getJacobian(0, 1, pose, pose * tool, state, jacobian)
+
+    np.testing.assert_allclose(screw.getJointTransform(state), along_z(0.5 * 0.6 + 0.1))
+    np.testing.assert_allclose(screw.getTransform(0.4), pose, atol=1e-15)
+    moved = derivatives(lambda q: (screw.getTransform(0.5 * q + 0.1) * tool).e(), np.array([0.6]))
+    np.testing.assert_allclose(jacobian, np.hstack([np.zeros((6, 1)), moved]), atol=1e-9)
+
+
 def test_virtual_joints_have_coordinates_and_do_not_move(rng):
     cell = rw.WorkCell("c")
     virtual, wheel = rw.VirtualJoint("v", FIXED, 2), rw.RevoluteJoint("w", FIXED)

@@ -280,7 +280,7 @@ def test_objects_are_frames_with_shapes():
     assert cell.findObject("WORLD") is None
 
 
-def test_files_are_included_from_any_folder_unless_told_otherwise(tmp_path):
+def test_files_are_included_from_any_folder_by_default(tmp_path):
     """RobWork's cells include devices of folders beside theirs."""
     (tmp_path / "parts").mkdir()
     (tmp_path / "cells").mkdir()

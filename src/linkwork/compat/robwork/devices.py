@@ -150,11 +150,11 @@ class Device(Pointed, Stateless):
         joints = self._joints()
         if not joints:
             raise model_error("only limits of joints can be set", f"device {self.getName()!r}")
-        given = {name: as_numbers(q, name, (self.getDOF(),)) for name, q in limits.items()}
+        arrays = {name: as_numbers(q, name, (self.getDOF(),)) for name, q in limits.items()}
         ends = np.cumsum([joint.getDOF() for joint in joints])
         for joint, end in zip(joints, ends, strict=True):
             part = slice(end - joint.getDOF(), end)
-            joint.set_limits(**{name: array[part] for name, array in given.items()})
+            joint.set_limits(**{name: array[part] for name, array in arrays.items()})
 
     def _joints(self) -> list[Joint]:
         """Its joints, if all of q is theirs."""

@@ -164,8 +164,6 @@ class Joint(Frame):
 
     def getJointTransform(self, state: Any) -> Transform3D:
         """Its motion alone, without the pose at zero: in a state, or at given coordinates."""
-        if self.motion.depends and isinstance(state, State):
-            return self.getFixedTransform().inverse() * self.getTransform(state)
         return Transform3D.around(reduce(np.matmul, map(_pose, *self._coordinates(state))))
 
     def multiplyJointTransform(
@@ -353,11 +351,33 @@ class DependentJoint(Joint):
         depends = Mimic(joint=owner.cell_names[-1], multiplier=scale, offset=offset)
         self._parts = (replace(self.part, motion=replace(self.motion, depends=depends)),)
 
-    def getOwner(self) -> Frame:
+    def getOwner(self) -> Joint:
         """The joint that it depends on."""
         depends = self.motion.depends
         assert depends is not None
-        return self._in_cell().frame(depends.joint)
+        owner = self._in_cell().frame(depends.joint)
+        assert isinstance(owner, Joint)
+        return owner
+
+    def _coordinates(self, q: Any) -> tuple[tuple[CellFrame, ...], list[Array]]:
+        if not isinstance(q, State):
+            return self.parts, [as_numbers(q, "q").reshape(1)]
+        _, (theta,) = self.getOwner()._coordinates(q)
+        return self.parts, [self.getScale() * theta + self.getOffset()]
+
+    def getJacobian(  # noqa: PLR0917 - the arguments of RobWork
+        self,
+        row: int,
+        col: int,
+        joint: Transform3D,
+        tcp: Transform3D,
+        state: Any,
+        jacobian: Jacobian,
+    ) -> None:
+        """Add its motion, for a unit velocity of its owner, to the column of the owner."""
+        column = Jacobian(6, 1)
+        super().getJacobian(0, 0, joint, tcp, state, column)
+        jacobian.e()[row : row + 6, col] += self.getScale() * column.e()[:, 0]
 
     def getScale(self) -> float:
         """Its value for each unit of its owner's."""

@@ -39,13 +39,13 @@ class Rotation2D(Numbers):
 
     def __init__(self, *entries: Any) -> None:
         """Take four numbers row by row, an angle [rad] or a (2, 2) matrix; else the identity."""
-        given = as_numbers(entries[0] if len(entries) == 1 else entries, "Rotation2D")
-        if given.ndim == 0:
-            c, s = np.cos(given), np.sin(given)
-            given = np.array([[c, -s], [s, c]])
-        if given.size not in (0, 4):
+        matrix = as_numbers(entries[0] if len(entries) == 1 else entries, "Rotation2D")
+        if matrix.ndim == 0:
+            c, s = np.cos(matrix), np.sin(matrix)
+            matrix = np.array([[c, -s], [s, c]])
+        if matrix.size not in (0, 4):
             raise ArgumentError(f"Rotation2D: expected 4 numbers or an angle, got {shown(entries)}")
-        super().__init__(given.reshape(2, 2) if given.size else np.eye(2))
+        super().__init__(matrix.reshape(2, 2) if matrix.size else np.eye(2))
 
     @classmethod
     def identity(cls) -> Self:

@@ -164,7 +164,7 @@ class WorkCell(Pointed):
 
     def findObject(self, name: str) -> Object | None:
         """The object of a name, or None."""
-        return next((found for found in self.getObjects() if found.getName() == name), None)
+        return next((one for one in self.getObjects() if one.getName() == name), None)
 
     # Devices.
 
