@@ -124,7 +124,7 @@ def test_configurations_are_made_in_all_of_robworks_ways():
 
 
 def test_values_print_as_in_robwork():
-    assert str(rw.Vector3D(0, -0.0125, 1 / 3)) == "Vector3D {0, -0.0125, 0.333333}"
+    assert str(rw.Vector3D(0, -0.0125, 1 / 3)) == "Vector3D(0, -0.0125, 0.333333)"
     assert str(rw.Q(1.0, 2.0)) == "Q[2]{1, 2}"
     assert str(rw.RPY(1, 2, 3)) == "RPY {1, 2, 3}"
 

@@ -55,7 +55,7 @@ def test_rotations_are_made_of_numbers_and_columns():
     assert R.isProperRotation()
     assert rw.Rotation3D.identity() == R * R.inverse()
     assert R * rw.Vector3D(1, 0, 0) == rw.Vector3D(0, 1, 0)
-    assert str(R) == "Rotation3D {{0, -1, 0}, {1, 0, 0}, {0, 0, 1}}"
+    assert str(R) == "Rotation3D(0, -1, 0, 1, 0, 0, 0, 0, 1)"
     turned = rw.Rotation3D(R)
     assert turned.inverse(copy=False) is turned
     assert turned == R.inverse()
@@ -216,7 +216,7 @@ def test_a_cart_is_made_of_frames():
 
     assert base.wTf(state).P() == rw.Vector3D(1, 0, 0)
     assert cart.getQ(state) == rw.Q(1.0, 1.0)
-    with pytest.raises(lw.ModelError, match="joint of several coordinates has no limits"):
+    with pytest.raises(lw.ModelError, match="only limits of joints can be set"):
         rw.SE3Device("free", cell.getWorldFrame(), base).setVelocityLimits(rw.Q(7, 1.0))
     with pytest.raises(lw.ModelError, match="the frame is in no workcell"):
         rw.SE3Device("free", base, rw.MovableFrame("other"))
@@ -247,3 +247,74 @@ def test_joints_of_other_kinds_are_joints():
         rw.Joint("j")
     with pytest.raises(lw.ModelError, match="needs the joint that it depends on"):
         rw.DependentRevoluteJoint("d", rw.Transform3D())
+
+
+FRAMES = """<Frame name="table" refframe="WORLD">
+  <Property name="height">0.8</Property><Property name="color">red</Property>
+  <CollisionModel name="top"><Box x="1" y="1" z="0.1"/></CollisionModel></Frame>"""
+
+
+def test_properties_are_read_by_type():
+    cell = rw.WorkCell(lw.load_workcell(f'<WorkCell name="c">{FRAMES}</WorkCell>'))
+
+    properties = cell.findFrame("table").getPropertyMap()
+
+    assert (properties.has("height"), properties.has("width")) == (True, False)
+    assert properties.getString("color") == "red"
+    assert (properties.getDouble("height"), properties.getInt("legs", 4)) == (0.8, 4)
+    assert properties.getString("name", None) is None
+    with pytest.raises(lw.NameNotFoundError, match=r"no property named 'colr'.*'color'"):
+        properties.getString("colr")
+    with pytest.raises(lw.ArgumentError, match="'color': expected a number of type int, got 'red'"):
+        properties.getInt("color")
+
+
+def test_objects_are_frames_with_shapes():
+    cell = rw.WorkCell(lw.load_workcell(f'<WorkCell name="c">{FRAMES}</WorkCell>'))
+
+    (table,) = cell.getObjects()
+
+    assert (table.getName(), table.getBase()) == ("table", cell.findFrame("table"))
+    assert table.getFrames() == [cell.findFrame("table")]
+    assert str(cell.findObject("table")) == "Object[table]"
+    assert cell.findObject("WORLD") is None
+
+
+def test_files_are_included_from_any_folder_by_default(tmp_path):
+    """RobWork's cells include devices of folders beside theirs."""
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "cells").mkdir()
+    (tmp_path / "parts" / "table.wc.xml").write_text(FRAMES)
+    path = tmp_path / "cells" / "c.wc.xml"
+    path.write_text('<WorkCell name="c"><Include file="../parts/table.wc.xml"/></WorkCell>')
+
+    for load in (
+        rw.WorkCellLoaderFactory.load,
+        rw.WorkCellLoaderFactory_load,
+        rw.WorkCellLoaderFactory.getWorkCellLoader(".xml").loadWorkCell,
+    ):
+        assert load(str(path)).findFrame("table") is not None
+    with pytest.raises(lw.ParseError, match="include_dirs"):
+        rw.WorkCellLoaderFactory.load(path, include_dirs=())
+    with pytest.raises(lw.ParseError, match="include_dirs"):
+        lw.load_workcell(path)
+
+
+def test_static_functions_have_the_names_of_swig():
+    cell = rw.WorkCellLoaderFactory.load("pick_and_place")
+    state, world = cell.getDefaultState(), cell.getWorldFrame()
+    cube = cell.findMovableFrame("cube")
+
+    assert rw.Kinematics_frameTframe(world, cube, state) == cube.wTf(state)
+    assert rw.Models_getFrame(cell, "cube") is cube
+
+
+def test_pointers_are_the_objects_themselves():
+    frame = rw.ownedPtr(rw.MovableFrame("m"))
+
+    assert frame is frame.deref() is frame.cptr()
+    assert frame.getID() == -1
+    cell = rw.WorkCellLoaderFactory.load("pick_and_place")
+    device = cell.findSerialDevice("manipulator")
+    assert device.getStateStructure() is cell.getStateStructure()
+    assert isinstance(device, rw.Stateless)

@@ -11,11 +11,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from linkwork.compat.robwork.frames import Frame, as_matrix
+import numpy as np
+
+from linkwork.arrays import Array
+from linkwork.compat.robwork.frames import Frame, PropertyMap, as_matrix
 from linkwork.compat.robwork.jacobian import Jacobian
-from linkwork.compat.robwork.joints import QBox
+from linkwork.compat.robwork.joints import Joint, QBox
 from linkwork.compat.robwork.numbers import Q, as_numbers
-from linkwork.compat.robwork.structure import State, StateStructure
+from linkwork.compat.robwork.structure import Pointed, State, StateStructure
 from linkwork.compat.robwork.transforms import Transform3D
 from linkwork.errors import ArgumentError, ShapeError, model_error, shown
 from linkwork.workcell import devices as specs
@@ -34,7 +37,17 @@ class JacobianCalculator:
         return self._device.baseJframes(self._frames, state)
 
 
-class Device:
+class Stateless:
+    """What keeps its numbers in states."""
+
+    structure: StateStructure
+
+    def getStateStructure(self) -> StateStructure:
+        """The structure that its states belong to."""
+        return self.structure
+
+
+class Device(Pointed, Stateless):
     """A set of joints that are driven together, between a base frame and an end frame."""
 
     def __init__(
@@ -59,14 +72,6 @@ class Device:
     def __repr__(self) -> str:
         return f"{type(self).__name__}[{self.getName()}]"
 
-    def isNull(self) -> bool:
-        """False: a device that is not found is None."""
-        return False
-
-    def cptr(self) -> Device:
-        """The device itself; RobWork hands out a pointer."""
-        return self
-
     def getName(self) -> str:
         """Its name."""
         return self.spec.name
@@ -88,9 +93,9 @@ class Device:
         """How many numbers its q has."""
         return self.bound().nq
 
-    def getPropertyMap(self) -> dict[str, str]:
+    def getPropertyMap(self) -> PropertyMap:
         """Nothing: files give properties to frames here."""
-        return {}
+        return PropertyMap()
 
     # Its part of a state.
 
@@ -110,49 +115,51 @@ class Device:
 
     def getBounds(self) -> QBox:
         """Lower and upper bounds of q; infinite where there are none."""
-        return QBox(Q(self.bound().lower), Q(self.bound().upper))
+        return QBox(Q(self._limit("lower")), Q(self._limit("upper")))
 
     def setBounds(self, *bounds: Any) -> None:
         """Other bounds: a lower and an upper one, or a pair of them."""
         lower, upper = bounds if len(bounds) == 2 else bounds[0]
-        low, high = self._numbers(lower, "bounds"), self._numbers(upper, "bounds")
-        for name, a, b in zip(self._single_joints(), low, high, strict=True):
-            self._limit(name, lower=a, upper=b)
+        self._set_limits(lower=lower, upper=upper)
 
     def getVelocityLimits(self) -> Q:
         """Largest speeds; infinite where none is given."""
-        return Q(self.bound().velocity_limits)
+        return Q(self._limit("velocity"))
 
     def setVelocityLimits(self, vellimits: Q) -> None:
         """Other largest speeds."""
-        given = self._numbers(vellimits, "vellimits")
-        for name, speed in zip(self._single_joints(), given, strict=True):
-            self._limit(name, velocity=speed)
+        self._set_limits(velocity=vellimits)
 
     def getAccelerationLimits(self) -> Q:
         """Largest accelerations; infinite where none is given."""
-        return Q(self.bound().acceleration_limits)
+        return Q(self._limit("acceleration"))
 
     def setAccelerationLimits(self, acclimits: Q) -> None:
         """Other largest accelerations."""
-        given = self._numbers(acclimits, "acclimits")
-        for name, acceleration in zip(self._single_joints(), given, strict=True):
-            self.structure.change(name, acceleration=acceleration)
+        self._set_limits(acceleration=acclimits)
 
-    def _numbers(self, value: object, what: str) -> list[float]:
-        return as_numbers(value, what, (self.getDOF(),)).tolist()
+    def _limit(self, field: str) -> Array:
+        """Limits of q by name: those that the joints hold, if all of q is theirs."""
+        device, joints = self.bound(), self._joints()
+        if joints:
+            return np.concatenate([joint.limit(field) for joint in joints])
+        names = {"velocity": "velocity_limits", "acceleration": "acceleration_limits"}
+        return getattr(device, names.get(field, field))
 
-    def _single_joints(self) -> tuple[str, ...]:
-        names = self.bound().joint_names
-        for name in names:
-            if self.structure.cell.frame(name).size != 1:
-                raise model_error("a joint of several coordinates has no limits", f"frame {name!r}")
-        return names
+    def _set_limits(self, **limits: Any) -> None:
+        joints = self._joints()
+        if not joints:
+            raise model_error("only limits of joints can be set", f"device {self.getName()!r}")
+        arrays = {name: as_numbers(q, name, (self.getDOF(),)) for name, q in limits.items()}
+        ends = np.cumsum([joint.getDOF() for joint in joints])
+        for joint, end in zip(joints, ends, strict=True):
+            part = slice(end - joint.getDOF(), end)
+            joint.set_limits(**{name: array[part] for name, array in arrays.items()})
 
-    def _limit(self, name: str, **limits: float) -> None:
-        motion = self.structure.cell.frame(name).motion
-        if motion is not None:
-            self.structure.change(name, limits=replace(motion.limits, **limits))
+    def _joints(self) -> list[Joint]:
+        """Its joints, if all of q is theirs."""
+        joints = [frame for frame in self.getJoints() if isinstance(frame, Joint)]
+        return joints if sum(joint.getDOF() for joint in joints) == self.getDOF() else []
 
     # Kinematics.
 
@@ -197,7 +204,7 @@ class Device:
 
     def getJoints(self) -> list[Frame]:
         """Its joints, in the order of q."""
-        return [self.structure.frame(name) for name in self.bound().joint_names]
+        return self.structure.frames_of(self.bound().joint_names)
 
     def getEnds(self) -> list[Frame]:
         """Its end frames."""
@@ -219,7 +226,12 @@ class JointDevice(Device):
         name, base, end, joints, state = given
         structure = _structure(state)
         first, last = structure.names_of([base, end])
-        spec = specs.JointDevice(name, first, last, tuple(structure.names_of(joints)))
+        structure.names_of(joints)
+        parts = (
+            part for joint in joints for part in joint.parts if part.size or part is joint.part
+        )
+        names = tuple(part.name for part in parts)
+        spec = specs.JointDevice(name, first, last, names)
         super().__init__(structure, spec)
 
 
@@ -239,12 +251,17 @@ class SerialDevice(JointDevice):
 
     def frames(self) -> list[Frame]:
         """The frames from its base to its end."""
-        found: list[Frame] = []
-        here: str | None = self.spec.end
-        while here is not None:
-            found.append(self.structure.frame(here))
-            here = None if here == self.spec.base else self.structure.cell.frame(here).parent
-        return found[::-1]
+        return self.structure.frames_of(_path(self, self.spec.end))
+
+
+def _path(device: Device, end: str) -> list[str]:
+    """Names of the frames of the cell from the base of a device to an end."""
+    path: list[str] = []
+    here: str | None = end
+    while here is not None:
+        path.append(here)
+        here = None if here == device.spec.base else device.structure.cell.frame(here).parent
+    return path[::-1]
 
 
 class TreeDevice(JointDevice):
@@ -262,15 +279,8 @@ class TreeDevice(JointDevice):
 
     def frames(self) -> list[Frame]:
         """The frames from its base to all its ends."""
-        found: dict[str, None] = {}
-        for end in self.spec.all_ends():
-            path: list[str] = []
-            here: str | None = end
-            while here is not None:
-                path.append(here)
-                here = None if here == self.spec.base else self.structure.cell.frame(here).parent
-            found.update(dict.fromkeys(reversed(path)))
-        return [self.structure.frame(name) for name in found]
+        paths = (_path(self, end) for end in self.spec.all_ends())
+        return self.structure.frames_of(name for path in paths for name in path)
 
 
 class CompositeDevice(Device):

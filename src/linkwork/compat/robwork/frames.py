@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.compat.robwork.structure import State, StateStructure
+from linkwork.compat.robwork.structure import Pointed, State, StateStructure
 from linkwork.compat.robwork.transforms import Transform3D
-from linkwork.errors import ArgumentError, model_error, shown
+from linkwork.errors import ArgumentError, model_error, name_not_found, shown
 from linkwork.model.pose import as_pose
 from linkwork.workcell.parts import CellFrame
 
@@ -25,58 +26,131 @@ def as_matrix(transform: Any, what: str = "transform") -> Array:
     return matrix
 
 
-class Frame:
+def written(value: Transform3D, result: Transform3D | None) -> Transform3D:
+    """A value, also written into the one that is to hold it, as C++ returns values."""
+    if result is not None:
+        result.e()[...] = value.asNumpy()
+    return value
+
+
+class PropertyMap(dict[str, str]):
+    """Properties, which are texts here, by name."""
+
+    def has(self, identifier: str) -> bool:
+        """Whether there is a property of this name."""
+        return identifier in self
+
+    def getString(self, identifier: str, *default: Any) -> Any:
+        """A property; without a default, one that is missing is an error."""
+        if identifier not in self and not default:
+            raise name_not_found("property", identifier, self)
+        return self.get(identifier, *default)
+
+    def getDouble(self, identifier: str, *default: Any) -> Any:
+        """A property as a number."""
+        return self._number(identifier, float, default)
+
+    getFloat = getDouble
+
+    def getInt(self, identifier: str, *default: Any) -> Any:
+        """A property as an integer."""
+        return self._number(identifier, int, default)
+
+    def _number(self, identifier: str, kind: type, default: tuple[Any, ...]) -> Any:
+        if identifier not in self and default:
+            return default[0]
+        text = self.getString(identifier)
+        try:
+            return kind(text)
+        except ValueError:
+            what = f"property {identifier!r}: expected a number of type {kind.__name__}"
+            raise ArgumentError(f"{what}, got {shown(text)}") from None
+
+
+class Frame(Pointed):
     """A node of the tree of frames. Compare frames with `==`: each has one object in its cell."""
 
     structure: StateStructure | None  # None as long as it is in no workcell
+    cell_names: tuple[str, ...]  # of the frames of the cell that it is made of, from its parent on
 
-    def __init__(self, part: CellFrame, structure: StateStructure | None = None) -> None:
-        self._part, self.structure = part, structure
-        self._name = part.name
+    def __init__(
+        self,
+        part: CellFrame,
+        structure: StateStructure | None = None,
+        before: tuple[CellFrame, ...] = (),
+    ) -> None:
+        self._parts, self.structure = (*before, part), structure
+        self._label = part.name
+        self.cell_names = tuple(part.name for part in self._parts)
+
+    @property
+    def _name(self) -> str:
+        """Its name in the cell."""
+        return self.cell_names[-1]
+
+    @property
+    def parts(self) -> tuple[CellFrame, ...]:
+        """The frames of the cell that it is made of, from its parent on."""
+        if self.structure is None:
+            return self._parts
+        return tuple(map(self.structure.cell.frame, self.cell_names))
 
     @property
     def part(self) -> CellFrame:
         """What linkwork knows of it."""
-        return self._part if self.structure is None else self.structure.cell.frame(self._name)
+        return self.parts[-1]
 
-    def _change(self, **changes: Any) -> None:
+    def _change(self, at: int = -1, **changes: Any) -> None:
         if self.structure is not None:
-            self.structure.change(self._name, **changes)
+            self.structure.change(self.cell_names[at], **changes)
             return
+        parts = list(self._parts)
         moving = {"limits", "acceleration", "active"} & changes.keys()
         motion = {name: changes.pop(name) for name in moving}
-        if motion and self._part.motion:
-            changes["motion"] = replace(self._part.motion, **motion)
-        self._part = replace(self._part, **changes)
+        if motion and (before := parts[at].motion):
+            changes["motion"] = replace(before, **motion)
+        parts[at] = replace(parts[at], **changes)
+        self._parts = tuple(parts)
 
     def leave(self) -> None:
         """Keep what it is, and belong to no workcell any more."""
-        self._part, self.structure = self.part, None
+        self._parts, self.structure = self.parts, None
+
+    def rename(self, name: str) -> None:
+        """Take another name in the cell; `getName()` stays. Only while it is in no workcell."""
+        new = {old: name + old.removeprefix(self._name) for old in self.cell_names}
+        parts: list[CellFrame] = []
+        for part in self._parts:
+            motion = part.motion
+            if motion and motion.depends and motion.depends.joint in new:
+                owner = replace(motion.depends, joint=new[motion.depends.joint])
+                motion = replace(motion, depends=owner)
+            parts.append(replace(part, name=new[part.name], motion=motion))
+        self._parts, self.cell_names = tuple(parts), tuple(new.values())
 
     def _in_cell(self) -> StateStructure:
         if self.structure is None:
-            raise model_error("the frame is in no workcell", f"frame {self._name!r}")
+            raise model_error("the frame is in no workcell", f"frame {self._label!r}")
         return self.structure
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}[{self._name}]"
-
-    def isNull(self) -> bool:
-        """False: a frame that is not found is None."""
-        return False
+        return f"{type(self).__name__}[{self._label}]"
 
     def getName(self) -> str:
         """Its name."""
-        return self._name
+        return self._label
+
+    def getID(self) -> int:
+        """Its index among the frames of its workcell; -1 if it is in none."""
+        return -1 if self.structure is None else self.structure.getFrames().index(self)
 
     def getDOF(self) -> int:
         """How many coordinates of devices it has: those of a joint."""
-        part = self.part
-        return part.size if part.motion else 0
+        return sum(part.size for part in self.parts if part.motion)
 
-    def getPropertyMap(self) -> dict[str, str]:
+    def getPropertyMap(self) -> PropertyMap:
         """Texts that its file gives it, by name; a copy."""
-        return dict(self.part.properties)
+        return PropertyMap(self.part.properties)
 
     # Poses.
 
@@ -84,11 +158,14 @@ class Frame:
         """Pose of the frame on its parent."""
         structure = self._in_cell()
         value = structure.checked(state)
-        return Transform3D.around(structure.cell.parent_H_frame(self._name, value))
+        poses = [structure.cell.parent_H_frame(name, value) for name in self.cell_names]
+        return Transform3D.around(reduce(np.matmul, poses))
 
-    def multiplyTransform(self, parent: Transform3D, state: State) -> Transform3D:
-        """A pose of its parent times its pose on the parent."""
-        return parent * self.getTransform(state)
+    def multiplyTransform(
+        self, parent: Transform3D, state: State, result: Transform3D | None = None
+    ) -> Transform3D:
+        """A pose of its parent times its pose on the parent; written into `result`, if any."""
+        return written(parent * self.getTransform(state), result)
 
     def wTf(self, state: State) -> Transform3D:
         """Pose of the frame in the world."""
@@ -112,9 +189,9 @@ class Frame:
         """
         structure = self._in_cell()
         if state is None:
-            part = self.part
+            part = self.parts[0]
             return None if part.attachable or part.parent is None else structure.frame(part.parent)
-        parent = structure.cell.parent(self._name, structure.checked(state))
+        parent = structure.cell.parent(self.cell_names[0], structure.checked(state))
         return None if parent is None else structure.frame(parent)
 
     def getDafParent(self, state: State) -> Frame | None:
@@ -129,7 +206,7 @@ class Frame:
             names = [name for name in fixed if not structure.cell.frame(name).attachable]
         else:
             names = list(structure.cell.children(self._name, structure.checked(state)))
-        return [structure.frame(name) for name in names]
+        return structure.frames_of(names)
 
     getChildrenList = getChildren
 
@@ -139,7 +216,7 @@ class Frame:
 
     def isDAF(self) -> bool:
         """Whether it can be attached to other frames. WORLD cannot, though RobWork says so."""
-        return self.part.attachable
+        return self.parts[0].attachable
 
     def attachTo(self, parent: Frame, state: State) -> None:
         """Let it sit on another frame, in this state; its pose there stays what it was.
@@ -149,7 +226,7 @@ class Frame:
         """
         structure = self._in_cell()
         value = structure.checked(state)
-        state.value = structure.cell.attach(value, self._name, structure.name_of(parent))
+        state.value = structure.cell.attach(value, self.cell_names[0], structure.name_of(parent))
 
     def attachFrame(self, parent: Frame, state: State) -> None:
         """The name that RobWork's manual gives to `attachTo`; no version of RobWork has it."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.compat.robwork.numbers import Numbers, Q, Vector3D, VelocityScrew6D, as_numbers
-from linkwork.compat.robwork.rotations import Rotation3D
+from linkwork.compat.robwork.rotations import EAA, Rotation3D
 from linkwork.compat.robwork.transforms import Transform3D
 from linkwork.errors import ArgumentError, ShapeError
 from linkwork.spatial.source import motion, so3
@@ -21,12 +21,12 @@ class Jacobian(Numbers):
     def __init__(self, *given: Any) -> None:
         """Take a matrix, its sizes, or a pose, rotation or position that moves velocities."""
         if len(given) == 1 and isinstance(given[0], Transform3D):
-            super().__init__(motion.motion_transform(given[0].e()))
+            super().__init__(motion.motion_transform(given[0].asNumpy()))
         elif len(given) == 1 and isinstance(given[0], Rotation3D):
-            super().__init__(np.kron(np.eye(2), given[0].e()))
-        elif len(given) == 1 and isinstance(given[0], Vector3D):
+            super().__init__(np.kron(np.eye(2), given[0].asNumpy()))
+        elif len(given) == 1 and isinstance(given[0], Vector3D) and not isinstance(given[0], EAA):
             matrix = np.eye(6)
-            matrix[:3, 3:] = so3.wedge(given[0].e())
+            matrix[:3, 3:] = so3.wedge(given[0].asNumpy())
             super().__init__(matrix)
         elif given and all(isinstance(size, (int, np.integer)) for size in given):
             super().__init__(np.zeros((6, *given)[-2:]))

@@ -152,7 +152,9 @@ class Kinematics:
         """Groups of frames that do not move relative to each other."""
         structure = structure_of(state)
         groups = structure.cell.static_groups(structure.checked(state), structure.name_of(root))
-        return [[structure.frame(name) for name in group] for group in groups]
+        # Frames that make up a joint besides its last one are not frames of their own here.
+        frames = ([structure.findFrame(name) for name in group] for group in groups)
+        return [kept for group in frames if (kept := [frame for frame in group if frame])]
 
 
 def _frame(frame: Frame | None) -> Frame:

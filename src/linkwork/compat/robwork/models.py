@@ -52,11 +52,7 @@ class Models:
         """
         if isinstance(q, State):
             joints = [frame for frame in bounds.getFrames() if isinstance(frame, Joint)]
-            return all(
-                _within(joint.getData(q), joint.getBounds(), tolerance)
-                for joint in joints
-                if joint.getDOF() == 1
-            )
+            return all(_within(joint.getData(q), joint.getBounds(), tolerance) for joint in joints)
         box = bounds.getBounds() if isinstance(bounds, (Device, Joint)) else bounds
         return _within(q, box, tolerance)
 

@@ -1,20 +1,48 @@
-"""Names of RobWork's Python module for types of doubles, and for lists of them."""
+"""Names of RobWork's Python module for types by precision, for lists, and for static functions."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from linkwork.compat.robwork.numbers import Vector3D, VelocityScrew6D
-from linkwork.compat.robwork.rotations import EAA, RPY, Quaternion, Rotation3D
-from linkwork.compat.robwork.transforms import Transform3D
+from linkwork.compat.robwork.kinematics import Kinematics
+from linkwork.compat.robwork.models import Models
+from linkwork.compat.robwork.numbers import Vector2D, Vector3D, VelocityScrew6D, Wrench6D
+from linkwork.compat.robwork.rotations import (
+    EAA,
+    RPY,
+    InertiaMatrix,
+    Quaternion,
+    Rotation2D,
+    Rotation3D,
+)
+from linkwork.compat.robwork.transforms import Pose6D, Transform3D
+from linkwork.compat.robwork.workcell import WorkCellLoaderFactory
 
-Vector3Dd = Vector3D
-Rotation3Dd = Rotation3D
-Transform3Dd = Transform3D
-RPYd = RPY
-EAAd = EAA
-Quaterniond = Quaternion
-VelocityScrew6Dd = VelocityScrew6D
+Vector2Dd, Vector2Df = Vector2D, Vector2D.FLOAT
+Vector3Dd, Vector3Df = Vector3D, Vector3D.FLOAT
+VelocityScrew6Dd, VelocityScrew6Df = VelocityScrew6D, VelocityScrew6D.FLOAT
+Wrench6Dd, Wrench6Df = Wrench6D, Wrench6D.FLOAT
+Rotation2Dd, Rotation2Df = Rotation2D, Rotation2D.FLOAT
+Rotation3Dd, Rotation3Df = Rotation3D, Rotation3D.FLOAT
+RPYd, RPYf = RPY, RPY.FLOAT
+EAAd, EAAf = EAA, EAA.FLOAT
+Quaterniond, Quaternionf = Quaternion, Quaternion.FLOAT
+InertiaMatrixd, InertiaMatrixf = InertiaMatrix, InertiaMatrix.FLOAT
+Transform3Dd, Transform3Df = Transform3D, Transform3D.FLOAT
+Pose6Dd, Pose6Df = Pose6D, Pose6D.FLOAT
+
+FUNCTIONS: dict[str, Any] = {
+    f"{kind.__name__}_{name}": getattr(kind, name)
+    for kind in (Kinematics, Models, WorkCellLoaderFactory)
+    for name, member in vars(kind).items()
+    if isinstance(member, staticmethod)
+}
+"""`Kinematics_frameTframe` and so on, as SWIG names static functions."""
+
+
+def ownedPtr(value: Any) -> Any:
+    """The value itself; RobWork hands out a pointer that owns it."""
+    return value
 
 
 class StdVector(list[Any]):

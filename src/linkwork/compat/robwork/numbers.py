@@ -1,32 +1,37 @@
 """Vectors and configurations under RobWork's names: small mutable values around NumPy arrays.
 
 `v[i]` and `v(i)` read, `v[i] = x` writes, `v.e()` is the array itself. Every class takes lists and
-arrays where RobWork takes its own types.
+arrays where RobWork takes its own types. Each type of doubles has a twin of floats: `Vector3Df` is
+`Vector3D` in single precision. It computes in double precision and rounds its results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, shown
+from linkwork.spatial.source import se3, so3
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from linkwork.compat.robwork.rotations import EAA
 
 Pi = float(np.pi)
 Deg2Rad = Pi / 180
 Rad2Deg = 180 / Pi
 T = TypeVar("T", bound="Numbers")
+V = TypeVar("V", bound="Vector")
 
 
 def as_numbers(value: object, what: str, shape: tuple[int, ...] | None = None) -> Array:
     """Take a value of RobWork's types, a list or an array as an array of floats."""
-    raw = value.e() if isinstance(value, Numbers) else value
+    raw = value.asNumpy() if isinstance(value, Numbers) else value
     try:
         array = np.array(raw, dtype=np.float64)
     except (TypeError, ValueError):
@@ -41,25 +46,49 @@ def short(number: float) -> str:
     return f"{number + 0.0:.6g}"
 
 
+class EigenArray(np.ndarray):
+    """An array that Eigen's `rows()`, `cols()` and `vector[i, 0]` work on, too."""
+
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.shape[0])
+
+    def cols(self) -> int:
+        """Number of columns; a vector is one column."""
+        return int(self.shape[1]) if self.ndim > 1 else 1
+
+    def __getitem__(self, index: Any) -> Any:
+        if self.ndim == 1 and isinstance(index, tuple) and index[1:] == (0,):
+            index = index[0]
+        return super().__getitem__(index)
+
+
 class Numbers:
     """What all of RobWork's mathematical types have here."""
 
     __slots__ = ("_a",)
     __hash__ = None  # type: ignore[assignment]  # they are mutable
+    DTYPE: ClassVar[type[np.floating[Any]]] = np.float64
+    FLOAT: ClassVar[Any]  # the twin in single precision
+    BRACKETS: ClassVar[str] = " {}"  # what RobWork prints around the numbers
 
     def __init__(self, numbers: Array) -> None:
-        self._a = numbers
+        self._a = np.asarray(numbers, self.DTYPE)
 
     @classmethod
     def around(cls, array: Array) -> Self:
         """A value that shares its numbers with an array."""
-        made = cls.__new__(cls)
-        made._a = array
-        return made
+        value = cls.__new__(cls)
+        value._a = np.asarray(array, cls.DTYPE)
+        return value
+
+    def alike(self, kind: type[T]) -> type[T]:
+        """The type of the same precision as this value."""
+        return kind.FLOAT if self.DTYPE is np.float32 else kind
 
     def e(self) -> Array:
-        """The numbers themselves, as an array."""
-        return self._a
+        """The numbers themselves, as an array; a vector is one column, as in Eigen."""
+        return self._a.view(EigenArray)
 
     def asNumpy(self) -> Array:
         """A copy of the numbers, as an array."""
@@ -92,7 +121,10 @@ class Numbers:
         return iter(self._a.tolist())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, type(self)) and bool(np.array_equal(self._a, other._a))
+        if not isinstance(other, Numbers):
+            return False
+        related = isinstance(other, type(self)) or isinstance(self, type(other))
+        return related and bool(np.array_equal(self._a, other._a))
 
     def __copy__(self) -> Self:
         return self.around(self._a.copy())
@@ -105,15 +137,35 @@ class Numbers:
 
     def equal(self, other: Numbers, precision: float = 2.3e-16) -> bool:
         """Whether all numbers differ by no more than a precision."""
-        return bool((np.abs(self._a - other.e()) <= precision).all())
+        return bool((np.abs(self._a - other.asNumpy()) <= precision).all())
 
     def __repr__(self) -> str:
+        *opening, closing = self.BRACKETS
         inside = ", ".join(map(short, self._a.ravel().tolist()))
-        return f"{type(self).__name__} {{{inside}}}"
+        return f"{type(self).__name__}{''.join(opening)}{inside}{closing}"
 
 
 def _restored(kind: type[T], array: Array) -> T:
     return kind.around(array)
+
+
+def with_float_twin(kind: type[T]) -> type[T]:
+    """Give a type its twin in single precision, named with an f at the end."""
+    fields = {
+        "__slots__": (),
+        "__doc__": f"{kind.__doc__} In single precision.",
+        "__module__": "linkwork.compat.robwork",
+        "DTYPE": np.float32,
+    }
+    kind.FLOAT = type(f"{kind.__name__}f", (kind,), fields)
+    return kind
+
+
+def castToFloat(value: Numbers) -> Any:
+    """The same value in single precision."""
+    if not hasattr(value, "FLOAT"):
+        raise ArgumentError(f"castToFloat: {type(value).__name__} has no type in single precision")
+    return value.FLOAT.around(value.asNumpy())
 
 
 class Vector(Numbers):
@@ -127,7 +179,7 @@ class Vector(Numbers):
 
     def norm2(self) -> float:
         """Length."""
-        return float(np.linalg.norm(self._a))
+        return float(np.sqrt(np.square(self._a).sum()))
 
     def normInf(self) -> float:
         """Largest absolute value."""
@@ -141,6 +193,32 @@ class Vector(Numbers):
 
     def __neg__(self) -> Self:
         return self.around(-self._a)
+
+    def __pos__(self) -> Self:
+        return self.around(self._a.copy())
+
+    def dot(self, other: Vector) -> float:
+        """Scalar product."""
+        return dot(self, other)
+
+    def elemAdd(self, other: Vector | float) -> Self:
+        """Sum, element by element; a number is added to all."""
+        return self.around(self._a + self._elements(other))
+
+    def elemSubtract(self, other: Vector | float) -> Self:
+        """Difference, element by element; a number is subtracted from all."""
+        return self.around(self._a - self._elements(other))
+
+    def elemMultiply(self, other: Vector | float) -> Self:
+        """Product, element by element."""
+        return self.around(self._a * self._elements(other))
+
+    def elemDivide(self, other: Vector | float) -> Self:
+        """Quotient, element by element."""
+        return self.around(self._a / self._elements(other))
+
+    def _elements(self, other: Vector | float) -> Array:
+        return as_numbers(other, "elements", self._a.shape if np.ndim(other) else ())
 
     def __mul__(self, factor: float) -> Self:
         return self.around(self._a * _factor(factor))
@@ -158,35 +236,69 @@ def _factor(value: object) -> float:
     return float(value)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
+@with_float_twin
+class Vector2D(Vector):
+    """A vector in the plane."""
+
+    __slots__ = ()
+
+    def __init__(self, *xy: Any) -> None:
+        """Take two numbers, or something that holds two; zero without arguments."""
+        super().__init__(_coordinates(xy, "Vector2D", 2))
+
+    def normalize(self) -> Self:
+        """The vector of length 1 in its direction; the zero vector stays."""
+        return normalize(self)
+
+    def angle(self) -> float:
+        """Angle from the x axis [rad]."""
+        return float(np.arctan2(self._a[1], self._a[0]))
+
+
+@with_float_twin
 class Vector3D(Vector):
     """A vector in space."""
 
     __slots__ = ()
+    BRACKETS = "()"
 
     def __init__(self, *xyz: Any) -> None:
         """Take three numbers, or something that holds three; zero without arguments."""
-        given = xyz[0] if len(xyz) == 1 else (xyz or (0.0, 0.0, 0.0))
-        super().__init__(as_numbers(given, "Vector3D", (3,)))
+        super().__init__(_coordinates(xyz, "Vector3D", 3))
 
-    @staticmethod
-    def zero() -> Vector3D:
+    @classmethod
+    def zero(cls) -> Self:
         """The zero vector."""
-        return Vector3D()
+        return cls.around(np.zeros(3))
 
-    @staticmethod
-    def x() -> Vector3D:
+    @classmethod
+    def x(cls) -> Self:
         """The x axis."""
-        return Vector3D(1.0, 0.0, 0.0)
+        return cls.around(np.array([1.0, 0.0, 0.0]))
 
-    @staticmethod
-    def y() -> Vector3D:
+    @classmethod
+    def y(cls) -> Self:
         """The y axis."""
-        return Vector3D(0.0, 1.0, 0.0)
+        return cls.around(np.array([0.0, 1.0, 0.0]))
 
-    @staticmethod
-    def z() -> Vector3D:
+    @classmethod
+    def z(cls) -> Self:
         """The z axis."""
-        return Vector3D(0.0, 0.0, 1.0)
+        return cls.around(np.array([0.0, 0.0, 1.0]))
+
+    def cross(self, other: Vector3D) -> Vector3D:
+        """Cross product."""
+        return cross(self, other)
+
+    def normalize(self) -> Self:
+        """The vector of length 1 in its direction; the zero vector stays."""
+        return normalize(self)
+
+
+def _coordinates(numbers: tuple[Any, ...], what: str, count: int) -> Array:
+    """Numbers given one by one, or as something that holds them; zeros if there are none."""
+    value = numbers[0] if len(numbers) == 1 else (numbers or np.zeros(count))
+    return as_numbers(value, what, (count,))
 
 
 class Q(Vector):
@@ -257,43 +369,106 @@ def _configuration(numbers: tuple[Any, ...]) -> Array:
     return as_numbers(numbers, "Q")
 
 
+def six_numbers(numbers: tuple[Any, ...], what: str) -> Array:
+    """Six numbers one by one, two halves of three, or a pose as position and angle times axis."""
+    if len(numbers) == 2:
+        return np.concatenate([as_numbers(half, what, (3,)) for half in numbers])
+    if len(numbers) == 1 and np.shape(numbers[0]) == (4, 4):
+        pose = as_numbers(numbers[0], what)
+        return np.concatenate([se3.position_of(pose), so3.log(se3.rotation_of(pose))])
+    return _coordinates(numbers, what, 6)
+
+
+@with_float_twin
 class VelocityScrew6D(Vector):
     """A velocity: linear (3), angular (3)."""
 
     __slots__ = ()
 
     def __init__(self, *numbers: Any) -> None:
-        """Take six numbers, or a linear and an angular velocity; zero without arguments."""
-        if len(numbers) == 2:
-            halves = [as_numbers(half, "VelocityScrew6D", (3,)) for half in numbers]
-            super().__init__(np.concatenate(halves))
-            return
-        given = numbers[0] if len(numbers) == 1 else (numbers or np.zeros(6))
-        super().__init__(as_numbers(given, "VelocityScrew6D", (6,)))
+        """Take six numbers, linear and angular velocity, or a pose; zero without arguments.
+
+        The screw of a pose is its position and its angle times axis.
+        """
+        super().__init__(six_numbers(numbers, "VelocityScrew6D"))
 
     def linear(self) -> Vector3D:
         """Linear velocity."""
-        return Vector3D.around(self._a[:3])
+        return self.alike(Vector3D).around(self._a[:3])
 
-    def angular(self) -> Vector3D:
+    def angular(self) -> EAA:
         """Angular velocity."""
-        return Vector3D.around(self._a[3:])
+        from linkwork.compat.robwork.rotations import EAA
+
+        return self.alike(EAA).around(self._a[3:])
+
+
+@with_float_twin
+class Wrench6D(Vector):
+    """A force (3) and a torque (3)."""
+
+    __slots__ = ()
+
+    def __init__(self, *numbers: Any) -> None:
+        """Take six numbers, or a force and a torque; zero without arguments."""
+        if len(numbers) == 1:
+            numbers = (as_numbers(numbers[0], "Wrench6D", (6,)),)
+        super().__init__(six_numbers(numbers, "Wrench6D"))
+
+    def force(self) -> Vector3D:
+        """The force."""
+        return self.alike(Vector3D)(self._a[:3])
+
+    def torque(self) -> Vector3D:
+        """The torque."""
+        return self.alike(Vector3D)(self._a[3:])
+
+    def setForce(self, force: Vector3D) -> None:
+        """Write the force."""
+        self._a[:3] = as_numbers(force, "force", (3,))
+
+    def setTorque(self, torque: Vector3D) -> None:
+        """Write the torque."""
+        self._a[3:] = as_numbers(torque, "torque", (3,))
 
 
 def dot(a: Vector, b: Vector) -> float:
     """Scalar product."""
-    return float(a.e() @ as_numbers(b, "dot", a.e().shape))
+    left = as_numbers(a, "dot")
+    return float(left @ as_numbers(b, "dot", left.shape))
 
 
-def cross(a: Vector3D, b: Vector3D) -> Vector3D:
-    """Cross product."""
-    return Vector3D(np.cross(as_numbers(a, "cross", (3,)), as_numbers(b, "cross", (3,))))
+@overload
+def cross(a: Vector2D, b: Vector2D) -> float: ...
+@overload
+def cross(a: Vector3D, b: Vector3D) -> Vector3D: ...
+def cross(a: Any, b: Any) -> Any:
+    """Cross product; of vectors in the plane, its component across the plane."""
+    if isinstance(a, Vector2D):
+        (ax, ay), (bx, by) = as_numbers(a, "cross", (2,)), as_numbers(b, "cross", (2,))
+        return float(ax * by - ay * bx)
+    product = np.cross(as_numbers(a, "cross", (3,)), as_numbers(b, "cross", (3,)))
+    return (a.alike(Vector3D) if isinstance(a, Numbers) else Vector3D).around(product)
 
 
-def normalize(v: Vector3D) -> Vector3D:
+def normalize(v: V) -> V:
     """A vector of length 1; the zero vector stays."""
-    length = v.norm2()
-    return v / length if length else Vector3D()
+    return v / (v.norm2() or 1.0)
+
+
+def norm1(v: Vector) -> float:
+    """Sum of the absolute values."""
+    return v.norm1()
+
+
+def norm2(v: Vector) -> float:
+    """Length."""
+    return v.norm2()
+
+
+def normInf(v: Vector) -> float:
+    """Largest absolute value."""
+    return v.normInf()
 
 
 def concat(q1: Q, q2: Q) -> Q:

@@ -7,62 +7,101 @@ Quaternion(qx, qy, qz, qw)   w last
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.compat.robwork.numbers import (
     Numbers,
+    Vector,
+    Vector2D,
     Vector3D,
     VelocityScrew6D,
+    Wrench6D,
     as_numbers,
     cross,
-    short,
+    with_float_twin,
 )
 from linkwork.errors import ArgumentError, shown
 from linkwork.spatial.source import quat, so3
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
+
+@with_float_twin
+class Rotation2D(Numbers):
+    """A rotation in the plane, as a matrix."""
+
+    __slots__ = ()
+    BRACKETS = "()"
+
+    def __init__(self, *entries: Any) -> None:
+        """Take four numbers row by row, an angle [rad] or a (2, 2) matrix; else the identity."""
+        matrix = as_numbers(entries[0] if len(entries) == 1 else entries, "Rotation2D")
+        if matrix.ndim == 0:
+            c, s = np.cos(matrix), np.sin(matrix)
+            matrix = np.array([[c, -s], [s, c]])
+        if matrix.size not in (0, 4):
+            raise ArgumentError(f"Rotation2D: expected 4 numbers or an angle, got {shown(entries)}")
+        super().__init__(matrix.reshape(2, 2) if matrix.size else np.eye(2))
+
+    @classmethod
+    def identity(cls) -> Self:
+        """No rotation."""
+        return cls()
+
+    def inverse(self) -> Self:
+        """The inverse rotation."""
+        return self.around(self._a.T.copy())
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Rotation2D):
+            return self.around(self._a @ other.asNumpy())
+        return self.alike(Vector2D)(self._a @ as_numbers(other, "product with a rotation", (2,)))
+
+
+@with_float_twin
 class Rotation3D(Numbers):
     """A rotation matrix. Columns are the axes of the rotated frame."""
 
     __slots__ = ()
+    BRACKETS = "()"
 
     def __init__(self, *entries: Any) -> None:
         """Take nine numbers row by row, three columns, or a (3, 3) matrix; else the identity."""
         if not entries:
             super().__init__(np.eye(3))
-        elif len(entries) == 9:
-            super().__init__(as_numbers(entries, "Rotation3D", (9,)).reshape(3, 3))
-        elif len(entries) == 3:
-            columns = [as_numbers(column, "Rotation3D", (3,)) for column in entries]
-            super().__init__(np.stack(columns, axis=1))
         elif len(entries) == 1:
             super().__init__(as_rotation(entries[0]).copy())
         else:
-            raise ArgumentError(f"Rotation3D: expected 9 numbers, got {len(entries)}")
+            super().__init__(_entries(entries, "Rotation3D"))
 
-    @staticmethod
-    def identity() -> Rotation3D:
+    @classmethod
+    def identity(cls) -> Self:
         """No rotation."""
-        return Rotation3D()
+        return cls()
 
     def getCol(self, col: int) -> Vector3D:
         """A column."""
-        return Vector3D(self._a[:, col])
+        return self.alike(Vector3D)(self._a[:, col])
 
     def getRow(self, row: int) -> Vector3D:
         """A row."""
-        return Vector3D(self._a[row])
+        return self.alike(Vector3D)(self._a[row])
 
-    def inverse(self, copy: bool = True) -> Rotation3D:
+    def inverse(self, copy: bool = True) -> Self:
         """The inverse rotation; with copy=False it is written into this one."""
-        turned = self._a.T.copy()
+        transposed = self._a.T.copy()
         if copy:
-            return Rotation3D.around(turned)
-        self._a[...] = turned
+            return self.around(transposed)
+        self._a[...] = transposed
         return self
+
+    def normalize(self) -> None:
+        """Replace it, in place, by the nearest rotation."""
+        self._a[...] = so3.project(self._a.astype(np.float64))
 
     def isProperRotation(self, precision: float = 1e-12) -> bool:
         """Whether it is orthonormal and right-handed to a precision."""
@@ -74,26 +113,70 @@ class Rotation3D(Numbers):
         return float(np.trace(self._a))
 
     def __mul__(self, other: Any) -> Any:
-        return _rotated(self._a, other)
+        from linkwork.compat.robwork.jacobian import Jacobian
 
-    def __repr__(self) -> str:
-        rows = ["{" + ", ".join(map(short, row)) + "}" for row in self._a.tolist()]
-        return f"Rotation3D {{{', '.join(rows)}}}"
-
-
-def _rotated(R: Array, other: Any) -> Any:
-    from linkwork.compat.robwork.jacobian import Jacobian
-
-    if isinstance(other, Rotation3D):
-        return Rotation3D.around(R @ other.e())
-    if isinstance(other, VelocityScrew6D):
-        return VelocityScrew6D((R @ other.e().reshape(2, 3, 1)).reshape(6))
-    if isinstance(other, Jacobian):
-        blocks = other.e().reshape(-1, 3, other.size2())
-        return Jacobian((R @ blocks).reshape(other.e().shape))
-    return Vector3D(R @ as_numbers(other, "product with a rotation", (3,)))
+        if isinstance(other, (Rotation3D, InertiaMatrix)):
+            return other.around(self._a @ other.asNumpy())
+        if isinstance(other, (VelocityScrew6D, Wrench6D)):  # to other axes, at the same point
+            return other.around((self._a @ other.asNumpy().reshape(2, 3, 1)).reshape(6))
+        if isinstance(other, Jacobian):
+            blocks = other.asNumpy().reshape(-1, 3, other.size2())
+            return Jacobian((self._a @ blocks).reshape(-1, other.size2()))
+        product = self._a @ as_numbers(other, "product with a rotation", (3,))
+        return self.alike(EAA if isinstance(other, EAA) else Vector3D).around(product)
 
 
+def _entries(entries: tuple[Any, ...], what: str) -> Array:
+    """A (3, 3) matrix of nine numbers row by row, or of three columns."""
+    if len(entries) == 9:
+        return as_numbers(entries, what, (9,)).reshape(3, 3)
+    if len(entries) == 3:
+        return np.stack([as_numbers(column, what, (3,)) for column in entries], axis=1)
+    raise ArgumentError(f"{what}: expected 9 numbers, got {len(entries)}")
+
+
+@with_float_twin
+class InertiaMatrix(Numbers):
+    """A (3, 3) matrix of moments of inertia [kg m^2]."""
+
+    __slots__ = ()
+
+    def __init__(self, *entries: Any) -> None:
+        """Take nine numbers row by row, three columns, a diagonal or a matrix; else zero."""
+        if len(entries) == 1 and np.shape(entries[0]) == (3, 3):
+            super().__init__(as_numbers(entries[0], "InertiaMatrix"))
+        elif len(entries) <= 3 and not any(np.ndim(entry) for entry in entries):
+            diagonal = np.zeros(3)
+            diagonal[: len(entries)] = entries
+            super().__init__(np.diag(diagonal))
+        else:
+            super().__init__(_entries(entries, "InertiaMatrix"))
+
+    @classmethod
+    def makeSolidSphereInertia(cls, mass: float, radi: float) -> Self:
+        """Of a solid sphere, about its center."""
+        return cls(*[0.4 * mass * radi**2] * 3)
+
+    @classmethod
+    def makeHollowSphereInertia(cls, mass: float, radi: float) -> Self:
+        """Of a thin spherical shell, about its center."""
+        return cls(*[2 / 3 * mass * radi**2] * 3)
+
+    @classmethod
+    def makeCuboidInertia(cls, mass: float, x: float, y: float, z: float) -> Self:
+        """Of a solid cuboid with these edges, about its center."""
+        return cls(*[mass / 12 * total for total in (y**2 + z**2, x**2 + z**2, x**2 + y**2)])
+
+    def __add__(self, other: InertiaMatrix) -> Self:
+        return self.around(self._a + as_numbers(other, "sum", (3, 3)))
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Rotation3D):
+            return self.around(self._a @ other.asNumpy())
+        return self.alike(Vector3D)(self._a @ as_numbers(other, "product with an inertia", (3,)))
+
+
+@with_float_twin
 class RPY(Numbers):
     """Three angles [rad]: RPY(a, b, c) = Rz(a) Ry(b) Rx(c)."""
 
@@ -109,10 +192,11 @@ class RPY(Numbers):
 
     def toRotation3D(self) -> Rotation3D:
         """The rotation."""
-        return Rotation3D.around(so3.from_rpy(self._a[::-1].copy()))
+        return self.alike(Rotation3D).around(so3.from_rpy(self.asNumpy()[::-1]))
 
 
-class EAA(Numbers):
+@with_float_twin
+class EAA(Vector3D):
     """An equivalent angle axis: the axis of a rotation times its angle [rad]."""
 
     __slots__ = ()
@@ -125,10 +209,9 @@ class EAA(Numbers):
         elif len(numbers) == 2:
             super().__init__(_between(*(as_numbers(v, "EAA", (3,)) for v in numbers)))
         elif len(numbers) == 1 and _is_rotation(numbers[0], EAA):
-            super().__init__(so3.log(as_rotation(numbers[0])))
+            super().__init__(_angle_times_axis(as_rotation(numbers[0])))
         else:
-            given = numbers[0] if len(numbers) == 1 else (numbers or np.zeros(3))
-            super().__init__(as_numbers(given, "EAA", (3,)))
+            super().__init__(*numbers)
 
     def angle(self) -> float:
         """Angle, from 0 [rad]."""
@@ -136,12 +219,29 @@ class EAA(Numbers):
 
     def axis(self) -> Vector3D:
         """Unit vector along the axis; zero without a rotation."""
-        angle = self.angle()
-        return Vector3D(self._a / angle) if angle else Vector3D()
+        return self.toVector3D().normalize()
+
+    def toVector3D(self) -> Vector3D:
+        """Axis times angle as a vector."""
+        return self.alike(Vector3D)(self._a)
 
     def toRotation3D(self) -> Rotation3D:
         """The rotation."""
-        return Rotation3D.around(so3.exp(self._a))
+        return self.alike(Rotation3D).around(so3.about(self.axis().asNumpy(), self.angle()))
+
+    def __mul__(self, other: Any) -> Any:
+        """The second rotation, then the first; a number scales the angle."""
+        if isinstance(other, EAA):
+            return self.alike(EAA)(self.toRotation3D() * other.toRotation3D())
+        return super().__mul__(other)
+
+
+def _angle_times_axis(rotation: Array) -> Array:
+    """Angle times axis, with the angle by `atan2`: right angles are exact."""
+    phi = so3.log(rotation)
+    length = np.linalg.norm(phi)
+    angle = np.arctan2(np.linalg.norm(so3.vee(rotation)), (np.trace(rotation) - 1) / 2)
+    return phi / length * angle if length else phi
 
 
 def _between(v1: Array, v2: Array) -> Array:
@@ -154,11 +254,11 @@ def _between(v1: Array, v2: Array) -> Array:
     if cosine > 0:
         return np.zeros(3)
     other = np.eye(3)[np.abs(a).argmin()]
-    axis = cross(Vector3D(a), Vector3D(other)).e()
-    return axis / np.linalg.norm(axis) * np.pi
+    return cross(Vector3D(a), Vector3D(other)).normalize().asNumpy() * np.pi
 
 
-class Quaternion(Numbers):
+@with_float_twin
+class Quaternion(Vector):
     """A quaternion qx, qy, qz, qw."""
 
     __slots__ = ()
@@ -205,13 +305,13 @@ class Quaternion(Numbers):
         if not self.getLength():
             raise ArgumentError("a zero quaternion is no rotation")
         scaled = self._a / self.getLength() if normalize else self._a
-        return Rotation3D.around(quat.to_rotation(np.roll(scaled, 1)))
+        return self.alike(Rotation3D).around(quat.to_rotation(np.roll(scaled, 1)))
 
-    def __mul__(self, other: Any) -> Quaternion:
+    def __mul__(self, other: Any) -> Self:
         if isinstance(other, Quaternion):
-            product = quat.multiply(np.roll(self._a, 1), np.roll(other.e(), 1))
-            return Quaternion(np.roll(product, -1))
-        return Quaternion(self._a * float(other))
+            product = quat.multiply(np.roll(self._a, 1), np.roll(other.asNumpy(), 1))
+            return self.around(np.roll(product, -1))
+        return super().__mul__(other)
 
 
 def _is_rotation(value: Any, kind: type[Numbers]) -> bool:
@@ -223,7 +323,7 @@ def _is_rotation(value: Any, kind: type[Numbers]) -> bool:
 def as_rotation(value: Any) -> Array:
     """Take any of the rotations here, or a (3, 3) matrix, as a matrix."""
     if isinstance(value, (RPY, EAA, Quaternion)):
-        return value.toRotation3D().e()
+        return value.toRotation3D().asNumpy()
     matrix = as_numbers(value, "rotation")
     if matrix.shape != (3, 3):
         raise ArgumentError(f"rotation: expected a (3, 3) matrix, got {shown(value)}")

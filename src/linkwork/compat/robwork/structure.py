@@ -7,17 +7,35 @@ another when it is written to. So two States never affect each other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import ArgumentError, StateError, model_error, shown
 from linkwork.workcell.cell import WorkCell as Cell
-from linkwork.workcell.parts import WORLD
+from linkwork.workcell.parts import WORLD, CellFrame
 from linkwork.workcell.state import State as CellState
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from linkwork.compat.robwork.frames import Frame
+
+
+class Pointed:
+    """What RobWork's pointers have: here every object is its own pointer."""
+
+    def isNull(self) -> bool:
+        """False: what is not found is None."""
+        return False
+
+    def deref(self) -> Self:
+        """The object itself."""
+        return self
+
+    def cptr(self) -> Self:
+        """The object itself."""
+        return self
 
 
 class State:
@@ -115,7 +133,11 @@ class StateStructure:
 
     def getFrames(self) -> list[Frame]:
         """All frames, WORLD first."""
-        return [self.frame(name) for name in self.cell.frame_names]
+        return self.frames_of(self.cell.frame_names)
+
+    def frames_of(self, names: Iterable[str]) -> list[Frame]:
+        """The frames of names, each once: a joint may be made of several frames of the cell."""
+        return list(dict.fromkeys(map(self.frame, names)))
 
     def getDAFs(self) -> list[Frame]:
         """All frames that can be attached."""
@@ -123,11 +145,12 @@ class StateStructure:
 
     def findFrame(self, name: str) -> Frame | None:
         """The frame of a name, or None."""
-        return self.frame(name) if name in self.cell.layout.index else None
+        frame = self.frame(name) if name in self.cell.layout.index else None
+        return frame if frame and frame.cell_names[-1] == name else None
 
     def has(self, frame: Frame) -> bool:
         """Whether a frame belongs to this structure."""
-        return frame.structure is self and frame.getName() in self.cell.layout.index
+        return frame.structure is self and frame.cell_names[-1] in self.cell.layout.index
 
     def getMaxID(self) -> int:
         """One more than the largest index of a frame."""
@@ -153,23 +176,37 @@ class StateStructure:
         """Add a frame that can be attached to others."""
         self._add(frame, parent, attachable=True)
 
+    def addData(self, data: Frame) -> None:
+        """Add a frame as RobWork adds data: names may be taken already. Here it sits on WORLD."""
+        name, count = data.getName(), 2
+        while any(taken in self.cell.layout.index for taken in data.cell_names):
+            data.rename(f"{name}~{count}")
+            count += 1
+        self._add(data, None, attachable=False)
+
     def remove(self, frame: Frame) -> None:
         """Remove a frame that carries no fixed ones; frames attached to it fall to WORLD."""
-        name = self.name_of(frame)
-        smaller = self.cell.without(name)
+        self.name_of(frame)
+        smaller = self.cell
+        for name in reversed(frame.cell_names):
+            smaller = smaller.without(name)
         frame.leave()
         self.cell = smaller
-        self._frames.pop(name, None)
+        for name in frame.cell_names:
+            self._frames.pop(name, None)
 
     def _add(self, frame: Frame, parent: Frame | None, *, attachable: bool) -> None:
         if frame.structure is not None:
             raise model_error("the frame is in a workcell already", f"frame {frame.getName()!r}")
         on = WORLD if parent is None else self.name_of(parent)
-        made = replace(frame.part, parent=on, attachable=attachable)
-        if made.name in self.cell.layout.index:
-            raise model_error("this name is taken", f"frame {made.name!r}")
-        self.cell = replace(self.cell, frames=(*self.cell.frames, made))
-        self._frames[made.name] = frame
+        parts: list[CellFrame] = []
+        for part in frame.parts:
+            if part.name in self.cell.layout.index:
+                raise model_error("this name is taken", f"frame {part.name!r}")
+            parts.append(replace(part, parent=on, attachable=attachable and not parts))
+            on = part.name
+        self.cell = replace(self.cell, frames=(*self.cell.frames, *parts))
+        self._frames |= dict.fromkeys(frame.cell_names, frame)
         frame.structure = self
 
     def change(self, name: str, **changes: Any) -> None:
@@ -183,7 +220,7 @@ class StateStructure:
         if not self.has(frame):
             name = getattr(frame, "getName", lambda: shown(frame))()
             raise model_error("the frame is not in this workcell", f"frame {name!r}")
-        return frame.getName()
+        return frame.cell_names[-1]
 
     def names_of(self, frames: Sequence[Frame]) -> list[str]:
         """Names of frames of this structure."""

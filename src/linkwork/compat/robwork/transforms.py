@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from linkwork.compat.robwork.numbers import Numbers, Vector3D, VelocityScrew6D, as_numbers
-from linkwork.compat.robwork.rotations import EAA, RPY, Quaternion, Rotation3D, as_rotation
+from linkwork.compat.robwork.numbers import (
+    Numbers,
+    Vector3D,
+    VelocityScrew6D,
+    Wrench6D,
+    as_numbers,
+    six_numbers,
+    with_float_twin,
+)
+from linkwork.compat.robwork.rotations import (
+    EAA,
+    RPY,
+    InertiaMatrix,
+    Quaternion,
+    Rotation2D,
+    Rotation3D,
+    as_rotation,
+)
 from linkwork.errors import ArgumentError, shown
 from linkwork.io.workcell_joints import craig_dh, hgp_dh, schilling_dh
 from linkwork.spatial.source import motion, se3
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 T = TypeVar("T", bound=Numbers)
 
 
+@with_float_twin
 class Transform3D(Numbers):
     """A pose: position P and rotation R, together a (4, 4) matrix."""
 
@@ -39,60 +59,85 @@ class Transform3D(Numbers):
                 )
         super().__init__(matrix)
 
-    @staticmethod
-    def identity() -> Transform3D:
+    @classmethod
+    def identity(cls) -> Self:
         """The pose of a frame in itself."""
-        return Transform3D()
+        return cls()
 
-    @staticmethod
-    def DH(alpha: float, a: float, d: float, theta: float) -> Transform3D:
+    @classmethod
+    def DH(cls, alpha: float, a: float, d: float, theta: float) -> Self:
         """Pose Rz(theta) Tz(d) Tx(a) Rx(alpha), the original convention."""
-        return Transform3D(schilling_dh(alpha, a, d, theta))
+        return cls(schilling_dh(alpha, a, d, theta))
 
-    @staticmethod
-    def craigDH(alpha: float, a: float, d: float, theta: float) -> Transform3D:
+    @classmethod
+    def craigDH(cls, alpha: float, a: float, d: float, theta: float) -> Self:
         """Pose Rx(alpha) Tx(a) Rz(theta) Tz(d), the convention of Craig's book."""
-        return Transform3D(craig_dh(alpha, a, d, theta))
+        return cls(craig_dh(alpha, a, d, theta))
 
-    @staticmethod
-    def DHHGP(alpha: float, a: float, beta: float, b: float) -> Transform3D:
+    @classmethod
+    def DHHGP(cls, alpha: float, a: float, beta: float, b: float) -> Self:
         """Pose Ty(b) Ry(beta) Tx(a) Rx(alpha), for axes that are nearly parallel."""
-        return Transform3D(hgp_dh(alpha, a, beta, b))
+        return cls(hgp_dh(alpha, a, beta, b))
 
     def P(self) -> Vector3D:
         """Position; writing into it changes this pose."""
-        return Vector3D.around(self._a[:3, 3])
+        return self.alike(Vector3D).around(self._a[:3, 3])
 
     def R(self) -> Rotation3D:
         """Rotation; writing into it changes this pose."""
-        return Rotation3D.around(self._a[:3, :3])
+        return self.alike(Rotation3D).around(self._a[:3, :3])
 
-    def inverse(self) -> Transform3D:
+    def inverse(self) -> Self:
         """The pose of frame a in frame b."""
-        return Transform3D.around(se3.inverse(self._a))
+        return self.around(se3.inverse(self.asNumpy()))
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, Transform3D):
-            return Transform3D.around(self._a @ other.e())
+            return self.around(self._a @ other.asNumpy())
         if isinstance(other, VelocityScrew6D):  # to the axes and the origin of frame a
-            return VelocityScrew6D(motion.transform_motion(self._a, other.e()))
+            return other.around(motion.transform_motion(self.asNumpy(), other.asNumpy()))
+        if isinstance(other, Wrench6D):  # the same; RobWork moves it as if it were a velocity
+            return other.around(motion.transform_force(self.asNumpy(), other.asNumpy()))
         point = as_numbers(other, "product with a transform", (3,))
-        return Vector3D(self._a[:3, :3] @ point + self._a[:3, 3])
+        return self.alike(Vector3D).around(self._a[:3, :3] @ point + self._a[:3, 3])
 
     def __repr__(self) -> str:
-        return f"Transform3D({self.P()!r}, {self.R()!r})"
+        return f"{type(self).__name__}({self.P()!r}, {self.R()!r})"
 
 
-@overload
-def inverse(value: Transform3D) -> Transform3D: ...
-@overload
-def inverse(value: Rotation3D) -> Rotation3D: ...
-@overload
-def inverse(value: Quaternion) -> Quaternion: ...
-def inverse(value: Any) -> Any:
-    """The inverse of a pose or rotation."""
+@with_float_twin
+class Pose6D(Numbers):
+    """A pose as six numbers: position (3), angle times axis (3)."""
+
+    __slots__ = ()
+
+    def __init__(self, *numbers: Any) -> None:
+        """Take six numbers, a position and an EAA, or a Transform3D; else the identity."""
+        super().__init__(six_numbers(numbers, "Pose6D"))
+
+    def get(self, i: int) -> float:
+        """A number."""
+        return self[i]
+
+    def getPos(self) -> Vector3D:
+        """Position; writing into it changes this pose."""
+        return self.alike(Vector3D).around(self._a[:3])
+
+    def getEAA(self) -> EAA:
+        """Rotation; writing into it changes this pose."""
+        return self.alike(EAA).around(self._a[3:])
+
+    def toTransform3D(self) -> Transform3D:
+        """The pose as a matrix."""
+        return self.alike(Transform3D)(self.getPos(), self.getEAA())
+
+
+def inverse(value: T) -> T:
+    """The inverse of a pose, rotation, quaternion or inertia matrix."""
     if isinstance(value, Quaternion):
-        return Quaternion(value.e() * [-1, -1, -1, 1] / value.getLength() ** 2)
-    if isinstance(value, (Transform3D, Rotation3D)):
+        return value.around(value.asNumpy() * [-1, -1, -1, 1] / value.getLength() ** 2)
+    if isinstance(value, InertiaMatrix):
+        return value.around(np.linalg.inv(value.asNumpy()))
+    if isinstance(value, (Transform3D, Rotation3D, Rotation2D)):
         return value.inverse()
     raise ArgumentError(f"inverse: expected a Transform3D or a Rotation3D, got {shown(value)}")

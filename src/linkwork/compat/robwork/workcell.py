@@ -18,8 +18,8 @@ from linkwork.compat.robwork.devices import (
     TreeDevice,
     device_of,
 )
-from linkwork.compat.robwork.frames import FixedFrame, Frame, MovableFrame
-from linkwork.compat.robwork.structure import State, StateStructure
+from linkwork.compat.robwork.frames import FixedFrame, Frame, MovableFrame, PropertyMap
+from linkwork.compat.robwork.structure import Pointed, State, StateStructure
 from linkwork.errors import ArgumentError, model_error, shown
 from linkwork.workcell.cell import WorkCell as Cell
 from linkwork.workcell.files import load_workcell
@@ -28,7 +28,29 @@ F = TypeVar("F", bound=Frame)
 D = TypeVar("D", bound=Device)
 
 
-class WorkCell:
+class Object:
+    """A frame with shapes."""
+
+    def __init__(self, base: Frame) -> None:
+        self._base = base
+
+    def __repr__(self) -> str:
+        return f"Object[{self.getName()}]"
+
+    def getName(self) -> str:
+        """The name of its frame."""
+        return self._base.getName()
+
+    def getBase(self) -> Frame:
+        """Its frame."""
+        return self._base
+
+    def getFrames(self) -> list[Frame]:
+        """Its frame."""
+        return [self._base]
+
+
+class WorkCell(Pointed):
     """Frames and devices. Adding and removing changes it; `cell` is linkwork's immutable one."""
 
     def __init__(self, name: str | StateStructure | Cell, filename: str = "") -> None:
@@ -52,10 +74,6 @@ class WorkCell:
     def __repr__(self) -> str:
         return f"WorkCell[{self.getName()}]"
 
-    def isNull(self) -> bool:
-        """False: a file that cannot be loaded raises an error here."""
-        return False
-
     def getName(self) -> str:
         """Its name."""
         return self._structure.cell.name
@@ -68,9 +86,9 @@ class WorkCell:
         """The folder of that file, with a separator at its end."""
         return f"{Path(self._filename).parent}/" if self._filename else ""
 
-    def getPropertyMap(self) -> dict[str, str]:
+    def getPropertyMap(self) -> PropertyMap:
         """Nothing: files give properties to frames here."""
-        return {}
+        return PropertyMap()
 
     def getStateStructure(self) -> StateStructure:
         """Its frames."""
@@ -138,6 +156,16 @@ class WorkCell:
         found = self._structure.findFrame(name)
         return found if isinstance(found, kind) else None
 
+    def getObjects(self) -> list[Object]:
+        """The frames that have shapes to see or to collide with."""
+        frames = self._structure.getFrames()
+        shapes = (frame.part.visuals or frame.part.collisions for frame in frames)
+        return [Object(frame) for frame, some in zip(frames, shapes, strict=True) if some]
+
+    def findObject(self, name: str) -> Object | None:
+        """The object of a name, or None."""
+        return next((one for one in self.getObjects() if one.getName() == name), None)
+
     # Devices.
 
     def addDevice(self, device: Device) -> None:
@@ -162,9 +190,9 @@ class WorkCell:
                 )
             self._devices.remove(part)
             return
-        name = self._structure.name_of(part)
-        using = [d.getName() for d in self._devices if name in d.spec.frame_names()]
-        using += [d.getName() for d in self._devices if name in d.bound().joint_names]
+        name, names = self._structure.name_of(part), set(part.cell_names)
+        using = [d.getName() for d in self._devices if names & set(d.spec.frame_names())]
+        using += [d.getName() for d in self._devices if names & set(d.bound().joint_names)]
         if using:
             raise model_error(
                 f"devices need it: {', '.join(dict.fromkeys(using))}", f"frame {name!r}"
@@ -217,17 +245,30 @@ class WorkCellLoaderFactory:
 
         Args:
             filename: of RobWork's XML, or the name of a bundled cell.
-            **options: as of `linkwork.load_workcell`.
+            **options: as of `linkwork.load_workcell`, except that files may be included from any
+                folder, as in RobWork, unless `include_dirs` is given; `include_dirs=()` allows
+                only the folder of the file and the package around it.
 
         Raises:
             ParseError: it is no workcell; RobWork returns NULL.
         """
-        cell = load_workcell(filename, **options)
         path = Path(filename)
+        if path.is_file():
+            options.setdefault("include_dirs", (path.absolute().anchor,))
+        cell = load_workcell(filename, **options)
         return WorkCell(cell, str(path.resolve()) if path.is_file() else "")
+
+    @staticmethod
+    def getWorkCellLoader(format: str = "") -> WorkCellLoader:
+        """The loader; the contents of a file decide on its format."""
+        return WorkCellLoader()
 
 
 class WorkCellLoader:
     """The loader as C++ names it: `WorkCellLoader.Factory.load`."""
 
     Factory = WorkCellLoaderFactory
+
+    def loadWorkCell(self, filename: str | PathLike[str], **options: Any) -> WorkCell:
+        """Load a workcell, as `WorkCellLoaderFactory.load`."""
+        return WorkCellLoaderFactory.load(filename, **options)
