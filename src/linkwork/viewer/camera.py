@@ -15,7 +15,7 @@ MARGIN = 1.05  # how much larger than what a camera shows a scene has to be for 
 ASPECT = 1.5  # width of a page by its height, if it is not known
 NARROW = 1.0  # the same of a page that is higher than wide
 WIDTH = 1280  # of a page, if it is not known [pixels]
-PANEL = 360  # pixels that the controls cover at the right of a wide page
+PANEL = 410  # pixels that the controls cover at the right of a wide page
 # Where the scene may be, as fractions of the way from the center of the page to its left, right,
 # lower and upper edge. The controls cover the right side of a wide page, or the lower half of a
 # narrow one.
