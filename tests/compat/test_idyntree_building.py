@@ -112,10 +112,10 @@ def test_bounds_and_friction_are_set_and_switched_on(iDynTree):
     assert not joint.hasPosLimits()
     for bound in ("Pos", "Effort", "Velocity"):
         assert getattr(joint, f"enable{bound}Limits")(True)
-    assert joint.setEffortLimit(0, 3.0)
-    assert joint.setVelocityLimit(0, 4.0)
-    assert joint.setDamping(0, 0.5)
-    assert joint.setStaticFriction(0, 0.25)
+    assert joint.setEffortLimit(7, 3.0)  # the index does not matter for one coordinate
+    assert joint.setVelocityLimit(8, 4.0)
+    assert joint.setDamping(9, 0.5)
+    assert joint.setStaticFriction(10, 0.25)
     assert joint.setJointDynamicsType(iDynTree.URDFJointDynamics)
 
     assert before == (False, False, False)
@@ -137,21 +137,25 @@ def test_bounds_and_friction_are_set_and_switched_on(iDynTree):
     "name", ["panda_description/panda", "iCubGenova04/model", "anymal_b_simple_description/anymal"]
 )
 def test_bounds_and_friction_of_files_are_those_of_idyntree(name):
+    """Whether the caller passes the index of a coordinate or, as many do, that of the joint."""
     found = []
     for module in MODULES:
         model = loader_of(module, name).model()
-        joints = [model.getJoint(index) for index in range(model.getNrOfDOFs())]
+        joints = [model.getJoint(number) for number in range(model.getNrOfDOFs())]
         found.append(
             [
                 (
-                    joint.hasEffortLimits() and joint.getEffortLimit(0),
-                    joint.hasVelocityLimits() and joint.getVelocityLimit(0),
-                    joint.getDamping(0),
-                    joint.getStaticFriction(0),
+                    joint.hasPosLimits() and joint.getMinPosLimit(index),
+                    joint.hasPosLimits() and joint.getMaxPosLimit(index),
+                    joint.hasEffortLimits() and joint.getEffortLimit(index),
+                    joint.hasVelocityLimits() and joint.getVelocityLimit(index),
+                    joint.getDamping(index),
+                    joint.getStaticFriction(index),
                     joint.isRevoluteJoint(),
                     joint.isPrismaticJoint(),
                 )
-                for joint in joints
+                for number, joint in enumerate(joints)
+                for index in {0, number}
             ]
         )
 
