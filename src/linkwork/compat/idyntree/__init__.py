@@ -80,11 +80,23 @@ from linkwork.compat.idyntree.loader import (
     ModelLoader,
     ModelParserOptions,
     createReducedModel,
+    dofsListFromURDF,
+    dofsListFromURDFString,
 )
 from linkwork.compat.idyntree.model import Model
 from linkwork.compat.idyntree.parts import Link, Neighbor
 from linkwork.compat.idyntree.poses import Rotation, Transform
 from linkwork.compat.idyntree.records import NoJointDynamics, URDFJointDynamics
+from linkwork.compat.idyntree.shapes import (
+    Box,
+    Cylinder,
+    ExternalMesh,
+    LinksSolidShapesVector,
+    Material,
+    ModelSolidShapes,
+    SolidShape,
+    Sphere,
+)
 from linkwork.compat.idyntree.state import (
     BODY_FIXED_REPRESENTATION,
     INERTIAL_FIXED_REPRESENTATION,
@@ -116,8 +128,11 @@ __all__ = [
     "TRAVERSAL_INVALID_INDEX",
     "ArticulatedBodyInertia",
     "Axis",
+    "Box",
     "ClassicalAcc",
+    "Cylinder",
     "Direction",
+    "ExternalMesh",
     "FixedJoint",
     "ForwardPosVelAccKinematics",
     "ForwardPosVelKinematics",
@@ -144,6 +159,8 @@ __all__ = [
     "LinkPositions",
     "LinkVelArray",
     "LinkWrenches",
+    "LinksSolidShapesVector",
+    "Material",
     "Matrix1x6",
     "Matrix2x3",
     "Matrix3x3",
@@ -157,6 +174,7 @@ __all__ = [
     "ModelExporterOptions",
     "ModelLoader",
     "ModelParserOptions",
+    "ModelSolidShapes",
     "MomentumFreeFloatingJacobian",
     "Neighbor",
     "NoJointDynamics",
@@ -165,6 +183,7 @@ __all__ = [
     "RevoluteJoint",
     "Rotation",
     "RotationalInertia",
+    "SolidShape",
     "SpatialAcc",
     "SpatialForceVector",
     "SpatialForceVectorBase",
@@ -172,6 +191,7 @@ __all__ = [
     "SpatialMomentum",
     "SpatialMotionVector",
     "SpatialMotionVectorBase",
+    "Sphere",
     "SphericalJoint",
     "StringToDoubleUnorderedMap",
     "StringToDoubleVectorUnorderedMap",
@@ -190,6 +210,8 @@ __all__ = [
     "Wrench",
     "createReducedModel",
     "cvar",
+    "dofsListFromURDF",
+    "dofsListFromURDFString",
 ]
 
 del _products

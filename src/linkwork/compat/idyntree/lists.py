@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -28,6 +28,26 @@ cvar = SimpleNamespace(
 """Where iDynTree itself keeps its constants."""
 
 Item = TypeVar("Item")
+
+
+class StdIterator(Generic[Item]):
+    """Walks over a list as iDynTree's iterators do in Python: `next()` returns an item."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self._items = iter(items)
+
+    def __iter__(self) -> Iterator[Item]:
+        return self._items
+
+    def next(self) -> Item:
+        """The next item.
+
+        Raises:
+            StopIteration: there is none.
+        """
+        return next(self._items)
+
+    __next__ = next
 
 
 class StdVector(list[Item], Generic[Item]):
@@ -62,6 +82,10 @@ class StdVector(list[Item], Generic[Item]):
     def empty(self) -> bool:
         """Whether there is none."""
         return not self
+
+    def begin(self) -> StdIterator[Item]:
+        """An iterator at the first item."""
+        return StdIterator(self)
 
     def front(self) -> Item:
         """The first item."""
