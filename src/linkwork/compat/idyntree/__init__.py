@@ -50,6 +50,15 @@ from linkwork.compat.idyntree.inertias import (
     RotationalInertia,
     SpatialInertia,
 )
+from linkwork.compat.idyntree.inverse_kinematics import (
+    InverseKinematics,
+    InverseKinematicsRotationParametrizationQuaternion,
+    InverseKinematicsRotationParametrizationRollPitchYaw,
+    InverseKinematicsTreatTargetAsConstraintFull,
+    InverseKinematicsTreatTargetAsConstraintNone,
+    InverseKinematicsTreatTargetAsConstraintPositionOnly,
+    InverseKinematicsTreatTargetAsConstraintRotationOnly,
+)
 from linkwork.compat.idyntree.joint_classes import (
     FixedJoint,
     PrismaticJoint,
@@ -150,6 +159,13 @@ __all__ = [
     "IJoint",
     "IndexVector",
     "IntVector",
+    "InverseKinematics",
+    "InverseKinematicsRotationParametrizationQuaternion",
+    "InverseKinematicsRotationParametrizationRollPitchYaw",
+    "InverseKinematicsTreatTargetAsConstraintFull",
+    "InverseKinematicsTreatTargetAsConstraintNone",
+    "InverseKinematicsTreatTargetAsConstraintPositionOnly",
+    "InverseKinematicsTreatTargetAsConstraintRotationOnly",
     "JointDOFsDoubleArray",
     "JointPosDoubleArray",
     "KinDynComputations",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from linkwork.compat.idyntree.model import Model
 
 Kind = Literal["visuals", "collisions"]
+NOWHERE: tuple[Kind, int, int] = ("visuals", -1, -1)
 NO_COLOR = (0.0, 0.0, 0.0, 0.0)
 
 
@@ -32,8 +33,7 @@ class Material:
     """Color and texture of a shape: a name, or another material."""
 
     def __init__(self, name: str | Material = "") -> None:
-        copied = isinstance(name, Material)
-        self._record = name._record if copied else geometry.Material(name)
+        self._record = name.record if isinstance(name, Material) else geometry.Material(name)
 
     @classmethod
     def of(cls, record: geometry.Material) -> Material:
@@ -87,14 +87,14 @@ class SolidShape:
             raise ArgumentError("SolidShape: make a Sphere, Box, Cylinder or ExternalMesh")
         self._own = geometry.Shape(self.INITIAL)
         self._model: Model | None = None
-        self._where: tuple[Kind, int, int] = ("visuals", -1, -1)  # kind, link and index in it
+        self._where = NOWHERE  # kind, link and index of the shape in the model
 
     @staticmethod
     def of(shape: geometry.Shape) -> SolidShape:
         """A shape that belongs to no model, from that of a `linkwork.Link`."""
         kind = CLASSES.get(type(shape.geometry), SolidShape)
         self = kind.__new__(kind)
-        self._own, self._model, self._where = shape, None, ("visuals", -1, -1)
+        self._own, self._model, self._where = shape, None, NOWHERE
         return self
 
     @staticmethod
@@ -316,7 +316,8 @@ class ModelSolidShapes:
     """The visual or the collision shapes of a model; without one there are no links."""
 
     def __init__(self, model: Model | None = None, kind: Kind = "visuals") -> None:
-        self._model, self._kind = model, kind
+        self._model = model
+        self._kind: Kind = kind
 
     def getLinkSolidShapes(self) -> LinksSolidShapesVector:
         """The shapes of each link, by index of the link; changes to a shape change the model."""
