@@ -233,8 +233,15 @@ __all__ = [
 del _products
 
 
+_ON_PAGES = ("ColorViz", "Visualizer", "VisualizerOptions")  # loading the viewer takes time
+
+
 def __getattr__(name: str) -> object:
-    """`VectorDynSize_FromPython`, as older releases of iDynTree name its static methods."""
+    """The visualizer; and `VectorDynSize_FromPython`, as older releases name static methods."""
+    if name in _ON_PAGES:
+        from linkwork.compat.idyntree import visualize
+
+        return getattr(visualize, name)
     kind, _, method = name.partition("_")
     if kind in __all__ and method and not method.startswith("_"):
         return getattr(globals()[kind], method)
