@@ -57,6 +57,7 @@ def limits_of(ik):
 
 def test_an_arm_reaches_a_pose_within_its_limits():
     judge, ik = Judge(PANDA), solver(PANDA)
+    assert ik.reducedModel().getNrOfLinks() == ik.fullModel().getNrOfLinks()
     lower, upper = limits_of(ik)
     judge.place(lower + 0.3 * (upper - lower))
     target = judge.pose("panda_hand")

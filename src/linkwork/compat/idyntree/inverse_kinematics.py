@@ -98,7 +98,10 @@ class InverseKinematics:
         considered = [robot.joint(name).name for name in consideredJoints]
         self._considered = [name for name in considered if name in moving] or moving
         self._full = model.copy()
-        createReducedModel(self._full, self._considered, self._reduced)
+        if self._considered == moving:
+            self._reduced.become(self._full)
+        else:
+            createReducedModel(self._full, self._considered, self._reduced)
         self._base = model.getLinkName(model.getDefaultBaseLink())
         self._kd = {}
         self._base_pose, self._positions = np.eye(4), Layout(robot, floating=False).neutral()
