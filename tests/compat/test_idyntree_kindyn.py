@@ -8,6 +8,8 @@ agreement          1e-10 of the largest number of each quantity
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from tests.support.idyntree import (
@@ -180,6 +182,44 @@ def test_parts_of_the_state_are_set_and_asked_for_one_by_one(iDynTree):
     np.testing.assert_array_equal(g.toNumPy(), state.g)
     assert kd.getDescriptionOfDegreeOfFreedom(0) in kd.getDescriptionOfDegreesOfFreedom()
     assert kd.getNrOfFrames() == kd.model().getNrOfFrames() == kd.getRobotModel().getNrOfFrames()
+
+
+def test_another_representation_keeps_the_motion():
+    """The velocity of the base is converted, as in iDynTree; positions that are set change none."""
+    name, found = "panda_description/panda", {}
+    for module, iDynTree in (("iDynTree", idyn), ("linkwork", compat)):
+        kd, state = iDynTree.KinDynComputations(), State(name)
+        assert kd.loadRobotModel(loader_of(module, name).model())
+        nu, v = iDynTree.VectorDynSize(15), iDynTree.Twist()
+        s, sd, g = iDynTree.VectorDynSize(9), iDynTree.VectorDynSize(9), iDynTree.Vector3()
+        found[module] = []
+        for first, then in permutations((0, 1, 2), 2):
+            assert kd.setFrameVelocityRepresentation(first)
+            assert kd.setRobotState(state.H, state.s, state.v, state.sd, state.g)
+            before = kd.getCenterOfMassVelocity().toNumPy()
+            assert kd.setFrameVelocityRepresentation(then)
+            np.testing.assert_allclose(kd.getCenterOfMassVelocity().toNumPy(), before, atol=1e-12)
+            kd.getRobotState(iDynTree.Transform(), s, v, sd, g)
+            assert kd.getModelVel(nu)
+            found[module] += [v.toNumPy(), nu.toNumPy()[:6], kd.getBaseTwist().toNumPy()]
+            assert kd.setJointPos(0.5 * state.s)
+            found[module] += [kd.getBaseTwist().toNumPy(), kd.getFrameVel("panda_hand").toNumPy()]
+
+    np.testing.assert_allclose(found["linkwork"], found["iDynTree"], atol=1e-12)
+
+
+@pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_another_pose_of_the_base_keeps_the_numbers_of_its_velocity(iDynTree, representation):
+    module = "linkwork" if iDynTree is compat else "iDynTree"
+    name = "iris_description/iris"
+    kd, state = iDynTree.KinDynComputations(), State(name)
+    assert kd.loadRobotModel(loader_of(module, name).model())
+    assert kd.setFrameVelocityRepresentation(representation)
+    assert kd.setRobotState(state.H, state.s, state.v, state.sd, state.g)
+    assert kd.setWorldBaseTransform(np.eye(4))
+
+    np.testing.assert_allclose(kd.getBaseTwist().toNumPy(), state.v, atol=1e-14)
 
 
 def test_descriptions_of_degrees_of_freedom_are_those_of_idyntree():

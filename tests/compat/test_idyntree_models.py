@@ -19,6 +19,11 @@ REDUCED = {
     "allegro_hand_description/allegro_right_hand": 7,
     "iris_description/iris": 0,
 }
+UNDEFINED_MATERIAL = {  # iDynTree reads no further visuals after a material without a color
+    "allegro_hand_description/allegro_left_hand",
+    "allegro_hand_description/allegro_right_hand",
+    "talos_data/talos_reduced_corrected",
+}
 
 
 def structure(model):
@@ -63,11 +68,44 @@ def numbers(module, model):
     return np.array(matrices), parameters.toNumPy(), model.getTotalMass()
 
 
-def assert_same_robot(here, there):
+def shapes(model, kind):
+    """What the visual or collision shapes are, and their poses."""
+    what, poses = [], []
+    for link, members in enumerate(getattr(model, f"{kind}SolidShapes")().getLinkSolidShapes()):
+        for shape in members:
+            sizes = ()
+            if box := shape.asBox():
+                sizes = ("box", box.getX(), box.getY(), box.getZ())
+            elif sphere := shape.asSphere():
+                sizes = ("sphere", sphere.getRadius())
+            elif cylinder := shape.asCylinder():
+                sizes = ("cylinder", cylinder.getRadius(), cylinder.getLength())
+            elif mesh := shape.asExternalMesh():
+                sizes = ("mesh", mesh.getFilename(), *mesh.getScale().toNumPy().tolist())
+            kinds = shape.isBox(), shape.isSphere(), shape.isCylinder(), shape.isExternalMesh()
+            colored = shape.isMaterialSet() and shape.getMaterial().hasColor()
+            color = shape.getMaterial().color().toNumPy().tolist() if colored else []
+            what.append((link, shape.getName(), shape.isNameValid(), *kinds, *sizes, *color))
+            poses.append(shape.getLink_H_geometry().asHomogeneousTransform().toNumPy())
+    return what, np.array(poses)
+
+
+def assert_same_shapes(here, there, kind, *, complete):
+    (mine, my_poses), (theirs, their_poses) = shapes(here, kind), shapes(there, kind)
+    if not complete:
+        assert len(mine) > len(theirs)
+        return
+    assert mine == theirs
+    np.testing.assert_allclose(my_poses, their_poses, atol=1e-11)
+
+
+def assert_same_robot(here, there, name):
     assert structure(here) == structure(there)
     assert limits(here).items() <= limits(there).items()  # it gives some to continuous joints too
     for mine, theirs in zip(numbers("linkwork", here), numbers("iDynTree", there), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-11, atol=1e-11)
+    assert_same_shapes(here, there, "collision", complete=True)
+    assert_same_shapes(here, there, "visual", complete=name not in UNDEFINED_MATERIAL)
 
 
 @pytest.mark.parametrize("path", ROBOT_FILES, ids=label)
@@ -75,7 +113,8 @@ def test_a_robot_has_the_links_joints_and_frames_of_idyntree_in_its_order(path):
     """Frames without mass and frames of sensors too; the order is that of its Linux packages."""
     name = label(path)
 
-    assert_same_robot(loader_of("linkwork", name).model(), loader_of("iDynTree", name).model())
+    here, there = loader_of("linkwork", name).model(), loader_of("iDynTree", name).model()
+    assert_same_robot(here, there, name)
 
 
 @pytest.mark.parametrize(("name", "count"), REDUCED.items())
@@ -95,7 +134,7 @@ def test_a_reduced_robot_is_that_of_idyntree(name, count, locked):
         assert loader.loadReducedModelFromFullModel(model, *arguments)
         found[module] = loader.model().copy()  # iDynTree's own dies with its loader
 
-    assert_same_robot(found["linkwork"], found["iDynTree"])
+    assert_same_robot(found["linkwork"], found["iDynTree"], name)
 
 
 @pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
@@ -178,7 +217,6 @@ def test_walks_visit_the_links_in_the_order_of_idyntree(name):
             [walk.getParentLink(place).getIndex() for place in places],
             [walk.getParentJoint(place).getIndex() for place in places],
             [walk.getTraversalIndexFromLinkIndex(link) for link in range(model.getNrOfLinks())],
-            walk.isParentOf(walk.getParentLink(3).getIndex(), walk.getLink(3).getIndex()),
             walk.getParentLinkFromLinkIndex(walk.getLink(2).getIndex()).getIndex(),
             walk.getParentJointFromLinkIndex(walk.getLink(2).getIndex()).getIndex(),
         )
@@ -226,3 +264,73 @@ def test_the_same_words_of_a_robot_in_a_string_and_in_a_file_make_the_same_robot
     from_text.loadModelFromString(text)
 
     assert structure(from_file.model()) == structure(from_text.model())
+
+
+@pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
+def test_shapes_are_added_changed_and_removed(iDynTree):
+    model = iDynTree.Model()
+    for name in ("stand", "arm"):
+        model.addLink(name, iDynTree.Link())
+    box, material = iDynTree.Box(), iDynTree.Material("red")
+    box.setX(1.0)
+    box.setY(2.0)
+    box.setZ(3.0)
+    box.setName("block")
+    box.setLink_H_geometry(
+        iDynTree.Transform(iDynTree.Rotation.RotZ(0.5), iDynTree.Position(1, 2, 3))
+    )
+    material.setColor(iDynTree.Vector4([1.0, 0.0, 0.0, 0.5]))
+    box.setMaterial(material)
+    model.visualSolidShapes().addSingleLinkSolidShape(1, box)
+    box.setX(9.0)  # a copy was added
+    sphere, cylinder, mesh = iDynTree.Sphere(), iDynTree.Cylinder(), iDynTree.ExternalMesh()
+    sphere.setRadius(0.25)
+    cylinder.setRadius(0.5)
+    cylinder.setLength(0.75)
+    mesh.setFilename("arm.stl")
+    mesh.setScale(iDynTree.Vector3([0.1, 0.2, 0.3]))
+    for shape in (sphere, cylinder, mesh):
+        model.collisionSolidShapes().addSingleLinkSolidShape(0, shape)
+    model.visualSolidShapes().getLinkSolidShapes()[1][0].asBox().setY(5.0)  # it is the model's
+
+    what, poses = shapes(model, "visual")
+    kinds = (True, False, False, False)
+    assert what == [(1, "block", True, *kinds, "box", 1.0, 5.0, 3.0, 1.0, 0.0, 0.0, 0.5)]
+    assert poses[0, :3, 3].tolist() == [1, 2, 3]
+    assert [entry[7:] for entry in shapes(model.copy(), "collision")[0]] == [
+        ("sphere", 0.25),
+        ("cylinder", 0.5, 0.75),
+        ("mesh", "arm.stl", 0.1, 0.2, 0.3),
+    ]
+    model.visualSolidShapes().clearSingleLinkSolidShapes(1)
+    assert shapes(model, "visual")[0] == []
+    visuals = model.collisionSolidShapes().getLinkSolidShapes()
+    links = visuals.begin()
+    assert [len(links.next()) for _ in range(visuals.size())] == [3, 0]
+
+
+def test_shapes_of_links_that_do_not_exist_are_rejected():
+    model = compat.Model()
+    with pytest.raises(lw.LinkworkError, match="link index 3"):
+        model.visualSolidShapes().addSingleLinkSolidShape(3, compat.Box())
+    with pytest.raises(lw.LinkworkError, match="SolidShape"):
+        model.visualSolidShapes().addSingleLinkSolidShape(0, "box")
+    with pytest.raises(lw.LinkworkError, match="Sphere, Box"):
+        compat.SolidShape()
+
+
+@pytest.mark.parametrize("name", ["panda_description/panda", "iCubGenova04/model"])
+def test_the_degrees_of_freedom_of_a_file_are_listed(name):
+    with open(path_of(name)) as file:  # noqa: PTH123 - as users write it
+        text = file.read()
+    found = []
+    for iDynTree in (idyn, compat):
+        from_file, from_text = iDynTree.StringVector(["old"]), iDynTree.StringVector()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", lw.LinkworkWarning)
+            assert iDynTree.dofsListFromURDF(path_of(name), from_file)
+            assert iDynTree.dofsListFromURDFString(text, from_text)
+        found += [list(from_file), list(from_text)]
+
+    assert found[0] == found[2]
+    assert found[1] == found[3]

@@ -170,7 +170,6 @@ def test_arrays_of_a_robot_have_its_sizes(iDynTree):
     shapes = {
         "FreeFloatingMassMatrix": (6 + n, 6 + n),
         "FrameFreeFloatingJacobian": (6, 6 + n),
-        "MomentumFreeFloatingJacobian": (6, 6 + n),
     }
 
     for name, shape in shapes.items():
@@ -178,9 +177,6 @@ def test_arrays_of_a_robot_have_its_sizes(iDynTree):
         assert (matrix.rows(), matrix.cols()) == shape
     assert iDynTree.JointPosDoubleArray(model).size() == n
     assert iDynTree.JointDOFsDoubleArray(model).isConsistent(model)
-    assert iDynTree.FreeFloatingPos(model).jointPos.size() == n
-    assert iDynTree.FreeFloatingVel(model).baseVel.size() == 6
-    assert iDynTree.FreeFloatingAcc(model).getNrOfDOFs() == n
     assert iDynTree.LinkPositions(model)(0).getPosition().size() == 3
     kd = iDynTree.KinDynComputations()
     assert kd.loadRobotModel(model)

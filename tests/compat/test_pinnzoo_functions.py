@@ -148,6 +148,29 @@ def test_derivatives_by_x_are_those_of_complex_steps(name, norm, rng):
             close(found[1], jacobian_by_steps(zoo.kernel(function), given, second)[0])
 
 
+def test_jacobians_of_orientations_agree_with_other_extensions_after_projection():
+    """PinnZoo takes the root of 1 + trace(R), another function where the norm is not 1."""
+    zoo = model("quadrotor", orientation="quaternion")
+    x = zoo.randn_state(seed=3)
+    x[3:7] = [0.8, 0.2, -0.4, 0.4]
+
+    def by_trace(x):
+        w, u = x[3], x[4:7]
+        R = np.eye(3) + 2 * w * pz.skew(u) + 2 * pz.skew(u) @ pz.skew(u)
+        root = np.sqrt(1 + np.trace(R))
+        skew = R - R.T
+        return np.concatenate(
+            [x[:3], [root / 2], np.array([skew[2, 1], skew[0, 2], skew[1, 0]]) / (2 * root)]
+        )
+
+    steps = 1e-6 * np.eye(zoo.nx)
+    other = np.stack([(by_trace(x + h) - by_trace(x - h)) / 2e-6 for h in steps], axis=1)
+    J, E = zoo.kinematics_jacobian(x), zoo.error_jacobian(x)
+    np.testing.assert_allclose(by_trace(x), zoo.kinematics(x), atol=1e-12)
+    np.testing.assert_allclose(J @ E, other @ E, atol=1e-8)
+    assert np.abs(J - other)[:, 3:7].max() > 0.1
+
+
 @pytest.mark.parametrize("orientation", ["quaternion", "axis_angle"])
 def test_derivatives_of_orientations_are_those_of_complex_steps(orientation, rng):
     zoo = model("branched", orientation=orientation, kinematics_bodies=("a",))

@@ -10,45 +10,40 @@ from __future__ import annotations
 
 import linkwork.compat.idyntree.products as _products  # fills the table of products
 from linkwork.compat.idyntree.arrays import (
-    Matrix1x6,
-    Matrix2x3,
     Matrix3x3,
     Matrix4x4,
     Matrix6x6,
-    Matrix6x10,
-    Matrix10x16,
     MatrixDynSize,
     Vector3,
     Vector4,
     Vector6,
     Vector10,
-    Vector16,
     VectorDynSize,
 )
-from linkwork.compat.idyntree.axis import Axis, TransformDerivative
+from linkwork.compat.idyntree.axis import Axis
 from linkwork.compat.idyntree.containers import (
+    ForwardPositionKinematics,
     FrameFreeFloatingJacobian,
-    FreeFloatingAcc,
-    FreeFloatingCoriolisMatrix,
     FreeFloatingGeneralizedTorques,
     FreeFloatingMassMatrix,
-    FreeFloatingMassMatrixDerivative,
-    FreeFloatingPos,
-    FreeFloatingVel,
     JointDOFsDoubleArray,
     JointPosDoubleArray,
-    LinkAccArray,
-    LinkInertias,
     LinkPositions,
-    LinkVelArray,
     LinkWrenches,
-    MomentumFreeFloatingJacobian,
 )
 from linkwork.compat.idyntree.exporter import ModelExporter, ModelExporterOptions
 from linkwork.compat.idyntree.inertias import (
-    ArticulatedBodyInertia,
     RotationalInertia,
     SpatialInertia,
+)
+from linkwork.compat.idyntree.inverse_kinematics import (
+    InverseKinematics,
+    InverseKinematicsRotationParametrizationQuaternion,
+    InverseKinematicsRotationParametrizationRollPitchYaw,
+    InverseKinematicsTreatTargetAsConstraintFull,
+    InverseKinematicsTreatTargetAsConstraintNone,
+    InverseKinematicsTreatTargetAsConstraintPositionOnly,
+    InverseKinematicsTreatTargetAsConstraintRotationOnly,
 )
 from linkwork.compat.idyntree.joint_classes import (
     FixedJoint,
@@ -58,12 +53,6 @@ from linkwork.compat.idyntree.joint_classes import (
 )
 from linkwork.compat.idyntree.joints import IJoint
 from linkwork.compat.idyntree.kindyn import KinDynComputations
-from linkwork.compat.idyntree.kinematics import (
-    ForwardPositionKinematics,
-    ForwardPosVelAccKinematics,
-    ForwardPosVelKinematics,
-    ForwardVelAccKinematics,
-)
 from linkwork.compat.idyntree.lists import (
     FRAME_INVALID_INDEX,
     JOINT_INVALID_INDEX,
@@ -71,8 +60,6 @@ from linkwork.compat.idyntree.lists import (
     TRAVERSAL_INVALID_INDEX,
     IndexVector,
     IntVector,
-    StringToDoubleUnorderedMap,
-    StringToDoubleVectorUnorderedMap,
     StringVector,
     cvar,
 )
@@ -80,11 +67,23 @@ from linkwork.compat.idyntree.loader import (
     ModelLoader,
     ModelParserOptions,
     createReducedModel,
+    dofsListFromURDF,
+    dofsListFromURDFString,
 )
 from linkwork.compat.idyntree.model import Model
 from linkwork.compat.idyntree.parts import Link, Neighbor
 from linkwork.compat.idyntree.poses import Rotation, Transform
 from linkwork.compat.idyntree.records import NoJointDynamics, URDFJointDynamics
+from linkwork.compat.idyntree.shapes import (
+    Box,
+    Cylinder,
+    ExternalMesh,
+    LinksSolidShapesVector,
+    Material,
+    ModelSolidShapes,
+    SolidShape,
+    Sphere,
+)
 from linkwork.compat.idyntree.state import (
     BODY_FIXED_REPRESENTATION,
     INERTIAL_FIXED_REPRESENTATION,
@@ -114,50 +113,46 @@ __all__ = [
     "LINK_INVALID_INDEX",
     "MIXED_REPRESENTATION",
     "TRAVERSAL_INVALID_INDEX",
-    "ArticulatedBodyInertia",
     "Axis",
+    "Box",
     "ClassicalAcc",
+    "Cylinder",
     "Direction",
+    "ExternalMesh",
     "FixedJoint",
-    "ForwardPosVelAccKinematics",
-    "ForwardPosVelKinematics",
     "ForwardPositionKinematics",
-    "ForwardVelAccKinematics",
     "FrameFreeFloatingJacobian",
-    "FreeFloatingAcc",
-    "FreeFloatingCoriolisMatrix",
     "FreeFloatingGeneralizedTorques",
     "FreeFloatingMassMatrix",
-    "FreeFloatingMassMatrixDerivative",
-    "FreeFloatingPos",
-    "FreeFloatingVel",
     "GeomVector3",
     "IJoint",
     "IndexVector",
     "IntVector",
+    "InverseKinematics",
+    "InverseKinematicsRotationParametrizationQuaternion",
+    "InverseKinematicsRotationParametrizationRollPitchYaw",
+    "InverseKinematicsTreatTargetAsConstraintFull",
+    "InverseKinematicsTreatTargetAsConstraintNone",
+    "InverseKinematicsTreatTargetAsConstraintPositionOnly",
+    "InverseKinematicsTreatTargetAsConstraintRotationOnly",
     "JointDOFsDoubleArray",
     "JointPosDoubleArray",
     "KinDynComputations",
     "Link",
-    "LinkAccArray",
-    "LinkInertias",
     "LinkPositions",
-    "LinkVelArray",
     "LinkWrenches",
-    "Matrix1x6",
-    "Matrix2x3",
+    "LinksSolidShapesVector",
+    "Material",
     "Matrix3x3",
     "Matrix4x4",
     "Matrix6x6",
-    "Matrix6x10",
-    "Matrix10x16",
     "MatrixDynSize",
     "Model",
     "ModelExporter",
     "ModelExporterOptions",
     "ModelLoader",
     "ModelParserOptions",
-    "MomentumFreeFloatingJacobian",
+    "ModelSolidShapes",
     "Neighbor",
     "NoJointDynamics",
     "Position",
@@ -165,6 +160,7 @@ __all__ = [
     "RevoluteJoint",
     "Rotation",
     "RotationalInertia",
+    "SolidShape",
     "SpatialAcc",
     "SpatialForceVector",
     "SpatialForceVectorBase",
@@ -172,12 +168,10 @@ __all__ = [
     "SpatialMomentum",
     "SpatialMotionVector",
     "SpatialMotionVectorBase",
+    "Sphere",
     "SphericalJoint",
-    "StringToDoubleUnorderedMap",
-    "StringToDoubleVectorUnorderedMap",
     "StringVector",
     "Transform",
-    "TransformDerivative",
     "Traversal",
     "Twist",
     "URDFJointDynamics",
@@ -185,18 +179,26 @@ __all__ = [
     "Vector4",
     "Vector6",
     "Vector10",
-    "Vector16",
     "VectorDynSize",
     "Wrench",
     "createReducedModel",
     "cvar",
+    "dofsListFromURDF",
+    "dofsListFromURDFString",
 ]
 
 del _products
 
 
+_ON_PAGES = ("ColorViz", "Visualizer", "VisualizerOptions")  # loading the viewer takes time
+
+
 def __getattr__(name: str) -> object:
-    """`VectorDynSize_FromPython`, as older releases of iDynTree name its static methods."""
+    """The visualizer; and `VectorDynSize_FromPython`, as older releases name static methods."""
+    if name in _ON_PAGES:
+        from linkwork.compat.idyntree import visualize
+
+        return getattr(visualize, name)
     kind, _, method = name.partition("_")
     if kind in __all__ and method and not method.startswith("_"):
         return getattr(globals()[kind], method)

@@ -177,10 +177,6 @@ class Vector(Numbers):
         self[self._checked(index)] = new_el
         return True
 
-    def fillBuffer(self, buf: Array) -> None:
-        """Write the numbers to an array."""
-        buf[...] = self.view(np.ndarray)
-
 
 class Matrix(Numbers):
     """Numbers with a row and a column."""
@@ -202,14 +198,6 @@ class Matrix(Numbers):
         """How many columns there are."""
         return self.shape[1]
 
-    def fillRowMajorBuffer(self, rowMajorBuf: Array) -> None:
-        """Write the numbers to an array, row after row."""
-        rowMajorBuf[...] = self.view(np.ndarray).ravel().reshape(rowMajorBuf.shape)
-
-    def fillColMajorBuffer(self, colMajorBuf: Array) -> None:
-        """Write the numbers to an array, column after column."""
-        colMajorBuf[...] = self.view(np.ndarray).T.ravel().reshape(colMajorBuf.shape)
-
 
 class VectorDynSize(Vector):
     """A vector of any length: zeros of a length, or a copy of numbers."""
@@ -224,16 +212,6 @@ class VectorDynSize(Vector):
         """Give it another length; the numbers that fit stay, new ones are 0."""
         super().resize((int(newSize),), refcheck=False)
 
-    def reserve(self, newCapacity: int) -> None:
-        """Nothing: NumPy takes memory when it is needed."""
-
-    def shrink_to_fit(self) -> None:
-        """Nothing: there is no memory to spare."""
-
-    def capacity(self) -> int:
-        """For how many numbers there is memory."""
-        return int(self.size)
-
 
 class MatrixDynSize(Matrix):
     """A matrix of any shape: zeros of a shape, or a copy of numbers."""
@@ -247,16 +225,6 @@ class MatrixDynSize(Matrix):
     def resize(self, _newRows: int, _newCols: int) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
         """Give it another shape; the numbers mean nothing afterwards."""
         super().resize((int(_newRows), int(_newCols)), refcheck=False)
-
-    def reserve(self, _newCapacity: int) -> None:
-        """Nothing: NumPy takes memory when it is needed."""
-
-    def shrink_to_fit(self) -> None:
-        """Nothing: there is no memory to spare."""
-
-    def capacity(self) -> int:
-        """For how many numbers there is memory."""
-        return int(self.size)
 
 
 def made(kind: type[Kind], numbers: Array) -> Kind:
@@ -308,40 +276,10 @@ class Vector10(Vector):
     SHAPE = (10,)
 
 
-class Vector16(Vector):
-    """Sixteen numbers."""
-
-    SHAPE = (16,)
-
-
-class Matrix1x6(Matrix):
-    """A (1, 6) matrix."""
-
-    SHAPE = (1, 6)
-
-
-class Matrix2x3(Matrix):
-    """A (2, 3) matrix."""
-
-    SHAPE = (2, 3)
-
-
 class Matrix3x3(Matrix):
     """A (3, 3) matrix."""
 
     SHAPE = (3, 3)
-
-
-class Matrix4x3(Matrix):
-    """A (4, 3) matrix; iDynTree has none in Python, and gives what cannot be read."""
-
-    SHAPE = (4, 3)
-
-
-class Matrix3x4(Matrix):
-    """A (3, 4) matrix; iDynTree has none in Python, and gives what cannot be read."""
-
-    SHAPE = (3, 4)
 
 
 class Matrix4x4(Matrix):
@@ -354,15 +292,3 @@ class Matrix6x6(Matrix):
     """A (6, 6) matrix."""
 
     SHAPE = (6, 6)
-
-
-class Matrix6x10(Matrix):
-    """A (6, 10) matrix."""
-
-    SHAPE = (6, 10)
-
-
-class Matrix10x16(Matrix):
-    """A (10, 16) matrix."""
-
-    SHAPE = (10, 16)

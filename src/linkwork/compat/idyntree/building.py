@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from linkwork.compat.idyntree.parts import Link
 from linkwork.compat.idyntree.records import JointRecord, record_of
 from linkwork.errors import ArgumentError, model_error, name_not_found, shown
 from linkwork.model import parts
+from linkwork.model.geometry import Shape
 from linkwork.model.inertia import Inertia, from_parameters
 from linkwork.model.pose import as_pose
 
@@ -60,6 +61,18 @@ class ModelParts:
     def set_joint_record(self, index: int, record: JointRecord) -> None:
         """Change a joint."""
         self._joints[index], self._robot = record, None
+
+    @property
+    def link_records(self) -> Sequence[parts.Link]:
+        """The links as they are kept."""
+        return self._links
+
+    def set_link_shapes(
+        self, kind: Literal["visuals", "collisions"], index: int, shapes: Sequence[Shape]
+    ) -> None:
+        """Change the visual or the collision shapes of a link."""
+        changes: dict[str, Any] = {kind: tuple(shapes)}
+        self._links[index], self._robot = replace(self._links[index], **changes), None
 
     def link_inertia(self, index: int) -> Inertia:
         """Inertia of a link."""

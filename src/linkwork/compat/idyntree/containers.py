@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.compat.idyntree.arrays import MatrixDynSize, Numbers, VectorDynSize, made
-from linkwork.compat.idyntree.inertias import SpatialInertia
 from linkwork.compat.idyntree.model import Model
 from linkwork.compat.idyntree.poses import Transform
-from linkwork.compat.idyntree.vectors import SpatialAcc, Twist, Wrench
+from linkwork.compat.idyntree.traversal import Traversal
+from linkwork.compat.idyntree.vectors import Wrench
 from linkwork.errors import ValueRangeError
 
 if TYPE_CHECKING:
@@ -80,28 +80,10 @@ class LinkWrenches(LinkArray):
     ELEMENT = Wrench
 
 
-class LinkVelArray(LinkArray):
-    """(links, 6) a velocity for each link of a robot."""
-
-    ELEMENT = Twist
-
-
-class LinkAccArray(LinkArray):
-    """(links, 6) an acceleration for each link of a robot."""
-
-    ELEMENT = SpatialAcc
-
-
 class LinkPositions(LinkArray):
     """(links, 4, 4) a pose for each link of a robot."""
 
     ELEMENT = Transform
-
-
-class LinkInertias(LinkArray):
-    """(links, 6, 6) an inertia for each link of a robot."""
-
-    ELEMENT = SpatialInertia
 
 
 class JointPosDoubleArray(VectorDynSize):
@@ -191,69 +173,29 @@ class FreeFloatingMassMatrix(_ModelMatrix):
     """(6 + n, 6 + n) a mass matrix."""
 
 
-class FreeFloatingMassMatrixDerivative(_ModelMatrix):
-    """(6 + n, 6 + n) the derivative of a mass matrix."""
-
-
-class FreeFloatingCoriolisMatrix(_ModelMatrix):
-    """(6 + n, 6 + n) a Coriolis matrix."""
-
-
 class FrameFreeFloatingJacobian(_ModelMatrix):
     """(6, 6 + n) the Jacobian of a frame."""
 
     ROWS = 6
 
 
-class MomentumFreeFloatingJacobian(_ModelMatrix):
-    """(6, 6 + n) the Jacobian of a momentum."""
-
-    ROWS = 6
-
-
-class FreeFloatingPos:
-    """Pose of the base, and joint positions."""
-
-    def __init__(self, model: Model | None = None) -> None:
-        self.worldBasePos = Transform()
-        self.jointPos = JointPosDoubleArray(model if model else 0)
-
-    def resize(self, model: Model) -> None:
-        """Take the size of a robot."""
-        self.jointPos = JointPosDoubleArray(model)
-
-    def getNrOfPosCoords(self) -> int:
-        """How many joint positions there are."""
-        return self.jointPos.shape[0]
-
-
-class FreeFloatingVel:
-    """Velocity of the base, and joint velocities."""
-
-    def __init__(self, model: Model | None = None) -> None:
-        self.baseVel = Twist()
-        self.jointVel = JointDOFsDoubleArray(model if model else 0)
-
-    def resize(self, model: Model) -> None:
-        """Take the size of a robot."""
-        self.jointVel = JointDOFsDoubleArray(model)
-
-    def getNrOfDOFs(self) -> int:
-        """How many joint velocities there are."""
-        return self.jointVel.shape[0]
-
-
-class FreeFloatingAcc:
-    """Acceleration of the base, and joint accelerations."""
-
-    def __init__(self, model: Model | None = None) -> None:
-        self.baseAcc = SpatialAcc()
-        self.jointAcc = JointDOFsDoubleArray(model if model else 0)
-
-    def resize(self, model: Model) -> None:
-        """Take the size of a robot."""
-        self.jointAcc = JointDOFsDoubleArray(model)
-
-    def getNrOfDOFs(self) -> int:
-        """How many joint accelerations there are."""
-        return self.jointAcc.shape[0]
+def ForwardPositionKinematics(
+    model: Model,
+    traversal: Traversal,
+    worldHbase: ArrayLike,
+    jointPositions: ArrayLike,
+    linkPositions: LinkPositions,
+) -> bool:
+    """Write the pose of each link in the world, going along a walk from its base."""
+    for index in range(traversal.getNrOfVisitedLinks()):
+        link, parent = traversal.getLink(index).getIndex(), traversal.getParentLink(index)
+        joint = traversal.getParentJoint(index)
+        if parent is None or joint is None:
+            linkPositions(link)[...] = Transform(worldHbase)
+        else:
+            above = parent.getIndex()
+            parent_H_link = model.getJoint(joint.getIndex()).getTransform(
+                jointPositions, above, link
+            )
+            linkPositions(link)[...] = linkPositions(above) * parent_H_link
+    return True

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
 from linkwork.compat.idyntree.arrays import (
     Matrix3x3,
     Matrix6x6,
-    Matrix6x10,
     Vector10,
     made,
 )
 from linkwork.compat.idyntree.vectors import (
     Position,
-    SpatialAcc,
     SpatialForceVector,
     SpatialMotionVector,
     Twist,
     Vector6,
     Wrench,
 )
-from linkwork.errors import ArgumentError
 from linkwork.spatial import inertia, motion, so3
 
 if TYPE_CHECKING:
@@ -112,81 +108,7 @@ class SpatialInertia(Matrix6x6):
         v = Twist(V).toNumPy()
         return made(Wrench, motion.force_cross(v, self.toNumPy() @ v))
 
-    def biasWrenchDerivative(self, V: ArrayLike) -> Matrix6x6:
-        """Derivative of `biasWrench` by the velocity."""
-        v, M = Twist(V).toNumPy(), self.toNumPy()
-        momentum = made(SpatialForceVector, M @ v).asCrossProductMatrix().toNumPy()
-        return made(Matrix6x6, motion.force_cross_matrix(v) @ M + momentum)
-
     def isPhysicallyConsistent(self) -> bool:
         """Whether some distribution of mass has this inertia."""
         numbers = self.asVector().toNumPy()
         return bool(numbers[0] > 0 and inertia.is_physical(numbers))
-
-    @staticmethod
-    def momentumRegressor(v: ArrayLike) -> Matrix6x10:
-        """Y with Y phi the momentum, phi the ten numbers of `asVector`."""
-        return made(Matrix6x10, _momentum_columns(Twist(v).toNumPy()))
-
-    @staticmethod
-    def momentumDerivativeRegressor(v: ArrayLike, a: ArrayLike) -> Matrix6x10:
-        """Y with Y phi the wrench behind a velocity and a spatial acceleration."""
-        return SpatialInertia.momentumDerivativeSlotineLiRegressor(v, v, a)
-
-    @staticmethod
-    def momentumDerivativeSlotineLiRegressor(
-        v: ArrayLike, vRef: ArrayLike, aRef: ArrayLike
-    ) -> Matrix6x10:
-        """The same with reference motions: I (aRef - v cross vRef) + v cross (I vRef)."""
-        velocity, reference = Twist(v).toNumPy(), Twist(vRef).toNumPy()
-        relative = SpatialAcc(aRef).toNumPy() - motion.motion_cross(velocity, reference)
-        crossed = motion.force_cross_matrix(velocity) @ _momentum_columns(reference)
-        return made(Matrix6x10, _momentum_columns(relative) + crossed)
-
-
-class ArticulatedBodyInertia(Matrix6x6):
-    """Inertia of a body whose parts move: any symmetric (6, 6) matrix."""
-
-    FAMILY = "articulated inertia"
-
-    @staticmethod
-    def combine(op1: Any, op2: Any) -> ArticulatedBodyInertia:
-        """Sum of two."""
-        return ArticulatedBodyInertia(np.asarray(op1) + np.asarray(op2))
-
-    def asMatrix(self) -> Matrix6x6:
-        """The matrix from acceleration to wrench."""
-        return made(Matrix6x6, self)
-
-    def getInverse(self) -> Matrix6x6:
-        """Matrix from wrench to acceleration."""
-        return made(Matrix6x6, np.linalg.inv(self.toNumPy()))
-
-    def applyInverse(self, wrench: ArrayLike) -> SpatialAcc:
-        """Acceleration that a wrench causes."""
-        return made(SpatialAcc, np.linalg.solve(self.toNumPy(), Vector6(wrench).toNumPy()))
-
-    def getLinearLinearSubmatrix(self) -> Matrix3x3:
-        """From linear acceleration to force; changes to it change this inertia."""
-        return self[:3, :3].view(Matrix3x3)
-
-    def getLinearAngularSubmatrix(self) -> Matrix3x3:
-        """From angular acceleration to force; changes to it change this inertia."""
-        return self[:3, 3:].view(Matrix3x3)
-
-    def getAngularAngularSubmatrix(self) -> Matrix3x3:
-        """From angular acceleration to torque; changes to it change this inertia."""
-        return self[3:, 3:].view(Matrix3x3)
-
-    @staticmethod
-    def ABADyadHelper(U: ArrayLike, d: float) -> ArticulatedBodyInertia:
-        """U U^T / d."""
-        if not d:
-            raise ArgumentError("d: expected a number other than 0")
-        u = Vector6(U).toNumPy()
-        return ArticulatedBodyInertia(np.outer(u, u) / d)
-
-
-def _momentum_columns(v: Array) -> Array:
-    """(6, 10) of the momentum at a velocity."""
-    return np.stack([inertia.matrix(unit) @ v for unit in np.eye(10)], axis=1)

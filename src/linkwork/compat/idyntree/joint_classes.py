@@ -36,19 +36,7 @@ class FixedJoint(IJoint):
         _construct(self, parts, axis=False)
 
 
-class MovableJoint(IJoint):
-    """A joint that moves; iDynTree gives the arguments of some of its methods other names."""
-
-    def setPosCoordsOffset(self, _offset: int) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
-        """Set where the position of a joint that belongs to no robot starts."""
-        super().setPosCoordsOffset(_offset)
-
-    def setDOFsOffset(self, _offset: int) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
-        """Set where the velocity of a joint that belongs to no robot starts."""
-        super().setDOFsOffset(_offset)
-
-
-class AxisJoint(MovableJoint):
+class AxisJoint(IJoint):
     """A joint that moves about or along an axis."""
 
     def __init__(self, *parts: Any) -> None:
@@ -102,7 +90,7 @@ class PrismaticJoint(AxisJoint):
     KIND = "prismatic"
 
 
-class SphericalJoint(MovableJoint):
+class SphericalJoint(IJoint):
     """Rotation about a point; its position is a quaternion w, x, y, z.
 
     Args:
@@ -146,7 +134,7 @@ class SphericalJoint(MovableJoint):
         )
 
 
-class OtherJoint(MovableJoint):
+class OtherJoint(IJoint):
     """A joint of a kind that iDynTree does not have, such as a helical or a planar one."""
 
     KIND = "other"

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array
 from linkwork.compat.idyntree.arrays import made
 from linkwork.compat.idyntree.joint_bounds import JointBounds
-from linkwork.compat.idyntree.joint_steps import JointSteps
 from linkwork.compat.idyntree.outputs import give_matrix
 from linkwork.compat.idyntree.poses import Transform
 from linkwork.compat.idyntree.records import JointRecord, neutral
@@ -26,7 +25,6 @@ from linkwork.model.joint_motion import (
     child_H_parent,
     motion_subspace,
     neutral_transform,
-    normalized,
     position_jacobian,
 )
 from linkwork.model.parts import Joint
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
 UNKNOWN_LINK = -1
 
 
-class IJoint(JointBounds, JointSteps):
+class IJoint(JointBounds):
     """A joint. `FixedJoint`, `RevoluteJoint`, `PrismaticJoint` and `SphericalJoint` make one."""
 
     KIND: ClassVar[str] = ""
@@ -55,7 +53,7 @@ class IJoint(JointBounds, JointSteps):
             Joint(name="joint", kind=self.KIND, first="first", second="second", axis=axis)
         )
         self._links = (UNKNOWN_LINK, UNKNOWN_LINK)
-        self._index, self._position_offset, self._velocity_offset = -1, 0, 0
+        self._index = -1
         self._model: Model | None = None
 
     @classmethod
@@ -98,18 +96,11 @@ class IJoint(JointBounds, JointSteps):
         twin._own = replace(self._record, joint=joint)
         twin._links = (self.getFirstAttachedLink(), self.getSecondAttachedLink())
         twin._index = self._index
-        twin._position_offset = self.getPosCoordsOffset()
-        twin._velocity_offset = self.getDOFsOffset()
         return twin
 
     def getIndex(self) -> int:
         """Index of the joint in its robot; -1 if it has none."""
         return self._index
-
-    def setIndex(self, _index: int) -> None:
-        """Set the index of a joint that belongs to no robot."""
-        self._check_free()
-        self._index = _index
 
     def getNrOfDOFs(self) -> int:
         """How many velocity coordinates it has."""
@@ -122,24 +113,14 @@ class IJoint(JointBounds, JointSteps):
     def getDOFsOffset(self) -> int:
         """Where its velocity starts in the joint velocities."""
         if self._model is None:
-            return self._velocity_offset
+            return 0
         return sum(record.joint.nv for record in self._model.joint_records[: self._index])
-
-    def setDOFsOffset(self, _index: int) -> None:
-        """Set that of a joint that belongs to no robot."""
-        self._check_free()
-        self._velocity_offset = _index
 
     def getPosCoordsOffset(self) -> int:
         """Where its position starts in the joint positions."""
         if self._model is None:
-            return self._position_offset
+            return 0
         return sum(record.joint.nq for record in self._model.joint_records[: self._index])
-
-    def setPosCoordsOffset(self, _index: int) -> None:
-        """Set that of a joint that belongs to no robot."""
-        self._check_free()
-        self._position_offset = _index
 
     def getFirstAttachedLink(self) -> int:
         """Index of its first link."""
@@ -202,31 +183,6 @@ class IJoint(JointBounds, JointSteps):
         J = position_jacobian(self._joint, self._theta(jntPos))
         return give_matrix(np.array(J), positionDerivative_J_velocity)
 
-    def setJointPosCoordsToRest(self, jntPos: Array) -> bool:
-        """Write the position 0 of this joint to the positions of all joints."""
-        self._part(jntPos)[...] = neutral(self._joint)
-        return True
-
-    def normalizeJointPosCoords(self, jntPos: Array) -> bool:
-        """Scale a quaternion in the positions of all joints to length 1."""
-        part = self._part(jntPos)
-        part[...] = normalized(self._joint, part)
-        return True
-
-    def computeJointTorque(
-        self,
-        jntPos: ArrayLike,
-        internalWrench: ArrayLike,
-        linkThatAppliesWrench: int,
-        linkOnWhichWrenchIsApplied: int,
-        jntTorques: Array,
-    ) -> None:
-        """Write the torques behind a wrench that one link applies to the other, in its frame."""
-        side = self._side(linkOnWhichWrenchIsApplied, linkThatAppliesWrench)
-        S = motion_subspace(self._joint, self._theta(jntPos), child=side)
-        first = self.getDOFsOffset()
-        jntTorques[first : first + self._joint.nv] = S.T @ as_floats(internalWrench, "wrench")
-
     def isFixedJoint(self) -> bool:
         """Whether it is a `FixedJoint`."""
         return self._joint.kind == "fixed"
@@ -262,10 +218,6 @@ class IJoint(JointBounds, JointSteps):
     def _set(self, **changes: Any) -> None:
         self._record = replace(self._record, joint=replace(self._joint, **changes))
 
-    def _check_free(self) -> None:
-        if self._model is not None:
-            raise ArgumentError(f"joint {self._joint.name!r}: its robot numbers it")
-
     def _check_coordinate(self, index: int) -> None:
         if not 0 <= index < self._joint.nv:
             text = f"joint {self._joint.name!r}: coordinate {index}: there are {self._joint.nv}"
@@ -279,13 +231,6 @@ class IJoint(JointBounds, JointSteps):
             text = f"joint {self._joint.name!r} joins links {sorted(ends)}, not {list(given)}"
             raise ValueRangeError(text)
         return self._joint.first if child == ends[0] else self._joint.second
-
-    def _part(self, positions: Array) -> Array:
-        """The coordinates of this joint in the positions of all joints, to be changed."""
-        if not isinstance(positions, np.ndarray):
-            raise ArgumentError("jntPos: expected a NumPy array to write to")
-        first = self.getPosCoordsOffset()
-        return positions.view(np.ndarray)[first : first + self._joint.nq]
 
     def _theta(self, positions: ArrayLike) -> Array:
         """The coordinates of this joint, given alone or in the positions of all joints."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from linkwork.errors import ValueRangeError
 
@@ -28,6 +28,26 @@ cvar = SimpleNamespace(
 """Where iDynTree itself keeps its constants."""
 
 Item = TypeVar("Item")
+
+
+class StdIterator(Generic[Item]):
+    """Walks over a list as iDynTree's iterators do in Python: `next()` returns an item."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self._items = iter(items)
+
+    def __iter__(self) -> Iterator[Item]:
+        return self._items
+
+    def next(self) -> Item:
+        """The next item.
+
+        Raises:
+            StopIteration: there is none.
+        """
+        return next(self._items)
+
+    __next__ = next
 
 
 class StdVector(list[Item], Generic[Item]):
@@ -63,6 +83,10 @@ class StdVector(list[Item], Generic[Item]):
         """Whether there is none."""
         return not self
 
+    def begin(self) -> StdIterator[Item]:
+        """An iterator at the first item."""
+        return StdIterator(self)
+
     def front(self) -> Item:
         """The first item."""
         return self._end(0)
@@ -71,25 +95,10 @@ class StdVector(list[Item], Generic[Item]):
         """The last item."""
         return self._end(-1)
 
-    def assign(self, n: int, x: Item) -> None:
-        """Become a number of copies of an item."""
-        self[:] = [x] * n
-
     def resize(self, new_size: int, x: Item | None = None) -> None:
         """Cut, or fill up with copies of an item."""
         more = new_size - len(self)
         self[new_size:] = [type(self).FILL() if x is None else x for _ in range(more)]
-
-    def reserve(self, n: int) -> None:
-        """Nothing: Python takes memory when it is needed."""
-
-    def capacity(self) -> int:
-        """For how many items there is memory."""
-        return len(self)
-
-    def swap(self, v: StdVector[Item]) -> None:
-        """Exchange the items with another one."""
-        self[:], v[:] = list(v), list(self)
 
     def _end(self, index: int) -> Item:
         if not self:
@@ -111,39 +120,3 @@ class IntVector(StdVector[int]):
     """A list of whole numbers."""
 
     FILL = int
-
-
-class StdMap(dict[str, Any]):
-    """A dictionary that also answers to the names of C++'s map."""
-
-    def asdict(self) -> dict[str, Any]:
-        """The same as an ordinary dictionary."""
-        return dict(self)
-
-    def has_key(self, key: str) -> bool:
-        """Whether there is such a key."""
-        return key in self
-
-    def count(self, x: str) -> int:
-        """1 if there is such a key, else 0."""
-        return int(x in self)
-
-    def size(self) -> int:
-        """How many keys there are."""
-        return len(self)
-
-    def empty(self) -> bool:
-        """Whether there is none."""
-        return not self
-
-    def erase(self, key: str) -> int:
-        """Remove a key; says how many there were."""
-        return int(self.pop(key, None) is not None)
-
-
-class StringToDoubleUnorderedMap(StdMap):
-    """Numbers by name."""
-
-
-class StringToDoubleVectorUnorderedMap(StdMap):
-    """Lists of numbers by name."""

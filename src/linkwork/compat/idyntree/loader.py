@@ -160,6 +160,26 @@ def createReducedModel(
     return True
 
 
+def dofsListFromURDF(urdf_filename: str | PathLike[str], dofs: list[str]) -> bool:
+    """Write the names of the joints that move to a list, in iDynTree's order."""
+    loader = ModelLoader()
+    loader.loadModelFromFile(urdf_filename)
+    dofs[:] = _dofs(loader.model())
+    return True
+
+
+def dofsListFromURDFString(urdf_string: str, dofs: list[str]) -> bool:
+    """The same for the text of a URDF file."""
+    loader = ModelLoader()
+    loader.loadModelFromString(urdf_string)
+    dofs[:] = _dofs(loader.model())
+    return True
+
+
+def _dofs(model: Model) -> list[str]:
+    return [joint.name for joint in model.robot.joints if joint.nv]
+
+
 def _sorted_out(
     positions: Positions | str | None, filetype: str | Iterable[str], packages: Iterable[str]
 ) -> tuple[Positions, Iterable[str]]:

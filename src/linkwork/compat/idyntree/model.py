@@ -24,6 +24,7 @@ from linkwork.compat.idyntree.joints import IJoint
 from linkwork.compat.idyntree.outputs import give_vector
 from linkwork.compat.idyntree.parts import Link, Neighbor
 from linkwork.compat.idyntree.poses import Transform
+from linkwork.compat.idyntree.shapes import ModelSolidShapes
 from linkwork.compat.idyntree.traversal import Traversal
 from linkwork.errors import (
     ArgumentError,
@@ -232,6 +233,14 @@ class Model(ModelParts):
         """Walk over all links from a base, the default one if not given."""
         traversal.fill(self, self._base if base is None else self.getLinkName(base))
         return True
+
+    def visualSolidShapes(self) -> ModelSolidShapes:
+        """Shapes that a viewer draws; changes to them change the robot."""
+        return ModelSolidShapes(self, "visuals")
+
+    def collisionSolidShapes(self) -> ModelSolidShapes:
+        """Shapes that a collision checker tests; changes to them change the robot."""
+        return ModelSolidShapes(self, "collisions")
 
     def getTotalMass(self) -> float:
         """Mass of the robot [kg]."""

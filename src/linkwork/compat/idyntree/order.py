@@ -7,7 +7,8 @@ hash, the same growth, the same bucket for each new name. With other C++ librari
 siblings may differ in iDynTree itself; then the order can be given.
 
 Steps     moving joints in the order of their table, then fixed ones
-          links without mass that hang on one fixed joint become frames, the root too
+          links without mass that hang on one fixed joint become frames, the root too; their
+          shapes go to the link that holds them
           a walk from the base numbers the links; joints follow it, moving ones first
 """
 
@@ -17,9 +18,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from linkwork.model.geometry import Shape
 from linkwork.model.model import Model
-from linkwork.model.parts import Frame, Joint
-from linkwork.model.pose import composed, inverted
+from linkwork.model.parts import Frame, Joint, Link
+from linkwork.model.pose import IDENTITY, Pose, composed, inverted
 
 _WORD = (1 << 64) - 1
 _MULTIPLIER = 0xC6A4A7935BD1E995  # of MurmurHash64A
@@ -69,11 +71,14 @@ def as_in_idyntree(model: Model, order: Sequence[str] | None = None) -> Model:
     table = sorted(guess, key=lambda name: given.index(name) if name in given else len(given))
     hashed = replace(model, joints=tuple(model.joint(name) for name in table))
     mounts = _fake_links(hashed)
+    fakes = [_as_frame(name, mount) for name, mount in mounts.items()]
     kept = Model(
         name=model.name,
-        links=tuple(link for link in hashed.links if link.name not in mounts),
+        links=tuple(
+            _with_shapes(hashed, link, fakes) for link in hashed.links if link.name not in mounts
+        ),
         joints=tuple(joint for joint in hashed.joints if joint not in mounts.values()),
-        frames=(*model.frames, *(_as_frame(name, mount) for name, mount in mounts.items())),
+        frames=(*model.frames, *fakes),
     )
     return numbered(kept, kept.default_base)
 
@@ -158,3 +163,29 @@ def _as_frame(name: str, mount: Joint) -> Frame:
     if mount.second == name:
         return Frame(name=name, link=mount.first, link_H_frame=first_H_second)
     return Frame(name=name, link=mount.second, link_H_frame=inverted(first_H_second))
+
+
+def _with_shapes(model: Model, link: Link, fakes: Iterable[Frame]) -> Link:
+    """The link with the shapes of the links that have become frames on it."""
+    poses = {fake.name: fake.link_H_frame for fake in fakes if fake.link == link.name}
+    if not poses:
+        return link
+    poses[link.name] = IDENTITY
+    return replace(
+        link,
+        visuals=_moved_shapes(poses, {part.name: part.visuals for part in model.links}),
+        collisions=_moved_shapes(poses, {part.name: part.collisions for part in model.links}),
+    )
+
+
+def _moved_shapes(
+    poses: dict[str, Pose], shapes: dict[str, tuple[Shape, ...]]
+) -> tuple[Shape, ...]:
+    """The shapes of some links, posed on one of them, in the order of the table of shapes."""
+    order = table_order(name for name in shapes if shapes[name])
+    return tuple(
+        replace(shape, link_H_shape=composed(poses[name], shape.link_H_shape))
+        for name in order
+        if name in poses
+        for shape in shapes[name]
+    )

@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
 from linkwork.compat.idyntree.arrays import (
     Matrix3x3,
-    Matrix3x4,
-    Matrix4x3,
     Matrix4x4,
     Matrix6x6,
     Vector3,
@@ -72,12 +69,6 @@ class Rotation(Matrix3x3):
     def RotAxis(direction: ArrayLike, angle: float) -> Rotation:
         """Rotation about a direction."""
         return made(Rotation, so3.about(Direction(direction).toNumPy(), angle))
-
-    @staticmethod
-    def RotAxisDerivative(direction: ArrayLike, angle: float) -> Matrix3x3:
-        """Derivative of `RotAxis` by the angle."""
-        axis = Direction(direction).toNumPy()
-        return made(Matrix3x3, so3.wedge(axis) @ so3.about(axis, angle))
 
     @staticmethod
     def RotationFromQuaternion(quaternion: ArrayLike) -> Rotation:
@@ -148,58 +139,6 @@ class Rotation(Matrix3x3):
     def changeCoordinateFrame(self, newCoordinateFrame: Rotation) -> Rotation:
         """The same as `changeRefOrientFrame`."""
         return self.changeRefOrientFrame(newCoordinateFrame)
-
-    @staticmethod
-    def RPYRightTrivializedDerivative(roll: float, pitch: float, yaw: float) -> Matrix3x3:
-        """Matrix from rates of roll, pitch, yaw to the angular velocity in the axes of a."""
-        del roll
-        return made(Matrix3x3, _rpy_rates(pitch, yaw))
-
-    @staticmethod
-    def RPYRightTrivializedDerivativeInverse(roll: float, pitch: float, yaw: float) -> Matrix3x3:
-        """The inverse of that matrix; it has none where the pitch is +-pi/2."""
-        del roll
-        return made(Matrix3x3, np.linalg.inv(_rpy_rates(pitch, yaw)))
-
-    @staticmethod
-    def RPYRightTrivializedDerivativeRateOfChange(  # noqa: PLR0917 - iDynTree's
-        roll: float, pitch: float, yaw: float, rollDot: float, pitchDot: float, yawDot: float
-    ) -> Matrix3x3:
-        """Derivative of that matrix by time."""
-        del roll, rollDot
-        return made(Matrix3x3, _rpy_rates_dot(pitch, yaw, pitchDot, yawDot))
-
-    @staticmethod
-    def RPYRightTrivializedDerivativeInverseRateOfChange(  # noqa: PLR0917 - iDynTree's
-        roll: float, pitch: float, yaw: float, rollDot: float, pitchDot: float, yawDot: float
-    ) -> Matrix3x3:
-        """Derivative of its inverse by time."""
-        del roll, rollDot
-        inverse = np.linalg.inv(_rpy_rates(pitch, yaw))
-        return made(Matrix3x3, -inverse @ _rpy_rates_dot(pitch, yaw, pitchDot, yawDot) @ inverse)
-
-    @staticmethod
-    def QuaternionRightTrivializedDerivative(quaternion: ArrayLike) -> Matrix4x3:
-        """Matrix from the angular velocity in the axes of a to the rate of the quaternion."""
-        w, *xyz = Vector4(quaternion).tolist()
-        lower = w * np.eye(3) - so3.wedge(xyz)
-        return made(Matrix4x3, 0.5 * np.concatenate([[-np.array(xyz)], lower]))
-
-    @staticmethod
-    def QuaternionRightTrivializedDerivativeInverse(quaternion: ArrayLike) -> Matrix3x4:
-        """Matrix from the rate of the quaternion to the angular velocity in the axes of a."""
-        made_of = Rotation.QuaternionRightTrivializedDerivative(quaternion).toNumPy()
-        return made(Matrix3x4, 4.0 * made_of.T)
-
-    @staticmethod
-    def leftJacobian(omega: ArrayLike) -> Matrix3x3:
-        """Left Jacobian of the exponential at an angle times an axis."""
-        return made(Matrix3x3, so3.left_jacobian(Vector3(omega).toNumPy()))
-
-    @staticmethod
-    def leftJacobianInverse(omega: ArrayLike) -> Matrix3x3:
-        """Inverse of the left Jacobian."""
-        return made(Matrix3x3, so3.left_jacobian_inverse(Vector3(omega).toNumPy()))
 
 
 class Transform(Matrix4x4):
@@ -285,21 +224,3 @@ def _wrapped(pose: Rotation | Transform, array: Any, context: Any) -> Any:
         return ordinary
     both = all(isinstance(operand, type(pose)) for operand in context[1][:2])
     return ordinary.view(type(pose)) if both else ordinary
-
-
-def _rpy_rates(pitch: float, yaw: float) -> Array:
-    """Axes of roll, pitch and yaw as columns, in the axes of a."""
-    cp, sp, cy, sy = np.cos(pitch), np.sin(pitch), np.cos(yaw), np.sin(yaw)
-    return np.array([[cp * cy, -sy, 0.0], [cp * sy, cy, 0.0], [-sp, 0.0, 1.0]])
-
-
-def _rpy_rates_dot(pitch: float, yaw: float, dp: float, dy: float) -> Array:
-    """Their derivative by time."""
-    cp, sp, cy, sy = np.cos(pitch), np.sin(pitch), np.cos(yaw), np.sin(yaw)
-    return np.array(
-        [
-            [-sp * cy * dp - cp * sy * dy, -cy * dy, 0.0],
-            [-sp * sy * dp + cp * cy * dy, -sy * dy, 0.0],
-            [-cp * dp, 0.0, 0.0],
-        ]
-    )

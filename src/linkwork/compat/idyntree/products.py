@@ -17,9 +17,8 @@ import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.compat.idyntree.arrays import PRODUCTS, made
-from linkwork.compat.idyntree.axis import Axis, TransformDerivative
+from linkwork.compat.idyntree.axis import Axis
 from linkwork.compat.idyntree.inertias import (
-    ArticulatedBodyInertia,
     RotationalInertia,
     SpatialInertia,
 )
@@ -86,15 +85,11 @@ PRODUCTS.update(
         (Transform, SpatialMotionVector): _keeping(motion.transform_motion),
         (Transform, SpatialForceVector): _keeping(motion.transform_force),
         (Transform, SpatialInertia): _keeping(_moved_inertia),
-        (Transform, ArticulatedBodyInertia): _keeping(_moved_inertia),
-        (TransformDerivative, Transform): _giving(TransformDerivative, _times),
         (Position, SpatialMotionVector): _keeping(_at(motion.transform_motion)),
         (Position, SpatialForceVector): _keeping(_at(motion.transform_force)),
         (SpatialInertia, Twist): _giving(SpatialMomentum, _times),
         (SpatialInertia, SpatialAcc): _giving(Wrench, _times),
         (SpatialInertia, SpatialMotionVector): _giving(SpatialForceVector, _times),
-        (ArticulatedBodyInertia, SpatialAcc): _giving(Wrench, _times),
-        (ArticulatedBodyInertia, SpatialMotionVector): _giving(SpatialForceVector, _times),
         (Twist, Twist): _giving(SpatialAcc, motion.motion_cross),
         (Twist, SpatialAcc): _giving(SpatialAcc, motion.motion_cross),
         (Twist, SpatialMomentum): _giving(Wrench, motion.force_cross),

@@ -23,7 +23,7 @@ from linkwork.kindyn import KinDyn
 from linkwork.mechanics.base import Representation
 from linkwork.model.layout import Layout
 from linkwork.model.pose import as_floats, as_pose
-from linkwork.spatial import quat, so3
+from linkwork.spatial import motion, quat, se3, so3
 
 INERTIAL_FIXED_REPRESENTATION = 0
 BODY_FIXED_REPRESENTATION = 1
@@ -112,13 +112,21 @@ class StateMethods:
         return self._representation
 
     def setFrameVelocityRepresentation(self, frameVelRepr: int) -> bool:
-        """Say how velocities are written: inertial (0), body (1) or mixed (2)."""
+        """Set the representation of velocities: inertial (0), body (1) or mixed (2).
+
+        The motion stays the same: the velocity of the base is converted.
+        """
         if frameVelRepr not in (0, 1, 2):
             raise ValueRangeError(
                 f"representation: expected INERTIAL_FIXED_REPRESENTATION (0), "
                 f"BODY_FIXED_REPRESENTATION (1) or MIXED_REPRESENTATION (2), got {frameVelRepr!r}"
             )
-        self._representation = int(frameVelRepr)
+        if frameVelRepr != self._representation:
+            new_H_base = self._frame_H_base(frameVelRepr)
+            old_H_base = self._frame_H_base(self._representation)
+            new_H_old = new_H_base @ se3.inverse(old_H_base)
+            self._base_velocity = motion.transform_motion(new_H_old, self._base_velocity)
+            self._representation = int(frameVelRepr)
         return True
 
     def setRobotState(self, *state: ArrayLike) -> bool:
@@ -151,7 +159,7 @@ class StateMethods:
         return True
 
     def setWorldBaseTransform(self, pose: ArrayLike) -> bool:
-        """Set the pose of the base."""
+        """Set the pose of the base; its velocity keeps its numbers."""
         self._put(_pose(pose), self._s, self._base_velocity, self._sd, self._gravity)
         return True
 
@@ -178,7 +186,7 @@ class StateMethods:
         return give(self._base_pose, out, Transform)
 
     def getBaseTwist(self, out: Any = None) -> Any:
-        """Velocity of the base, as it was set."""
+        """Velocity of the base, in the present representation."""
         return give(self._base_velocity, out, Twist)
 
     def getJointPos(self, out: Any = None) -> Any:
@@ -218,6 +226,13 @@ class StateMethods:
     @property
     def _nu(self) -> Array:
         return np.concatenate([self._base_velocity, self._sd])
+
+    def _frame_H_base(self, representation: int) -> Array:
+        """Pose of the base in the frame in which a representation expresses its velocity."""
+        pose = np.eye(4) if representation == BODY_FIXED_REPRESENTATION else self._base_pose.copy()
+        if representation == MIXED_REPRESENTATION:
+            pose[:3, 3] = 0.0
+        return pose
 
     def _put(self, pose: Array, s: Array, velocity: Array, sd: Array, gravity: Array) -> None:
         """Set the state, all at once or not at all."""

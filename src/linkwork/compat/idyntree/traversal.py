@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from linkwork.compat.idyntree.joint_classes import joint_of
 from linkwork.compat.idyntree.order import walk
@@ -33,12 +33,6 @@ class Traversal:
         self._links = [robot.link_index(visit.link) for visit in visits]
         self._parents = [robot.link_index(v.parent) if v.parent is not None else -1 for v in visits]
         self._joints = [robot.joint_index(v.joint.name) if v.joint else -1 for v in visits]
-
-    def reset(self, model: Any) -> bool:
-        """Forget the walk; the argument says how much room iDynTree shall make."""
-        del model
-        self._links, self._parents, self._joints = [], [], []
-        return True
 
     def getNrOfVisitedLinks(self) -> int:
         """How many links the walk has."""
@@ -74,31 +68,6 @@ class Traversal:
     def getParentJointFromLinkIndex(self, linkIndex: int) -> IJoint | None:
         """The joint by which a link is reached."""
         return self.getParentJoint(self.getTraversalIndexFromLinkIndex(linkIndex))
-
-    def isParentOf(self, parentCandidate: int, childCandidate: int) -> bool:
-        """Whether one link is reached from the other."""
-        return self._parents[self.getTraversalIndexFromLinkIndex(childCandidate)] == parentCandidate
-
-    def getChildLinkIndexFromJointIndex(self, model: Model, jntIdx: int) -> int:
-        """The link that is reached by a joint."""
-        model.getJointName(jntIdx)
-        return self._links[self._joints.index(jntIdx)]
-
-    def getParentLinkIndexFromJointIndex(self, model: Model, jntIdx: int) -> int:
-        """The link from which a joint leads on."""
-        model.getJointName(jntIdx)
-        return self._parents[self._joints.index(jntIdx)]
-
-    def toString(self, model: Model) -> str:
-        """The walk as a text."""
-        lines = ["Traversal:"]
-        for number, link in enumerate(self._links):
-            lines.append(f"[{number}]\tLink: {model.getLinkName(link)}[{link}]")
-            joint, parent = self._joints[number], self._parents[number]
-            if parent >= 0:
-                lines.append(f"\tJoint to parent : {model.getJointName(joint)}[{joint}]")
-                lines.append(f"\tParent link     : {model.getLinkName(parent)}[{parent}]")
-        return "\n".join(lines) + "\n"
 
     def _at(self, numbers: list[int], index: int) -> int:
         self._robot()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.idyntree.arrays import Matrix6x6, Vector3, Vector6, made
+from linkwork.compat.idyntree.arrays import Vector3, Vector6, made
 from linkwork.errors import ArgumentError, shown
 from linkwork.spatial import motion, se3, so3
 
@@ -187,14 +187,6 @@ class SpatialMotionVector(SpatialVector):
             return made(SpatialForceVector, motion.force_cross(self.toNumPy(), other.toNumPy()))
         raise ArgumentError(f"cross: expected a spatial motion or force, got {shown(other)}")
 
-    def asCrossProductMatrix(self) -> Matrix6x6:
-        """Matrix of `cross` with motions."""
-        return made(Matrix6x6, motion.motion_cross_matrix(self.toNumPy()))
-
-    def asCrossProductMatrixWrench(self) -> Matrix6x6:
-        """Matrix of `cross` with forces."""
-        return made(Matrix6x6, motion.force_cross_matrix(self.toNumPy()))
-
     def exp(self) -> Transform:
         """Pose reached after one second with this velocity, in the moving axes."""
         from linkwork.compat.idyntree.poses import Transform
@@ -214,11 +206,6 @@ class SpatialForceVector(SpatialVector):
     """A force: moved between frames as a wrench is."""
 
     FAMILY = "force"
-
-    def asCrossProductMatrix(self) -> Matrix6x6:
-        """Matrix F with F v = v cross this force."""
-        columns = [motion.force_cross(axis, self.toNumPy()) for axis in np.eye(6)]
-        return made(Matrix6x6, np.array(columns).T)
 
 
 class Wrench(SpatialForceVector):

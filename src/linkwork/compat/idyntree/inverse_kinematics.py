@@ -1,0 +1,623 @@
+"""Inverse kinematics under iDynTree's names, solved by `lw.ik`.
+
+Targets       are reached as well as possible; `solve` may succeed without reaching them
+Constraints   frame constraints, and targets that are treated as constraints, must be met
+Base          floats unless a frame is constrained
+Anchor        one frame whose pose is constrained completely is the base of the computation, so this
+              constraint is met exactly; the others have weights that are much larger than those of
+              the targets, and are solved alone at the end if targets pull them away
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arrays import Array
+from linkwork.compat.idyntree.loader import ModelLoader, createReducedModel
+from linkwork.compat.idyntree.model import Model
+from linkwork.compat.idyntree.outputs import write
+from linkwork.compat.idyntree.poses import Transform
+from linkwork.compat.idyntree.vectors import Position
+from linkwork.errors import ArgumentError, LinkworkError, ShapeError, shown
+from linkwork.kindyn import KinDyn
+from linkwork.kinematics.ik import ik
+from linkwork.kinematics.result import IkResult
+from linkwork.model.layout import BASE_NQ, Layout
+from linkwork.model.pose import as_floats
+from linkwork.spatial import quat
+
+InverseKinematicsRotationParametrizationQuaternion = 0
+InverseKinematicsRotationParametrizationRollPitchYaw = 1
+InverseKinematicsTreatTargetAsConstraintNone = 0
+InverseKinematicsTreatTargetAsConstraintPositionOnly = 1
+InverseKinematicsTreatTargetAsConstraintRotationOnly = 2
+InverseKinematicsTreatTargetAsConstraintFull = 3
+
+POSITION, ROTATION, FULL = 1, 2, 3  # parts of a pose, as bits
+HARD = 1e6  # weight of a constraint; lw.ik scales residuals by its square root
+UNLIMITED = 1e20  # a larger limit is none
+TOLERANCE = 1e-6  # within which a target counts as reached, so that no other start is tried
+RESTARTS = 64
+
+
+@dataclass
+class _Goal:
+    """A pose that a frame shall have, and which parts of it count."""
+
+    pose: Array  # (4, 4)
+    parts: int  # bits of POSITION and ROTATION
+    position_weight: float = 1.0
+    rotation_weight: float = 1.0
+    constrained: int = 0  # bits of the parts that are constraints
+    active: bool = True
+
+    def weights(self) -> tuple[float, float]:
+        """Factors of both residuals for `lw.ik`; iDynTree's weights multiply their squares."""
+        position = HARD if self.constrained & POSITION else self.position_weight
+        rotation = HARD if self.constrained & ROTATION else self.rotation_weight
+        return (
+            float(np.sqrt(position)) if self.parts & POSITION else 0.0,
+            float(np.sqrt(rotation)) if self.parts & ROTATION else 0.0,
+        )
+
+
+class InverseKinematics:
+    """Finds joint positions and a pose of the base at which frames are where they shall be."""
+
+    def __init__(self) -> None:
+        self._full, self._reduced = Model(), Model()
+        self._considered: list[str] = []
+        self._base = ""
+        self._base_pose, self._positions = np.eye(4), np.zeros(0)  # where the robot is
+        self._kd: dict[str, KinDyn] = {}  # by base
+        self.clearProblem()
+
+    def loadModelFromFile(
+        self,
+        filename: str | PathLike[str],
+        consideredJoints: Sequence[str] = (),
+        filetype: str = "urdf",
+    ) -> bool:
+        """Load a robot; joints that are not considered, if any are named, do not move."""
+        loader = ModelLoader()
+        loader.loadModelFromFile(filename, filetype)
+        return self.setModel(loader.model(), consideredJoints)
+
+    def setModel(self, model: Model, consideredJoints: Sequence[str] = ()) -> bool:
+        """Take a robot; joints that are not considered, if any are named, do not move."""
+        if not isinstance(model, Model):
+            raise ArgumentError(f"model: expected a Model, got {shown(model)}")
+        robot = model.robot
+        moving = [joint.name for joint in robot.joints if joint.nq]
+        considered = [robot.joint(name).name for name in consideredJoints]
+        self._considered = [name for name in considered if name in moving] or moving
+        self._full = model.copy()
+        if self._considered == moving:
+            self._reduced.become(self._full)
+        else:
+            createReducedModel(self._full, self._considered, self._reduced)
+        self._base = model.getLinkName(model.getDefaultBaseLink())
+        self._kd = {}
+        self._base_pose, self._positions = np.eye(4), Layout(robot, floating=False).neutral()
+        self.clearProblem()
+        return True
+
+    def fullModel(self) -> Model:
+        """The robot with all its joints."""
+        return self._full
+
+    def reducedModel(self) -> Model:
+        """The robot with the considered joints only."""
+        return self._reduced
+
+    def clearProblem(self) -> None:
+        """Forget targets, constraints and parameters; the robot stays."""
+        self._targets: dict[str, _Goal] = {}
+        self._constraints: dict[str, _Goal] = {}
+        self._com: Array | None = None
+        self._com_weight, self._com_constrained, self._com_tolerance = 1.0, False, 1e-8
+        self._posture: Array | None = None
+        self._posture_weight = 1e-6
+        self._start_base: Array | None = None
+        self._start_joints: Array | None = None
+        self._solution: tuple[KinDyn, Array] | None = None
+        self._mode = InverseKinematicsTreatTargetAsConstraintNone
+        self._rotations = InverseKinematicsRotationParametrizationRollPitchYaw
+        self._iterations, self._seconds = 3000, 1e6
+        self._cost_tolerance, self._constraint_tolerance = 1e-8, 1e-4
+        self._solver = ""
+
+    # The robot.
+
+    def setFloatingBaseOnFrameNamed(self, floatingBaseFrameName: str) -> bool:
+        """Choose the frame whose pose is the pose of the base."""
+        self._base = self._frame(floatingBaseFrameName)
+        return True
+
+    def setCurrentRobotConfiguration(
+        self, baseConfiguration: ArrayLike, jointConfiguration: ArrayLike
+    ) -> bool:
+        """Set where the robot is: the start, and the positions of joints that do not move."""
+        self._check_model()
+        positions = self._joints(jointConfiguration, self._full, "jointConfiguration")
+        self._base_pose, self._positions = Transform(baseConfiguration).toNumPy(), positions
+        return True
+
+    def setJointConfiguration(self, jointName: str, jointConfiguration: float) -> bool:
+        """Set where one joint is."""
+        self._positions[self._part(jointName)] = jointConfiguration
+        return True
+
+    def getJointLimits(self, jointLimitsMin: Any, jointLimitsMax: Any) -> bool:
+        """Write the limits of all degrees of freedom of the full model."""
+        joints = self._moving()
+        write(np.array([joint.getMinPosLimit() for joint in joints]), jointLimitsMin)
+        write(np.array([joint.getMaxPosLimit() for joint in joints]), jointLimitsMax)
+        return True
+
+    def setJointLimits(self, jointLimitsMin: ArrayLike, jointLimitsMax: ArrayLike) -> bool:
+        """Set the limits of all degrees of freedom of the full model."""
+        joints = self._moving()
+        lower = np.ravel(as_floats(jointLimitsMin, "jointLimitsMin"))
+        upper = np.ravel(as_floats(jointLimitsMax, "jointLimitsMax"))
+        if not len(lower) == len(upper) == len(joints):
+            sizes = f"{len(lower)} and {len(upper)}"
+            raise ShapeError(f"joint limits: expected {len(joints)} of each, got {sizes}")
+        for joint, low, high in zip(joints, lower.tolist(), upper.tolist(), strict=True):
+            joint.setPosLimits(
+                0,
+                low if abs(low) < UNLIMITED else -np.inf,
+                high if abs(high) < UNLIMITED else np.inf,
+            )
+            joint.enablePosLimits(True)
+        self._kd = {}
+        return True
+
+    # Parameters.
+
+    def setMaxIterations(self, max_iter: int) -> None:
+        """Set how many steps are made from one start."""
+        self._iterations = int(max_iter)
+
+    def maxIterations(self) -> int:
+        """How many steps are made from one start."""
+        return self._iterations
+
+    def setConstraintsTolerance(self, constr_tol: float) -> None:
+        """Set the distance [m] and angle [rad] within which a constraint counts as met."""
+        self._constraint_tolerance = float(constr_tol)
+
+    def constraintsTolerance(self) -> float:
+        """The distance [m] and angle [rad] within which a constraint counts as met."""
+        return self._constraint_tolerance
+
+    def setCostTolerance(self, tol: float) -> None:
+        """Set a tolerance of IPOPT; it has no effect here."""
+        self._cost_tolerance = float(tol)
+
+    def costTolerance(self) -> float:
+        """The tolerance that was set."""
+        return self._cost_tolerance
+
+    def setMaxCPUTime(self, max_cpu_time: float) -> None:
+        """Set a time limit of IPOPT; it has no effect here."""
+        self._seconds = float(max_cpu_time)
+
+    def maxCPUTime(self) -> float:
+        """The time limit that was set."""
+        return self._seconds
+
+    def setVerbosity(self, verbose: int) -> None:
+        """Nothing: solving prints nothing."""
+
+    def setLinearSolverName(self, solverName: str) -> None:
+        """Set a linear solver of IPOPT; it has no effect here."""
+        self._solver = solverName
+
+    def linearSolverName(self) -> str:
+        """The linear solver that was set."""
+        return self._solver
+
+    def setRotationParametrization(self, parametrization: int) -> None:
+        """Set a parametrization of rotations; it has no effect here."""
+        self._rotations = int(parametrization)
+
+    def rotationParametrization(self) -> int:
+        """The parametrization that was set."""
+        return self._rotations
+
+    # Constraints.
+
+    def addFrameConstraint(self, frameName: str, constraintValue: ArrayLike | None = None) -> bool:
+        """Keep a frame at a pose; without one, at the pose that it has now.
+
+        Returns:
+            False if the frame has a constraint already.
+        """
+        frame = self._frame(frameName)
+        if constraintValue is None:
+            kd = self._computation(self._base)
+            constraintValue = kd.transform(frame, self._q(kd, self._base_pose))
+        return self._constrain(frame, Transform(constraintValue).toNumPy(), FULL)
+
+    def addFramePositionConstraint(self, frameName: str, constraintValue: ArrayLike) -> bool:
+        """Keep the origin of a frame at a position."""
+        return self._constrain(self._frame(frameName), _with_position(constraintValue), POSITION)
+
+    def addFrameRotationConstraint(self, frameName: str, constraintValue: ArrayLike) -> bool:
+        """Keep the orientation of a frame."""
+        return self._constrain(self._frame(frameName), _with_rotation(constraintValue), ROTATION)
+
+    def activateFrameConstraint(self, frameName: str, newConstraintValue: ArrayLike) -> bool:
+        """Enable a constraint that was disabled, with another value; False if there is none."""
+        goal = self._constraints.get(frameName)
+        if goal is not None:
+            goal.active, goal.pose = True, Transform(newConstraintValue).toNumPy()
+        return goal is not None
+
+    def deactivateFrameConstraint(self, frameName: str) -> bool:
+        """Disable a constraint; False if there is none."""
+        goal = self._constraints.get(frameName)
+        if goal is not None:
+            goal.active = False
+        return goal is not None
+
+    def isFrameConstraintActive(self, frameName: str) -> bool:
+        """Whether a frame has a constraint that is enabled."""
+        return frameName in self._constraints and self._constraints[frameName].active
+
+    # Targets.
+
+    def addTarget(
+        self,
+        frameName: str,
+        targetValue: ArrayLike,
+        positionWeight: float = 1.0,
+        rotationWeight: float = 1.0,
+    ) -> bool:
+        """Add a pose that a frame shall reach; False if the frame has a target already."""
+        pose = Transform(targetValue).toNumPy()
+        return self._aim(frameName, _Goal(pose, FULL, positionWeight, rotationWeight))
+
+    def addPositionTarget(
+        self, frameName: str, targetValue: ArrayLike, positionWeight: float = 1.0
+    ) -> bool:
+        """Add a position that the origin of a frame shall reach."""
+        return self._aim(
+            frameName, _Goal(_with_position(targetValue), POSITION, positionWeight, 0.0)
+        )
+
+    def addRotationTarget(
+        self, frameName: str, targetValue: ArrayLike, rotationWeight: float = 1.0
+    ) -> bool:
+        """Add an orientation that a frame shall reach."""
+        return self._aim(
+            frameName, _Goal(_with_rotation(targetValue), ROTATION, 0.0, rotationWeight)
+        )
+
+    def updateTarget(
+        self,
+        frameName: str,
+        targetValue: ArrayLike,
+        positionWeight: float = -1.0,
+        rotationWeight: float = -1.0,
+    ) -> bool:
+        """Change a target; negative weights keep the old ones; False if there is no target."""
+        goal = self._targets.get(frameName)
+        if goal is None:
+            return False
+        goal.pose = Transform(targetValue).toNumPy()
+        goal.position_weight = positionWeight if positionWeight >= 0 else goal.position_weight
+        goal.rotation_weight = rotationWeight if rotationWeight >= 0 else goal.rotation_weight
+        return True
+
+    def updatePositionTarget(
+        self, frameName: str, targetValue: ArrayLike, positionWeight: float = -1.0
+    ) -> bool:
+        """Change the position of a target; False if there is no target with a position."""
+        goal = self._targets.get(frameName)
+        if goal is None or not goal.parts & POSITION:
+            return False
+        pose = goal.pose.copy()
+        pose[:3, 3] = _with_position(targetValue)[:3, 3]
+        return self.updateTarget(frameName, pose, positionWeight)
+
+    def updateRotationTarget(
+        self, frameName: str, targetValue: ArrayLike, rotationWeight: float = -1.0
+    ) -> bool:
+        """Change the orientation of a target; False if there is no target with one."""
+        goal = self._targets.get(frameName)
+        if goal is None or not goal.parts & ROTATION:
+            return False
+        pose = goal.pose.copy()
+        pose[:3, :3] = _with_rotation(targetValue)[:3, :3]
+        return self.updateTarget(frameName, pose, rotationWeight=rotationWeight)
+
+    def setDefaultTargetResolutionMode(self, mode: int) -> None:
+        """Set which parts of targets that are added later are constraints."""
+        self._mode = int(mode)
+
+    def defaultTargetResolutionMode(self) -> int:
+        """Which parts of new targets are constraints."""
+        return self._mode
+
+    def setTargetResolutionMode(self, targetName: str, mode: int) -> bool:
+        """Set which parts of a target are constraints; False if there is no target."""
+        goal = self._targets.get(targetName)
+        if goal is not None:
+            goal.constrained = int(mode)
+        return goal is not None
+
+    def targetResolutionMode(self, frameName: str) -> int:
+        """Which parts of a target are constraints."""
+        goal = self._targets.get(frameName)
+        return InverseKinematicsTreatTargetAsConstraintNone if goal is None else goal.constrained
+
+    def setCOMTarget(self, desiredPosition: ArrayLike, weight: float = 1.0) -> bool:
+        """Set a position that the center of mass shall reach."""
+        self._com, self._com_weight = Position(desiredPosition).toNumPy(), float(weight)
+        return True
+
+    def setCOMAsConstraint(self, asConstraint: bool = True) -> None:
+        """Set whether the target of the center of mass is a constraint."""
+        self._com_constrained = bool(asConstraint)
+
+    def setCOMAsConstraintTolerance(self, tolerance: float = 1e-8) -> None:
+        """Set the distance within which the constraint on the center of mass counts as met.
+
+        A smaller one than that of the other constraints has no effect.
+        """
+        self._com_tolerance = float(tolerance)
+
+    def isCOMAConstraint(self) -> bool:
+        """Whether the target of the center of mass is a constraint."""
+        return self._com_constrained
+
+    def isCOMTargetActive(self) -> bool:
+        """Whether the center of mass has a target."""
+        return self._com is not None
+
+    def deactivateCOMTarget(self) -> None:
+        """Remove the target of the center of mass."""
+        self._com = None
+
+    def setDesiredFullJointsConfiguration(
+        self, desiredJointConfiguration: ArrayLike, weight: ArrayLike = -1.0
+    ) -> bool:
+        """Set positions of all joints to stay near to; a negative weight keeps the old one."""
+        self._check_model()
+        what = "desiredJointConfiguration"
+        self._posture = self._joints(desiredJointConfiguration, self._full, what)
+        weights = np.unique(as_floats(weight, "weight"))
+        if len(weights) != 1:
+            text = f"weight: expected one for all joints, got {shown(weight)}"
+            raise ArgumentError(f"{text}; lw.ik weighs all joints alike")
+        if weights[0] >= 0:
+            self._posture_weight = float(weights[0])
+        return True
+
+    def setDesiredReducedJointConfiguration(
+        self, desiredJointConfiguration: ArrayLike, weight: ArrayLike = -1.0
+    ) -> bool:
+        """Set positions of the considered joints to stay near to."""
+        self._check_model()
+        joints = self._joints(desiredJointConfiguration, self._reduced, "desiredJointConfiguration")
+        return self.setDesiredFullJointsConfiguration(self._expanded(joints), weight)
+
+    # Solving.
+
+    def setFullJointsInitialCondition(
+        self, baseTransform: ArrayLike | None, initialCondition: ArrayLike | None
+    ) -> bool:
+        """Set where to start; what is None starts at the current configuration."""
+        self._check_model()
+        if baseTransform is not None:
+            self._start_base = Transform(baseTransform).toNumPy()
+        if initialCondition is not None:
+            self._start_joints = self._joints(initialCondition, self._full, "initialCondition")
+        return True
+
+    def setReducedInitialCondition(
+        self, baseTransform: ArrayLike | None, initialCondition: ArrayLike | None
+    ) -> bool:
+        """The same for the considered joints only."""
+        self._check_model()
+        if initialCondition is not None:
+            joints = self._joints(initialCondition, self._reduced, "initialCondition")
+            initialCondition = self._expanded(joints)
+        return self.setFullJointsInitialCondition(baseTransform, initialCondition)
+
+    def solve(self) -> bool:
+        """Solve from the start; where targets are not reached, from other starts too.
+
+        Returns:
+            whether the constraints are met. Targets that are no constraints may be missed.
+        """
+        self._check_model()
+        goals = {name: goal for name, goal in self._targets.items() if any(goal.weights())}
+        goals |= {name: goal for name, goal in self._constraints.items() if goal.active}
+        full = [name for name, goal in goals.items() if goal.constrained == goal.parts == FULL]
+        anchor = (self._base if self._base in full else full[0]) if full else None
+        kd = self._computation(anchor or self._base)
+        held = [joint.name for joint in self._full.robot.joints if joint.nq]
+        held = [name for name in held if name not in self._considered]
+        pose = self._base_pose if self._start_base is None else self._start_base
+        if anchor is not None:
+            held.append("base")
+            pose = goals.pop(anchor).pose
+        q0 = self._q(kd, pose, self._start_joints)
+        first = self._solved(kd, goals, q0, held, self._com, restarts=0)
+        best = first
+        if not first.converged:
+            again = self._solved(kd, goals, q0, held, self._com, restarts=RESTARTS)
+            if again.converged or (self._met(again, goals) and not self._met(first, goals)):
+                best = again
+        if not self._met(best, goals):  # far targets pull at the constraints: return to these
+            alone = {
+                name: replace(goal, parts=goal.parts & goal.constrained)
+                for name, goal in goals.items()
+                if goal.parts & goal.constrained
+            }
+            com = self._com if self._com_constrained else None
+            best = self._solved(kd, alone, best.q, held, com, restarts=0)
+        self._solution = kd, best.q
+        return self._met(best, goals)
+
+    def getFullJointsSolution(self, baseTransformSolution: Any, shapeSolution: Any) -> bool:
+        """Write the pose of the base and the positions of all joints."""
+        kd, q = self._solved_state()
+        write(kd.transform(self._base, q), baseTransformSolution)
+        write(q[BASE_NQ:], shapeSolution)
+        return True
+
+    def getReducedSolution(self, baseTransformSolution: Any, shapeSolution: Any) -> bool:
+        """Write the pose of the base and the positions of the considered joints."""
+        kd, q = self._solved_state()
+        write(kd.transform(self._base, q), baseTransformSolution)
+        parts = [q[BASE_NQ:][self._part(name)] for name in self._considered]
+        write(np.concatenate([np.zeros(0), *parts]), shapeSolution)
+        return True
+
+    def getPoseForFrame(self, frameName: str, transform: Any) -> bool:
+        """Write the pose of a frame at the solution."""
+        kd, q = self._solved_state()
+        write(kd.transform(self._frame(frameName), q), transform)
+        return True
+
+    def _solved(
+        self,
+        kd: KinDyn,
+        goals: dict[str, _Goal],
+        q0: Array,
+        held: list[str],
+        com: Array | None,
+        *,
+        restarts: int,
+    ) -> IkResult:
+        only_position = [name for name, goal in goals.items() if not goal.weights()[1]]
+        weights: dict[str, Any] = {
+            name: goal.weights()[0] if name in only_position else goal.weights()
+            for name, goal in goals.items()
+        }
+        if com is not None:
+            weights["com"] = float(np.sqrt(HARD if self._com_constrained else self._com_weight))
+        posture = None
+        if self._posture is not None:
+            posture = q0.copy()
+            posture[BASE_NQ:] = self._posture
+        return ik(
+            kd,
+            {
+                name: goal.pose[:3, 3] if name in only_position else goal.pose
+                for name, goal in goals.items()
+            },
+            q0,
+            com=com,
+            hold=held,
+            posture=posture,
+            posture_weight=float(np.sqrt(self._posture_weight)),
+            weights=weights,
+            tolerance=min(TOLERANCE, self._constraint_tolerance),
+            max_iterations=max(self._iterations, 1),
+            restarts=restarts,
+        )
+
+    def _met(self, result: IkResult, goals: dict[str, _Goal]) -> bool:
+        """Whether a result meets the constraints."""
+        tolerance = self._constraint_tolerance
+        for name, goal in goals.items():
+            parts = goal.constrained & goal.parts
+            if parts & POSITION and result.position_errors[name] > tolerance:
+                return False
+            if parts & ROTATION and result.rotation_errors[name] > tolerance:
+                return False
+        if self._com is not None and self._com_constrained:
+            return bool(result.position_errors["com"] <= max(tolerance, self._com_tolerance))
+        return True
+
+    def _constrain(self, frame: str, pose: Array, parts: int) -> bool:
+        if frame in self._constraints:
+            return False
+        self._constraints[frame] = _Goal(pose, parts, constrained=parts)
+        return True
+
+    def _aim(self, name: str, goal: _Goal) -> bool:
+        frame = self._frame(name)
+        if frame in self._targets:
+            return False
+        goal.constrained = self._mode
+        self._targets[frame] = goal
+        return True
+
+    def _computation(self, base: str) -> KinDyn:
+        if base not in self._kd:
+            self._kd[base] = KinDyn(self._full.robot, base)
+        return self._kd[base]
+
+    def _q(self, kd: KinDyn, pose: Array, start: Array | None = None) -> Array:
+        """(nq,) with a pose of the base of `kd`; joints that do not move stay where they are."""
+        joints = self._positions.copy()
+        if start is not None:
+            for name in self._considered:
+                joints[self._part(name)] = start[self._part(name)]
+        q = np.concatenate([pose[:3, 3], quat.from_rotation(pose[:3, :3]), joints])
+        return kd.normalize(q)
+
+    def _expanded(self, reduced: Array) -> Array:
+        """Positions of all joints from those of the considered ones."""
+        full, first = self._positions.copy(), 0
+        for name in self._considered:
+            part = self._part(name)
+            full[part] = reduced[first : first + part.stop - part.start]
+            first += part.stop - part.start
+        return full
+
+    def _part(self, name: str) -> slice:
+        """Where a joint is in the positions of all joints."""
+        joint = self._full.getJoint(self._full.getJointIndex(name))
+        first = joint.getPosCoordsOffset()
+        return slice(first, first + joint.getNrOfPosCoords())
+
+    def _moving(self) -> list[Any]:
+        self._check_model()
+        joints = map(self._full.getJoint, range(self._full.getNrOfJoints()))
+        return [joint for joint in joints if joint.getNrOfDOFs()]
+
+    def _joints(self, positions: ArrayLike, model: Model, what: str) -> Array:
+        numbers = np.ravel(as_floats(positions, what))
+        if len(numbers) != model.getNrOfPosCoords():
+            raise ShapeError(f"{what}: expected {model.getNrOfPosCoords()}, got {len(numbers)}")
+        return np.array(numbers, subok=False)
+
+    def _frame(self, name: str) -> str:
+        self._check_model()
+        return self._full.getFrameName(self._full.getFrameIndex(name))
+
+    def _check_model(self) -> None:
+        if not self._full.getNrOfLinks():
+            raise LinkworkError("no robot yet; setModel takes one")
+
+    def _solved_state(self) -> tuple[KinDyn, Array]:
+        if self._solution is None:
+            raise LinkworkError("no solution yet; solve() computes one")
+        return self._solution
+
+
+def _with_position(value: ArrayLike) -> Array:
+    """A pose with a position, which may also be that of a pose."""
+    pose = np.eye(4)
+    pose[:3, 3] = Transform(value)[:3, 3] if np.shape(value) == (4, 4) else Position(value)
+    return pose
+
+
+def _with_rotation(value: ArrayLike) -> Array:
+    """A pose with an orientation, which may also be that of a pose."""
+    pose = np.eye(4)
+    pose[:3, :3] = np.asarray(value)[:3, :3]
+    return Transform(pose).toNumPy()

@@ -1,0 +1,359 @@
+"""Visual and collision shapes of links under iDynTree's names.
+
+A shape from `model.visualSolidShapes()` or `collisionSolidShapes()` belongs to the model: setters
+change the model. A shape that a constructor makes belongs to no model until it is added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.compat.idyntree.arrays import Vector3, Vector4, made
+from linkwork.compat.idyntree.lists import StdVector
+from linkwork.compat.idyntree.poses import Transform
+from linkwork.errors import ArgumentError, shown
+from linkwork.model import geometry
+from linkwork.model.pose import as_pose
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from linkwork.compat.idyntree.model import Model
+
+Kind = Literal["visuals", "collisions"]
+NOWHERE: tuple[Kind, int, int] = ("visuals", -1, -1)
+NO_COLOR = (0.0, 0.0, 0.0, 0.0)
+
+
+class Material:
+    """Color and texture of a shape: a name, or another material."""
+
+    def __init__(self, name: str | Material = "") -> None:
+        self._record = name.record if isinstance(name, Material) else geometry.Material(name)
+
+    @classmethod
+    def of(cls, record: geometry.Material) -> Material:
+        """The material of a `linkwork` shape."""
+        self = cls()
+        self._record = record
+        return self
+
+    @property
+    def record(self) -> geometry.Material:
+        """The material as linkwork describes it."""
+        return self._record
+
+    def name(self) -> str:
+        """Name of the material."""
+        return self._record.name
+
+    def hasColor(self) -> bool:
+        """Whether it has a color."""
+        return self._record.rgba is not None
+
+    def color(self) -> Vector4:
+        """Red, green, blue and opacity, each 0 to 1; zeros if there is no color."""
+        return Vector4(self._record.rgba or NO_COLOR)
+
+    def setColor(self, color: ArrayLike) -> None:
+        """Set red, green, blue and opacity."""
+        red, green, blue, opacity = Vector4(color).tolist()
+        self._record = replace(self._record, rgba=(red, green, blue, opacity))
+
+    def hasTexture(self) -> bool:
+        """Whether it has a texture."""
+        return self._record.texture is not None
+
+    def texture(self) -> str:
+        """File of the texture; empty if there is none."""
+        return self._record.texture or ""
+
+    def setTexture(self, texture: str) -> None:
+        """Set the file of the texture."""
+        self._record = replace(self._record, texture=texture)
+
+
+class SolidShape:
+    """A shape: a `Sphere`, `Box`, `Cylinder` or `ExternalMesh`."""
+
+    INITIAL: ClassVar[geometry.Geometry | None] = None
+
+    def __init__(self) -> None:
+        if self.INITIAL is None:
+            raise ArgumentError("SolidShape: make a Sphere, Box, Cylinder or ExternalMesh")
+        self._own = geometry.Shape(self.INITIAL)
+        self._model: Model | None = None
+        self._where = NOWHERE  # kind, link and index of the shape in the model
+
+    @staticmethod
+    def of(shape: geometry.Shape) -> SolidShape:
+        """A shape that belongs to no model, from that of a `linkwork.Link`."""
+        kind = CLASSES.get(type(shape.geometry), SolidShape)
+        self = kind.__new__(kind)
+        self._own, self._model, self._where = shape, None, NOWHERE
+        return self
+
+    @staticmethod
+    def in_model(model: Model, kind: Kind, link: int, index: int) -> SolidShape:
+        """A shape of a link of a model."""
+        self = SolidShape.of(getattr(model.link_records[link], kind)[index])
+        self._model, self._where = model, (kind, link, index)
+        return self
+
+    @property
+    def record(self) -> geometry.Shape:
+        """The shape as linkwork describes it."""
+        if self._model is None:
+            return self._own
+        kind, link, index = self._where
+        return getattr(self._model.link_records[link], kind)[index]
+
+    def _change(self, **changes: Any) -> None:
+        if self._model is None:
+            self._own = replace(self._own, **changes)
+            return
+        kind, link, index = self._where
+        shapes = [*getattr(self._model.link_records[link], kind)]
+        shapes[index] = replace(shapes[index], **changes)
+        self._model.set_link_shapes(kind, link, shapes)
+
+    def _resize(self, **sizes: Any) -> None:
+        self._change(geometry=replace(self.record.geometry, **sizes))
+
+    def clone(self) -> Self:
+        """The same shape, belonging to no model."""
+        return SolidShape.of(self.record)  # pyright: ignore[reportReturnType] - of the same class
+
+    def getName(self) -> str:
+        """Name of the shape; may be empty."""
+        return self.record.name
+
+    def setName(self, name: str) -> None:
+        """Set the name."""
+        self._change(name=name)
+
+    def isNameValid(self) -> bool:
+        """Whether there is a name."""
+        return bool(self.record.name)
+
+    def getLink_H_geometry(self) -> Transform:
+        """Pose of the shape in its link."""
+        return made(Transform, self.record.link_H_shape.matrix())
+
+    def setLink_H_geometry(self, newTransform: ArrayLike) -> None:
+        """Set the pose of the shape in its link."""
+        pose = as_pose(np.array(newTransform, subok=False), "newTransform")
+        self._change(link_H_shape=pose)
+
+    def isMaterialSet(self) -> bool:
+        """Whether there is a material."""
+        return self.record.material is not None
+
+    def getMaterial(self) -> Material:
+        """A copy of the material; one without a color if there is none."""
+        return Material.of(self.record.material or geometry.Material())
+
+    def setMaterial(self, material: Material) -> None:
+        """Set the material."""
+        self._change(material=material.record)
+
+    def isSphere(self) -> bool:
+        """Whether it is a `Sphere`."""
+        return isinstance(self, Sphere)
+
+    def isBox(self) -> bool:
+        """Whether it is a `Box`."""
+        return isinstance(self, Box)
+
+    def isCylinder(self) -> bool:
+        """Whether it is a `Cylinder`."""
+        return isinstance(self, Cylinder)
+
+    def isExternalMesh(self) -> bool:
+        """Whether it is an `ExternalMesh`."""
+        return isinstance(self, ExternalMesh)
+
+    def asSphere(self) -> Sphere | None:
+        """This shape if it is a sphere, else None."""
+        return self if isinstance(self, Sphere) else None
+
+    def asBox(self) -> Box | None:
+        """This shape if it is a box, else None."""
+        return self if isinstance(self, Box) else None
+
+    def asCylinder(self) -> Cylinder | None:
+        """This shape if it is a cylinder, else None."""
+        return self if isinstance(self, Cylinder) else None
+
+    def asExternalMesh(self) -> ExternalMesh | None:
+        """This shape if it is a mesh, else None."""
+        return self if isinstance(self, ExternalMesh) else None
+
+
+class Sphere(SolidShape):
+    """A sphere about the origin of its frame."""
+
+    INITIAL = geometry.Sphere(0.0)
+
+    def getRadius(self) -> float:
+        """Radius [m]."""
+        return self.record.geometry.radius  # pyright: ignore[reportAttributeAccessIssue] - a sphere
+
+    def setRadius(self, radius: float) -> None:
+        """Set the radius."""
+        self._resize(radius=radius)
+
+
+class Box(SolidShape):
+    """A box about the origin of its frame."""
+
+    INITIAL = geometry.Box((0.0, 0.0, 0.0))
+
+    def getX(self) -> float:
+        """Edge along x [m]."""
+        return self._size[0]
+
+    def getY(self) -> float:
+        """Edge along y [m]."""
+        return self._size[1]
+
+    def getZ(self) -> float:
+        """Edge along z [m]."""
+        return self._size[2]
+
+    def setX(self, x: float) -> None:
+        """Set the edge along x."""
+        self._resize(size=(x, self.getY(), self.getZ()))
+
+    def setY(self, y: float) -> None:
+        """Set the edge along y."""
+        self._resize(size=(self.getX(), y, self.getZ()))
+
+    def setZ(self, z: float) -> None:
+        """Set the edge along z."""
+        self._resize(size=(self.getX(), self.getY(), z))
+
+    @property
+    def _size(self) -> tuple[float, float, float]:
+        return self.record.geometry.size  # pyright: ignore[reportAttributeAccessIssue] - a box
+
+
+class Cylinder(SolidShape):
+    """A cylinder about the origin of its frame, along z."""
+
+    INITIAL = geometry.Cylinder(0.0, 0.0)
+
+    def getLength(self) -> float:
+        """Length [m]."""
+        return self.record.geometry.length  # pyright: ignore[reportAttributeAccessIssue] - a cylinder
+
+    def setLength(self, length: float) -> None:
+        """Set the length."""
+        self._resize(length=length)
+
+    def getRadius(self) -> float:
+        """Radius [m]."""
+        return self.record.geometry.radius  # pyright: ignore[reportAttributeAccessIssue] - a cylinder
+
+    def setRadius(self, radius: float) -> None:
+        """Set the radius."""
+        self._resize(radius=radius)
+
+
+class ExternalMesh(SolidShape):
+    """A mesh in a file."""
+
+    INITIAL = geometry.Mesh("")
+
+    def getFilename(self) -> str:
+        """The file as the robot's file names it."""
+        return self._mesh.filename
+
+    def setFilename(self, filename: str) -> None:
+        """Name another file; a path on this machine is taken as it is."""
+        self._change(geometry=geometry.Mesh(filename, self._mesh.scale))
+
+    def getFileLocationOnLocalFileSystem(self) -> str:
+        """Path on this machine; the name of the file where it was not found."""
+        return self._mesh.path or self._mesh.filename
+
+    def getPackageDirs(self) -> tuple[str, ...]:
+        """Folders in which the mesh is looked for."""
+        return () if self._model is None else self._model.getPackageDirs()
+
+    def getScale(self) -> Vector3:
+        """Factors along x, y and z."""
+        return Vector3(self._mesh.scale)
+
+    def setScale(self, scale: ArrayLike) -> None:
+        """Set the factors along x, y and z."""
+        self._resize(scale=tuple(Vector3(scale).tolist()))
+
+    @property
+    def _mesh(self) -> geometry.Mesh:
+        return self.record.geometry  # pyright: ignore[reportReturnType] - a mesh
+
+
+CLASSES: dict[type, type[SolidShape]] = {
+    geometry.Sphere: Sphere,
+    geometry.Box: Box,
+    geometry.Cylinder: Cylinder,
+    geometry.Mesh: ExternalMesh,
+}  # a capsule, which iDynTree does not have, is a SolidShape
+
+
+class LinksSolidShapesVector(StdVector[tuple[SolidShape, ...]]):
+    """The shapes of each link of a model, as they were when they were asked for."""
+
+    FILL = tuple
+
+
+class ModelSolidShapes:
+    """The visual or the collision shapes of a model; without one there are no links."""
+
+    def __init__(self, model: Model | None = None, kind: Kind = "visuals") -> None:
+        self._model = model
+        self._kind: Kind = kind
+
+    def getLinkSolidShapes(self) -> LinksSolidShapesVector:
+        """The shapes of each link, by index of the link; changes to a shape change the model."""
+        model = self._model
+        links = [] if model is None else model.link_records
+        return LinksSolidShapesVector(
+            tuple(
+                SolidShape.in_model(model, self._kind, number, index)  # pyright: ignore[reportArgumentType] - it has links
+                for index in range(len(getattr(link, self._kind)))
+            )
+            for number, link in enumerate(links)
+        )
+
+    def addSingleLinkSolidShape(self, linkIndex: int, shape: SolidShape) -> None:
+        """Add a copy of a shape to a link."""
+        if not isinstance(shape, SolidShape):
+            raise ArgumentError(f"shape: expected a SolidShape, got {shown(shape)}")
+        model = self._checked(linkIndex)
+        shapes = getattr(model.link_records[linkIndex], self._kind)
+        model.set_link_shapes(self._kind, linkIndex, [*shapes, shape.record])
+
+    def clearSingleLinkSolidShapes(self, linkIndex: int) -> None:
+        """Remove the shapes of a link."""
+        self._checked(linkIndex).set_link_shapes(self._kind, linkIndex, [])
+
+    def clear(self) -> None:
+        """Remove the shapes of all links."""
+        for link in range(0 if self._model is None else self._model.getNrOfLinks()):
+            self.clearSingleLinkSolidShapes(link)
+
+    def isConsistent(self, model: Model) -> bool:
+        """Whether there is an entry for each link of a model."""
+        return len(self.getLinkSolidShapes()) == model.getNrOfLinks()
+
+    def _checked(self, link: int) -> Model:
+        if self._model is None:
+            raise ArgumentError("these shapes belong to no model; model.visualSolidShapes() do")
+        self._model.getLinkName(link)
+        return self._model

@@ -1,0 +1,683 @@
+"""Robots and shapes on a web page, under the names of iDynTree's two visualizers.
+
+    from linkwork.compat.idyntree.visualize import MeshcatVisualizer  # was: idyntree.visualize
+
+`MeshcatVisualizer` and `Visualizer` show them on a page of viser, which needs the extra `viewer`.
+`linkwork.view` shows more of a robot: sliders, forces, velocities, trajectories.
+
+Errors   a name that is unknown or in use raises; iDynTree warns or returns False
+Colors   red, green, blue and opacity, each 0 to 1; a single float is the opacity
+"""
+
+from __future__ import annotations
+
+import time
+import webbrowser
+from collections.abc import Iterable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from html import escape
+from io import StringIO
+from os import PathLike
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arrays import Array
+from linkwork.compat.idyntree.arrays import Vector4
+from linkwork.compat.idyntree.loader import ModelLoader
+from linkwork.compat.idyntree.model import Model, at
+from linkwork.compat.idyntree.poses import Rotation, Transform
+from linkwork.compat.idyntree.shapes import Box, Cylinder, SolidShape, Sphere
+from linkwork.compat.idyntree.vectors import Position
+from linkwork.errors import (
+    ArgumentError,
+    ShapeError,
+    ValueRangeError,
+    name_not_found,
+    shown,
+    warn,
+)
+from linkwork.kindyn import KinDyn
+from linkwork.model.pose import as_floats
+from linkwork.spatial import quat, so3
+from linkwork.viewer.parts import Part, drawing_of_shapes
+from linkwork.viewer.scene import node, place
+from linkwork.viewer.server import LOCAL, open_server
+
+FRAME_AXES = 0.1  # length of the axes of a frame that is added [m]
+PERIOD = 0.02  # between two returns of `Visualizer.draw` [s]
+Surfaces: TypeAlias = dict[str, list[tuple[Any, Part]]]  # nodes and what they show, by link
+WHITE = (1.0, 1.0, 1.0, 1.0)
+
+
+class Item:
+    """Something in a scene: a node, and the surfaces below it by the name of their link."""
+
+    def __init__(
+        self, root: Any, surfaces: dict[str, list[tuple[Any, Part]]] | None = None
+    ) -> None:
+        self.root, self.surfaces = root, surfaces or {}
+
+    def set_transform(self, transform: ArrayLike) -> None:
+        """Put it at a pose (4, 4), whose axes may be scaled."""
+        pose = np.array(as_floats(transform, "transform"), subok=False)
+        scale = np.linalg.norm(pose[:3, :3], axis=0)
+        pose[:3, :3] = so3.project(pose[:3, :3] / np.where(scale > 0, scale, 1.0))
+        place(self.root, pose)
+        for surfaces in self.surfaces.values():
+            for handle, part in surfaces:
+                handle.vertices = np.asarray(part.surface.vertices * scale, dtype=np.float32)
+
+    def set_property(self, key: str, value: Any) -> None:
+        """Set "visible", "color" or "opacity"."""
+        if key == "visible":
+            self.root.visible = bool(value)
+        elif key == "color":
+            self.paint(None, [*value])
+        elif key == "opacity":
+            self.paint(None, float(value))
+        else:
+            raise ArgumentError(f"key: expected 'visible', 'color' or 'opacity', got {shown(key)}")
+
+    def delete(self) -> None:
+        """Remove it from the scene."""
+        self.root.remove()
+
+    def paint(self, link: str | None, color: Sequence[float] | float | None) -> None:
+        """Color the surfaces of a link, or of all links; None restores their own colors."""
+        for name, surfaces in self.surfaces.items():
+            if link not in (None, name):
+                continue
+            for handle, part in surfaces:
+                rgb, opacity = _painted(part, color)
+                handle.color, handle.opacity = rgb, None if opacity >= 1 else opacity
+
+
+class Robot(Item):
+    """A robot in a scene."""
+
+    def __init__(self, server: Any, name: str, model: Model, base: str | None = None) -> None:
+        self.model = model.copy()
+        robot = self.model.robot
+        base = base or robot.link_names[self.model.getDefaultBaseLink()]
+        self._kd = KinDyn(robot, base)
+        drawing = drawing_of_shapes({link.name: link.visuals for link in robot.links})
+        for note in drawing.notes:
+            warn(note)
+        super().__init__(server.scene.add_frame(node(name), show_axes=False))
+        self._links: dict[str, Any] = {}
+        for link, parts in drawing.parts.items():
+            self._links[link] = server.scene.add_frame(node(name, link), show_axes=False)
+            self.surfaces[link] = [
+                (_surface(server, node(name, link, str(k)), part), part)
+                for k, part in enumerate(parts)
+            ]
+        self.move(np.eye(4), self._kd.neutral()[7:])
+
+    def move(self, base: ArrayLike, joints: ArrayLike) -> None:
+        """Put the base at a pose (4, 4), and the joints at their positions."""
+        pose = Transform(base).toNumPy()
+        s = np.ravel(as_floats(joints, "joint positions"))
+        n = self.model.getNrOfPosCoords()
+        if len(s) not in (n, self.model.getNrOfJoints()):  # with zeros for fixed joints at the end
+            raise ShapeError(f"joint positions: expected {n}, got {len(s)}")
+        q = np.concatenate([pose[:3, 3], quat.from_rotation(so3.project(pose[:3, :3])), s[:n]])
+        names = [*self._links]
+        poses = self._kd.transforms(self._kd.normalize(q), frames=names)
+        for handle, pose in zip(self._links.values(), poses, strict=True):
+            place(handle, pose)
+
+    def show_link(self, link: str, visible: bool) -> None:
+        """Show or hide a link."""
+        self.model.getLinkIndex(link)
+        self._links[link].visible = visible
+
+
+class Scene:
+    """A page, and what is on it by name."""
+
+    def __init__(self, title: str) -> None:
+        self.server = open_server(LOCAL, None, title)
+        self.server.scene.set_up_direction("+z")
+        self.items: dict[str, Item] = {}
+        self.closed = False
+
+    def __getitem__(self, name: str) -> Item:
+        if name not in self.items:
+            raise name_not_found("object", name, self.items)
+        return self.items[name]
+
+    def add(self, name: str, item: Item) -> None:
+        """Keep something that is drawn."""
+        self.items[name] = item
+
+    def check_new(self, name: str) -> None:
+        """Reject a name that is in use."""
+        if name in self.items:
+            raise ValueRangeError(f"there is an object named {name!r}; delete it first")
+
+    def robot(self, name: str) -> Robot:
+        """A robot by name."""
+        robots = [key for key, item in self.items.items() if isinstance(item, Robot)]
+        item = self.items.get(name)
+        if not isinstance(item, Robot):
+            raise name_not_found("model", name, robots)
+        return item
+
+    def delete(self, name: str) -> None:
+        """Remove something."""
+        self[name].delete()
+        del self.items[name]
+
+    def url(self) -> str:
+        """The address of the page."""
+        return f"http://{LOCAL}:{self.server.get_port()}"
+
+    def open(self) -> Scene:
+        """Open the page in a browser."""
+        webbrowser.open(self.url())
+        return self
+
+    def close(self) -> None:
+        """Close the page."""
+        if not self.closed:
+            self.closed = True
+            with redirect_stdout(StringIO()):  # viser prints that it has stopped
+                self.server.stop()
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe src="{escape(self.url())}" width="100%" height="400"'
+            ' style="border:0" title="linkwork viewer"></iframe>'
+        )
+
+
+class Partial:
+    """A class of iDynTree of which only a part is here."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        text = f"{type(self).__name__}.{name}: not supported by pages of linkwork"
+        raise AttributeError(f"{text}; linkwork.view offers more than these names")
+
+
+class MeshcatVisualizer(Partial):
+    """Robots and shapes on a page; `open()` shows it, `viewer.url()` is its address.
+
+    `viewer[name]` has `set_transform`, `set_property` and `delete`, as meshcat's nodes have.
+    """
+
+    def __init__(self, zmq_url: str | None = None) -> None:
+        if zmq_url is not None:
+            text = "zmq_url: the page is served by viser, so there is no server of meshcat"
+            raise ArgumentError(f"{text} to connect to; leave it out")
+        self.viewer = Scene("linkwork")
+        self._arrows: set[str] = set()
+
+    @property
+    def model(self) -> dict[str, Model]:
+        """The robots by name."""
+        items = self.viewer.items.items()
+        return {name: item.model for name, item in items if isinstance(item, Robot)}
+
+    def open(self) -> None:
+        """Open the page in a browser."""
+        self.viewer.open()
+
+    def jupyter_cell(self) -> Scene:
+        """The page, as the last value of a notebook's cell."""
+        return self.viewer
+
+    def close(self) -> None:
+        """Close the page, which iDynTree leaves open."""
+        self.viewer.close()
+
+    def load_model_from_file(
+        self,
+        model_path: str | PathLike[str],
+        considered_joints: Sequence[str] | None = None,
+        model_name: str = "iDynTree",
+        color: Any = None,
+    ) -> bool:
+        """Show the robot of a file, with some of its joints only if they are named."""
+        loader = ModelLoader()
+        if considered_joints is None:
+            loader.loadModelFromFile(model_path)
+        else:
+            loader.loadReducedModelFromFile(model_path, considered_joints)
+        return self.load_model(loader.model(), model_name=model_name, color=color)
+
+    def load_model(
+        self,
+        model: Model,
+        base_link: str | None = None,
+        model_name: str = "iDynTree",
+        color: Any = None,
+    ) -> bool:
+        """Show a robot; `base_link` is the link whose pose `set_multibody_system_state` takes."""
+        if not isinstance(model, Model):
+            raise ArgumentError(f"model: expected a Model, got {shown(model)}")
+        self.viewer.check_new(model_name)
+        if base_link is not None:
+            model.getLinkIndex(base_link)
+        robot = Robot(self.viewer.server, model_name, model, base_link)
+        robot.paint(None, color)
+        self.viewer.add(model_name, robot)
+        return True
+
+    def set_multibody_system_state(
+        self,
+        base_position: ArrayLike,
+        base_rotation: ArrayLike,
+        joint_value: ArrayLike,
+        model_name: str = "iDynTree",
+    ) -> None:
+        """Move a robot: its base, and its joints in the order of the model."""
+        pose = Transform(Rotation(base_rotation), Position(base_position))
+        self.viewer.robot(model_name).move(pose, joint_value)
+
+    def set_link_color(self, model_name: str, link_name: str, color: Any) -> None:
+        """Color a link."""
+        robot = self.viewer.robot(model_name)
+        robot.model.getLinkIndex(link_name)
+        robot.paint(link_name, color)
+
+    def set_model_color(self, model_name: str, color: Any) -> None:
+        """Color a robot."""
+        self.viewer.robot(model_name).paint(None, color)
+
+    def load_primitive_geometry(
+        self, solid_shape: SolidShape, shape_name: str = "iDynTree", color: Any = None
+    ) -> None:
+        """Show a shape."""
+        if not isinstance(solid_shape, SolidShape):
+            raise ArgumentError(f"solid_shape: expected a SolidShape, got {shown(solid_shape)}")
+        self.viewer.check_new(shape_name)
+        server, name = self.viewer.server, node(shape_name)
+        parts = drawing_of_shapes({shape_name: (solid_shape.record,)}).parts[shape_name]
+        root = server.scene.add_frame(name, show_axes=False)
+        surfaces = [(_surface(server, f"{name}/{k}", part), part) for k, part in enumerate(parts)]
+        item = Item(root, {shape_name: surfaces})
+        item.paint(None, color)
+        self.viewer.add(shape_name, item)
+
+    def load_sphere(self, radius: float, shape_name: str = "iDynTree", color: Any = None) -> None:
+        """Show a sphere."""
+        sphere = Sphere()
+        sphere.setRadius(radius)
+        self.load_primitive_geometry(sphere, shape_name, color)
+
+    def load_cylinder(
+        self, radius: float, length: float, shape_name: str = "iDynTree", color: Any = None
+    ) -> None:
+        """Show a cylinder along z."""
+        cylinder = Cylinder()
+        cylinder.setRadius(radius)
+        cylinder.setLength(length)
+        self.load_primitive_geometry(cylinder, shape_name, color)
+
+    def load_box(
+        self, x: float, y: float, z: float, shape_name: str = "iDynTree", color: Any = None
+    ) -> None:
+        """Show a box with edges along the axes."""
+        box = Box()
+        box.setX(x)
+        box.setY(y)
+        box.setZ(z)
+        self.load_primitive_geometry(box, shape_name, color)
+
+    def load_arrow(self, radius: float, shape_name: str = "iDynTree", color: Any = None) -> None:
+        """Show an arrow, a cylinder that `set_arrow_transform` places and scales."""
+        self.load_cylinder(radius, 1.0, shape_name, color)
+        self._arrows.add(shape_name)
+
+    def load_line(
+        self,
+        vertices: ArrayLike,
+        linewidth: float,
+        shape_name: str = "iDynTree",
+        color: Any = None,
+    ) -> None:
+        """Show a line through points (3, n); the line width is in pixels."""
+        points = np.array(as_floats(vertices, "vertices"), subok=False)
+        if points.ndim != 2 or points.shape[0] != 3 or points.shape[1] < 2:
+            raise ShapeError(f"vertices: expected (3, n) with 2 points or more, got {points.shape}")
+        self.viewer.check_new(shape_name)
+        segments = np.stack([points.T[:-1], points.T[1:]], axis=1).astype(np.float32)
+        red, green, blue, _ = WHITE if color is None else _rgba(color, WHITE)
+        line = self.viewer.server.scene.add_line_segments(
+            node(shape_name),
+            segments,
+            (round(255 * red), round(255 * green), round(255 * blue)),
+            thickness=float(linewidth),
+            thickness_units="screen",
+        )
+        self.viewer.add(shape_name, Item(line))
+
+    def set_primitive_geometry_transform(
+        self, position: ArrayLike, rotation: ArrayLike, shape_name: str = "iDynTree"
+    ) -> None:
+        """Move a shape."""
+        transform = np.eye(4)
+        transform[:3, :3], transform[:3, 3] = as_floats(rotation, "rotation"), Position(position)
+        self.viewer[shape_name].set_transform(transform)
+
+    def set_primitive_geometry_property(
+        self, property_name: str, value: Any, shape_name: str = "iDynTree"
+    ) -> None:
+        """Set "visible", "color" or "opacity" of a shape."""
+        self.viewer[shape_name].set_property(property_name, value)
+
+    def set_arrow_transform(
+        self, origin: ArrayLike, vector: ArrayLike, shape_name: str = "iDynTree"
+    ) -> None:
+        """Let an arrow start at a point and end at the point plus a vector."""
+        if shape_name not in self._arrows:
+            raise name_not_found("arrow", shape_name, self._arrows)
+        start, way = Position(origin).toNumPy(), Position(vector).toNumPy()
+        self.viewer[shape_name].set_transform(_along(start, way))
+
+    def delete(self, shape_name: str = "iDynTree") -> None:
+        """Remove a robot or a shape."""
+        self.viewer.delete(shape_name)
+        self._arrows.discard(shape_name)
+
+
+@dataclass
+class VisualizerOptions:
+    """Options of a `Visualizer`; a page has the size of its window, so none has an effect."""
+
+    verbose: bool = False
+    winWidth: int = 800
+    winHeight: int = 600
+    rootFrameArrowsDimension: float = 1.0
+
+
+class ColorViz:
+    """A color: none, four numbers, or a vector of four."""
+
+    def __init__(self, *numbers: ArrayLike) -> None:
+        rgba = Vector4(*numbers) if numbers else Vector4(WHITE)
+        self.r, self.g, self.b, self.a = rgba.tolist()
+
+    def rgba(self) -> list[float]:
+        """Red, green, blue and opacity."""
+        return [self.r, self.g, self.b, self.a]
+
+
+class Visualizer(Partial):
+    """Robots on a page, under the names of iDynTree's visualizer.
+
+    `init`, or the first robot, opens the page in a browser, where iDynTree opens a window.
+    """
+
+    def __init__(self) -> None:
+        self._scene: Scene | None = None
+        self._drawn = 0.0
+        self._frames: list[Any] = []
+
+    def init(self, options: VisualizerOptions | None = None, *_: Any) -> bool:
+        """Open the page."""
+        del options
+        if self._scene is None:
+            self._scene = Scene("linkwork").open()
+            self._grid = self._scene.server.scene.add_grid("/ground", infinite_grid=True)
+        return True
+
+    def url(self) -> str:
+        """The address of the page."""
+        return self._page().url()
+
+    def addModel(self, model: Model, instanceName: str) -> bool:
+        """Show a robot."""
+        if not isinstance(model, Model):
+            raise ArgumentError(f"model: expected a Model, got {shown(model)}")
+        self._page().check_new(instanceName)
+        self._page().add(instanceName, Robot(self._page().server, instanceName, model))
+        return True
+
+    def getNrOfVisualizedModels(self) -> int:
+        """How many robots there are."""
+        return len(self._names())
+
+    def getModelInstanceName(self, modelInstanceIndex: int) -> str:
+        """Name of a robot."""
+        return at("model", self._names(), modelInstanceIndex)
+
+    def getModelInstanceIndex(self, instanceName: str) -> int:
+        """Index of a robot."""
+        self._page().robot(instanceName)
+        return self._names().index(instanceName)
+
+    def modelViz(self, instance: int | str) -> ModelVisualization:
+        """A robot on the page, by name or by index."""
+        name = instance if isinstance(instance, str) else self.getModelInstanceName(instance)
+        return ModelVisualization(name, self._page().robot(name))
+
+    def camera(self) -> Camera:
+        """From where the scene is seen."""
+        return Camera(self._page().server)
+
+    def environment(self) -> Environment:
+        """What surrounds the robots."""
+        self.init()
+        return Environment(self._page().server, self._grid)
+
+    enviroment = environment  # as iDynTree has always spelled it
+
+    def frames(self) -> Frames:
+        """Frames that are added to the scene."""
+        return Frames(self._page().server, self._frames)
+
+    def run(self) -> bool:
+        """Whether the page is open."""
+        return not self._page().closed
+
+    def draw(self) -> None:
+        """Send what has changed; returns at most 50 times a second."""
+        self._page().server.flush()
+        time.sleep(max(self._drawn + PERIOD - time.monotonic(), 0.0))
+        self._drawn = time.monotonic()
+
+    def close(self) -> None:
+        """Close the page."""
+        if self._scene is not None:
+            self._scene.close()
+
+    def setColorPalette(self, name: str) -> bool:
+        """Choose "vanilla" or "meshcat"; pages look the same."""
+        if name not in ("vanilla", "meshcat"):
+            raise ArgumentError(f"name: expected 'vanilla' or 'meshcat', got {shown(name)}")
+        return True
+
+    def _page(self) -> Scene:
+        self.init()
+        assert self._scene is not None
+        return self._scene
+
+    def _names(self) -> list[str]:
+        return list(self._page().items)
+
+
+@dataclass(frozen=True)
+class ModelVisualization(Partial):
+    """A robot on the page of a `Visualizer`."""
+
+    _name: str
+    _robot: Robot
+
+    def setPositions(self, world_H_base: ArrayLike, jointPos: ArrayLike) -> bool:
+        """Move the robot."""
+        self._robot.move(world_H_base, jointPos)
+        return True
+
+    def model(self) -> Model:
+        """The robot."""
+        return self._robot.model
+
+    def getInstanceName(self) -> str:
+        """Its name on the page."""
+        return self._name
+
+    def getLinkNames(self) -> list[str]:
+        """Names of its links."""
+        return [*self._robot.model.robot.link_names]
+
+    def setModelVisibility(self, isVisible: bool) -> None:
+        """Show or hide the robot."""
+        self._robot.set_property("visible", isVisible)
+
+    def setLinkVisibility(self, linkName: str, isVisible: bool) -> bool:
+        """Show or hide a link."""
+        self._robot.show_link(linkName, isVisible)
+        return True
+
+    def setModelColor(self, modelColor: ColorViz) -> None:
+        """Color the robot."""
+        self._robot.paint(None, modelColor.rgba())
+
+    def setLinkColor(self, linkIndex: int, linkColor: ColorViz) -> bool:
+        """Color a link."""
+        self._robot.paint(self._robot.model.getLinkName(linkIndex), linkColor.rgba())
+        return True
+
+    def resetModelColor(self) -> None:
+        """Give the robot its own colors again."""
+        self._robot.paint(None, None)
+
+
+@dataclass(frozen=True)
+class Camera(Partial):
+    """From where the scene of a `Visualizer` is seen."""
+
+    _server: Any
+
+    def setPosition(self, cameraPos: ArrayLike) -> None:
+        """Move the camera."""
+        for camera in self._cameras():
+            camera.position = Position(cameraPos).toNumPy()
+
+    def setTarget(self, cameraTarget: ArrayLike) -> None:
+        """Let the camera look at a point."""
+        for camera in self._cameras():
+            camera.look_at = Position(cameraTarget).toNumPy()
+
+    def animator(self) -> Camera:
+        """What lets the mouse move the camera; pages always do."""
+        return self
+
+    def enableMouseControl(self, enabled: bool = True) -> None:
+        """Nothing: the mouse moves the camera of a page."""
+
+    def _cameras(self) -> Iterable[Any]:
+        clients = self._server.get_clients().values()
+        return [self._server.initial_camera, *(client.camera for client in clients)]
+
+
+@dataclass(frozen=True)
+class Environment(Partial):
+    """What surrounds the robots of a `Visualizer`."""
+
+    _server: Any
+    _grid: Any
+
+    def setElementVisibility(self, elementKey: str, isVisible: bool) -> bool:
+        """Show or hide the "floor_grid" or the "world_frame" ("root_frame" in older releases)."""
+        nodes = {
+            "floor_grid": self._grid,
+            "world_frame": self._server.scene.world_axes,
+            "root_frame": self._server.scene.world_axes,
+        }
+        if elementKey not in nodes:
+            raise name_not_found("element", elementKey, nodes)
+        nodes[elementKey].visible = bool(isVisible)
+        return True
+
+
+@dataclass(frozen=True)
+class Frames(Partial):
+    """Frames in the scene of a `Visualizer`."""
+
+    _server: Any
+    _frames: list[Any]
+
+    def addFrame(self, transformation: ArrayLike, arrowLength: float = FRAME_AXES) -> int:
+        """Add a frame; returns its index."""
+        name = node("frames", str(len(self._frames)))
+        handle = self._server.scene.add_frame(
+            name, axes_length=arrowLength, axes_radius=arrowLength / 18
+        )
+        self._frames.append(handle)
+        place(handle, Transform(transformation).toNumPy())
+        return len(self._frames) - 1
+
+    def updateFrame(self, frameIndex: int, transformation: ArrayLike) -> bool:
+        """Move a frame."""
+        place(self._at(frameIndex), Transform(transformation).toNumPy())
+        return True
+
+    def setVisible(self, frameIndex: int, isVisible: bool) -> bool:
+        """Show or hide a frame."""
+        self._at(frameIndex).visible = bool(isVisible)
+        return True
+
+    def getNrOfFrames(self) -> int:
+        """How many frames were added."""
+        return len(self._frames)
+
+    def _at(self, index: int) -> Any:
+        at("frame", [str(k) for k in range(len(self._frames))], index)
+        return self._frames[index]
+
+
+def _surface(server: Any, name: str, part: Part) -> Any:
+    pose = part.link_H_part
+    return server.scene.add_mesh_simple(
+        name,
+        np.asarray(part.surface.vertices, dtype=np.float32),
+        np.asarray(part.surface.faces, dtype=np.uint32),
+        color=part.color,
+        opacity=None if part.opacity >= 1 else part.opacity,
+        side="double",
+        position=pose[:3, 3],
+        wxyz=quat.from_rotation(pose[:3, :3]),
+    )
+
+
+def _painted(part: Part, color: Any) -> tuple[tuple[int, int, int], float]:
+    """Color of a part, each 0 to 255, and its opacity."""
+    if color is None:
+        return part.color, part.opacity
+    own = *(number / 255 for number in part.color), part.opacity
+    red, green, blue, opacity = _rgba(color, own)
+    return (round(255 * red), round(255 * green), round(255 * blue)), opacity
+
+
+def _rgba(color: Any, own: Sequence[float]) -> tuple[float, ...]:
+    """Red, green, blue and opacity; `own` is what a single float leaves as it is."""
+    numbers = as_floats(color, "color")
+    if numbers.shape == ():
+        rgba = (*own[:3], float(numbers))
+    elif numbers.shape in ((3,), (4,)):
+        rgba = (*numbers.tolist(), 1.0)[:4]
+    else:
+        raise ShapeError(f"color: expected 3 or 4 numbers or one opacity, got {shown(color)}")
+    if not all(0 <= number <= 1 for number in rgba):
+        raise ValueRangeError(f"color: expected numbers from 0 to 1, got {shown(color)}")
+    return rgba
+
+
+def _along(start: Array, way: Array) -> Array:
+    """(4, 4) that lets a cylinder of length 1 along z reach from a point along `way`."""
+    length = float(np.linalg.norm(way))
+    transform = np.eye(4)
+    transform[:3, 3] = start + way / 2
+    if length > 0:
+        z = way / length
+        helper = np.array([1.0, 0.0, 0.0]) if abs(z[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
+        x = np.cross(helper, z)
+        x /= np.linalg.norm(x)
+        transform[:3, :3] = np.stack([x, np.cross(z, x), z], axis=1)
+    transform[:3, 2] *= length
+    return transform
