@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +11,9 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array
 from linkwork.compat.adam.core.constants import NAMES, Representations, name_of
 from linkwork.compat.adam.kernels import PoseFunction
-from linkwork.compat.adam.model.model import AdamModel, unknown_name
+from linkwork.compat.adam.model.model import AdamModel, unknown_name, usd_error
 from linkwork.compat.adam.read import actuated_joints_of, read_adam_model
-from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, model_error, shown
+from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn
 
@@ -25,6 +24,22 @@ if TYPE_CHECKING:
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665, 0.0, 0.0, 0.0)
 """Acceleration of free fall in the world [m/s^2], with the angular part that adam writes too."""
+
+# What each method of adam asks `KinDyn` for; those of frames take the frame first.
+REQUESTS = {
+    "forward_kinematics": "transform",
+    "jacobian": "jacobian",
+    "relative_jacobian": "relative_jacobian",
+    "jacobian_dot": "jacobian_dot",
+    "CoM_position": "com",
+    "CoM_jacobian": "com_jacobian",
+    "mass_matrix": "mass_matrix",
+    "centroidal_momentum_matrix": "centroidal_momentum_matrix",
+    "bias_force": "bias_force",
+    "coriolis_term": "coriolis_force",
+    "gravity_term": "gravity_force",
+    "aba": "forward_dynamics",
+}
 
 
 class KinDynComputations:
@@ -89,6 +104,26 @@ class KinDynComputations:
             kwargs.setdefault("joints_name_list", actuated_joints_of(mujoco_model))
         return cls(mujoco_model, *args, **kwargs)
 
+    @classmethod
+    def from_usd(cls, *args: Any, **kwargs: Any) -> Self:
+        """Not available: linkwork does not read USD.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        del args, kwargs
+        raise usd_error("from_usd", "convert the robot to URDF and use from_urdf")
+
+    @classmethod
+    def from_usd_stage(cls, *args: Any, **kwargs: Any) -> Self:
+        """Not available: linkwork does not read USD.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        del args, kwargs
+        raise usd_error("from_usd_stage", "convert the robot to URDF and use from_urdf")
+
     @property
     def model(self) -> AdamModel:
         """Links, frames and joints by name."""
@@ -148,12 +183,7 @@ class KinDynComputations:
             ValueError: there is no such link, or it is a frame.
         """
         root = self._root_of_file if root_link is None else root_link
-        if root in self._model.frames:
-            (holder,) = (j.parent for j in self._model.joints.values() if j.child == root)
-            raise model_error(f"root_link: {root!r} is a frame, fixed to link {holder!r}")
-        if root not in self._model.links:
-            raise unknown_name("link", root, self._model.links)
-        self._model = replace(self._model, root=root)
+        self._model = self._model.with_root(root)
         self._kd = self._kd.replace(base=root)
         self._kernels: dict[Any, Kernel] = {}
         self._views = {self._kd.representation: (self._kd, self._kernels)}
@@ -361,8 +391,11 @@ class KinDynComputations:
         return self._kernels.setdefault(key, self._function_of(request, wrenches))
 
     def _function_of(self, request: Any, wrenches: tuple[str, ...]) -> Any:
-        """The compiled function; classes for other frameworks give one of their arrays."""
-        return PoseFunction(self._kd, request, wrenches).kernel
+        return self._of_kernel(PoseFunction(self._kd, request, wrenches).kernel)
+
+    def _of_kernel(self, kernel: Kernel) -> Any:
+        """A kernel as a function of this framework's arrays."""
+        return kernel
 
     def _check_frame(self, frame: Any) -> None:
         if not isinstance(frame, str) or frame not in self._kd.model.frame_names:
