@@ -12,8 +12,10 @@ more of a robot: forces, velocities, trajectories, limits.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import replace
 from functools import partial
+from io import StringIO
 from threading import RLock
 from typing import Any, TypeAlias
 
@@ -369,7 +371,8 @@ class Visualizer:
     def close(self) -> None:
         """Close the page, unless its server was passed to the class."""
         if self._owns_server:
-            self.server.stop()
+            with redirect_stdout(StringIO()):  # it prints that it has stopped
+                self.server.stop()
 
     def _first(self) -> ModelHandle:
         if not self._models:
