@@ -196,7 +196,7 @@ class KinDynComputations:
         Returns:
             (..., 4, 4) w_H_frame.
         """
-        return self.frame_kernel("transform", frame)(base_transform, joint_positions)
+        return self.frame_kernel("forward_kinematics", frame)(base_transform, joint_positions)
 
     def link_poses(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> dict[str, Array]:
         """Poses of all links in the world, by name, depth first; without those of frames.
@@ -250,7 +250,7 @@ class KinDynComputations:
         Returns:
             (..., 3) [m].
         """
-        return self.robot_kernel("com")(base_transform, joint_positions)
+        return self.robot_kernel("CoM_position")(base_transform, joint_positions)
 
     def CoM_jacobian(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
         """Jacobian of the centre of mass: its velocity in the world is `J @ nu`.
@@ -258,7 +258,7 @@ class KinDynComputations:
         Returns:
             (..., 3, 6 + n).
         """
-        return self.robot_kernel("com_jacobian")(base_transform, joint_positions)
+        return self.robot_kernel("CoM_jacobian")(base_transform, joint_positions)
 
     def mass_matrix(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
         """Mass matrix M: the kinetic energy is `nu @ M @ nu / 2`.
@@ -303,7 +303,7 @@ class KinDynComputations:
         Returns:
             (..., 6 + n).
         """
-        kernel = self.robot_kernel("coriolis_force")
+        kernel = self.robot_kernel("coriolis_term")
         return kernel(base_transform, joint_positions, base_velocity, joint_velocities)
 
     def gravity_term(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
@@ -312,7 +312,7 @@ class KinDynComputations:
         Returns:
             (..., 6 + n).
         """
-        return self.robot_kernel("gravity_force")(base_transform, joint_positions, self._g)
+        return self.robot_kernel("gravity_term")(base_transform, joint_positions, self._g)
 
     def aba(  # noqa: PLR0917 - adam's arguments
         self,
@@ -349,18 +349,19 @@ class KinDynComputations:
         for kernel in list(self._kernels.values()):
             kernel.warmup()
 
-    def robot_kernel(self, quantity: str) -> Kernel:
-        """The compiled function of a quantity; this is where most calls pass. Not in adam."""
-        kernel = self._kernels.get(quantity)
-        return self._made(quantity, quantity) if kernel is None else kernel
+    def robot_kernel(self, method: str) -> Kernel:
+        """The compiled function behind a method; this is where most calls pass. Not in adam."""
+        kernel = self._kernels.get(method)
+        return self._made(method, REQUESTS[method]) if kernel is None else kernel
 
-    def frame_kernel(self, quantity: str, frame: str) -> Kernel:
-        """The compiled function of a quantity of a frame. Not in adam."""
-        key = quantity, frame
+    def frame_kernel(self, method: str, frame: str) -> Kernel:
+        """The compiled function behind a method of a link or frame. Not in adam."""
+        key = method, frame
         kernel = self._kernels.get(key) if isinstance(frame, str) else None
         if kernel is None:
             self._check_frame(frame)
-            kernel = self._made(key, self._request(quantity, frame))
+            base = (self.root_link,) if method == "relative_jacobian" else ()
+            kernel = self._made(key, (REQUESTS[method], *base, frame))
         return kernel
 
     def aba_kernel(
@@ -368,24 +369,18 @@ class KinDynComputations:
     ) -> tuple[Kernel, tuple[ArrayLike, ...]]:
         """The compiled function of `aba`, and the wrenches in its order. Not in adam."""
         if external_wrenches is None:
-            return self.robot_kernel("forward_dynamics"), ()
+            return self.robot_kernel("aba"), ()
         if not isinstance(external_wrenches, Mapping):
             wanted = "a mapping from links and frames to wrenches (..., 6)"
             given = shown(external_wrenches)
             raise ArgumentError(f"external_wrenches: expected {wanted}, got {given}")
         frames = tuple(external_wrenches)
-        key = ("forward_dynamics", frames) if frames else "forward_dynamics"
+        key = ("aba", frames) if frames else "aba"
         if key not in self._kernels:
             for frame in frames:
                 self._check_frame(frame)
-            self._made(key, "forward_dynamics", frames)
+            self._made(key, REQUESTS["aba"], frames)
         return self._kernels[key], tuple(external_wrenches.values())
-
-    def _request(self, quantity: str, frame: str) -> tuple[str, ...]:
-        """What to ask `KinDyn` for."""
-        if quantity == "relative_jacobian":
-            return quantity, self.root_link, frame
-        return quantity, frame
 
     def _made(self, key: Any, request: Any, wrenches: tuple[str, ...] = ()) -> Kernel:
         return self._kernels.setdefault(key, self._function_of(request, wrenches))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.bridges.casadi_sx import as_matrix, casadi_package, matrix_shape, sx_function
 from linkwork.compat.adam.differentiable import DifferentiableKinDyn
-from linkwork.compat.adam.kindyn import REQUESTS, STANDARD_GRAVITY
+from linkwork.compat.adam.kindyn import STANDARD_GRAVITY
 from linkwork.errors import ShapeError
 from linkwork.expr.program import Port
 from linkwork.kernel.kernel import Kernel
@@ -30,7 +30,7 @@ def function_of_robot(name: str, symbol: str) -> Callable[[Any], Any]:
     """A method that returns the `casadi.Function` of a quantity of the robot."""
 
     def function(self: KinDynComputations) -> Any:
-        return self._function(symbol, self.robot_kernel(REQUESTS[name]))  # pyright: ignore[reportPrivateUsage]
+        return self._function(symbol, self.robot_kernel(name))  # pyright: ignore[reportPrivateUsage]
 
     return _documented(function, name)
 
@@ -39,7 +39,7 @@ def function_of_frame(name: str, symbol: str) -> Callable[[Any, str], Any]:
     """A method that returns the `casadi.Function` of a quantity of a link or frame."""
 
     def function(self: KinDynComputations, frame: str) -> Any:
-        return self._function(symbol, self.frame_kernel(REQUESTS[name], frame))  # pyright: ignore[reportPrivateUsage]
+        return self._function(symbol, self.frame_kernel(name, frame))  # pyright: ignore[reportPrivateUsage]
 
     return _documented(function, name)
 

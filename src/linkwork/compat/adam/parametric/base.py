@@ -40,18 +40,19 @@ def with_shape(name: str, **renamed: str) -> Method:
         name: the method.
         renamed: arguments that adam calls otherwise in this class.
     """
-    method, request = getattr(KinDynComputations, name), REQUESTS[name]
+    method = getattr(KinDynComputations, name)
     known = list(inspect.signature(method).parameters.values())
     kept = [p.replace(name=renamed.get(p.name, p.name)) for p in known if p.default is p.empty]
     shape = [inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD) for key in SHAPE]
     signature = inspect.Signature([p.replace(annotation=p.empty) for p in (*kept, *shape)])
-    of_frame, with_gravity = "frame" in signature.parameters, request in WITH_GRAVITY
+    count = len(signature.parameters) - 1
+    of_frame, with_gravity = "frame" in signature.parameters, REQUESTS[name] in WITH_GRAVITY
 
     def call(self: Parametric, *args: Any, **named: Any) -> Any:
-        _, *values = signature.bind(self, *args, **named).args
-        kernel = (
-            self.frame_kernel(request, values.pop(0)) if of_frame else self.robot_kernel(request)
-        )
+        values = list(args)
+        if named or len(args) != count:
+            _, *values = signature.bind(self, *args, **named).args
+        kernel = self.frame_kernel(name, values.pop(0)) if of_frame else self.robot_kernel(name)
         if with_gravity:
             values.insert(-len(SHAPE), self.g)
         return kernel(*values)
