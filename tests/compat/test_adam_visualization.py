@@ -102,6 +102,15 @@ def test_nodes_of_ones_own_are_added_by_name(page, kindyn):
         page.add_nothing("x")
 
 
+def test_slashes_in_names_of_links_nest_nothing(page):
+    """A node moves with the one above it, which would move the second link twice."""
+    with pytest.warns(lw.LinkworkWarning):
+        kindyn = KinDynComputations(TEXT.replace('"arm"', '"base/arm"'), ["elbow"])
+    page.add_model(kindyn, root_name="/robot")
+    np.testing.assert_allclose(node(page, "/robot/base%2Farm").position, [0, 0, 1])
+    assert node(page, "/robot/base/arm") is None
+
+
 def test_one_page_for_several_robots_and_a_server_of_the_program(page, kindyn):
     shared = Visualizer(kindyn, server=page.server)
     shared.close()  # the page stays, as the program opened it

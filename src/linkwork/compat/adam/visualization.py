@@ -29,7 +29,7 @@ from linkwork.model.geometry import Material, Shape
 from linkwork.spatial.source import quat
 from linkwork.viewer.colors import Rgb
 from linkwork.viewer.parts import Part, drawing_of_shapes
-from linkwork.viewer.scene import place
+from linkwork.viewer.scene import node, place
 from linkwork.viewer.server import FIRST_PORT, LOCAL, open_server
 from linkwork.viewer.sliders import UNLIMITED_ANGLE, UNLIMITED_LENGTH
 
@@ -68,7 +68,7 @@ class ModelHandle:
         self._lock = RLock()  # sliders move the robot from another thread
         self._sliders: dict[str, Any] = {}
         self._base, self._joints = np.eye(4), np.zeros(self.model.NDoF)
-        shapes = {node.name: node.link.visuals for node in self.model.tree}
+        shapes = {link.name: link.link.visuals for link in self.model.tree}
         material = Material(rgba=(*(c / 255 for c in default_color), 1.0))  # pyright: ignore
         drawing = drawing_of_shapes(
             {name: tuple(_painted(s, material) for s in own) for name, own in shapes.items()}
@@ -79,8 +79,9 @@ class ModelHandle:
         for name, parts in drawing.parts.items():
             if not parts and not show_frames:
                 continue
+            path = self.root_name + node(name)
             self._frames[name] = visualizer.scene.add_frame(
-                self.scene_path(name),
+                path,
                 show_axes=show_frames,
                 axes_length=axes_length,
                 axes_radius=axes_radius,
@@ -88,7 +89,7 @@ class ModelHandle:
             )
             labels = _labels(shapes[name], len(parts))
             for label, part in zip(labels, parts, strict=True):
-                self._add(f"{self.scene_path(name)}/{label}", part)
+                self._add(path + node(label), part)
         self.update(
             self._base if base_transform is None else base_transform,
             self._joints if joint_positions is None else joint_positions,
