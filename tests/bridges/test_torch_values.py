@@ -50,6 +50,56 @@ def test_methods_and_attributes_are_those_of_numpy():
         )
 
 
+@pytest.fixture
+def one_thread(monkeypatch):
+    monkeypatch.delenv("LINKWORK_THREADS", raising=False)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_batches_use_no_more_threads_than_pytorch(monkeypatch):
+    """Workers of a `DataLoader` have one each; LINKWORK_THREADS goes before it."""
+    counts = []
+    function = linkwork.torch.wrap(robot().numpy.mass_matrix)
+    operator = function.operator(torch.float64)
+    kernel = operator.kernel
+
+    def counted(*arrays, threads):
+        counts.append(threads)
+        return kernel(*arrays, threads=threads)
+
+    operator.kernel = counted
+    q = robot().random(3000, seed=0)
+    function(q)
+    monkeypatch.setenv("LINKWORK_THREADS", "2")
+    function(q)
+    assert counts == [1, None]
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_rollouts_use_no_more_threads_than_pytorch(monkeypatch):
+    @lw.compile(x=2, u=2)
+    def step(x, u):
+        return x + 0.1 * u
+
+    counts = []
+    for name in ("run", "_run_back"):
+        run = getattr(lw.Rollout, name)
+
+        def counted(*arguments, run=run):
+            counts.append(arguments[-1])
+            return run(*arguments)
+
+        monkeypatch.setattr(lw.Rollout, name, counted)
+    simulate = linkwork.torch.wrap(lw.Rollout(step))
+    x = torch.zeros(5, 2, dtype=torch.float64, requires_grad=True)
+    simulate(x, torch.ones(5, 3, 2, dtype=torch.float64)).sum().backward()
+    assert counts == [1, 1]
+
+
 def test_what_is_no_array_is_that_of_the_robot():
     kd = robot()
     assert (kd.nq, kd.nv, kd.joint_names) == (9, 8, kd.numpy.joint_names)

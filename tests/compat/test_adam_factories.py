@@ -93,6 +93,16 @@ def test_factories_give_the_parts_of_the_class():
         assert [part.name for part in parts] == list(own)
 
 
+def test_a_model_is_seen_from_another_root():
+    urdf = lw.dump_urdf(lw.robots.load("quadruped"))
+    model = Model.build(URDFModelFactory(urdf, SpatialMath()), root_link="FL_shank")
+    assert (model.root, model.tree.root, model.tree[0].name) == ("FL_shank",) * 3
+    kd = KinDynComputations(urdf, root_link="FL_shank")
+    assert [node.name for node in model.tree] == [node.name for node in kd.model.tree]
+    with pytest.raises(ValueError, match="did you mean 'FL_shank'"):
+        Model.build(URDFModelFactory(urdf, SpatialMath()), None, "FL_shan")
+
+
 def test_a_model_of_mujoco():
     text = """<mujoco><worldbody><body name="base"><inertial pos="0 0 0" mass="1"
       diaginertia="1 1 1"/><body name="arm"><joint name="elbow" axis="0 0 1"/><geom size="0.1"/>

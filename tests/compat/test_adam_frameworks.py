@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import pickle
 
+import casadi as ca
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -91,8 +94,6 @@ def test_numbers_of_frames_are_those_of_numpy(name, robots):
 @pytest.mark.parametrize("name", ["mass_matrix", "bias_force", "aba"])
 def test_gradients_agree_with_those_of_casadi(name, robots):
     """Of the sum of all entries, by every argument; CasADi differentiates by itself."""
-    import casadi as ca
-
     given = state(seed=2)[: ARGUMENTS[name]]
     _, of_torch, of_jax = robots
     for robot in (of_torch, of_jax):
@@ -136,6 +137,161 @@ def test_types_and_constants_are_adams(robots):
     close(again.mass_matrix(H, s), single.mass_matrix(H, s))
     with pytest.raises(lw.ArgumentError, match=r"dtype: expected torch\.float32 or"):
         OfTorch(solids(), JOINTS, dtype=torch.int32)
+
+
+METHODS_OF_FRAMES = {"forward_kinematics": 2, "jacobian": 2, "jacobian_dot": 4}
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_results_have_the_type_of_the_class(kind):
+    """As in adam, all arguments are converted to `dtype=`, and the numbers have its precision."""
+    given = [np.round(value, 3) for value in state()]
+    given[0] = np.eye(4)
+    exact = KinDynComputations(solids(), JOINTS)
+    of_torch = OfTorch(solids(), JOINTS, dtype=getattr(torch, kind))
+    of_jax = OfJax(solids(), JOINTS, dtype=getattr(jnp, kind))
+    assert of_jax.g.dtype == kind
+    assert of_torch.g.dtype == getattr(torch, kind)
+    frames = dict.fromkeys(METHODS_OF_FRAMES, ("shank",))
+    for name, count in (ARGUMENTS | METHODS_OF_FRAMES).items():
+        frame = frames.get(name, ())
+        for other in ("float32", "float64"):
+            numbers = [value.astype(other) for value in given[:count]]
+            expected = getattr(exact, name)(*frame, *numbers)
+            tensor = getattr(of_torch, name)(*frame, *map(torch.from_numpy, numbers))
+            array = getattr(of_jax, name)(*frame, *map(jnp.asarray, numbers))
+            assert (tensor.dtype, array.dtype) == (getattr(torch, kind), kind), name
+            close(tensor, expected, 1e-12 if kind == "float64" else 1e-4)
+            close(array, expected, 1e-12 if kind == "float64" else 1e-4)
+    mixed = of_torch.mass_matrix(torch.eye(4), torch.ones(3, dtype=torch.int64))
+    assert mixed.dtype == getattr(torch, kind)
+
+
+def test_jax_without_64_bits_computes_with_32():
+    with jax.enable_x64(False):
+        robot = OfJax(solids(), JOINTS)
+        assert robot.bias_force(*map(jnp.asarray, state()[:4])).dtype == jnp.float32
+
+
+def test_arguments_that_are_not_real_numbers_are_rejected(robots):
+    for robot in robots[1:]:
+        with pytest.raises(TypeError, match="joint_positions"):
+            robot.mass_matrix(np.eye(4), np.ones(3, complex))
+        with pytest.raises(TypeError, match="joint_positions"):
+            robot.mass_matrix(np.eye(4), "abc")
+    with pytest.raises(lw.ArgumentError, match="dtype"):
+        OfJax(solids(), JOINTS, dtype=jnp.int32)
+
+
+# Signatures.
+
+CLASSES = {
+    "numpy.computations": ["KinDynComputations"],
+    "jax.computations": ["KinDynComputations"],
+    "pytorch.computations": ["KinDynComputations"],
+    "pytorch.computation_batch": ["KinDynComputationsBatch"],
+    "casadi.computations": ["KinDynComputations"],
+    "casadi.inverse_kinematics": ["InverseKinematics", "Target", "TargetType", "FramesConstraint"],
+    "parametric.numpy.computations_parametric": ["KinDynComputationsParametric"],
+    "parametric.jax.computations_parametric": ["KinDynComputationsParametric"],
+    "parametric.pytorch.computations_parametric": ["KinDynComputationsParametric"],
+    "parametric.casadi.computations_parametric": ["KinDynComputationsParametric"],
+    "core.rbd_algorithms": ["RBDAlgorithms"],
+    "model": ["Model", "Tree", "Node", "URDFModelFactory", "MujocoModelFactory"],
+    "parametric.model": ["URDFParametricModelFactory"],
+    "numpy.numpy_like": ["SpatialMath"],
+}
+OURS = {"core.rbd_algorithms": "algorithms"}  # modules with another name
+PARTIAL = {"SpatialMath"}  # classes of which linkwork has the part that docs/adam.md names
+# Objects that linkwork makes from other data than adam: users get them from methods and factories.
+MADE_OTHERWISE = {"Model.__init__", "Tree.__init__", "Node.__init__", "RBDAlgorithms.__init__"}
+FROM_PARTS = {"build_joint", "build_link", "get_element_by_name"}  # of the parser's own objects
+MISSING = {  # docs/adam.md says so
+    "Tree": {"build_tree", "get_children", "print"},
+    "URDFModelFactory": FROM_PARTS,
+    "MujocoModelFactory": FROM_PARTS,
+    "URDFParametricModelFactory": FROM_PARTS,
+}
+LATER = {  # than adam 0.5
+    "casadi.inverse_kinematics.InverseKinematics.set_joint_limit": "joint_name lower_limit "
+    "upper_limit",
+    "model.Model.build": "factory joints_name_list root_link",
+    "numpy.computations.KinDynComputations.set_root_link": "root_link",
+    "numpy.computations.KinDynComputations.link_poses": "base_transform joint_positions",
+    "model.Model.to_usd": "usd_output_path robot_prim_path",
+}
+
+
+def parameters(function):
+    """Name, kind and whether there is a default, without `self`."""
+    known = inspect.signature(function).parameters.values()
+    return [(p.name, p.kind, p.default is p.empty) for p in known if p.name != "self"]
+
+
+def differences(name, module):
+    """Methods of one of adam's classes that are missing here, or have other arguments."""
+    adams = getattr(importlib.import_module(f"adam.{module}"), name)
+    ours = getattr(
+        importlib.import_module(f"linkwork.compat.adam.{OURS.get(module, module)}"), name
+    )
+    for method in dir(adams):
+        is_public = not method.startswith("_") or method == "__init__"
+        if not is_public or not callable(getattr(adams, method)):
+            continue
+        if f"{name}.{method}" in MADE_OTHERWISE or method in MISSING.get(name, ()):
+            continue
+        if not hasattr(ours, method) and name in PARTIAL:
+            continue
+        if not hasattr(ours, method):
+            yield f"{module}: no {method}"
+        elif f"{module}.{name}.{method}" not in LATER:
+            expected, found = (parameters(getattr(kind, method)) for kind in (adams, ours))
+            if expected != found:
+                yield f"{module}: {method}: {found} instead of {expected}"
+            if not (inspect.getdoc(getattr(ours, method)) or "").strip():
+                yield f"{module}: {method} has no documentation"
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module, names in CLASSES.items() for name in names]
+)
+def test_methods_take_the_arguments_of_adam(module, name):
+    assert list(differences(name, module)) == []
+
+
+@pytest.mark.parametrize("path", LATER)
+def test_methods_of_a_later_adam_take_its_arguments(path):
+    module, name, method = path.rsplit(".", 2)
+    ours = getattr(importlib.import_module(f"linkwork.compat.adam.{module}"), name)
+    assert [key for key, *_ in parameters(getattr(ours, method))] == LATER[path].split()
+
+
+def test_arguments_are_taken_by_name(robots, parametric):
+    H, s, v, sd, _ = state()
+    shape = dict(zip(("length_multiplier", "densities"), shape_of(), strict=True))
+    close(
+        robots[2].centroidal_momentum_matrix(base_transform=H, joint_positions=s),
+        robots[2].centroidal_momentum_matrix(H, s),
+    )
+    numpy, of_jax, of_torch, _ = parametric
+    expected = numpy.bias_force(H, s, v, sd, *shape_of())
+    close(
+        of_jax.bias_force(base_transform=H, joint_positions=s, base_velocity=v, s_dot=sd, **shape),
+        expected,
+    )
+    close(of_torch.bias_force(H, s=s, base_velocity=v, joint_velocities=sd, **shape), expected)
+    close(
+        of_torch.gravity_term(H, base_positions=s, **shape),
+        numpy.gravity_term(H, s, *shape_of()),
+    )
+    with pytest.raises(TypeError, match="densities"):
+        numpy.mass_matrix(H, s, shape_of()[0])
+
+
+def test_usd_is_named_as_missing(robots):
+    for call in (OfTorch.from_usd, OfTorch.from_usd_stage, robots[0].model.to_usd):
+        with pytest.raises(NotImplementedError, match="USD"):
+            call("robot.usd")
 
 
 def test_external_wrenches_are_those_of_numpy(robots):
@@ -215,6 +371,27 @@ def test_parametric_functions_are_differentiated_by_lengths_and_densities(parame
     close(slope, tensor.grad)
     by_mass = jax.grad(lambda x: of_jax.get_total_mass(lengths, x))(jnp.asarray(densities))
     np.testing.assert_allclose(by_mass @ densities, numpy.get_total_mass(lengths, densities))
+
+
+def test_symbols_of_a_parametric_robot_are_those_of_its_functions(parametric):
+    """As in adam, the two symbols are attributes, (k, 1) each, and enter expressions."""
+    numpy, *_, of_casadi = parametric
+    lengths, densities = of_casadi.length_multiplier, of_casadi.densities
+    assert isinstance(lengths, ca.SX)
+    assert lengths.shape == densities.shape == (len(LINKS), 1)
+    assert of_casadi.densities is densities
+    (H, s, *_), shape = state(), shape_of()
+    total = ca.trace(of_casadi.mass_matrix_fun()(H, s, lengths, densities))
+    by_density = ca.Function("by_density", [lengths, densities], [ca.gradient(total, densities)])
+    step = 1e-3 * np.eye(len(LINKS))
+    expected = [
+        np.trace(numpy.mass_matrix(H, s, shape[0], shape[1] + e))
+        - np.trace(numpy.mass_matrix(H, s, shape[0], shape[1] - e))
+        for e in step
+    ]
+    np.testing.assert_allclose(by_density(*shape).full()[:, 0], np.array(expected) / 2e-3, 1e-6)
+    again = pickle.loads(pickle.dumps(of_casadi))
+    assert again.length_multiplier.shape == lengths.shape
 
 
 def test_parametric_bad_use_is_explained():

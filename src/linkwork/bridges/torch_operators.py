@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from linkwork.bridges.torch_replay import Replay, checked_device
+from linkwork.bridges.torch_tensors import SMALL_BATCH, most_threads
 from linkwork.bridges.unit_tangents import unit_tangents
 from linkwork.errors import ArgumentError, ShapeError
 from linkwork.expr.derived_ports import Kind
@@ -226,7 +227,10 @@ class KernelOperator(Operator):
         return self._on_arrays(arrays)
 
     def _on_arrays(self, arrays: Sequence[Any]) -> Tensor | tuple[Tensor, ...]:
-        found: Any = self.kernel(*arrays)
+        if all(array.size <= SMALL_BATCH for array in arrays):
+            found: Any = self.kernel(*arrays)
+        else:
+            found = self.kernel(*arrays, threads=most_threads())
         if self._is_single:
             return torch.from_numpy(found)
         return tuple([torch.from_numpy(array) for array in found])

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from linkwork.bridges.torch_autograd import run as run_now
 from linkwork.bridges.torch_operators import Derived, KernelOperator, Operator, Run, Tensors
+from linkwork.bridges.torch_tensors import most_threads
 from linkwork.expr.program import Port
 from linkwork.kernel.rollout import Rollout
 from linkwork.lazy import cached_property
@@ -76,7 +77,7 @@ class RolloutOperator(Operator):
         controls = tuple(a for a, timed in zip(arrays, self.is_control, strict=True) if timed)
         steps = None if controls else self.form.steps
         rest = {"controls": controls or None, "params": params or None, "steps": steps}
-        return tuple(arrays[: self.n_states]), rest
+        return tuple(arrays[: self.n_states]), {**rest, "threads": most_threads()}
 
     def compute(self, tensors: Tensors) -> Tensor | tuple[Tensor, ...]:
         """The states, all steps in C; step by step on other devices."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,17 @@ NUMPY_TYPES: dict[torch.dtype, type[np.floating[Any]]] = {
     torch.float32: np.float32,
 }
 TORCH_TYPES = {np.dtype(numpy_type): own for own, numpy_type in NUMPY_TYPES.items()}
+
+SMALL_BATCH = 2048  # calls whose inputs have no more numbers than this run on one thread anyway
+
+
+def most_threads() -> int | None:
+    """The most threads that a call uses: those of PyTorch, as for its own operators.
+
+    A `DataLoader` gives each of its workers one, so that all together use no more than the cores.
+    None if LINKWORK_THREADS is set, which is for those who want another number.
+    """
+    return None if os.environ.get("LINKWORK_THREADS") else torch.get_num_threads()
 
 
 def as_tensors(names: Sequence[str], values: Sequence[Any], default: np.dtype[Any]) -> list[Tensor]:

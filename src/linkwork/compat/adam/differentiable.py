@@ -1,9 +1,11 @@
-"""adam's functions for frameworks that differentiate: smooth in all entries of their arguments.
+"""adam's class for frameworks that differentiate: smooth in all entries of its arguments.
 
 The rotation of the base enters as the matrix that is given. So the derivatives by its entries are
 polynomials as adam has them, and a matrix that is not quite a rotation, as within an optimisation,
 gives a number rather than an error.
 """
+
+# pyright: reportIncompatibleMethodOverride=false
 
 from __future__ import annotations
 
@@ -15,6 +17,7 @@ import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.compat.adam.kernels import PoseFunction
+from linkwork.compat.adam.kindyn import KinDynComputations
 from linkwork.expr.program import Program, trace
 from linkwork.kernel.arguments import Signature
 from linkwork.kernel.kernel import Kernel
@@ -22,6 +25,21 @@ from linkwork.kindyn.kernels import computation
 from linkwork.lazy import cached_property
 from linkwork.mechanics.base import WithRotation
 from linkwork.spatial.blocks import IDENTITY
+
+
+class DifferentiableKinDyn(KinDynComputations):
+    """What the classes for CasADi, JAX and PyTorch share."""
+
+    def _function_of(self, request: Any, wrenches: tuple[str, ...]) -> Any:
+        return self._of_kernel(SmoothFunction(self._kd, request, wrenches).kernel)
+
+    def centroidal_momentum_matrix(self, base_transform: Any, joint_positions: Any) -> Any:
+        """Centroidal momentum matrix A: the momentum about the center of mass is `A @ nu`.
+
+        Returns:
+            (..., 6, 6 + n), rows [linear; angular] in the axes of the base (body) or the world.
+        """
+        return super().centroidal_momentum_matrix(base_transform, joint_positions)
 
 
 @dataclass(frozen=True)

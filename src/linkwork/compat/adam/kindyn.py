@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +11,9 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array
 from linkwork.compat.adam.core.constants import NAMES, Representations, name_of
 from linkwork.compat.adam.kernels import PoseFunction
-from linkwork.compat.adam.model.model import AdamModel, unknown_name
+from linkwork.compat.adam.model.model import AdamModel, unknown_name, usd_error
 from linkwork.compat.adam.read import actuated_joints_of, read_adam_model
-from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, model_error, shown
+from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn
 
@@ -25,6 +24,22 @@ if TYPE_CHECKING:
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665, 0.0, 0.0, 0.0)
 """Acceleration of free fall in the world [m/s^2], with the angular part that adam writes too."""
+
+# What each method of adam asks `KinDyn` for; those of frames take the frame first.
+REQUESTS = {
+    "forward_kinematics": "transform",
+    "jacobian": "jacobian",
+    "relative_jacobian": "relative_jacobian",
+    "jacobian_dot": "jacobian_dot",
+    "CoM_position": "com",
+    "CoM_jacobian": "com_jacobian",
+    "mass_matrix": "mass_matrix",
+    "centroidal_momentum_matrix": "centroidal_momentum_matrix",
+    "bias_force": "bias_force",
+    "coriolis_term": "coriolis_force",
+    "gravity_term": "gravity_force",
+    "aba": "forward_dynamics",
+}
 
 
 class KinDynComputations:
@@ -89,6 +104,26 @@ class KinDynComputations:
             kwargs.setdefault("joints_name_list", actuated_joints_of(mujoco_model))
         return cls(mujoco_model, *args, **kwargs)
 
+    @classmethod
+    def from_usd(cls, *args: Any, **kwargs: Any) -> Self:
+        """Not available: linkwork does not read USD.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        del args, kwargs
+        raise usd_error("from_usd", "convert the robot to URDF and use from_urdf")
+
+    @classmethod
+    def from_usd_stage(cls, *args: Any, **kwargs: Any) -> Self:
+        """Not available: linkwork does not read USD.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        del args, kwargs
+        raise usd_error("from_usd_stage", "convert the robot to URDF and use from_urdf")
+
     @property
     def model(self) -> AdamModel:
         """Links, frames and joints by name."""
@@ -148,12 +183,7 @@ class KinDynComputations:
             ValueError: there is no such link, or it is a frame.
         """
         root = self._root_of_file if root_link is None else root_link
-        if root in self._model.frames:
-            (holder,) = (j.parent for j in self._model.joints.values() if j.child == root)
-            raise model_error(f"root_link: {root!r} is a frame, fixed to link {holder!r}")
-        if root not in self._model.links:
-            raise unknown_name("link", root, self._model.links)
-        self._model = replace(self._model, root=root)
+        self._model = self._model.with_root(root)
         self._kd = self._kd.replace(base=root)
         self._kernels: dict[Any, Kernel] = {}
         self._views = {self._kd.representation: (self._kd, self._kernels)}
@@ -166,7 +196,7 @@ class KinDynComputations:
         Returns:
             (..., 4, 4) w_H_frame.
         """
-        return self.frame_kernel("transform", frame)(base_transform, joint_positions)
+        return self.frame_kernel("forward_kinematics", frame)(base_transform, joint_positions)
 
     def link_poses(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> dict[str, Array]:
         """Poses of all links in the world, by name, depth first; without those of frames.
@@ -220,7 +250,7 @@ class KinDynComputations:
         Returns:
             (..., 3) [m].
         """
-        return self.robot_kernel("com")(base_transform, joint_positions)
+        return self.robot_kernel("CoM_position")(base_transform, joint_positions)
 
     def CoM_jacobian(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
         """Jacobian of the centre of mass: its velocity in the world is `J @ nu`.
@@ -228,7 +258,7 @@ class KinDynComputations:
         Returns:
             (..., 3, 6 + n).
         """
-        return self.robot_kernel("com_jacobian")(base_transform, joint_positions)
+        return self.robot_kernel("CoM_jacobian")(base_transform, joint_positions)
 
     def mass_matrix(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
         """Mass matrix M: the kinetic energy is `nu @ M @ nu / 2`.
@@ -273,7 +303,7 @@ class KinDynComputations:
         Returns:
             (..., 6 + n).
         """
-        kernel = self.robot_kernel("coriolis_force")
+        kernel = self.robot_kernel("coriolis_term")
         return kernel(base_transform, joint_positions, base_velocity, joint_velocities)
 
     def gravity_term(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
@@ -282,7 +312,7 @@ class KinDynComputations:
         Returns:
             (..., 6 + n).
         """
-        return self.robot_kernel("gravity_force")(base_transform, joint_positions, self._g)
+        return self.robot_kernel("gravity_term")(base_transform, joint_positions, self._g)
 
     def aba(  # noqa: PLR0917 - adam's arguments
         self,
@@ -319,18 +349,19 @@ class KinDynComputations:
         for kernel in list(self._kernels.values()):
             kernel.warmup()
 
-    def robot_kernel(self, quantity: str) -> Kernel:
-        """The compiled function of a quantity; this is where most calls pass. Not in adam."""
-        kernel = self._kernels.get(quantity)
-        return self._made(quantity, quantity) if kernel is None else kernel
+    def robot_kernel(self, method: str) -> Kernel:
+        """The compiled function behind a method; this is where most calls pass. Not in adam."""
+        kernel = self._kernels.get(method)
+        return self._made(method, REQUESTS[method]) if kernel is None else kernel
 
-    def frame_kernel(self, quantity: str, frame: str) -> Kernel:
-        """The compiled function of a quantity of a frame. Not in adam."""
-        key = quantity, frame
+    def frame_kernel(self, method: str, frame: str) -> Kernel:
+        """The compiled function behind a method of a link or frame. Not in adam."""
+        key = method, frame
         kernel = self._kernels.get(key) if isinstance(frame, str) else None
         if kernel is None:
             self._check_frame(frame)
-            kernel = self._made(key, self._request(quantity, frame))
+            base = (self.root_link,) if method == "relative_jacobian" else ()
+            kernel = self._made(key, (REQUESTS[method], *base, frame))
         return kernel
 
     def aba_kernel(
@@ -338,31 +369,28 @@ class KinDynComputations:
     ) -> tuple[Kernel, tuple[ArrayLike, ...]]:
         """The compiled function of `aba`, and the wrenches in its order. Not in adam."""
         if external_wrenches is None:
-            return self.robot_kernel("forward_dynamics"), ()
+            return self.robot_kernel("aba"), ()
         if not isinstance(external_wrenches, Mapping):
             wanted = "a mapping from links and frames to wrenches (..., 6)"
             given = shown(external_wrenches)
             raise ArgumentError(f"external_wrenches: expected {wanted}, got {given}")
         frames = tuple(external_wrenches)
-        key = ("forward_dynamics", frames) if frames else "forward_dynamics"
+        key = ("aba", frames) if frames else "aba"
         if key not in self._kernels:
             for frame in frames:
                 self._check_frame(frame)
-            self._made(key, "forward_dynamics", frames)
+            self._made(key, REQUESTS["aba"], frames)
         return self._kernels[key], tuple(external_wrenches.values())
-
-    def _request(self, quantity: str, frame: str) -> tuple[str, ...]:
-        """What to ask `KinDyn` for."""
-        if quantity == "relative_jacobian":
-            return quantity, self.root_link, frame
-        return quantity, frame
 
     def _made(self, key: Any, request: Any, wrenches: tuple[str, ...] = ()) -> Kernel:
         return self._kernels.setdefault(key, self._function_of(request, wrenches))
 
     def _function_of(self, request: Any, wrenches: tuple[str, ...]) -> Any:
-        """The compiled function; classes for other frameworks give one of their arrays."""
-        return PoseFunction(self._kd, request, wrenches).kernel
+        return self._of_kernel(PoseFunction(self._kd, request, wrenches).kernel)
+
+    def _of_kernel(self, kernel: Kernel) -> Any:
+        """A kernel as a function of this framework's arrays."""
+        return kernel
 
     def _check_frame(self, frame: Any) -> None:
         if not isinstance(frame, str) or frame not in self._kd.model.frame_names:

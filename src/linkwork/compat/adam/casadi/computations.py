@@ -2,23 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from linkwork.bridges.casadi_sx import as_matrix, casadi_package, matrix_shape, sx_function
-from linkwork.compat.adam.differentiable import SmoothFunction
+from linkwork.compat.adam.differentiable import DifferentiableKinDyn
 from linkwork.compat.adam.kindyn import STANDARD_GRAVITY
-from linkwork.compat.adam.kindyn import KinDynComputations as NumpyKinDynComputations
 from linkwork.errors import ShapeError
 from linkwork.expr.program import Port
 from linkwork.kernel.kernel import Kernel
 
 F_OPTS: dict[str, Any] = {"jit": False, "jit_options": {"flags": "-Ofast"}, "cse": True}
 
+_SHORT = {
+    "base_transform": "H",
+    "joint_positions": "s",
+    "base_velocity": "v_b",
+    "joint_velocities": "s_dot",
+    "joint_torques": "tau",
+}
 
-class KinDynComputations(NumpyKinDynComputations):
+
+def function_of_robot(name: str, symbol: str) -> Callable[[Any], Any]:
+    """A method that returns the `casadi.Function` of a quantity of the robot."""
+
+    def function(self: KinDynComputations) -> Any:
+        return self._function(symbol, self.robot_kernel(name))  # pyright: ignore[reportPrivateUsage]
+
+    return _documented(function, name)
+
+
+def function_of_frame(name: str, symbol: str) -> Callable[[Any, str], Any]:
+    """A method that returns the `casadi.Function` of a quantity of a link or frame."""
+
+    def function(self: KinDynComputations, frame: str) -> Any:
+        return self._function(symbol, self.frame_kernel(name, frame))  # pyright: ignore[reportPrivateUsage]
+
+    return _documented(function, name)
+
+
+def _documented(function: Any, name: str) -> Any:
+    method = getattr(DifferentiableKinDyn, name)
+    arguments = [_SHORT[a] for a in inspect.signature(method).parameters if a in _SHORT]
+    summary = (inspect.getdoc(method) or "").partition("\n")[0]
+    function.__name__ = f"{name}_fun"
+    function.__qualname__ = f"KinDynComputations.{name}_fun"
+    function.__doc__ = f"The `casadi.Function` of ({', '.join(arguments)}). {summary}"
+    return function
+
+
+class KinDynComputations(DifferentiableKinDyn):
     """Kinematics and dynamics of a robot with a floating base, for CasADi.
 
     Args:
@@ -28,11 +64,11 @@ class KinDynComputations(NumpyKinDynComputations):
         root_link: the link whose pose and velocity are those of the base; the one that no joint
             holds if not given.
         gravity: (6,) acceleration of free fall in the world, and three zeros.
-        f_opts: options of the functions that methods named `*_fun` give.
+        f_opts: options of the functions that methods named `*_fun` return.
 
     Every method takes SX, MX, DM or numbers, one state at a time; vectors are columns (n, 1). Each
-    has a twin `*_fun()` that gives a `casadi.Function` of the same arguments, for the velocity
-    representation, the root and the gravity of now.
+    has a counterpart `*_fun()` that returns a `casadi.Function` of the same arguments, with the
+    current velocity representation, root and gravity.
     """
 
     def __init__(
@@ -47,8 +83,8 @@ class KinDynComputations(NumpyKinDynComputations):
         self.f_opts = dict(f_opts)
         super().__init__(urdfstring, joints_name_list, root_link=root_link, gravity=gravity)
 
-    def _function_of(self, request: Any, wrenches: tuple[str, ...]) -> Any:
-        return CasadiFunction(SmoothFunction(self._kd, request, wrenches).kernel)
+    def _of_kernel(self, kernel: Kernel) -> Any:
+        return CasadiFunction(kernel)
 
     def link_poses(self, base_transform: Any, joint_positions: Any) -> dict[str, Any]:
         """Poses of all links in the world, by name, depth first; without those of frames.
@@ -61,72 +97,30 @@ class KinDynComputations(NumpyKinDynComputations):
             name: self.forward_kinematics(name, base_transform, joint_positions) for name in names
         }
 
-    def forward_kinematics_fun(self, frame: str) -> Any:
-        """`forward_kinematics` of (H, s)."""
-        return self._function("H", self.frame_kernel("transform", frame))
-
-    def jacobian_fun(self, frame: str) -> Any:
-        """`jacobian` of (H, s)."""
-        return self._function("J_tot", self.frame_kernel("jacobian", frame))
-
-    def relative_jacobian_fun(self, frame: str) -> Any:
-        """`relative_jacobian` of (s)."""
-        return self._function("J", self.frame_kernel("relative_jacobian", frame))
-
-    def jacobian_dot_fun(self, frame: str) -> Any:
-        """`jacobian_dot` of (H, s, v_b, s_dot)."""
-        return self._function("J_dot", self.frame_kernel("jacobian_dot", frame))
-
-    def mass_matrix_fun(self) -> Any:
-        """`mass_matrix` of (H, s)."""
-        return self._function("M", self.robot_kernel("mass_matrix"))
-
-    def centroidal_momentum_matrix_fun(self) -> Any:
-        """`centroidal_momentum_matrix` of (H, s)."""
-        return self._function("Jcm", self.robot_kernel("centroidal_momentum_matrix"))
-
-    def CoM_position_fun(self) -> Any:
-        """`CoM_position` of (H, s)."""
-        return self._function("CoM_pos", self.robot_kernel("com"))
-
-    def CoM_jacobian_fun(self) -> Any:
-        """`CoM_jacobian` of (H, s)."""
-        return self._function("J_com", self.robot_kernel("com_jacobian"))
-
-    def bias_force_fun(self) -> Any:
-        """`bias_force` of (H, s, v_b, s_dot)."""
-        return self._function("h", self.robot_kernel("bias_force"))
-
-    def coriolis_term_fun(self) -> Any:
-        """`coriolis_term` of (H, s, v_b, s_dot)."""
-        return self._function("C", self.robot_kernel("coriolis_force"))
-
-    def gravity_term_fun(self) -> Any:
-        """`gravity_term` of (H, s)."""
-        return self._function("G", self.robot_kernel("gravity_force"))
-
-    def aba_fun(self) -> Any:
-        """`aba` of (H, s, v_b, s_dot, tau), without external wrenches."""
-        return self._function("aba", self.robot_kernel("forward_dynamics"))
+    forward_kinematics_fun = function_of_frame("forward_kinematics", "H")
+    jacobian_fun = function_of_frame("jacobian", "J_tot")
+    relative_jacobian_fun = function_of_frame("relative_jacobian", "J")
+    jacobian_dot_fun = function_of_frame("jacobian_dot", "J_dot")
+    mass_matrix_fun = function_of_robot("mass_matrix", "M")
+    centroidal_momentum_matrix_fun = function_of_robot("centroidal_momentum_matrix", "Jcm")
+    CoM_position_fun = function_of_robot("CoM_position", "CoM_pos")
+    CoM_jacobian_fun = function_of_robot("CoM_jacobian", "J_com")
+    bias_force_fun = function_of_robot("bias_force", "h")
+    coriolis_term_fun = function_of_robot("coriolis_term", "C")
+    gravity_term_fun = function_of_robot("gravity_term", "G")
+    aba_fun = function_of_robot("aba", "aba")
 
     def _function(self, name: str, kernel: Any) -> Any:
         """A `casadi.Function` with gravity as it is now, and adam's options."""
         ca, ports = casadi_package(), [port for port in kernel.inputs if port.name != "g"]
-        symbols = [ca.SX.sym(_SHORT[port.name], *matrix_shape(port)) for port in ports]
+        symbols = [self._symbol(port) for port in ports]
         given = dict(zip((port.name for port in ports), symbols, strict=True))
         result = kernel(*[given.get(port.name, self.g) for port in kernel.inputs])
         return ca.Function(name, symbols, [result], self.f_opts)
 
-
-_SHORT = {
-    "base_transform": "H",
-    "joint_positions": "s",
-    "base_velocity": "v_b",
-    "joint_velocities": "s_dot",
-    "joint_torques": "tau",
-    "length_multiplier": "length_multiplier",
-    "densities": "densities",
-}
+    def _symbol(self, port: Port) -> Any:
+        """The symbol of an argument of a `casadi.Function`."""
+        return casadi_package().SX.sym(_SHORT[port.name], *matrix_shape(port))
 
 
 class CasadiFunction:

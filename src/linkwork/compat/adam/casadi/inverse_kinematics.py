@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from linkwork.arrays import Array
 from linkwork.bridges.casadi_sx import casadi_package
 from linkwork.compat.adam.casadi.computations import KinDynComputations
+from linkwork.compat.adam.model.model import unknown_name
 from linkwork.errors import LinkworkError, ValueRangeError
 from linkwork.spatial import quat
 
@@ -140,6 +141,20 @@ class InverseKinematics:
         for index in range(self.ndof):
             self._bound(index, lower[index], upper[index])
 
+    def set_joint_limit(self, joint_name: str, lower_limit: float, upper_limit: float) -> None:
+        """Keep one joint within further bounds.
+
+        Raises:
+            ValueError: there is no such joint, or the lower limit is above the upper one.
+        """
+        self._check_open()
+        if joint_name not in self.joints_list:
+            raise unknown_name("joint", joint_name, self.joints_list)
+        if not lower_limit <= upper_limit:
+            text = f"expected lower <= upper, got {lower_limit} and {upper_limit}"
+            raise ValueRangeError(f"limits of joint {joint_name!r}: {text}")
+        self._bound(self.joints_list.index(joint_name), lower_limit, upper_limit)
+
     def add_cost(self, cost: Any) -> None:
         """Add a term of one's own to what is minimised."""
         self._check_open()
@@ -179,7 +194,7 @@ class InverseKinematics:
         if target_type is not TargetType.POSITION:
             target.param_rot = self._parameter(np.eye(3))
             relative = target.param_rot.T @ pose[:3, :3]
-            self._add(_axis(relative), weight * _turned(relative) ** 2, as_soft_constraint)
+            self._add(_axis(relative), weight * _chordal(relative), as_soft_constraint)
         self.targets[frame] = target
 
     def add_target_position(
@@ -243,7 +258,8 @@ class InverseKinematics:
         Args:
             parent_frame, child_frame: the frames.
             constraint_type: at the same position, or at the same pose.
-            as_soft_constraint: whether a square of up to 1e-3 may be left, which is minimised.
+            as_soft_constraint: whether a squared distance [m^2, rad^2] of up to 1e-3 may remain,
+                whose square is minimized.
             weight: of a soft constraint.
         """
         ca = casadi_package()
@@ -258,12 +274,11 @@ class InverseKinematics:
         turned = parent[:3, :3].T @ child[:3, :3]
         is_fixed = constraint_type is FramesConstraint.FIXED
         if as_soft_constraint:
-            squares = [ca.sumsqr(apart)] + [_turned(turned) ** 2] * is_fixed
-            for square in squares:
-                slack = self.opti.variable(1)
-                self.opti.subject_to(square <= slack)
-                self.opti.subject_to(self.opti.bounded(0, slack, SLACK))
-                self.cost_terms.append(weight * slack**2)
+            slack = self.opti.variable(1)
+            error = ca.sumsqr(apart) + (_chordal(turned) if is_fixed else 0)
+            self.opti.subject_to(error <= slack)
+            self.opti.subject_to(self.opti.bounded(0, slack, SLACK))
+            self.cost_terms.append(weight * slack**2)
             return
         self.opti.subject_to(apart == 0)
         if is_fixed:
@@ -365,9 +380,12 @@ class InverseKinematics:
             raise ProblemError("the problem was solved already: nothing can be added to it")
 
 
-def _turned(rotation: Any) -> Any:
-    """1 - cos of the angle of a rotation."""
-    return 1 - (casadi_package().trace(rotation) - 1) / 2
+def _chordal(rotation: Any) -> Any:
+    """Half the squared distance of a rotation from the identity: about the angle squared.
+
+    Its curvature does not vanish at the identity, so that a solver gets there with all digits.
+    """
+    return 3 - casadi_package().trace(rotation)
 
 
 def _axis(R: Any) -> Any:

@@ -5,24 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.bridges.jax import wrap
-from linkwork.compat.adam.differentiable import SmoothFunction
+from linkwork.compat.adam.differentiable import DifferentiableKinDyn
 from linkwork.compat.adam.kindyn import STANDARD_GRAVITY
 from linkwork.compat.adam.kindyn import KinDynComputations as NumpyKinDynComputations
+from linkwork.errors import ArgumentError, shown
+from linkwork.kernel.kernel import Kernel
 
 
-class KinDynComputations(NumpyKinDynComputations):
+class KinDynComputations(DifferentiableKinDyn):
     """Kinematics and dynamics of a robot with a floating base, for JAX.
 
     Args:
         urdfstring: path or text of a URDF, or a `mujoco.MjModel`.
         joints_name_list: the joints that move, in their order; all that can if not given. Others
             are locked at 0.
-        dtype: of gravity; results have the type of the arguments.
+        dtype: jax.numpy.float64 or jax.numpy.float32. All arguments are converted to this type,
+            and results have it; while JAX has 64 bits disabled, float64 is float32.
         root_link: the link whose pose and velocity are those of the base; the one that no joint
             holds if not given.
         gravity: (6,) acceleration of free fall in the world, and three zeros.
@@ -37,7 +41,43 @@ class KinDynComputations(NumpyKinDynComputations):
         gravity: ArrayLike = STANDARD_GRAVITY,
     ) -> None:
         self.dtype = np.dtype(dtype)
+        if self.dtype.type not in (np.float32, np.float64):
+            text = "expected jax.numpy.float32 or jax.numpy.float64"
+            raise ArgumentError(f"dtype: {text}, got {shown(dtype)}")
         super().__init__(urdfstring, joints_name_list, root_link=root_link, gravity=gravity)
 
-    def _function_of(self, request: Any, wrenches: tuple[str, ...]) -> Any:
-        return wrap(SmoothFunction(self._kd, request, wrenches).kernel)
+    @property
+    def g(self) -> Any:
+        """(6,) acceleration of free fall in the world [m/s^2], and three zeros; may be changed."""
+        return jnp.asarray(self._g, jax.dtypes.canonicalize_dtype(self.dtype))
+
+    @g.setter
+    def g(self, value: Any) -> None:
+        NumpyKinDynComputations.g.fset(self, value)  # pyright: ignore[reportOptionalCall]
+
+    def _of_kernel(self, kernel: Kernel) -> Any:
+        return InDtype(wrap(kernel), self.dtype)
+
+
+class InDtype:
+    """A function of JAX arrays that converts its arguments to one type."""
+
+    def __init__(self, function: Any, dtype: np.dtype[Any]) -> None:
+        self._function, self._dtype = function, dtype
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The result, in that type."""
+        dtype = jax.dtypes.canonicalize_dtype(self._dtype)
+        return self._function(*[_converted(value, dtype) for value in arguments])
+
+    def warmup(self) -> None:
+        """Wait until the fast code is in use."""
+        self._function.warmup()
+
+
+def _converted(value: Any, dtype: np.dtype[Any]) -> Any:
+    if not isinstance(value, jax.Array):
+        value = np.asarray(value)
+    if value.dtype == dtype or value.dtype.kind in "cOUS":  # the latter is rejected by the function
+        return value
+    return jnp.asarray(value, dtype)

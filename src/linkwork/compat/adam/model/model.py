@@ -10,13 +10,15 @@ Tree     from the root that is set; joints between it and the file's root point 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, isinf, pi
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkwork.compat.adam.parts import AdamJoint, AdamLimits, AdamLink
 from linkwork.compat.adam.tree import Tree, tree_of
-from linkwork.errors import NameNotFoundError, model_error, name_not_found
+from linkwork.errors import LinkworkError, NameNotFoundError, model_error, name_not_found
 from linkwork.lazy import cached_property
 from linkwork.model.model import Model as SourceModel
 from linkwork.model.parts import Frame, Joint, Link
@@ -35,6 +37,15 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameEr
     return UnknownNameError(str(name_not_found(kind, name, known)))
 
 
+class MissingFeatureError(LinkworkError, NotImplementedError):
+    """A method of adam that linkwork does not have."""
+
+
+def usd_error(method: str, hint: str) -> MissingFeatureError:
+    """Build the error of a method that reads or writes USD."""
+    return MissingFeatureError(f"{method}: linkwork neither reads nor writes USD files; {hint}")
+
+
 @dataclass(frozen=True)
 class AdamModel:
     """What adam's users read of a model."""
@@ -48,11 +59,49 @@ class AdamModel:
     limits: Mapping[str, AdamLimits] = field(default_factory=dict[str, AdamLimits])
 
     @staticmethod
-    def build(factory: ModelFactory, joints_name_list: list[str] | None = None) -> AdamModel:
-        """The model of a factory in which the listed joints move; all that can without a list."""
+    def build(
+        factory: ModelFactory,
+        joints_name_list: list[str] | None = None,
+        root_link: str | None = None,
+    ) -> AdamModel:
+        """The model of a factory.
+
+        Args:
+            factory: the robot.
+            joints_name_list: the joints that move, in their order; all that can if not given.
+            root_link: the root of the tree; the link that no joint holds if not given.
+
+        Raises:
+            ValueError: there are no such joints, or there is no such link.
+        """
         from linkwork.compat.adam.read import with_joints
 
-        return with_joints(factory.found, joints_name_list)
+        model = with_joints(factory.found, joints_name_list)
+        return model if root_link is None else model.with_root(root_link)
+
+    def with_root(self, root_link: str) -> AdamModel:
+        """The same robot, seen from another link; joints keep their order and meaning.
+
+        Raises:
+            ValueError: there is no such link, or it is a frame.
+        """
+        if root_link in self.frames:
+            (holder,) = (j.parent for j in self.joints.values() if j.child == root_link)
+            raise model_error(f"root_link: {root_link!r} is a frame, fixed to link {holder!r}")
+        if root_link not in self.links:
+            raise unknown_name("link", root_link, self.links)
+        return replace(self, root=root_link)
+
+    def to_usd(
+        self, usd_output_path: str | PathLike[str], *, robot_prim_path: str = "/Robot"
+    ) -> Path:
+        """Not available: linkwork does not write USD.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        del usd_output_path, robot_prim_path
+        raise usd_error("to_usd", "linkwork.dump_urdf(model.source) writes a URDF")
 
     @property
     def name(self) -> str:

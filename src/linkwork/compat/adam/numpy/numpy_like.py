@@ -58,7 +58,14 @@ class NumpyLike:
 
 
 class SpatialMath:
-    """Rotations, poses and adjoints; angles are [rad], 6-vectors have the linear part first."""
+    """Rotations, poses and adjoints; angles are [rad], 6-vectors have the linear part first.
+
+    Args:
+        spec: adam's description of an array type, which is kept; arrays are NumPy's, of float64.
+    """
+
+    def __init__(self, spec: Any = None) -> None:
+        self.spec = spec
 
     def Rx(self, q: ArrayLike) -> NumpyLike:
         """(..., 3, 3) rotation about x."""

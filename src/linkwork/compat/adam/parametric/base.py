@@ -5,18 +5,22 @@
 
 A listed link is a homogeneous solid, the box, cylinder or sphere that is its first visual. Its mass
 and inertia are those of the solid, and the joints on it move with its far end.
+
+Each method is the one of `KinDynComputations` with these two arguments at the end.
 """
 
 # pyright: reportIncompatibleMethodOverride=false
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from linkwork.compat.adam.kindyn import KinDynComputations
+from linkwork.compat.adam.kernels import WITH_GRAVITY
+from linkwork.compat.adam.kindyn import REQUESTS, KinDynComputations
 from linkwork.compat.adam.model.model import unknown_name
 from linkwork.errors import model_error
 from linkwork.kernel.compile import compile_function
@@ -24,6 +28,41 @@ from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn
 from linkwork.parameters import LinkDensity, LinkLength
 from linkwork.parameters.shapes import original_density
+
+Method: TypeAlias = Callable[..., Any]
+SHAPE = ("length_multiplier", "densities")
+
+
+def with_shape(name: str, **renamed: str) -> Method:
+    """A method of `KinDynComputations` with lengths and densities as further arguments.
+
+    Args:
+        name: the method.
+        renamed: arguments that adam calls otherwise in this class.
+    """
+    method = getattr(KinDynComputations, name)
+    known = list(inspect.signature(method).parameters.values())
+    kept = [p.replace(name=renamed.get(p.name, p.name)) for p in known if p.default is p.empty]
+    shape = [inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD) for key in SHAPE]
+    signature = inspect.Signature([p.replace(annotation=p.empty) for p in (*kept, *shape)])
+    count = len(signature.parameters) - 1
+    of_frame, with_gravity = "frame" in signature.parameters, REQUESTS[name] in WITH_GRAVITY
+
+    def call(self: Parametric, *args: Any, **named: Any) -> Any:
+        values = list(args)
+        if named or len(args) != count:
+            _, *values = signature.bind(self, *args, **named).args
+        kernel = self.frame_kernel(name, values.pop(0)) if of_frame else self.robot_kernel(name)
+        if with_gravity:
+            values.insert(-len(SHAPE), self.g)
+        return kernel(*values)
+
+    call.__name__ = name
+    call.__qualname__ = f"KinDynComputationsParametric.{name}"
+    summary, _, result = (inspect.getdoc(method) or "").partition("Returns:\n")
+    call.__doc__ = f"{summary.partition(chr(10))[0]}\n\nReturns:\n{result}"
+    call.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
+    return call
 
 
 class Parametric(KinDynComputations):
@@ -68,134 +107,23 @@ class Parametric(KinDynComputations):
 
         return compile_function(dtype=kd.dtype, length_multiplier=k, densities=k)(mass)
 
-    def _of_kernel(self, kernel: Kernel) -> Any:
-        """A kernel as a function of the backend's arrays."""
-        return kernel
-
-    def mass_matrix(
-        self, base_transform: Any, s: Any, length_multiplier: Any, densities: Any
-    ) -> Any:
-        """(..., 6 + n, 6 + n) mass matrix."""
-        return self.robot_kernel("mass_matrix")(base_transform, s, length_multiplier, densities)
-
-    def centroidal_momentum_matrix(
-        self, base_transform: Any, s: Any, length_multiplier: Any, densities: Any
-    ) -> Any:
-        """(..., 6, 6 + n) centroidal momentum matrix."""
-        kernel = self.robot_kernel("centroidal_momentum_matrix")
-        return kernel(base_transform, s, length_multiplier, densities)
-
-    def CoM_position(
-        self, base_transform: Any, joint_positions: Any, length_multiplier: Any, densities: Any
-    ) -> Any:
-        """(..., 3) centre of mass in the world."""
-        kernel = self.robot_kernel("com")
-        return kernel(base_transform, joint_positions, length_multiplier, densities)
-
-    def CoM_jacobian(
-        self, base_transform: Any, joint_positions: Any, length_multiplier: Any, densities: Any
-    ) -> Any:
-        """(..., 3, 6 + n) Jacobian of the centre of mass; not in adam."""
-        kernel = self.robot_kernel("com_jacobian")
-        return kernel(base_transform, joint_positions, length_multiplier, densities)
-
-    def forward_kinematics(
-        self,
-        frame: str,
-        base_transform: Any,
-        joint_positions: Any,
-        length_multiplier: Any,
-        densities: Any,
-    ) -> Any:
-        """(..., 4, 4) pose of a link or frame in the world."""
-        kernel = self.frame_kernel("transform", frame)
-        return kernel(base_transform, joint_positions, length_multiplier, densities)
-
-    def jacobian(
-        self,
-        frame: str,
-        base_transform: Any,
-        joint_positions: Any,
-        length_multiplier: Any,
-        densities: Any,
-    ) -> Any:
-        """(..., 6, 6 + n) Jacobian of a link or frame."""
-        kernel = self.frame_kernel("jacobian", frame)
-        return kernel(base_transform, joint_positions, length_multiplier, densities)
-
-    def relative_jacobian(
-        self, frame: str, joint_positions: Any, length_multiplier: Any, densities: Any
-    ) -> Any:
-        """(..., 6, n) Jacobian of a link or frame relative to the root link."""
-        kernel = self.frame_kernel("relative_jacobian", frame)
-        return kernel(joint_positions, length_multiplier, densities)
-
-    def jacobian_dot(  # noqa: PLR0917
-        self,
-        frame: str,
-        base_transform: Any,
-        joint_positions: Any,
-        base_velocity: Any,
-        joint_velocities: Any,
-        length_multiplier: Any,
-        densities: Any,
-    ) -> Any:
-        """(..., 6, 6 + n) time derivative of the Jacobian of a link or frame."""
-        moving = base_transform, joint_positions, base_velocity, joint_velocities
-        return self.frame_kernel("jacobian_dot", frame)(*moving, length_multiplier, densities)
-
-    def bias_force(  # noqa: PLR0917
-        self,
-        base_transform: Any,
-        joint_positions: Any,
-        base_velocity: Any,
-        joint_velocities: Any,
-        length_multiplier: Any,
-        densities: Any,
-    ) -> Any:
-        """(..., 6 + n) bias forces."""
-        moving = base_transform, joint_positions, base_velocity, joint_velocities
-        return self.robot_kernel("bias_force")(*moving, self._g, length_multiplier, densities)
-
-    def coriolis_term(  # noqa: PLR0917
-        self,
-        base_transform: Any,
-        joint_positions: Any,
-        base_velocity: Any,
-        joint_velocities: Any,
-        length_multiplier: Any,
-        densities: Any,
-    ) -> Any:
-        """(..., 6 + n) Coriolis forces."""
-        moving = base_transform, joint_positions, base_velocity, joint_velocities
-        return self.robot_kernel("coriolis_force")(*moving, length_multiplier, densities)
-
-    def gravity_term(
-        self, base_transform: Any, joint_positions: Any, length_multiplier: Any, densities: Any
-    ) -> Any:
-        """(..., 6 + n) forces that gravity asks for at rest."""
-        kernel = self.robot_kernel("gravity_force")
-        return kernel(base_transform, joint_positions, self._g, length_multiplier, densities)
-
-    def aba(  # noqa: PLR0917
-        self,
-        base_transform: Any,
-        joint_positions: Any,
-        base_velocity: Any,
-        joint_velocities: Any,
-        joint_torques: Any,
-        length_multiplier: Any,
-        densities: Any,
-    ) -> Any:
-        """(..., 6 + n) accelerations; not in adam."""
-        moving = base_transform, joint_positions, base_velocity, joint_velocities
-        kernel = self.robot_kernel("forward_dynamics")
-        return kernel(*moving, joint_torques, self._g, length_multiplier, densities)
+    forward_kinematics: Method = with_shape("forward_kinematics")
+    jacobian: Method = with_shape("jacobian")
+    relative_jacobian: Method = with_shape("relative_jacobian")
+    jacobian_dot: Method = with_shape("jacobian_dot")
+    CoM_position: Method = with_shape("CoM_position")
+    CoM_jacobian: Method = with_shape("CoM_jacobian")  # not in adam
+    mass_matrix: Method = with_shape("mass_matrix")
+    centroidal_momentum_matrix: Method = with_shape("centroidal_momentum_matrix")
+    bias_force: Method = with_shape("bias_force")
+    coriolis_term: Method = with_shape("coriolis_term")
+    gravity_term: Method = with_shape("gravity_term")
+    aba: Method = with_shape("aba")  # not in adam
 
     def link_poses(
         self, base_transform: Any, joint_positions: Any, length_multiplier: Any, densities: Any
     ) -> dict[str, Any]:
         """(..., 4, 4) poses of all links in the world, by name; not in adam."""
-        given = base_transform, joint_positions, length_multiplier, densities
+        arguments = base_transform, joint_positions, length_multiplier, densities
         names = self._model.tree.ordered_nodes_list
-        return {name: self.forward_kinematics(name, *given) for name in names}
+        return {name: self.forward_kinematics(name, *arguments) for name in names}

@@ -9,24 +9,25 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
 from linkwork.bridges.torch import wrap
-from linkwork.compat.adam.differentiable import SmoothFunction
+from linkwork.compat.adam.differentiable import DifferentiableKinDyn
 from linkwork.compat.adam.kindyn import STANDARD_GRAVITY
 from linkwork.compat.adam.kindyn import KinDynComputations as NumpyKinDynComputations
 from linkwork.errors import ArgumentError, shown
+from linkwork.kernel.kernel import Kernel
 
 
-class KinDynComputations(NumpyKinDynComputations):
+class KinDynComputations(DifferentiableKinDyn):
     """Kinematics and dynamics of a robot with a floating base, for PyTorch.
 
     Args:
         urdfstring: path or text of a URDF, or a `mujoco.MjModel`.
         joints_name_list: the joints that move, in their order; all that can if not given. Others
             are locked at 0.
-        device: where constants are; results are where the arguments are.
-        dtype: torch.float32, as in adam, or torch.float64. Arguments that are no tensors get this
-            type; results have that of the tensors.
+        device: where arguments are moved to and results are; if not given, where the tensors
+            among the arguments are.
+        dtype: torch.float32, as in adam, or torch.float64. All arguments are converted to this
+            type, and results have it.
         root_link: the link whose pose and velocity are those of the base; the one that no joint
             holds if not given.
         gravity: (6,) acceleration of free fall in the world, and three zeros.
@@ -45,8 +46,13 @@ class KinDynComputations(NumpyKinDynComputations):
             text = "expected torch.float32 or torch.float64"
             raise ArgumentError(f"dtype: {text}, got {shown(dtype)}")
         self.dtype = dtype
-        self.device = torch.device("cpu" if device is None else device)
+        self._device = None if device is None else torch.device(device)
         super().__init__(urdfstring, joints_name_list, root_link=root_link, gravity=gravity)
+
+    @property
+    def device(self) -> torch.device:
+        """Where constants are."""
+        return torch.device("cpu") if self._device is None else self._device
 
     @property
     def g(self) -> Any:
@@ -59,9 +65,8 @@ class KinDynComputations(NumpyKinDynComputations):
             value = value.detach().cpu().numpy()
         NumpyKinDynComputations.g.fset(self, value)  # pyright: ignore[reportOptionalCall]
 
-    def _function_of(self, request: Any, wrenches: tuple[str, ...]) -> Any:
-        function = wrap(SmoothFunction(self._kd, request, wrenches).kernel)
-        return Converted(function, self.dtype, self.device)
+    def _of_kernel(self, kernel: Kernel) -> Any:
+        return Converted(wrap(kernel), self.dtype, self._device)
 
     def get_total_mass(self) -> Any:
         """Mass of the robot [kg]."""
@@ -69,25 +74,25 @@ class KinDynComputations(NumpyKinDynComputations):
 
 
 class Converted:
-    """A function of tensors that takes anything else as a constant of one type."""
+    """A function of tensors that converts its arguments to one type."""
 
-    def __init__(self, function: Any, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(self, function: Any, dtype: torch.dtype, device: torch.device | None) -> None:
         self._function, self._dtype, self._device = function, dtype, device
 
-    def __call__(self, *given: Any) -> Any:
-        """The result for tensors and numbers; constants take the type of the tensors."""
-        tensors = [value for value in given if isinstance(value, torch.Tensor)]
-        dtype = tensors[0].dtype if tensors else self._dtype
-        device = tensors[0].device if tensors else self._device
-        return self._function(*[_tensor(value, dtype, device) for value in given])
+    def __call__(self, *arguments: Any) -> Any:
+        """The result, in that type; on the device of the class, else on that of the tensors."""
+        device = self._device
+        if device is None:
+            device = next((x.device for x in arguments if isinstance(x, torch.Tensor)), None)
+        return self._function(*[self._tensor(value, device) for value in arguments])
+
+    def _tensor(self, value: Any, device: torch.device | None) -> Any:
+        if not isinstance(value, torch.Tensor):
+            value = np.asarray(value)
+        if value.dtype.kind in "cOUS" if isinstance(value, np.ndarray) else value.is_complex():
+            return value  # which the function rejects
+        return torch.as_tensor(value, dtype=self._dtype, device=device)
 
     def warmup(self) -> None:
         """Wait until the fast code is in use."""
         self._function.warmup()
-
-
-def _tensor(value: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    if isinstance(value, torch.Tensor):
-        return value
-    array: Array = np.asarray(value)
-    return torch.as_tensor(array, dtype=dtype, device=device)

@@ -9,11 +9,12 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from linkwork.bridges.casadi_sx import sx_function
-from linkwork.compat.adam.casadi.computations import CasadiFunction, KinDynComputations
+from linkwork.bridges.casadi_sx import casadi_package, sx_function
+from linkwork.compat.adam.casadi.computations import KinDynComputations
 from linkwork.compat.adam.kindyn import STANDARD_GRAVITY
-from linkwork.compat.adam.parametric.base import Parametric
-from linkwork.kernel.kernel import Kernel
+from linkwork.compat.adam.parametric.base import SHAPE, Parametric
+from linkwork.expr.program import Port
+from linkwork.lazy import cached_property
 
 F_OPTS: dict[str, Any] = {"jit": False, "jit_options": {"flags": "-Ofast"}}
 
@@ -45,9 +46,23 @@ class KinDynComputationsParametric(Parametric, KinDynComputations):
         self._list_links(links_name_list)
         KinDynComputations.__init__(self, urdfstring, joints_name_list, root_link, gravity, f_opts)
 
+    @cached_property
+    def length_multiplier(self) -> Any:
+        """(k, 1) symbols of the lengths in the functions `*_fun()`."""
+        return casadi_package().SX.sym("length_multiplier", len(self.links_name_list))
+
+    @cached_property
+    def densities(self) -> Any:
+        """(k, 1) symbols of the densities in the functions `*_fun()`."""
+        return casadi_package().SX.sym("densities", len(self.links_name_list))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()  # CasADi's symbols cannot be pickled
+        return {key: value for key, value in state.items() if key not in SHAPE}
+
     def get_total_mass(self) -> Any:
         """The function of the mass [kg], from lengths and densities."""
         return sx_function(self._mass_kernel())
 
-    def _of_kernel(self, kernel: Kernel) -> Any:
-        return CasadiFunction(kernel)
+    def _symbol(self, port: Port) -> Any:
+        return getattr(self, port.name) if port.name in SHAPE else super()._symbol(port)

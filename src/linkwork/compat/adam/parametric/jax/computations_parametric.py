@@ -4,20 +4,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from linkwork.bridges.jax import wrap
 from linkwork.compat.adam.jax.computations import KinDynComputations
 from linkwork.compat.adam.kindyn import STANDARD_GRAVITY
-from linkwork.compat.adam.parametric.base import Parametric
-from linkwork.kernel.kernel import Kernel
+from linkwork.compat.adam.parametric.base import Method, Parametric, with_shape
 
 
 class KinDynComputationsParametric(Parametric, KinDynComputations):
-    """The same for JAX arrays: to be jitted, mapped, and differentiated by all arguments.
+    """The same for JAX arrays: to be jitted, mapped, and differentiated in all arguments.
 
     Args:
         urdfstring: path or text of a URDF.
@@ -41,5 +39,19 @@ class KinDynComputationsParametric(Parametric, KinDynComputations):
             self, urdfstring, joints_name_list, root_link=root_link, gravity=gravity
         )
 
-    def _of_kernel(self, kernel: Kernel) -> Any:
-        return wrap(kernel)
+    centroidal_momentum_matrix: Method = with_shape(
+        "centroidal_momentum_matrix", s="joint_positions"
+    )
+    bias_force: Method = with_shape("bias_force", joint_velocities="s_dot")
+    coriolis_term: Method = with_shape("coriolis_term", joint_velocities="s_dot")
+
+    def forward_kinematics_fun(
+        self, frame: str, length_multiplier: Any, densities: Any
+    ) -> Callable[[Any, Any], Any]:
+        """`forward_kinematics` of a frame as a function of (base_transform, joint_positions)."""
+
+        def pose(base_transform: Any, joint_positions: Any) -> Any:
+            shape = length_multiplier, densities
+            return self.forward_kinematics(frame, base_transform, joint_positions, *shape)
+
+        return pose

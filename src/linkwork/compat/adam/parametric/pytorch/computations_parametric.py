@@ -10,22 +10,22 @@ from typing import Any
 import torch
 from numpy.typing import ArrayLike
 
-from linkwork.bridges.torch import wrap
 from linkwork.compat.adam.kindyn import STANDARD_GRAVITY
-from linkwork.compat.adam.parametric.base import Parametric
-from linkwork.compat.adam.pytorch.computations import Converted, KinDynComputations
-from linkwork.kernel.kernel import Kernel
+from linkwork.compat.adam.parametric.base import Method, Parametric, with_shape
+from linkwork.compat.adam.pytorch.computations import KinDynComputations
 
 
 class KinDynComputationsParametric(Parametric, KinDynComputations):
-    """The same for tensors, with gradients by all arguments.
+    """The same for tensors, with gradients with respect to all arguments.
 
     Args:
         urdfstring: path or text of a URDF.
         joints_name_list: the joints that move, in their order.
         links_name_list: the links whose lengths and densities are inputs.
-        device: where constants are; results are where the arguments are.
-        dtype: torch.float64, as in adam, or torch.float32; of arguments that are no tensors.
+        device: where arguments are moved to and results are; if not given, where the tensors
+            among the arguments are.
+        dtype: torch.float64, as in adam, or torch.float32. All arguments are converted to this
+            type, and results have it.
         root_link: the link whose pose and velocity are those of the base; the one that no joint
             holds if not given.
         gravity: (6,) acceleration of free fall in the world, and three zeros.
@@ -46,5 +46,6 @@ class KinDynComputationsParametric(Parametric, KinDynComputations):
             self, urdfstring, joints_name_list, device, dtype, root_link, gravity
         )
 
-    def _of_kernel(self, kernel: Kernel) -> Any:
-        return Converted(wrap(kernel), self.dtype, self.device)
+    mass_matrix: Method = with_shape("mass_matrix", joint_positions="s")
+    bias_force: Method = with_shape("bias_force", joint_positions="s")
+    gravity_term: Method = with_shape("gravity_term", joint_positions="base_positions")
