@@ -140,7 +140,7 @@ class Device:
         return jacobians.twists_of(self)
 
     @cached_property
-    def kept_columns(self) -> dict[tuple[tuple[int, ...], ...], tuple[Array, Array]]:
+    def kept_columns(self) -> dict[tuple[tuple[int, ...], ...], jacobians.DeviceColumns]:
         """What its Jacobians are made of, by frames and attachments."""
         return {}
 
