@@ -146,6 +146,9 @@ def _from_cell(
     found = device_model(cell.device(name))
     text = f"of the workcell, only the device {name!r} is written"
     doubts.append(Finding("warning", "", text))
+    if found.locked:
+        text = "frames that it does not drive are fixed where they are in the default state"
+        doubts.append(Finding("warning", "", f"{text}: {listed(found.locked)}"))
     written = _converted(found.model, target, fixed=fixed or not found.floating, meshes=meshes)
     return Converted(written.text, (*doubts, *written.findings), written.checked)
 
