@@ -22,6 +22,7 @@ from linkwork.io.workcell_part import BEYOND_KINEMATICS, CellPart, is_own_proper
 from linkwork.io.workcell_shapes import CellMeshes
 from linkwork.io.xml import namespace_of
 
+DYNAMIC = ("DynamicWorkCell", "DynamicWorkcell")
 _OWN = ("Robot", "Device")
 _KNOWN = (*DEVICES, *FRAMES, *MODELS, *LIMITS, *_OWN, *BEYOND_KINEMATICS)
 
@@ -68,6 +69,8 @@ def _refuse(top: CellPart) -> None:
     hint = f" in the namespace {shown(namespace)}" if namespace else ""
     if top.tag == "robot":
         hint = "; this is URDF: load it as a robot, and place it in a cell"
+    elif top.tag in DYNAMIC:
+        hint = "; this is a dynamic workcell of RobWork: load the file that its 'workcell' names"
     elif not hint:
         hint = f"; {nearest(top.tag, known)}"
     top.error(f"expected <WorkCell> at the top, found <{top.tag.lstrip(':')}>{hint}")
@@ -90,6 +93,7 @@ def _read_cell(cell: Collected, top: CellPart) -> None:
     for part in top.parts():
         if part.tag in FRAMES:
             ref = part.text("refframe")
+            cell.note_first(part)
             if name := cell.add_frame(part, (), ref or None, WORLD):
                 if ref is None and last != WORLD and name in cell.pending:
                     cell.on_world.append(cell.pending[name])
