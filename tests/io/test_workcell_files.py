@@ -131,9 +131,9 @@ def test_a_device_that_begins_with_a_joint_sits_on_the_frame_that_carries_it(kin
     assert lw.load_workcell(lw.dump_workcell(cell)) == cell
 
 
-def test_a_dynamic_workcell_is_called_one():
-    with pytest.raises(lw.ParseError, match="dynamic workcell"):
-        lw.load_workcell('<DynamicWorkcell workcell="scene.wc.xml"/>')
+def test_a_part_of_a_dynamic_workcell_is_called_one():
+    with pytest.raises(lw.ParseError, match="part of a dynamic workcell"):
+        lw.load_workcell('<IncludeData><RigidBody frame="box"/></IncludeData>')
 
 
 def test_a_device_sits_on_the_last_frame_before_it_and_prefixes_its_names():

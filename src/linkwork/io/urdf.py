@@ -34,7 +34,7 @@ REFERRING = ("transmission", "ros2_control")  # refer to joints by name, also to
 OTHER_FORMATS = {
     "sdf": "an SDF file: convert it to URDF first, or look for the URDF that most robots have, too",
     **dict.fromkeys(
-        ("WorkCell", "SerialDevice", "TreeDevice", "MobileDevice"),
+        ("WorkCell", "DynamicWorkCell", "SerialDevice", "TreeDevice", "MobileDevice"),
         "a RobWork workcell: load it with load_workcell",
     ),
 }

@@ -268,7 +268,8 @@ class CellDynamics:
             frames = listed([self._robot.names[tree.links[body][0]] for body in idle])
             text = f"device {self.device.name!r}: nothing that these joints move has inertia, so"
             text += f" their forces and their part of the mass matrix are zero: {frames};"
-            warn(f"{text} set it, as in cell.with_changed(frame, inertia=...)")
+            text += " set it, as in cell.with_changed(frame, inertia=...), or load a .dwc.xml file"
+            warn(text)
 
     def _in_world(self, state: State, stacked: Array) -> Array:
         """(..., 6, n) vectors in the axes of the device's base, in those of the world."""

@@ -37,7 +37,7 @@ def load_workcell(
     include_dirs: Folders = (),
     package_dirs: Folders = (),
 ) -> WorkCell:
-    """Load a workcell from RobWork's XML.
+    """Load a workcell from RobWork's XML; a dynamic workcell with its masses and inertias.
 
     Args:
         source: path of a file, its text, or the name of a bundled cell: pick_and_place, two_arms,
