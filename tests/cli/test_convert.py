@@ -150,6 +150,17 @@ def test_movable_frames_between_the_joints_of_a_device_are_fixed_and_named(here)
     assert kd.transform("arm.J2", [0.0, 0.0])[:3, 3].tolist() == [1.0, 2.0, 1.0]
 
 
+def test_joints_of_a_workcell_that_robwork_cannot_read_are_named(here):
+    (here / "screw.wc.xml").write_text(
+        """<WorkCell name="cell"><Joint name="screw" type="linkwork">
+        <Property name="linkwork.motion"><motion kind="helical" pitch="0.1"/></Property>
+        </Joint></WorkCell>"""
+    )
+    done = run("convert", "screw.wc.xml", "again.wc.xml")
+    assert done.returncode == 0
+    assert "'screw': RobWork cannot read" in done.stdout
+
+
 def test_relative_meshes_in_another_folder_are_told_of(here):
     (here / "sub").mkdir()
     shape = '<visual><geometry><mesh filename="m.stl"/></geometry></visual>'

@@ -125,6 +125,7 @@ def _from_cell(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LinkworkWarning)
         cell = load_workcell(file)
+        text = dump_workcell(cell) if target == "workcell" and device is None else ""
     doubts = [
         finding
         for one in caught
@@ -134,7 +135,7 @@ def _from_cell(
     if target == "workcell":
         if device is not None:
             raise typer.BadParameter("--device: a workcell is written as a whole")
-        return Converted(dump_workcell(cell), tuple(doubts), "reads back as the same workcell")
+        return Converted(text, tuple(doubts), "reads back as the same workcell")
     names = cell.device_names
     if device is None and len(names) != 1:
         raise ArgumentError(

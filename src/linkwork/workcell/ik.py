@@ -276,7 +276,7 @@ def _owners(
 
 
 def _devices_text(able: Mapping[str, object]) -> str:
-    return f"these do: {listed(list(able))}" if able else "no device does"
+    return f"these do: {listed(list(able))}" if able else "no device does, in every row"
 
 
 def _refuse_moving(cell: WorkCell, states: State, reference: str, devices: Iterable[str]) -> None:
