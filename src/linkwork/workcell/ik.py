@@ -263,20 +263,22 @@ def _owners(
             if cell.device(device).name not in able:
                 raise ArgumentError(
                     f"device {device!r} does not move {frame!r} in this state;"
-                    f" {_devices_text(able)}"
+                    f" {_devices_text(able, states)}"
                 )
             owners.setdefault(device, []).append(frame)
             continue
         least = [name for name in able if all(able[name] <= other for other in able.values())]
         if not least:
-            text = f"which device shall move {frame!r}? {_devices_text(able)}"
+            text = f"which device shall move {frame!r}? {_devices_text(able, states)}"
             raise ArgumentError(f"{text}; name one with device=" if able else text)
         owners.setdefault(least[0], []).append(frame)
     return owners
 
 
-def _devices_text(able: Mapping[str, object]) -> str:
-    return f"these do: {listed(list(able))}" if able else "no device does, in every row"
+def _devices_text(able: Mapping[str, object], states: State) -> str:
+    if able:
+        return f"these do: {listed(list(able))}"
+    return "no device does" + (" in all rows of the batch" if len(states.values) > 1 else "")
 
 
 def _refuse_moving(cell: WorkCell, states: State, reference: str, devices: Iterable[str]) -> None:
