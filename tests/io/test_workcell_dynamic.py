@@ -85,13 +85,14 @@ def test_an_estimated_inertia_is_that_of_homogeneous_solids(folder):
 
 def test_what_cannot_be_estimated_or_is_not_read_is_named(folder):
     inside = """<Gravity>0 0 -9.8</Gravity><PDDeviceController name="c" device="arm"/>
-    <RigidBody frame="mesh"><Mass>3</Mass><EstimateInertia/><COG>0 1 0</COG></RigidBody>"""
+    <RigidBody frame="mesh"><Mass>3</Mass><EstimateInertia/><COG>0 1 0</COG>
+    <Associate object="box"/></RigidBody>"""
     with pytest.warns(lw.LinkworkWarning) as caught:
         cell = loaded(folder, inside)
 
     assert cell.frame("mesh").inertia == lw.point_mass(3, (0, 1, 0))
     message = str(caught[0].message)
-    for text in ("<Gravity>", "<PDDeviceController>", "'mesh'", "point mass"):
+    for text in ("<Gravity>", "<PDDeviceController>", "<Associate>", "'mesh'", "point mass"):
         assert text in message
 
 

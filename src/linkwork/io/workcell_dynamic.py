@@ -170,6 +170,11 @@ def _read_inertia(part: CellPart) -> Callable[[FrameEntry], Inertia | None]:
     tensor = _read_tensor(tensor_part) if tensor_part else None
     if estimate is None and (tensor_part is None or cog_part is None):
         part.error(f"<{part.tag}> has neither <EstimateInertia/> nor both <COG> and <Inertia>")
+    for child in part.parts() if estimate else ():
+        if child.tag == "Associate":
+            part.report.pass_over(
+                child.element, "<Associate>, whose shapes RobWork estimates with,"
+            )
     if mass is None:
         return lambda frame: None
     com = None if cog is None else (cog[0], cog[1], cog[2])
