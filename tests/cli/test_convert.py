@@ -134,6 +134,33 @@ def test_a_device_of_a_workcell_is_written_by_its_name(here):
     assert lw.load_workcell("p.wc.xml") == lw.load_workcell("pick_and_place")
 
 
+def test_movable_frames_between_the_joints_of_a_device_are_fixed_and_named(here):
+    (here / "arm.wc.xml").write_text(
+        """<WorkCell name="cell"><SerialDevice name="arm"><Frame name="Base"/>
+        <Joint name="J1" type="Revolute"><RPY>0 0 0</RPY><Pos>0 0 1</Pos></Joint>
+        <Frame name="Calibration" type="Movable"><RPY>0 0 0</RPY><Pos>0 2 0</Pos></Frame>
+        <Joint name="J2" type="Revolute"><RPY>0 0 0</RPY><Pos>1 0 0</Pos></Joint>
+        </SerialDevice></WorkCell>"""
+    )
+    done = run("convert", "arm.wc.xml", "arm.urdf", "--device", "arm")
+    assert done.returncode == 0
+    assert "default state: arm.Calibration" in done.stdout
+    with pytest.warns(lw.LinkworkWarning, match="without any mass"):
+        kd = lw.KinDyn(lw.load("arm.urdf"), floating=False)
+    assert kd.transform("arm.J2", [0.0, 0.0])[:3, 3].tolist() == [1.0, 2.0, 1.0]
+
+
+def test_joints_of_a_workcell_that_robwork_cannot_read_are_named(here):
+    (here / "screw.wc.xml").write_text(
+        """<WorkCell name="cell"><Joint name="screw" type="linkwork">
+        <Property name="linkwork.motion"><motion kind="helical" pitch="0.1"/></Property>
+        </Joint></WorkCell>"""
+    )
+    done = run("convert", "screw.wc.xml", "again.wc.xml")
+    assert done.returncode == 0
+    assert "'screw': RobWork cannot read" in done.stdout
+
+
 def test_relative_meshes_in_another_folder_are_told_of(here):
     (here / "sub").mkdir()
     shape = '<visual><geometry><mesh filename="m.stl"/></geometry></visual>'

@@ -148,9 +148,6 @@ def test_joints_and_limits_that_are_wrong_are_refused(text):
 
 WHOLE_DEVICES = {
     '<SerialDevice name="d"/>': "device 'd': <SerialDevice> has no frames",
-    '<SerialDevice name="d"><Joint name="J" type="Revolute"/></SerialDevice>': (
-        "the first frame of a device is its base, which cannot be a joint"
-    ),
     f'<SerialDevice name="d">{JOINT}/></SerialDevice>' * 2: "the name 'd.B' is taken",
     '<ParallelDevice name="d"/>': "a ParallelDevice closes loops between its chains",
     '<MobileDevice name="d"/>': "<MobileDevice> has no 'basename'",

@@ -72,9 +72,68 @@ def test_frames_of_a_cell_sit_on_world_unless_they_say_otherwise():
 
 
 def test_parents_may_come_later_in_the_file():
-    cell = cell_of('<Frame name="a" refframe="b"/><Frame name="b" refframe="WORLD"/>')
+    frames = '<Frame name="a" refframe="b"/><Frame name="b" refframe="WORLD"/>'
+    cell = cell_of(f'<Frame name="o"/>{frames}')
 
-    assert cell.frame_names == ("WORLD", "b", "a")
+    assert cell.frame_names == ("WORLD", "o", "b", "a")
+
+
+def test_a_first_frame_that_robwork_puts_on_world_is_named():
+    """It is read as it is written."""
+    arm = f'<SerialDevice name="d">{JOINT}</SerialDevice>'
+    with pytest.warns(lw.LinkworkWarning, match="'camera': sits on 'd.J'; RobWork puts the first"):
+        cell = cell_of(f'{arm}<Frame name="camera" refframe="d.J"/>')
+
+    assert cell.frame("camera").parent == "d.J"
+    assert cell_of(f'<Frame name="t"/>{arm}<Frame name="camera" refframe="d.J"/>').frame("camera")
+
+
+def test_a_dh_joint_without_a_type_is_craigs_and_named_where_robwork_differs():
+    """RobWork takes the type of the last joint that has one."""
+    angle = degrees_text(0.7)
+    dh = f'<DHJoint name="{{}}" alpha="90" a="0.2" d="0.3" offset="{angle}"{{}}/>'
+    typed = dh.format("J1", ' type="schilling"')
+    with pytest.warns(lw.LinkworkWarning, match="'craig'; RobWork .* 'schilling'.*: 'J2', 'J3'"):
+        cell = device(typed + dh.format("J2", "") + dh.format("J3", ""))
+
+    np.testing.assert_allclose(pose(cell, "d.J2"), craig(np.pi / 2, 0.2, 0.3, 0.7), atol=1e-15)
+    device(dh.format("J1", ' type="craig"') + dh.format("J2", ""))  # the same in both
+
+
+def test_an_empty_position_or_rotation_is_zero():
+    with pytest.warns(lw.LinkworkWarning, match="(?s)<Pos> is empty.*<RPY> is empty"):
+        cell = cell_of('<Frame name="a"><RPY /><Pos> </Pos></Frame>')
+
+    np.testing.assert_array_equal(pose(cell, "a"), np.eye(4))
+
+
+def test_two_hyphens_in_a_comment_are_passed_over():
+    comment = '<!-- off -- for now\n<Frame name="b"/> --->'
+    text = f'<Frame name="a"/>{comment}\n<Frame name="c" refframe="x"/>'
+    with pytest.raises(lw.ParseError) as caught:
+        cell_of(text)
+    lines = {finding.place.line: finding.text for finding in caught.value.findings}
+    assert "comment" in lines[1]
+    assert "'x'" in lines[3]
+    with pytest.warns(lw.LinkworkWarning, match="inside a comment"):
+        assert cell_of(text.replace(' refframe="x"', ' refframe="a"')).frame_names[1:] == ("a", "c")
+
+
+@pytest.mark.parametrize("kind", ["SerialDevice", "TreeDevice"])
+def test_a_device_that_begins_with_a_joint_sits_on_the_frame_that_carries_it(kind):
+    inside = f'<{kind} name="d"><Joint name="J" type="Prismatic"/><Frame name="E"/></{kind}>'
+    with pytest.warns(lw.LinkworkWarning, match="begins with the joint 'd.J', so its base is 't'"):
+        cell = cell_of(f'<Frame name="t"/>{inside}')
+
+    device = cell.device("d")
+    assert (device.base, device.end, device.joint_names) == ("t", "d.E", ("d.J",))
+    assert device.base_H_end(cell.state({"d": [0.5]}))[2, 3] == 0.5
+    assert lw.load_workcell(lw.dump_workcell(cell)) == cell
+
+
+def test_a_part_of_a_dynamic_workcell_is_called_one():
+    with pytest.raises(lw.ParseError, match="part of a dynamic workcell"):
+        lw.load_workcell('<IncludeData><RigidBody frame="box"/></IncludeData>')
 
 
 def test_a_device_sits_on_the_last_frame_before_it_and_prefixes_its_names():

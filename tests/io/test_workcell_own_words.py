@@ -87,7 +87,7 @@ WRONG = {
     joint('<motion kind="revolute"><limit lower="2" upper="1"/></motion>'): "lower is above upper",
     joint(""): "<Property> has no <motion>",
     joint('<motion kind="revolute"/>').replace("Joint", "Frame").replace('type="linkwork"', ""): (
-        "linkwork.motion: the frame is no <Joint> of type 'linkwork'"
+        "linkwork.motion: expected in a <Joint>, or with a <mount>"
     ),
     '<Frame name="a"><Property name="linkwork.effort">1</Property></Frame>': (
         "linkwork.effort: the frame is no joint of one coordinate"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.robwork_reader import read_as_robwork
 
 import linkwork as lw
 
@@ -63,7 +65,9 @@ def test_bundled_cells_read_back(name):
 def test_random_cells_read_back(seed):
     cell = random_cell(seed)
 
-    assert again(cell) == cell
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "(?s).*RobWork cannot read this", lw.LinkworkWarning)
+        assert again(cell) == cell
 
 
 def test_a_cell_with_robots_devices_and_another_default_state_reads_back():
@@ -143,3 +147,91 @@ def test_what_no_file_can_say_is_refused():
         lw.dump_workcell(changed)
     with pytest.raises(lw.ArgumentError, match="expected a WorkCell, got 3"):
         lw.dump_workcell(3)  # type: ignore[arg-type]
+
+
+def device_cell(seed: int, kind: str) -> lw.WorkCell:
+    """A device of joints about any axes, with limits of all sorts, on a frame of another device."""
+    rng = np.random.default_rng(seed)
+    cell = lw.load_workcell(HAND) if kind == "on a hand" else lw.WorkCell("c")
+    parent = "hand.tip2" if kind == "on a hand" else "WORLD"
+    cell = cell.with_frame("mount", parent, random_pose(rng))
+    cell = cell.with_frame("arm.base", "mount", random_pose(rng))
+    limits = [lw.Limits(lower=-1.0), lw.Limits(lower=-1, upper=2e7), lw.Limits(upper=2, lower=-2)]
+    for k in range(6):
+        parent, own = cell.frame_names[-1], lw.Limits(velocity=1.5, effort=9.0)
+        depends = lw.Mimic(joint="arm.j1", multiplier=-0.5, offset=0.1) if k in (3, 4) else None
+        cell = cell.with_joint(
+            f"arm.j{k}",
+            "prismatic" if k == 2 else "revolute",
+            parent,
+            random_pose(rng) if k else lw.Pose(),
+            axis=(0, 0, 1) if k in (0, 4) else rng.normal(size=3),
+            limits=own if k > 2 else limits[k],
+            depends=depends,
+            active=k != 5,
+        )
+    if kind == "tree":
+        cell = cell.with_joint("arm.side", "revolute", "arm.base", random_pose(rng), axis=(1, 0, 0))
+        cell = cell.with_frame("arm.a", "arm.side").with_frame("arm.b", "arm.j5", random_pose(rng))
+        return cell.with_device(lw.TreeDevice("arm", "arm.base", ("arm.a", "arm.b")))
+    cell = cell.with_frame("arm.tcp", "arm.j5", random_pose(rng))
+    return cell.with_device(lw.SerialDevice("arm", "arm.base", "arm.tcp"))
+
+
+@pytest.mark.parametrize("kind", ["serial", "tree", "on a hand"])
+@pytest.mark.parametrize("seed", range(4))
+def test_robwork_reads_joints_about_any_axis_as_the_same_motion(kind, seed, rng):
+    """A helper joint about z, and a frame on it, stand for a joint that RobWork has no type for."""
+    cell = device_cell(seed, kind)
+    text = lw.dump_workcell(cell, robwork=True)
+
+    assert again(cell) == cell
+    assert_same_in_robwork(cell, text, rng)
+
+
+@pytest.mark.parametrize("name", ["two_arms", "mobile_manipulator", HAND])
+def test_robwork_reads_bundled_cells(name, rng):
+    cell = lw.load_workcell(name)
+    assert_same_in_robwork(cell, lw.dump_workcell(cell, robwork=True), rng)
+
+
+def assert_same_in_robwork(cell: lw.WorkCell, text: str, rng: np.random.Generator) -> None:
+    """Frames are in the same places, and devices have the same joints."""
+    there = read_as_robwork(text)
+    state = cell.state()
+    for device in map(cell.device, cell.device_names):
+        state = device.set_q(state, rng.normal(size=device.nq))
+    values = {frame.name: cell.values(frame.name, state) for frame in cell.frames if frame.size}
+    values |= {f"{name}.joint": numbers for name, numbers in values.items()}
+    table = cell.fk(state)
+    for name in cell.frame_names:
+        np.testing.assert_allclose(there.world_pose(name, values), table[name], atol=1e-12)
+    for name in cell.device_names:
+        joints = [joint.removesuffix(".joint") for joint in there.devices[name]]
+        assert sorted(joints) == sorted(cell.device(name).joint_names)
+
+
+def test_a_first_frame_that_is_not_on_world_comes_after_one_that_is():
+    cell = lw.load_workcell("mobile_manipulator")
+    names = [n for n in cell.frame_names if n.startswith("cart.")]
+    bare = lw.WorkCell("c", (cell.frames[0], *map(cell.frame, names)), cell.devices[:1])
+    bare = bare.with_frame("camera", "cart.Top", lw.Pose((0, 0, 1)))
+    text = lw.dump_workcell(bare)
+
+    assert again(bare) == bare
+    there = read_as_robwork(text)
+    assert there.frames["camera"].parent == "cart.Top"
+
+
+def test_joints_that_robwork_cannot_read_are_named():
+    cell = lw.WorkCell("c").with_frame("d.b").with_joint("d.j", "helical", "d.b", pitch=0.1)
+    cell = cell.with_frame("d.e", "d.j").with_device(lw.SerialDevice("d", "d.b", "d.e"))
+    with pytest.warns(lw.LinkworkWarning, match="'d.j': RobWork cannot read this helical joint"):
+        text = lw.dump_workcell(cell)
+    assert lw.load_workcell(text) == cell
+    cell = cell.with_robot("arm", lw.robots.load("arm"))
+    cell = cell.with_device(lw.JointDevice("all", "WORLD", "d.e", ("d.j",)))
+    with pytest.raises(lw.ModelError) as caught:
+        lw.dump_workcell(cell, robwork=True)
+    named = [finding.element for finding in caught.value.findings]
+    assert named == ["frame 'd.j'", "robot 'arm'", "device 'all'"]

@@ -6,6 +6,7 @@ on it, and no inverse that is the same joint about the opposite axis.
 
 from __future__ import annotations
 
+import warnings
 from inspect import signature
 
 import numpy as np
@@ -20,8 +21,9 @@ from tests.support.models import assert_close, random_q
 
 import linkwork as lw
 from linkwork.arrays import cos, sin
+from linkwork.machine import notices
 from linkwork.model import kinds
-from linkwork.model.kinds.kind import JointKind, axes_across
+from linkwork.model.kinds.kind import Factor, JointKind, axes_across
 from linkwork.spatial.blocks import apply_t, cross, rotation_about, scale
 
 
@@ -44,6 +46,15 @@ class Rolling(JointKind):
     def subspace_rate(self, axis, theta, nu):
         ((linear, direction),) = self.subspace(axis, theta)
         return ((scale(nu[0], cross(linear, direction)), (0.0, 0.0, 0.0)),)
+
+
+class FactoredRolling(Rolling):
+    """The same with its factors declared, so that workcells compute its poses in C."""
+
+    def factors(self, axis):
+        e1, _ = axes_across(axis.direction)
+        slide = Factor("translation", 0, (scale(axis.pitch, e1),))
+        return slide, Factor("rotation", 0, (axis.direction,))
 
 
 LAWS = [
@@ -95,3 +106,39 @@ def test_batches_of_compiled_code_give_what_single_rows_give(rng):
     for row in range(9):
         assert_close(bias[row], kd.bias_force(q[row], nu[row]), rtol=1e-12)
         assert_close(kd.difference(q[row], ends[row]), nu[row], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [Rolling, FactoredRolling])
+@pytest.mark.parametrize(("seed", "chosen"), ROBOTS, ids=["all", "some"])
+def test_a_workcell_computes_what_a_robot_of_its_own_does(monkeypatch, kind, seed, chosen, rng):
+    """Poses, Jacobians and dynamics, also of what is gripped; what is slow is reported."""
+    monkeypatch.setitem(kinds._ALL, "rolling", kind())
+    monkeypatch.setattr(notices, "_told", set())
+    model = robot(seed, chosen).model
+    kd = lw.KinDyn(model, floating=False)
+    cell = lw.WorkCell("hall").with_robot("r", model)
+    cell = cell.with_frame("box", movable=True, attachable=True, inertia=lw.solid_box(1, (1, 1, 1)))
+    link, device = model.links[-1].name, cell.device("r")
+    q = random_q(kd.layout, rng, (4,))
+    states = device.set_q(cell.state(), q)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", lw.LinkworkWarning)
+        table = cell.fk(states)
+        for name in model.link_names:
+            assert_close(table[f"r.{name}"], kd.transform(name, q), rtol=1e-12)
+            assert_close(device.base_J_frame(f"r.{name}", states), kd.jacobian(name, q), rtol=1e-12)
+    topics = ["subspace"] if kind is FactoredRolling else ["factors", "subspace"]
+    assert all(topic in str(one.message) for topic, one in zip(topics, caught, strict=True))
+    assert all("'rolling'" in str(one.message) for one in caught)
+
+    nu = rng.normal(size=(4, kd.nv))
+    gripped = cell.grip(states, "box", f"r.{link}")
+    J, step = device.base_J_frame("box", gripped), 1e-6
+    ends = [
+        cell.world_H_frame("box", device.set_q(gripped, kd.integrate(q, side * step * nu)))
+        for side in (1, -1)
+    ]
+    speed = (ends[0] - ends[1])[..., :3, 3] / (2 * step)
+    np.testing.assert_allclose((J @ nu[..., None])[:, :3, 0], speed, atol=1e-6)
+    np.testing.assert_allclose(cell.dynamics("r").jacobian("box", gripped), J, atol=1e-12)
+    assert_close(cell.dynamics("r").mass_matrix(states), kd.mass_matrix(q), rtol=1e-12)

@@ -13,6 +13,8 @@ from tests.support.models import ALL_KINDS, assert_close, random_axis, random_th
 
 from linkwork.model.kinds import KINDS, Axis
 from linkwork.model.kinds.kind import axes_across
+from linkwork.spatial.blocks import quaternion_rotation, rotation_about
+from linkwork.spatial.source import motion
 
 each_kind = pytest.mark.parametrize("kind", ALL_KINDS)
 N = 10
@@ -143,3 +145,40 @@ def test_a_universal_joint_is_two_revolute_joints_at_right_angles(rng):
         expected = pose("revolute", axis, theta[:1]) @ pose("revolute", Axis(second), theta[1:])
         assert abs(np.dot(second, axis.direction)) < 1e-15
         assert_close(pose("universal", axis, theta), expected, rtol=1e-15)
+
+
+def factor_pose(factor, theta):
+    """Pose (4, 4) of a declared factor."""
+    H, own = np.eye(4), theta[factor.start :]
+    match factor.motion:
+        case "rotation":
+            H[:3, :3] = rotation_about(factor.axes[0], np.cos(own[0]), np.sin(own[0]))
+        case "cos_sin":
+            H[:3, :3] = rotation_about(factor.axes[0], own[0], own[1])
+        case "translation":
+            H[:3, 3] = np.transpose(factor.axes) @ own[: len(factor.axes)]
+        case "quaternion":
+            H[:3, :3] = quaternion_rotation(own[:4])
+    return H
+
+
+@each_kind
+def test_the_pose_is_the_product_of_the_declared_factors(kind, rng):
+    axis, theta = axis_of(kind, rng), random_theta(kind, rng)
+    product = np.eye(4)
+    for factor in KINDS[kind].factors(axis):
+        product = product @ factor_pose(factor, theta)
+    np.testing.assert_allclose(product, pose(kind, axis, theta), atol=1e-14)
+
+
+@each_kind
+def test_columns_of_the_subspace_are_constant_on_the_declared_side(kind, rng):
+    axis, sides = axis_of(kind, rng), KINDS[kind].subspace_sides()
+    seen = []
+    for _ in range(3):
+        theta = random_theta(kind, rng)
+        S = columns(KINDS[kind].subspace(axis, theta)).real
+        on_fixed_side = motion.motion_transform(pose(kind, axis, theta)) @ S
+        seen.append(np.where(np.array(sides) == "fixed", on_fixed_side, S))
+    assert len(sides) == KINDS[kind].nv
+    np.testing.assert_allclose(seen[1:], [seen[0]] * 2, atol=1e-14)

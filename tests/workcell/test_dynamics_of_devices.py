@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.support.grasps import OBJECTS
-from tests.support.models import assert_close
+from tests.support.models import assert_close, random_inertia, random_pose
 
 import linkwork as lw
 from linkwork.spatial import se3
@@ -122,14 +122,101 @@ def test_two_arms_as_one_device(rng):
 def test_devices_that_are_no_robots(cell):
     with pytest.raises(lw.ArgumentError, match="drives the movable frame 'box'; dynamics is of"):
         cell.with_device(lw.JointDevice("odd", "WORLD", "box", ("box",))).dynamics("odd")
-    chain = (
-        lw.WorkCell("gap").with_joint("first", "revolute").with_joint("last", "revolute", "first")
-    )
-    chain = chain.with_device(lw.JointDevice("half", "WORLD", "last", ("last",)))
-    with pytest.raises(
-        lw.ArgumentError, match="between its base and last is a joint or attachable"
-    ):
-        chain.dynamics("half")
+    tray = lw.WorkCell("gap").with_frame("tray", movable=True, attachable=True)
+    tray = tray.with_frame("shelf").with_joint("j", "revolute", "tray", inertia=OBJECTS["can"])
+    device = lw.JointDevice("rack", "shelf", "shelf", ("j",))
+    with pytest.raises(lw.ArgumentError, match="base 'shelf' does not carry 'j'"):
+        tray.with_device(device).dynamics("rack")
+
+
+LOCKED = {  # by frame: how it moves on its parent, and its numbers in a state
+    "mount": ("movable", [0.1, 0.2, 0.3, *[0.5, 0.5, -0.5, 0.5]]),
+    "slide": ("prismatic", [0.2]),
+    "wrist": ("movable", [0.0, 0.1, 0.0, *[0.6, 0.0, 0.8, 0.0]]),
+    "follower": ("revolute", []),
+}
+
+
+def chain_of(poses=None):
+    """A chain of two driven joints, and others between them: locked, or fixed where they are."""
+    rng, cell, parent = np.random.default_rng(3), lw.WorkCell("chain"), "WORLD"
+    for name in ("base", "mount", "j1", "slide", "follower", "j2", "wrist", "plate"):
+        pose, inertia = random_pose(rng), random_inertia(rng)
+        depends = lw.Mimic(joint="slide", multiplier=2.0, offset=0.1)
+        if name in ("j1", "j2"):
+            cell = cell.with_joint(name, "revolute", parent, pose, axis=(0, 1, 1), inertia=inertia)
+        elif name not in LOCKED or poses is not None:
+            pose = poses[name] if name in LOCKED else pose
+            cell = cell.with_frame(name, parent, pose, inertia=inertia)
+        elif LOCKED[name][0] == "movable":
+            cell = cell.with_frame(name, parent, pose, movable=True, inertia=inertia)
+        else:
+            follows = depends if name == "follower" else None
+            kind = LOCKED[name][0]
+            cell = cell.with_joint(
+                name, kind, parent, pose, active=False, depends=follows, inertia=inertia
+            )
+        parent = name
+    return with_objects(cell.with_device(lw.SerialDevice("arm", "base", "plate")))
+
+
+def test_frames_between_joints_are_locked_where_they_are_in_the_state(rng):
+    """Movable frames, passive joints and those that depend on them; a batch may differ in them."""
+    cell = chain_of()
+    dyn, states = cell.dynamics("arm"), []
+    for scale in (0.0, 1.0, 2.0):
+        state = cell.device("arm").set_q(cell.state(), rng.normal(size=2))
+        if scale:
+            for name, (_, numbers) in LOCKED.items():
+                if numbers:
+                    first = scale * np.array(numbers[:3])  # a position; a quaternion stays
+                    state = cell.set_values(state, name, [*first, *numbers[3:]])
+        states.append(cell.grip(state, "box", "plate" if scale else "WORLD"))
+    nu = rng.normal(size=2)
+    batch = dyn.mass_matrix(lw.State.stack(states)), dyn.bias_force(lw.State.stack(states), nu)
+    for k, state in enumerate(states):
+        poses = {name: cell.parent_H_frame(name, state) for name in LOCKED}
+        rigid = chain_of(poses)
+        there = rigid.set_pose(
+            rigid.device("arm").set_q(rigid.state(), cell.device("arm").get_q(state)),
+            "box",
+            cell.world_H_frame("box", state),
+            "WORLD",
+        )
+        if k:
+            there = rigid.grip(there, "box", "plate")
+        reference = rigid.dynamics("arm")
+        assert_close(dyn.mass_matrix(state), reference.mass_matrix(there), 1e-12)
+        assert_close(dyn.bias_force(state, nu), reference.bias_force(there, nu), 1e-12)
+        assert_close(dyn.com(state), reference.com(there), 1e-12)
+        for frame in ("wrist", "plate", "box"):
+            J = reference.jacobian(frame, there)
+            np.testing.assert_allclose(dyn.jacobian(frame, state), J, atol=1e-12)
+        assert_close(batch[0][k], reference.mass_matrix(there), 1e-12)
+        assert_close(batch[1][k], reference.bias_force(there, nu), 1e-12)
+
+
+def test_a_locked_frame_that_is_attached_elsewhere_is_named():
+    cell = lw.WorkCell("cell").with_frame("tray", attachable=True, movable=True)
+    cell = cell.with_joint("j", "revolute", "tray", inertia=OBJECTS["can"]).with_frame("shelf")
+    cell = cell.with_device(lw.JointDevice("rack", "WORLD", "j", ("j",)))
+    dyn = cell.dynamics("rack")
+    assert dyn.mass_matrix(cell.state()) > 0
+    with pytest.raises(lw.StateError, match=r"'tray'.*'WORLD'"):
+        dyn.mass_matrix(cell.attach(cell.state(), "tray", "shelf"))
+
+
+def test_joints_that_move_no_mass_are_named():
+    cell = lw.WorkCell("cell").with_joint("a", "revolute").with_joint("b", "revolute", "a")
+    cell = cell.with_joint("c", "revolute", "b").with_frame("tool", "c")
+    cell = cell.with_device(lw.SerialDevice("arm", "WORLD", "tool"))
+    with pytest.warns(lw.LinkworkWarning, match=r"'arm'.*inertia.*: a, b, c;"):
+        cell.dynamics("arm")
+    loaded = cell.with_changed("b", inertia=OBJECTS["can"])
+    with pytest.warns(lw.LinkworkWarning, match=r"'arm'.*inertia.*: c;"):
+        loaded.dynamics("arm")
+    loaded = cell.with_changed("tool", inertia=OBJECTS["can"])
+    assert loaded.dynamics("arm").mass_matrix(loaded.state()).shape == (3, 3)
 
 
 class Swing:

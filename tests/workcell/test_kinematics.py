@@ -14,9 +14,10 @@ from tests.support.models import BATCHES, assert_close
 
 import linkwork as lw
 from linkwork.machine import notices
+from linkwork.model.kinds import KINDS
 from linkwork.workcell import fk
 from linkwork.workcell.state import State
-from linkwork.workcell.steps import StepBuilder, UnknownKindError
+from linkwork.workcell.steps import StepBuilder
 
 SEEDS = range(6)
 SMALL = 1e-13
@@ -216,16 +217,15 @@ def test_without_the_extension_numpy_computes_and_warns_once(monkeypatch, rng):
     assert_close(related, fast.frame_H_frame("f3", "f7", states), SMALL)
 
 
-def test_a_kind_of_joint_without_steps_is_computed_by_numpy(monkeypatch, rng):
-    monkeypatch.setattr(StepBuilder, "_motion", _no_motion)
+def test_a_kind_of_joint_without_factors_is_computed_by_numpy_with_a_warning(monkeypatch, rng):
+    monkeypatch.setattr(notices, "_told", set())
+    monkeypatch.delattr(type(KINDS["universal"]), "factors")
     cell = random_cell(np.random.default_rng(0))
-    assert cell.steps is None
     state = random_state(cell, rng)
-    assert_close(cell.world_H_frame("f7", state), chained(cell, "f7", state), SMALL)
-
-
-def _no_motion(builder, frame):
-    raise UnknownKindError(frame.kind)
+    with pytest.warns(lw.LinkworkWarning, match="'universal'.*NumPy computes the poses"):
+        pose = cell.world_H_frame("f7", state)
+    assert cell.steps is None
+    assert_close(pose, chained(cell, "f7", state), SMALL)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from linkwork.io.bundled import bundled_cells
 
+ROOTS = (b"WorkCell", b"DynamicWorkCell", b"DynamicWorkcell")
 HEAD = 65_536  # bytes of a file in which its root element stands, after comments
 
 
@@ -21,4 +22,4 @@ def is_cell(file: str) -> bool:
     except (OSError, ValueError):  # loading says what is wrong with it
         return False
     first = re.search(rb"<\s*([A-Za-z]\w*)", re.sub(rb"<!--.*?-->", b"", head, flags=re.DOTALL))
-    return first is not None and first[1] == b"WorkCell"
+    return first is not None and first[1] in ROOTS

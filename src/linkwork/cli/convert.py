@@ -131,6 +131,7 @@ def _from_cell(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LinkworkWarning)
         cell = load_workcell(file)
+        text = dump_workcell(cell) if target == "workcell" and device is None else ""
     doubts = [
         finding
         for one in caught
@@ -140,7 +141,7 @@ def _from_cell(
     if target == "workcell":
         if device is not None:
             raise typer.BadParameter("--device: a workcell is written as a whole")
-        return Converted(dump_workcell(cell), tuple(doubts), "reads back as the same workcell")
+        return Converted(text, tuple(doubts), "reads back as the same workcell")
     names = cell.device_names
     if device is None and len(names) != 1:
         raise ArgumentError(
@@ -152,6 +153,9 @@ def _from_cell(
     found = device_model(cell.device(name))
     text = f"of the workcell, only the device {name!r} is written"
     doubts.append(Finding("warning", "", text))
+    if found.locked:
+        text = "frames that it does not drive are fixed where they are in the default state"
+        doubts.append(Finding("warning", "", f"{text}: {listed(found.locked)}"))
     written = _converted(found.model, target, fixed=fixed or not found.floating, meshes=meshes)
     return Converted(written.text, (*doubts, *written.findings), written.checked)
 

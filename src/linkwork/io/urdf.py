@@ -40,7 +40,7 @@ OTHER_FORMATS = {
     "DynamicWorkCell": "a dynamic workcell of RobWork: load the workcell that it names",
     "COLLADA": "a COLLADA mesh, not a robot",
     **dict.fromkeys(
-        ("WorkCell", "SerialDevice", "TreeDevice", "MobileDevice"),
+        ("WorkCell", "DynamicWorkCell", "SerialDevice", "TreeDevice", "MobileDevice"),
         "a RobWork workcell: load it with load_workcell",
     ),
 }

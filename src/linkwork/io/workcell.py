@@ -5,6 +5,7 @@ RPY       three angles a b c: Rz(a) Ry(b) Rx(c), so the first is about z
 Names     frame `f` of a device `d` is `d.f`
 Parents   `refframe` in a workcell, WORLD without it; see `workcell_devices` for devices
 Kept      frames, joints, devices, shapes, properties of frames; the rest is told of, once per kind
+Masses    from dynamic workcells, see `workcell_dynamic`
 """
 
 from __future__ import annotations
@@ -15,6 +16,13 @@ from linkwork.io.source import Source
 from linkwork.io.workcell_collect import Collected, Pending, resolve
 from linkwork.io.workcell_devices import DEVICES, FRAMES, read_device
 from linkwork.io.workcell_document import WORLD, CellDocument, CellReading, DeviceEntry, RobotEntry
+from linkwork.io.workcell_dynamic import (
+    DYNAMIC,
+    INCLUDED,
+    read_dynamics,
+    with_workcell,
+    workcell_of,
+)
 from linkwork.io.workcell_include import allowed_roots, expanded
 from linkwork.io.workcell_joints import LIMITS, MODELS
 from linkwork.io.workcell_own import read_own_device, read_placed_robot
@@ -29,7 +37,7 @@ _KNOWN = (*DEVICES, *FRAMES, *MODELS, *LIMITS, *_OWN, *BEYOND_KINEMATICS)
 def read_workcell(
     source: Source, *, include_dirs: Folders = (), package_dirs: Folders = ()
 ) -> CellReading:
-    """Read a workcell, or a device, which makes a workcell of its own.
+    """Read a workcell, a dynamic workcell, or a device, which makes a workcell of its own.
 
     Args:
         source: the text.
@@ -39,8 +47,11 @@ def read_workcell(
     Raises:
         ParseError: the text is not XML.
     """
-    root, report = expanded(source, include_dirs)
+    root, report = expanded(with_workcell(source), include_dirs)
     top = CellPart(root, "", report)
+    dynamic = top if top.tag in DYNAMIC else None
+    if dynamic is not None:
+        top = workcell_of(dynamic)
     path = source.path.resolve() if source.path else None
     roots = allowed_roots(path, include_dirs)
     cell = Collected(report, CellMeshes(source, package_dirs, roots))
@@ -50,8 +61,10 @@ def read_workcell(
         _read_cell(cell, top)
     elif top.tag in DEVICES:
         read_device(cell, top, WORLD)
-    else:
+    elif dynamic is None:
         _refuse(top)
+    if dynamic is not None:
+        read_dynamics(cell, dynamic)
     nodes = () if report.n_errors else resolve(cell)
     if not report.n_errors:
         _check_devices(cell)
@@ -68,6 +81,8 @@ def _refuse(top: CellPart) -> None:
     hint = f" in the namespace {shown(namespace)}" if namespace else ""
     if top.tag == "robot":
         hint = "; this is URDF: load it as a robot, and place it in a cell"
+    elif top.tag == INCLUDED:
+        hint = "; this is a part of a dynamic workcell: load the file that includes it"
     elif not hint:
         hint = f"; {nearest(top.tag, known)}"
     top.error(f"expected <WorkCell> at the top, found <{top.tag.lstrip(':')}>{hint}")
@@ -90,6 +105,7 @@ def _read_cell(cell: Collected, top: CellPart) -> None:
     for part in top.parts():
         if part.tag in FRAMES:
             ref = part.text("refframe")
+            cell.note_first(part)
             if name := cell.add_frame(part, (), ref or None, WORLD):
                 if ref is None and last != WORLD and name in cell.pending:
                     cell.on_world.append(cell.pending[name])

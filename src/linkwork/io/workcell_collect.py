@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from linkwork.errors import MOST_FINDINGS, Finding, listed, nearest, shown
 from linkwork.io.workcell_document import WORLD, DeviceEntry, FrameEntry, RobotEntry
-from linkwork.io.workcell_joints import MODELS, OWN_TYPE, Limit, read_frame
+from linkwork.io.workcell_joints import DH_TYPES, MODELS, OWN_TYPE, Limit, read_frame
 from linkwork.io.workcell_own import read_own
 from linkwork.io.workcell_part import CellPart, CellReport, is_own_property
 from linkwork.io.workcell_shapes import CellMeshes, Shapes, read_shapes
@@ -60,6 +60,9 @@ class Collected:
     device_parts: dict[str, CellPart] = field(default_factory=dict)
     n_hints: int = 0  # how often the nearest name was looked for
     on_world: list[Pending] = field(default_factory=list)  # frames that name no parent
+    first: CellPart | None = None  # the first <Frame> directly in the workcell
+    dh_type: str = ""  # of the last DHJoint that has one
+    untyped: list[tuple[CellPart, str]] = field(default_factory=list)  # DHJoints without, and it
 
     def add_frame(self, part: CellPart, scope: Scope, ref: str | None, default: str) -> str | None:
         """Read a frame or joint; its full name, or None if it has no name."""
@@ -71,12 +74,26 @@ class Collected:
         if name == WORLD and part.tag == "Frame" and ref in (None, WORLD):
             self._add_world(part)
             return name
+        if part.tag == "DHJoint":
+            self._note_dh_type(part)
         entries = read_frame(part, name)
         for entry in entries:
             self.add(Pending(entry, part, scope, ref, default))
             ref, default = None, entry.name
         self._add_inner(part, scope, own)
         return name
+
+    def note_first(self, part: CellPart) -> None:
+        """Remember the first <Frame> that stands directly in the workcell."""
+        if self.first is None and part.tag == "Frame":
+            self.first = part.name("frame")
+
+    def _note_dh_type(self, part: CellPart) -> None:
+        """Remember DHJoints whose convention RobWork takes from an earlier one."""
+        kind = part.text("type")
+        if kind is None and self.dh_type not in ("", DH_TYPES[0]):
+            self.untyped.append((part, self.dh_type))
+        self.dh_type = kind or self.dh_type
 
     def _add_world(self, part: CellPart) -> None:
         """Read a frame that repeats the root, as older files have it."""
@@ -182,7 +199,9 @@ def resolve(cell: Collected) -> tuple[FrameEntry | RobotEntry, ...]:
     known = {*cell.pending, *robots, WORLD}
     for name in robots.keys() & cell.pending.keys():
         cell.pending[name].part.error(f"the name {name!r} is taken by a frame of a <Robot>")
-    _tell_on_world(cell)
+    _report_world(cell)
+    _report_first(cell)
+    _report_untyped(cell)
     for pending in cell.pending.values():
         parent = pending.default
         if pending.ref is not None:
@@ -194,6 +213,7 @@ def resolve(cell: Collected) -> tuple[FrameEntry | RobotEntry, ...]:
             parent = WORLD
         pending.entry = replace(pending.entry, parent=parent)
     _apply_referring(cell, known, robots)
+    _drop_helpers(cell)
     joints = {
         name
         for name, other in cell.pending.items()
@@ -205,6 +225,24 @@ def resolve(cell: Collected) -> tuple[FrameEntry | RobotEntry, ...]:
             pending.part.error(f"a <Joint> of type {OWN_TYPE!r} wants a property linkwork.motion")
         _resolve_dependence(cell, pending, joints)
     return _in_order(cell, robots)
+
+
+def _drop_helpers(cell: Collected) -> None:
+    """Leave out frames that stand in the file for RobWork alone; what is on them sits below."""
+    above = {
+        name: pending.entry.parent
+        for name, pending in cell.pending.items()
+        if isinstance(pending.entry, FrameEntry) and pending.entry.helper
+    }
+    for name in above:
+        del cell.pending[name]
+    for pending in cell.pending.values():
+        parent, seen = pending.entry.parent, set[str]()
+        while parent in above and parent not in seen:
+            seen.add(parent)
+            parent = above[parent]
+        if seen:
+            pending.entry = replace(pending.entry, parent=parent)
 
 
 def robot_frames(cell: Collected) -> dict[str, str]:
@@ -264,8 +302,27 @@ def _apply_referring(cell: Collected, known: Collection[str], robots: Collection
             _missing(cell, item.part, (kind, item.ref), known, item.scope)
 
 
-def _tell_on_world(cell: Collected) -> None:
-    """Say which frames sit on WORLD because they name no parent, as its manual has it otherwise."""
+def _report_first(cell: Collected) -> None:
+    """Warn of a first frame of the workcell that RobWork puts elsewhere."""
+    ref = cell.first.text("refframe") if cell.first is not None else None
+    if cell.first is not None and ref not in (None, "", WORLD):
+        text = f"sits on {shown(ref)}; RobWork puts the first <Frame> of a"
+        text += f" workcell on {WORLD}, whatever its 'refframe'; write a <Frame> on {WORLD} before"
+        cell.first.warning(f"{text} it")
+
+
+def _report_untyped(cell: Collected) -> None:
+    """Warn of DHJoints that RobWork reads in the convention of an earlier one."""
+    if cell.untyped:
+        first, kind = cell.untyped[0]
+        names = listed([shown(part.text("name")) for part, _ in cell.untyped])
+        text = f"<DHJoint> without 'type' is read as {DH_TYPES[0]!r}; RobWork reads it as {kind!r}"
+        text += f", the type of an earlier <DHJoint>; write the type: {names}"
+        cell.report.extend([Finding("warning", "", text, first.place)])
+
+
+def _report_world(cell: Collected) -> None:
+    """Warn of frames that sit on WORLD because they name no parent; the manual differs."""
     if cell.on_world:
         names = listed([shown(pending.entry.name) for pending in cell.on_world])
         text = (

@@ -2,7 +2,7 @@
 
 In a device, a frame sits on the frame before it unless it says otherwise; in a SerialDevice it
 always does. The first frame is the base. It sits on the last frame of the workcell before the
-device, whatever it says.
+device, whatever it says. Where the first frame is a joint, the base is the frame that carries it.
 """
 
 from __future__ import annotations
@@ -62,12 +62,16 @@ def read_device(cell: Collected, part: CellPart, on: str) -> None:
     if not device.frames:
         part.error(f"<{part.tag}> has no frames")
         return
-    base = cell.pending[device.frames[0]].entry
-    if isinstance(base, FrameEntry) and base.joint is not None:
-        part.error("the first frame of a device is its base, which cannot be a joint")
+    base, first = device.frames[0], cell.pending[device.frames[0]].entry
+    if isinstance(first, FrameEntry) and first.joint is not None:
+        base = on
+        text = f"begins with the joint {first.name!r}, so its base is {on!r}, which carries it; "
+        part.warning(
+            f"{text}RobWork takes the joint for the base, and its pose as if it were fixed"
+        )
     ends = device.ends if part.tag == "TreeDevice" and device.ends else [device.frames[-1]]
     kind = "serial" if device.serial else "tree"
-    _add(device, DeviceEntry(name=name, kind=kind, base=device.frames[0], ends=tuple(ends)))
+    _add(device, DeviceEntry(name=name, kind=kind, base=base, ends=tuple(ends)))
 
 
 def _add(device: _Device, entry: DeviceEntry) -> None:

@@ -55,6 +55,7 @@ class FrameEntry:
     properties: tuple[tuple[str, str], ...] = ()
     home: tuple[float, ...] = ()  # its numbers in the default state; empty: neutral, or the pose
     home_parent: str | None = None  # where an attachable frame is by default, if not on `parent`
+    helper: bool = False  # whether it stands in the file for RobWork alone
     place: Place | None = field(default=None, compare=False, repr=False)
 
 

@@ -233,7 +233,7 @@ def allowed_file(
     if not allowed:
         part.error(
             f"{shown_path(paths[0])} lies outside of the folders that files may be read from; "
-            "give include_dirs to allow others"
+            f"allow its folder: load_workcell(..., include_dirs=[{str(paths[0].parent)!r}])"
         )
         return None
     return (found or allowed)[0]

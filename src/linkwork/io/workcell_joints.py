@@ -24,6 +24,7 @@ from linkwork.io.degrees import radians_of
 from linkwork.io.workcell_document import FrameEntry, JointEntry
 from linkwork.io.workcell_part import CellPart, read_pose
 from linkwork.io.workcell_shapes import PLACED
+from linkwork.model.kinds import KINDS
 from linkwork.model.numbers import Triple
 from linkwork.model.parts import Mimic
 from linkwork.model.pose import IDENTITY, Pose, as_pose, snapped
@@ -200,7 +201,7 @@ def _with_limits(part: CellPart, frames: list[FrameEntry]) -> list[FrameEntry]:
 
 
 def _coordinates(frame: FrameEntry) -> int:
-    return 2 if frame.joint and frame.joint.kind == "universal" else 1
+    return KINDS[frame.joint.kind].nq if frame.joint else 1
 
 
 def _read_dh(part: CellPart) -> tuple[Pose, str]:

@@ -6,7 +6,8 @@ In properties, which RobWork keeps and passes over:
     linkwork.effort   largest torque or force of a joint [N m] or [N]
     linkwork.home     numbers of the frame in the default state [m], quaternion wxyz or [rad]
     linkwork.parent   the frame that an attachable frame sits on in the default state
-    linkwork.motion   how a joint of type "linkwork" moves, see `read_motion`
+    linkwork.motion   how a joint moves, see `read_motion`; also of a frame on a helper
+    linkwork.helper   the frame is there for RobWork alone, and no frame of the cell
 
 In elements, which RobWork refuses:
 
@@ -28,7 +29,6 @@ from linkwork.io.urdf_link import read_link, read_origin
 from linkwork.io.urdf_part import Part
 from linkwork.io.workcell_document import DeviceEntry, FrameEntry, JointEntry, RobotEntry
 from linkwork.io.workcell_include import allowed_file
-from linkwork.io.workcell_joints import OWN_TYPE
 from linkwork.io.workcell_part import CellPart, read_pose
 from linkwork.io.workcell_shapes import PLACED, CellMeshes
 from linkwork.model.kinds import KINDS
@@ -114,20 +114,29 @@ def _read_motion(part: CellPart, meshes: CellMeshes) -> Change:
     del meshes
     element = part.needed_child("motion")
     joint = read_motion(element) if element else None
+    mount = element.child("mount") if element else None
+    pose = read_origin(mount) if mount else None
 
     def change(frame: FrameEntry) -> FrameEntry:
-        if frame.joint is None or frame.joint.kind != OWN_TYPE:
-            part.error(f"linkwork.motion: the frame is no <Joint> of type {OWN_TYPE!r}")
+        if (frame.joint is None) != (pose is not None) or frame.movable:
+            part.error("linkwork.motion: expected in a <Joint>, or with a <mount> in a fixed frame")
             return frame
-        return frame if joint is None else replace(frame, joint=joint)
+        if joint is None:
+            return frame
+        return replace(frame, joint=joint, pose=frame.pose if pose is None else pose)
 
     return change
+
+
+def _read_helper(part: CellPart, meshes: CellMeshes) -> Change:
+    del part, meshes
+    return lambda frame: replace(frame, helper=True)
 
 
 def read_motion(part: Part) -> JointEntry | None:
     """Read a `<motion>`: kind, axis, pitch and so on, in linkwork's terms and in radians."""
     names = ("kind", "axis", "pitch", "backwards", "active", "joint", "acceleration")
-    part.note_unknown(("origin", "limit", "depends"), names, strict=True)
+    part.note_unknown(("origin", "mount", "limit", "depends"), names, strict=True)
     errors = part.report.n_errors
     kind = part.needed_text("kind")
     if kind not in KINDS or kind == "fixed":
@@ -269,4 +278,5 @@ _READERS: dict[str, Callable[[CellPart, CellMeshes], Change]] = {
     "home": _read_home,
     "parent": _read_parent,
     "motion": _read_motion,
+    "helper": _read_helper,
 }

@@ -162,9 +162,18 @@ def read_pose(part: CellPart) -> Pose:
             transform.error("<Transform> stands beside <Pos> or <RPY>; one of the two is wanted")
             return IDENTITY
         return _read_transform(transform)
-    xyz = pos.content_numbers(3) if pos else None
-    angles = _read_rpy(rpy) if rpy else (0.0, 0.0, 0.0)
+    xyz = pos.content_numbers(3) if pos and not _is_empty(pos) else None
+    angles = _read_rpy(rpy) if rpy and not _is_empty(rpy) else (0.0, 0.0, 0.0)
     return Pose(_triple(xyz), angles)
+
+
+def _is_empty(part: CellPart) -> bool:
+    """Whether an element holds nothing, which means zero."""
+    if len(part.element) or (part.element.text or "").strip():
+        return False
+    part.warning(f"<{part.tag}> is empty; it is read as 0 0 0")
+    part.note_attributes()
+    return True
 
 
 def _triple(numbers: tuple[float, ...] | None) -> Triple:

@@ -2,7 +2,8 @@
 
 Devices become the elements of RobWork where their frames fit: in a row for a SerialDevice, in one
 block for a TreeDevice or a MobileDevice. What RobWork has no words for is written in linkwork's,
-see `workcell_own`.
+see `workcell_own`. Helpers are frames for RobWork alone, which linkwork passes over: joints about
+the z axis, and a first frame on WORLD, where RobWork puts the first frame of a workcell.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from linkwork.errors import Finding
 from linkwork.io.dump import urdf_text
 from linkwork.io.workcell_document import (
     WORLD,
@@ -22,6 +24,9 @@ from linkwork.io.workcell_document import (
     mobile_frames,
 )
 from linkwork.io.workcell_write_frames import (
+    add_property,
+    needs_helper,
+    robwork_type,
     with_local_leader,
     write_extras,
     write_frame,
@@ -34,7 +39,15 @@ if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 
-def write_workcell(document: CellDocument, *, devices: bool = True) -> str:
+class Written(NamedTuple):
+    """A workcell as XML."""
+
+    text: str
+    joints: tuple[Finding, ...]  # joints that RobWork cannot read, as warnings
+    elements: tuple[Finding, ...]  # robots, devices and joints in places where it cannot
+
+
+def write_workcell(document: CellDocument, *, devices: bool = True) -> Written:
     """A document as XML.
 
     Args:
@@ -44,8 +57,9 @@ def write_workcell(document: CellDocument, *, devices: bool = True) -> str:
     """
     top = top_element("WorkCell", name=document.name)
     write_extras(top, document.world, refframe=WORLD)
-    _Writer(top, document, devices).write()
-    return document_text(top)
+    writer = _Writer(top, document, devices)
+    writer.write()
+    return Written(document_text(top), tuple(writer.beyond_joints), tuple(writer.beyond))
 
 
 class _Writer:
@@ -57,6 +71,16 @@ class _Writer:
         self.devices = document.devices
         self.blocks = blocks
         self.last = WORLD  # the last frame that is in no device
+        self.beyond: list[Finding] = []  # elements that RobWork cannot read
+        self.beyond_joints: list[Finding] = []
+        self.has_first = False  # whether a <Frame> stands directly in the workcell
+        names = {WORLD, *(node.name for node in document.nodes)}
+        self.first = _free_name("linkwork.first", names)
+        self.helpers = {
+            node.name: _free_name(f"{node.name}.joint", names)
+            for node in document.nodes
+            if isinstance(node, FrameEntry) and needs_helper(node)
+        }
 
     def write(self) -> None:
         """Write all nodes, and the devices in between and after them."""
@@ -77,10 +101,51 @@ class _Writer:
                 del waiting[: before + 1]
                 self._write_robot(node)
             else:
-                write_frame(self.top, node, node.name, refframe=node.parent)
+                self._write_first(node)
+                self._write_frame(self.top, node, (node.name, node.parent))
+                if node.joint is not None:
+                    self._note(f"frame {node.name!r}", "a <Joint> outside of a device")
                 self.last = node.name
             at += 1
         self._write_devices(waiting)
+
+    def _write_first(self, frame: FrameEntry) -> None:
+        """Write a frame on WORLD where the first frame of the workcell is none."""
+        helper = self.helpers.get(frame.name)
+        is_frame = frame.joint is None or helper is not None
+        if is_frame and not self.has_first and (frame.parent != WORLD or helper):
+            element = add(self.top, "Frame", name=self.first, refframe=WORLD)
+            text = f"for RobWork, which puts the first frame of a workcell on {WORLD}"
+            add_property(element, "linkwork.helper", text)
+        self.has_first |= is_frame
+
+    def _write_frame(
+        self,
+        parent: Element,
+        frame: FrameEntry,
+        names: tuple[str, str | None],
+        prefix: str = "",
+        *,
+        end: bool = False,
+    ) -> None:
+        """Write a frame; names in an element of a device are without the prefix of the device."""
+        helper, joint = self.helpers.get(frame.name), frame.joint
+        leader = self.helpers.get(joint.depends.joint) if joint and joint.depends else None
+        if joint and helper is None and (frame.attachable or robwork_type(joint) is None):
+            kind = f"{'attachable ' if frame.attachable else ''}{joint.kind}"
+            text = f"RobWork cannot read this {kind} joint, axis {number_text(*joint.axis)}"
+            self.beyond_joints.append(Finding("warning", f"frame {frame.name!r}", text))
+        write_frame(
+            parent,
+            with_local_leader(frame, prefix),
+            *names,
+            end=end,
+            helper=helper.removeprefix(prefix) if helper else None,
+            leader=leader.removeprefix(prefix) if leader else None,
+        )
+
+    def _note(self, element: str, text: str) -> None:
+        self.beyond.append(Finding("error", element, f"RobWork cannot read {text}"))
 
     def _block(self, device: DeviceEntry, at: int) -> tuple[FrameEntry, ...]:
         """The frames of a device that can stand in an element of RobWork, from its base on."""
@@ -133,10 +198,9 @@ class _Writer:
         driven = _driven(device, frames)
         for frame in frames[3:] if device.kind == "mobile" else frames:
             own = replace(frame, home=()) if frame.name in driven else frame
-            own = with_local_leader(own, prefix)
             ref = None if device.kind == "serial" or frame is frames[0] else local[frame.parent]
             end = device.kind == "tree" and _is_end(device, frame)
-            write_frame(element, own, local[frame.name], ref, end=end)
+            self._write_frame(element, own, (local[frame.name], ref), prefix, end=end)
         for frame in frames[:3] if device.kind == "mobile" else ():
             bare = FrameEntry(name=frame.name, parent="")
             shapes = replace(bare, visuals=frame.visuals, collisions=frame.collisions)
@@ -148,6 +212,7 @@ class _Writer:
     def _write_robot(self, robot: RobotEntry) -> None:
         from lxml import etree
 
+        self._note(f"robot {robot.name!r}", "a <Robot>")
         element = add(
             self.top,
             "Robot",
@@ -166,6 +231,7 @@ class _Writer:
     def _write_devices(self, devices: Iterable[DeviceEntry]) -> None:
         for device in devices:
             mobile = device.kind == "mobile"
+            self._note(f"device {device.name!r}", "a <Device>")
             element = add(
                 self.top,
                 "Device",
@@ -179,6 +245,14 @@ class _Writer:
                 add(element, "End", name=end)
             for name in (*device.joints, *device.parts):
                 add(element, "Of", name=name)
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    """A name that no frame has, which is taken from now on."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
 
 
 def _never(device: DeviceEntry, frames: Sequence[FrameEntry]) -> bool:

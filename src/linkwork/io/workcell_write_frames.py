@@ -6,19 +6,24 @@ from dataclasses import replace
 from math import isfinite, isinf
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from linkwork.io.degrees import degrees_text
 from linkwork.io.dump import write_link
 from linkwork.io.workcell_document import FrameEntry, JointEntry
-from linkwork.io.workcell_joints import OWN_TYPE, X, Z
+from linkwork.io.workcell_joints import JOINT_TYPES, OWN_TYPE
 from linkwork.io.xml_write import add, number_text
 from linkwork.model.geometry import Box, Cylinder, Material, Mesh, Shape, Sphere
 from linkwork.model.inertia import NO_INERTIA
+from linkwork.model.kinds import KINDS
+from linkwork.model.kinds.kind import axes_across
 from linkwork.model.parts import NO_LIMITS, Link
-from linkwork.model.pose import IDENTITY, Pose
+from linkwork.model.pose import IDENTITY, Pose, as_pose
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
+_HELPED = ("revolute", "prismatic")
 _LARGEST = 1e6  # limits beyond this [rad] are not written in degrees
 
 
@@ -38,9 +43,9 @@ def add_property(frame: Element, name: str, text: str | None = None) -> Element:
     return element
 
 
-def write_pose(parent: Element, pose: Pose) -> None:
-    """Add `<RPY>` and `<Pos>`, unless the pose is the identity."""
-    if pose == IDENTITY:
+def write_pose(parent: Element, pose: Pose, *, always: bool = False) -> None:
+    """Add `<RPY>` and `<Pos>`; if not always, unless the pose is the identity."""
+    if pose == IDENTITY and not always:
         return
     x, y, z = pose.rpy
     add(parent, "RPY").text = " ".join(map(degrees_text, (z, y, x)))
@@ -54,54 +59,123 @@ def write_frame(
     refframe: str | None = None,
     *,
     end: bool = False,
+    helper: str | None = None,
+    leader: str | None = None,
 ) -> None:
-    """Add a frame or joint under a name; `end` marks an end of a TreeDevice."""
+    """Add a frame or joint.
+
+    Args:
+        parent: the element that it stands in.
+        frame: what to write.
+        name: of the frame in that element.
+        refframe: the frame that it sits on, if it is to be named.
+        end: whether it is marked as an end of a TreeDevice.
+        helper: name of the joint to write before it, for one that `needs_helper`.
+        leader: the joint that it depends on, as RobWork knows it, if that is another's helper.
+    """
     joint, daf = frame.joint, "true" if frame.attachable else None
     if joint is None:
         kind = "Movable" if frame.movable else "EndEffector" if end else None
         element = add(parent, "Frame", name=name, refframe=refframe, type=kind, daf=daf)
         write_pose(element, frame.pose)
+    elif helper is not None:
+        element = _write_with_helper(parent, frame, (name, refframe, helper), leader)
     else:
-        kind = _type_of(joint)
-        state = "Passive" if not joint.active and kind != OWN_TYPE else None
-        names = {"name": name, "refframe": refframe, "type": kind, "state": state, "daf": daf}
-        element = add(parent, "Joint", **names)
-        write_pose(element, frame.pose)
-        if kind == OWN_TYPE:
+        kind = robwork_type(joint) or OWN_TYPE
+        element = _joint_element(parent, frame, (name, refframe), kind, frame.pose)
+        if kind != OWN_TYPE:
+            _write_limits(element, joint, leader)
+        if kind == OWN_TYPE or leader is not None or not _is_plain(joint):
             _write_motion(add_property(element, "linkwork.motion"), joint)
-        else:
-            _write_limits(element, joint)
     write_extras(element, frame)
 
 
-def _type_of(joint: JointEntry) -> str:
-    """The type of a joint in RobWork; linkwork's own if it has none."""
+def robwork_type(joint: JointEntry) -> str | None:
+    """The type of a joint in RobWork, about whose axis it moves; None if there is none."""
+    if joint.joint_H_frame != IDENTITY or joint.backwards:
+        return None
+    for name, motions in JOINT_TYPES.items():
+        if len(motions) == 1 and motions[0][1:] == (joint.kind, joint.axis):
+            return name
+    return None
+
+
+def needs_helper(frame: FrameEntry) -> bool:
+    """Whether RobWork reads a joint as two frames: its own joint about z, and a frame on it.
+
+    For a revolute or prismatic joint about another axis, or with a pose behind it.
+    """
+    joint = frame.joint
+    if joint is None or joint.kind not in _HELPED or frame.attachable:
+        return False
+    return robwork_type(joint) is None
+
+
+def _joint_element(
+    parent: Element, frame: FrameEntry, names: tuple[str, str | None], kind: str, pose: Pose
+) -> Element:
+    """Add a `<Joint>` and its pose, without which RobWork takes `<PosLimit` for `<Pos`."""
+    name, refframe = names
+    passive = frame.joint is not None and not frame.joint.active and kind != OWN_TYPE
+    element = add(
+        parent,
+        "Joint",
+        name=name,
+        refframe=refframe,
+        type=kind,
+        state="Passive" if passive else None,
+        daf="true" if frame.attachable else None,
+    )
+    write_pose(element, pose, always=True)
+    return element
+
+
+def _write_with_helper(
+    parent: Element, frame: FrameEntry, names: tuple[str, str | None, str], leader: str | None
+) -> Element:
+    """Add a joint about z that linkwork passes over, and the frame on it, which says how it moves.
+
+    P M(axis) J = (P R) M(z) (R^-1 J), with R z = axis; M^-1 is M about the opposite axis.
+    """
+    name, refframe, helper = names
+    joint = frame.joint
+    assert joint
+    x, y, z = (-c for c in joint.axis) if joint.backwards else joint.axis
+    R = np.eye(4)
+    R[:3, :3] = np.transpose([*axes_across((x, y, z)), (x, y, z)])
+    joint_H_frame = as_pose(R.T @ joint.joint_H_frame.matrix())
+    about_z = as_pose(frame.pose.matrix() @ R)
+    kind = joint.kind.capitalize()
+    first = _joint_element(parent, frame, (helper, refframe), kind, about_z)
+    _write_limits(first, joint, leader)
+    add_property(first, "linkwork.helper", "for RobWork: the joint of the next frame")
+    element = add(parent, "Frame", name=name, refframe=None if refframe is None else helper)
+    write_pose(element, joint_H_frame)
+    _write_motion(add_property(element, "linkwork.motion"), joint, frame.pose)
+    return element
+
+
+def _is_plain(joint: JointEntry) -> bool:
+    """Whether the elements of RobWork say all about a joint that has a type there."""
     limits = joint.limits
     bounded = isfinite(limits.lower) and isfinite(limits.upper)
     free = (limits.lower, limits.upper) == (NO_LIMITS.lower, NO_LIMITS.upper)
     small = not bounded or max(-limits.lower, limits.upper) <= _LARGEST
-    plain = replace(
-        JointEntry(kind=joint.kind, axis=joint.axis, depends=joint.depends, active=joint.active),
-        limits=limits,
-        acceleration=joint.acceleration,
-    )
-    if joint != plain or not (free or bounded) or not small:
-        return OWN_TYPE
-    if joint.kind in ("revolute", "prismatic") and joint.axis == Z:
-        return joint.kind.capitalize()
-    if joint.kind == "universal" and joint.axis == X and isinf(joint.acceleration):
-        return "Universal"
-    return OWN_TYPE
+    limited = KINDS[joint.kind].nv == 1 or isinf(joint.acceleration)
+    return (free or bounded) and small and limited and not joint.joint
 
 
-def _write_limits(element: Element, joint: JointEntry) -> None:
+def _write_limits(element: Element, joint: JointEntry, leader: str | None) -> None:
+    """Add the limits of a joint as RobWork has them: of one coordinate, both bounds or none."""
+    if KINDS[joint.kind].nv != 1:
+        return
     limits = joint.limits
     angular = joint.kind == "revolute"
 
     def unit(number: float) -> str:
         return degrees_text(number) if angular else number_text(number)
 
-    if isfinite(limits.lower):
+    if isfinite(limits.lower) and isfinite(limits.upper):
         add(element, "PosLimit", min=unit(limits.lower), max=unit(limits.upper))
     if isfinite(limits.velocity):
         add(element, "VelLimit", max=unit(limits.velocity))
@@ -109,12 +183,12 @@ def _write_limits(element: Element, joint: JointEntry) -> None:
         add(element, "AccLimit", max=unit(joint.acceleration))
     if joint.depends:
         on, gain, offset = joint.depends.joint, joint.depends.multiplier, joint.depends.offset
-        add(element, "Depend", on=on, gain=number_text(gain), offset=number_text(offset))
+        add(element, "Depend", on=leader or on, gain=number_text(gain), offset=number_text(offset))
     if isfinite(limits.effort):
         add_property(element, "linkwork.effort", number_text(limits.effort))
 
 
-def _write_motion(parent: Element, joint: JointEntry) -> None:
+def _write_motion(parent: Element, joint: JointEntry, mount: Pose | None = None) -> None:
     element = add(
         parent,
         "motion",
@@ -129,6 +203,9 @@ def _write_motion(parent: Element, joint: JointEntry) -> None:
     if joint.joint_H_frame != IDENTITY:
         pose = joint.joint_H_frame
         add(element, "origin", xyz=number_text(*pose.xyz), rpy=number_text(*pose.rpy))
+    if mount is not None:
+        origin = {"xyz": number_text(*mount.xyz), "rpy": number_text(*mount.rpy)}
+        add(add(element, "mount"), "origin", **origin)
     names = ("lower", "upper", "velocity", "effort")
     limits = {name: getattr(joint.limits, name) for name in names}
     written = {name: number_text(value) for name, value in limits.items() if isfinite(value)}

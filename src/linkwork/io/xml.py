@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import Finding, ParseError, Place
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 _UNDEFINED_PREFIX = "NS_ERR_UNDEFINED_NAMESPACE"
+_DOUBLE_HYPHEN = "ERR_HYPHEN_IN_COMMENT"
 _START = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<[^/!?]|\n", re.DOTALL)
+_NOT_A_BREAK = re.compile(r"[^\n]")
+_COMMENT = re.compile(r"<!--(.*?)-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +103,26 @@ def _parse(source: Source) -> tuple[Element, list[Finding]]:
         return etree.fromstring(data, strict), []
     except etree.XMLSyntaxError as error:
         entries = [e for e in strict.error_log if e.type_name != _UNDEFINED_PREFIX]
+        if entries and entries[0].type_name == _DOUBLE_HYPHEN:
+            text = "'--' inside a comment, which XML does not allow; the comment is passed over"
+            finding = Finding("warning", "", text, Place(source.name, entries[0].line))
+            root, findings = _parse(replace(source, text=_without_comments(source.text)))
+            return root, [finding, *findings]
         if entries or not len(strict.error_log):
             raise _syntax_error(source, entries[0] if entries else error) from None
         text = "a namespace prefix is used but never declared"
         finding = Finding("warning", "", text, Place(source.name, error.lineno or 1))
         return etree.fromstring(data, parser(recover=True)), [finding]
+
+
+def _without_comments(text: str) -> str:
+    """A text whose comments are blank, on the same lines."""
+
+    def blank(match: re.Match[str]) -> str:
+        comment = match.group(1)
+        return match.group() if comment is None else "<!--" + _NOT_A_BREAK.sub(" ", comment) + "-->"
+
+    return _COMMENT.sub(blank, text)
 
 
 def _syntax_error(source: Source, error: Any) -> ParseError:

@@ -68,6 +68,8 @@ class ViewedCell:
                 behind = device_model(device)
             except ArgumentError:  # a cart, or a movable frame: no robot with joints
                 continue
+            if behind.locked:  # its KinDyn would know the default state only
+                continue
             self.robots[name] = CellRobot(self, device, behind)
         self._to_robots()
 

@@ -79,7 +79,7 @@ def with_pose(
 ) -> State:
     """A state in which a movable frame has another pose."""
     _need_movable(cell, state, frame)
-    matrix = _as_matrix(pose)
+    matrix = as_matrix(pose)
     if reference is not None:
         cell.frame_index(reference)
         batch = joint_batch(state.batch_shape, matrix.shape[:-2], "pose")
@@ -220,19 +220,20 @@ def _on_parent(cell: WorkCell, state: State, frame: str, world_H_frame: Array) -
     return se3.inverse(world_H_parent) @ world_H_frame
 
 
-def _as_matrix(pose: Pose | ArrayLike) -> Array:
+def as_matrix(pose: Pose | ArrayLike, what: str = "pose") -> Array:
+    """A pose, or an array of them, as (..., 4, 4); an error if it is none."""
     if isinstance(pose, Pose):
         return pose.matrix()
-    matrix = np.asarray(as_array(pose, "pose", (4, 4)), dtype=np.float64)
+    matrix = np.asarray(as_array(pose, what, (4, 4)), dtype=np.float64)
     R = matrix[..., :3, :3]
     if not np.isfinite(matrix).all():
-        raise ValueRangeError("pose: an entry is not finite")
+        raise ValueRangeError(f"{what}: an entry is not finite")
     if matrix.size and not (matrix[..., 3, :] == [0, 0, 0, 1]).all():
-        raise ValueRangeError("pose: the last row of a pose is [0, 0, 0, 1]")
+        raise ValueRangeError(f"{what}: the last row of a pose is [0, 0, 0, 1]")
     if matrix.size and np.abs(R @ R.swapaxes(-1, -2) - np.eye(3)).max() > NOT_A_ROTATION:
-        raise ValueRangeError("pose: the axes are not orthonormal")
+        raise ValueRangeError(f"{what}: the axes are not orthonormal")
     if matrix.size and np.linalg.det(R).min() < 0:
-        raise ValueRangeError("pose: the axes are left-handed")
+        raise ValueRangeError(f"{what}: the axes are left-handed")
     return matrix
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from linkwork.workcell.device import Device
     from linkwork.workcell.dynamics import CellDynamics
     from linkwork.workcell.fk import FKTable
+    from linkwork.workcell.ik import CellIkResult
     from linkwork.workcell.paths import FKRange
 
 
@@ -231,6 +232,59 @@ class WorkCell(Editing):
         It refuses states in which frames on the path are attached elsewhere.
         """
         return paths.FKRange(self, a, b, state)
+
+    def ik(
+        self,
+        state: State,
+        targets: Mapping[str, Pose | ArrayLike],
+        *,
+        reference: str = WORLD,
+        device: str | None = None,
+        hold: Sequence[str] = (),
+        limits: bool = True,
+        tolerance: float | Sequence[float] = 1e-6,
+        max_iterations: int = 96,
+        restarts: int = 64,
+        seed: int = 0,
+    ) -> CellIkResult:
+        """States in which frames are at their targets; only devices that carry them move.
+
+        Args:
+            state: one or a batch; the search starts there. Batch axes of the state and of the
+                targets broadcast.
+            targets: by frame, a pose, as `Pose` or (..., 4, 4), or a position (..., 3). The frame
+                may be any that a device moves: its tool, or an object that it has gripped.
+            reference: the frame that targets are in, which these devices must not move.
+            device: name of the device that moves. If not given, each frame is moved by the device
+                that carries it; of several, the one whose joints all the others have too.
+            hold: joint frames that keep their position.
+            limits: whether joints stay within their limits.
+            tolerance, max_iterations, restarts, seed: as of `linkwork.ik`.
+
+        Returns:
+            The new state or states, and the errors; every other device, pose and attachment is as
+            it was.
+
+        Raises:
+            NameNotFoundError: there is no such frame or device.
+            ArgumentError: no device moves a frame, or several do and none was named; the device is
+                a cart or a movable frame; a device moves the reference.
+
+        A position as target of a frame that is not at the origin of a link, such as a gripped
+        object, has functions compiled for that grasp; a pose has not.
+        """
+        from linkwork.workcell.ik import cell_ik
+
+        options = {
+            "limits": limits,
+            "tolerance": tolerance,
+            "max_iterations": max_iterations,
+            "restarts": restarts,
+            "seed": seed,
+        }
+        return cell_ik(
+            self, state, targets, reference=reference, device=device, hold=hold, options=options
+        )
 
     # Dynamics.
 

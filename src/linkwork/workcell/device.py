@@ -14,9 +14,9 @@ J      (..., 6, nv) velocity of a frame relative to the base: linear first, alon
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +30,11 @@ from linkwork.workcell.devices import DeviceSpec, MobileDevice
 from linkwork.workcell.state import State
 
 if TYPE_CHECKING:
+    from linkwork.kindyn import KinDyn
+    from linkwork.model.pose import Pose
     from linkwork.workcell.cell import WorkCell
+    from linkwork.workcell.device_model import DeviceModel
+    from linkwork.workcell.ik import CellIkResult
 
 
 class Device:
@@ -140,9 +144,30 @@ class Device:
         return jacobians.twists_of(self)
 
     @cached_property
-    def kept_columns(self) -> dict[tuple[tuple[int, ...], ...], tuple[Array, Array]]:
+    def kept_columns(self) -> dict[tuple[tuple[int, ...], ...], jacobians.DeviceColumns]:
         """What its Jacobians are made of, by frames and attachments."""
         return {}
+
+    @cached_property
+    def kept_robots(self) -> dict[bytes, tuple[DeviceModel, KinDyn]]:
+        """Robots that inverse kinematics solves for, by where locked frames are."""
+        return {}
+
+    def ik(
+        self,
+        state: State,
+        targets: Mapping[str, Pose | ArrayLike] | Pose | ArrayLike,
+        **options: Any,
+    ) -> CellIkResult:
+        """States in which frames are at their targets, moved by this device.
+
+        Args:
+            state: one or a batch; where to start.
+            targets: by frame, a pose or a position; or the target of its end.
+            options: as of `WorkCell.ik`.
+        """
+        by_frame = targets if isinstance(targets, Mapping) else {self.end: targets}
+        return self.cell.ik(state, by_frame, device=self.name, **options)
 
     def base_H_end(self, state: State) -> Array:
         """(..., 4, 4) pose of its end in its base."""

@@ -1,4 +1,8 @@
-"""The robot behind a device: its Model, and which body of it each frame of the cell belongs to."""
+"""The robot behind a device: its Model, and which body of it each frame of the cell belongs to.
+
+Frames between the base of a device and its joints or ends that the device does not drive, such as
+movable frames and passive joints, are locked where they are in a state.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +12,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.errors import ArgumentError, listed
+from linkwork.errors import ArgumentError, StateError
 from linkwork.kindyn import KinDyn
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Link, Mimic
-from linkwork.model.pose import inverted
+from linkwork.model.pose import as_pose, inverted
 from linkwork.spatial.source import se3
 from linkwork.workcell.devices import FreeDevice, MobileDevice, RobotDevice
+from linkwork.workcell.local import leader_of, local_pose
 from linkwork.workcell.parts import CellFrame
 
 if TYPE_CHECKING:
     from linkwork.workcell.cell import WorkCell
     from linkwork.workcell.device import Device
+    from linkwork.workcell.state import State
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,8 @@ class DeviceModel:
     base: str
     floating: bool
     names: dict[str, str]  # by link or frame of the model
+    locked: tuple[str, ...] = ()  # frames of the cell that the model takes for fixed
+    attachments: tuple[tuple[str, str], ...] = ()  # (frame, parent) of attachable ones among them
 
     def bodies(self, cell: WorkCell, kd: KinDyn) -> dict[int, tuple[int, Array]]:
         """By frame of the cell: its body, and its pose on the first link of the body."""
@@ -46,9 +54,34 @@ class DeviceModel:
                 found[cell.frame_index(self.names[name])] = body, np.asarray(pose)
         return found
 
+    def beyond_locked(self) -> set[str]:
+        """Frames whose pose on their body depends on where locked frames are."""
+        found: set[str] = set(self.locked)
+        for joint in self.model.joints:  # parents come first
+            if joint.is_fixed and joint.first in found:
+                found.add(joint.second)
+        return found
 
-def device_model(device: Device) -> DeviceModel:
-    """The robot behind a device: the Model that was placed, or one made of the frames it moves."""
+    def check_attachments(self, cell: WorkCell, state: State) -> None:
+        """Refuse a state in which a frame between the base and the joints is attached elsewhere."""
+        for name, parent in self.attachments:
+            column = cell.layout.column[cell.frame_index(name)]
+            if (state.parents[..., column] != cell.frame_index(parent)).any():
+                text = f"frame {name!r}, between the base and the joints of the device, "
+                raise StateError(f"{text}is not attached to {parent!r} in this state")
+
+
+def device_model(device: Device, state: State | None = None) -> DeviceModel:
+    """The robot behind a device: the Model that was placed, or one made of the frames it moves.
+
+    Args:
+        device: of a cell.
+        state: in which frames between its joints that it does not drive are locked; the default
+            state if not given.
+
+    Raises:
+        ArgumentError: the device has no joints, or drives a movable frame.
+    """
     cell, spec = device.cell, device.spec
     if isinstance(spec, RobotDevice):
         names = {name: spec.frame(name) for name in spec.model.frame_names}
@@ -62,29 +95,72 @@ def device_model(device: Device) -> DeviceModel:
         if cell.frame(name).movable:
             text = f"device {spec.name!r} drives the movable frame {name!r}"
             raise ArgumentError(f"{text}; dynamics is of joints, or of a robot that floats")
+    state = cell.state() if state is None else cell.check_state(state)
+    locked = _locked(device, driven)
     links, joints = [Link(name=device.base)], list[Joint]()
     inside = {device.base}
-    for frame in _below(cell, device.base):
-        if frame.parent in inside and _moves_along(cell, frame, driven):
+    for frame in _below(cell, device.base, locked):
+        is_locked = frame.name in locked
+        if frame.default_parent in inside and (is_locked or _moves_along(cell, frame, driven)):
             inside.add(frame.name)
             links.append(Link(name=frame.name, inertia=frame.inertia))
-            joints.append(_joint(frame))
-    missing = [name for name in device.joint_names if name not in inside]
-    if missing:
-        text = f"device {spec.name!r}: between its base and {listed(missing)} is a joint"
-        raise ArgumentError(f"{text} or attachable frame that it does not drive")
+            joints.append(_locked_joint(cell, frame, state) if is_locked else _joint(frame))
     order = {name: k for k, name in enumerate(device.joint_names)}
-    joints.sort(key=lambda joint: order.get(joint.name, len(order)))
+    moving = sorted((j for j in joints if j.name in order), key=lambda j: order[j.name])
+    joints = [*moving, *(j for j in joints if j.name not in order)]
     model = Model(name=spec.name, links=tuple(links), joints=tuple(joints))
-    return DeviceModel(model, device.base, False, {name: name for name in inside})
+    attached = [cell.frame(name) for name in locked if cell.frame(name).attachable]
+    found = DeviceModel(
+        model,
+        device.base,
+        False,
+        {name: name for name in inside},
+        tuple(name for name in locked if cell.frame(name).movable or cell.frame(name).motion),
+        tuple((frame.name, str(frame.default_parent)) for frame in attached),
+    )
+    found.check_attachments(cell, state)
+    return found
 
 
-def _below(cell: WorkCell, base: str) -> list[CellFrame]:
-    """Frames that a frame carries in every state, each after the one that it sits on."""
+def locked_pose(cell: WorkCell, frame: str, values: Array) -> Array:
+    """(..., 4, 4) pose of a locked frame on its parent, for numbers (..., n_values) of states."""
+    return local_pose(cell, cell.frame_index(frame), values)
+
+
+def _locked(device: Device, driven: set[str]) -> tuple[str, ...]:
+    """Frames between the base, and joints and ends, that move but not by the device."""
+    cell = device.cell
+    found: dict[str, None] = {}
+    for name in (*device.joint_names, *device.ends):
+        path: list[CellFrame] = []
+        here = cell.frame(name)
+        while here.name != device.base and here.default_parent is not None:
+            path.append(here)
+            here = cell.frame(here.default_parent)
+        if here.name != device.base:
+            text = f"device {device.name!r}: its base {device.base!r} does not carry {name!r}"
+            if name in driven:
+                raise ArgumentError(f"{text} in the default state, so it is no robot on one base")
+            continue
+        for frame in reversed(path):
+            if frame.attachable or not _moves_along(cell, frame, driven):
+                found[frame.name] = None
+    for name in found:
+        if name in driven:
+            text = f"device {device.name!r} drives the joint {name!r}, which is attachable"
+            raise ArgumentError(f"{text}; dynamics is of joints that stay on their link")
+    return tuple(found)
+
+
+def _below(cell: WorkCell, base: str, locked: tuple[str, ...]) -> list[CellFrame]:
+    """Frames that a frame carries, each after the one that it sits on.
+
+    Attachable frames are left out, except those that are locked, on their default parent.
+    """
     children: dict[str | None, list[CellFrame]] = {}
     for frame in cell.frames:
-        if not frame.attachable:
-            children.setdefault(frame.parent, []).append(frame)
+        if not frame.attachable or frame.name in locked:
+            children.setdefault(frame.default_parent, []).append(frame)
     found: list[CellFrame] = []
     waiting = [base]
     while waiting:
@@ -98,10 +174,22 @@ def _moves_along(cell: WorkCell, frame: CellFrame, driven: set[str]) -> bool:
     """Whether a frame is fixed to its parent, or moved on it by joints of the device."""
     if frame.movable:
         return False
-    leader = frame
-    while leader.motion and leader.motion.depends:
-        leader = cell.frame(leader.motion.depends.joint)
+    leader = cell.frames[leader_of(cell, frame)[0]]
     return frame.motion is None or leader.name in driven
+
+
+def _locked_joint(cell: WorkCell, frame: CellFrame, state: State) -> Joint:
+    """A frame as fixed to its parent where it is in a state."""
+    pose = frame.parent_H_frame
+    if frame.movable or frame.motion:
+        pose = as_pose(locked_pose(cell, frame.name, state.values), frame.name)
+    return Joint(
+        name=frame.name,
+        kind="fixed",
+        first=str(frame.default_parent),
+        second=frame.name,
+        first_H_joint=pose,
+    )
 
 
 def _joint(frame: CellFrame) -> Joint:

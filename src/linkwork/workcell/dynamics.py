@@ -18,13 +18,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
-from linkwork.errors import ArgumentError, name_not_found, shown
+from linkwork.errors import ArgumentError, listed, name_not_found, shown, warn
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.core import STANDARD_GRAVITY
 from linkwork.model.pose import as_floats
-from linkwork.parameters import Gravity
-from linkwork.workcell.device_model import DeviceModel, device_model
-from linkwork.workcell.loads import Loads, columns_of, warmup
+from linkwork.parameters import Gravity, JointPose, Parameter
+from linkwork.workcell.attach import pose_numbers
+from linkwork.workcell.device_model import DeviceModel, device_model, locked_pose
+from linkwork.workcell.loads import Loads, Plan, columns_of, warmup
 from linkwork.workcell.payloads import Payloads
 from linkwork.workcell.state import State
 
@@ -41,7 +42,8 @@ class CellDynamics:
 
     Frames with inertia that are fixed to a link of the device, attached to it, or sit on others
     that are, count as one body with the link; joints among them that the device does not drive
-    count as locked.
+    count as locked. So do movable frames and such joints between the joints of the device: they
+    are where they are in the state.
     """
 
     def __init__(
@@ -72,13 +74,16 @@ class CellDynamics:
         self._plain = KinDyn(self._robot.model, **self._options)
         self._frames = self._robot.bodies(cell, self._plain)
         self.carriers = self.device.ends if carriers is None else _names(carriers)
+        more: list[Parameter] = [JointPose(name) for name in self._robot.locked]
+        loads = self._loads()
         self._payloads = Payloads(
-            Loads(cell, self._frames),
+            loads,
             self._plain,
             self._bodies_of(self.carriers),
-            more=() if self._rotation is not None else (Gravity(),),
+            more=more if self._rotation is not None else [*more, Gravity()],
         )
         self.kd = self._payloads.kd
+        self._warn_of_no_inertia(loads.plan(cell.state().parents))
         self._last: tuple[State, tuple[KinDyn, Array, Array]] | None = None
         layout = cell.layout
         spans = [layout.span(layout.frame(name)) for name in self.device.joint_names]
@@ -224,20 +229,47 @@ class CellDynamics:
         if last is not None and last[0] is state:
             return last[1]
         values, parents = self.cell.check_state(state).values, state.parents
+        self._robot.check_attachments(self.cell, state)
         q = np.ascontiguousarray(values[..., self._q])
         kd, numbers = self._payloads.of(parents, values)
-        if self._rotation is None:
-            numbers = self._with_gravity(kd, numbers, state)
+        if self._rotation is None or self._robot.locked:
+            numbers = self._with_state(kd, numbers, state)
         found = kd, q, numbers
         self._last = state, found
         return found
 
-    def _with_gravity(self, kd: KinDyn, numbers: Array, state: State) -> Array:
-        """(..., n) parameters with gravity in the axes of a base that may have turned."""
-        R = self.device.world_H_base(state)[..., :3, :3]
+    def _with_state(self, kd: KinDyn, numbers: Array, state: State) -> Array:
+        """(..., n) parameters with locked frames where they are, and gravity in a turned base."""
         numbers = np.broadcast_to(numbers, (*state.batch_shape, kd.parameters.size)).copy()
-        numbers[..., kd.parameters["gravity"]] = self._fall @ R
+        for name in self._robot.locked:
+            pose = locked_pose(self.cell, name, state.values)
+            numbers[..., kd.parameters[f"joint_pose.{name}"]] = pose_numbers(pose)
+        if self._rotation is None:
+            R = self.device.world_H_base(state)[..., :3, :3]
+            numbers[..., kd.parameters["gravity"]] = self._fall @ R
         return numbers
+
+    def _loads(self) -> Loads:
+        """What finds the loads of the bodies: locked frames are no fixed part of theirs."""
+        beyond = {self.cell.frame_index(name) for name in self._robot.beyond_locked()}
+        fixed = {k: place for k, place in self._frames.items() if k not in beyond}
+        return Loads(self.cell, fixed, beyond)
+
+    def _warn_of_no_inertia(self, plan: Plan) -> None:
+        """Warn of joints that move nothing with inertia in the default state."""
+        tree = self._plain.tree
+        has_inertia = [bool(inertia.any()) for inertia in tree.inertias]
+        for carried in plan.carried:
+            has_inertia[carried.body] = True
+        for body, parent, _ in tree.inward():
+            has_inertia[parent] |= has_inertia[body]
+        idle = [body for body, _, _ in tree.outward() if not has_inertia[body]]
+        if idle:
+            frames = listed([self._robot.names[tree.links[body][0]] for body in idle])
+            text = f"device {self.device.name!r}: nothing that these joints move has inertia, so"
+            text += f" their forces and their part of the mass matrix are zero: {frames};"
+            text += " set it, as in cell.with_changed(frame, inertia=...), or load a .dwc.xml file"
+            warn(text)
 
     def _in_world(self, state: State, stacked: Array) -> Array:
         """(..., 6, n) vectors in the axes of the device's base, in those of the world."""

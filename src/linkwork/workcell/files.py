@@ -6,6 +6,7 @@ text = dump_workcell(cell)          # load_workcell(text) == cell
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def load_workcell(
     include_dirs: Folders = (),
     package_dirs: Folders = (),
 ) -> WorkCell:
-    """Load a workcell from RobWork's XML.
+    """Load a workcell from RobWork's XML; a dynamic workcell with its masses and inertias.
 
     Args:
         source: path of a file, its text, or the name of a bundled cell: pick_and_place, two_arms,
@@ -71,7 +72,9 @@ def load_workcell(
     return cell
 
 
-def dump_workcell(cell: WorkCell, path: str | PathLike[str] | None = None) -> str:
+def dump_workcell(
+    cell: WorkCell, path: str | PathLike[str] | None = None, *, robwork: bool = False
+) -> str:
     """Write a workcell as RobWork's XML.
 
     Devices whose frames stand together become SerialDevice, TreeDevice and MobileDevice elements,
@@ -81,19 +84,28 @@ def dump_workcell(cell: WorkCell, path: str | PathLike[str] | None = None) -> st
     Args:
         cell: the workcell.
         path: the file to write; none if only the text is wanted.
+        robwork: whether RobWork must be able to read the file.
 
     Returns:
         the text; reading it gives an equal cell.
 
     Raises:
-        ModelError: no file can say what the cell is.
+        ModelError: no file can describe the cell, or, if `robwork`, none that RobWork can read;
+            the message lists all reasons.
+
+    Warns:
+        LinkworkWarning: joints that RobWork cannot read.
     """
     if not isinstance(cell, WorkCell):
         raise ArgumentError(f"cell: expected a WorkCell, got {shown(cell)}")
     document = document_of(cell)
     for devices in (True, False):
-        text = write_workcell(document, devices=devices)
+        text, joints, elements = write_workcell(document, devices=devices)
         if _reads_back(text, cell):
+            if robwork and (joints or elements):
+                beyond = [replace(finding, severity="error") for finding in (*joints, *elements)]
+                raise ModelError(beyond)
+            warn_of(joints)
             if path is not None:
                 Path(path).write_text(text, encoding="utf-8")
             return text

@@ -19,7 +19,7 @@ from linkwork.machine.notices import warn_once
 from linkwork.spatial.source import se3
 from linkwork.workcell.local import local_pose
 from linkwork.workcell.state import State, flat_rows
-from linkwork.workcell.steps import StepBuilder, UnknownKindError
+from linkwork.workcell.steps import NoFactorsError, StepBuilder
 
 if TYPE_CHECKING:
     from linkwork.workcell.cell import WorkCell
@@ -136,7 +136,14 @@ def steps_of(cell: WorkCell) -> Steps:
     """What the C extension computes the poses of a cell with; None if NumPy has to."""
     try:
         arrays = StepBuilder(cell).arrays()
-    except UnknownKindError:
+    except NoFactorsError as error:
+        frame, kind = error.args
+        text = f"joint kind {kind!r}, of frame {frame!r}, declares no factors"
+        warn_once(
+            f"factors of {kind}",
+            f"{text}, so NumPy computes the poses of this workcell, 100 times slower;"
+            " write the method `factors` of the kind",
+        )
         return None
     poses: Any = _extension()
     return None if poses is None else poses(*arrays)

@@ -5,18 +5,19 @@ those that carry the frame count forwards, those that carry the base backwards. 
 that is constant in the axes of a frame of the cell, at the origin of one, so world poses are all
 that is needed besides:
 
-    a joint           in the frame that it moves; the first axis of a universal joint, and all
-                      of a joint read backwards, in the frame before it
+    a joint           on the side that its kind declares in `subspace_sides`: in the frame that it
+                      moves, or in the frame before it; the other way round if read backwards
     a movable frame   along the axes of its parent, at its own origin
     a dependent joint as a joint, times its factor, in the column of the joint it depends on
 
 Twists are found once for a device, columns once for a frame and a tree; the C extension does the
-rest.
+rest. The twists of a kind whose subspace is constant on neither side are computed for each state,
+and NumPy does the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias
@@ -24,11 +25,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.model.kinds.kind import Columns
+from linkwork.machine.notices import warn_once
+from linkwork.spatial.blocks import scalars
 from linkwork.spatial.source import motion, se3
 from linkwork.workcell import fk
 from linkwork.workcell.local import leader_of
-from linkwork.workcell.parts import CellFrame, Motion
+from linkwork.workcell.parts import Motion
 from linkwork.workcell.paths import (
     attachments_above,
     attachments_of,
@@ -44,6 +46,10 @@ OfMotion: TypeAlias = Callable[[Motion], float]
 MOST_KEPT = 256  # frames and trees of which the columns of a device are kept
 
 
+TwistAt: TypeAlias = Callable[[Array], Array]
+"""The twist (..., 6) of a coordinate in states with the numbers (..., n_values)."""
+
+
 @dataclass(frozen=True)
 class Twist:
     """What one coordinate adds to the velocity of what it carries."""
@@ -52,6 +58,16 @@ class Twist:
     on_parent: bool  # whether its axes are those of the frame's parent
     at_parent: bool  # whether it is at the origin of the parent
     numbers: Array  # (6,) linear and angular
+    at: TwistAt | None = None  # instead of the numbers, if they depend on the state
+
+
+@dataclass(frozen=True)
+class DeviceColumns:
+    """What the Jacobians of some frames are made of, for one tree."""
+
+    places: Array  # (m, 4) target, axes, origin and column
+    twists: Array  # (m, 6)
+    at: dict[int, TwistAt]  # by row: twists that depend on the state
 
 
 def twists_of(device: Device) -> dict[int, tuple[Twist, ...]]:
@@ -71,38 +87,61 @@ def twists_of(device: Device) -> dict[int, tuple[Twist, ...]]:
         elif frame.motion:
             leader, factor, _ = leader_of(cell, frame)
             if leader in columns:
-                found[k] = tuple(_joint_twists(frame, frame.motion, columns[leader], factor))
+                found[k] = tuple(_joint_twists(device, k, columns[leader], factor))
     return found
 
 
-def _joint_twists(frame: CellFrame, motion_: Motion, column: int, factor: float) -> Iterator[Twist]:
+def _joint_twists(device: Device, index: int, column: int, factor: float) -> Iterator[Twist]:
     """The twists of a joint frame, from the formulas of its kind."""
+    frame = device.cell.frames[index]
+    motion_ = frame.motion
+    assert motion_
     kind = motion_.motion_kind
     parent_X_joint = motion.motion_transform(frame.parent_H_frame.matrix())
     frame_X_joint = motion.motion_transform(se3.inverse(motion_.joint_H_frame.matrix()))
-    fixed_axes, is_fixed = _subspace(motion_)
-    for k in range(kind.nv):
-        on_parent = is_fixed[k] != motion_.backwards  # the parent is on the fixed side, or not
+    sides = kind.subspace_sides()
+    if sides is None:
+        _warn_of_numpy(frame.name, kind.name)
+    S = _subspace(motion_, np.array(kind.neutral))
+    for k, side in enumerate(sides or ("moving",) * kind.nv):
+        on_parent = (side == "fixed") != motion_.backwards
         X = parent_X_joint if on_parent else frame_X_joint
-        sign = -factor if motion_.backwards else factor
-        yield Twist(column + k, on_parent, on_parent, sign * X @ fixed_axes[k])
+        signed = (-factor if motion_.backwards else factor) * X
+        at = None if sides else _twist_at(device, index, k, signed)
+        yield Twist(column + k, on_parent, on_parent, signed @ S[k], at)
 
 
-def _subspace(motion_: Motion) -> tuple[Array, list[bool]]:
-    """(nv, 6) columns of S, and whether each is constant on the fixed side, not the moving one."""
-    kind = motion_.motion_kind
-    if kind.name == "universal":  # its first axis is fixed
-        constant: Columns = kind.subspace(motion_.constants, (0.0, 0.0))
-        return _numbers(constant), [True, False]
-    return _numbers(kind.subspace(motion_.constants, kind.neutral)), [False] * kind.nv
+def _twist_at(device: Device, index: int, k: int, X: Array) -> TwistAt:
+    """The k-th twist of a joint frame as a function of the numbers of states."""
+    cell, motion_ = device.cell, device.cell.frames[index].motion
+    assert motion_
+    leader, factor, offset = leader_of(cell, cell.frames[index])
+    span = cell.layout.span(leader)
+
+    def twist(values: Array) -> Array:
+        S = _subspace(motion_, factor * values[..., span] + offset)
+        return (X @ S[..., k, :, None])[..., 0]
+
+    return twist
 
 
-def _numbers(columns: Columns) -> Array:
-    return np.array([[*v, *w] for v, w in columns], dtype=np.float64)
+def _subspace(motion_: Motion, theta: Array) -> Array:
+    """(..., nv, 6) the columns of S at positions (..., nq)."""
+    columns = motion_.motion_kind.subspace(motion_.constants, scalars(theta))
+    S = np.empty((*theta.shape[:-1], len(columns), 6))
+    for k, (v, w) in enumerate(columns):
+        for i, number in enumerate((*v, *w)):
+            S[..., k, i] = number
+    return S
 
 
-def columns_of(device: Device, targets: tuple[int, ...], row: Array) -> tuple[Array, Array]:
-    """(m, 4) target, axes, origin and column, and (m, 6) twists: what the C extension takes.
+def _warn_of_numpy(frame: str, kind: str) -> None:
+    text = f"the subspace of joint kind {kind!r}, of frame {frame!r}, is constant on neither side"
+    warn_once(f"subspace of {kind}", f"{text}, so NumPy computes Jacobians, which is slower")
+
+
+def columns_of(device: Device, targets: tuple[int, ...], row: Array) -> DeviceColumns:
+    """What the Jacobians of some frames are made of.
 
     Args:
         device: whose coordinates they are.
@@ -113,6 +152,7 @@ def columns_of(device: Device, targets: tuple[int, ...], row: Array) -> tuple[Ar
     base = layout.frame(device.base)
     places: list[tuple[int, int, int, int]] = []
     numbers: list[Array] = []
+    at: dict[int, TwistAt] = {}
     for n, target in enumerate(targets):
         up, _, down = path_between(layout, base, target, row)
         for sign, path in ((-1.0, up), (1.0, down)):
@@ -120,12 +160,19 @@ def columns_of(device: Device, targets: tuple[int, ...], row: Array) -> tuple[Ar
                 for twist in device.twists.get(frame, ()):
                     parent = parent_index(layout, frame, row)
                     axes = parent if twist.on_parent else frame
+                    if twist.at is not None:
+                        at[len(places)] = _times(sign, twist.at)
                     places.append((n, axes, parent if twist.at_parent else frame, twist.column))
                     numbers.append(sign * twist.numbers)
-    return (
+    return DeviceColumns(
         np.array(places, dtype=np.int32).reshape(-1, 4),
         np.array(numbers, dtype=np.float64).reshape(-1, 6),
+        at,
     )
+
+
+def _times(sign: float, twist: TwistAt) -> TwistAt:
+    return lambda values: sign * twist(values)
 
 
 def base_J_frames(device: Device, frames: tuple[str, ...], state: State) -> Array:
@@ -163,28 +210,33 @@ def _of_one_tree(device: Device, targets: tuple[int, ...], values: Array, row: A
         if len(kept) >= MOST_KEPT:
             kept.clear()
         found = kept[key] = columns_of(device, targets, row)
-    columns, twists = found
     steps = cell.steps
-    if steps is not None:
+    if steps is not None and not found.at:
         wanted = np.array(targets, dtype=np.int32)
-        values = np.ascontiguousarray(values)
-        return steps.jacobians(values, row, base, wanted, columns, twists, device.nv, None)
+        values, places = np.ascontiguousarray(values), found.places
+        return steps.jacobians(values, row, base, wanted, places, found.twists, device.nv, None)
     shared = np.broadcast_to(row, (*values.shape[:-1], len(row)))
-    table = fk.all_poses(cell, State.trusted(cell.layout, values, shared))
-    return _by_numpy(table, base, targets, columns, twists, device.nv)
+    table = fk.poses_of(cell, State.trusted(cell.layout, values, shared), None)
+    twists = [found.at[k](values) if k in found.at else x for k, x in enumerate(found.twists)]
+    return _by_numpy(table, base, targets, found.places, twists, device.nv)
 
 
 def _by_numpy(  # noqa: PLR0917 - as the C extension
-    table: Array, base: int, targets: tuple[int, ...], columns: Array, twists: Array, nv: int
+    table: Array,
+    base: int,
+    targets: tuple[int, ...],
+    places: Array,
+    twists: Sequence[Array],
+    nv: int,
 ) -> Array:
     """(..., n, 6, nv) as the C extension computes it."""
     J = np.zeros((*table.shape[:-3], len(targets), 6, nv))
     R_t = table[..., base, :3, :3].swapaxes(-1, -2)
-    for (target, axes, origin, column), twist in zip(columns.tolist(), twists, strict=True):
+    for (target, axes, origin, column), twist in zip(places.tolist(), twists, strict=True):
         R = R_t @ table[..., axes, :3, :3]
         arm = table[..., targets[target], :3, 3] - table[..., origin, :3, 3]
         arm = (R_t @ arm[..., None])[..., 0]
-        v, w = R @ twist[:3], R @ twist[3:]
+        v, w = ((R @ part[..., None])[..., 0] for part in (twist[..., :3], twist[..., 3:]))
         J[..., target, :3, column] += v + np.cross(w, arm)
         J[..., target, 3:, column] += w
     return J

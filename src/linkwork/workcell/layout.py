@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.errors import name_not_found
+from linkwork.errors import NameNotFoundError, name_not_found, shown
 from linkwork.lazy import cached_property
 from linkwork.model.kinds import KINDS, JointKind
 from linkwork.workcell.parts import CellFrame
@@ -117,7 +117,12 @@ class StateLayout:
         try:
             return self.index[name]  # type: ignore[index]  # pyright: ignore[reportArgumentType]
         except (KeyError, TypeError):
-            raise name_not_found("frame", name, self.index) from None
+            pass
+        full = [known for known in self.index if known.endswith(f".{name}")]
+        if full:
+            text = f"no frame named {shown(name)}; did you mean {' or '.join(map(repr, full[:3]))}?"
+            raise NameNotFoundError(text)
+        raise name_not_found("frame", name, self.index)
 
     def norms_in(self, columns: Array) -> tuple[tuple[int, int, str], ...]:
         """Those of `unit_norms` that some of a state's numbers belong to."""

@@ -11,7 +11,7 @@ attachments, and kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -74,13 +74,20 @@ class Plan:
 class Loads:
     """Finds and adds up what the bodies of a device carry."""
 
-    def __init__(self, cell: WorkCell, frames: Mapping[int, tuple[int, Array]]) -> None:
+    def __init__(
+        self,
+        cell: WorkCell,
+        frames: Mapping[int, tuple[int, Array]],
+        more: Collection[int] = (),
+    ) -> None:
         """Look at which frames can be carried.
 
         Args:
             cell: the workcell.
             frames: by the index of each frame of the device: the number of its body, and its pose
                 (4, 4) there.
+            more: frames of the device whose poses on their bodies depend on the state; what sits
+                on them is brought to the next of `frames` that carries them.
         """
         self._cell, self._frames = cell, frames
         self._plans: dict[bytes, Plan] = {}
@@ -97,7 +104,9 @@ class Loads:
         self._sources = [
             (k, frame.inertia.parameters())
             for k, frame in enumerate(cell.frames)
-            if k not in frames and (frame.inertia.mass or any(frame.inertia.tensor))
+            if k not in frames
+            and k not in more
+            and (frame.inertia.mass or any(frame.inertia.tensor))
         ]
 
     def plan(self, parents: Array) -> Plan:

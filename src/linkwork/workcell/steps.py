@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.arrays import Array
+from linkwork.model.kinds.kind import Factor as KindFactor
 from linkwork.spatial.blocks import rotation_about
+from linkwork.workcell.local import leader_of
 from linkwork.workcell.parts import CellFrame
 
 if TYPE_CHECKING:
@@ -24,8 +26,8 @@ _LINEAR, _TURN, _FREE, _SPIN = range(4)  # as in _poses.h
 _ROOTED, _ATTACHED = -1, -2
 
 
-class UnknownKindError(Exception):
-    """A kind of joint that has no steps; NumPy computes cells that have it."""
+class NoFactorsError(Exception):
+    """A frame whose kind of joint declares no factors; NumPy computes cells that have it."""
 
 
 @dataclass
@@ -123,42 +125,31 @@ class StepBuilder:
             moved = [_inverse(factor) for factor in reversed(moved)]
         return [mount, *moved, Factor(_LINEAR, poses=[frame.motion.joint_H_frame.matrix()])]
 
-    def _motion(self, frame: CellFrame) -> list[Factor]:  # noqa: PLR0911 - one for each kind
+    def _motion(self, frame: CellFrame) -> list[Factor]:
         """M(theta) of a joint, in factors each of which has a simple inverse."""
-        from linkwork.workcell.local import leader_of
-
         motion = frame.motion
         assert motion
         leader, factor, offset = leader_of(self._cell, frame)
         at = self._cell.layout.offsets[leader]
-        axis = np.array(motion.axis)
-        kind = motion.kind
-        if kind == "revolute":
-            return [self._turn(at, factor, offset, axis)]
-        if kind == "prismatic":
-            return [_slide(at, [factor * axis], offset * axis)]
-        if kind == "helical":
-            advance = motion.pitch * axis
-            return [
-                self._turn(at, factor, offset, axis),
-                _slide(at, [factor * advance], offset * advance),
-            ]
-        if kind == "revolute_cos_sin":
-            return [Factor(_LINEAR, at, _about(axis))]
-        first, second = np.array(plane_axes(motion.axis))
-        if kind == "universal":
-            return [self._turn(at, 1.0, 0.0, axis), self._turn(at + 1, 1.0, 0.0, first)]
-        if kind == "planar":
-            return [_slide(at, [first, second]), self._turn(at + 2, 1.0, 0.0, axis)]
-        if kind == "spherical":
-            return [Factor(_SPIN, at)]
-        if kind == "floating":
-            return [_slide(at, list(np.eye(3))), Factor(_SPIN, at + 3)]
-        raise UnknownKindError(kind)
+        parts = motion.motion_kind.factors(motion.constants)
+        if parts is None:
+            raise NoFactorsError(frame.name, motion.kind)
+        return [self._factor(part, at + part.start, factor, offset) for part in parts]
 
-    def _turn(self, at: int, factor: float, offset: float, axis: Array) -> Factor:
-        index = self.angles.setdefault((at, factor, offset), len(self.angles))
-        return Factor(_TURN, index, _about(axis))
+    def _factor(self, part: KindFactor, at: int, factor: float, offset: float) -> Factor:
+        """A factor of a kind, with theta = factor number + offset of a joint that depends."""
+        axes = [np.array(axis, dtype=np.float64) for axis in part.axes]
+        match part.motion:
+            case "rotation":
+                index = self.angles.setdefault((at, factor, offset), len(self.angles))
+                return Factor(_TURN, index, _about(axes[0]))
+            case "cos_sin":
+                return Factor(_LINEAR, at, _about(axes[0]))
+            case "translation":
+                start = sum((offset * axis for axis in axes), np.zeros(3))
+                return _slide(at, [factor * axis for axis in axes], start)
+            case "quaternion":
+                return Factor(_SPIN, at)
 
     def arrays(self) -> tuple[Any, ...]:
         """What the constructor of the C type takes."""
@@ -179,14 +170,6 @@ class StepBuilder:
             factors,
             constants,
         )
-
-
-def plane_axes(axis: Sequence[float]) -> tuple[Any, Any]:
-    """The two axes across an axis, as the planar and universal kinds have them."""
-    from linkwork.model.kinds.kind import axes_across
-
-    x, y, z = axis
-    return axes_across((x, y, z))
 
 
 def _about(axis: Array) -> list[Array]:

@@ -10,6 +10,8 @@ A joint has a fixed side and a moving side, which coincide at the neutral positi
     position_jacobian J(theta): theta_dot = J nu, and its left inverse
     moved, between    theta after one second at constant nu, and the way back
     unit_norm         parts of theta that have norm 1
+    factors           M(theta) as a product of rotations, translations and quaternions
+    subspace_sides    in the axes of which side each column of S is constant
 
 and what M always is: whether it rotates, whether it shifts the origin, what it is about the
 opposite axis. Everything is written once, on the scalars of `spatial.blocks`: floats, expressions
@@ -57,6 +59,7 @@ from linkwork.spatial.blocks import (
 
 Columns: TypeAlias = tuple[Twist, ...]  # (linear, angular) of each column of S
 Rotation: TypeAlias = Literal["none", "about_axis", "free"]
+Side: TypeAlias = Literal["fixed", "moving"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,21 @@ class UnitNorm:
     name: str  # in messages
     start: int
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One factor of M(theta), with constant axes.
+
+    rotation      about axes[0], a unit vector, by the angle theta[start]
+    cos_sin       the same, with cosine and sine of the angle in theta[start : start + 2]
+    translation   theta[start] axes[0] + theta[start + 1] axes[1] + ...
+    quaternion    the rotation of the unit quaternion wxyz theta[start : start + 4]
+    """
+
+    motion: Literal["rotation", "cos_sin", "translation", "quaternion"]
+    start: int
+    axes: tuple[Vec, ...] = ()
 
 
 class JointKind(ABC):
@@ -100,6 +118,22 @@ class JointKind(ABC):
     @abstractmethod
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
         """The nv columns of S, in the axes of the moving side at its origin."""
+
+    def factors(self, axis: Axis) -> tuple[Factor, ...] | None:
+        """Factors whose product, the first one leftmost, is M(theta); None if there are none.
+
+        Workcells compute poses from them in C; without them, they compute `pose` with NumPy, which
+        is slower. The angle offset of the axis does not enter.
+        """
+        return None
+
+    def subspace_sides(self) -> tuple[Side, ...] | None:
+        """For each column of S, the side in whose axes and at whose origin it is constant.
+
+        None if a column is constant on neither side: then S is evaluated at each position.
+        """
+        is_constant = type(self).subspace_rate is JointKind.subspace_rate
+        return ("moving",) * self.nv if is_constant else None
 
     def subspace_rate(
         self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]

@@ -8,7 +8,7 @@ from typing import final
 
 from linkwork.arrays import atan2, cos, sin
 from linkwork.model.kinds.differentiated import Rows, identity
-from linkwork.model.kinds.kind import Axis, Columns, JointKind, UnitNorm
+from linkwork.model.kinds.kind import Axis, Columns, Factor, JointKind, UnitNorm
 from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
@@ -36,6 +36,9 @@ class Fixed(JointKind):
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
         return ()
 
+    def factors(self, axis: Axis) -> tuple[Factor, ...]:
+        return ()
+
 
 @final
 class Revolute(JointKind):
@@ -52,6 +55,9 @@ class Revolute(JointKind):
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
         return ((ZERO, axis.direction),)
 
+    def factors(self, axis: Axis) -> tuple[Factor, ...]:
+        return (Factor("rotation", 0, (axis.direction,)),)
+
 
 @final
 class RevoluteCosSin(JointKind):
@@ -67,6 +73,9 @@ class RevoluteCosSin(JointKind):
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
         return ((ZERO, axis.direction),)
+
+    def factors(self, axis: Axis) -> tuple[Factor, ...]:
+        return (Factor("cos_sin", 0, (axis.direction,)),)
 
     def position_jacobian(self, theta: Sequence[Scalar]) -> Rows:
         c, s = theta
@@ -109,6 +118,9 @@ class Prismatic(JointKind):
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
         return ((axis.direction, ZERO),)
 
+    def factors(self, axis: Axis) -> tuple[Factor, ...]:
+        return (Factor("translation", 0, (axis.direction,)),)
+
 
 @final
 class Helical(JointKind):
@@ -125,3 +137,10 @@ class Helical(JointKind):
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
         return ((scale(axis.pitch, axis.direction), axis.direction),)
+
+    def factors(self, axis: Axis) -> tuple[Factor, ...]:
+        advance = scale(axis.pitch, axis.direction)
+        return (
+            Factor("rotation", 0, (axis.direction,)),
+            Factor("translation", 0, (advance,)),
+        )

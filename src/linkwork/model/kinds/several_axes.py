@@ -12,7 +12,15 @@ from typing import final
 
 from linkwork.arrays import Array, cos, join, matvec, sin, stack
 from linkwork.model.kinds.differentiated import Rows, negative
-from linkwork.model.kinds.kind import Axis, Columns, JointKind, UnitNorm, axes_across
+from linkwork.model.kinds.kind import (
+    Axis,
+    Columns,
+    Factor,
+    JointKind,
+    Side,
+    UnitNorm,
+    axes_across,
+)
 from linkwork.model.kinds.steps import (
     pose_log_derivatives,
     pose_step_derivatives,
@@ -62,6 +70,13 @@ class Universal(JointKind):
         e2, R2 = self._second(axis, theta)
         return ((ZERO, apply_t(R2, axis.direction)), (ZERO, e2))
 
+    def factors(self, axis: Axis) -> tuple[Factor, ...]:
+        e2, _ = axes_across(axis.direction)
+        return Factor("rotation", 0, (axis.direction,)), Factor("rotation", 1, (e2,))
+
+    def subspace_sides(self) -> tuple[Side, ...]:
+        return ("fixed", "moving")  # the second axis moves with the first
+
     def subspace_rate(self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]) -> Columns:
         # d/dt (R2^T e1) = (R2^T e1) x e2 theta2_dot
         (_, first), (_, e2) = self.subspace(axis, theta)
@@ -94,6 +109,10 @@ class Planar(JointKind):
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
         e1, e2 = axes_across(axis.direction)
         return ((e1, ZERO), (e2, ZERO), (ZERO, axis.direction))
+
+    def factors(self, axis: Axis) -> tuple[Factor, ...]:
+        across = axes_across(axis.direction)
+        return Factor("translation", 0, across), Factor("rotation", 2, (axis.direction,))
 
     def position_jacobian(self, theta: Sequence[Scalar]) -> Rows:
         c, s = cos(theta[2]), sin(theta[2])
@@ -145,6 +164,9 @@ class Spherical(JointKind):
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
         return tuple((ZERO, e) for e in IDENTITY)
 
+    def factors(self, axis: Axis) -> tuple[Factor, ...]:
+        return (Factor("quaternion", 0),)
+
     def position_jacobian(self, theta: Sequence[Scalar]) -> Rows:
         return _quaternion_rates(theta)
 
@@ -184,6 +206,9 @@ class Floating(JointKind):
 
     def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
         return tuple((e, ZERO) for e in IDENTITY) + tuple((ZERO, e) for e in IDENTITY)
+
+    def factors(self, axis: Axis) -> tuple[Factor, ...]:
+        return Factor("translation", 0, IDENTITY), Factor("quaternion", 3)
 
     def position_jacobian(self, theta: Sequence[Scalar]) -> Rows:
         nothing = [0.0, 0.0, 0.0]

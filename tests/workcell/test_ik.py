@@ -1,0 +1,206 @@
+"""Inverse kinematics in workcells: reached poses are those of `cell.fk`, all else stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.support.models import assert_close
+
+import linkwork as lw
+from linkwork.spatial import se3
+
+SMALL = 2e-6
+
+
+@pytest.fixture(scope="module")
+def cell():
+    """Two arms at a table, of which one sits on a tilted plate; boxes, and a lift under one arm."""
+    arm = lw.robots.load("arm")
+    cell = lw.WorkCell("bench").with_frame("table", parent_H_frame=lw.Pose((0.1, 0.2, 0.8)))
+    cell = cell.with_joint("lift", "prismatic", "table").with_frame(
+        "plate", "lift", lw.Pose((0, 1, 0), (0.3, 0.2, 0.1))
+    )
+    cell = cell.with_robot("left", arm, parent="table", end="tool")
+    cell = cell.with_robot("right", arm, parent="plate", end="tool")
+    for name in ("box", "can"):
+        cell = cell.with_frame(
+            name, "table", lw.Pose((0.4, 0.1, 0.2)), movable=True, attachable=True
+        )
+    return cell.with_frame("pallet", "table", lw.Pose((0.3, -0.2, 0.1), (0, 0, 0.5)))
+
+
+def somewhere(cell, device, rng, batch=()):
+    """Positions within the limits."""
+    q = rng.uniform(-0.6, 0.6, (*batch, device.nq))
+    return np.clip(q, device.lower, device.upper)
+
+
+def target_of(cell, state, name, frame, rng, *, batch=()):
+    """A pose of a frame that a device can reach from a state."""
+    device = cell.device(name)
+    return cell.world_H_frame(frame, device.set_q(state, somewhere(cell, device, rng, batch)))
+
+
+def assert_only_moved(cell, device, before, after):
+    """Nothing in a state differs but the joints of a device."""
+    q = cell.device(device).get_q(after)
+    assert cell.device(device).set_q(before, q) == after
+
+
+def test_a_device_reaches_its_target_and_nothing_else_moves(cell, rng):
+    state = cell.state({"right": somewhere(cell, cell.device("right"), rng), "lift": [0.1]})
+    targets = target_of(cell, state, "right", "right.tool", rng, batch=(3, 2))
+    solution = cell.ik(state, {"right.tool": targets})
+    assert solution.converged.shape == (3, 2)
+    assert solution.converged.all()
+    assert solution.devices == ("right",)
+    assert_close(cell.fk(solution.state)["right.tool"], targets, SMALL)
+    assert_only_moved(cell, "right", state.broadcast(3, 2), solution.state)
+    assert "6 of 6 converged" in repr(solution)
+    again = cell.device("right").ik(state, targets)
+    assert again.state == solution.state
+
+
+def test_what_is_gripped_is_brought_to_its_target(cell, rng):
+    """Also one that sits on what is gripped; a pose, and a position."""
+    start = cell.state({"left": somewhere(cell, cell.device("left"), rng)})
+    state = cell.grip(cell.grip(start, "can", "box"), "box", "left.hand")
+    target = target_of(cell, state, "left", "can", rng)
+    solution = cell.ik(state, {"can": target})
+    assert solution.converged
+    assert_close(cell.fk(solution.state)["can"], target, SMALL)
+    assert solution.position_errors["can"] <= 1e-6
+    assert solution.rotation_errors["can"] <= 1e-6
+    assert_only_moved(cell, "left", state, solution.state)
+    point = cell.ik(state, {"can": target[:3, 3]})
+    assert point.converged
+    assert not point.rotation_errors
+    assert_close(cell.fk(point.state)["can"][:3, 3], target[:3, 3], SMALL)
+    with pytest.raises(lw.ArgumentError, match=r"'can'.*no device does"):
+        cell.ik(start, {"can": target})
+
+
+def test_a_tolerance_is_that_of_the_frame_and_not_of_the_link(cell, rng):
+    """The object is 2 m from the hand, so a small rotation of the hand moves it far."""
+    left = cell.device("left")
+    state = cell.attach(cell.state(), "box", "left.tool")
+    state = cell.set_pose(state, "box", lw.Pose((2.0, 0.0, 0.0)))
+    targets = target_of(cell, state, "left", "box", rng, batch=(40,))
+    solution = left.ik(state, {"box": targets}, tolerance=1e-3)
+    assert solution.converged.all()
+    apart = cell.fk(solution.state)["box"][:, :3, 3] - targets[:, :3, 3]
+    assert np.linalg.norm(apart, axis=-1).max() <= 1e-3
+
+
+def test_rows_of_a_batch_may_grip_different_things(cell, rng):
+    """Each row is solved as it is alone."""
+    left = cell.device("left")
+    states = left.set_q(cell.state(), somewhere(cell, left, rng, (4,)))
+    states = cell.grip(states, "box", ["left.tool", "left.hand", "left.tool", "left.hand"])
+    targets = target_of(cell, states, "left", "box", rng, batch=(4,))
+    solution = cell.ik(states, {"box": targets})
+    assert solution.converged.all()
+    assert_close(cell.fk(solution.state)["box"], targets, SMALL)
+    assert_only_moved(cell, "left", states, solution.state)
+    points = cell.ik(states, {"box": targets[:, :3, 3]})
+    assert_close(cell.fk(points.state)["box"][:, :3, 3], targets[:, :3, 3], SMALL)
+
+
+def test_targets_in_a_frame_and_of_two_devices_at_once(cell, rng):
+    state = cell.state({"lift": [0.2]})
+    targets = {
+        f"{name}.tool": se3.inverse(cell.world_H_frame("pallet", state))
+        @ target_of(cell, state, name, f"{name}.tool", rng)
+        for name in ("left", "right")
+    }
+    solution = cell.ik(state, targets, reference="pallet")
+    assert solution.converged
+    assert set(solution.devices) == {"left", "right"}
+    for frame, target in targets.items():
+        assert_close(cell.frame_H_frame("pallet", frame, solution.state), target, SMALL)
+    with pytest.raises(lw.ArgumentError, match=r"reference: device 'left' moves 'left.hand'"):
+        cell.ik(state, {"left.tool": np.eye(4)}, reference="left.hand")
+
+
+def test_a_target_out_of_reach_reports_how_far_it_is(cell):
+    far = lw.Pose((5.0, 0.2, 0.8))
+    solution = cell.ik(cell.state(), {"left.tool": far}, restarts=2)
+    assert not solution.converged
+    distance = np.linalg.norm(cell.fk(solution.state)["left.tool"][:3, 3] - far.xyz)
+    assert_close(solution.position_errors["left.tool"], distance, 1e-12)
+    assert 3 < distance < 6
+
+
+def test_the_device_that_moves_is_named_where_several_could(cell, rng):
+    """A part of a composite device moves alone; a lift under an arm is another choice."""
+    rail = cell.with_device(lw.SerialDevice("rail", "table", "plate"))
+    both = rail.with_device(lw.CompositeDevice("both", "table", "right.tool", ("rail", "right")))
+    lone = cell.with_device(lw.CompositeDevice("pair", "WORLD", "left.tool", ("left", "right")))
+    target = target_of(cell, cell.state(), "left", "left.tool", rng)
+    assert lone.ik(lone.state(), {"left.tool": target}).devices == ("left",)
+    state = both.state()
+    target = target_of(both, both.state({"rail": [0.3]}), "right", "right.tool", rng)
+    with pytest.raises(lw.ArgumentError, match=r"'right.tool'.* right, rail, both; name one"):
+        both.ik(state, {"right.tool": target})
+    held = both.ik(state, {"right.tool": target}, device="both", hold=["lift"])
+    assert both.values("lift", held.state) == 0
+    assert both.ik(state, {"right.tool": target}, device="both").converged
+    with pytest.raises(lw.ArgumentError, match=r"device 'left' does not move 'right.tool'"):
+        both.ik(state, {"right.tool": target}, device="left")
+    with pytest.raises(lw.NameNotFoundError, match=r"joint frame named 'lit'; did you mean 'lift'"):
+        both.ik(state, {"right.tool": target}, device="both", hold=["lit"])
+
+
+def test_locked_frames_between_joints_are_where_they_are_in_each_state(rng):
+    cell, parent = lw.WorkCell("chain"), "WORLD"
+    for k in range(6):
+        axis, pose = np.eye(3)[k % 3], lw.Pose((0.1, 0.05, 0.2))
+        cell = cell.with_joint(f"j{k}", "revolute", parent, pose, axis=axis)
+        parent = f"j{k}"
+        if k == 2:
+            cell = cell.with_frame("calibration", parent, movable=True)
+            parent = "calibration"
+    cell = cell.with_frame("tool", parent, lw.Pose((0.1, 0.1, 0.1)))
+    cell = cell.with_device(lw.SerialDevice("arm", "WORLD", "tool"))
+    poses = np.tile(np.eye(4), (3, 1, 1))
+    poses[:, :3, 3] = [[0, 0, 0], [0.02, 0, 0.01], [0.02, 0, 0.01]]
+    states = cell.set_pose(cell.state(), "calibration", poses)
+    targets = target_of(cell, states, "arm", "tool", rng, batch=(3,))
+    solution = cell.ik(states, {"tool": targets})
+    assert solution.converged.all()
+    assert_close(cell.fk(solution.state)["tool"], targets, SMALL)
+    assert_only_moved(cell, "arm", states, solution.state)
+
+
+def test_a_floating_robot_moves_its_base_unless_it_is_held(rng):
+    cell = lw.WorkCell("field").with_frame("hill", parent_H_frame=lw.Pose((1, 2, 3), (0.1, 0.2, 0)))
+    cell = cell.with_robot("arm", lw.robots.load("arm"), parent="hill", floating=True, end="tool")
+    state, base = cell.state(), cell.device("arm").joint_names[0]
+    far = lw.Pose((4.0, 2.0, 3.0))
+    free = cell.ik(state, {"arm.tool": far})
+    assert free.converged
+    assert_close(cell.fk(free.state)["arm.tool"], far.matrix(), SMALL)
+    held = cell.ik(state, {"arm.tool": far}, hold=[base], restarts=1)
+    assert not held.converged
+    assert_close(cell.values(base, held.state), cell.values(base, state), 1e-15)
+
+
+def test_targets_that_are_none_are_refused(cell):
+    state = cell.state()
+    with pytest.raises(lw.NameNotFoundError, match=r"'tool'; did you mean 'left.tool' or 'right"):
+        cell.ik(state, {"tool": np.eye(4)})
+    with pytest.raises(lw.NameNotFoundError, match=r"'hand'; did you mean 'left.hand' or 'right"):
+        cell.grip(state, "box", "hand")
+    with pytest.raises(lw.ArgumentError, match=r"poses or positions by frame"):
+        cell.ik(state, np.eye(4))
+    with pytest.raises(lw.ShapeError, match=r"left.tool: expected a pose .* got \(2, 2\)"):
+        cell.ik(state, {"left.tool": np.eye(2)})
+    with pytest.raises(lw.ValueRangeError, match=r"left.tool: the axes are left-handed"):
+        cell.ik(state, {"left.tool": np.diag([1.0, 1, -1, 1])})
+    gripped = cell.grip(state, "box", "left.tool")
+    with pytest.raises(lw.ArgumentError, match=r"two of them sit on 'left.tool'"):
+        cell.ik(gripped, {"left.tool": np.eye(4), "box": np.eye(4)})
+    with pytest.raises(lw.ShapeError, match=r"left.tool: a batch"):
+        cell.ik(state.broadcast(3), {"left.tool": np.zeros((2, 3))})
+    empty = cell.ik(state.broadcast(0), {"left.tool": np.zeros(3)})
+    assert empty.converged.shape == (0,)
