@@ -30,10 +30,19 @@ def compiled(text: str) -> mujoco.MjModel:
 
 
 def rigid(mj: mujoco.MjModel, **options):
-    """The robot in linkwork, with no words about what it leaves out."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.LinkworkWarning)
-        return kindyn_from_mjmodel(mj, **options)
+    """The robot in linkwork, without warnings about what it leaves out.
+
+    `compiled` disables equalities in MuJoCo to compare the motion without their soft forces; the
+    robot is read as if they were enabled.
+    """
+    flags = mj.opt.disableflags
+    mj.opt.disableflags = flags & ~int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", lw.LinkworkWarning)
+            return kindyn_from_mjmodel(mj, **options)
+    finally:
+        mj.opt.disableflags = flags
 
 
 class Both:
