@@ -2,8 +2,9 @@
 
 python examples/11_mppi_quadruped.py [URDF] [--samples N] [--ticks N]
 
-Model predictive path integral control: in each iteration, noise is added to the planned controls, all of
-them are rolled out, and the new plan is their mean, weighted by the exponential of minus the cost.
+Model predictive path integral control: in each iteration, noise is added to the planned controls,
+all of them are rolled out, and the new plan is their mean, weighted by the exponential of minus the
+cost.
 """
 
 from __future__ import annotations
