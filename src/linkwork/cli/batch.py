@@ -1,4 +1,4 @@
-"""The command that computes functions of very many states, on this machine or on a cluster."""
+"""The command that computes functions of large batches, on this machine or on a cluster."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def batch(
     mixed: Mixed = False,
     as_json: Json = False,
 ) -> None:
-    """Compute functions of very many states, into a Zarr group.
+    """Compute functions of a large batch of states, into a Zarr group.
 
     linkwork batch arm --function mass_matrix,jacobian:tool --random 1000000 --out result.zarr
 
