@@ -112,8 +112,10 @@ def test_a_broken_robot_completes_nothing(tmp_path, monkeypatch):
 
 
 def test_completion_can_be_installed(tmp_path):
-    environment = os.environ | {"HOME": str(tmp_path), "SHELL": "/bin/bash"}
-    done = run_process("--show-completion", "bash", env=environment)
+    environment = os.environ | {"HOME": str(tmp_path)}
+    line = f"{COMMAND} --show-completion; exit"  # typer asks which shell started the command
+    command = ["bash", "-c", line]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
 
     assert COMMAND.name in done.stdout
     assert "_LINKWORK_COMPLETE=complete_bash" in done.stdout
