@@ -165,6 +165,16 @@ def test_the_example_of_a_method_prints_what_it_says(name):
     assert report == []
 
 
+@pytest.mark.parametrize("framework", ["torch", "jax", "casadi"])
+def test_methods_for_other_arrays_have_no_examples_of_numpy(framework):
+    bridge = importlib.import_module(f"linkwork.{framework}")
+
+    for name in SHOWN_BY_EXAMPLE:
+        text = inspect.getdoc(getattr(bridge.KinDyn, name)) or ""
+        assert text
+        assert ">>>" not in text, name
+
+
 def test_the_page_of_kindyn_begins_with_what_is_used_most():
     """Derivatives are rare: they stand last, not first as in the order of the base classes."""
     page = (ROOT / "docs" / "reference" / "kindyn.md").read_text(encoding="utf-8")
