@@ -3,7 +3,7 @@
 python examples/03_simulate_energy.py [--plot]
 
 The energy of the pendulum must stay what it was. Euler's method adds to it step by step; a step of
-Runge and Kutta, written out as a compiled function, keeps it.
+fourth-order Runge-Kutta, written out as a compiled function, keeps it.
 """
 
 from __future__ import annotations

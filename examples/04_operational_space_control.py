@@ -42,7 +42,7 @@ def circle(t: float, top: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
 def main(plot: bool = False) -> dict[str, float]:
     """Follow the circle, and say how far the tool was from it at most [m]."""
     kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
-    # all that a tick needs in one call; the pose, Jacobian and bias acceleration are of the tool
+    # all that one iteration needs in one call; pose, Jacobian, bias acceleration are of the tool
     of_tool = [(name, "tool") for name in ("transform", "jacobian", "bias_acceleration")]
     tick = kd.function("inverse_mass_matrix", "bias_force", *of_tool)
     q, nu = kd.q(shoulder_pitch=0.6, elbow_pitch=1.2), np.zeros(kd.nv)

@@ -1,4 +1,4 @@
-"""One tick of a whole-body controller: a humanoid on two feet is to accelerate its body sideways.
+"""One iteration of whole-body control: a humanoid on two feet is to accelerate its body sideways.
 
 python examples/06_whole_body_tick.py
 

@@ -2,8 +2,9 @@
 
 python examples/11_mppi_quadruped.py [URDF] [--samples N] [--ticks N]
 
-Model predictive path integral control: at each tick, noise is added to the planned controls, all of
-them are rolled out, and the new plan is their mean, weighted by the exponential of minus the cost.
+Model predictive path integral control: in each iteration, noise is added to the planned controls,
+all of them are rolled out, and the new plan is their mean, weighted by the exponential of minus the
+cost.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def problem(model: lw.Model) -> tuple[lw.KinDyn, Any, Any]:
 
 
 class Controller:
-    """A plan that gets better with each tick."""
+    """A plan that gets better with each iteration."""
 
     def __init__(self, kd: lw.KinDyn, step: Any, cost: Any, samples: int) -> None:
         self.sim, self.cost, self.samples = lw.Rollout(step), cost, samples
@@ -81,7 +82,7 @@ def main(robot: str | None, samples: int, ticks: int) -> tuple[float, float]:
         q, nu = step(q, nu, controller.control(q, nu))
         costs.append(cost(q, nu))
     tick = (time.perf_counter() - start) / ticks
-    print(f"{samples} rollouts of {HORIZON} steps per tick, {tick * 1e3:.1f} ms")
+    print(f"{samples} rollouts of {HORIZON} steps per iteration, {tick * 1e3:.1f} ms")
     print(f"mean cost {np.mean(costs):.3f}, with joints held still {without:.3f}")
     return float(np.mean(costs)), float(without)
 

@@ -35,7 +35,9 @@ def robots(theme: Theme):
         kd = lw.KinDyn(lw.robots.load(name))
         known = {joint: value for joint, value in posture.items() if joint in kd.joint_names}
         paint(panel, faces_of(kd, kd.q(known)), azimuth=-52, elevation=18, edge=theme.faint)
-        panel.set_title(f"{name}, {len(kd.joint_names)} joints", fontsize=9, y=-0.12)
+        panel.set_anchor("S")  # feet and captions of all robots stand on one line each
+        across = panel.get_position().x0 + panel.get_position().width / 2
+        figure.text(across, 0.02, f"{name}, {len(kd.joint_names)} joints", fontsize=9, ha="center")
     return figure
 
 

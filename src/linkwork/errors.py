@@ -34,9 +34,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from numpy.linalg import LinAlgError
+if TYPE_CHECKING:
+    from linkwork.singular import SingularJointError as SingularJointError  # noqa: PLC0414
 
 Severity = Literal["error", "warning", "note"]
 
@@ -146,13 +147,15 @@ class ValueRangeError(LinkworkError, ValueError):
     mask: Any = None
 
 
-class SingularJointError(LinkworkError, LinAlgError, ArithmeticError):
-    """A joint without effective inertia, so that forces give it no finite acceleration.
+if not TYPE_CHECKING:
 
-    `mask` says which rows of a batch are singular, in C order; None for a single call.
-    """
+    def __getattr__(name: str) -> object:
+        """`SingularJointError`, imported when first used: it imports NumPy."""
+        if name != "SingularJointError":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from linkwork.singular import SingularJointError
 
-    mask: Any = None
+        return globals().setdefault(name, SingularJointError)
 
 
 class StateError(LinkworkError, ValueError):

@@ -9,6 +9,7 @@ import json
 import re
 import shlex
 import subprocess
+import textwrap
 from pathlib import Path
 from types import ModuleType
 
@@ -114,6 +115,26 @@ def test_the_readme_is_short_and_shows_code():
     assert text.count("\n") <= 150
 
 
+def test_the_readme_and_the_site_begin_alike():
+    """The same sentence, the same commands and the same code."""
+    readme, site = ROOT / "README.md", ROOT / "docs" / "index.md"
+    sentence = readme.read_text(encoding="utf-8").split("\n\n")[1]
+
+    assert f"**{sentence}**" in site.read_text(encoding="utf-8")
+    for language in ("sh", "python", "text"):
+        assert fences(readme, language)[0] == fences(site, language)[0]
+
+
+def test_the_page_of_examples_shows_the_code_of_all_of_them():
+    shown = module_of("tools/examples_page.py").sections()
+    scripts = sorted((ROOT / "examples").glob("[0-9][0-9]_*.*"))
+
+    assert len(scripts) > 10
+    for path in scripts:
+        code = path.read_text(encoding="utf-8")
+        assert textwrap.indent(code, "    ") in shown, path.name
+
+
 @pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=page_name)
 def test_links_between_pages_lead_somewhere(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -152,8 +173,9 @@ def test_every_page_is_in_the_navigation():
     assert listed == {str(page.relative_to(ROOT / "docs")) for page in PAGES[1:]}
 
 
-def benchmark_pages() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("pages", ROOT / "benchmarks" / "pages.py")
+def module_of(path: str) -> ModuleType:
+    """A script of the repository, imported."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -162,7 +184,7 @@ def benchmark_pages() -> ModuleType:
 
 
 def test_figures_on_pages_are_those_that_were_measured():
-    pages = benchmark_pages()
+    pages = module_of("benchmarks/pages.py")
     results = json.loads(pages.RESULTS.read_text(encoding="utf-8"))
     quoted: set[str] = set()
     for page in pages.PAGES:
@@ -173,7 +195,7 @@ def test_figures_on_pages_are_those_that_were_measured():
 
 
 def test_figures_are_written_anew_where_they_were_measured_and_stay_elsewhere():
-    pages = benchmark_pages()
+    pages = module_of("benchmarks/pages.py")
     text = "".join(
         f"<!-- results: {name} -->\n\nby hand\n\n<!-- end of results -->\n"
         for name in ("tick", "rollout")

@@ -7,6 +7,7 @@ has in `__all__`.
 
 from __future__ import annotations
 
+import doctest
 import importlib
 import inspect
 import re
@@ -14,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import linkwork as lw
@@ -143,3 +145,47 @@ def test_what_is_on_a_page_says_what_it_is():
         and not inspect.getdoc(found(name))
     ]
     assert undocumented == []
+
+
+SHOWN_BY_EXAMPLE = (
+    *("transform", "velocity", "jacobian", "com", "integrate"),
+    *("mass_matrix", "inverse_dynamics", "forward_dynamics", "bias_force", "gravity_force"),
+)
+
+
+@pytest.mark.parametrize("name", SHOWN_BY_EXAMPLE)
+def test_the_example_of_a_method_prints_what_it_says(name):
+    text = inspect.getdoc(getattr(lw.KinDyn, name)) or ""
+    example = doctest.DocTestParser().get_doctest(text, {"lw": lw, "np": np}, name, None, None)
+    report: list[str] = []
+
+    result = doctest.DocTestRunner(verbose=False).run(example, out=report.append)
+
+    assert result.attempted >= 2
+    assert report == []
+
+
+@pytest.mark.parametrize("framework", ["torch", "jax", "casadi"])
+def test_methods_for_other_arrays_have_no_examples_of_numpy(framework):
+    bridge = importlib.import_module(f"linkwork.{framework}")
+
+    for name in SHOWN_BY_EXAMPLE:
+        text = inspect.getdoc(getattr(bridge.KinDyn, name)) or ""
+        assert text
+        assert ">>>" not in text, name
+
+
+def test_the_page_of_kindyn_begins_with_what_is_used_most():
+    """Derivatives are rare: they stand last, not first as in the order of the base classes."""
+    page = (ROOT / "docs" / "reference" / "kindyn.md").read_text(encoding="utf-8")
+    methods = re.findall(r"^ +- (\w+)$", page, re.MULTILINE)
+    last = max(map(methods.index, SHOWN_BY_EXAMPLE))
+
+    assert not [name for name in methods[:last] if "derivative" in name]
+
+
+def test_the_index_names_everything_in_linkwork():
+    page = (ROOT / "docs" / "reference" / "index.md").read_text(encoding="utf-8")
+    names = {name for name in dir(lw) if not name.startswith("_")}
+
+    assert names - set(re.findall(r"`(\w+)`", page)) == set()

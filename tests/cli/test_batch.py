@@ -109,7 +109,7 @@ def test_an_interrupted_command_goes_on_where_it_was(where, tmp_path):
     words = command(out, *(["--workers", "1"] if where == "workers" else []), rows=rows)
     run = run_python(INTERRUPTED, *words)
     assert run.returncode == 128 + signal.SIGINT, run.stderr
-    assert "of 100 chunks are done; the same command goes on from there\n" in run.stderr
+    assert "of 100 chunks are done; rerun the same command to resume\n" in run.stderr
     assert "Traceback" not in run.stderr
     before = done(plan_of(out, rows))
     assert 4 <= len(before) < 100
@@ -126,7 +126,7 @@ def test_an_interrupted_command_goes_on_where_it_was(where, tmp_path):
             "no quantity named 'mas_matrix'; did you mean 'mass_matrix'",
         ),
         (["--function", "jacobian:tp"], "no frame named 'tp'; did you mean 'tip'?"),
-        (["--function", "jacobian"], "--function: expected jacobian:FRAME, got 'jacobian'"),
+        (["--function", "jacobian"], "expected jacobian:FRAME, got 'jacobian'"),
         (["--function", "com,com"], "'com' and 'com' both give an array named 'com'"),
         (["--function", "com,"], "--function: expected names with commas between them"),
         (["--chunk", 0], "--chunk: expected at least one row, got 0"),

@@ -84,6 +84,9 @@ def test_a_function_that_is_singular_has_no_times(tmp_path):
 def test_wrong_names_and_numbers_are_one_line():
     for words, text in (
         (("--functions", "mass_matix"), "no quantity named 'mass_matix'; did you mean"),
+        (("--functions", "jacobian"), "expected jacobian:FRAME, got 'jacobian'"),
+        (("--functions", "com:rod"), "expected com, got 'com:rod'"),
+        (("--functions", "transforms"), "expected transforms:FRAMES, got 'transforms'"),
         (("--functions", "jacobian:rodd"), "no frame named 'rodd'; did you mean 'rod'?"),
         (("--rows", "0"), "--rows is at least 1"),
         (("--threads", "-1"), "and --threads at least 0"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,40 @@ def test_words_are_completed(line, some):
     assert set(some) <= set(completed(line))
 
 
+LOADED = """
+import sys
+from linkwork.cli.main import main
+try:
+    main()
+except SystemExit:
+    print("loaded:", [name for name in ("numpy", "linkwork.model.model", "linkwork.io.load")
+                      if name in sys.modules])
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "line", "expected"),
+    [
+        ((), "linkwork inf", "info"),
+        ((), "linkwork info qu", "quadruped"),
+        ((), "linkwork view mob", "mobile_manipulator"),
+        ((), "linkwork dynamics arm --flo", "--floating"),
+        ((), "linkwork conventions pinn", "pinnzoo"),
+        (("--version",), "", "linkwork "),
+        (("--help",), "", "gravity compensation"),
+        (("dynamics", "--help"), "", "--velocity"),
+    ],
+)
+def test_what_a_shell_asks_for_often_imports_no_numpy(words, line, expected):
+    """Importing it takes longer than all that these commands do."""
+    environment = os.environ | (asked(line) if line else {})
+    command = [sys.executable, "-c", LOADED, *words]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+
+    assert expected in done.stdout
+    assert done.stdout.endswith("loaded: []\n")
+
+
 def test_files_and_folders_are_completed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "robots_of_mine").mkdir()
@@ -76,8 +112,10 @@ def test_a_broken_robot_completes_nothing(tmp_path, monkeypatch):
 
 
 def test_completion_can_be_installed(tmp_path):
-    environment = os.environ | {"HOME": str(tmp_path), "SHELL": "/bin/bash"}
-    done = run_process("--show-completion", "bash", env=environment)
+    environment = os.environ | {"HOME": str(tmp_path)}
+    line = f"{COMMAND} --show-completion; exit"  # typer asks which shell started the command
+    command = ["bash", "-c", line]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
 
     assert COMMAND.name in done.stdout
     assert "_LINKWORK_COMPLETE=complete_bash" in done.stdout

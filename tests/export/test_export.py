@@ -186,7 +186,7 @@ def test_files_of_others_are_not_replaced(tmp_path):
         ({"functions": "com"}, "functions: expected a list, got 'com'"),
         ({"functions": []}, "functions: name at least one quantity"),
         ({"functions": ["comm"]}, "no quantity named 'comm'; did you mean 'com'?"),
-        ({"functions": ["jacobian"]}, "expected ('jacobian', frame), got ('jacobian',)"),
+        ({"functions": ["jacobian"]}, "expected jacobian:FRAME, got 'jacobian'"),
         ({"lanes": 3}, "lanes: expected 0, 2, 4, 8 or 16, got 3"),
         ({"lanes": True}, "lanes: expected 0, 2, 4, 8 or 16, got True"),
         ({"dtype": int}, "dtype: expected float64 or float32, got <class 'int'>"),

@@ -98,7 +98,7 @@ def test_branching_on_a_traced_value_names_where(xy):
 
 @pytest.mark.parametrize("use", [float, int, math.sin, range(3).__getitem__])
 def test_a_traced_value_is_no_number(xy, use):
-    with pytest.raises(ArgumentError, match="a traced value is no number yet"):
+    with pytest.raises(ArgumentError, match="a traced value has no numeric value yet"):
         use(xy[0])
 
 

@@ -66,7 +66,7 @@ def _method(name: str) -> Method:
             parameters=[p.replace(annotation=p.empty) for p in own],
             return_annotation=signature.empty,
         ),
-        inspect.getdoc(declared) or "",
+        (inspect.getdoc(declared) or "").partition("\n\nExamples:")[0],  # they are of NumPy
     )
 
 

@@ -1,4 +1,4 @@
-"""The command that computes functions of very many states, on this machine or on a cluster."""
+"""The command that computes functions of large batches, on this machine or on a cluster."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 
 from linkwork.cli.commands import File, Json, model_of_file
 from linkwork.cli.complete import function_names
@@ -51,7 +48,7 @@ Scheduler = Annotated[
     typer.Option("--scheduler", metavar="ADDRESS", help="of dask, such as tcp://10.0.0.1:8786"),
 ]
 Workers = Annotated[
-    int | None, typer.Option("--workers", metavar="N", help="start so many processes here")
+    int | None, typer.Option("--workers", metavar="N", help="number of local worker processes")
 ]
 Chunk = Annotated[
     int | None, typer.Option("--chunk", metavar="ROWS", help="states computed and stored at once")
@@ -88,12 +85,12 @@ def batch(
     mixed: Mixed = False,
     as_json: Json = False,
 ) -> None:
-    """Compute functions of very many states, into a Zarr group.
+    """Compute functions of a large batch of states, into a Zarr group.
 
     linkwork batch arm --function mass_matrix,jacobian:tool --random 1000000 --out result.zarr
 
-    It can be stopped at any moment; the same command goes on where it was stopped. Exits with 1 if
-    states were refused or results are damaged.
+    It can be stopped at any moment: rerun the same command to resume. Exits with 1 if states were
+    rejected or results are damaged.
     """
     if scheduler is not None and workers is not None:
         raise ArgumentError("give --scheduler or --workers, not both")
@@ -110,7 +107,7 @@ def batch(
         model_of_file(file),
         base,
         floating=not fixed,
-        dtype=np.float32 if float32 else np.float64,
+        dtype="float32" if float32 else "float64",
         joint_dynamics=joint_dynamics,
         check=True,
         **options,
@@ -152,6 +149,8 @@ def _runner(scheduler: str | None, workers: int | None) -> Generator[Runner, Non
 @contextlib.contextmanager
 def _shown(plan: Plan, runner: Runner, what: str) -> Generator[Any, None, None]:
     """What to call after each chunk: it draws a bar on a terminal, and prints lines elsewhere."""
+    from rich.console import Console
+
     console = Console(stderr=True, highlight=False, emoji=False, markup=False)
     start, first = time.monotonic(), dict[str, int]()
     said = [start]
@@ -178,6 +177,8 @@ def _shown(plan: Plan, runner: Runner, what: str) -> Generator[Any, None, None]:
 
         yield line
         return
+    from rich.progress import BarColumn, Progress, TextColumn
+
     columns = (BarColumn(), TextColumn("{task.percentage:.0f}%"), TextColumn("{task.fields[text]}"))
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task(what, total=plan.n_chunks, text="")
@@ -199,7 +200,7 @@ def _print_where_it_stopped(report: Report) -> None:
     plan = report.plan
     if report.done:
         text = f"{report.done:,} of {plan.n_chunks:,} chunks are done"
-        print_text(terminal(errors=True), f"{text}; the same command goes on from there")
+        print_text(terminal(errors=True), f"{text}; rerun the same command to resume")
 
 
 def _print_report(report: Report) -> None:
@@ -221,10 +222,10 @@ def _print_report(report: Report) -> None:
         same = report.verified - len(report.damaged)
         print_text(console, f"{same:,} of {report.verified:,} chunks are the same bit for bit")
     if report.refused:
-        print_message(f"states were refused\n{refusals(plan, report.refused)}")
+        print_message(f"states were rejected\n{refusals(plan, report.refused)}")
     if report.damaged:
         text = f"results are damaged\n{refusals(plan, report.damaged)}"
-        print_message(f"{text}\nthe same command computes these chunks again")
+        print_message(f"{text}\nrerun the same command to compute these chunks again")
 
 
 def _facts(report: Report) -> dict[str, Any]:

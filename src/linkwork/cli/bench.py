@@ -7,7 +7,6 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from linkwork.cli.bench_pin import PinTimes
@@ -16,7 +15,7 @@ from linkwork.cli.complete import function_names
 from linkwork.cli.json import print_json
 from linkwork.cli.show import print_table, print_text, terminal
 from linkwork.cli.timing import least_time
-from linkwork.errors import ArgumentError, SingularJointError, escaped
+from linkwork.errors import ArgumentError, escaped
 from linkwork.model.table import Table
 
 if TYPE_CHECKING:
@@ -94,6 +93,8 @@ def _requests(kd: KinDyn, functions: str | None) -> list[tuple[Any, ...]]:
 def _timing(
     kd: KinDyn, request: tuple[Any, ...], rows: int, threads: int, pin: PinTimes | None
 ) -> Timing:
+    from linkwork.errors import SingularJointError
+
     kernel: Any = kd.function(request)  # pyright: ignore[reportArgumentType]
     name = kernel.signature.name
     peer = pin.least_time(request) if pin else None
@@ -133,6 +134,8 @@ def _compiling(kernel: Kernel) -> tuple[float | None, int | None]:
 
 
 def _inputs(kd: KinDyn, kernel: Kernel, rows: int) -> tuple[Any, ...]:
+    import numpy as np
+
     rng = np.random.default_rng(0)
     return tuple(
         kd.random(rows, seed=1)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from linkwork.cli import xacro_words
 from linkwork.cli.complete import link_names, robot_names
@@ -13,11 +12,13 @@ from linkwork.cli.data import branch_data, finding_data, model_data
 from linkwork.cli.json import print_json
 from linkwork.cli.show import print_findings, print_table, print_text, print_tree, terminal
 from linkwork.errors import MissingFileError, ParseError, count_findings, escaped, shown
-from linkwork.io.load import read
-from linkwork.io.reading import Reading
 from linkwork.io.source import STANDARD_INPUT, Source, standard_input
-from linkwork.model.describe import summary, tables
-from linkwork.model.model import Model
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from linkwork.io.reading import Reading
+    from linkwork.model.model import Model
 
 File = Annotated[
     str,
@@ -34,7 +35,7 @@ Base = Annotated[
         "--base", metavar="LINK", help="draw the tree from this link", autocompletion=link_names
     ),
 ]
-FreeMimic = Annotated[bool, typer.Option("--free-mimic", help="let joints that mimic move freely")]
+FreeMimic = Annotated[bool, typer.Option("--free-mimic", help="treat mimic joints as independent")]
 Strict = Annotated[bool, typer.Option("--strict", help="exit with 1 on warnings")]
 
 
@@ -43,6 +44,8 @@ def info(file: File, *, as_json: Json = False, free_mimic: FreeMimic = False) ->
 
     linkwork info arm
     """
+    from linkwork.model.describe import summary, tables
+
     reading = read_file(file, mimic=not free_mimic)
     model = model_in(reading)
     if as_json:
@@ -74,7 +77,7 @@ def tree(file: File, *, base: Base = None, as_json: Json = False) -> None:
 
 
 def check(file: File, *, strict: Strict = False, as_json: Json = False) -> None:
-    """List what is wrong or doubtful in a file.
+    """Report errors and warnings in a robot file.
 
     Exits with 2 on errors, and with --strict also with 1 on warnings.
 
@@ -107,6 +110,9 @@ def model_of_file(file: str, *, mimic: bool = True) -> Model:
 
 def read_file(file: str, *, mimic: bool = True, repair: bool = False) -> Reading:
     """Read a file, a robot by its name, or standard input, and say all about it."""
+    from linkwork.io.load import read
+    from linkwork.io.reading import Reading
+
     source: Source | str = file
     if file == "-":
         try:

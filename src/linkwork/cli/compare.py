@@ -1,19 +1,20 @@
-"""The command that says in what two files of a robot differ."""
+"""The command that shows differences between two robot files."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from linkwork.cli.commands import File, Json, model_of_file
 from linkwork.cli.json import print_json
 from linkwork.cli.show import print_text, terminal
 from linkwork.errors import escaped
-from linkwork.model.differences import SAME, differences
-from linkwork.model.model import Model
 
+if TYPE_CHECKING:
+    from linkwork.model.model import Model
+
+SAME = 1e-9  # as of linkwork.model.differences, which imports NumPy
 SAMPLES = 50  # random configurations in which frames are compared
 
 Tolerance = Annotated[
@@ -24,10 +25,12 @@ Tolerance = Annotated[
 def compare(
     file: File, second: File, *, tolerance: Tolerance = SAME, as_json: Json = False
 ) -> None:
-    """Say in what two files of one robot differ. Exits with 1 if they do.
+    """Show differences between two robot files. Exits with 1 if there are any.
 
     linkwork compare robot.urdf robot.xml
     """
+    from linkwork.model.differences import differences
+
     models = model_of_file(file), model_of_file(second)
     found = differences(*models, tolerance)
     facts = {
@@ -74,6 +77,8 @@ def _largest_distance(first: Model, second: Model) -> float | None:
 
     None if the robots have no base or no links in common, or joints of different kinds.
     """
+    import numpy as np
+
     from linkwork.kindyn import KinDyn
 
     links = [name for name in first.link_names if name in second.link_names]

@@ -8,14 +8,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from linkwork.errors import LinkworkError
 from linkwork.io.bundled import bundled_cells, bundled_names
 from linkwork.io.example_robot_data import example_robots
-from linkwork.model.model import Model
+
+if TYPE_CHECKING:
+    from linkwork.model.model import Model
 
 ENDINGS = (".urdf", ".xml", ".mjcf", ".xacro")
 
@@ -40,6 +42,13 @@ def function_names(incomplete: str) -> list[str]:
 
     before, comma, name = incomplete.rpartition(",")
     return [f"{before}{comma}{one}" for one in QUANTITIES if one.startswith(name)]
+
+
+def card_names(incomplete: str) -> list[str]:
+    """Libraries that have a convention card."""
+    from linkwork.compat.cards import all_cards
+
+    return [card.name for card in all_cards() if card.name.startswith(incomplete)]
 
 
 def one_of(*names: str) -> Callable[[str], list[str]]:

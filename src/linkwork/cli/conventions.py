@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from linkwork.cli.commands import Json
+from linkwork.cli.complete import card_names
 from linkwork.cli.data import json_data
 from linkwork.cli.json import print_json
 from linkwork.cli.show import print_table, terminal
-from linkwork.compat.cards import all_cards, card, rows
 from linkwork.model.table import Table
 
 Name = Annotated[
@@ -18,20 +18,20 @@ Name = Annotated[
     typer.Argument(
         metavar="[NAME]",
         help="a system, such as pinocchio; all if not given",
-        autocompletion=lambda incomplete: [
-            one.name for one in all_cards() if one.name.startswith(incomplete)
-        ],
+        autocompletion=card_names,
     ),
 ]
 
 
 def conventions(name: Name = None, *, as_json: Json = False) -> None:
-    """Print how a system writes what it computes.
+    """Show a library's conventions.
 
     Configurations, velocities, forces and more; without NAME the systems are listed.
 
     linkwork conventions pinocchio
     """
+    from linkwork.compat.cards import all_cards, card, rows
+
     cards = all_cards() if name is None else (card(name),)
     if as_json:
         print_json(json_data(cards if name is None else cards[0]))

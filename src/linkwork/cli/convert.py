@@ -25,10 +25,10 @@ from linkwork.errors import (
     nearest,
 )
 from linkwork.io.named import named_robot
-from linkwork.model.model import Model
 
 if TYPE_CHECKING:
     from linkwork.io.convert import Converted
+    from linkwork.model.model import Model
     from linkwork.workcell.cell import WorkCell
 
 Out = Annotated[str, typer.Argument(metavar="OUT", help="file to write, or - for standard output")]

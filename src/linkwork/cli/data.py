@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import Finding, Place
-from linkwork.model.layout import Layout
-from linkwork.model.model import Model
-from linkwork.model.walk import walk
+
+if TYPE_CHECKING:
+    from linkwork.model.model import Model
 
 
 def model_data(model: Model) -> dict[str, Any]:
@@ -25,6 +25,8 @@ def model_data(model: Model) -> dict[str, Any]:
 
 def summary_data(model: Model) -> dict[str, Any]:
     """What is counted from a model."""
+    from linkwork.model.layout import Layout
+
     layout = Layout(model, floating=False)
     return {
         "total_mass": model.total_mass,
@@ -37,6 +39,8 @@ def summary_data(model: Model) -> dict[str, Any]:
 
 def branch_data(model: Model, base: str) -> dict[str, Any]:
     """The tree from a base: each link with the joints that hang on it, and what hangs on those."""
+    from linkwork.model.walk import walk
+
     nodes: dict[str, dict[str, Any]] = {}
     for link, parent, joint in walk(model, base):
         nodes[link] = {"link": link, "joints": []}

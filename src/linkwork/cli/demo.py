@@ -8,25 +8,22 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from rich.console import Console
 
-from linkwork.arrays import Array
 from linkwork.cli.commands import read_file
 from linkwork.cli.complete import robot_names
 from linkwork.cli.show import print_findings, print_table, print_text, print_tree, terminal
 from linkwork.cli.timing import least_time
-from linkwork.errors import SingularJointError, count_findings, counted, escaped
-from linkwork.io.dump import urdf_text
-from linkwork.io.load import read
-from linkwork.io.reading import Reading
-from linkwork.model.describe import summary, tables
-from linkwork.model.model import Model
+from linkwork.errors import count_findings, counted, escaped
 from linkwork.version import __version__
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from linkwork.arrays import Array
+    from linkwork.io.reading import Reading
     from linkwork.kindyn import KinDyn
+    from linkwork.model.model import Model
 
 BATCH = 10_000
 WIDTH = 80  # columns, where there is no terminal to ask
@@ -49,6 +46,8 @@ def demo(robot: Robot = "arm") -> None:
     linkwork demo quadruped
     """
     from linkwork.io.convert import in_urdf_form
+    from linkwork.io.dump import urdf_text
+    from linkwork.io.load import read
 
     start = time.perf_counter()
     reading = read_file(robot)
@@ -74,6 +73,8 @@ def demo(robot: Robot = "arm") -> None:
 
 def _show_reading(console: Console, reading: Reading, elapsed: float, name: str) -> None:
     """All that is wrong or doubtful in a file, and what the robot is."""
+    from linkwork.model.describe import summary
+
     serious = [finding for finding in reading.findings if finding.severity != "note"]
     print_findings(console, serious)
     notes = len(reading.findings) - len(serious)
@@ -85,6 +86,8 @@ def _show_reading(console: Console, reading: Reading, elapsed: float, name: str)
 
 
 def _show_robot(console: Console, model: Model, name: str) -> None:
+    from linkwork.model.describe import tables
+
     width = console.width if sys.stdout.isatty() else WIDTH
     _title(console, f"linkwork tree {name}")
     print_tree(console, model, model.default_base, width)
@@ -123,6 +126,8 @@ def _say(console: Console, text: str) -> None:
 
 
 def _random_state(kd: KinDyn) -> tuple[Array, Array, Array]:
+    import numpy as np
+
     rng = np.random.default_rng(0)
     return kd.random(seed=0), rng.normal(size=kd.nv), rng.normal(size=kd.nv)
 
@@ -149,6 +154,10 @@ def _show_quantities(console: Console, kd: KinDyn) -> None:
 
 def _show_physics(console: Console, kd: KinDyn) -> bool:
     """Identities that hold for every robot; says how well they do."""
+    import numpy as np
+
+    from linkwork.errors import SingularJointError
+
     q, nu, nu_dot = _random_state(kd)
     frame = kd.model.link_names[-1]
     M, tau = kd.mass_matrix(q), kd.inverse_dynamics(q, nu, nu_dot)
@@ -174,6 +183,10 @@ def _show_physics(console: Console, kd: KinDyn) -> bool:
 
 def _show_speed(console: Console, kd: KinDyn) -> None:
     """Time per call and per row of a batch."""
+    import numpy as np
+
+    from linkwork.errors import SingularJointError
+
     q, nu, nu_dot = _random_state(kd)
     Q = kd.random(BATCH, seed=1)
     V = np.random.default_rng(1).normal(size=(BATCH, kd.nv))

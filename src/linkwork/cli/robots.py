@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from linkwork import robots as bundled
 from linkwork.cli.commands import Json
 from linkwork.cli.data import summary_data
 from linkwork.cli.json import print_json
@@ -15,7 +14,6 @@ from linkwork.io.example_robot_data import example_robots
 from linkwork.io.named import OWN
 from linkwork.io.robot_descriptions import PACKAGE as DESCRIPTIONS
 from linkwork.io.robot_descriptions import described_robots, downloaded_robots
-from linkwork.model.describe import summary
 
 WIDTH = 79  # of lists of names
 
@@ -25,6 +23,9 @@ def robots(*, as_json: Json = False) -> None:
 
     linkwork robots
     """
+    from linkwork import robots as bundled
+    from linkwork.model.describe import summary
+
     models = {name: bundled.load(name) for name in bundled.names()}
     if as_json:
         own = [

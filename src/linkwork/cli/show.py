@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-
-from rich.console import Console
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from linkwork.errors import Finding, Severity, escaped
-from linkwork.model.describe import Branch, branches
-from linkwork.model.model import Model
 from linkwork.model.table import Table, as_text, width_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from linkwork.model.describe import Branch
+    from linkwork.model.model import Model
 
 COLORS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 LINE_COLOR = "dim"
@@ -22,16 +25,22 @@ LINE_COLOR = "dim"
 
 def terminal(*, errors: bool = False) -> Console:
     """Where to print; colours appear on a terminal only."""
+    from rich.console import Console
+
     return Console(stderr=errors, highlight=False, emoji=False, markup=False, soft_wrap=True)
 
 
 def print_text(console: Console, text: str, style: str = "") -> None:
     """Print a text as it is; on a terminal, lines end between words."""
+    from rich.text import Text
+
     console.print(Text(text, style), soft_wrap=not sys.stdout.isatty())
 
 
 def print_message(text: str, severity: Severity = "error") -> None:
     """Print an error or a warning on standard error; every line of it is printable."""
+    from rich.text import Text
+
     console = terminal(errors=True)
     lines = "\n".join(map(escaped, text.split("\n")))
     console.print(Text.assemble((f"linkwork: {severity}: ", COLORS[severity]), lines))
@@ -47,6 +56,8 @@ def print_table(console: Console, table: Table, width: int | None = None) -> Non
 
 def print_tree(console: Console, model: Model, base: str, width: int | None = None) -> None:
     """Print the tree of a robot from a base, the lines dim and the joints coloured."""
+    from linkwork.model.describe import branches
+
     for branch in branches(model, base):
         console.print(_dressed_branch(branch, width or _width(console)))
 
@@ -56,6 +67,8 @@ def print_findings(console: Console, findings: Sequence[Finding]) -> None:
 
     On a terminal, lines end between words.
     """
+    from rich.text import Text
+
     for finding in findings:
         severity = (f"{finding.severity}: ", COLORS[finding.severity])
         text = Text.assemble(severity, finding.line(short=True))
@@ -69,6 +82,8 @@ def _width(console: Console) -> int | None:
 
 def _dressed_branch(branch: Branch, width: int | None) -> Text:
     """A branch on one line, or with its link on a second one if the first is too short for both."""
+    from rich.text import Text
+
     if not branch.joint:  # the base, which hangs on no joint
         return Text(branch.link, "bold")
     between = " ─ "

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from linkwork.arrays import Array
 from linkwork.cli.commands import File, Json, model_of_file
 from linkwork.cli.complete import frame_names, joint_settings
 from linkwork.cli.json import print_json
 from linkwork.cli.numbers import by_joint, numbers
 from linkwork.cli.show import print_table, print_text, terminal
 from linkwork.errors import escaped
-from linkwork.model.parts import Limits
 from linkwork.model.table import Table
-from linkwork.spatial.source import quat, so3
 
 if TYPE_CHECKING:
+    from linkwork.arrays import Array
     from linkwork.kindyn import KinDyn
+    from linkwork.model.parts import Limits
 
 MOST_COLUMNS = 12  # of a mass matrix that is printed without being asked for
 DIGITS = 6
@@ -71,10 +70,12 @@ Restarts = Annotated[int, typer.Option("--restarts", help="random starts if the 
 def fk(
     file: File, frame: FrameName, *, at: Set = None, base: BaseLink = None, as_json: Json = False
 ) -> None:
-    """Print the pose of a frame, seen from the base.
+    """Print the pose of a frame in the base.
 
     linkwork fk arm tool --set elbow_pitch=0.3 --set wrist_roll=30deg
     """
+    from linkwork.spatial.source import quat, so3
+
     kd = _robot(file, base)
     pose = kd.transform(frame, _configuration(kd, at))
     facts = {
@@ -92,7 +93,7 @@ def fk(
         ("roll, pitch, yaw [rad]", _listed(facts["roll_pitch_yaw"])),
         *((f"matrix, row {k}", _listed(row)) for k, row in enumerate(pose)),
     ]
-    heading = f"{escaped(frame)} seen from {escaped(kd.base)}"
+    heading = f"pose of {escaped(frame)} in {escaped(kd.base)}"
     print_table(terminal(), Table(heading, ("", ""), tuple(rows)))
 
 
@@ -106,7 +107,7 @@ def dynamics(
     matrix: Matrix = False,
     as_json: Json = False,
 ) -> None:
-    """Print mass, forces at rest and in motion, mass matrix.
+    """Print mass, energy, gravity compensation, mass matrix.
 
     linkwork dynamics arm --set shoulder_pitch=90deg --velocity elbow_pitch=1
     """
@@ -129,13 +130,13 @@ def dynamics(
     energies = f"{facts['kinetic_energy']:.{DIGITS}g} J kinetic energy"
     print_text(console, f"{escaped(kd.model.name)}: {told}", "bold")
     print_text(console, f"{energies}, {facts['potential_energy']:.{DIGITS}g} J potential energy")
-    columns = ("coordinate", "gravity", "with velocity", "limit", "share")
+    columns = ("coordinate", "gravity", "gravity + velocity", "limit", "% of limit")
     rows = tuple(
         (escaped(name), _shown(g), _shown(h), *_share(max(abs(g), abs(h)), limit))
         for name, g, h, limit in zip(names, gravity, bias, effort, strict=True)
     )
     print_text(console, "")
-    heading = "forces that hold the robot [N m] or [N]"
+    heading = "gravity compensation [N m] or [N]"
     print_table(console, Table(heading, columns, rows, frozenset(columns[1:])))
     print_text(console, "")
     if len(M) > MOST_COLUMNS and not matrix:
@@ -170,7 +171,7 @@ def ik(
     names = _positions(kd)
     errors = {
         "position_error": float(found.position_errors[frame]),
-        "rotation_error": float(found.rotation_errors.get(frame, np.zeros(()))),
+        "rotation_error": float(found.rotation_errors.get(frame, 0.0)),
     }
     if as_json:
         joints = dict(zip(names, found.q.tolist(), strict=True))
@@ -185,9 +186,9 @@ def ik(
         console = terminal()
         columns = ("joint", "position", "")
         print_table(console, Table(escaped(frame), columns, rows, frozenset(["position"])))
-        told = "reached" if found.converged else "not reached"
-        left = f"{errors['position_error']:.2g} m and {errors['rotation_error']:.2g} rad are left"
-        print_text(console, f"{told}: {left}", "" if found.converged else "yellow")
+        outcome = "converged" if found.converged else "not converged"
+        error = f"error {errors['position_error']:.2g} m, {errors['rotation_error']:.2g} rad"
+        print_text(console, f"{outcome}: {error}", "" if found.converged else "yellow")
     if not found.converged:
         raise typer.Exit(1)
 
@@ -215,6 +216,8 @@ def _note_outside(name: str, value: float, limits: Limits) -> None:
 
 
 def _velocities(kd: KinDyn, given: Sequence[str] | None) -> Array:
+    import numpy as np
+
     nu = np.zeros(kd.nv)
     for name, values in by_joint(given or (), "--velocity").items():
         span = kd.layout.nu[name]
@@ -226,6 +229,10 @@ def _velocities(kd: KinDyn, given: Sequence[str] | None) -> Array:
 
 
 def _target(position: str | None, rpy: str | None, wxyz: str | None) -> Array:
+    import numpy as np
+
+    from linkwork.spatial.source import quat, so3
+
     if position is None:
         raise typer.BadParameter("say where: --position X,Y,Z")
     if rpy is not None and wxyz is not None:
@@ -266,14 +273,14 @@ def _numbered(kd: KinDyn, spans: Any) -> list[str]:
 
 
 def _efforts(kd: KinDyn) -> list[float]:
-    return [np.inf] * (6 * kd.floating) + kd.limits.effort.tolist()
+    return [inf] * (6 * kd.floating) + kd.limits.effort.tolist()
 
 
 def _share(force: float, limit: float) -> tuple[str, str]:
     """The limit, and how much of it a force takes."""
-    if not np.isfinite(limit) or limit <= 0:
+    if not isfinite(limit) or limit <= 0:
         return "", ""
-    return _shown(limit), f"{100 * force / limit:.0f} %"
+    return _shown(limit), f"{100 * force / limit:.0f}"
 
 
 def _shown(value: float) -> str:

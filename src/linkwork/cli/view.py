@@ -49,7 +49,7 @@ def view(
     dark: Dark = False,
     host: Address = None,
 ) -> None:
-    """Show robots or a workcell on a web page of this machine.
+    """Show robots or a workcell on a local web page.
 
     linkwork view arm --trajectory motion.csv
     """

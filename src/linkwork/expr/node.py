@@ -162,7 +162,7 @@ class Expr(Traced):
         raise ArgumentError(f"{text}; {instead}, {more}")
 
     def __float__(self) -> NoReturn:
-        text = "a traced value is no number yet; use NumPy's functions in place of math's"
+        text = "a traced value has no numeric value yet; use NumPy's functions in place of math's"
         raise ArgumentError(f"{text}, and np.stack in place of writing into an array of floats")
 
     __int__ = __index__ = __float__

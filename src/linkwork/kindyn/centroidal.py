@@ -25,7 +25,13 @@ class CentroidalMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., 3) centre of mass in the world [m]."""
+        """(..., 3) centre of mass in the world [m].
+
+        Examples:
+            >>> kd = lw.KinDyn(lw.load("arm"), floating=False)
+            >>> kd.com(kd.neutral()).shape
+            (3,)
+        """
         ...
 
     @quantity

@@ -95,6 +95,12 @@ class ConfigurationMethods(KinDynCore):
         """(..., nq) configuration after moving from q at constant nu for a time dt (...) [s].
 
         Its quaternions and (cos, sin) have norm 1.
+
+        Examples:
+            >>> kd = lw.KinDyn(lw.load("quadruped"))
+            >>> nu = np.eye(kd.nv)[2]  # the base moves up with 1 m/s
+            >>> kd.integrate(kd.neutral(), nu, 0.5)[:3]
+            array([0. , 0. , 0.5])
         """
         if type(dt) is float:  # a number becomes an array here faster than in the kernel
             dt = np.array(dt, self.dtype)

@@ -25,7 +25,13 @@ class DynamicsMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., nv, nv) mass matrix M, symmetric: the kinetic energy is `nu @ M @ nu / 2`."""
+        """(..., nv, nv) mass matrix M, symmetric: the kinetic energy is `nu @ M @ nu / 2`.
+
+        Examples:
+            >>> kd = lw.KinDyn(lw.load("arm"), floating=False)
+            >>> kd.mass_matrix(kd.random(1000, seed=0)).shape  # a batch of configurations
+            (1000, 8, 8)
+        """
         ...
 
     @quantity
@@ -82,6 +88,13 @@ class DynamicsMethods(KinDynCore):
         """(..., nv) forces behind a motion: tau = M nu_dot + h - sum J^T f.
 
         First the wrench on a floating base (6), then the joint torques and forces.
+
+        Examples:
+            >>> kd = lw.KinDyn(lw.load("arm"), floating=False)
+            >>> q, nu, nu_dot = kd.neutral(), np.zeros(kd.nv), np.ones(kd.nv)
+            >>> push = {"tool": [0, 0, -5, 0, 0, 0]}  # 5 N downwards
+            >>> kd.inverse_dynamics(q, nu, nu_dot, wrenches=push).shape
+            (8,)
         """
         ...
 
@@ -101,8 +114,8 @@ class DynamicsMethods(KinDynCore):
         """Derivatives of `inverse_dynamics`: row i is that of tau_i.
 
         Returns:
-            q (..., nv, nv), by the tangent of `integrate`, with nu, nu_dot and the wrenches the
-            same numbers; nu (..., nv, nv); nu_dot (..., nv, nv), the mass matrix.
+            q (..., nv, nv), in the tangent space of `integrate`, with nu, nu_dot and the wrenches
+            constant; nu (..., nv, nv); nu_dot (..., nv, nv), the mass matrix.
         """
         ...
 
@@ -119,7 +132,14 @@ class DynamicsMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., nv) accelerations that forces cause: nu_dot = M^-1 (tau + sum J^T f - h)."""
+        """(..., nv) accelerations that forces cause: nu_dot = M^-1 (tau + sum J^T f - h).
+
+        Examples:
+            >>> kd = lw.KinDyn(lw.load("arm"), floating=False)
+            >>> q, nu = kd.neutral(), np.zeros(kd.nv)
+            >>> kd.forward_dynamics(q, nu, kd.gravity_force(q)).round(9) + 0.0  # it stays at rest
+            array([0., 0., 0., 0., 0., 0., 0., 0.])
+        """
         ...
 
     @quantity
@@ -138,9 +158,9 @@ class DynamicsMethods(KinDynCore):
         """Derivatives of `forward_dynamics`.
 
         Returns:
-            q (..., nv, nv), by the tangent of `integrate`; nu (..., nv, nv); tau (..., nv, nv), the
-            inverse of the mass matrix; wrenches (..., n, nv, 6), by each of the n wrenches in the
-            order given. Joint i of the acceleration is row i.
+            q (..., nv, nv), in the tangent space of `integrate`; nu (..., nv, nv); tau
+            (..., nv, nv), the inverse of the mass matrix; wrenches (..., n, nv, 6), one for each
+            of the n wrenches, in their order. Row i belongs to nu_dot_i.
         """
         ...
 
@@ -155,7 +175,15 @@ class DynamicsMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., nv) bias forces h = C nu + g: the forces at nu_dot = 0."""
+        """(..., nv) bias forces h = C nu + g: the forces at nu_dot = 0.
+
+        Examples:
+            >>> kd = lw.KinDyn(lw.load("arm"), floating=False)
+            >>> q, nu = kd.random(2, seed=0)
+            >>> h = kd.inverse_dynamics(q, nu, np.zeros(kd.nv))
+            >>> np.allclose(kd.bias_force(q, nu), h)
+            True
+        """
         ...
 
     @quantity
@@ -181,7 +209,14 @@ class DynamicsMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., nv) gravity forces g: the forces that hold the robot still."""
+        """(..., nv) gravity forces g: with them, gravity compensation holds the robot still.
+
+        Examples:
+            >>> kd = lw.KinDyn(lw.load("arm"), floating=False)
+            >>> g = kd.gravity_force(kd.q(elbow_pitch=0.7))
+            >>> print(f"{g[1]:.1f} N m in the shoulder")
+            -15.3 N m in the shoulder
+        """
         ...
 
     @quantity
@@ -253,7 +288,7 @@ class DynamicsMethods(KinDynCore):
         """The numbers phi in which the dynamics is linear.
 
         Returns:
-            (10 links,): for each link of the model its mass, mass times centre of mass (3), and
+            (10 links,) for each link of the model its mass, mass times centre of mass (3), and
             the tensor's xx, xy, xz, yy, yz, zz about the origin of the link, in its axes.
         """
         each = [link.inertia.parameters() for link in self.model.links]

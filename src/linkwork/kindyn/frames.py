@@ -27,7 +27,14 @@ class FrameMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., 4, 4) pose of a frame in the world, world_H_frame."""
+        """(..., 4, 4) pose of a frame in the world, world_H_frame.
+
+        Examples:
+            >>> kd = lw.KinDyn(lw.load("arm"), floating=False)
+            >>> q = kd.q(shoulder_pitch=0.6, elbow_pitch=1.2)
+            >>> kd.transform("tool", q)[:3, 3].round(3)  # its position [m]
+            array([ 0.725, -0.047,  0.638])
+        """
         ...
 
     def transforms(
@@ -80,7 +87,14 @@ class FrameMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., 6) velocity of a frame, [linear; angular]."""
+        """(..., 6) velocity of a frame, [linear; angular].
+
+        Examples:
+            >>> kd = lw.KinDyn(lw.load("arm"), floating=False)
+            >>> q, nu = kd.neutral(), np.eye(kd.nv)[0]  # the first joint turns with 1 rad/s
+            >>> kd.velocity("tool", q, nu)[3:]
+            array([0., 0., 1.])
+        """
         ...
 
     @quantity
@@ -122,7 +136,13 @@ class FrameMethods(KinDynCore):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """(..., 6, nv) Jacobian J of a frame: its velocity is `J @ nu`."""
+        """(..., 6, nv) Jacobian J of a frame: its velocity is `J @ nu`.
+
+        Examples:
+            >>> kd = lw.KinDyn(lw.load("arm"), floating=False)
+            >>> kd.jacobian("tool", kd.random(1000, seed=0)).shape  # a batch
+            (1000, 6, 8)
+        """
         ...
 
     @quantity

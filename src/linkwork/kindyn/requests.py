@@ -109,17 +109,25 @@ def spec_of(request: object, model: Model) -> Spec:
 
 
 def request_of_text(text: str) -> tuple[Any, ...]:
-    """The request that "jacobian:l_sole" is; `spec_of` says what is wrong with it.
+    """The request that "jacobian:l_sole" is.
 
     A name of a frame may hold colons if it is the only one.
+
+    Raises:
+        ArgumentError: the quantity takes another number of frames.
     """
     name, *frames = text.split(":")
     quantity = QUANTITIES.get(name)
-    if quantity is None or not frames:
+    if quantity is None:  # `spec_of` names the nearest quantities
         return (name, *frames)
-    if quantity.of_many:
+    if quantity.of_many and frames:
         return name, tuple(frames)
-    return (name, ":".join(frames)) if len(quantity.frames) == 1 else (name, *frames)
+    if len(quantity.frames) == 1 and frames:
+        frames = [":".join(frames)]
+    if len(frames) != len(quantity.frames):
+        expected = ":".join([name, *map(str.upper, quantity.frames)])
+        raise ArgumentError(f"expected {expected}, got {text!r}")
+    return (name, *frames)
 
 
 def wrench_frames(given: object, model: Model) -> tuple[str, ...]:

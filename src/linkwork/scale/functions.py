@@ -10,7 +10,6 @@ from linkwork.errors import ArgumentError
 from linkwork.expr.program import Port
 from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn
-from linkwork.kindyn.quantities import QUANTITIES
 from linkwork.kindyn.requests import request_of_text
 from linkwork.lazy import cached_property
 
@@ -25,7 +24,8 @@ class Function:
     @cached_property
     def kernel(self) -> Kernel:
         """What computes it."""
-        return self.kd.function(_request(self.text))
+        request: Any = request_of_text(self.text)
+        return self.kd.function(request)
 
     @property
     def inputs(self) -> tuple[Port, ...]:
@@ -68,12 +68,3 @@ def inputs_of(functions: Sequence[Function]) -> tuple[Port, ...]:
     """What all functions take together, each input once."""
     found = {port.name: port for function in functions for port in function.inputs}
     return tuple(found.values())
-
-
-def _request(text: str) -> Any:
-    name, *frames = request_of_text(text)
-    quantity = QUANTITIES.get(name)
-    if quantity is not None and len(frames) != len(quantity.frames):
-        wanted = ":".join([name, *(frame.upper() for frame in quantity.frames)])
-        raise ArgumentError(f"--function: expected {wanted}, got {text!r}")
-    return (name, *frames)

@@ -38,7 +38,7 @@ class CellRobot(ViewedRobot):
         return self._dynamics
 
     def gravity_force(self) -> Array:
-        """(joints,) forces that hold the joints and what they carry [N m] or [N]."""
+        """(joints,) gravity compensation of the joints and what they carry [N m] or [N]."""
         found = self.dynamics.gravity_force(self._owner.state)
         return found if self.fixed else found[BASE_NV:]
 

@@ -196,7 +196,7 @@ class ViewedRobot:
         return [*([] if self.fixed else named), *(slider.label for slider in self.sliders)]
 
     def gravity_force(self) -> Array:
-        """(joints,) forces that hold the joints against gravity [N m] or [N].
+        """(joints,) gravity compensation: forces that hold the joints [N m] or [N].
 
         The link `support` is fixed to the world. With its Jacobian J and the wrench f on it, the
         base is in equilibrium if g_base = J_base^T f, and the joints need g_joints - J_joints^T f.

@@ -142,7 +142,7 @@ class CellDynamics:
     def gravity_force(
         self, state: State, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """(..., nv) the forces that hold the device still."""
+        """(..., nv) the forces of gravity compensation, which hold the device still."""
         kd, q, p = self._at(state)
         if out is None and threads is None:
             return kd.gravity_force(q, p)
