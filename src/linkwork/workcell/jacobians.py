@@ -148,7 +148,7 @@ def base_J_frames(device: Device, frames: tuple[str, ...], state: State) -> Arra
         for number, row in enumerate(trees[first]):
             rows = np.flatnonzero(which.reshape(-1) == number)
             J[rows] = _of_one_tree(device, targets, values[rows], row)
-    return J.reshape(*batch, len(targets), 6, device.nv)
+    return fk.in_batch(J, batch)
 
 
 def _of_one_tree(device: Device, targets: tuple[int, ...], values: Array, row: Array) -> Array:
@@ -167,8 +167,11 @@ def _of_one_tree(device: Device, targets: tuple[int, ...], values: Array, row: A
     steps = cell.steps
     if steps is not None:
         wanted = np.array(targets, dtype=np.int32)
-        values = np.ascontiguousarray(values)
-        return steps.jacobians(values, row, base, wanted, columns, twists, device.nv, None)
+        values, batch = np.ascontiguousarray(values), values.shape[:-1]
+        if len(batch) > steps.MOST_AXES:
+            values = flat_rows(values)
+        J = steps.jacobians(values, row, base, wanted, columns, twists, device.nv, None)
+        return J if len(batch) <= steps.MOST_AXES else fk.in_batch(J, batch)
     shared = np.broadcast_to(row, (*values.shape[:-1], len(row)))
     table = fk.all_poses(cell, State.trusted(cell.layout, values, shared))
     return _by_numpy(table, base, targets, columns, twists, device.nv)
