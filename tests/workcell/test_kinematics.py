@@ -179,6 +179,19 @@ def test_the_extension_refuses_arrays_that_do_not_fit(cells, case, rng):
         cell.steps.run(*given)
 
 
+@pytest.mark.parametrize("argument", [1, 2**31 - 5, 2**31 - 1, -1])
+def test_the_extension_refuses_steps_that_reach_beyond_their_arrays(argument):
+    cell = lw.WorkCell("bench").with_joint("hinge", "revolute")
+    (frames, slots, values, attachable), steps, *arrays = StepBuilder(cell).arrays()
+    make = type(cell.steps)
+    make((frames, slots, values, attachable), steps, *arrays)
+    (turn,) = np.flatnonzero(steps[:, 0] == 1)
+    other = steps.copy()
+    other[turn, 4] = argument if argument != 1 else steps[turn, 4]
+    with pytest.raises(ValueError, match="do not fit"):  # an angle of no number, or none
+        make((frames, slots, 0 if argument == 1 else values, attachable), other, *arrays)
+
+
 def test_large_angles_are_turned_by_the_right_amount():
     cell = lw.WorkCell("spin").with_joint("hinge", "revolute")
     for angle in (1e4, 99_999.0, 1e5, 1e6, 1e15, -3e8):

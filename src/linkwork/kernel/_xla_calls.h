@@ -158,7 +158,7 @@ static PyObject *copies(const Call *self, const Job *job, int is_output)
             break;
         }
         PyTuple_SET_ITEM(tuple, k, array);
-        if (!is_output)
+        if (!is_output && port->size)  /* what has no numbers may have no address */
             memcpy(PyArray_DATA((PyArrayObject *)array), job->sources[k].data,
                    (size_t)PyArray_NBYTES((PyArrayObject *)array));
     }
@@ -201,7 +201,8 @@ static XlaError *call_python(Call *self, const XlaFrame *frame, const Job *job)
     if (!result) error = python_error(frame);
     for (int k = 0; result && k < self->n_out; k++) {
         PyArrayObject *array = (PyArrayObject *)PyTuple_GET_ITEM(outputs, k);
-        memcpy(job->outs[k], PyArray_DATA(array), (size_t)PyArray_NBYTES(array));
+        if (self->outs[k].size)
+            memcpy(job->outs[k], PyArray_DATA(array), (size_t)PyArray_NBYTES(array));
     }
     Py_XDECREF(result);
     Py_XDECREF(named);
