@@ -28,6 +28,7 @@ FLAGS = {
     "thread": "-fsanitize=thread",
 }
 LIBRARIES = {"address": ("libasan.so", "libubsan.so"), "thread": ("libtsan.so",)}
+MEASURED = "tests/kernel/test_call_memory.py::test_robots_that_come_and_go_do_not_fill_the_memory"
 TESTS = {
     "address": (
         *("tests/kernel", "tests/workcell", "tests/bridges", "tests/machine"),
@@ -36,8 +37,7 @@ TESTS = {
         # CasADi loads its plugins with RTLD_DEEPBIND, at which the sanitizer ends the process
         "--ignore=tests/bridges/test_casadi.py",
         # it measures memory, of which the sanitizer keeps what is freed for a while
-        "--deselect=tests/kernel/test_call_memory.py"
-        "::test_robots_that_come_and_go_do_not_fill_the_memory",
+        f"--deselect={MEASURED}",
     ),
     # those with threads: under this sanitizer everything takes ten times as long
     "thread": (
