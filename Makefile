@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-embedded test-viewer browser bench lint docs format clean
+.PHONY: demo test test-embedded test-sanitizers test-viewer browser bench lint docs format clean
 
 demo: $(VENV)/.ready
 	$(BIN)/linkwork demo $(ROBOT)
@@ -20,6 +20,11 @@ test-embedded: $(VENV)/.ready-test
 	  echo "  clang libclang-rt-14-dev cmake gcc-arm-none-eabi libnewlib-arm-none-eabi"; \
 	  exit 1; }; done
 	$(BIN)/python -m pytest tests/export/test_export_compilers.py
+
+# The C extensions under GCC's sanitizers: memory and undefined behavior, then threads.
+test-sanitizers: $(VENV)/.ready-test
+	$(BIN)/python tools/test_sanitizers.py address
+	$(BIN)/python tools/test_sanitizers.py thread
 
 # The viewer, in a real browser too; `make test` uses one that it finds.
 test-viewer: browser $(VENV)/.ready-test

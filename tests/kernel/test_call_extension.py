@@ -234,6 +234,32 @@ HOSTILE = {
             attempt(lambda: Call.__init__(call, 3))
             attempt(call)
         """,
+    "made by an argument while it is made": """
+        def make(call, size, check):
+            Call.__init__(call, ((size,),), ((size,),), (), (0.0, 0.0), False, check, False, None,
+                          lambda *args: "slow")
+        class Odd:
+            def __bool__(self):
+                make(call, 2, False)
+                return False
+        call = Call.__new__(Call)
+        attempt(lambda: make(call, 50_000, Odd()))
+        assert call(np.zeros(2)) == "slow"
+        """,
+    "poses made by an argument while they are made": """
+        from linkwork.kernel._call import Poses
+        from linkwork.workcell.steps import StepBuilder
+        (frames, slots, *rest), *arrays = StepBuilder(
+            lw.WorkCell("bench").with_joint("hinge", "revolute")).arrays()
+        class Odd:
+            def __index__(self):
+                poses.__init__((frames, slots, *rest), *arrays)
+                return 1_000_000
+        poses = Poses.__new__(Poses)
+        attempt(lambda: poses.__init__((Odd(), Odd(), *rest), *arrays))
+        found = poses.run(np.zeros(1), np.zeros(0, np.int32), None, -1, None, None)
+        assert found.shape == (frames, 4, 4)
+        """,
     "made half-way and used": """
         call = Call.__new__(Call)
         for _ in range(20):

@@ -61,6 +61,32 @@ def test_a_call_in_a_circle_is_collected():
         assert dead() is None
 
 
+@pytest.mark.parametrize("loader", ["own", "llvm"])
+def test_finalizers_may_call_a_kernel_that_is_collected_with_them(loader):
+    """The collector runs the finalizers of a cycle in any order: none of them frees the code."""
+    code = """
+    import gc
+    found = []
+    class Last:
+        def __init__(self, kernel):
+            self.kernel = kernel
+        def __del__(self):
+            found.append(float(self.kernel(2.0)))
+    def made(early):
+        @lw.compile(x=())
+        def twice(x):
+            return 2 * x
+        twice.early = [Last(twice) for _ in range(early)]
+        twice.warmup()
+        twice.late = [Last(twice) for _ in range(3)]
+    for early in range(3):
+        made(early)
+        gc.collect()
+    print(found == [4.0] * 12)
+    """
+    assert output_of(code, LINKWORK_LOADER=loader, LINKWORK_BACKGROUND="off") == "True"
+
+
 def test_calls_leave_no_reference_behind(kernel):
     q, batch = np.zeros(2), np.zeros((5, 2))
     wrong, keep, out = np.zeros(3), (batch,), np.zeros((5, 4))

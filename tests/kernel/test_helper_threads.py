@@ -129,3 +129,27 @@ def test_signals_are_for_the_threads_of_the_program():
         """
     )
     assert done == "done"
+
+
+def test_the_environment_may_change_during_calls():
+    """Another thread of Python may write to `os.environ` whenever the GIL is not held."""
+    code = """
+    sys.setswitchinterval(1e-5)
+    for k in range(20_000):
+        os.environ[f"NUMBER_{k}"] = "x" * 20
+    kernel = floater().function("com")
+    kernel.warmup()
+    q = floater().random(2100, seed=1)
+    expected, stop, calls = kernel(q), threading.Event(), []
+    def work():
+        while not stop.is_set():
+            calls.append(np.allclose(kernel(q), expected, atol=1e-13))
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads: thread.start()
+    for k in range(20_000):
+        os.environ[f"MORE_{k}"] = "x"
+    stop.set()
+    for thread in threads: thread.join()
+    print(len(calls) > 10 and all(calls))
+    """
+    assert output_of(code, LINKWORK_BACKGROUND="off") == "True"

@@ -114,6 +114,85 @@ def test_strided_and_shared_states_are_read_right(cells, rng):
     np.testing.assert_array_equal(cell.fk(one).world_H_frames, wanted)
 
 
+@pytest.mark.parametrize("axes", [8, 9, 29])
+def test_states_may_have_many_batch_axes(axes, rng):
+    """More than the C extension knows are handed to it as one."""
+    cell = random_cell(np.random.default_rng(0))
+    states = random_state(cell, rng, (2, 3))
+    batch = (2, *(1,) * (axes - 2), 3)
+    many = State(
+        states.layout,
+        states.values.reshape(*batch, cell.layout.n_values),
+        states.parents.reshape(*batch, len(cell.layout.attachable)),
+    )
+    expected = cell.fk(states).world_H_frames
+    found = cell.fk(many).world_H_frames
+    assert found.shape == (*batch, len(cell.frames), 4, 4)
+    np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+    out = np.empty(found.shape)
+    assert cell.fk(many, out=out).world_H_frames is out
+    np.testing.assert_array_equal(out, found)
+    names = cell.frame_names[2:4]
+    some = cell.world_H_frames(names, many)
+    np.testing.assert_array_equal(some.reshape(2, 3, 2, 4, 4), cell.world_H_frames(names, states))
+    arm = cell.device(cell.devices[0].name)
+    J = arm.base_J_end(many)
+    np.testing.assert_array_equal(J.reshape(2, 3, 6, arm.nv), arm.base_J_end(states))
+
+
+def test_more_batch_axes_than_results_can_have_are_an_error():
+    cell = random_cell(np.random.default_rng(0))
+    most = 31 if np.lib.NumpyVersion(np.__version__) < "2.0.0" else 63
+    one, more = cell.state(), (1,) * most
+    state = State(
+        one.layout,
+        one.values.reshape(more + one.values.shape),
+        one.parents.reshape(more + one.parents.shape),
+    )
+    arm = cell.device(cell.devices[0].name)
+    for compute in (
+        cell.fk,
+        arm.base_J_end,
+        lambda state: cell.world_H_frame(cell.frame_names[1], state),
+        lambda state: fk.all_poses(cell, state),
+    ):
+        with pytest.raises(lw.ShapeError, match=f"{most} batch axes"):
+            compute(state)
+
+
+REFUSED = {
+    "no row of parents": lambda v, p, n: (v, p[:0], None, -1, None, None),
+    "other rows of parents": lambda v, p, n: (v, p[:2], None, -1, None, None),
+    "more axes than are known": lambda v, p, n: (v.reshape(4, *(1,) * 8, -1), p, None, -1, None, 1),
+    "out of other axes": lambda v, p, n: (v, p, None, -1, np.empty((4, n * 16)), None),
+    "out of another batch": lambda v, p, n: (v, p, None, -1, np.empty((2, 2, n, 4, 4)), None),
+    "a reference that is none": lambda v, p, n: (v, p, np.zeros(1, np.int32), 2**70, None, None),
+    "parents that are none": lambda v, p, n: (v, p + n, None, -1, None, None),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_the_extension_refuses_arrays_that_do_not_fit(cells, case, rng):
+    cell = cells[0]
+    states = random_state(cell, rng, (4,))
+    given = REFUSED[case](states.values, states.parents, len(cell.frames))
+    with pytest.raises((ValueError, OverflowError)):
+        cell.steps.run(*given)
+
+
+@pytest.mark.parametrize("argument", [1, 2**31 - 5, 2**31 - 1, -1])
+def test_the_extension_refuses_steps_that_reach_beyond_their_arrays(argument):
+    cell = lw.WorkCell("bench").with_joint("hinge", "revolute")
+    (frames, slots, values, attachable), steps, *arrays = StepBuilder(cell).arrays()
+    make = type(cell.steps)
+    make((frames, slots, values, attachable), steps, *arrays)
+    (turn,) = np.flatnonzero(steps[:, 0] == 1)
+    other = steps.copy()
+    other[turn, 4] = argument if argument != 1 else steps[turn, 4]
+    with pytest.raises(ValueError, match="do not fit"):  # an angle of no number, or none
+        make((frames, slots, 0 if argument == 1 else values, attachable), other, *arrays)
+
+
 def test_large_angles_are_turned_by_the_right_amount():
     cell = lw.WorkCell("spin").with_joint("hinge", "revolute")
     for angle in (1e4, 99_999.0, 1e5, 1e6, 1e15, -3e8):

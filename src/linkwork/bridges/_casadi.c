@@ -9,6 +9,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef _MSC_VER
+#include <intrin.h>
+#define IS_SET(flag) (_InterlockedCompareExchange(&(flag), 0, 0) != 0)
+#define SET(flag) ((void)_InterlockedExchange(&(flag), 1))
+#else
+#define IS_SET(flag) (__atomic_load_n(&(flag), __ATOMIC_ACQUIRE) != 0)
+#define SET(flag) __atomic_store_n(&(flag), 1, __ATOMIC_RELEASE)
+#endif
 #ifdef _WIN32
 #define PUBLIC __declspec(dllexport)
 #else
@@ -42,13 +50,17 @@ typedef struct {
 
 enum { SLOTS = 8 };
 static Slot slots[SLOTS];
-static int (*fill)(int, Slot *); /* from Python: makes the kernel of a slot; 0 if it did */
+static long is_filled[SLOTS];    /* CasADi may ask on several threads */
+static int (*fill)(int, Slot *); /* from Python: makes the kernel of a slot, once; 0 if it has */
 
 PUBLIC void linkwork_set_fill(int (*given)(int, Slot *)) { fill = given; }
 
 static const Slot *filled(int k)
 {
-    if (!slots[k].code && (!fill || fill(k, &slots[k]))) return NULL;
+    if (!IS_SET(is_filled[k])) {
+        if (!fill || fill(k, &slots[k])) return NULL;
+        SET(is_filled[k]);
+    }
     return &slots[k];
 }
 

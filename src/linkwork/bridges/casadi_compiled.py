@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import tempfile
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -28,6 +29,7 @@ from linkwork.bridges.casadi_sx import (
 from linkwork.errors import ArgumentError, MissingPackageError
 from linkwork.expr.program import Port
 from linkwork.kernel.kernel import Kernel
+from linkwork.machine.compiler import Code
 
 # The slots of _casadi.c in their order: what is differentiated how often, the last one first.
 SLOTS = ("", "fwd", "adj", "fwd fwd", "adj fwd", "fwd adj", "adj adj", "jac")
@@ -166,6 +168,7 @@ class Library:
         self._kernel = kernel
         self._kept: list[Any] = []
         self._error: Exception | None = None
+        self._lock = threading.RLock()  # held while a slot is filled
         self._folder = tempfile.TemporaryDirectory(prefix="linkwork_casadi_")
         self.path = Path(self._folder.name) / _library_file().name
         shutil.copy(_library_file(), self.path)
@@ -181,7 +184,9 @@ class Library:
 
     def _filled(self, index: int, slot: Any) -> int:
         try:
-            self._fill_slot(call_of(self._kernel, SLOTS[index]), slot.contents)
+            with self._lock:
+                if not slot.contents.code:  # else another thread has filled it
+                    self._fill_slot(call_of(self._kernel, SLOTS[index]), slot.contents)
         except Exception as error:  # noqa: BLE001  # C has no exceptions: `raise_error` raises it
             self._error = error
             return 1
@@ -190,7 +195,7 @@ class Library:
     def _fill_slot(self, call: Call, slot: Any) -> None:
         kernel = call.kernel
         check_unrolled(kernel)
-        address, workspace = _code_of(kernel)
+        code, workspace = _code_of(kernel)
         slot.n_arg, slot.n_res = len(call.arguments), len(call.results)
         slot.arg_names, slot.res_names = map(self._names, (call.arguments, call.results))
         slot.arg_sparsity, slot.res_sparsity = map(self._dense, (call.arguments, call.results))
@@ -200,8 +205,8 @@ class Library:
         unused = [k for k in range(len(call.results)) if k not in call.outputs]
         slot.n_zero, slot.zero = len(unused), self._ports(unused, call.results)
         slot.workspace = workspace
-        slot.code = address  # last: with it the slot counts as filled
-        self._kept.append(kernel)
+        slot.code = code.address("f")
+        self._kept.append((kernel, code.lease))  # the kernel itself may get other code
 
     def _names(self, matrices: Sequence[Matrix]) -> Any:
         names = [matrix.name.encode() for matrix in matrices]
@@ -228,17 +233,16 @@ class Library:
         return ctypes.cast(array, ctypes.POINTER(kind))
 
 
-def _code_of(kernel: Kernel) -> tuple[int, int]:
-    """The address of the fast code of one row, and the bytes of workspace that it needs."""
+def _code_of(kernel: Kernel) -> tuple[Code, int]:
+    """The fast code of one row, and the bytes of workspace that it needs."""
     kernel.warmup()
     code = kernel._code[0]  # pyright: ignore[reportPrivateUsage]
     if code is None:
         raise ArgumentError(f"{kernel.signature.name}: there is no machine code on this platform")
-    address = code.address("f")
     takes = ctypes.CFUNCTYPE(
         ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p
     )
-    return address, takes(address)(None, None, None, 0, None)
+    return code, takes(code.address("f"))(None, None, None, 0, None)
 
 
 def _library_file() -> Path:

@@ -9,6 +9,7 @@ Elsewhere     on other devices, and with backend="xla": the operations of the ke
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,14 +32,13 @@ from linkwork.version import __version__
 TARGET = "linkwork_call"
 """The name under which XLA knows the handler; `jax.export` wants to be told of it."""
 
-MOST_AXES = 8  # of an array, as in _call.h
-
 
 class _Handler:
     """Whether the handler can be used; it is registered when that is first asked."""
 
     def __init__(self) -> None:
         self._is_usable: bool | None = None
+        self.most_axes = 0  # of an input or output of a kernel that it can call
 
     def is_usable(self) -> bool:
         """Register the handler, if XLA's interface is the one it was written for."""
@@ -49,6 +49,7 @@ class _Handler:
                 self._is_usable = False
             else:
                 self._is_usable = self._registered(_call)
+                self.most_axes = _call.MOST_AXES
         return self._is_usable
 
     @staticmethod
@@ -56,6 +57,7 @@ class _Handler:
         jax.devices("cpu")  # before this XLA would refuse a handler too late, and start no backend
         try:
             jax.ffi.register_ffi_target(TARGET, extension.xla_handler(), platform="cpu")
+            atexit.register(extension.xla_close)
             reason = "its layout is another one" if not extension.xla_interface()[2] else ""
         except Exception as error:  # noqa: BLE001 - of several kinds, by the version of jax
             reason = str(error).partition("\n")[0]
@@ -80,7 +82,7 @@ def key_of(kernel: Kernel) -> str:
 def _has_code(kernel: Kernel) -> bool:
     """Whether machine code computes the kernel; it is in use after this, or on its way."""
     ports = (*kernel.signature.inputs, *kernel.signature.outputs)
-    if any(len(port.shape) > MOST_AXES for port in ports):
+    if any(len(port.shape) > HANDLER.most_axes for port in ports):
         return False
     if isinstance(kernel, Derivative) and kernel.is_swept:
         return False
@@ -92,25 +94,13 @@ def _lowered_on_cpu(ctx: Any, *operands: Any, kernel: Kernel, backend: str) -> A
         return _lowered_elsewhere(ctx, *operands, kernel=kernel, backend=backend)
     if HANDLER.is_usable() and _has_code(kernel):
         key = key_of(kernel)
-        kernel._share(key)  # pyright: ignore
-        _keep(ctx.module_context, kernel)
+        kernel._share(key)  # pyright: ignore  # stays in memory: XLA may call it at any time
         return jax.ffi.ffi_lowering(TARGET)(ctx, *operands, kernel=key)
 
     def through_python(*values: Value) -> Any:
         return jax.pure_callback(lambda *given: _computed(kernel, given), ctx.avals_out, *values)
 
     return mlir.lower_fun(through_python, multiple_results=True)(ctx, *operands)
-
-
-_EXPORTED: list[Kernel] = []  # kernels of programs that were exported, which keep nothing alive
-
-
-def _keep(module: Any, kernel: Kernel) -> None:
-    """Keep a kernel as long as the program that calls it."""
-    if getattr(module.lowering_parameters, "for_export", False):
-        _EXPORTED.append(kernel)
-    else:
-        module.add_keepalive(kernel)
 
 
 def _computed(kernel: Kernel, values: Sequence[Any]) -> list[Any]:

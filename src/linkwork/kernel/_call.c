@@ -8,6 +8,11 @@
  *
  * The module requires the GIL, which guards the reference counts of `Code`, the spare blocks of
  * memory, and what `_use` replaces. It is released only while the rows of a batch are computed.
+ *
+ * Who keeps what. Machine code stays in memory as long as a `Code` refers to it, by `keep`. The Call
+ * that has it, every call that runs it and the table of XLA count as its users. Nothing else may run
+ * it: a Call that the garbage collector clears has no code any more, and what it had is freed when the
+ * last call that runs it has ended. A Call in the table of XLA is never freed; see _xla_calls.h.
  */
 #include "_call.h"
 #include "_init.h"
@@ -122,6 +127,7 @@ static int read_inputs(const Call *self, PyObject *const *args, Source *sources,
 /* A call of a batch, or of one row to convert. NULL, without an error, if it is left to Python. */
 static NOINLINE PyObject *call_rows(Call *self, PyObject *const *args, PyObject *given, int threads)
 {
+    if (!self->code) return NULL;  /* a collection during `call_row` may have run any code */
     Job job = {.call = self, .code = held(self->code), .threads = threads};
     Batch batch;
     size_t numbers = 0, result_bytes = 0;
@@ -291,7 +297,10 @@ static PyObject *call_use(PyObject *callable, PyObject *args)
             if (bytes > code->bytes) code->bytes = bytes;
         }
     }
-    replace_code(self, code);
+    Code *old = self->code;
+    self->code = code;
+    if (self->shared && code) offer_code(self, self->shared);
+    release(old);
     Py_RETURN_NONE;
 }
 
@@ -308,12 +317,9 @@ static int call_traverse(PyObject *object, visitproc visit, void *arg)
 static int call_clear(PyObject *object)
 {
     Call *self = (Call *)object;
-    if (withdraw_call(self)) {
-        Code *code = self->code;
-        self->code = NULL;
-        release(code);
-        release_retired(self);
-    }
+    Code *code = self->code;
+    self->code = NULL;
+    release(code);
     Py_CLEAR(self->slow);
     Py_CLEAR(self->result);
     return 0;
@@ -349,7 +355,7 @@ static PyMethodDef call_methods[] = {
     {"_use", call_use, METH_VARARGS,
      "_use(one, many, width, keep): call the functions at these addresses from now on."},
     {"_share", call_share, METH_O,
-     "_share(key): have programs of XLA find this function by its key."},
+     "_share(key): have programs of XLA find this function by its key, as long as the process lives."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -386,15 +392,20 @@ static int execute(PyObject *module)
         call_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &call_spec, NULL);
         if (!call_type) return -1;
         if (start_pool() < 0) return -1;
+        look_at_processor();
 #ifndef _WIN32
         pthread_atfork(NULL, NULL, forget_helpers);
-        pthread_atfork(NULL, NULL, forget_xla);
+        pthread_atfork(hold_xla, release_xla, forget_xla);
 #endif
     }
+    if (PyModule_AddIntMacro(module, MOST_AXES) < 0) return -1;
     if (PyModule_AddObjectRef(module, "Call", (PyObject *)call_type) < 0) return -1;
     PyObject *poses_type = PyType_FromModuleAndSpec(module, &poses_spec, NULL);
     if (!poses_type) return -1;
-    int status = PyModule_AddObjectRef(module, "Poses", poses_type);
+    PyObject *most = PyLong_FromLong(MOST_AXES);
+    int status = most ? PyObject_SetAttrString(poses_type, "MOST_AXES", most) : -1;
+    Py_XDECREF(most);
+    if (status == 0) status = PyModule_AddObjectRef(module, "Poses", poses_type);
     Py_DECREF(poses_type);
     return status;
 }
@@ -417,6 +428,8 @@ static PyMethodDef module_methods[] = {
      "How much memory is kept for later arrays."},
     {"xla_handler", module_handler, METH_NOARGS,
      "The handler of calls from XLA, as jax.ffi.register_ffi_target takes it."},
+    {"xla_close", module_close, METH_NOARGS,
+     "Have no call from XLA use Python from now on, and wait for those that do."},
     {"xla_interface", module_interface, METH_NOARGS,
      "(major, minor, whether it fits) of XLA's interface; None before registering."},
     {NULL, NULL, 0, NULL},

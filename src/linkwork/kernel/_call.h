@@ -31,7 +31,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_AXES 8        /* of a row, and of a batch; arrays with more are left to Python */
+#define MOST_AXES 8        /* of a row, and of a batch; arrays with more are left to Python, which
+                              knows this number as `MOST_AXES` of the module */
 #define FEW_PORTS 16       /* with at most this many inputs and outputs, one row needs no heap */
 #define CACHE_LINE 64
 #define SMALL_MATRIX 6     /* the code checks square results of more rows (finite.py) */
@@ -50,15 +51,17 @@
 typedef npy_int64 (*function_t)(void *const *in, void *const *out, const npy_int64 *strides,
                                 npy_int64 rows, void *workspace);
 
-typedef struct Code {      /* machine code, reference counted: `_use` replaces it during calls */
+/* Machine code, counted by its users: the Call that has it, calls that run it without the GIL, and
+   the table of functions that XLA calls. `_use` replaces the code of a Call, also during calls. */
+typedef struct Code {
     Py_ssize_t users;      /* the count; guarded by the GIL */
     function_t one;        /* computes one row at a time */
     function_t many;       /* computes `width` rows at a time; may be NULL */
     npy_intp width;
     size_t one_bytes, bytes;  /* of workspace for `one`, and for both */
-    npy_intp chunk;        /* rows that take about CHUNK_NS */
+    npy_intp chunk;        /* rows that take about CHUNK_NS; see `chunk_of` */
     PyObject *keep;        /* keeps the machine code in memory */
-    struct Code *older;    /* code that was replaced before; see `replace_code` */
+    struct Code *older;    /* what the table of XLA had before; see `offer_code` */
 } Code;
 
 typedef struct {           /* an input or output: a row of it, without batch axes */
@@ -88,7 +91,6 @@ typedef struct {
     PyTypeObject *result;  /* the named tuple that holds several outputs; NULL for a plain tuple */
     PyObject *slow;        /* a Python callable for all other calls; NULL before __init__ */
     struct Shared *shared; /* its entry in the table of functions that XLA calls; NULL if none */
-    Code *retired;         /* code that was replaced after it was shared */
 } Call;
 
 /* Status: how a call ended. For those that are errors, Python finds out why, and raises. */
@@ -155,7 +157,19 @@ static void give_to(Block *spares, Block block)
 static Block take_block(size_t bytes) { return take_from(spare_blocks, bytes); }
 static void give_block(Block block) { give_to(spare_blocks, block); }
 
-/* Count a call that runs this machine code. */
+/* Numbers that several threads read and write without a lock; any value that was written will do. */
+#if defined(__GNUC__)
+#define LOAD_RELAXED(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
+#define STORE_RELAXED(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
+#else
+#define LOAD_RELAXED(place) (place)
+#define STORE_RELAXED(place, value) ((place) = (value))
+#endif
+
+static npy_intp chunk_of(const Code *code) { return LOAD_RELAXED(code->chunk); }
+static void keep_chunk(Code *code, npy_intp chunk) { STORE_RELAXED(code->chunk, chunk); }
+
+/* Count one more user of this machine code; with the GIL held. */
 static Code *held(Code *code)
 {
     code->users++;

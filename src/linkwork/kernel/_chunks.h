@@ -56,7 +56,8 @@ static void plan(Job *job)
     job->fitting = row_bytes ? (npy_intp)(BUFFER_BYTES / row_bytes) : MOST_ROWS;
     if (job->fitting > MOST_ROWS) job->fitting = MOST_ROWS;
     job->fitting = multiple(job->fitting, width);
-    job->chunk = multiple(job->code->chunk < job->fitting ? job->code->chunk : job->fitting, width);
+    job->chunk = chunk_of(job->code);
+    job->chunk = multiple(job->chunk < job->fitting ? job->chunk : job->fitting, width);
     npy_intp rows = job->rows < job->fitting ? job->rows : job->fitting;
     job->pointers_at = round_up(job->code->bytes);
     job->buffers_at = job->pointers_at

@@ -85,18 +85,18 @@ static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
                             "single_precision", "check_inputs", "check_outputs", "result", "slow",
                             NULL};
     PyObject *inputs, *outputs, *spans, *result, *slow;
-    int single;
     double noise, tolerance;
-    if (self->slow) {
+    int single, check_inputs, check_outputs;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!(dd)pppOO", names, &PyTuple_Type, &inputs,
+                                     &PyTuple_Type, &outputs, &PyTuple_Type, &spans, &noise,
+                                     &tolerance, &single, &check_inputs, &check_outputs, &result,
+                                     &slow))
+        return -1;
+    if (self->slow) {  /* checked now: `__float__` and `__bool__` of arguments run any code */
         PyErr_SetString(PyExc_RuntimeError, "a call is made once");
         return -1;
     }
     free_ports(self);
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!(dd)pppOO", names, &PyTuple_Type, &inputs,
-                                     &PyTuple_Type, &outputs, &PyTuple_Type, &spans, &noise,
-                                     &tolerance, &single, &self->check_inputs,
-                                     &self->check_outputs, &result, &slow))
-        return -1;
     if (result != Py_None
         && !(PyType_Check(result) && PyType_IsSubtype((PyTypeObject *)result, &PyTuple_Type)
              && PyTuple_GET_SIZE(outputs) > 1)) {
@@ -112,6 +112,8 @@ static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
         return -1;
     }
     self->is_simple = 1;
+    self->check_inputs = check_inputs;
+    self->check_outputs = check_outputs;
     self->type = single ? NPY_FLOAT : NPY_DOUBLE;
     self->item = single ? sizeof(float) : sizeof(double);
     self->noise = noise;

@@ -82,6 +82,7 @@ static int read_array(const Call *self, const Port *port, PyArrayObject *array, 
     source->step = row_step(array, axes, &ok);
     source->type = type;
     source->is_direct = type == self->type && PyArray_ISALIGNED(array)
+                        && source->step % (npy_intp)self->item == 0
                         && row_is_contiguous(port, source->strides, (npy_intp)self->item);
     return ok || own->rows == 0;
 }

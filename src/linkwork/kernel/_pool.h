@@ -10,7 +10,8 @@
  *           returned at once if there is no memory for a new array
  * Off       with LINKWORK_POOL=off, for small arrays, on Windows, and where the program has chosen an
  *           allocator for NumPy itself: then that of NumPy is used
- * Threads   a mutex guards the list, so arrays may die in any thread
+ * Threads   NumPy calls with the GIL held, which also guards the environment that is read here; a mutex
+ *           guards the list, which the thread that returns memory uses without the GIL
  * Fork      the child starts without spare regions: to write to those of the parent would copy them
  */
 #ifndef LINKWORK_POOL_H
@@ -103,12 +104,14 @@ static size_t memory_bytes(void)
 /* The most bytes that are kept: LINKWORK_POOL in megabytes, else a share of the memory. */
 static size_t most_spare(void)
 {
-    static size_t usual = 0;  /* two threads may set it, to the same */
+    static size_t usual = 0;
     const char *given = getenv("LINKWORK_POOL");
     if (given && *given) {
         if (strcmp(given, "off") == 0) return 0;
-        if (strspn(given, "0123456789") == strlen(given))
-            return (size_t)(strtod(given, NULL) < 1e6 ? strtod(given, NULL) : 1e6) * 1000000;
+        if (strspn(given, "0123456789") == strlen(given)) {
+            unsigned long megabytes = strtoul(given, NULL, 10);
+            return (size_t)(megabytes < 1000000 ? megabytes : 1000000) * 1000000;
+        }
     }
     if (!usual) {
         usual = memory_bytes() / SPARE_SHARE;
@@ -300,15 +303,18 @@ static void release_pool(void) { pthread_mutex_unlock(&spares.mutex); }
 static void forget_pool(void)
 {
     Region *parents = cut_off(&spares.newest);
-    pthread_mutex_init(&spares.mutex, NULL);
     spares.has_cleaner = 0;
+    release_pool();
     unmap(parents);
 }
 
 static int start_pool(void)
 {
     pool_capsule = PyCapsule_New(&pool_handler, "mem_handler", NULL);
-    return pool_capsule ? pthread_atfork(hold_pool, release_pool, forget_pool) : -1;
+    if (!pool_capsule) return -1;
+    if (pthread_atfork(hold_pool, release_pool, forget_pool) == 0) return 0;
+    PyErr_NoMemory();
+    return -1;
 }
 
 static size_t spare_bytes(void)

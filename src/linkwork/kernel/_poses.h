@@ -12,7 +12,9 @@
  * carries in every state. Within a part each step comes after that of its parent. Parts are computed
  * in the order of what they are attached to, which may differ from row to row.
  *
- * Nothing is compiled for a cell, so a new cell or attachment costs nothing.
+ * Nothing is compiled for a cell, so a new cell or attachment costs nothing. States with more than
+ * MOST_AXES batch axes are left to Python, which calls with one axis for all; it knows the number as
+ * `Poses.MOST_AXES`.
  */
 #ifndef LINKWORK_POSES_H
 #define LINKWORK_POSES_H
@@ -85,7 +87,7 @@ typedef struct {              /* what a thread works on */
     double *world, *turns, *out;
     PlannedStep *plan;        /* the steps of all parts, in an order that fits the attachments */
     npy_int32 *n_planned;     /* how many there are; 0 before the first row */
-    npy_int32 *planned_for;   /* parents that the plan is for */
+    npy_int32 *planned_for;   /* parents that the plan is for: a copy, so that what was checked stays */
     npy_int32 *order;         /* the parts in the order of the plan, WORLD first */
     npy_int32 *position;      /* of each part in that order */
     npy_int32 *root_at;       /* step that attaches each part; -1 if it is not needed */
@@ -125,7 +127,7 @@ static int put_in_order(const Poses *self, Rows *row)
     for (int i = 1; i < self->n_parts; i++) {
         int j = i;
         for (; j < self->n_parts; j++) {
-            npy_int32 parent = row->parents[row->order[j] - 1];
+            npy_int32 parent = row->planned_for[row->order[j] - 1];
             if (parent < 0 || parent >= self->n_frames) return 0;
             if (row->position[self->part_of[parent]] >= 0) break;
         }
@@ -143,6 +145,7 @@ static int make_plan(const PoseJob *job, Rows *row)
 {
     const Poses *self = job->poses;
     PlannedStep *to = row->plan;
+    memcpy(row->planned_for, row->parents, (size_t)self->n_attachable * sizeof(npy_int32));
     if (!put_in_order(self, row)) return 0;
     memset(row->is_turned, 0, (size_t)self->n_angles / 4);
     for (int i = 0; i < self->n_parts; i++) {
@@ -155,7 +158,7 @@ static int make_plan(const PoseJob *job, Rows *row)
                                 step->terms, -1, 0};
             if (step->slot < self->n_frames && !job->is_late) to->out = job->out_at[step->slot];
             if (step->parent <= ATTACHED) {
-                to->parent = row->parents[part - 1];
+                to->parent = row->planned_for[part - 1];
                 row->root_at[part] = (npy_int32)(to - row->plan);
             }
             if (step->op == TURN_POSE) row->is_turned[step->argument / 8] = 1;
@@ -163,7 +166,6 @@ static int make_plan(const PoseJob *job, Rows *row)
         }
     }
     *row->n_planned = (npy_int32)(to - row->plan);
-    memcpy(row->planned_for, row->parents, (size_t)self->n_attachable * sizeof(npy_int32));
     return 1;
 }
 
@@ -174,14 +176,14 @@ static int keep_plan(const PoseJob *job, Rows *row)
     size_t bytes = (size_t)self->n_attachable * sizeof(npy_int32);
     if (*row->n_planned == 0) return make_plan(job, row);
     if (job->parent_step == 0 || memcmp(row->parents, row->planned_for, bytes) == 0) return 1;
+    memcpy(row->planned_for, row->parents, bytes);
     for (int part = 1; part < self->n_parts; part++) {
-        npy_int32 parent = row->parents[part - 1];
+        npy_int32 parent = row->planned_for[part - 1];
         if (parent < 0 || parent >= self->n_frames
             || row->position[self->part_of[parent]] >= row->position[part])
             return make_plan(job, row);
         if (row->root_at[part] >= 0) row->plan[row->root_at[part]].parent = parent;
     }
-    memcpy(row->planned_for, row->parents, bytes);
     return 1;
 }
 
@@ -230,24 +232,20 @@ static void write_jacobians(const PoseJob *job, const Rows *row)
 #include "_pose_rows.h"
 #endif
 
-static int has_wide_registers(void)
+static int has_wide_registers;  /* set when the module is imported */
+
+static void look_at_processor(void)
 {
 #if HAS_WIDE_POSES
-    static int known = -1;
-    if (known < 0) {
-        __builtin_cpu_init();
-        known = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    }
-    return known;
-#else
-    return 0;
+    __builtin_cpu_init();
+    has_wide_registers = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #endif
 }
 
 static int pose_chunk(const PoseJob *job, npy_intp start, npy_intp rows, char *block)
 {
 #if HAS_WIDE_POSES
-    if (has_wide_registers()) return wide_pose_chunk(job, start, rows, block);
+    if (has_wide_registers) return wide_pose_chunk(job, start, rows, block);
 #endif
     return plain_pose_chunk(job, start, rows, block);
 }
@@ -279,13 +277,14 @@ static int mark_needed(const PoseJob *job, char *is_needed)
     return 1;
 }
 
-/* Rows of an array (..., size): their number, and the bytes from one to the next; 0 if it does not fit. */
+/* Rows of an array (..., size) with at most MOST_AXES batch axes: their number, and the bytes from one to
+   the next; 0 if it does not fit. */
 static int read_pose_rows(PyObject *value, int type, npy_intp size, npy_intp *rows, npy_intp *step)
 {
     PyArrayObject *array = (PyArrayObject *)value;
     if (!PyArray_Check(value) || PyArray_TYPE(array) != type || !PyArray_ISBEHAVED_RO(array)) return 0;
     int axes = PyArray_NDIM(array);
-    if (axes < 1 || PyArray_DIM(array, axes - 1) != size) return 0;
+    if (axes < 1 || axes - 1 > MOST_AXES || PyArray_DIM(array, axes - 1) != size) return 0;
     npy_intp count = 1;
     int is_shared = 1;
     for (int i = 0; i < axes - 1; i++) {
@@ -298,15 +297,31 @@ static int read_pose_rows(PyObject *value, int type, npy_intp size, npy_intp *ro
     return count == 0 || (is_shared ? is_row : PyArray_IS_C_CONTIGUOUS(array));
 }
 
-/* A new array (..., n, 4, 4) with the batch axes of another. */
-static PyArrayObject *new_poses(PyArrayObject *values, npy_intp n)
+/* Whether rows of parents are one for each row of values, or one for all. */
+static int parents_fit(npy_intp rows, npy_intp parent_rows, npy_intp parent_step)
 {
-    npy_intp shape[NPY_MAXDIMS];
+    return parent_rows == rows || (parent_rows == 1 && parent_step == 0);
+}
+
+/* The array to write to, (..., n, height, width) with the batch axes of values that `read_pose_rows` has
+   checked: new, or a new reference to the one that is given; NULL, maybe without an error, if not. */
+static PyArrayObject *pose_output(PyObject *given, PyArrayObject *values, npy_intp n, npy_intp height,
+                                  npy_intp width)
+{
+    npy_intp shape[MOST_AXES + 3];
     int axes = PyArray_NDIM(values) - 1;
     for (int i = 0; i < axes; i++) shape[i] = PyArray_DIM(values, i);
     shape[axes] = n;
-    shape[axes + 1] = shape[axes + 2] = 4;
-    return (PyArrayObject *)new_array(axes + 3, shape, NPY_DOUBLE);
+    shape[axes + 1] = height;
+    shape[axes + 2] = width;
+    if (given == Py_None) return (PyArrayObject *)new_array(axes + 3, shape, NPY_DOUBLE);
+    PyArrayObject *out = (PyArrayObject *)given;
+    if (!PyArray_Check(given) || PyArray_TYPE(out) != NPY_DOUBLE || !PyArray_ISCARRAY(out)
+        || PyArray_NDIM(out) != axes + 3)
+        return NULL;
+    for (int i = 0; i < axes + 3; i++)
+        if (PyArray_DIM(out, i) != shape[i]) return NULL;
+    return (PyArrayObject *)Py_NewRef(given);
 }
 
 static int run_poses(PoseJob *job, npy_intp rows, int threads)
@@ -358,17 +373,6 @@ static int read_wanted(const Poses *self, PyObject *value, PoseJob *job, npy_int
     return 1;
 }
 
-/* The array to write to, new or given, as a new reference; NULL if it does not fit. */
-static PyArrayObject *pose_output(PyObject *given, PyArrayObject *values, npy_intp rows, npy_intp n)
-{
-    PyArrayObject *out = (PyArrayObject *)given;
-    if (given == Py_None) return new_poses(values, n);
-    if (!PyArray_Check(given) || PyArray_TYPE(out) != NPY_DOUBLE || !PyArray_ISCARRAY(out)
-        || PyArray_SIZE(out) != rows * n * 16)
-        return NULL;
-    return (PyArrayObject *)Py_NewRef(given);
-}
-
 static PyObject *refused_poses(void)
 {
     if (!PyErr_Occurred())
@@ -386,11 +390,12 @@ static PyObject *poses_run(PyObject *object, PyObject *const *args, Py_ssize_t c
     if (count != 6 || !self->memory) return refused_poses();
     int threads = read_threads(args[5]);
     job.reference = PyLong_Check(args[3]) ? PyLong_AsSsize_t(args[3]) : -2;
+    if (PyErr_Occurred()) return NULL;  /* more than fits */
     if (threads < 0 || job.reference < -1 || job.reference >= self->n_frames
         || (job.reference >= 0 && args[2] == Py_None)
         || !read_pose_rows(args[0], NPY_DOUBLE, self->n_values, &rows, &job.value_step)
         || !read_pose_rows(args[1], NPY_INT32, self->n_attachable, &parent_rows, &job.parent_step)
-        || (parent_rows != rows && job.parent_step))
+        || !parents_fit(rows, parent_rows, job.parent_step))
         return refused_poses();
     job.values = PyArray_BYTES((PyArrayObject *)args[0]);
     job.parents = PyArray_BYTES((PyArrayObject *)args[1]);
@@ -400,13 +405,13 @@ static PyObject *poses_run(PyObject *object, PyObject *const *args, Py_ssize_t c
     char *is_needed = (char *)(out_at + self->n_frames);
     PyArrayObject *out = NULL;
     if (read_wanted(self, args[2], &job, out_at))
-        out = pose_output(args[4], (PyArrayObject *)args[0], rows, job.n_out);
+        out = pose_output(args[4], (PyArrayObject *)args[0], job.n_out, 4, 4);
     int status = out ? DONE : BAD_PARENTS;
     if (out && rows > 0) {
         job.out = PyArray_DATA(out);
         job.row_size = 16 * job.n_out;
         job.out_at = out_at;
-        if (has_wide_registers() && (size_t)PyArray_NBYTES(out) > STREAMED_BYTES)
+        if (has_wide_registers && (size_t)PyArray_NBYTES(out) > STREAMED_BYTES)
             job.streamed = (uintptr_t)job.out % 32 == 0 ? 32 : (uintptr_t)job.out % 16 == 0 ? 16 : 0;
         /* stores across poses need those that follow each other */
         job.is_late = job.reference >= 0 || job.streamed == 16;
@@ -423,11 +428,12 @@ static PyObject *poses_run(PyObject *object, PyObject *const *args, Py_ssize_t c
     return status == INTERRUPTED ? NULL : refused_poses();
 }
 
-/* Whether a value is an array of this type, in C order. */
-static int is_pose_array(PyObject *value, int type)
+/* Whether a value is an array of this type, in C order, of shape (n,), or (n, width) if a width is given. */
+static int is_pose_array(PyObject *value, int type, npy_intp width)
 {
-    return PyArray_Check(value) && PyArray_TYPE((PyArrayObject *)value) == type
-        && PyArray_ISCARRAY_RO((PyArrayObject *)value);
+    PyArrayObject *array = (PyArrayObject *)value;
+    return PyArray_Check(value) && PyArray_TYPE(array) == type && PyArray_ISCARRAY_RO(array)
+        && PyArray_NDIM(array) == (width ? 2 : 1) && (!width || PyArray_DIM(array, 1) == width);
 }
 
 /* jacobians(values, parents, base, wanted, columns, twists, nv, threads): (..., n, 6, nv), for one row of
@@ -436,28 +442,28 @@ static PyObject *poses_jacobians(PyObject *object, PyObject *const *args, Py_ssi
 {
     const Poses *self = (Poses *)object;
     PoseJob job = {.poses = self};
-    npy_intp rows = 0, parent_rows = 0, shape[NPY_MAXDIMS];
+    npy_intp rows = 0, parent_rows = 0;
     if (count != 8 || !self->memory) return refused_poses();
     int threads = read_threads(args[7]);
     job.reference = PyLong_Check(args[2]) ? PyLong_AsSsize_t(args[2]) : -1;
     job.nv = PyLong_Check(args[6]) ? PyLong_AsSsize_t(args[6]) : -1;
+    if (PyErr_Occurred()) return NULL;  /* more than fits */
     if (threads < 0 || job.reference < 0 || job.reference >= self->n_frames || job.nv < 0
         || job.nv > NPY_MAX_INT
         || !read_pose_rows(args[0], NPY_DOUBLE, self->n_values, &rows, &job.value_step)
         || !read_pose_rows(args[1], NPY_INT32, self->n_attachable, &parent_rows, &job.parent_step)
-        || job.parent_step || parent_rows != 1 || !is_pose_array(args[3], NPY_INT32)
-        || !is_pose_array(args[4], NPY_INT32) || !is_pose_array(args[5], NPY_DOUBLE))
+        || job.parent_step || parent_rows != 1 || !is_pose_array(args[3], NPY_INT32, 0)
+        || !is_pose_array(args[4], NPY_INT32, 4) || !is_pose_array(args[5], NPY_DOUBLE, 6)
+        || PyArray_DIM((PyArrayObject *)args[4], 0) != PyArray_DIM((PyArrayObject *)args[5], 0))
         return refused_poses();
     job.values = PyArray_BYTES((PyArrayObject *)args[0]);
     job.parents = PyArray_BYTES((PyArrayObject *)args[1]);
     job.wanted = PyArray_DATA((PyArrayObject *)args[3]);
-    job.n_out = PyArray_SIZE((PyArrayObject *)args[3]);
+    job.n_out = PyArray_DIM((PyArrayObject *)args[3], 0);
     job.columns = PyArray_DATA((PyArrayObject *)args[4]);
-    job.n_columns = PyArray_SIZE((PyArrayObject *)args[4]) / 4;
+    job.n_columns = PyArray_DIM((PyArrayObject *)args[4], 0);
     job.twists = PyArray_DATA((PyArrayObject *)args[5]);
-    job.row_size = job.n_out * 6 * job.nv;
     job.is_late = 1;
-    if (PyArray_SIZE((PyArrayObject *)args[5]) != 6 * job.n_columns) return refused_poses();
     for (npy_intp k = 0; k < job.n_out; k++)
         if (job.wanted[k] < 0 || job.wanted[k] >= self->n_frames) return refused_poses();
     for (npy_intp k = 0; k < job.n_columns; k++) {
@@ -467,12 +473,7 @@ static PyObject *poses_jacobians(PyObject *object, PyObject *const *args, Py_ssi
             || column->origin >= self->n_frames || column->column < 0 || column->column >= job.nv)
             return refused_poses();
     }
-    int axes = PyArray_NDIM((PyArrayObject *)args[0]) - 1;
-    for (int i = 0; i < axes; i++) shape[i] = PyArray_DIM((PyArrayObject *)args[0], i);
-    shape[axes] = job.n_out;
-    shape[axes + 1] = 6;
-    shape[axes + 2] = job.nv;
-    PyArrayObject *out = (PyArrayObject *)new_array(axes + 3, shape, NPY_DOUBLE);
+    PyArrayObject *out = pose_output(Py_None, (PyArrayObject *)args[0], job.n_out, 6, job.nv);
     if (!out) return NULL;
     Block room = take_block((size_t)self->n_slots);
     if (!room.start) {
@@ -482,7 +483,10 @@ static PyObject *poses_jacobians(PyObject *object, PyObject *const *args, Py_ssi
     job.is_needed = room.start;
     job.out = PyArray_DATA(out);
     int status = mark_needed(&job, room.start) ? DONE : BAD_PARENTS;
-    if (status == DONE && rows > 0) status = run_poses(&job, rows, threads);
+    if (status == DONE && rows > 0) {
+        job.row_size = PyArray_SIZE(out) / rows;
+        status = run_poses(&job, rows, threads);
+    }
     give_block(room);
     if (status == DONE) return (PyObject *)out;
     Py_DECREF(out);
@@ -523,7 +527,8 @@ static int steps_fit(const Poses *self, npy_intp n_constants)
             if (step->op < 0 || step->op > SPIN_POSE || step->terms < 0 || step->constant < 0
                 || step->argument < 0 || step->constant + 12 * poses > n_constants
                 || (numbers && step->argument + numbers > self->n_values)
-                || (step->op == TURN_POSE && step->argument + 4 >= 2 * self->n_angles)
+                || (step->op == TURN_POSE
+                    && (self->n_values < 1 || step->argument >= 2 * self->n_angles - 4))
                 || step->slot < 0 || step->slot >= self->n_slots || self->step_of[step->slot] >= 0)
                 return 0;
             if (step->parent >= 0) {
@@ -544,22 +549,27 @@ static int poses_init(PyObject *object, PyObject *args, PyObject *kwargs)
 {
     Poses *self = (Poses *)object;
     PyObject *steps, *starts, *part_of, *angle_at, *angles, *constants;
-    if (self->memory || kwargs) {
+    int n_frames, n_slots, n_values, n_attachable;
+    if (!PyArg_ParseTuple(args, "(iiii)O!O!O!O!O!O!", &n_frames, &n_slots, &n_values, &n_attachable,
+                          &PyArray_Type, &steps, &PyArray_Type, &starts, &PyArray_Type, &part_of,
+                          &PyArray_Type, &angle_at, &PyArray_Type, &angles, &PyArray_Type,
+                          &constants))
+        return -1;
+    if (self->memory || kwargs) {  /* checked now: `__index__` of arguments runs any code */
         PyErr_SetString(PyExc_RuntimeError, "Poses are made once, of arrays in order");
         return -1;
     }
-    if (!PyArg_ParseTuple(args, "(iiii)O!O!O!O!O!O!", &self->n_frames, &self->n_slots,
-                          &self->n_values, &self->n_attachable, &PyArray_Type, &steps,
-                          &PyArray_Type, &starts, &PyArray_Type, &part_of, &PyArray_Type, &angle_at,
-                          &PyArray_Type, &angles, &PyArray_Type, &constants))
-        return -1;
     npy_intp n_steps = PyArray_SIZE((PyArrayObject *)steps) / 6;
     npy_intp n_angles = PyArray_SIZE((PyArrayObject *)angle_at);
     npy_intp n_constants = PyArray_SIZE((PyArrayObject *)constants);
-    if (self->n_frames < 1 || self->n_slots < self->n_frames || self->n_values < 0
-        || self->n_attachable < 0 || n_angles % 4 || n_steps > NPY_MAX_INT / 8
+    if (n_frames < 1 || n_slots < n_frames || n_values < 0 || n_attachable < 0
+        || n_attachable >= n_frames || n_angles % 4 || n_steps > NPY_MAX_INT / 8
         || n_angles > NPY_MAX_INT / 8 || n_constants > NPY_MAX_INT)
         goto refused;
+    self->n_frames = n_frames;
+    self->n_slots = n_slots;
+    self->n_values = n_values;
+    self->n_attachable = n_attachable;
     self->n_steps = (int)n_steps;
     self->n_angles = (int)n_angles;
     self->n_parts = self->n_attachable + 1;

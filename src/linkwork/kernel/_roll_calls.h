@@ -85,6 +85,8 @@ static PyObject *does_not_fit(void)
     return NULL;
 }
 
+#define MOST_STEPS (PY_SSIZE_T_MAX / 2)  /* so that one more can be counted */
+
 /* Memory for what a Roll points to; 0 if there is none. */
 static int make_room(Roll *roll, int n_back)
 {
@@ -117,21 +119,22 @@ static PyObject *call_roll(PyObject *callable, PyObject *args)
                           &PyTuple_Type, &results, &rows, &steps, &wanted_threads))
         return NULL;
     int threads = read_threads(wanted_threads), n = self->n_out;
-    if (!is_step(self) || rows < 0 || steps < 0 || threads < 0) return does_not_fit();
+    if (!is_step(self) || rows < 0 || steps < 0 || steps > MOST_STEPS || threads < 0)
+        return does_not_fit();
     Roll roll = {.job = {.call = self, .rows = rows, .threads = threads, .work = roll_tile},
                  .steps = steps, .n_states = n};
     if (!make_room(&roll, 0)) return PyErr_NoMemory();
     npy_intp kept = steps_of(results, 0, steps + 1);
-    size_t result_bytes = 0;
-    for (int k = 0; k < n; k++)
-        result_bytes += (size_t)(rows * kept * bytes_of(self, &self->outs[k]));
     roll.is_final = kept == 1;
-    roll.is_large = result_bytes > STREAMED_BYTES;
     int is_good = read_tracks(self, starts, self->ins, n, rows, 1, 0, roll.starts)
         && read_tracks(self, others, self->ins + n, self->n_in - n, rows, steps, 0, roll.others)
         && read_tracks(self, results, self->outs, n, rows, kept, 1, roll.results);
     int status = DONE;
     if (is_good) {
+        size_t result_bytes = 0;
+        for (int k = 0; k < n; k++)
+            result_bytes += (size_t)PyArray_NBYTES((PyArrayObject *)PyTuple_GET_ITEM(results, k));
+        roll.is_large = result_bytes > STREAMED_BYTES;
         roll.job.code = held(self->code);
         status = run_roll(&roll, 0);
         release(roll.job.code);
@@ -153,8 +156,8 @@ static PyObject *call_roll_back(PyObject *callable, PyObject *args)
                           &steps, &wanted_threads, &most_bytes))
         return NULL;
     int threads = read_threads(wanted_threads), n = self->n_out;
-    if (!is_step(self) || !is_vjp(self, back) || rows < 0 || steps < 0 || threads < 0
-        || most_bytes < 0 || PyTuple_GET_SIZE(gradients) != back->n_out)
+    if (!is_step(self) || !is_vjp(self, back) || rows < 0 || steps < 0 || steps > MOST_STEPS
+        || threads < 0 || most_bytes < 0 || PyTuple_GET_SIZE(gradients) != back->n_out)
         return does_not_fit();
     Roll roll = {.job = {.call = self, .rows = rows, .threads = threads, .work = roll_tile_back},
                  .back = {.call = back}, .steps = steps, .n_states = n};
@@ -170,9 +173,10 @@ static PyObject *call_roll_back(PyObject *callable, PyObject *args)
     for (int k = 0; is_good && k < back->n_out; k++) {
         npy_intp kept = k < n ? 1 : steps_of(gradients, k, steps);
         roll.sums[k] = k >= n && kept == 1 && steps != 1;
-        is_good = read_track(back, PyTuple_GET_ITEM(gradients, k), rows, kept, back->outs[k].size,
-                             1, &roll.gradients[k]);
-        roll.is_large |= (size_t)(rows * kept * bytes_of(back, &back->outs[k])) > STREAMED_BYTES;
+        PyArrayObject *array = (PyArrayObject *)PyTuple_GET_ITEM(gradients, k);
+        is_good = read_track(back, (PyObject *)array, rows, kept, back->outs[k].size, 1,
+                             &roll.gradients[k]);
+        if (is_good && (size_t)PyArray_NBYTES(array) > STREAMED_BYTES) roll.is_large = 1;
     }
     int status = DONE;
     if (is_good) {

@@ -146,8 +146,8 @@ static size_t place_ports(const Call *self, const Port *ports, int count, npy_in
     return bytes;
 }
 
-/* Choose the size of tiles, and the layout of the block of a thread. */
-static void plan_roll(Roll *roll, size_t most_bytes)
+/* Choose the size of tiles, and the layout of the block of a thread; 0 if that is more than any memory. */
+static int plan_roll(Roll *roll, size_t most_bytes)
 {
     Job *job = &roll->job;
     const Call *self = job->call, *back = roll->back.call;
@@ -175,15 +175,17 @@ static void plan_roll(Roll *roll, size_t most_bytes)
     if (roll->staged > roll->steps) roll->staged = roll->steps;
     if (roll->staged < 1) roll->staged = 1;
     job->bytes = job->buffers_at + (size_t)(roll->staged + 2) * roll->frame;
-    if (!back) return;
+    if (!back) return 1;
     int is_given = roll->states[0].data != NULL;
     roll->segment = roll->steps > 0 ? roll->steps : 1;
     if (!is_given && (size_t)roll->steps > most_bytes / (roll->frame + 1))
         roll->segment = (npy_intp)ceil(sqrt((double)roll->steps));
     roll->segments = (roll->steps + roll->segment - 1) / roll->segment;
     size_t kept = is_given ? 0 : (size_t)(roll->segment + roll->segments + 1);
+    if (kept > SIZE_MAX / 4 / (roll->frame + 1)) return 0;
     job->bytes = job->buffers_at + (6 + kept) * roll->frame
         + (size_t)roll->staged * roll->gradient_bytes;
+    return 1;
 }
 
 /* Run a rollout without the GIL, on several threads if there is much to do; returns the status. */
@@ -191,12 +193,15 @@ static int run_roll(Roll *roll, size_t most_bytes)
 {
     Job *job = &roll->job;
     if (job->rows == 0) return DONE;
-    plan_roll(roll, most_bytes);
+    if (!plan_roll(roll, most_bytes)) return NO_MEMORY;
     Block block = take_block(job->bytes);
     if (!block.start) return NO_MEMORY;
     npy_intp most = (job->rows + job->code->width - 1) / job->code->width;
     if (roll->steps <= SHARED_ROWS / job->rows) job->threads = 1;
-    else if (job->threads == 0) job->threads = default_threads();
+    if (job->threads == 0) {
+        read_environment();
+        job->threads = default_threads();
+    }
     if (job->threads > most) job->threads = (int)most;
     job->status = DONE;
     job->next = 0;

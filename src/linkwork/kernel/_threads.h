@@ -45,6 +45,7 @@ static npy_intp next_chunk(const Job *job)
 #include <windows.h>
 #define LOCK() ((void)0)
 #define UNLOCK() ((void)0)
+static void read_environment(void) {}
 static int default_threads(void) { return 1; }
 
 static long long nanoseconds(void)
@@ -88,12 +89,22 @@ static int capped(long count)
     return count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : (int)count;
 }
 
+static int wanted_threads;  /* LINKWORK_THREADS when it was last read; 0 if it is no number */
+
+/* Read LINKWORK_THREADS, with the GIL held: another thread of Python may change the environment, and
+   `getenv` would read what that has freed. */
+static void read_environment(void)
+{
+    const char *given = getenv("LINKWORK_THREADS");
+    int is_number = given && *given && strspn(given, "0123456789") == strlen(given);
+    STORE_RELAXED(wanted_threads, is_number ? capped(strtol(given, NULL, 10)) : 0);
+}
+
 /* How many threads to use: LINKWORK_THREADS, else one for each core that the process may use. */
 static int default_threads(void)
 {
-    const char *given = getenv("LINKWORK_THREADS");
-    if (given && *given && strspn(given, "0123456789") == strlen(given))
-        return capped(strtol(given, NULL, 10));
+    int wanted = LOAD_RELAXED(wanted_threads);
+    if (wanted) return wanted;
 #ifdef __linux__
     cpu_set_t cores;
     if (sched_getaffinity(0, sizeof cores, &cores) == 0) return capped(CPU_COUNT(&cores));
@@ -141,11 +152,22 @@ static npy_intp better_chunk(const Job *job, npy_intp rows, long long elapsed)
     return multiple(chunk < job->fitting ? chunk : job->fitting, job->code->width);
 }
 
-/* Run Python's signal handlers; returns INTERRUPTED if one of them raises. */
+/* Run Python's signal handlers; returns INTERRUPTED if one of them raises. A handler may fork and return
+   in the child, where the chunks that other threads had taken are computed by nobody. */
 static int handle_signals(PyThreadState **state)
 {
     PyEval_RestoreThread(*state);
+#ifdef _WIN32
     int status = PyErr_CheckSignals() ? INTERRUPTED : DONE;
+#else
+    pid_t process = getpid();
+    int status = PyErr_CheckSignals() ? INTERRUPTED : DONE;
+    if (status == DONE && getpid() != process) {
+        PyErr_SetString(PyExc_RuntimeError, "a signal handler forked the process during a call,"
+                        " which cannot go on in the child; call the function again there");
+        status = INTERRUPTED;
+    }
+#endif
     *state = PyEval_SaveThread();
     return status;
 }
@@ -175,7 +197,7 @@ static void take_chunks(Job *job, char *block, int leads, PyThreadState **state)
         if (leads && now > before && !job->work) job->chunk = better_chunk(job, rows, now - before);
         if (status == NOT_FINITE_OUTPUT) job->has_bad_outputs = 1;  /* but go on */
         else if (status == DRIFTED) job->has_drifted = 1;
-        else if (status != DONE && job->status == DONE) job->status = status;
+        else if (status != DONE && job->status == DONE) STORE_RELAXED(job->status, status);
     }
     UNLOCK();
 }
@@ -284,13 +306,14 @@ static void share_out(Job *job, char *block, PyThreadState **state)
     }
 }
 
-/* Run a planned job without the GIL. */
+/* Run a planned job without the GIL, which is held before and after. */
 static void run_job(Job *job, char *block)
 {
+    if (job->threads == 0 && job->rows > SHARED_ROWS) read_environment();
     PyThreadState *state = PyEval_SaveThread();
     share_out(job, block, &state);
     PyEval_RestoreThread(state);
-    if (!job->only_checks) job->code->chunk = job->chunk;
+    if (!job->only_checks) keep_chunk(job->code, job->chunk);
 }
 
 #endif

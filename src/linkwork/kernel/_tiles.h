@@ -47,20 +47,11 @@ typedef struct {           /* a tile, as the thread that works on it sees it */
     npy_intp unwatched;    /* rows times steps since the last look at the clock */
 } Tile;
 
-static int status_of(const Job *job)
-{
-#if defined(__GNUC__)
-    return __atomic_load_n(&job->status, __ATOMIC_RELAXED);
-#else
-    return job->status;    /* no other thread changes it */
-#endif
-}
-
 /* After a step: the status with which to go on or to end. The calling thread handles signals. */
 static int watch(Tile *tile)
 {
     Job *job = &tile->roll->job;
-    int status = status_of(job);
+    int status = LOAD_RELAXED(job->status);
     tile->unwatched += tile->rows;
     if (status != DONE || !tile->state || tile->unwatched < WATCHED_ROWS) return status;
     tile->unwatched = 0;

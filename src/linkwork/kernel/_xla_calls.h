@@ -1,13 +1,19 @@
 /* Calls from programs that XLA has compiled, as JAX makes them: one handler for all functions.
  *
  * Such a program names the function by its key, a digest of what is computed, rather than by an
- * address: so it may be kept on disk, exported, and run in another process. A Call is entered in a
- * table under its key by `_share`, and leaves it when it is destroyed, after calls that are under way
- * have ended.
+ * address: so it may be kept on disk, exported, and run in another process. `_share` enters a Call in a
+ * table under its key.
+ *
+ * What is in the table stays there until the process ends. XLA tells nobody when it will not call a
+ * function any more: a program may be queued or running after Python has collected all that it knows
+ * of it, and may be called from caches in C++. So an entry owns a reference to its Call, which the
+ * garbage collector does not see and so cannot break, and a count of each Code that the handler may
+ * have begun to run. There is one entry for each key: of equal functions, the first is kept.
  *
  * XLA calls without the GIL, on any of its threads. The handler takes the GIL only where Python has
- * to help: for the first call, which makes the code, and for errors. `xla_lock` guards the table, the
- * spare blocks of memory of these calls, and the code of Calls that are in the table.
+ * to help: for the first call, which makes the code, and for errors. `xla_lock` guards the table, what
+ * its entries refer to, and the spare blocks of memory of these calls. Whoever holds it waits for
+ * nothing else, so it may be taken with and without the GIL.
  */
 #ifndef LINKWORK_XLA_CALLS_H
 #define LINKWORK_XLA_CALLS_H
@@ -35,16 +41,17 @@ static pthread_mutex_t xla_lock = PTHREAD_MUTEX_INITIALIZER;
 #define rest_briefly() usleep(100)
 #endif
 
-typedef struct Shared {    /* a Call in the table */
+typedef struct Shared {    /* a function in the table */
     struct Shared *next;   /* in the same bucket */
     char key[KEY_LENGTH];
-    Call *call;
-    int users;             /* calls that are under way */
+    Call *call;            /* owned */
+    Code *code;            /* the fastest so far, which is counted here; NULL if there is none yet */
 } Shared;
 
 static Shared *xla_table[BUCKETS];
 static Block xla_blocks[SPARE_BLOCKS];
 static struct { int is_known, fits, major, minor; } xla_seen;  /* what XLA said when registering */
+static struct { int is_closed, users; } xla_python;  /* calls that use Python; see `module_close` */
 
 static Shared **bucket_of(const char *key)
 {
@@ -53,80 +60,25 @@ static Shared **bucket_of(const char *key)
     return &xla_table[hash % BUCKETS];
 }
 
-static npy_intp width_of(const Shared *entry)
-{
-    return entry->call->code ? entry->call->code->width : 0;
-}
-
-/* With the lock held: the entry of a key, NULL if there is none. Equal functions have the same key;
-   of several the one with the fastest code. */
+/* With the lock held: the entry of a key, NULL if there is none. */
 static Shared *found(const char *key)
 {
-    Shared *best = NULL;
-    for (Shared *entry = *bucket_of(key); entry; entry = entry->next)
-        if (memcmp(entry->key, key, KEY_LENGTH) == 0 && (!best || width_of(entry) > width_of(best)))
-            best = entry;
-    return best;
+    Shared *entry = *bucket_of(key);
+    while (entry && memcmp(entry->key, key, KEY_LENGTH) != 0) entry = entry->next;
+    return entry;
 }
 
-#if PY_VERSION_HEX >= 0x030D0000
-#define is_finalizing Py_IsFinalizing
-#else
-#define is_finalizing _Py_IsFinalizing
-#endif
-
-/* Take a Call out of the table, and wait for its calls; with the GIL held. 0 if they do not end, which
-   may be so while Python is finalized: then their code must stay. */
-static int withdraw_call(Call *self)
+/* With the GIL held: have an entry use the code of a Call, if that is better than what it has. What it
+   had may be running, so its count stays. */
+static void offer_code(const Call *self, Shared *entry)
 {
-    Shared *entry = self->shared;
-    if (!entry) return 1;
-    self->shared = NULL;
-    XLA_LOCK();
-    for (Shared **at = bucket_of(entry->key); *at; at = &(*at)->next) {
-        if (*at == entry) {
-            *at = entry->next;
-            break;
-        }
-    }
-    while (entry->users > 0) {
-        XLA_UNLOCK();
-        if (is_finalizing()) return 0;
-        Py_BEGIN_ALLOW_THREADS
-        rest_briefly();
-        Py_END_ALLOW_THREADS
-        XLA_LOCK();
-    }
-    XLA_UNLOCK();
-    free(entry);
-    return 1;
-}
-
-/* Use other code from now on. That of a shared Call may be running: it is kept until the end. */
-static void replace_code(Call *self, Code *code)
-{
-    Code *old = self->code;
-    if (!self->shared) {
-        self->code = code;
-        release(old);
+    Code *old = entry->code, *code = self->code;
+    if (old && (code->width < old->width || (code->width == old->width && self != entry->call)))
         return;
-    }
+    held(code)->older = old;
     XLA_LOCK();
-    self->code = code;
-    if (old) {
-        old->older = self->retired;
-        self->retired = old;
-    }
+    entry->code = code;
     XLA_UNLOCK();
-}
-
-static void release_retired(Call *self)
-{
-    while (self->retired) {
-        Code *code = self->retired;
-        self->retired = code->older;
-        release(code);
-    }
 }
 
 static XlaError *xla_error(const XlaFrame *frame, int code, const char *message)
@@ -190,26 +142,25 @@ static int read_buffers(const Call *self, const XlaFrame *frame, Job *job)
     return 1;
 }
 
-/* An array of the rows of a port, in memory that belongs to XLA. */
-static PyObject *view_of(const Call *self, const Port *port, void *data, npy_intp rows)
-{
-    npy_intp shape[MOST_AXES + 1] = {rows};
-    memcpy(shape + 1, port->shape, (size_t)port->axes * sizeof(npy_intp));
-    return PyArray_SimpleNewFromData(port->axes + 1, shape, self->type, data);
-}
-
-/* A tuple of the arrays of all inputs or outputs. */
-static PyObject *views(const Call *self, const Job *job, int is_output)
+/* The rows of all inputs, or room for those of all outputs, as a tuple of arrays. They are copies: errors
+   may keep what a function was called with, and the memory of XLA may be gone then. */
+static PyObject *copies(const Call *self, const Job *job, int is_output)
 {
     int count = is_output ? self->n_out : self->n_in;
     PyObject *tuple = PyTuple_New(count);
     for (int k = 0; tuple && k < count; k++) {
-        npy_intp rows = is_output || job->sources[k].step ? job->rows : 1;
         const Port *port = is_output ? &self->outs[k] : &self->ins[k];
-        void *data = is_output ? job->outs[k] : (void *)job->sources[k].data;
-        PyObject *view = view_of(self, port, data, rows);
-        if (!view) Py_CLEAR(tuple);
-        else PyTuple_SET_ITEM(tuple, k, view);
+        npy_intp shape[MOST_AXES + 1] = {is_output || job->sources[k].step ? job->rows : 1};
+        memcpy(shape + 1, port->shape, (size_t)port->axes * sizeof(npy_intp));
+        PyObject *array = PyArray_SimpleNew(port->axes + 1, shape, self->type);
+        if (!array) {
+            Py_CLEAR(tuple);
+            break;
+        }
+        PyTuple_SET_ITEM(tuple, k, array);
+        if (!is_output && port->size)  /* what has no numbers may have no address */
+            memcpy(PyArray_DATA((PyArrayObject *)array), job->sources[k].data,
+                   (size_t)PyArray_NBYTES((PyArrayObject *)array));
     }
     return tuple;
 }
@@ -235,21 +186,32 @@ static XlaError *python_error(const XlaFrame *frame)
 static XlaError *call_python(Call *self, const XlaFrame *frame, const Job *job)
 {
     XlaError *error = NULL;
-    if (is_finalizing()) return xla_error(frame, XLA_REFUSED, "Python is being finalized");
+    XLA_LOCK();
+    int is_closed = xla_python.is_closed;
+    if (!is_closed) xla_python.users++;
+    XLA_UNLOCK();
+    if (is_closed) return xla_error(frame, XLA_REFUSED, "Python is being finalized");
     PyGILState_STATE state = PyGILState_Ensure();
-    PyObject *callable = Py_NewRef((PyObject *)self), *result = NULL, *named = NULL;
-    PyObject *inputs = views(self, job, 0), *outputs = views(self, job, 1);
-    if (inputs && outputs) {
+    PyObject *result = NULL, *named = NULL;
+    PyObject *inputs = copies(self, job, 0), *outputs = inputs ? copies(self, job, 1) : NULL;
+    if (outputs) {
         named = Py_BuildValue("{sO}", "out", self->n_out == 1 ? PyTuple_GET_ITEM(outputs, 0) : outputs);
-        if (named) result = PyObject_Call(callable, inputs, named);
+        if (named) result = PyObject_Call((PyObject *)self, inputs, named);
     }
     if (!result) error = python_error(frame);
+    for (int k = 0; result && k < self->n_out; k++) {
+        PyArrayObject *array = (PyArrayObject *)PyTuple_GET_ITEM(outputs, k);
+        if (self->outs[k].size)
+            memcpy(job->outs[k], PyArray_DATA(array), (size_t)PyArray_NBYTES(array));
+    }
     Py_XDECREF(result);
     Py_XDECREF(named);
     Py_XDECREF(inputs);
     Py_XDECREF(outputs);
-    Py_DECREF(callable);
     PyGILState_Release(state);
+    XLA_LOCK();
+    xla_python.users--;
+    XLA_UNLOCK();
     return error;
 }
 
@@ -284,7 +246,7 @@ static void restore_rounding(Rounding before) { (void)before; }
 static int run_frame(Job *job, Shared *entry)
 {
     XLA_LOCK();
-    job->code = entry->call->code;
+    job->code = entry->code;
     if (!job->code) {
         XLA_UNLOCK();
         return NO_CODE;
@@ -300,7 +262,7 @@ static int run_frame(Job *job, Shared *entry)
         share_out(job, block.start, NULL);
     }
     XLA_LOCK();
-    job->code->chunk = job->chunk;
+    keep_chunk(job->code, job->chunk);
     give_to(xla_blocks, block);
     XLA_UNLOCK();
     return job->status == DONE && job->has_bad_outputs ? NOT_FINITE_OUTPUT : job->status;
@@ -350,10 +312,9 @@ static int answers_metadata(const XlaFrame *frame)
 static XlaError *xla_handler(XlaFrame *frame)
 {
     if (answers_metadata(frame)) return NULL;
-    if (!call_fits(frame)) {
-        if (!frame_fits(frame) || !frame->api) abort();  /* it did fit when it was registered */
+    if (!frame->api) return NULL;  /* another question, not a call */
+    if (!call_fits(frame))
         return xla_error(frame, XLA_INTERNAL, "linkwork: calls of XLA have another layout here");
-    }
     if (frame->stage != XLA_EXECUTE) return NULL;
     const XlaAttributes *given = &frame->attributes;
     const XlaText *key = given->count == 1 && given->types[0] == XLA_STRING ? given->values[0] : NULL;
@@ -361,17 +322,12 @@ static XlaError *xla_handler(XlaFrame *frame)
         return xla_error(frame, XLA_INTERNAL, "linkwork: expected the key of a function");
     XLA_LOCK();
     Shared *entry = found(key->text);
-    if (entry) entry->users++;
     XLA_UNLOCK();
     if (!entry)
         return xla_error(frame, XLA_REFUSED,
                          "a function of linkwork that this process has not compiled; make the same"
                          " function with linkwork.jax and call it, or lower it, before");
-    XlaError *error = call_shared(frame, entry);
-    XLA_LOCK();
-    entry->users--;
-    XLA_UNLOCK();
-    return error;
+    return call_shared(frame, entry);
 }
 
 /* _share(key): have programs of XLA find this function by its key. */
@@ -385,19 +341,44 @@ static PyObject *call_share(PyObject *callable, PyObject *text)
         PyErr_SetString(PyExc_ValueError, "share: not a key of 64 characters, or too many axes");
         return NULL;
     }
-    if (self->shared) {
-        if (memcmp(self->shared->key, key, KEY_LENGTH) == 0) Py_RETURN_NONE;
+    if (self->shared && memcmp(self->shared->key, key, KEY_LENGTH) != 0) {
         PyErr_SetString(PyExc_ValueError, "share: the function has another key");
         return NULL;
     }
-    Shared *entry = calloc(1, sizeof(Shared));
-    if (!entry) return PyErr_NoMemory();
-    memcpy(entry->key, key, KEY_LENGTH);
-    entry->call = self;
-    self->shared = entry;
+    read_environment();  /* for calls from XLA, which do not have the GIL */
     XLA_LOCK();
-    entry->next = *bucket_of(key);
-    *bucket_of(key) = entry;
+    Shared *entry = found(key);
+    XLA_UNLOCK();
+    if (!entry) {
+        entry = calloc(1, sizeof(Shared));
+        if (!entry) return PyErr_NoMemory();
+        memcpy(entry->key, key, KEY_LENGTH);
+        entry->call = (Call *)Py_NewRef(callable);
+        XLA_LOCK();
+        entry->next = *bucket_of(key);
+        *bucket_of(key) = entry;
+        XLA_UNLOCK();
+    }
+    if (!self->shared && self->code) offer_code(self, entry);
+    self->shared = entry;
+    Py_RETURN_NONE;
+}
+
+/* xla_close(): before Python is finalized. A thread of XLA that asked for the GIL after that would be ended
+   in the middle of XLA's code. */
+static PyObject *module_close(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    XLA_LOCK();
+    xla_python.is_closed = 1;
+    while (xla_python.users > 0) {
+        XLA_UNLOCK();
+        Py_BEGIN_ALLOW_THREADS
+        rest_briefly();
+        Py_END_ALLOW_THREADS
+        XLA_LOCK();
+    }
     XLA_UNLOCK();
     Py_RETURN_NONE;
 }
@@ -420,12 +401,14 @@ static PyObject *module_interface(PyObject *module, PyObject *unused)
 }
 
 #ifndef _WIN32
-/* In a forked child: threads that may have held the lock, or were in a call, do not exist. */
+static void hold_xla(void) { XLA_LOCK(); }
+static void release_xla(void) { XLA_UNLOCK(); }
+
+/* In a forked child, with the lock held since before: no other thread is in a call. */
 static void forget_xla(void)
 {
-    pthread_mutex_init(&xla_lock, NULL);
-    for (int k = 0; k < BUCKETS; k++)
-        for (Shared *entry = xla_table[k]; entry; entry = entry->next) entry->users = 0;
+    xla_python.users = 0;
+    XLA_UNLOCK();
 }
 #endif
 

@@ -68,8 +68,8 @@ typedef struct { XlaExtension base; XlaMetadata *metadata; } XlaMetadataExtensio
 /* Bytes of a struct up to the end of its last member, which is how XLA counts. */
 #define XLA_BYTES(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
-/* Whether a call frame is laid out as it is declared here; early versions have no `api` in the question
-   for the version. */
+/* Whether a frame is laid out as it is declared here; early versions have no `api` in the question for the
+   version, all have it in calls. */
 static int frame_fits(const XlaFrame *frame)
 {
     if (frame->size < XLA_BYTES(XlaFrame, attributes)) return 0;

@@ -312,7 +312,7 @@ class Kernel(Differentiable, Call):
 
     def _reset_after_fork(self) -> None:
         """In a forked child: make the next call go to `_prepare`, which submits the job again."""
-        self._use(0, 0, 1, self._code)
+        self._use(0, 0, 1, None)
 
     def _compile(self, width: int, compiler: Callable[[str], bytes]) -> bytes:
         data = compiler(self._emitted(width))
@@ -335,7 +335,8 @@ class Kernel(Differentiable, Call):
         assert one
         self._code = one, many
         many_address = many.address("f") if many else 0
-        self._use(one.address("f"), many_address, self._width if many else 1, self._code)
+        leases = one.lease, many.lease if many else None
+        self._use(one.address("f"), many_address, self._width if many else 1, leases)
         self._level, self._wide = level, many is not None
         if self._wide:
             _unfinished.discard(self)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from functools import partial
 from typing import Any
 
 from linkwork.machine.elf import ObjectError
-from linkwork.machine.memory import check_executable
+from linkwork.machine.memory import Lease, check_executable
 from linkwork.machine.notices import setting
 from linkwork.machine.objects import LoadedObject
 from linkwork.machine.processor import NoMachineCodeError, llvm_binding, this_target
@@ -38,10 +39,11 @@ def _emitted(ir: str, level: int) -> bytes:
 
 
 class Code:
-    """Machine code in memory, for the lifetime of this object."""
+    """Machine code in memory as long as its lease: whatever keeps an address keeps the lease."""
 
     def __init__(self, data: bytes) -> None:
         self._loaded = _loaded(data)
+        self.lease = self._loaded.lease
 
     def address(self, name: str) -> int:
         """The address of a function."""
@@ -64,15 +66,17 @@ class LoadedByLlvm:
         with LOCK:
             check_executable()
             self._engine: Any = _engine(data)
+            self.lease = Lease(partial(_close, self._engine))
 
     def address(self, name: str) -> int:
         """The address of a function."""
         with LOCK:
             return self._engine.get_function_address(name)
 
-    def __del__(self, lock: Any = LOCK) -> None:
-        with lock:  # held during a fork, so that none happens while LLVM frees memory
-            self.__dict__.clear()
+
+def _close(engine: Any, lock: Any = LOCK) -> None:
+    with lock:  # held during a fork, so that none happens while LLVM frees memory
+        engine.close()
 
 
 def _engine(data: bytes) -> Any:

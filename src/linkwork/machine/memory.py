@@ -5,7 +5,8 @@ differs from that of the previous page starts another one. So code is put into s
 the same protection are adjacent. A page is never writable and executable at the same time.
 
 Slab     one mapping with three regions: code (read, run), constants (read), data (read, write)
-Block    the pages of one object file, some in each region; freed with the Python object
+Block    the pages of one object file, some in each region
+Lease    what owns the pages of a block, or other memory with code; freed with the Python object
 Locks    are never waited for: a thread that finds the slabs in use allocates a new slab. So signal
          handlers, destructors and forked children may load code at any time
 """
@@ -16,10 +17,14 @@ import ctypes
 import mmap
 import os
 import threading
+from collections.abc import Callable
 from functools import cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from linkwork.machine.processor import NoMachineCodeError
+
+if TYPE_CHECKING:
+    from typing_extensions import Never
 
 REGION_BYTES = 1 << 20  # of each region of a slab; more if an object is larger
 _PROBED_PAGES = 16  # `check_executable` tries as many mappings, more than LLVM makes per object
@@ -27,17 +32,42 @@ _PROBED_PAGES = 16  # `check_executable` tries as many mappings, more than LLVM 
 Sizes: TypeAlias = tuple[int, int, int]  # [bytes] of code, constants and data, in full pages
 
 
+class Lease:
+    """Owns memory with machine code: it is freed when nothing refers to this object any more.
+
+    Whatever holds the address of a function holds its lease too. The garbage collector runs the
+    finalizers of a cycle in any order, so one of them might call a function whose code another has
+    freed. It does not see this object: `__del__` runs when the last reference is dropped, and never
+    before.
+    """
+
+    __slots__ = ("_release",)
+
+    def __init__(self, release: Callable[[], None]) -> None:
+        """Take what frees the memory; it must not refer to this object."""
+        self._release = release
+        ctypes.pythonapi.PyObject_GC_UnTrack(ctypes.py_object(self))
+
+    def __reduce__(self) -> Never:
+        raise TypeError("machine code cannot be copied or pickled")
+
+    def __del__(self) -> None:
+        self._release()
+
+
 class Block:
-    """The pages of one object file; they return to the slab with this Python object.
+    """The pages of one object file; they return to the slab with its lease.
 
     Attributes:
         memory, start: the slab, and its address.
         offsets: where code, constants and data of this object start in it.
+        lease: owns the pages.
     """
 
     def __init__(self, slab: Slab, offsets: Sizes, sizes: Sizes) -> None:
         self.memory, self.start, self.offsets = slab.memory, slab.start, offsets
-        self._slab, self._sizes = slab, sizes
+        self._sizes = sizes
+        self.lease = Lease(lambda: slab.owner.give_back(slab, offsets, sizes))
 
     def make_writable(self) -> None:
         """Make all pages writable."""
@@ -50,9 +80,6 @@ class Block:
     def _protect(self, *accesses: int) -> None:
         for offset, size, access in zip(self.offsets, self._sizes, accesses, strict=False):
             protect(self.start + offset, size, access)
-
-    def __del__(self) -> None:
-        self._slab.owner.give_back(self._slab, self.offsets, self._sizes)
 
 
 class Slab:

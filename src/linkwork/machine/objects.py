@@ -27,7 +27,7 @@ _FORMS = {  # by kind of relocation: the format, and whether it is relative to i
 
 
 class LoadedObject:
-    """An object file in memory, for the lifetime of this object."""
+    """An object file in memory, for the lifetime of its lease."""
 
     def __init__(self, data: bytes) -> None:
         if not IS_LINUX_ON_X86_64:
@@ -54,7 +54,7 @@ class LoadedObject:
             for symbol in file.symbols
             if symbol.is_function
         }
-        self._block = block  # its pages are free again with this object
+        self._block, self.lease = block, block.lease
 
     def address(self, name: str) -> int:
         """The address of a function."""

@@ -129,7 +129,22 @@ def poses_of(
         values = np.ascontiguousarray(values)
     if not parents.flags.c_contiguous and any(parents.strides[:-1]):
         parents = np.ascontiguousarray(parents)
-    return steps.run(values, parents, wanted, reference, out, threads)
+    batch = values.shape[:-1]
+    if len(batch) <= steps.MOST_AXES:
+        return steps.run(values, parents, wanted, reference, out, threads)
+    n = len(cell.frames) if wanted is None else len(wanted)
+    given = None if out is None else out.reshape(-1, n, 4, 4)  # a view: it is in C order
+    found = steps.run(flat_rows(values), flat_rows(parents), wanted, reference, given, threads)
+    return in_batch(found, batch) if out is None else out
+
+
+def in_batch(array: Array, batch: tuple[int, ...]) -> Array:
+    """(rows, ...) as (*batch, ...)."""
+    try:
+        return array.reshape(*batch, *array.shape[1:])
+    except ValueError:
+        text = f"states with {len(batch)} batch axes: poses and Jacobians have 3 more"
+        raise ShapeError(f"{text}, which are more than NumPy's arrays can have") from None
 
 
 def steps_of(cell: WorkCell) -> Steps:
@@ -192,7 +207,7 @@ def all_poses(cell: WorkCell, state: State) -> Array:
             if ready.any():
                 world[ready, k] = world[rows[ready], above[ready, k]] @ local[ready, k]
                 done[ready, k] = True
-    return world.reshape(*state.batch_shape, n, 4, 4)
+    return in_batch(world, state.batch_shape)
 
 
 def _check_out(out: Array, shape: tuple[int, ...]) -> None:

@@ -195,7 +195,7 @@ def base_J_frames(device: Device, frames: tuple[str, ...], state: State) -> Arra
         for number, row in enumerate(trees[first]):
             rows = np.flatnonzero(which.reshape(-1) == number)
             J[rows] = _of_one_tree(device, targets, values[rows], row)
-    return J.reshape(*batch, len(targets), 6, device.nv)
+    return fk.in_batch(J, batch)
 
 
 def _of_one_tree(device: Device, targets: tuple[int, ...], values: Array, row: Array) -> Array:
@@ -213,8 +213,11 @@ def _of_one_tree(device: Device, targets: tuple[int, ...], values: Array, row: A
     steps = cell.steps
     if steps is not None and not found.at:
         wanted = np.array(targets, dtype=np.int32)
-        values, places = np.ascontiguousarray(values), found.places
-        return steps.jacobians(values, row, base, wanted, places, found.twists, device.nv, None)
+        values, batch = np.ascontiguousarray(values), values.shape[:-1]
+        if len(batch) > steps.MOST_AXES:
+            values = flat_rows(values)
+        J = steps.jacobians(values, row, base, wanted, found.places, found.twists, device.nv, None)
+        return J if len(batch) <= steps.MOST_AXES else fk.in_batch(J, batch)
     shared = np.broadcast_to(row, (*values.shape[:-1], len(row)))
     table = fk.poses_of(cell, State.trusted(cell.layout, values, shared), None)
     twists = [found.at[k](values) if k in found.at else x for k, x in enumerate(found.twists)]
