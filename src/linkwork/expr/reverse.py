@@ -35,7 +35,7 @@ class _Sweep:
         self._adjoint: list[Expr | None] = [None] * (self._last + 1)
         self._depends = at.depends
         self._slope, self._moved = at.turns.slope, at.turns.moved
-        self._guarded = [a or b for a, b in zip(at.optional, at.rooted, strict=True)]
+        self._guarded = at.guarded
 
     def run(self) -> dict[int, Expr]:
         """Visit each step, which adds to the adjoints of its arguments."""
@@ -113,7 +113,7 @@ class _Sweep:
             self._add(indices[2], args[0].select(zero, entry))
             return
         # A step that is not selected has the adjoint 0, and adds 0 even if its slope is NaN.
-        guarded = op is Op.SQRT or at.optional[step]
+        guarded = at.steep[step] and (op is Op.SQRT or at.optional[step])
         for index, slope in zip(indices, slopes(op, args, at.nodes[step]), strict=True):
             if not self._depends[index]:
                 continue
