@@ -13,7 +13,7 @@ Squares  a sum of squares, with factors and further terms that are constant and 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from linkwork.expr.node import Op
@@ -35,19 +35,20 @@ class Bounds:
         op, *args = program.steps[step]
         match op:
             case Op.MUL:
-                return max(self.most[arg] for arg in args) > LARGEST
+                largest = max(self.most[arg] for arg in args)
             case Op.SIN | Op.COS:
-                return math.isinf(self.most[args[0]])
-            case Op.DIV:
-                return not self.most[step] <= LARGEST * min(self.least[args[1]], 1.0)
-            case Op.SQRT | Op.LOG:
-                return not self.least[args[0]] * LARGEST >= 1.0
+                largest = self.most[args[0]]
             case Op.EXP:
-                return self.most[step] > LARGEST
+                largest = self.most[step]
+            case Op.DIV:  # 1 / b and (a / b) / b
+                largest = max(self.most[step], 1.0) * _inverse(self.least[args[1]])
+            case Op.SQRT | Op.LOG:
+                largest = _inverse(self.least[args[0]])
             case Op.ATAN2 | Op.EXPM1 | Op.LOG1P | Op.EXP2:
-                return True
+                largest = math.inf
             case _:
-                return False
+                largest = 1.0
+        return not largest <= LARGEST
 
 
 def bounds_of(program: Program, active: Collection[int]) -> Bounds:
@@ -72,44 +73,45 @@ def bounds_of(program: Program, active: Collection[int]) -> Bounds:
     return bounds
 
 
+def _inverse(least: float) -> float:
+    """The largest magnitude of 1 / b, from the least value of b."""
+    return 1.0 / least if least > 1.0 / LARGEST else math.inf
+
+
+# The largest magnitude of a result, from those of the arguments; infinite for other operations.
+_MOST: dict[Op, Callable[..., float]] = {
+    Op.ADD: lambda a, b: a + b,
+    Op.SUB: lambda a, b: a + b,
+    Op.MUL: lambda a, b: a * b,
+    Op.NEG: lambda a: a,
+    Op.SQRT: lambda a: max(a, 1.0),
+    Op.SIN: lambda a: min(a, 1.0) if a < math.inf else a,
+    Op.COS: lambda a: 1.0 if a < math.inf else a,
+    Op.LESS: lambda a, b: 1.0,
+    Op.LESS_EQUAL: lambda a, b: 1.0,
+    Op.SELECT: lambda c, a, b: max(a, b),
+    Op.EXP: lambda a: math.exp(min(a, 100.0)),
+}
+
+
 def _most(op: Op, most: list[float], least: float) -> float:
     """The largest magnitude of a result, from those of the arguments and the least of the last."""
-    match op:
-        case Op.ADD | Op.SUB:
-            return most[0] + most[1]
-        case Op.MUL:
-            return most[0] * most[1]
-        case Op.DIV:
-            return most[0] / least if least > 0.0 else math.inf
-        case Op.NEG:
-            return most[0]
-        case Op.SQRT:
-            return math.sqrt(most[0]) if least >= 0.0 else math.inf
-        case Op.SIN | Op.COS:
-            return most[0] if math.isinf(most[0]) else 1.0
-        case Op.LESS | Op.LESS_EQUAL:
-            return 1.0
-        case Op.SELECT:
-            return max(most[1:])
-        case Op.EXP:
-            return math.exp(min(most[0], 100.0))
-        case _:
-            return math.inf
+    if op is Op.DIV:
+        return most[0] * _inverse(least)
+    if op is Op.SQRT and least < 0.0:  # NaN of a negative number
+        return math.inf
+    return _MOST[op](*most) if op in _MOST else math.inf
 
 
 def _least(op: Op, args: list[int], least: list[float], program: Program) -> float:
     """The least value of a sum of squares; minus infinity of anything else."""
-    is_square = op is Op.MUL and args[0] == args[1]
-    factors = [program.steps[arg][0] is Op.CONST for arg in args]
-    if is_square:
-        return max(least[0], 0.0) ** 2 if least[0] < LARGEST else 0.0
-    if op is Op.ADD or (op is Op.MUL and any(factors)):
-        if min(least) < 0.0:
-            return -math.inf
-        if op is Op.ADD:
-            return least[0] + least[1]
-        # a product with the constant 0 does not remain in a program
-        return least[0] * least[1]
     if op is Op.SQRT and least[0] > 0.0:
         return math.sqrt(least[0])
+    if op is Op.MUL and args[0] == args[1]:
+        return max(least[0], 0.0) ** 2 if least[0] < 1e150 else 0.0
+    if min(least) >= 0.0:
+        if op is Op.ADD:
+            return least[0] + least[1]
+        if op is Op.MUL and any(program.steps[arg][0] is Op.CONST for arg in args):
+            return least[0] * least[1]
     return -math.inf
