@@ -47,7 +47,7 @@ def test_tracing_is_timed_though_the_program_is_on_the_disk(monkeypatch, tmp_pat
     monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path))
     kd = lw.KinDyn(lw.load("pendulum"))
     kd.mass_matrix(kd.neutral())
-    assert list(tmp_path.glob("*.program"))
+    assert list(tmp_path.rglob("*.program"))
     traced, trace = [], kernels.trace
     monkeypatch.setattr(kernels, "trace", lambda *a, **k: (traced.append(1), trace(*a, **k))[1])
     assert run("bench", "pendulum", *FAST, "mass_matrix").returncode == 0

@@ -65,7 +65,7 @@ expected = kd.forward_dynamics(q, nu, tau)
 class Never:
     """A background that never gets round to anything."""
 
-    def submit(self, run: object, order: object = None) -> None:
+    def submit(self, job: object) -> None:
         pass
 
 

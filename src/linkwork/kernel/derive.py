@@ -80,6 +80,11 @@ class Derivative(Kernel):
     def __reduce__(self) -> Any:
         return _found_again, (self._function, self._kind, self._wrt)
 
+    @property
+    def status(self) -> str:
+        """Which code a call uses now, as of every `Kernel`."""
+        return super().status if self._sweep is None else self._sweep.kernel.status
+
     def warmup(self) -> None:
         """Wait until the fast code is in use."""
         sweep = self._found_sweep()

@@ -39,7 +39,6 @@ from linkwork.machine import cache
 from linkwork.machine.background import Background, background, background_mode
 from linkwork.machine.compiler import FAST, LOCK, QUICK, RELOCATION, Code, compiled
 from linkwork.machine.emission import emitted
-from linkwork.machine.finishing import Order
 from linkwork.machine.notices import warn_once
 from linkwork.machine.numpy_code import NumpyCode
 from linkwork.machine.processor import NoMachineCodeError, this_machine
@@ -125,6 +124,7 @@ class Kernel(Differentiable, Call):
         self._code: tuple[Code | None, Code | None] = None, None  # of one row, and of W rows
         self._level = -1  # of the code in use: QUICK or FAST; -1 for none
         self._wide = False  # whether there is code for W rows at a time, which is made last
+        self._failure = ""  # why there is no fast code, or no machine code at all
 
     def __repr__(self) -> str:
         takes = ", ".join(f"{port.name} {port.shape}" for port in self.signature.inputs)
@@ -153,6 +153,22 @@ class Kernel(Differentiable, Call):
         """What dask names results by: the content of the kernel, the same in every process."""
         is_checked = self.check_input is not None
         return type(self).__qualname__, __version__, self.identity, self.dtype.name, is_checked
+
+    @property
+    def status(self) -> str:
+        """Which code a call uses now.
+
+        `none` before anything was compiled or loaded; `quick` while the fast code is being
+        compiled; `fast`; `NumPy: ...` with the reason why there is no machine code; `failed: ...`
+        with the reason why the quick code stays in use.
+        """
+        if self._wide:
+            return "fast"
+        if self._numpy_path is not None:
+            return f"NumPy: {self._failure or 'the program is too long to compile'}"
+        if self._failure:
+            return f"failed: {self._failure}"
+        return "none" if self._level < 0 else "quick"
 
     def warmup(self) -> None:
         """Wait until the fast code is in use."""
@@ -238,6 +254,7 @@ class Kernel(Differentiable, Call):
                 if not self._is_ready(level) and not self._from_cache():
                     self._make_code(level)
             except NoMachineCodeError as error:
+                self._failure = str(error)
                 instead = "the code of the first call stays in use"
                 if self._code[0] is None:
                     self._numpy_path = NumpyCode(self.program)
@@ -282,14 +299,17 @@ class Kernel(Differentiable, Call):
         def job() -> None:
             kernel = reference()
             if kernel is not None:  # else nobody needs it any more
-                kernel._compile_later(own)
+                kernel._compile_or_fail(own)
 
-        own.submit(job, self._order())
+        own.submit(job)
 
-    def _order(self) -> Order:
-        """What another process can make, should this one end before."""
-        keys = tuple((width, self._cache_key(width)) for width in (1, self._width))
-        return Order(self._program_key, self._scalar, self.check_result is not None, keys)
+    def _compile_or_fail(self, own: Background) -> None:
+        """In the background: compile fast code; `status` has the reason of a failure."""
+        try:
+            self._compile_later(own)
+        except Exception as error:
+            self._failure = f"{type(error).__name__}: {error}".removesuffix(": ")
+            raise
 
     def _compile_later(self, own: Background) -> None:
         """In the background: compile fast code, of one row first; each is used once it is ready."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 
-from linkwork.errors import nearest, shown, warn
+from linkwork.errors import LinkworkWarning, nearest, shown, warn
 
 _told: set[str] = set()
 
@@ -14,6 +15,19 @@ def warn_once(topic: str, text: str) -> None:
     if topic not in _told:
         _told.add(topic)
         warn(text)
+
+
+def report_failure(what: str, error: Exception) -> None:
+    """Warn once of an error in a background thread, which goes on.
+
+    Where warnings are errors, it is reported as threads report their exceptions.
+    """
+    reason = f"{type(error).__name__}: {error}".removesuffix(": ")
+    try:
+        warn_once(what, f"{what}; the reason: {reason}")
+    except LinkworkWarning as warning:
+        details = type(warning), warning, error.__traceback__, threading.current_thread()
+        threading.excepthook(threading.ExceptHookArgs(details))
 
 
 def setting(name: str, options: tuple[str, ...]) -> str:
