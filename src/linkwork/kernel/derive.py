@@ -202,7 +202,12 @@ def _signature(own: Signature, kind: Kind, wrt: tuple[str, ...]) -> Signature:
 
 
 def _key(function: Kernel, kind: Kind, wrt: tuple[str, ...]) -> str:
-    return hashlib.sha256(repr((function.identity, kind, wrt)).encode()).hexdigest()
+    parts: tuple[Any, ...] = function.identity, kind, wrt
+    if function.key is None and function.analytic is not None:
+        # users' code may define the derivative apart from the function
+        program = function.analytic(kind, wrt)
+        parts += (None if program is None else program.digest,)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def _input_check(of_function: InputCheck | None, known: int) -> InputCheck | None:
