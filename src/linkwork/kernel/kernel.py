@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.errors import ArgumentError, ValueRangeError
+from linkwork.errors import ArgumentError, SlowCompileWarning, ValueRangeError
 from linkwork.expr import stored
 from linkwork.expr.program import Port, Program
 from linkwork.kernel import norms
@@ -57,6 +57,10 @@ else:
 
 # With more rows than this, a rollout waits for the fast code rather than use that of a first call.
 MANY_ROWS = 10_000
+# What compiling took on a core of an AMD EPYC, for each step of a program: quick code of one row;
+# fast code of one row and of several.
+SECONDS_PER_STEP = {QUICK: 30e-6, FAST: 100e-6}
+LONG = 2.0  # [s] a call that waits longer for a compiler warns first
 _DONE, _NOT_FINITE_OUTPUT = 0, 3  # values of `Status` in _call.h
 
 
@@ -263,6 +267,7 @@ class Kernel(Differentiable, Call):
 
     def _make_code(self, level: int) -> None:
         if level == FAST or background_mode() == "off":
+            self._announce(FAST)
             self._compile_fast()
             return
         one, level = self._code[0], self._level
@@ -284,10 +289,29 @@ class Kernel(Differentiable, Call):
             return Code(fast), FAST
         quick = cache.fetch(key, cache.QUICK_CODE)
         if quick is None:
+            self._announce(QUICK)
             quick = compiled(self._emitted(1), QUICK)
             cache.keep(key, quick, cache.QUICK_CODE)
             cache.keep(self._program_key, stored.to_bytes(self.program), cache.PROGRAM)
         return Code(quick), QUICK
+
+    def _announce(self, level: int) -> None:
+        """Warn, once per process, before code is compiled that takes long."""
+        steps = len(self.program.steps)
+        seconds = {one: rate * steps for one, rate in SECONDS_PER_STEP.items()}
+        if seconds[level] < LONG:
+            return
+        text = f"compiling {self.signature.name} ({steps:,} operations) takes about"
+        text += f" {seconds[level]:.0f} s"
+        if level == QUICK:
+            text += f", then {seconds[FAST]:.0f} s in the background for faster code"
+        text += "; a shorter function, such as the cost of one stage that is called with a batch of"
+        text += " stages, compiles faster; warmup() compiles before time matters"
+        if cache.cache_folder() is None:
+            text += "; the disk cache, which would keep the code for the next process, is off"
+        else:
+            text += "; the disk cache keeps the code for the next process"
+        warn_once("slow compile", text, SlowCompileWarning)
 
     def _is_ready(self, level: int) -> bool:
         """Whether code of this level is in use, and fast code is in use or being made."""

@@ -10,11 +10,11 @@ from linkwork.errors import LinkworkWarning, nearest, shown, warn
 _told: set[str] = set()
 
 
-def warn_once(topic: str, text: str) -> None:
+def warn_once(topic: str, text: str, category: type[LinkworkWarning] = LinkworkWarning) -> None:
     """Warn, unless the topic was warned of before."""
     if topic not in _told:
         _told.add(topic)
-        warn(text)
+        warn(text, category=category)
 
 
 def report_failure(what: str, error: Exception) -> None:
