@@ -30,12 +30,12 @@ class Bounds:
     most: list[float]  # of the magnitude; infinite if not known
     least: list[float]  # of a sum of squares and constants, or its root; else minus infinity
 
-    def is_steep(self, program: Program, step: int) -> bool:
-        """Whether a partial derivative of a step may not be finite."""
+    def steep(self, program: Program, step: int) -> tuple[bool, ...]:
+        """For each argument of a step, whether the partial derivative by it may not be finite."""
         op, *args = program.steps[step]
         match op:
-            case Op.MUL:
-                largest = max(self.most[arg] for arg in args)
+            case Op.MUL:  # the derivative by each factor is the other
+                return self.most[args[1]] > LARGEST, self.most[args[0]] > LARGEST
             case Op.SIN | Op.COS:
                 largest = self.most[args[0]]
             case Op.EXP:
@@ -48,7 +48,7 @@ class Bounds:
                 largest = math.inf
             case _:
                 largest = 1.0
-        return not largest <= LARGEST
+        return (not largest <= LARGEST,) * len(args)
 
 
 def bounds_of(program: Program, active: Collection[int]) -> Bounds:

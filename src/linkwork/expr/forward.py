@@ -59,7 +59,7 @@ def _row(at: Inlined, step: int, rows: Sequence[Row]) -> Row:
             keys = dict.fromkeys((*yes, *no))
             return {k: condition.select(yes.get(k, 0.0), no.get(k, 0.0)) for k in keys}
         case _:
-            is_guarded = op is Op.SQRT and at.steep[step]
+            is_guarded = op is Op.SQRT and at.steep[step][0]
             return _row_of_any(op, [nodes[arg] for arg in args], nodes[step], rows, is_guarded)
 
 

@@ -46,15 +46,20 @@ class Inlined:
     def guarded(self) -> list[bool]:
         """Which steps need products that are 0 where a factor is 0 and the other not finite."""
         optional, steep = self.optional, self.steep
-        return [root or (optional[step] and steep[step]) for step, root in enumerate(self.rooted)]
+        return [
+            root or (optional[step] and any(steep[step])) for step, root in enumerate(self.rooted)
+        ]
 
     @cached_property
-    def steep(self) -> list[bool]:
-        """Which steps have a partial derivative that may not be finite, and that matters."""
+    def steep(self) -> list[tuple[bool, ...]]:
+        """For each argument of each step, whether the partial derivative by it may be infinite.
+
+        It is asked only where that can do harm: in programs with a root or a select.
+        """
         steps = self.program.steps
         if not any(step[0] is Op.SQRT or step[0] is Op.SELECT for step in steps):
-            return [False] * len(steps)
-        return [self._bounds.is_steep(self.program, step) for step in range(len(steps))]
+            return [(False, False, False)] * len(steps)
+        return [self._bounds.steep(self.program, step) for step in range(len(steps))]
 
     @cached_property
     def optional(self) -> list[bool]:
@@ -73,7 +78,7 @@ class Inlined:
         others = [False] * len(steps)  # other roots
         for step in reversed(range(len(steps))):
             op = steps[step][0]
-            if op is Op.SQRT and self.steep[step]:
+            if op is Op.SQRT and self.steep[step][0]:
                 argument = operands[step][0]
                 of_squares = self._bounds.least[argument] >= 0.0
                 (inside if of_squares else others)[argument if of_squares else step] = True

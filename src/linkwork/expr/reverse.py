@@ -113,11 +113,12 @@ class _Sweep:
             self._add(indices[2], args[0].select(zero, entry))
             return
         # A step that is not selected has the adjoint 0, and adds 0 even if its slope is NaN.
-        guarded = at.steep[step] and (op is Op.SQRT or at.optional[step])
-        for index, slope in zip(indices, slopes(op, args, at.nodes[step]), strict=True):
+        guarded = op is Op.SQRT or at.optional[step]
+        partials = slopes(op, args, at.nodes[step])
+        for index, slope, steep in zip(indices, partials, at.steep[step], strict=False):
             if not self._depends[index]:
                 continue
-            term = masked(entry, slope) if guarded else entry * slope
+            term = masked(entry, slope) if guarded and steep else entry * slope
             # The adjoint of an argument of sqrt(0) is infinite; where the slope is 0, it adds 0.
             if at.rooted[step] and isinstance(slope, Expr):
                 term = unrooted(term, entry, slope)
