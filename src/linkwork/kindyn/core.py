@@ -339,7 +339,7 @@ class KinDynCore:
             return False
         model = self.model
         parts = [model, *model.joints, *model.links, *model.frames, *self._descriptions]
-        parts += [link.inertia for link in model.links if link.inertia is not None]
+        parts += [link.inertia for link in model.links]
         kinds = {joint.kind: joint.motion_kind for joint in model.joints}
         quantities = [spec.quantity.compute for spec in order.specs]
         one_of_each = {type(part): part for part in (*parts, *kinds.values())}

@@ -19,7 +19,7 @@ import contextlib
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 from linkwork.machine.eviction import MARKER, MARKER_TEXT, TEMPORARY, Watch, is_used_again
@@ -155,7 +155,7 @@ class _Folder:
 
 
 @contextlib.contextmanager
-def _opened(folder: Path) -> Iterator[_Folder | None]:
+def _opened(folder: Path) -> Generator[_Folder | None, None, None]:
     """The folder of the cache; None, with a warning, if others may write to it."""
     if os.open not in os.supports_dir_fd:  # Windows: the cache folder of a user is private
         yield _Folder(folder, None)
