@@ -59,7 +59,7 @@ class CompilerProcess:
         self._socket.sendall(job, _NO_SIGNAL)
         try:
             return worker.read_answer(self._socket.recv)
-        except ConnectionError as error:
+        except (ConnectionError, EOFError) as error:
             text = "the compiler process ended while it compiled, perhaps for lack of memory"
             raise EOFError(text) from error
 
