@@ -101,6 +101,46 @@ for name, width in (("one", 1), ("many", lanes)):
 print(json.dumps(times))
 """
 
+_TRAJECTORY = """
+import json, time
+import numpy as np
+from robots import CASES, model_of
+import linkwork as lw
+from linkwork.llvm.emit import emit_llvm
+from linkwork.llvm.lanes import Lanes
+from linkwork.machine.compiler import FAST, QUICK, compiled
+from linkwork.machine.processor import this_machine
+panda = next(case for case in CASES if case.name == "panda")
+kd, knots, times = lw.KinDyn(model_of(panda), floating=False), 30, {}
+links = [link.name for link in kd.model.links][3:10]
+start = time.perf_counter()
+
+@lw.compile(q=(knots, kd.nv), target=3, obstacle=3)
+def cost(q, target, obstacle):
+    poses = [kd.transform(link, q) for link in links]
+    total = 100 * (poses[-1][-1, :3, 3] - target) @ (poses[-1][-1, :3, 3] - target)
+    for k in range(knots):
+        step = q[k] - q[k - 1] if k else q[0]
+        total = total + step @ step
+        for first, second in zip(poses[:-1], poses[1:]):  # capsules against a sphere
+            start, along = first[k, :3, 3], second[k, :3, 3] - first[k, :3, 3]
+            part = np.clip((obstacle - start) @ along / (along @ along + 1e-9), 0.0, 1.0)
+            apart = start + part * along - obstacle
+            total = total + np.maximum(0.15 - np.sqrt(apart @ apart), 0.0) ** 2
+    return total
+
+times["trace"], start = time.perf_counter() - start, time.perf_counter()
+program = cost.gradient("q").program
+times["differentiate"] = time.perf_counter() - start
+widths = {"quick": (1, QUICK), "one": (1, FAST), "many": (this_machine().lanes, FAST)}
+for name, (width, level) in widths.items():
+    start = time.perf_counter()
+    compiled(emit_llvm(program, "f", Lanes(width)), level)
+    times[name] = time.perf_counter() - start
+times["operations"] = program.n_ops
+print(json.dumps(times))
+"""
+
 
 def startup(repeats: int) -> Section:
     """All of it on talos_reduced."""
@@ -137,6 +177,12 @@ def startup(repeats: int) -> Section:
         add(f"compile {name}, one row at a time", times["one"])
         add(f"compile {name}, several rows at a time", times["many"])
         add(f"compile {name}, both", times["one"] + times["many"], 1.5)
+    found = [run_alone("trajectory", cache="off") for _ in range(repeats)]
+    times = {key: min(run[key] for run in found) for key in found[0]}
+    what = f"gradient of a cost of 30 knots, {times.pop('operations'):,} operations"
+    for key, seconds in times.items():
+        add(f"{what}: {key}", seconds)
+    add(f"{what}: all", sum(times.values()), 6.0)
     section.notes.append(
         "First call: from the call to its result, in a fresh process that has loaded the robot and"
         " computed nothing; tracing and quick compilation are in it. Least of several processes."
@@ -188,6 +234,7 @@ _PROGRAMS = {
     "import": _IMPORT,
     "first call": _FIRST_CALL,
     "compile": _COMPILE,
+    "trajectory": _TRAJECTORY,
 }
 
 

@@ -41,7 +41,7 @@ def _seldom_collected():
 def empty_cache(tmp_path, monkeypatch):
     """A folder for compiled code with nothing in it."""
     monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    return tmp_path / "cache" / "linkwork-code"
 
 
 @pytest.fixture

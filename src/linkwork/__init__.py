@@ -26,6 +26,7 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.errors import ParseError as ParseError
     from linkwork.errors import ShapeError as ShapeError
     from linkwork.errors import SingularJointError as SingularJointError
+    from linkwork.errors import SlowCompileWarning as SlowCompileWarning
     from linkwork.errors import SourceError as SourceError
     from linkwork.errors import StateError as StateError
     from linkwork.errors import ValueRangeError as ValueRangeError
@@ -81,7 +82,7 @@ _NAMES = {
         *("ArgumentError", "Finding", "FindingsError", "FrozenError", "LinkworkError"),
         *("LinkworkWarning", "MissingFileError", "MissingPackageError", "ModelError"),
         *("NameNotFoundError", "ParseError", "ShapeError", "SingularJointError", "SourceError"),
-        *("StateError", "ValueRangeError", "WriteError"),
+        *("SlowCompileWarning", "StateError", "ValueRangeError", "WriteError"),
     ),
     "linkwork.export": ("export",),
     "linkwork.io.dump": ("dump_urdf",),

@@ -17,7 +17,8 @@
     ├── FrozenError          AttributeError     an attempt to change an immutable object
     └── NameNotFoundError    KeyError           a name the model does not have
 
-    LinkworkWarning          UserWarning        the one category of every warning
+    LinkworkWarning          UserWarning        the category of every warning
+    └── SlowCompileWarning                      a function that takes seconds to compile
 
 A message is lower case without a full stop; it says what was given, what is wanted, and the nearest
 valid name. What concerns a file starts with `file:line:`. Names come from files, so characters that
@@ -181,12 +182,20 @@ class LinkworkWarning(UserWarning):
         super().__init__(message)
 
 
-def warn(message: str, findings: Sequence[Finding] = ()) -> None:
+class SlowCompileWarning(LinkworkWarning):
+    """A function that takes more than two seconds to compile; given once per process."""
+
+
+def warn(
+    message: str,
+    findings: Sequence[Finding] = (),
+    category: type[LinkworkWarning] = LinkworkWarning,
+) -> None:
     """Warn, pointing at the line outside of linkwork that led here."""
     level, frame = 1, sys._getframe()  # pyright: ignore[reportPrivateUsage]
     while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] == "linkwork":
         level, frame = level + 1, frame.f_back
-    warnings.warn(LinkworkWarning(message, findings), stacklevel=level)
+    warnings.warn(category(message, findings), stacklevel=level)
 
 
 def warn_of(findings: Sequence[Finding]) -> None:

@@ -10,6 +10,7 @@ import linkwork as lw
 from linkwork.cli.bench_pin import PinTimes
 from linkwork.cli.timing import least_time
 from linkwork.kindyn import kernels
+from linkwork.machine.processor import NoMachineCodeError
 
 FAST = ("--rows", "8", "--functions")
 
@@ -47,11 +48,26 @@ def test_tracing_is_timed_though_the_program_is_on_the_disk(monkeypatch, tmp_pat
     monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path))
     kd = lw.KinDyn(lw.load("pendulum"))
     kd.mass_matrix(kd.neutral())
-    assert list(tmp_path.glob("*.program"))
+    assert list(tmp_path.rglob("*.program"))
     traced, trace = [], kernels.trace
     monkeypatch.setattr(kernels, "trace", lambda *a, **k: (traced.append(1), trace(*a, **k))[1])
     assert run("bench", "pendulum", *FAST, "mass_matrix").returncode == 0
     assert traced
+
+
+def test_times_of_numpy_are_marked_as_such(monkeypatch, tmp_path):
+    def refuse() -> None:
+        raise NoMachineCodeError("memory is not executable")
+
+    for module in ("compiler", "objects"):
+        monkeypatch.setattr(f"linkwork.machine.{module}.check_executable", refuse, raising=False)
+    monkeypatch.setattr("linkwork.machine.notices._told", {"machine code"})
+    monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path))
+    done = run("bench", "pendulum", *FAST, "mass_matrix", columns=200)
+    assert "mass_matrix: not the fast machine code was timed, but NumPy" in done.stdout
+    assert "memory is not executable" in done.stdout
+    facts = json.loads(run("bench", "pendulum", *FAST, "mass_matrix", "--json").stdout)
+    assert facts["functions"][0]["code"].startswith("NumPy")
 
 
 def test_without_pin_there_is_no_column(monkeypatch):

@@ -12,14 +12,14 @@ from linkwork.machine import cache
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     wait_for_background()  # what other tests asked for would be kept here
-    path = tmp_path / "code"
-    monkeypatch.setenv("LINKWORK_CACHE", str(path))
+    path = tmp_path / "linkwork-code"
+    monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path))
     monkeypatch.setenv("LINKWORK_CACHE_SIZE", "50")
     return path
 
 
 def test_info_says_where_and_how_large(folder):
-    cache.keep("a", bytes(2_000_000))
+    cache.keep("a" * 64, bytes(2_000_000))
     lines = run("cache", "info").stdout.splitlines()
     facts = json.loads(run("cache", "info", "--json").stdout)
 
@@ -34,11 +34,16 @@ def test_info_says_where_and_how_large(folder):
 
 
 def test_path_and_clear(folder):
-    cache.keep("a", bytes(10))
+    cache.keep("a" * 64, bytes(10))
+
+    others = [folder.parent / "data.csv", folder / "data.csv"]
+    for path in others:
+        path.write_text("1, 2", encoding="utf-8")
 
     assert run("cache", "path").stdout == f"{folder}\n"
     assert run("cache", "clear").stdout == "1 files removed\n"
-    assert list(folder.iterdir()) == []
+    assert list(folder.glob("*.o")) == []
+    assert [path.read_text(encoding="utf-8") for path in others] == ["1, 2"] * 2
 
 
 def test_alone_it_lists_its_commands():

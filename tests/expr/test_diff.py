@@ -303,3 +303,68 @@ def test_libm_and_numpy_give_the_same(rng):
         np.testing.assert_allclose(
             program.run(at, functions=LIBM), program.run(at, functions=NUMPY_FUNCTIONS), rtol=1e-15
         )
+
+
+# Guards, which keep 0 times infinity from being NaN, only where they can matter.
+
+
+def distance_of_chain(n):
+    """The distance from the end of a planar chain to a point, kept above a margin."""
+
+    def function(a, b):
+        x, y, angle = a[0] * 0.0, a[0] * 0.0, a[0] * 0.0
+        for k in range(n):
+            angle = angle + a[k]
+            x, y = x + angle.cos(), y + angle.sin()
+            c, s = a[k].cos(), a[k].sin()
+            x, y = c * x - s * y, s * x + c * y
+        length = ((x - b[0]) * (x - b[0]) + (y - b[1]) * (y - b[1])).sqrt()
+        return (length < 0.5).select(0.5 - length, 0.0)
+
+    return program_for(function, (n,), (2,))
+
+
+def test_a_distance_needs_as_many_guards_for_a_long_chain_as_for_a_short_one(rng):
+    guards = []
+    for n in (3, 12):
+        program = distance_of_chain(n)
+        changed = gradient(program, "a")
+        guards.append(sum(step[0] in (Op.SELECT, Op.LESS_EQUAL) for step in changed.steps))
+        at = (rng.normal(size=n), np.zeros(2))
+        by_mode = [values(jacobian(program, "a", mode=mode), *at)[0] for mode in MODES]
+        np.testing.assert_allclose(by_mode[0], by_mode[1], rtol=1e-12, atol=1e-12)
+    assert guards[0] == guards[1]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_distance_of_zero_has_the_derivative_zero(mode):
+    """The end of the chain is at the point, so the root of the sum of squares is 0."""
+    program = program_for(
+        lambda a, b: (
+            (a[0].cos() - b[0]) * (a[0].cos() - b[0]) + (a[0].sin() * a[1]) * (a[0].sin() * a[1])
+        ).sqrt(),
+        (2,),
+        (1,),
+    )
+    (got,) = values(jacobian(program, "a", mode=mode), [0.0, 0.7], [1.0])
+    np.testing.assert_array_equal(got, [0.0, 0.0])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_parameter_may_be_infinite_where_it_is_not_selected(mode):
+    program = program_for(
+        lambda a, b: (b[0] < 1e10).select((a[0] - b[0]) * (a[0] - b[0]), a[0] * 3.0), (1,), (1,)
+    )
+    (got,) = values(jacobian(program, "a", mode=mode), [0.3], [np.inf])
+    np.testing.assert_array_equal(got, [3.0])
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("x", [0.0, 2.0, -1.0])
+def test_a_root_that_is_never_zero_has_no_guard(mode, x):
+    program = program_for(lambda a: (a[0] * a[0] + 0.25).sqrt() * a[1].sin(), (2,))
+    changed = jacobian(program, "a", mode=mode)
+    assert not any(step[0] is Op.SELECT for step in changed.steps)
+    (got,) = values(changed, [x, 0.4])
+    root = np.sqrt(x * x + 0.25)
+    np.testing.assert_allclose(got, [x / root * np.sin(0.4), root * np.cos(0.4)], rtol=1e-14)

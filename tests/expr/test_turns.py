@@ -7,6 +7,8 @@ import pytest
 from tests.support.expressions import mp_jacobian, program_for, values
 
 from linkwork.expr.diff import jacobian, jvp, vjp
+from linkwork.expr.inlined import inlined
+from linkwork.expr.node import Graph
 from linkwork.expr.turns import turns_of
 
 
@@ -101,3 +103,19 @@ def test_a_rotation_costs_two_products_for_its_angle():
     """Two for each of x and y, and two for the angle; and the rotated numbers themselves."""
     made = vjp(program_of(turned), "a")
     assert made.n_ops == 6 + 2 * 3 + 3
+
+
+def test_a_root_or_a_select_elsewhere_leaves_rotations_alone(rng):
+    """Only what is behind a guard is differentiated without the rule."""
+
+    def function(a):
+        x, y = turned(a)
+        length = (x * x + y * y + a[3] * a[3]).sqrt()
+        return (length < 1.0).select(length, x * y)
+
+    program = program_for(function, (4,))
+    made = vjp(program, "a")
+    at = rng.normal(size=4)
+    (got,) = values(made, at, np.ones(program.outputs[0].shape))
+    np.testing.assert_allclose(got, mp_jacobian(program, (at,), range(4))[0], rtol=1e-12)
+    assert len(inlined(program, frozenset(range(4)), Graph()).turns.slope) == 2

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -17,9 +18,11 @@ from tests.support.kernels import (
     floater,
     motion,
     output_of,
+    run_python,
     start_python,
 )
 
+import linkwork as lw
 from linkwork.kernel import kernel as kernel_module
 from linkwork.kindyn.quantities import QUANTITIES
 from linkwork.machine.compiler import FAST, QUICK
@@ -92,7 +95,7 @@ def test_calls_go_on_while_faster_code_takes_over():
 @needs_signals
 @pytest.mark.parametrize("when", ["at once", "later"])
 def test_calls_go_on_when_the_process_that_compiles_dies(when):
-    done = output_of(
+    returncode, out, err = run_python(
         BUSY
         + f"""
 import signal
@@ -112,7 +115,10 @@ assert kernel._wide   # the background still works
 print("done")
 """
     )
-    assert done == "done"
+    assert (returncode, out) == (0, "done\n")
+    # what was being compiled failed, and is reported; what had not been sent yet did not
+    assert err.count("the reason: EOFError: the compiler process ended") <= 1
+    assert bool(err) == ("the reason: EOFError: the compiler process ended" in err)
 
 
 @needs_signals
@@ -161,3 +167,29 @@ def test_a_signal_may_call_the_function_that_is_being_compiled():
         """
     )
     assert done == "done"
+
+
+@pytest.mark.parametrize("mode", ["process", "off"])
+@pytest.mark.filterwarnings("always::linkwork.SlowCompileWarning")
+def test_a_compilation_that_takes_long_is_announced_once(no_cache, monkeypatch, mode):
+    monkeypatch.setenv("LINKWORK_BACKGROUND", mode)
+    monkeypatch.setattr(kernel_module, "LONG", 0.0)
+    monkeypatch.setattr("linkwork.machine.notices._told", set())
+    kd = floater()
+    with pytest.warns(lw.SlowCompileWarning) as caught:
+        kd.com(kd.neutral())
+    text = str(caught[0].message)
+    facts = ["com", f"{len(kd.com.program.steps):,} operations", "warmup()", "batch", "cache"]
+    assert [fact for fact in facts if fact not in text] == []
+    assert ("in the background" in text) == (mode == "process")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kd.mass_matrix(kd.neutral())
+
+
+def test_short_functions_are_not_announced(no_cache, monkeypatch):
+    monkeypatch.setattr("linkwork.machine.notices._told", set())
+    kd = floater()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kd.warmup("mass_matrix")

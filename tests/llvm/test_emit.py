@@ -223,8 +223,9 @@ def test_constants_and_repeated_results(width):
     np.testing.assert_array_equal(repeated[3], [6.0, 6.0, 7.0, 6.0, 6.0])
 
 
+@pytest.mark.parametrize("accesses", [None, 3])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_long_programs_are_cut_into_pieces(width, rng, monkeypatch):
+def test_long_programs_are_cut_into_pieces(width, accesses, rng, monkeypatch):
     """Values pass between the pieces, and outputs are stored by whoever has their last number."""
 
     def function(a, b):
@@ -240,8 +241,14 @@ def test_long_programs_are_cut_into_pieces(width, rng, monkeypatch):
     monkeypatch.setattr(pieces, "LONGEST_PIECE", 13)
     monkeypatch.setattr(emitter, "LONGEST_CACHED", 13)
 
+    if accesses is not None:  # as in programs so long that the scheduler would take seconds
+        monkeypatch.setattr(emitter, "LONGEST_UNBOUNDED", 20)
+        monkeypatch.setattr(emitter, "ACCESSES_PER_REGION", accesses)
+
     assert len(pieces.pieces_of(program)) > 10
-    assert "@piece10(" in emit_llvm(program, "f", Lanes(width))
+    text = emit_llvm(program, "f", Lanes(width))
+    assert "@piece10(" in text
+    assert (text.count("call void @llvm.codeview.annotation") > 10) is (accesses is not None)
     for got, wanted in zip(run_compiled(program, a, b, width=width), whole, strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
 

@@ -13,16 +13,18 @@ import threading
 import time
 import weakref
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
-from tests.support.kernels import BUSY, floater, output_of, run_python
+from tests.support.kernels import BUSY, Never, floater, motion, output_of, run_python
 
 import linkwork as lw
 from linkwork.machine import background as module
 from linkwork.machine import worker
 from linkwork.machine.background import Background
 from linkwork.machine.process import CompilerProcess
-from linkwork.machine.processor import this_target
+from linkwork.machine.processor import NoMachineCodeError, this_target
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
@@ -461,9 +463,106 @@ def test_something_else_that_is_called_python_does_no_harm(monkeypatch, tmp_path
     fake.write_text("#!/bin/sh\necho hello\n", encoding="utf-8")
     fake.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(fake))
+    monkeypatch.setattr("linkwork.machine.notices._told", set())
     beside = Background()
-    assert beside.compiled(GOOD)
+    with pytest.warns(lw.LinkworkWarning, match="no compiler process.*EOFError"):
+        assert beside.compiled(GOOD)
     beside.close()
+
+
+# Failures are reported.
+
+
+@pytest.fixture
+def broken_llvmlite(tmp_path, monkeypatch):
+    """What the compiler process is to import, as from a folder on PYTHONPATH."""
+    package = tmp_path / "llvmlite"
+    package.mkdir()
+    (package / "__init__.py").write_text("", encoding="utf-8")
+    (package / "binding.py").write_text("raise ImportError('not a wheel')", encoding="utf-8")
+    monkeypatch.setattr(
+        "linkwork.machine.process.llvmlite_file", lambda: str(package / "__init__.py")
+    )
+    monkeypatch.setattr("linkwork.machine.notices._told", set())
+
+
+@pytest.mark.usefixtures("broken_llvmlite")
+def test_the_process_imports_the_llvmlite_of_this_one_wherever_it_is():
+    process = CompilerProcess()
+    process.wait_until_ready()
+    with pytest.raises(worker.CompileError, match="ImportError: not a wheel"):
+        ask(process, GOOD)
+    process.close()
+
+
+@pytest.mark.usefixtures("broken_llvmlite")
+def test_what_only_the_process_cannot_compile_is_reported_once():
+    beside = Background()
+    with pytest.warns(lw.LinkworkWarning, match="no compiler process.*not a wheel"):
+        assert beside.compiled(GOOD)
+    assert beside.compiled(GOOD)  # a second warning would be an error
+    beside.close()
+
+
+FAILING = """
+from linkwork.kernel import kernel as module
+emitted = module.emitted
+def broken(program, width, *more):
+    if width > 1: raise ZeroDivisionError("a printer failed")
+    return emitted(program, width, *more)
+module.emitted = broken
+kd = floater()
+print(kd.com.status)
+for name in ("com", "mass_matrix"):
+    kernel = kd.function(name)
+    kernel(kd.neutral())
+    until = time.monotonic() + 30
+    while not kernel._failure and time.monotonic() < until: time.sleep(0.01)
+    print(kernel.status)
+print(kd.com(kd.neutral()).shape)
+"""
+
+
+@pytest.mark.parametrize("mode", ["process", "thread"])
+@pytest.mark.parametrize("action", ["default", "error"])
+def test_a_failure_in_the_background_is_reported_once_with_its_reason(mode, action):
+    code = f"import warnings\nwarnings.simplefilter({action!r})\n{FAILING}"
+    _, out, err = run_python(code, LINKWORK_BACKGROUND=mode)
+    failed = "failed: ZeroDivisionError: a printer failed"
+    assert out.splitlines() == ["none", failed, failed, "(3,)"]
+    assert err.count("the reason: ZeroDivisionError: a printer failed") == 1
+
+
+def test_an_end_while_compiling_is_no_failure():
+    """It is not reported that the compiler process was ended on purpose."""
+    code = BUSY + "print(worker_pid() > 0)\ntime.sleep(0.1)\n"
+    assert run_python(code) == (0, "True\n", "")
+
+
+def test_the_status_tells_which_code_is_in_use(no_cache, monkeypatch):
+    kd = floater()
+    kernel = kd.function("com")
+    assert kernel.status == "none"
+    with monkeypatch.context() as patch:
+        patch.setattr("linkwork.kernel.kernel.background", Never)
+        kernel(kd.neutral())
+    assert kernel.status == "quick"
+    kernel.warmup()
+    assert kernel.status == kd.com.status == "fast"
+    assert kd.com.jvp("q").status == "none"
+
+
+def test_the_status_tells_why_numpy_computes(no_cache, monkeypatch):
+    monkeypatch.setattr("linkwork.machine.notices._told", set())
+
+    def refuse() -> None:
+        raise NoMachineCodeError("memory is not executable")
+
+    monkeypatch.setattr("linkwork.machine.compiler.check_executable", refuse)
+    kd = floater()
+    with pytest.warns(lw.LinkworkWarning, match="memory is not executable"):
+        kd.com(kd.neutral())
+    assert kd.com.status == "NumPy: memory is not executable"
 
 
 # What the environment chooses.
@@ -557,7 +656,7 @@ def test_a_compilation_in_progress_ends_with_its_parent():
     returncode, out, _ = run_python(
         """
         from linkwork.machine.process import CompilerProcess
-        from linkwork.machine.processor import this_target
+        from linkwork.machine.processor import NoMachineCodeError, this_target
         steps = [f" %v{k+1} = fmul double %v{k}, %v{k // 2}" for k in range(400_000)]
         steps = ["define double @f(double %v0) {", *steps, " ret double %v400000", "}"]
         ir = "\\n".join(steps)
@@ -573,3 +672,64 @@ def test_a_compilation_in_progress_ends_with_its_parent():
     pid, priority = map(int, out.split())
     assert (returncode, priority) == (-9, 19)
     assert not is_running(pid, 3.0)
+
+
+# What a process leaves to the next one, however it ends: files, and no process.
+
+SCRIPT = """
+kd = floater()
+q, nu, tau = motion(kd)
+def first_calls():
+    dynamics = kd.function("inverse_dynamics")
+    return [kd.mass_matrix(q), dynamics(q, nu, tau), dynamics.vjp("q")(q, nu, tau, np.ones(8))]
+"""
+ENDS = {
+    "as usual": "",
+    "os._exit": "os._exit(0)",
+    "killed": "os.kill(os.getpid(), 9)",
+    "exception": "1 / 0",
+    "sys.exit": "sys.exit(3)",
+    "interrupt": "signal.raise_signal(signal.SIGINT)",
+}
+SECOND = """
+from linkwork.expr import program
+from linkwork.kernel import derive, kernel as module
+from linkwork.kindyn import kernels
+def refused(*args, **named): raise AssertionError("it is made anew")
+module.compiled = program.trace = kernels.trace = refused
+derive.PROGRAMS["vjp"] = refused
+found = first_calls()
+print(float(sum(np.abs(part).sum() for part in found)), "llvmlite" in sys.modules)
+os._exit(0)
+"""
+
+
+def processes_with(setting: str) -> list[str]:
+    """The ids of all processes that have a variable in their environment."""
+    found: list[str] = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if setting.encode() in path.read_bytes().split(b"\0"):
+                found.append(path.parent.name)
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("end", ENDS)
+def test_the_next_process_continues_and_none_is_left(tmp_path, end):
+    """Neither traced, nor differentiated, nor compiled again: LLVM is not even imported."""
+    code = SCRIPT + f"import signal\nfirst_calls()\nprint('called', flush=True)\n{ENDS[end]}\n"
+    name = f"{tmp_path.parent.name}-{tmp_path.name}"
+    _, out, _ = run_python(code, cache=tmp_path, LINKWORK_TEST_NAME=name)
+    assert out == "called\n"
+    until = time.monotonic() + 5
+    while processes_with(f"LINKWORK_TEST_NAME={name}") and time.monotonic() < until:
+        time.sleep(0.02)
+    assert processes_with(f"LINKWORK_TEST_NAME={name}") == []
+    total, imported = output_of(SCRIPT + SECOND, cache=tmp_path).split()
+    assert imported == "False"
+    kd = floater()
+    q, nu, tau = motion(kd)
+    dynamics = kd.inverse_dynamics
+    parts = kd.mass_matrix(q), dynamics(q, nu, tau), dynamics.vjp("q")(q, nu, tau, np.ones(8))
+    assert float(total) == pytest.approx(sum(np.abs(part).sum() for part in parts), rel=1e-9)

@@ -44,9 +44,8 @@ module.compiled = lambda ir, *level: (counts.append(1), compiled(ir, *level))[1]
 def folder(tmp_path, monkeypatch):
     """A cache of this test's own; what others left to be compiled goes elsewhere."""
     wait_for_background()
-    path = tmp_path / "code"
-    monkeypatch.setenv("LINKWORK_CACHE", str(path))
-    return path
+    monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / cache.SUBFOLDER
 
 
 @pytest.fixture
@@ -101,7 +100,7 @@ def test_another_process_starts_from_the_cache(folder, seed):
         COUNTED
         + "kd = floater()\nkd.warmup('com')\nassert kd.com(kd.neutral()).shape == (3,)\n"
         + "print(len(counts))",
-        cache=folder,
+        cache=folder.parent,
         PYTHONHASHSEED=seed,
     )
     assert count == "0"
@@ -197,7 +196,7 @@ def not_told(monkeypatch):
 
 
 def refused(folder: Path) -> str:
-    text = f"{folder}: no machine code is kept here, for others may write to it"
+    text = f"{folder}: the cache of machine code is not used, for others may write to it"
     return re.escape(f"{text}; it must belong to this user, with mode 700")
 
 
@@ -231,16 +230,39 @@ def test_what_belongs_to_another_user_is_not_trusted(folder, compile_count, not_
 
 
 @posix
+@pytest.mark.parametrize("what", ["files", "folder"])
+def test_nothing_is_read_or_written_through_a_symbolic_link(tmp_path, folder, compile_count, what):
+    """Whoever planted it would have the target overwritten, or its content run."""
+    expected = ready()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    if what == "folder":
+        folder.rename(elsewhere / folder.name)
+        folder.symlink_to(elsewhere / folder.name)
+    else:
+        for path in files(folder):
+            path.rename(elsewhere / path.name)
+            path.symlink_to(elsewhere / path.name)
+    before = {path: path.read_bytes() for path in elsewhere.rglob("*") if path.is_file()}
+    assert before
+    compile_count.clear()
+    np.testing.assert_array_equal(ready(), expected)
+    assert len(compile_count) == 2
+    assert {path: path.read_bytes() for path in elsewhere.rglob("*") if path.is_file()} == before
+    assert not any(path.is_symlink() for path in files(folder)) or what == "folder"
+
+
+@posix
 def test_a_pipe_in_place_of_a_file_does_not_hang(folder):
     ready()
     for path in files(folder):
         path.unlink()
         os.mkfifo(path, 0o600)
     code = "kd = floater()\nkd.warmup('com')\nprint(kd.com(kd.neutral()).shape)"
-    assert output_of(code, cache=folder) == "(3,)"
+    assert output_of(code, cache=folder.parent) == "(3,)"
 
 
-@pytest.mark.parametrize("place", ["os.fdopen", "os.urandom", "pathlib.Path.replace"])
+@pytest.mark.parametrize("place", ["os.fdopen", "os.urandom", "os.replace"])
 def test_a_disk_that_takes_nothing_is_no_trouble(folder, compile_count, monkeypatch, place):
     """Read-only, full, over the quota, or a folder that may not be written to."""
     expected = ready()
@@ -348,7 +370,7 @@ def test_several_processes_may_fill_one_cache_at_once(folder):
     kd.warmup("mass_matrix", "com")
     print(repr(float(kd.mass_matrix(q).sum())), repr(float(kd.com(q).sum())))
     """
-    processes = [start_python(code, cache=folder) for _ in range(4)]
+    processes = [start_python(code, cache=folder.parent) for _ in range(4)]
     for process in processes:
         assert process.stdin is not None
         process.stdin.write("go\n")
@@ -378,7 +400,7 @@ def test_a_file_under_the_name_of_another_is_not_run(folder):
     print(np.round(found, 9).tolist())
     """
     expected = np.round(small.mass_matrix(np.array([[0.3], [0.4]])), 9).tolist()
-    assert output_of(code, cache=folder) == str(expected)
+    assert output_of(code, cache=folder.parent) == str(expected)
 
 
 def test_wrenches_and_gravity_that_are_given_have_code_of_their_own(folder, compile_count):
@@ -398,8 +420,10 @@ def test_wrenches_and_gravity_that_are_given_have_code_of_their_own(folder, comp
 
 
 def endings(folder: Path) -> list[str]:
-    """Of all files, but the digest of the sources, which is written once per process."""
-    return sorted(path.suffix for path in folder.iterdir() if path.suffix != ".sources")
+    """Of all files but the marker, and the digest of the sources, written once per process."""
+    return sorted(
+        path.suffix for path in folder.iterdir() if path.suffix not in (".sources", ".TAG")
+    )
 
 
 def test_quick_code_is_kept_until_there_is_fast_code(folder, monkeypatch, compile_count):

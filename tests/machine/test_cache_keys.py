@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -187,3 +188,119 @@ def test_a_changed_printer_finds_no_code_of_the_old_one(monkeypatch):
     before = {function._cache_key(1), function._cache_key(4)}
     monkeypatch.setattr(kernel, "source_digest", lambda: "another")
     assert not before & {function._cache_key(1), function._cache_key(4)}
+
+
+# What users define decides programs too: each of these computes `2 * FACTOR`, or FACTOR times as
+# much, and nothing but the value of FACTOR differs between two processes with one cache.
+
+USERS = {
+    "method of a parameter": """
+        class Heavier(DensityMultiplier):
+            def vary(self, model, numbers, into):
+                super().vary(model, [[FACTOR * numbers[0][0]]], into)
+        kernel = lw.KinDyn(rod, parameters=[Heavier("second")]).mass_matrix
+    """,
+    "replaced method of linkwork": """
+        vary = DensityMultiplier.vary
+        DensityMultiplier.vary = lambda self, model, numbers, into: vary(
+            self, model, [[FACTOR * numbers[0][0]]], into)
+        kernel = lw.KinDyn(rod, parameters=[DensityMultiplier("second")]).mass_matrix
+    """,
+    "default argument of a parameter": """
+        class Heavier(DensityMultiplier):
+            def vary(self, model, numbers, into, factor=FACTOR):
+                super().vary(model, [[factor * numbers[0][0]]], into)
+        kernel = lw.KinDyn(rod, parameters=[Heavier("second")]).mass_matrix
+    """,
+    "derivative of a parameter": """
+        class Heavier(DensityMultiplier):
+            def vary(self, model, numbers, into):
+                super().vary(model, [[FACTOR * numbers[0][0]]], into)
+        kernel = lw.KinDyn(rod, parameters=[Heavier("second")]).inverse_dynamics.jacobian("nu_dot")
+    """,
+    "joint kind": """
+        class Geared(type(kinds._ALL["prismatic"]).__mro__[1]):
+            name, nq, nv, neutral, reach = "geared", 1, 1, (0.0,), (1.0,)
+            rotation, translates = "none", True
+            def pose(self, axis, theta):
+                return IDENTITY, scale(FACTOR * theta[0], axis.direction)
+            def subspace(self, axis, theta):
+                return ((scale(FACTOR, axis.direction), ZERO),)
+        kinds._ALL["geared"] = Geared()
+        joints = tuple(replace(joint, kind="geared") for joint in rod.joints)
+        kernel = lw.KinDyn(replace(rod, joints=joints), floating=False).com
+    """,
+    "quantity": """
+        com = QUANTITIES["com"]
+        def computed(*args):
+            return [FACTOR * number for number in com.compute(*args)]
+        QUANTITIES["com"] = replace(com, compute=computed)
+        kernel = lw.KinDyn(rod, floating=False).com
+    """,
+    "closure": """
+        def made(factor):
+            return lw.compile(x=1)(lambda x: factor * x)
+        kernel = made(FACTOR)
+    """,
+    "default argument": """
+        kernel = lw.compile(x=1)(lambda x, factor=FACTOR: factor * x)
+    """,
+    "derivative of a closure": """
+        kernel = lw.compile(x=1)(lambda x: FACTOR * x * x).jacobian("x")
+    """,
+    "method called in a function": """
+        kd = lw.KinDyn(rod, floating=False)
+        class Twice:
+            def __call__(self, q): return FACTOR * kd.com(q)
+        twice = Twice()
+        kernel = lw.compile(q=1)(lambda q: twice(q))
+    """,
+}
+PREPARED = """
+from dataclasses import replace
+from linkwork.kindyn.quantities import QUANTITIES
+from linkwork.model import kinds
+from linkwork.parameters import DensityMultiplier
+from linkwork.spatial.blocks import IDENTITY, ZERO, scale
+rod = hinge(BODY)
+"""
+PRINTED = """
+kernel.warmup()
+ones = [np.ones(port.shape) for port in kernel.signature.inputs]
+for one, port in zip(ones, kernel.signature.inputs):
+    if port.name == "q" and one.size > 4: one[3:7] = (1, 0, 0, 0)
+print(repr(float(np.abs(kernel(*ones)).sum())), kernel.status)
+"""
+
+
+@pytest.mark.parametrize("name", USERS)
+def test_code_that_users_changed_is_not_computed_with_old_machine_code(tmp_path, name):
+    code = PREPARED + textwrap.dedent(USERS[name]) + PRINTED
+    one, two, without = (
+        output_of(f"FACTOR = {factor}\n{code}", cache=cache)
+        for factor, cache in ((1.0, tmp_path), (2.0, tmp_path), (2.0, "off"))
+    )
+    assert two == without
+    assert one != two
+    assert one.endswith("fast")
+
+
+def test_what_only_linkwork_defines_is_still_found_without_tracing(tmp_path):
+    """Parameters and kinds of linkwork itself: the second process traces nothing."""
+    code = """
+    from linkwork.kindyn import kernels
+    from linkwork.parameters import LinkInertia
+    if SECOND: kernels.trace = None
+    kd = lw.KinDyn(hinge(BODY), parameters=[LinkInertia("second")])
+    kd.mass_matrix.warmup()
+    print(kd.mass_matrix.status)
+    """
+    code = textwrap.dedent(code)
+    for second in (False, True):
+        assert output_of(f"SECOND = {second}\n{code}", cache=tmp_path) == "fast"
+
+
+def test_the_version_of_numpy_is_part_of_a_key(monkeypatch):
+    before = keys_of(floater(), "com")
+    monkeypatch.setattr(np, "__version__", "99.0")
+    assert not before & keys_of(floater(), "com")

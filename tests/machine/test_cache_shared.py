@@ -15,6 +15,7 @@ from tests.support.kernels import floater, output_of
 
 import linkwork as lw
 from linkwork.machine import processor
+from linkwork.machine.cache import SUBFOLDER
 
 CODE = """
 import sys, linkwork as lw
@@ -27,11 +28,11 @@ print(lw.__version__, float(kd.com(kd.neutral())[0]), "llvmlite" in sys.modules)
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    return tmp_path / "cache" / SUBFOLDER
 
 
-def run(package_folder: Path, cache: Path) -> list[str]:
-    settings = {**os.environ, "PYTHONPATH": str(package_folder), "LINKWORK_CACHE": str(cache)}
+def run(package_folder: Path) -> list[str]:
+    settings = {**os.environ, "PYTHONPATH": str(package_folder)}
     command = [sys.executable, "-c", textwrap.dedent(CODE)]
     done = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
     return done.stdout.split()
@@ -47,14 +48,14 @@ def test_versions_side_by_side_do_not_read_each_others_code(tmp_path, folder):
     wanted = "    return [*add(base.o, apply(base.R, c))]\n"
     assert wanted in text
     com.write_text(text.replace(wanted, wanted.replace("base.o", "add(base.o, (1.0, 0.0, 0.0))")))
-    first = run(here, folder)
+    first = run(here)
     kept = {path.name for path in folder.glob("*.o")}
-    other = run(tmp_path, folder)
+    other = run(tmp_path)
     assert float(other[1]) == pytest.approx(float(first[1]) + 1.0)
     assert kept < {path.name for path in folder.glob("*.o")}
     if processor.IS_LINUX_ON_X86_64:  # both find their own code: neither needs LLVM
-        assert run(here, folder) == [*first[:2], "False"]
-        assert run(tmp_path, folder) == [*other[:2], "False"]
+        assert run(here) == [*first[:2], "False"]
+        assert run(tmp_path) == [*other[:2], "False"]
 
 
 def test_versions_of_llvm_side_by_side_have_code_of_their_own(folder, monkeypatch):
@@ -87,5 +88,6 @@ def test_a_file_that_cannot_be_written_to_its_end_leaves_nothing(tmp_path, limit
     )
     kd = lw.KinDyn(lw.robots.load("arm"))
     assert float(done) == pytest.approx(float(np.sum(kd.mass_matrix(kd.neutral()))), rel=1e-9)
-    assert all(0 < path.stat().st_size <= limit for path in tmp_path.iterdir())
-    assert not list(tmp_path.glob(".new-*"))
+    folder = tmp_path / SUBFOLDER
+    assert all(0 < path.stat().st_size <= limit for path in folder.iterdir())
+    assert not list(folder.glob(".new-*"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 
@@ -14,15 +15,18 @@ DAY = 86_400.0
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    path = tmp_path / "code"
-    monkeypatch.setenv("LINKWORK_CACHE", str(path))
+    monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path))
     monkeypatch.setattr(cache, "_watch", eviction.Watch())
-    return path
+    return tmp_path / cache.SUBFOLDER
+
+
+def key(name):
+    return hashlib.sha256(str(name).encode()).hexdigest()
 
 
 def keep(name, *, size=1000, days_ago=0.0):
-    cache.keep(name, bytes(size))
-    path = cache.cache_folder() / f"{name}.o"
+    cache.keep(key(name), bytes(size))
+    path = cache.cache_folder() / f"{key(name)}.o"
     then = time.time() - days_ago * DAY
     os.utime(path, (then, then))
     return path
@@ -44,7 +48,7 @@ def test_nothing_is_removed_below_the_limit(folder):
 
 def test_using_a_file_keeps_it(folder):
     old, other = keep("old", days_ago=9), keep("other", days_ago=5)
-    assert cache.fetch("old") == bytes(1000)
+    assert cache.fetch(key("old")) == bytes(1000)
     eviction.evict(folder, int(1.5 * old.stat().st_size))
     assert old.exists()
     assert not other.exists()
@@ -53,10 +57,10 @@ def test_using_a_file_keeps_it(folder):
 def test_reading_writes_to_the_disk_once_a_day_at_most(folder):
     path = keep("k", days_ago=0.5)
     before = path.stat().st_mtime
-    assert cache.fetch("k")
+    assert cache.fetch(key("k"))
     assert path.stat().st_mtime == before
     path = keep("k", days_ago=1.5)
-    assert cache.fetch("k")
+    assert cache.fetch(key("k"))
     assert time.time() - path.stat().st_mtime < 60
 
 
@@ -65,21 +69,21 @@ def test_files_are_counted_at_first_and_after_each_tenth_of_the_limit(folder, mo
     counted = []
     monkeypatch.setattr(eviction, "evict", lambda *given: counted.append(given))
     for k in range(25):
-        cache.keep(f"k{k}", bytes(1000))
+        cache.keep(key(f"k{k}"), bytes(1000))
     assert counted == [(folder, 100_000)] * 3  # at first, and after more than 10 kB
 
 
 def test_a_process_that_writes_much_stays_below_the_limit(folder, monkeypatch):
     monkeypatch.setenv("LINKWORK_CACHE_SIZE", "0.05")
     for k in range(200):
-        cache.keep(f"k{k}", bytes(1000))
+        cache.keep(key(f"k{k}"), bytes(1000))
     assert sum(file.size for file in eviction.kept_files(folder)) <= 55_000 + 10_000
-    assert cache.fetch("k199") == bytes(1000)
+    assert cache.fetch(key("k199")) == bytes(1000)
 
 
 def test_files_of_processes_that_ended_while_writing_are_removed(folder):
     keep("k")
-    new, abandoned = folder / ".new-1-a", folder / ".new-2-b"
+    new, abandoned = (folder / f".new-{k}-{k:016x}" for k in (1, 2))
     for path, age in ((new, 10.0), (abandoned, 7200.0)):
         path.write_bytes(bytes(10))
         os.utime(path, (time.time() - age,) * 2)
@@ -94,7 +98,7 @@ def test_the_limit_is_read_in_megabytes(given, expected, monkeypatch):
     assert eviction.size_limit() == expected
 
 
-@pytest.mark.parametrize("given", ["much", "-1", "nan"])
+@pytest.mark.parametrize("given", ["much", "-1", "nan", "inf", "1e400", "1e305"])
 def test_a_limit_that_makes_no_sense_is_told(given, monkeypatch):
     from linkwork.machine import notices
 
@@ -110,3 +114,41 @@ def test_clearing_removes_everything(folder):
     assert eviction.clear(folder) == 3
     assert eviction.kept_files(folder) == []
     assert eviction.clear(folder / "nowhere") == 0
+
+
+FOREIGN = ("data.csv", "notes.o", "0123.program", ".new-mine", f"{'a' * 64}.txt", f"{'A' * 64}.o")
+
+
+def test_files_of_others_are_neither_counted_nor_removed(tmp_path, folder, monkeypatch):
+    """Beside the folder of the cache, and even in it."""
+    keep("k")
+    monkeypatch.setenv("LINKWORK_CACHE_SIZE", "0.000001")
+    before = {}
+    for place in (tmp_path, folder):
+        for name in FOREIGN:
+            (place / name).write_bytes(bytes(5000))
+            os.utime(place / name, (0.0, 0.0))
+            before[place / name] = bytes(5000)
+    monkeypatch.setattr(cache, "_watch", eviction.Watch())
+    cache.keep(key("other"), bytes(1000))  # and evict
+    assert eviction.kept_files(folder) == []
+    cache.keep(key("other"), bytes(1000))
+    eviction.clear(folder)
+    assert eviction.kept_files(folder) == []
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.parametrize("how", ["no marker", "link"])
+def test_a_folder_that_is_not_the_cache_is_left_alone(tmp_path, folder, how):
+    kept = keep("k")
+    if how == "no marker":
+        (folder / eviction.MARKER).unlink()
+    else:
+        (tmp_path / "elsewhere").mkdir()
+        kept = kept.rename(tmp_path / "elsewhere" / kept.name)
+        (folder / eviction.MARKER).rename(tmp_path / "elsewhere" / eviction.MARKER)
+        folder.rmdir()
+        folder.symlink_to(tmp_path / "elsewhere")
+    eviction.evict(folder, 1)
+    assert eviction.clear(folder) == 0
+    assert kept.exists()

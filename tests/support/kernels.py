@@ -66,17 +66,17 @@ expected = kd.forward_dynamics(q, nu, tau)
 class Never:
     """A background that never gets round to anything."""
 
-    def submit(self, run: object, order: object = None) -> None:
+    def submit(self, job: object) -> None:
         pass
 
 
 def start_python(code: str, *, cache: object = "off", **environment: str) -> subprocess.Popen[str]:
-    """Start a process that runs some code, with warnings as errors."""
+    """Start a process that runs some code, with warnings as errors, but those of long programs."""
     folders = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     path = os.pathsep.join(folders)
     setting = {**os.environ, "LINKWORK_CACHE": str(cache), "PYTHONPATH": path, **environment}
     # Python 3.12 warns of any fork of a process that has threads
-    options = ["-W", "error", "-W", "ignore::DeprecationWarning"]
+    options = ["-W", "error", "-W", "ignore::DeprecationWarning", "-W", "ignore:compiling"]
     return subprocess.Popen(
         [sys.executable, *options, "-c", PREPARED + textwrap.dedent(code)],
         env=setting,

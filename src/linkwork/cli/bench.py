@@ -49,6 +49,7 @@ class Timing:
     one_call: float | None
     per_row: float | None  # of a batch
     pin: float | None
+    code: str | None = None  # what was timed: "fast", or NumPy and why; as `Kernel.status`
 
 
 def bench(
@@ -112,7 +113,7 @@ def _timing(
     except SingularJointError:  # nothing to time: forces give a joint no finite acceleration
         return Timing(name, None, None, None, None, None, peer)
     compile_time = None if compiling is None else traced + compiling
-    return Timing(name, operations, compile_time, size, one, batch, peer)
+    return Timing(name, operations, compile_time, size, one, batch, peer, kernel.status)
 
 
 def _compiling(kernel: Kernel) -> tuple[float | None, int | None]:
@@ -172,6 +173,10 @@ def _print(
     print_text(console, f"row: one of {rows:,} configurations in one call, on {cores}, out= given")
     if pin:
         print_text(console, f"pin: one call of Pinocchio {pin.version}, from Python")
+    for one in timings:
+        if one.code not in ("fast", None):
+            text = f"{one.function}: not the fast machine code was timed, but {one.code}"
+            print_text(console, escaped(text), "bold red")
 
 
 def _shown(value: float | None, factor: float, digits: int) -> str:

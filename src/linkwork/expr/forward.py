@@ -59,14 +59,17 @@ def _row(at: Inlined, step: int, rows: Sequence[Row]) -> Row:
             keys = dict.fromkeys((*yes, *no))
             return {k: condition.select(yes.get(k, 0.0), no.get(k, 0.0)) for k in keys}
         case _:
-            return _row_of_any(op, [nodes[arg] for arg in args], nodes[step], rows)
+            is_guarded = op is Op.SQRT and at.steep[step][0]
+            return _row_of_any(op, [nodes[arg] for arg in args], nodes[step], rows, is_guarded)
 
 
-def _row_of_any(op: Op, args: Sequence[Expr], value: Expr, rows: Sequence[Row]) -> Row:
+def _row_of_any(
+    op: Op, args: Sequence[Expr], value: Expr, rows: Sequence[Row], is_guarded: bool
+) -> Row:
     """The same for any operation but select."""
     graph, total = value.graph, Row()
     for slope, row in zip(slopes(op, args, value), rows, strict=True):
-        product = masked if op is Op.SQRT else _product
+        product = masked if is_guarded else _product
         terms = {k: product(entry, slope) for k, entry in row.items()}
         total = _sum(graph, total, {k: term for k, term in terms.items() if not is_zero(term)})
     return total

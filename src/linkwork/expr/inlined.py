@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from linkwork.expr.bounds import Bounds, bounds_of
 from linkwork.expr.node import Expr, Graph, Op
 from linkwork.expr.program import Program
 from linkwork.expr.turns import Turns, turns_of
@@ -39,25 +40,64 @@ class Inlined:
     @cached_property
     def turns(self) -> Turns:
         """The rotations whose derivatives by an angle need no operation; none under guards."""
-        return Turns() if any(self.optional) or any(self.rooted) else turns_of(self.program)
+        return turns_of(self.program, self.guarded)
+
+    @cached_property
+    def guarded(self) -> list[bool]:
+        """Which steps need products that are 0 where a factor is 0 and the other not finite."""
+        optional, steep = self.optional, self.steep
+        return [
+            root or (optional[step] and any(steep[step])) for step, root in enumerate(self.rooted)
+        ]
+
+    @cached_property
+    def steep(self) -> list[tuple[bool, ...]]:
+        """For each argument of each step, whether the partial derivative by it may be infinite.
+
+        It is asked only where that can do harm: in programs with a root or a select.
+        """
+        steps = self.program.steps
+        if not any(step[0] is Op.SQRT or step[0] is Op.SELECT for step in steps):
+            return [(False, False, False)] * len(steps)
+        return [self._bounds.steep(self.program, step) for step in range(len(steps))]
 
     @cached_property
     def optional(self) -> list[bool]:
         """Which steps a select may discard."""
-        return self._used_by(Op.SELECT)
+        return self._used_by([step[0] is Op.SELECT for step in self.program.steps])
 
     @cached_property
     def rooted(self) -> list[bool]:
-        """Which steps a square root depends on."""
-        return self._used_by(Op.SQRT)
+        """Which steps may have an infinite adjoint: a square root that may be 0 depends on them.
 
-    def _used_by(self, user: Op) -> list[bool]:
-        """Which steps an operation of this kind depends on, directly or not."""
-        used = [False] * len(self.program.steps)
-        if all(step[0] is not user for step in self.program.steps):
+        The root of a sum of squares is 0 only where each square is 0. Then the adjoint of what is
+        squared is 0, so that nothing that this depends on is among these steps.
+        """
+        steps, operands = self.program.steps, self.program.operands
+        inside = [False] * len(steps)  # sums of squares under a root
+        others = [False] * len(steps)  # other roots
+        for step in reversed(range(len(steps))):
+            op = steps[step][0]
+            if op is Op.SQRT and self.steep[step][0]:
+                argument = operands[step][0]
+                of_squares = self._bounds.least[argument] >= 0.0
+                (inside if of_squares else others)[argument if of_squares else step] = True
+            elif inside[step] and (op is Op.ADD or len({*operands[step]}) > 1):
+                for operand in operands[step]:
+                    inside[operand] = True
+        return [a or b for a, b in zip(inside, self._used_by(others), strict=True)]
+
+    @cached_property
+    def _bounds(self) -> Bounds:
+        return bounds_of(self.program, self.active)
+
+    def _used_by(self, users: Sequence[bool]) -> list[bool]:
+        """Which steps these steps depend on, directly or not."""
+        used = [False] * len(users)
+        if not any(users):
             return used
         for step in reversed(range(len(used))):
-            if used[step] or self.program.steps[step][0] is user:
+            if used[step] or users[step]:
                 for operand in self.program.operands[step]:
                     used[operand] = True
         return used

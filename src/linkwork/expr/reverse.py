@@ -35,7 +35,7 @@ class _Sweep:
         self._adjoint: list[Expr | None] = [None] * (self._last + 1)
         self._depends = at.depends
         self._slope, self._moved = at.turns.slope, at.turns.moved
-        self._guarded = [a or b for a, b in zip(at.optional, at.rooted, strict=True)]
+        self._guarded = at.guarded
 
     def run(self) -> dict[int, Expr]:
         """Visit each step, which adds to the adjoints of its arguments."""
@@ -114,10 +114,11 @@ class _Sweep:
             return
         # A step that is not selected has the adjoint 0, and adds 0 even if its slope is NaN.
         guarded = op is Op.SQRT or at.optional[step]
-        for index, slope in zip(indices, slopes(op, args, at.nodes[step]), strict=True):
+        partials = slopes(op, args, at.nodes[step])
+        for index, slope, steep in zip(indices, partials, at.steep[step], strict=False):
             if not self._depends[index]:
                 continue
-            term = masked(entry, slope) if guarded else entry * slope
+            term = masked(entry, slope) if guarded and steep else entry * slope
             # The adjoint of an argument of sqrt(0) is infinite; where the slope is 0, it adds 0.
             if at.rooted[step] and isinstance(slope, Expr):
                 term = unrooted(term, entry, slope)

@@ -5,6 +5,7 @@ Where a function is not differentiable, its derivative is defined as:
     a < b, a <= b     0 everywhere
     floor(a)          0 everywhere
     select(c, a, b)   the derivative of the selected branch, even where that of the other is NaN
+                      (bounds.py has what is assumed of inputs)
     sqrt(a)           a' / (2 sqrt(a)); at a = 0 this is 0 where a' is 0, and infinite elsewhere. So
                       the length of a vector has the derivative 0 at the zero vector
     atan2(y, x)       undefined at the origin, where it is NaN

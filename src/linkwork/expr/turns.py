@@ -10,6 +10,7 @@ and s, the chain rule takes two products and two sums more for each of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -31,13 +32,22 @@ class Turns:
     by way of this argument is counted in `slope`."""
 
 
-def turns_of(program: Program) -> Turns:
-    """The rotations in a program."""
+def turns_of(program: Program, guarded: Sequence[bool] | None = None) -> Turns:
+    """The rotations in a program.
+
+    Args:
+        program: what is differentiated.
+        guarded: which steps have derivatives with guards, and are left out.
+    """
     waves = {k for k, step in enumerate(program.steps) if step[0] is Op.SIN or step[0] is Op.COS}
     products = _products(program, waves)
+    if guarded is not None:
+        products = {k: at for k, at in products.items() if not guarded[k]}
     if not products:
         return Turns()
     forms = _forms(program, products)
+    if guarded is not None:
+        forms = {k: form for k, form in forms.items() if not guarded[k]}
     by_form = {form: step for step, form in forms.items()}
     slope: dict[int, tuple[int, int, int]] = {}
     for step, (angle, of_c, of_s) in forms.items():

@@ -80,6 +80,11 @@ class Derivative(Kernel):
     def __reduce__(self) -> Any:
         return _found_again, (self._function, self._kind, self._wrt)
 
+    @property
+    def status(self) -> str:
+        """Which code a call uses now, as of every `Kernel`."""
+        return super().status if self._sweep is None else self._sweep.kernel.status
+
     def warmup(self) -> None:
         """Wait until the fast code is in use."""
         sweep = self._found_sweep()
@@ -197,7 +202,12 @@ def _signature(own: Signature, kind: Kind, wrt: tuple[str, ...]) -> Signature:
 
 
 def _key(function: Kernel, kind: Kind, wrt: tuple[str, ...]) -> str:
-    return hashlib.sha256(repr((function.identity, kind, wrt)).encode()).hexdigest()
+    parts: tuple[Any, ...] = function.identity, kind, wrt
+    if function.key is None and function.analytic is not None:
+        # users' code may define the derivative apart from the function
+        program = function.analytic(kind, wrt)
+        parts += (None if program is None else program.digest,)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def _input_check(of_function: InputCheck | None, known: int) -> InputCheck | None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.errors import ArgumentError, ValueRangeError
+from linkwork.errors import ArgumentError, SlowCompileWarning, ValueRangeError
 from linkwork.expr import stored
 from linkwork.expr.program import Port, Program
 from linkwork.kernel import norms
@@ -39,7 +39,6 @@ from linkwork.machine import cache
 from linkwork.machine.background import Background, background, background_mode
 from linkwork.machine.compiler import FAST, LOCK, QUICK, RELOCATION, Code, compiled
 from linkwork.machine.emission import emitted
-from linkwork.machine.finishing import Order
 from linkwork.machine.notices import warn_once
 from linkwork.machine.numpy_code import NumpyCode
 from linkwork.machine.processor import NoMachineCodeError, this_machine
@@ -58,6 +57,10 @@ else:
 
 # With more rows than this, a rollout waits for the fast code rather than use that of a first call.
 MANY_ROWS = 10_000
+# What compiling took on a core of an AMD EPYC, for each step of a program: quick code of one row;
+# fast code of one row and of several.
+SECONDS_PER_STEP = {QUICK: 30e-6, FAST: 100e-6}
+LONG = 2.0  # [s] a call that waits longer for a compiler warns first
 _DONE, _NOT_FINITE_OUTPUT = 0, 3  # values of `Status` in _call.h
 
 
@@ -125,6 +128,7 @@ class Kernel(Differentiable, Call):
         self._code: tuple[Code | None, Code | None] = None, None  # of one row, and of W rows
         self._level = -1  # of the code in use: QUICK or FAST; -1 for none
         self._wide = False  # whether there is code for W rows at a time, which is made last
+        self._failure = ""  # why there is no fast code, or no machine code at all
 
     def __repr__(self) -> str:
         takes = ", ".join(f"{port.name} {port.shape}" for port in self.signature.inputs)
@@ -153,6 +157,22 @@ class Kernel(Differentiable, Call):
         """What dask names results by: the content of the kernel, the same in every process."""
         is_checked = self.check_input is not None
         return type(self).__qualname__, __version__, self.identity, self.dtype.name, is_checked
+
+    @property
+    def status(self) -> str:
+        """Which code a call uses now.
+
+        `none` before anything was compiled or loaded; `quick` while the fast code is being
+        compiled; `fast`; `NumPy: ...` with the reason why there is no machine code; `failed: ...`
+        with the reason why the quick code stays in use.
+        """
+        if self._wide:
+            return "fast"
+        if self._numpy_path is not None:
+            return f"NumPy: {self._failure or 'the program is too long to compile'}"
+        if self._failure:
+            return f"failed: {self._failure}"
+        return "none" if self._level < 0 else "quick"
 
     def warmup(self) -> None:
         """Wait until the fast code is in use."""
@@ -238,6 +258,7 @@ class Kernel(Differentiable, Call):
                 if not self._is_ready(level) and not self._from_cache():
                     self._make_code(level)
             except NoMachineCodeError as error:
+                self._failure = str(error)
                 instead = "the code of the first call stays in use"
                 if self._code[0] is None:
                     self._numpy_path = NumpyCode(self.program)
@@ -246,6 +267,7 @@ class Kernel(Differentiable, Call):
 
     def _make_code(self, level: int) -> None:
         if level == FAST or background_mode() == "off":
+            self._announce(FAST)
             self._compile_fast()
             return
         one, level = self._code[0], self._level
@@ -267,10 +289,29 @@ class Kernel(Differentiable, Call):
             return Code(fast), FAST
         quick = cache.fetch(key, cache.QUICK_CODE)
         if quick is None:
+            self._announce(QUICK)
             quick = compiled(self._emitted(1), QUICK)
             cache.keep(key, quick, cache.QUICK_CODE)
             cache.keep(self._program_key, stored.to_bytes(self.program), cache.PROGRAM)
         return Code(quick), QUICK
+
+    def _announce(self, level: int) -> None:
+        """Warn, once per process, before code is compiled that takes long."""
+        steps = len(self.program.steps)
+        seconds = {one: rate * steps for one, rate in SECONDS_PER_STEP.items()}
+        if seconds[level] < LONG:
+            return
+        text = f"compiling {self.signature.name} ({steps:,} operations) takes about"
+        text += f" {seconds[level]:.0f} s"
+        if level == QUICK:
+            text += f", then {seconds[FAST]:.0f} s in the background for faster code"
+        text += "; a shorter function, such as the cost of one stage that is called with a batch of"
+        text += " stages, compiles faster; warmup() compiles before time matters"
+        if cache.cache_folder() is None:
+            text += "; the disk cache, which would keep the code for the next process, is off"
+        else:
+            text += "; the disk cache keeps the code for the next process"
+        warn_once("slow compile", text, SlowCompileWarning)
 
     def _is_ready(self, level: int) -> bool:
         """Whether code of this level is in use, and fast code is in use or being made."""
@@ -282,14 +323,17 @@ class Kernel(Differentiable, Call):
         def job() -> None:
             kernel = reference()
             if kernel is not None:  # else nobody needs it any more
-                kernel._compile_later(own)
+                kernel._compile_or_fail(own)
 
-        own.submit(job, self._order())
+        own.submit(job)
 
-    def _order(self) -> Order:
-        """What another process can make, should this one end before."""
-        keys = tuple((width, self._cache_key(width)) for width in (1, self._width))
-        return Order(self._program_key, self._scalar, self.check_result is not None, keys)
+    def _compile_or_fail(self, own: Background) -> None:
+        """In the background: compile fast code; `status` has the reason of a failure."""
+        try:
+            self._compile_later(own)
+        except Exception as error:
+            self._failure = f"{type(error).__name__}: {error}".removesuffix(": ")
+            raise
 
     def _compile_later(self, own: Background) -> None:
         """In the background: compile fast code, of one row first; each is used once it is ready."""

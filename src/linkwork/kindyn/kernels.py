@@ -205,14 +205,15 @@ def _found_again(robot: Any, order: Order) -> QuantityKernel[Any]:
 
 
 def build_kernel(
-    robot: Any, order: Order, *, key: str, dtype: Any, check: bool
+    robot: Any, order: Order, *, key: str | None, dtype: Any, check: bool
 ) -> QuantityKernel[Any]:
     """The kernel of some quantities.
 
     Args:
         robot: the `KinDyn` that they are computed for.
         order: what to compute, from which inputs.
-        key: names the robot and the options, for the cache.
+        key: names the robot and the options, for the cache; None if users' code decides what is
+            computed, so that only the program itself can name it.
         dtype: float64 or float32.
         check: whether to refuse input that is not finite.
     """
@@ -252,7 +253,7 @@ def build_kernel(
             defaults,
         ),
         program,
-        key=hashlib.sha256("|".join((key, repr(order), source_digest())).encode()).hexdigest(),
+        key=None if key is None else _key(key, order),
         dtype=dtype,
         numpy_path=_flat(compute) if _is_too_long(context, layout, specs) else None,
         check_input=finite_check(layout, inputs) if check else None,
@@ -264,6 +265,12 @@ def build_kernel(
     kernel.n_others = len(inputs) - order.takes_parameters
     kernel.analytic = analytic
     return kernel
+
+
+def _key(robot: str, order: Order) -> str:
+    """What names a program: the robot, the quantities, and what computes its constants."""
+    parts = (robot, repr(order), source_digest(), np.__version__)
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()
 
 
 def _outputs(layout: Layout, order: Order) -> tuple[Port, ...]:

@@ -20,7 +20,7 @@ Operations may be fused and reordered, but NaN stays NaN.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from linkwork.expr.node import Op
@@ -42,6 +42,12 @@ LONGEST_STAGED, SHORT_PIECE, MOST_SHORT = 5000, 1000, 40_000
 # Rows are tiled: each piece runs for a tile of TILE_BLOCKS blocks of W rows before the next piece
 # does, or fewer if their intermediate values would exceed TILE_BYTES and leave the cache.
 TILE_BLOCKS, TILE_BYTES = 4, 128 * 1024
+# LLVM's scheduler compares each load and store of a basic block with all others before it, and adds
+# an edge unless it can prove that they are independent: the time grows faster than the square. In
+# programs with more than LONGEST_UNBOUNDED steps, a label that produces no code ends the region
+# that it considers after this many loads and stores. Machine code runs as fast as without.
+LONGEST_UNBOUNDED, ACCESSES_PER_REGION = 10_000, 100
+_BOUNDARY = "llvm.codeview.annotation"
 # In one-row code, this many adjacent constants of an output are stored as one vector.
 CONSTANTS_PER_STORE = 4
 
@@ -70,12 +76,16 @@ def emit_llvm(program: Program, name: str, lanes: Lanes, *, checked: Collection[
     takes = f"{arrays}, i64 %rows, ptr noalias %workspace"
     parts = [f"define i64 @{name}({takes}){lanes.frame} {{", *writer.body(pieces), "}"]
     if len(pieces) > 1:
+        is_bounded = len(program.steps) > LONGEST_UNBOUNDED
+        if is_bounded:
+            parts += [f"declare void @{_BOUNDARY}(metadata)", '!1 = !{!"region"}']
         for index, piece in enumerate(pieces):
             given = f"{arrays}, ptr %scratch, {STAGES}, i64 %row{writer.taken}"
+            lines = writer.straight_line(piece)
             parts += [
                 f"define internal void @piece{index}({given}) noinline{lanes.frame} {{",
                 *writer.pointers(),
-                *writer.straight_line(piece),
+                *(_in_regions(lines) if is_bounded else lines),
                 "  ret void",
                 "}",
             ]
@@ -351,6 +361,17 @@ class _Writer:
     def _new(self) -> str:
         self._count += 1
         return f"%t{self._count}"
+
+
+def _in_regions(lines: Iterable[str]) -> Iterator[str]:
+    """Straight-line code with boundaries for the scheduler."""
+    accesses = 0
+    for line in lines:
+        yield line
+        accesses += line.startswith("  store ") or " = load " in line
+        if accesses == ACCESSES_PER_REGION:
+            yield f"  call void @{_BOUNDARY}(metadata !1)"
+            accesses = 0
 
 
 def _unless_empty() -> Iterator[str]:

@@ -10,28 +10,25 @@ off      no background: the first call compiles the fast code, and takes longer
 Jobs   are done in order; no call waits for one
 Fork   the parent keeps its jobs; the child has none, and starts its own thread when it needs one
 Start  a moment after the first job came, so that a program of a few calls is not slowed down
-Exit   jobs that are not done are handed over to a process that outlives this one, where the result
-       can be kept on disk; see finishing.py
+Exit   jobs that are not done are dropped: no process of linkwork outlives this one. What was
+       compiled is in the disk cache, and the next process continues from there
+Errors are reported once as a warning, with the reason; the code that is in use stays in use
 """
 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import queue
 import re
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from linkwork.machine.cache import cache_folder
 from linkwork.machine.compiler import FAST, LOCK, compiled
-from linkwork.machine.finishing import Order, hand_over
-from linkwork.machine.notices import setting
+from linkwork.machine.notices import report_failure, setting
 from linkwork.machine.processor import this_target
 from linkwork.machine.worker import CompileError
 
@@ -41,6 +38,8 @@ if TYPE_CHECKING:
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*[a-z]{0,2}")  # names of interpreters
 DELAY = 0.05  # [s] before the first of several jobs
 IDLE_LIMIT = 5.0  # [s] the compiler process is ended after this time without a job
+_NO_FAST_CODE = "fast code could not be compiled; slower code stays in use (see Kernel.status)"
+_NO_PROCESS = "no compiler process; LLVM runs in this process, and first calls may wait for it"
 EXIT_LIMIT = 0.03  # [s] exit waits at most so long for the thread, which may be emitting IR
 
 
@@ -61,56 +60,45 @@ def _can_start_python() -> bool:
     )
 
 
-@dataclass(frozen=True)
-class Job:
-    """Work for the background."""
-
-    run: Callable[[], None]
-    order: Order | None  # the same for another process; None if that cannot do it
-
-
 class Background:
     """A thread that does jobs in order, and the compiler process that they use."""
 
     def __init__(self) -> None:
         self.closed = False
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._current: Job | None = None
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._end = threading.Event()  # set when it is closed
         self._thread: threading.Thread | None = None
         self._process: CompilerProcess | None = None
         self._lock = threading.RLock()  # reentrant: a signal handler may call a kernel
 
-    def submit(self, run: Callable[[], None], order: Order | None = None) -> None:
-        """Queue a job. Errors in it are ignored: the kernel keeps the code that it has.
-
-        Args:
-            run: does the job.
-            order: the same for another process, should this one end before the job is done.
-        """
+    def submit(self, job: Callable[[], None]) -> None:
+        """Queue a job; what it raises is reported as a warning."""
         with self._lock:
             if self.closed:
                 return
-            self._jobs.put(Job(run, order))
+            self._jobs.put(job)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="linkwork", daemon=True)
                 try:
                     self._thread.start()
-                except RuntimeError:  # no more threads: no fast code
+                except RuntimeError as error:  # no more threads
                     self._thread = None
+                    report_failure(_NO_FAST_CODE, error)
 
     def compiled(self, ir: str) -> bytes:
         """Compile in the compiler process, or in this one if there is none.
 
         If that process crashes, the job is not repeated here: it would crash this process, too.
         """
+        reason: CompileError | None = None
         for _ in range(2):
             process = self._started_process()
             if process is None:
                 break
             try:
                 return process.compiled(FAST, this_target(), ir)
-            except CompileError:  # it may lack a package that is here
+            except CompileError as error:  # it may lack a package that is here
+                reason = error
                 break
             except BrokenPipeError:  # it had ended before the job: start another one
                 self._end_process()
@@ -119,7 +107,10 @@ class Background:
                 raise
         with LOCK:
             self.check_open()
-            return compiled(ir, FAST)
+            code = compiled(ir, FAST)
+        if reason is not None:
+            report_failure(_NO_PROCESS, reason)
+        return code
 
     def check_open(self) -> None:
         """Raise if it was closed; to be called with LOCK held, for which `close` waits."""
@@ -130,24 +121,12 @@ class Background:
         """Drop all jobs; after this, neither the compiler process nor LLVM in this one runs."""
         self.closed = True
         self._end.set()
-        unfinished = self._unfinished()
         self._jobs.put(None)
         self._end_process()  # so that a job that waits for its answer goes on
         with LOCK:  # wait for a job that starts a process, or compiles in this one
             self._end_process()
-        folder = cache_folder()
-        if unfinished and folder is not None and background_mode() == "process":
-            hand_over(unfinished, folder)
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(EXIT_LIMIT)
-
-    def _unfinished(self) -> list[Order]:
-        """What was submitted and is not done; takes it from the queue."""
-        left = [self._current]
-        with contextlib.suppress(queue.Empty):
-            while True:
-                left.append(self._jobs.get_nowait())
-        return [job.order for job in left if job is not None and job.order is not None]
 
     def disown(self) -> None:
         """In a forked child: leave the process to the parent."""
@@ -166,8 +145,10 @@ class Background:
                 self.check_open()
                 self._process = CompilerProcess()
             self._process.wait_until_ready()
-        except Exception:  # noqa: BLE001 - it cannot be started, for whatever reason
+        except Exception as error:  # noqa: BLE001 - it cannot be started, for whatever reason
             self._end_process()
+            if not self.closed:
+                report_failure(_NO_PROCESS, error)
         return self._process
 
     def _work(self) -> None:
@@ -181,14 +162,15 @@ class Background:
                 continue
             if job is None:
                 break
-            self._current = job
             if was_idle:
                 self._end.wait(DELAY)
                 was_idle = False
-            if not self.closed:
-                with contextlib.suppress(Exception):
-                    job.run()
-                self._current = None
+            try:
+                if not self.closed:
+                    job()
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
+                if not self.closed:
+                    report_failure(_NO_FAST_CODE, error)
             del job  # it refers to a kernel
         self._end_process()
 

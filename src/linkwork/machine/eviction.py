@@ -4,12 +4,16 @@
 are counted when a process first keeps something, and again after each tenth of the limit that it
 has written. If there is too much, files are removed until four fifths of the limit are left. A file
 that is used counts as used again after a day, so that reading rarely writes to the disk.
+
+Only files with names that the cache makes, in a folder with its marker, are counted or removed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +28,11 @@ RECOUNT = 0.1  # of the limit, written since the files were counted
 USED_AGAIN_AFTER = 86_400.0  # [s]
 ABANDONED_AFTER = 3600.0  # [s] after which a temporary file belongs to a process that has ended
 TEMPORARY = ".new-"  # begins the names of files that are being written
+MARKER = "CACHEDIR.TAG"  # a name and a first line that backup programs know, too
+MARKER_TEXT = """Signature: 8a477f597d28d172789f06e22f5a1e9b
+# Machine code that linkwork compiled. It can be removed at any time: linkwork cache clear
+"""
+_NAMES = re.compile(r"[0-9a-f]{64}\.(o|quick|program|sources)|\.new-[0-9]+-[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
@@ -41,26 +50,29 @@ def kept_files(folder: Path) -> list[KeptFile]:
 
 
 def _files(folder: Path) -> Iterator[KeptFile]:
+    if folder.is_symlink() or not (folder / MARKER).is_file():
+        return
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):  # another process has removed it
-                if entry.is_file(follow_symlinks=False):
+                is_ours = _NAMES.fullmatch(entry.name) is not None
+                if is_ours and entry.is_file(follow_symlinks=False):
                     status = entry.stat(follow_symlinks=False)
                     yield KeptFile(Path(entry.path), status.st_size, status.st_mtime)
 
 
 def size_limit() -> int | None:
     """The most bytes that the cache may have; None if there is no limit."""
-    given = os.environ.get("LINKWORK_CACHE_SIZE", "")
+    setting = os.environ.get("LINKWORK_CACHE_SIZE", "")
     try:
-        megabytes = float(given) if given else MOST_MEGABYTES
+        limit = float(setting) * MEGABYTE if setting else MOST_MEGABYTES * MEGABYTE
     except ValueError:
-        megabytes = -1.0
-    if not megabytes >= 0:
-        text = f"LINKWORK_CACHE_SIZE: expected megabytes, or 0 for no limit, got {given!r}"
-        warn_once("cache size", f"{text}; {MOST_MEGABYTES} are taken")
-        megabytes = MOST_MEGABYTES
-    return int(megabytes * MEGABYTE) or None
+        limit = -1.0
+    if not 0 <= limit < math.inf:
+        text = f"LINKWORK_CACHE_SIZE: expected megabytes, or 0 for no limit, got {setting!r}"
+        warn_once("cache size", f"{text}; the limit is {MOST_MEGABYTES} MB")
+        limit = MOST_MEGABYTES * MEGABYTE
+    return int(limit) or None
 
 
 class Watch:
@@ -101,18 +113,16 @@ def evict(folder: Path, limit: int) -> None:
 
 
 def clear(folder: Path) -> int:
-    """Remove all files of a cache; how many there were."""
+    """Remove all files that the cache made; how many there were."""
     files = kept_files(folder)
     for file in files:
         _remove(file)
     return len(files)
 
 
-def note_use(path: Path, modified: float) -> None:
-    """Note that a file is used, at most once a day."""
-    if time.time() - modified > USED_AGAIN_AFTER:
-        with contextlib.suppress(OSError):
-            os.utime(path)
+def is_used_again(modified: float) -> bool:
+    """Whether a file that is used now has to be marked as used, which is once a day at most."""
+    return time.time() - modified > USED_AGAIN_AFTER
 
 
 def _remove(file: KeptFile) -> None:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from linkwork.machine import worker
-from linkwork.machine.processor import Target
+from linkwork.machine.processor import Target, llvmlite_file
 
 START_LIMIT = 30.0  # [s] a Python interpreter that takes longer to start is killed
 _NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)  # writing to an ended process is no SIGPIPE
@@ -25,7 +25,7 @@ class CompilerProcess:
         try:
             with other:
                 self._starter = subprocess.Popen(
-                    [sys.executable, "-I", str(Path(worker.__file__))],
+                    [sys.executable, "-I", str(Path(worker.__file__)), llvmlite_file() or ""],
                     stdin=other.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
@@ -59,8 +59,9 @@ class CompilerProcess:
         self._socket.sendall(job, _NO_SIGNAL)
         try:
             return worker.read_answer(self._socket.recv)
-        except ConnectionError as error:
-            raise EOFError from error
+        except (ConnectionError, EOFError) as error:
+            text = "the compiler process ended while it compiled, perhaps for lack of memory"
+            raise EOFError(text) from error
 
     def close(self) -> None:
         """End it, even during a job; a thread that waits for the answer gets an error."""

@@ -106,12 +106,18 @@ def _processor(path: Path) -> dict[str, str]:
     return entries
 
 
+def llvmlite_file() -> str | None:
+    """The file that `import llvmlite` runs in this process; None if there is none."""
+    spec = PathFinder.find_spec("llvmlite")
+    return None if spec is None else spec.origin
+
+
 def _version_of_llvmlite() -> str | None:
     """The text of llvmlite/_version.py; None if there is none."""
-    spec = PathFinder.find_spec("llvmlite")
-    if spec is None or spec.origin is None:
+    file = llvmlite_file()
+    if file is None:
         return None
     try:
-        return Path(spec.origin).with_name("_version.py").read_text(encoding="utf-8")
+        return Path(file).with_name("_version.py").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return None

@@ -1,7 +1,8 @@
 """The compiler process: it reads jobs and writes object files until the connection is closed.
 
-It shares no memory and no locks with the process that started it. It imports llvmlite and nothing
-of linkwork. Standard input is a socket, for jobs and answers.
+It shares no memory and no locks with the process that started it. It imports nothing of linkwork,
+and the very llvmlite that the other process would import, which its only argument names: search
+paths such as PYTHONPATH do not apply here. Standard input is a socket, for jobs and answers.
 
     start   process id (4 bytes)
     job     level (1 byte), four lengths (4 bytes each), then cpu, features, triple and IR as UTF-8
@@ -17,9 +18,12 @@ from __future__ import annotations
 
 import os
 import struct
+import sys
 import threading
 from collections.abc import Callable
 from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from queue import SimpleQueue
 
 START, JOB, ANSWER = struct.Struct("<I"), struct.Struct("<B4I"), struct.Struct("<BI")
@@ -63,7 +67,18 @@ def _send(data: bytes) -> None:
         left = left[os.write(0, left) :]
 
 
+def _import_llvmlite(file: str) -> None:
+    """Import llvmlite from its file; if none is named, it is imported as usual."""
+    if file and "llvmlite" not in sys.modules:
+        folders = [str(Path(file).parent)]
+        spec = spec_from_file_location("llvmlite", file, submodule_search_locations=folders)
+        if spec is not None and spec.loader is not None:
+            package = sys.modules["llvmlite"] = module_from_spec(spec)
+            spec.loader.exec_module(package)
+
+
 def _compile(level: int, cpu: str, features: str, triple: str, ir: str) -> bytes:
+    _import_llvmlite(sys.argv[1])
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -101,7 +116,7 @@ def main() -> None:
             cpu, features, triple, ir = (part.decode() for part in parts)
             good, content = 1, _compile(level, cpu, features, triple, ir)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
-            good, content = 0, str(error).encode()
+            good, content = 0, f"{type(error).__name__}: {error}".encode()
         _send(ANSWER.pack(good, len(content)) + content)
 
 

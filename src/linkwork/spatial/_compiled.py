@@ -151,10 +151,14 @@ class _Compiled:
 
     def _make(self) -> None:
         """In a thread, for the imports take time, too: make the kernel."""
-        with contextlib.suppress(Exception):  # without it, the source stays in use
+        try:
             from linkwork.spatial._kernels import SpatialKernel
 
             SpatialKernel(self.name, self.source, self.names, self.tails).make_ready(self._take)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
+            from linkwork.machine.notices import report_failure
+
+            report_failure(f"{self.name} could not be compiled; NumPy computes, slower", error)
 
     def _take(self, kernel: SpatialKernel) -> None:
         """Use a kernel from now on; like NumPy, it returns a single number as a scalar."""

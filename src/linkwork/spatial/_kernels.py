@@ -32,7 +32,7 @@ class SpatialKernel(Kernel):
         super().__init__(
             Signature(name, ports, (output,)),
             lambda: trace(source, ports, source.__name__),
-            key=f"{name}|{source_digest()}",
+            key=f"{name}|{source_digest()}|{np.__version__}",
         )
 
     def make_ready(self, take: Callable[[SpatialKernel], None]) -> None:

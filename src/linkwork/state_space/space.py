@@ -131,10 +131,12 @@ class StateSpace:
 
         return trace(run, inputs, [port.name for port in self._outputs(name)])
 
-    def _key(self, name: str) -> str:
+    def _key(self, name: str) -> str | None:
         """Names the function in the cache; the key of the robot's has the digest of the sources."""
         robot = self.kd.function("mass_matrix").key
-        text = "|".join(("state space", name, repr(self.bodies), self.orientation, str(robot)))
+        if robot is None:  # users' code is part of it
+            return None
+        text = "|".join(("state space", name, repr(self.bodies), self.orientation, robot))
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property

@@ -49,7 +49,7 @@ class SmoothFunction(PoseFunction):
     @cached_property
     def kernel(self) -> Kernel:
         """The compiled function."""
-        text = f"adam, smooth|{self.inner.key}"
+        text = f"adam, smooth|{self.inner.identity}"
         return Kernel(
             Signature(self._name, self.inputs, self.inner.signature.outputs),
             self._program,

@@ -53,7 +53,7 @@ class PoseFunction:
     def kernel(self) -> Kernel:
         """The compiled function."""
         inner = self.inner
-        text = f"adam|{inner.key}"  # the key of the inner kernel contains the digest of the sources
+        text = f"adam|{inner.identity}"  # which contains the digest of the sources
         return Kernel(
             Signature(self._name, self.inputs, inner.signature.outputs),
             self._program,
