@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+import linkwork.linalg  # noqa: F401 - makes `np.linalg.solve` and others traceable
 from linkwork.arrays import Array, ObjectArray
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, name_not_found, shown
 from linkwork.expr.node import Expr
