@@ -18,7 +18,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from linkwork.errors import ArgumentError, FrozenError
 from linkwork.kernel.arguments import in_order
@@ -113,6 +113,8 @@ def call(kernel: Kernel, args: Sequence[Any], named: Mapping[str, Any]) -> tuple
 class Bridged:
     """What the `KinDyn` of every bridge has: the options and names of `linkwork.KinDyn`."""
 
+    _OWN_OPTIONS: ClassVar[tuple[str, ...]] = ()  # those that `linkwork.KinDyn` does not have
+
     numpy: NumpyKinDyn
     """The same robot with the same options, for NumPy arrays."""
 
@@ -155,23 +157,29 @@ class Bridged:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Bridged) or type(self) is not type(other):
             return NotImplemented
-        return self.numpy == other.numpy
+        return self.numpy == other.numpy and self._own_options == other._own_options
 
     def __hash__(self) -> int:
-        return hash((type(self), self.numpy))
+        return hash((type(self), self.numpy, *self._own_options.items()))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), **self.options), (self.numpy.model,)
 
     def replace(self, **changes: Any) -> Self:
         """Another one, with some options changed."""
-        robot = self.numpy.replace(**changes)
-        return type(self)(robot.model, **{**self.options, **robot.options})
+        own = self._own_options
+        robot = self.numpy.replace(**{k: v for k, v in changes.items() if k not in own})
+        own = {name: changes.get(name, value) for name, value in own.items()}
+        return type(self)(robot.model, **robot.options, **own)
 
     @property
     def options(self) -> dict[str, Any]:
         """What `KinDyn(model, **options)` takes to make this one again."""
-        return self.numpy.options
+        return {**self.numpy.options, **self._own_options}
+
+    @property
+    def _own_options(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._OWN_OPTIONS}
 
     def function(self, *requests: Any, **options: Any) -> Any:
         """The function of one or several quantities, as `linkwork.KinDyn.function` takes them."""
