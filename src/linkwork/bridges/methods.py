@@ -24,8 +24,10 @@ from linkwork.errors import ArgumentError, FrozenError
 from linkwork.kernel.arguments import in_order
 from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn as NumpyKinDyn
+from linkwork.kindyn.foreign_names import no_attribute
 from linkwork.kindyn.kernels import QuantityKernel
 from linkwork.kindyn.quantities import QUANTITIES
+from linkwork.kindyn.requests import missing_input
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -134,6 +136,11 @@ class Bridged:
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
+
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name)
 
     # What a bridge says.
 
@@ -246,7 +253,7 @@ class Bridged:
         return self._of("relative_jacobian_at", reference, frame, origin, axes)(q, **named)
 
     def neutral(self) -> Any:
-        """(nq,) the neutral configuration: joints at zero, the base at the origin of the world."""
+        """(nq,) the neutral configuration, as `linkwork.KinDyn.neutral` returns it."""
         return self._constant(self.numpy.neutral())
 
     def random(self, n: int | tuple[int, ...] = (), *, seed: int | None = None) -> Any:
@@ -321,15 +328,14 @@ class _Attribute:
 def _made_method(method: Method) -> Callable[..., Any]:
     """A method that looks up the function of its frames and calls it."""
     frames = "".join(f", {frame}" for frame in method.frames)
-    takes = ", ".join(
-        f"{name}={method.defaults[name]!r}" if name in method.defaults else name
-        for name in method.inputs
-    )
+    takes = ", ".join(f"{name}={method.defaults.get(name)!r}" for name in method.inputs)
     code = f"""
 def {method.name}(self{frames}, {takes}, **named):
+    if {method.inputs[-1]} is None:
+        raise missing_input({method.name!r}{frames})
     return self._of({method.name!r}{frames})({", ".join(method.inputs)}, **named)
 """
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"missing_input": missing_input}
     exec(compile(code, f"<linkwork bridge {method.name}>", "exec"), names)
     made = names[method.name]
     made.__qualname__ = f"KinDyn.{method.name}"

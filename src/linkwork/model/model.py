@@ -118,7 +118,7 @@ class Model:
             joints: the joints that keep moving, in the order their coordinates shall have. Joints
                 that mimic one of them go on doing so and need not be named.
             positions: where to lock joints, by name: a number, or (nq,) coordinates. Others are
-                locked at their neutral position; a locked joint takes the joints that mimic it
+                locked at zero, or without rotation; a locked joint takes the joints that mimic it
                 along.
 
         Raises:
@@ -281,6 +281,8 @@ class Model:
         return {name: tuple(pairs) for name, pairs in others.items()}
 
     def _no_frame(self, name: object) -> NameNotFoundError:
+        if not isinstance(name, str):
+            return name_not_found("frame", name, self._frame_indices)
         joint = next((joint for joint in self.joints if joint.name == name), None)
         if joint is None:
             return name_not_found("frame", name, self._frame_indices)

@@ -63,16 +63,9 @@ class ViewedRobot:
         self.name = given.model.name if name is None else name
         self.fixed = not given.floating
         self.sliders = sliders_of(self.kd)
-        self.q = self.within_limits(self.kd.q(base_pose=base_pose))
+        self.q = self.kd.q(base_pose=base_pose)
         self.nu = np.zeros(self.kd.nv)
         self.frame_names = self.kd.model.frame_names
-
-    def within_limits(self, q: Array) -> Array:
-        """A configuration with each joint that is beyond its limits at the nearest one."""
-        for slider, value in zip(self.sliders, slider_values(self.kd, q), strict=True):
-            if slider.clamped(value) != value and self.kd.model.joint(slider.joint).nq == 1:
-                q = with_slider(self.kd, q, slider, slider.clamped(value))
-        return q
 
     # Moving it.
 
