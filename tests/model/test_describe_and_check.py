@@ -254,7 +254,7 @@ def test_bundled_robots_are_above_suspicion_but_for_bent_knees(path):
         (
             swing(BOX, first_H_joint=Pose(rpy=(0, 90, 0))),
             "warning",
-            "joint 'pivot': rpy 0 90 0 is more than a full turn; angles are in radians, not degrees",
+            "joint 'pivot': rpy 0 90 0 is more than a full turn; angles are in radians",
         ),
     ],
 )

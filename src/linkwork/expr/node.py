@@ -166,9 +166,7 @@ class Expr(Traced):
     def __bool__(self) -> bool:
         text = "a traced value has no numeric value yet, so if, while, and, or, in, min, max"
         instead = "use np.where(condition, yes, no), np.minimum or np.maximum"
-        arrays = (
-            "with conditions on arrays (x[0] == 2) instead of entries of lists or np.array(...)"
-        )
+        arrays = "with conditions on arrays (x[0] == 2), not on entries of lists or np.array(...)"
         raise ArgumentError(f"{text} cannot depend on it; {instead}, {arrays}")
 
     def __float__(self) -> NoReturn:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from linkwork.errors import nearest
 
-# By name in Pinocchio, iDynTree, adam, MuJoCo, Drake or PinnZoo: the method or attribute of a KinDyn.
+# By name in Pinocchio, iDynTree, adam, MuJoCo, Drake or PinnZoo: that of a KinDyn.
 FOREIGN_NAMES = {
     # Pinocchio
     "randomConfiguration": "random",

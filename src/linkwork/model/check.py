@@ -97,7 +97,7 @@ def _unit_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[F
     for element, part, pose in posed:
         if max(map(abs, pose.rpy)) > LARGEST_ANGLE:
             numbers = " ".join(f"{angle:g}" for angle in pose.rpy)
-            text = f"rpy {numbers} is more than a full turn; angles are in radians, not degrees"
+            text = f"rpy {numbers} is more than a full turn; angles are in radians"
             yield Finding("warning", element, text, part.place)
 
 
