@@ -65,6 +65,22 @@ def test_a_column_is_refused(kd):
     with pytest.raises(lw.ShapeError) as caught:
         kd.mass_matrix(kd.neutral()[:, None])
     assert str(caught.value) == f"q: expected (..., 9), got (9, 1); {MEANING}"
+    with pytest.raises(lw.ShapeError, match=r"got \(8, 100\); its transpose \(.T\) would"):
+        kd.kinetic_energy(np.tile(kd.neutral(), (100, 1)), np.zeros((8, 100)))
+    with pytest.raises(lw.ShapeError) as caught:
+        kd.mass_matrix(np.zeros((8, 100)))
+    assert ".T" not in str(caught.value)
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_batches_that_do_not_fit_into_memory_can_be_computed_in_pieces(is_compiled):
+    kd = floater()
+    if is_compiled:
+        kd.warmup("mass_matrix")
+    q = np.broadcast_to(kd.neutral(), (10**13, 9))
+    for function in (kd.mass_matrix, kd.function("com", "mass_matrix")):
+        with pytest.raises(MemoryError, match="fewer rows at a time, or use `linkwork batch`"):
+            function(q)
 
 
 def test_a_column_of_a_robot_with_one_joint_is_a_batch():
