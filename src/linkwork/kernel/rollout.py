@@ -306,5 +306,13 @@ def rollout(
         (..., N + 1, *state.shape), x0 first; (..., *state.shape) if `final`. A tuple if there are
         several states. Batch axes are broadcast as NumPy does.
     """
-    options = {"params": params, "steps": steps, "final": final, "check": check}
-    return Rollout(step)(x0, controls, **options, out=out, threads=threads)
+    return Rollout(step)(
+        x0,
+        controls,
+        params=params,
+        steps=steps,
+        final=final,
+        check=check,
+        out=out,
+        threads=threads,
+    )

@@ -168,5 +168,5 @@ def _check_directions(q: Array, outputs: Sequence[Array], unit_norms: Sequence[U
         for bad, why in ((~part.any(axis=1), "zero"), (np.isinf(part).any(axis=1), "infinite")):
             if bad.any():
                 row = int(np.flatnonzero(bad)[0])
-                where = f" (in row {row} of {len(bad)})" if len(bad) > 1 else ""
+                where = f" (in row {row} of {len(q)})" if len(q) > 1 else ""
                 raise ValueRangeError(f"q: {unit.owner} is {why}, so it has no direction{where}")
