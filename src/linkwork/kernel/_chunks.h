@@ -182,7 +182,7 @@ static int do_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
     if (!is_good) return NOT_FINITE_OUTPUT;
     for (int k = 0; k < self->n_out; k++) {
         const char *data = (char *)job->outs[k] + start * self->outs[k].size * (npy_intp)self->item;
-        npy_intp blocks = rows_in_blocks(job->code, rows);
+        npy_intp blocks = job->code->width > 1 ? rows_in_blocks(job->code, rows) : 0;
         if (!output_is_finite(self, &self->outs[k], data, rows, blocks)) return NOT_FINITE_OUTPUT;
     }
     return DONE;

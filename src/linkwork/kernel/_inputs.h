@@ -262,8 +262,8 @@ static int is_finite(const Call *self, const void *data, npy_intp count)
 }
 
 /* Whether the rows of an output are finite. The first `blocks` of them are from code that computes
-   many rows at a time. It has checked large square matrices itself: batches of them are not in the
-   cache any more. */
+   several rows at a time. It has checked large square matrices itself: batches of them are not in
+   the cache any more. */
 static int output_is_finite(const Call *self, const Port *port, const char *data, npy_intp rows,
                             npy_intp blocks)
 {
