@@ -329,9 +329,10 @@ def _made_method(method: Method) -> Callable[..., Any]:
     """A method that looks up the function of its frames and calls it."""
     frames = "".join(f", {frame}" for frame in method.frames)
     takes = ", ".join(f"{name}={method.defaults.get(name)!r}" for name in method.inputs)
+    needed = [name for name in method.inputs if name not in method.defaults]
     code = f"""
 def {method.name}(self{frames}, {takes}, **named):
-    if {method.inputs[-1]} is None:
+    if {needed[-1]} is None:
         raise missing_input({method.name!r}{frames})
     return self._of({method.name!r}{frames})({", ".join(method.inputs)}, **named)
 """

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork import linalg  # whose functions NumPy's then are, on traced arrays
+from linkwork import linalg
 from linkwork.arrays import Array, ObjectArray
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, name_not_found, shown
 from linkwork.expr.node import Expr
