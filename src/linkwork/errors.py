@@ -15,7 +15,8 @@
     │                        LinAlgError
     ├── StateError           ValueError         a state that does not fit its workcell
     ├── FrozenError          AttributeError     an attempt to change an immutable object
-    └── NameNotFoundError    KeyError           a name the model does not have
+    └── NameNotFoundError    KeyError,          a name the model does not have
+                             ValueError
 
     LinkworkWarning          UserWarning        the category of every warning
     └── SlowCompileWarning                      a function that takes seconds to compile
@@ -167,7 +168,7 @@ class FrozenError(LinkworkError, AttributeError):
     """An attempt to change an immutable object."""
 
 
-class NameNotFoundError(LinkworkError, KeyError):
+class NameNotFoundError(LinkworkError, KeyError, ValueError):
     """A name the model does not have."""
 
     def __str__(self) -> str:  # KeyError would print the repr of the text

@@ -135,6 +135,7 @@ def norm(
     raise ArgumentError(f"{text}; vectors take any number, matrices 'fro', 1, -1, inf and -inf")
 
 
+NAMES = ("cholesky", "det", "inv", "norm", "solve")
 INSTEAD_OF.update(
     {
         np.linalg.solve: solve,

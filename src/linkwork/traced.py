@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from importlib import import_module
 from operator import index
 from typing import Any, SupportsIndex, TypeAlias
 
@@ -107,6 +108,8 @@ class ObjectArray(np.ndarray[Any, np.dtype[Any]]):
         return out[0]
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if func.__module__ == "numpy.linalg":
+            import_module("linkwork.linalg")  # a layer above, which adds its functions
         instead = INSTEAD_OF.get(func)
         if instead:
             return instead(*args, **kwargs)

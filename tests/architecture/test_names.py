@@ -11,6 +11,7 @@ import pytest
 from tests.support.spatial import idyn, pin
 
 import linkwork as lw
+from linkwork.kindyn.foreign_names import FOREIGN_NAMES
 
 ROOT = Path(lw.__file__).parents[2]
 PAGE = (ROOT / "docs" / "names.md").read_text(encoding="utf-8")
@@ -62,6 +63,28 @@ def test_linkworks_names_in_the_table_for_robwork_exist():
 def test_a_name_that_does_not_exist_would_be_found():
     with pytest.raises(AssertionError):
         resolve("kd.mass_matrices(q)")
+
+
+ELSEWHERE = {"buildReducedModel", "KinDynComputations", "loadRobotModel", "rollout", "code"}
+
+
+@pytest.mark.parametrize("section", [name for name in SECTIONS if name != "RobWork"])
+def test_a_kindyn_answers_to_the_names_of_other_libraries(section):
+    """The error of `kd.rnea` names what the table has beside `rnea`."""
+    rows = [line.split(" | ") for line in SECTIONS[section].splitlines() if line[:3] == "| `"]
+    asked = 0
+    for theirs, ours in rows:
+        here = re.findall(r"`kd\.(\w+)", ours)
+        for text in re.findall(r"`([^`]+)`", theirs) if here else ():
+            name = text.split("(")[0].removeprefix("d.").replace("Δx", "delta_x")
+            if name in ELSEWHERE or hasattr(KD, name):
+                continue
+            with pytest.raises(AttributeError) as caught:
+                getattr(KD, name)
+            assert any(f"kd.{one}" in str(caught.value) for one in here), name
+            asked += 1
+    assert asked > 5
+    assert all(hasattr(KD, name) for name in FOREIGN_NAMES.values())
 
 
 def test_pinocchios_names_in_the_table_exist():

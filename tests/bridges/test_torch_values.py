@@ -1,6 +1,7 @@
 """Tensors in and out: the numbers are those of the kernels for NumPy."""
 
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -108,6 +109,11 @@ def test_what_is_no_array_is_that_of_the_robot():
     assert kd.replace(representation="body").representation == "body"
     assert kd.replace(representation="body") != kd
     assert kd == linkwork.torch.KinDyn(kd.model)
+    replayed = kd.replace(replay=True, representation="body")
+    assert (replayed.replay, replayed.representation) == (True, "body")
+    assert replayed.replace(representation="mixed") == linkwork.torch.KinDyn(kd.model, replay=True)
+    assert len({kd, kd.replace(replay=True), kd.replace(replay=False)}) == 2
+    assert pickle.loads(pickle.dumps(replayed)) == replayed
     with pytest.raises(lw.FrozenError, match="gravity: a KinDyn does not change"):
         kd.gravity = (0, 0, 0)
 

@@ -19,3 +19,18 @@ def test_the_payload_is_found():
     np.testing.assert_allclose(found[1:4] / found[0], box[1:4] / box[0], atol=0.01)
     tensor = found[[4, 5, 6, 5, 7, 8, 6, 8, 9]].reshape(3, 3)
     assert (np.linalg.eigvalsh(tensor) > 0).all()
+
+
+def test_deviations_are_those_of_repeated_experiments_and_infinite_for_what_is_not_determined():
+    example = runpy.run_path(str(EXAMPLE))
+    kd, box = example["kd"], example["BOX"].parameters()
+    sigma = example["deviations"](50, 0.1)
+    rng = np.random.default_rng(0)
+    q, (nu, nu_dot) = kd.random(50, seed=1), rng.normal(size=(2, 50, kd.nv))
+    by_load = kd.function("inverse_dynamics").jacobian("parameters")
+    Y = by_load(q, nu, nu_dot, kd.parameter_values()).reshape(-1, 10)
+    noisy = (Y @ box)[:, None] + 0.1 * rng.normal(size=(len(Y), 4000))
+    spread = np.linalg.lstsq(Y, noisy, rcond=None)[0].std(axis=1)
+    np.testing.assert_allclose(sigma, spread, rtol=0.06)
+    at_rest = example["deviations"](50, 0.1, speed=0.0)
+    np.testing.assert_array_equal(np.isfinite(at_rest), [True] * 4 + [False] * 6)

@@ -11,7 +11,7 @@ import pytest
 from tests.support.expressions import LIBM, program_for
 
 from linkwork.errors import ArgumentError, LinkworkError
-from linkwork.expr.node import Graph, Op
+from linkwork.expr.node import Expr, Graph, Op
 
 
 @pytest.fixture
@@ -34,8 +34,22 @@ def test_equal_expressions_are_one_object(xy):
     assert (x + y).sin() is (y + x).sin()
     assert x.arctan2(y) is x.arctan2(y)
     assert x.arctan2(y) is not y.arctan2(x)
-    assert x == x + 0.0
-    assert x != y
+    assert x is x + 0.0
+    assert x is not y
+
+
+def test_a_comparison_is_a_condition(xy):
+    """Never a boolean, which would decide before there are numbers."""
+    x, y = xy
+
+    for condition in (x == 2, 2.0 == x, x != 2, x == y, x != y, np.float64(2.0) == x):  # noqa: SIM300
+        assert isinstance(condition, Expr)
+        with pytest.raises(ArgumentError, match=r"np\.where"):
+            bool(condition)
+    assert (x == x).number() is None  # false for NaN  # noqa: PLR0124
+    assert (x == None) is False  # noqa: E711
+    assert (x != "x") is True
+    assert {x: 1, y: 2}[x] == 1
 
 
 def test_equal_constants_are_one_object():
@@ -90,7 +104,7 @@ def test_a_traced_program_keeps_no_graph():
 def test_branching_on_a_traced_value_names_where(xy):
     x, y = xy
     for branch in (lambda: bool(x), lambda: max(x, y), lambda: 1 if x > 0 else 2):
-        with pytest.raises(TypeError, match=r"use linkwork\.arrays\.where\(condition, yes, no\)"):
+        with pytest.raises(TypeError, match=r"use np\.where\(condition, yes, no\)"):
             branch()
         with pytest.raises(LinkworkError):
             branch()

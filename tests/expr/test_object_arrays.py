@@ -282,7 +282,7 @@ def branch_on_all(x):
     ],
 )
 def test_a_branch_on_a_traced_value_names_where(function):
-    with pytest.raises(TypeError, match=r"use linkwork\.arrays\.where\(condition, yes, no\)"):
+    with pytest.raises(TypeError, match=r"use np\.where\(condition, yes, no\)"):
         traced(function, X)
 
 

@@ -105,7 +105,7 @@ def test_note_is_neither_warned_of_nor_refused_when_strict():
 
     assert said == []
     assert [str(finding) for finding in check(model)] == [
-        "<text>:13: joint 'hinge': neutral position 0 is outside the limits 0.5 to 1"
+        "<text>:13: joint 'hinge': position 0 is outside the limits 0.5 to 1"
     ]
 
 

@@ -111,11 +111,12 @@ def test_without_packages_of_robots_they_are_named(tmp_path, monkeypatch):
     assert message("panda") == f"no file 'panda'; bundled robots: {NAMES}; {packages}"
 
 
-def test_an_unknown_bundled_robot_is_told_where_real_ones_are():
+@pytest.mark.parametrize("function", [lw.robots.load, lw.robots.path])
+def test_an_unknown_robot_is_told_where_real_ones_are(function):
     with pytest.raises(lw.NameNotFoundError) as caught:
-        lw.robots.load("panda")
+        function("panther")
 
-    assert str(caught.value) == f"no bundled robot named 'panda'; known: {NAMES}; {REAL}"
+    assert str(caught.value) == f"no robot named 'panther'; known: {NAMES}; {REAL}"
 
 
 def test_a_small_file_takes_little_memory(tmp_path):

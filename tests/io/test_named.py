@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,37 @@ def test_a_name_loads_what_its_file_does():
     assert lw.load("arm") == lw.robots.load("arm")
     assert load_quietly("talos") == load_quietly(TALOS)
     assert load_quietly("example-robot-data:talos") == load_quietly(TALOS)
+
+
+def test_every_name_has_a_path_and_a_model_knows_its_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("arm").write_text("no robot")  # a file of that name, which `load` would take
+    for name, path in (("arm", lw.robots.path("arm")), ("panda", example_robots()["panda"])):
+        model = lw.robots.load(name)
+        assert lw.robots.path(name) == path == model.source
+        for copy in (
+            model.renamed(prefix="left_"),
+            model.reduced(model.joint_names[:1]),
+            model.lumped(),
+            model.rerooted(),
+            pickle.loads(pickle.dumps(model)),
+        ):
+            assert copy.source == path
+        text = lw.load(path.read_text())
+        assert text.source is None
+        if name == "arm":  # which has no meshes beside it
+            assert (text, hash(text)) == (model, hash(model))
+
+
+def test_a_name_that_stands_for_a_smaller_robot_says_so():
+    with pytest.warns(lw.LinkworkWarning) as caught:
+        lw.load("talos")
+    text = str(caught[0].message)
+    assert "talos_reduced.urdf" in text
+    assert "talos_full" in text
+    with pytest.warns(lw.LinkworkWarning) as caught:
+        lw.load(TALOS)
+    assert "talos_full" not in str(caught[0].message)
 
 
 def test_every_name_of_the_loaders_is_a_file_and_every_file_has_a_name():

@@ -65,6 +65,22 @@ def test_a_column_is_refused(kd):
     with pytest.raises(lw.ShapeError) as caught:
         kd.mass_matrix(kd.neutral()[:, None])
     assert str(caught.value) == f"q: expected (..., 9), got (9, 1); {MEANING}"
+    with pytest.raises(lw.ShapeError, match=r"got \(8, 100\); its transpose \(.T\) would"):
+        kd.kinetic_energy(np.tile(kd.neutral(), (100, 1)), np.zeros((8, 100)))
+    with pytest.raises(lw.ShapeError) as caught:
+        kd.mass_matrix(np.zeros((8, 100)))
+    assert ".T" not in str(caught.value)
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_batches_that_do_not_fit_into_memory_can_be_computed_in_pieces(is_compiled):
+    kd = floater()
+    if is_compiled:
+        kd.warmup("mass_matrix")
+    q = np.broadcast_to(kd.neutral(), (10**13, 9))
+    for function in (kd.mass_matrix, kd.function("com", "mass_matrix")):
+        with pytest.raises(MemoryError, match="fewer rows at a time, or use `linkwork batch`"):
+            function(q)
 
 
 def test_a_column_of_a_robot_with_one_joint_is_a_batch():
@@ -94,6 +110,7 @@ def test_an_unknown_frame_is_a_key_error_with_the_nearest_names(kd):
         with pytest.raises(lw.NameNotFoundError) as caught:
             call()
         assert isinstance(caught.value, KeyError)
+        assert isinstance(caught.value, ValueError)
         assert str(caught.value) == said
 
 
@@ -102,6 +119,24 @@ def test_a_frame_that_is_no_name_is_refused_with_an_error_of_ours(frame):
     kd = floater()
     with pytest.raises(lw.LinkworkError):
         kd.jacobian(frame, kd.neutral())
+
+
+def test_swapped_and_missing_arguments_are_named(kd):
+    q, nu, _ = motion(kd)
+    for call in (
+        lambda: kd.jacobian(q, "tip"),
+        lambda: kd.jacobian(q),
+        lambda: kd.transform(q, "tip"),
+        lambda: kd.jacobian_dot(q, nu),
+        lambda: kd.relative_transform(q, "tip", "upper_rod"),
+        lambda: kd.relative_jacobian("tip", q, "upper_rod"),
+    ):
+        with pytest.raises(lw.ArgumentError) as caught:
+            call()
+        assert "frame, q" in str(caught.value)
+        assert "array of shape (9,)" in str(caught.value)
+    with pytest.raises(lw.ArgumentError, match=r"velocity\(frame, q, nu\): nu is missing"):
+        kd.velocity("tip", q)
 
 
 @pytest.mark.parametrize("frames", [5, "tip", [5], [["tip"]], [None]])
@@ -183,8 +218,8 @@ def test_a_method_says_what_is_missing_or_unknown(kd):
         kd.mass_matrix()
     with pytest.raises(TypeError, match="mass_matrix: argument 'foo' is unknown; known: q"):
         kd.mass_matrix(kd.neutral(), foo=1)
-    with pytest.raises(TypeError, match=r"KinDyn.jacobian\(\) missing 1 required .*: 'q'"):
-        kd.jacobian("tip")
+    with pytest.raises(TypeError, match=r"KinDyn.jacobian\(\) missing 1 required .*: 'frame'"):
+        kd.jacobian()
 
 
 @pytest.mark.parametrize("request_", ["mass_matrx", None, 5, (), [], {}, (["x"],), ("jacobian",)])

@@ -10,6 +10,7 @@ import types
 
 import numpy as np
 import pytest
+from tests.support.kernels import output_of
 
 from linkwork.arrays import where
 from linkwork.errors import ArgumentError, LinkworkError, NameNotFoundError, ShapeError
@@ -368,8 +369,54 @@ def test_rows_that_do_not_fit_each_other():
 
 
 def test_a_branch_names_where():
-    with pytest.raises(TypeError, match=r"use linkwork\.arrays\.where\(condition, yes, no\)"):
+    with pytest.raises(TypeError, match=r"use np\.where\(condition, yes, no\)"):
         compile_function(x=(3,))(lambda x: x if x[0] > 0 else -x)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: 1.0 if x.tolist()[0] == 2 else 3.0,
+        lambda x: 1.0 if x[0].item() != 2 else 3.0,
+        lambda x: 1.0 if x[0] == 2 else 3.0,
+        lambda x: 1.0 if 2.0 in x.tolist() else 3.0,
+        lambda x: x.tolist().index(2.0),
+        lambda x: float(x.tolist().count(2.0)),
+        lambda x: np.where(np.array([x[0].item(), 1.0]) == 2, 1.0, 3.0),
+        lambda x: np.where(np.array(x.tolist()) != 2, 1.0, 3.0),
+        lambda x: 1.0 if np.array_equal(x, [2.0, 2.0]) else 3.0,
+        lambda x: np.isin(x, [2.0]) * 1.0,
+    ],
+)
+def test_no_comparison_is_decided_before_there_are_numbers(function):
+    with pytest.raises(ArgumentError, match=r"np\.where"):
+        compile_function(x=2)(function)
+
+
+def test_comparisons_are_made_in_each_call():
+    @compile_function(x=2)
+    def equal(x):
+        a, b = x.tolist()
+        conditions = [a == 2, a != 2, a == b, x[1] == 2, np.any(x == 2)]
+        return np.stack([where(condition, 1.0, 0.0) for condition in conditions])
+
+    found = equal([[2.0, 3.0], [3.0, 2.0], [3.0, 3.0], [np.nan, 2.0]])
+    expected = [[1, 0, 0, 0, 1], [0, 1, 0, 1, 1], [0, 1, 1, 0, 0], [0, 1, 0, 1, 1]]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_linear_algebra_needs_no_import():
+    assert output_of(
+        """
+        solve = lw.compile(A=(2, 2), b=2)(lambda A, b: np.linalg.solve(A, b))
+        assert np.allclose(solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 4.0]), 1.0)
+        for name in ("pinv", "eigvalsh"):
+            try:
+                lw.compile(A=(2, 2))(lambda A: getattr(np.linalg, name)(A))
+            except lw.ArgumentError as error:
+                print(all(word in str(error) for word in (name, "cholesky", "solve")))
+        """
+    ).split() == ["True", "True"]
 
 
 def test_an_expression_cannot_leave_its_function():

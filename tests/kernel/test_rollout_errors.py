@@ -7,6 +7,7 @@ import pytest
 from tests.support.rollouts import pendulum, spring, spring_inputs
 
 import linkwork as lw
+from linkwork.machine.numpy_code import NumpyCode
 
 RULE = "a step gives the next values of its first inputs, in their order"
 
@@ -152,3 +153,31 @@ def test_the_extension_refuses_arrays_that_python_has_not_prepared(swing):
         with pytest.raises(ValueError, match=text):
             swing._roll(*given)
     swing._roll((start,), (controls,), (result,), 3, 5, None)
+
+
+@pytest.mark.parametrize("final", [False, True])
+@pytest.mark.parametrize("path", ["compiled", "NumPy"])
+def test_the_first_state_that_is_not_finite_is_named_on_request(final, path, monkeypatch):
+    @lw.compile(x=(), v=2, gain=())
+    def step(x, v, gain):
+        return x + 1.0, v * gain
+
+    if path == "NumPy":
+        monkeypatch.setattr(step, "_numpy_path", NumpyCode(step.program))
+    x0 = np.zeros(3), np.ones((3, 2))
+    gains = np.array([1.0, 1e100, 1e50])
+    options = {"params": {"gain": gains}, "steps": 10, "final": final}
+    lw.rollout(step, x0, **options)
+    lw.rollout(step, x0, check=True, **options | {"steps": 3})
+    with pytest.raises(lw.ValueRangeError, match=r"v is not finite after step 4 of 10") as caught:
+        lw.rollout(step, x0, check=True, **options)
+    assert "row 1 of 3" in str(caught.value)
+    assert caught.value.mask.tolist() == [False, True, True]
+    x0[0][2] = np.nan
+    gains[1] = 1.0
+    with pytest.raises(lw.ValueRangeError, match=r"x is not finite at the start .*row 2 of 3"):
+        lw.rollout(step, x0, check=True, **options)
+    one = {"params": {"gain": 1e200}, "steps": 5, "final": final, "check": True}
+    with pytest.raises(lw.ValueRangeError, match="after step 2 of 5") as caught:
+        lw.rollout(step, (0.0, np.ones(2)), **one)
+    assert caught.value.mask is None

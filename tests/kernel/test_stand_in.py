@@ -6,6 +6,7 @@ import inspect
 import json
 
 import numpy as np
+import pytest
 from tests.support.kernels import TAKE_OVER, output_of
 
 from linkwork.kernel import _call, call_slow
@@ -101,6 +102,46 @@ print("done")
 """
     )
     assert done == "done"
+
+
+# One entry of a result overflows, at any place, in any row; `check_result` has to see all of them.
+OVERFLOW = """
+from linkwork.kernel.kernel import Kernel
+from linkwork.machine.numpy_code import NumpyCode
+class Overflow(Exception): pass
+def check(kernel, inputs, outputs): raise Overflow
+kernels = []
+for n in (6, 7):
+    outer = lw.compile(x=n, y=n)(lambda x, y: x[:, None] * y)
+    several = lw.compile(x=n, y=n)(lambda x, y: (x, x[:, None] * y, np.stack([x[:, None] * y] * 2)))
+    for function in (outer, several):
+        path = NumpyCode(function.program) if NUMPY else None
+        kernels.append(Kernel(function.signature, lambda f=function: f.program, check_result=check,
+                              numpy_path=path))
+for kernel in kernels:
+    n = kernel.signature.inputs[0].size
+    for turn in range(2):
+        for rows in ((), 1, 3, 8, 11, 600):
+            batch = (rows,) if rows else ()
+            kernel(np.ones((*batch, n)), np.full((*batch, n), 1e200))
+            for row in {0, (rows or 1) // 2, (rows or 1) - 1}:
+                for i, j in ((0, 0), (0, n - 1), (n - 1, 0), (2, 3)):
+                    x, y = np.ones((2, *batch, n))
+                    x.reshape(-1, n)[row, i] = y.reshape(-1, n)[row, j] = 1e200
+                    try:
+                        kernel(x, y)
+                        print("silent:", kernel, turn, rows, row, i, j)
+                    except Overflow:
+                        pass
+        kernel.warmup()
+print("done")
+"""
+
+
+@pytest.mark.parametrize("path", ["C", "ctypes", "NumPy"])
+def test_every_entry_of_a_checked_result_has_to_be_finite(path):
+    setting = f"NUMPY = {path == 'NumPy'}\n"
+    assert output_of((WITHOUT if path == "ctypes" else "") + setting + OVERFLOW) == "done"
 
 
 def test_the_stand_in_may_be_used_by_threads_while_faster_code_takes_over():

@@ -375,7 +375,9 @@ def test_bad_use_inside_a_function_is_explained(text):
 
 
 def test_a_branch_on_a_quantity_names_where():
-    with pytest.raises(lw.ArgumentError, match=r"^a traced value is not known yet, so if, while"):
+    with pytest.raises(
+        lw.ArgumentError, match=r"^a traced value has no numeric value yet, so if, while"
+    ):
         lw.compile(q=NQ)(lambda q: q if robot().com(q)[2] > 0.0 else -q)
 
 

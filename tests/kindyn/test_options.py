@@ -160,6 +160,24 @@ def test_a_configuration_is_made_from_names():
     assert fixed.q(elbow_pitch=0.3).shape == (8,)
 
 
+@pytest.mark.parametrize("floating", [False, True])
+def test_neutral_is_zero_or_the_limit_nearest_to_it(floating):
+    kd = lw.KinDyn(lw.robots.load("quadruped"), floating=floating)
+    q = kd.neutral()
+    s = q[7:] if floating else q
+    knees = [name.endswith("knee") for name in kd.joint_names]
+    np.testing.assert_array_equal(s, np.where(knees, -0.4, 0.0))
+    assert ((kd.limits.lower <= s) & (s <= kd.limits.upper)).all()
+    np.testing.assert_array_equal(kd.q(), q)
+    np.testing.assert_array_equal(kd.layout.zero()[7 if floating else 0 :], 0.0)
+    with pytest.warns(lw.LinkworkWarning) as caught:
+        kd.q(FL_knee=-60)
+    assert all(word in str(caught[0].message) for word in ("FL_knee", "-2.6", "-0.4", "deg2rad"))
+    with pytest.warns(lw.LinkworkWarning, match="outside its limits"):
+        kd.q(FL_knee=0.0)
+    kd.q(FL_knee=-0.4, FR_knee=-2.6, RL_knee=-0.4 + 1e-9)
+
+
 def test_a_joint_of_several_coordinates_takes_them_all():
     kd = lw.KinDyn(random_model(np.random.default_rng(3), 12))
     ball = next(name for name in kd.joint_names if kd.model.joint(name).kind == "spherical")

@@ -127,6 +127,11 @@ def test_a_quaternion_of_zeros_has_no_direction():
         kd.normalize(q)
     with pytest.raises(ValueRangeError, match=r"row 1 of 2"):
         kd.normalize(np.stack([kd.neutral(), q]))
+    q[4] = np.inf
+    with pytest.raises(ValueRangeError, match=r"base quaternion is infinite.*row 1 of 2"):
+        kd.normalize(np.stack([kd.neutral(), q]))
+    q[4] = np.nan
+    assert np.isnan(kd.normalize(q)[3:7]).all()
 
 
 def test_half_a_turn_is_found():

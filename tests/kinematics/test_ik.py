@@ -206,6 +206,7 @@ def test_bad_use_is_explained(arm):
     for call, error, text in (
         (lambda: lw.ik(arm, {"tol": pose}), lw.NameNotFoundError, "did you mean 'tool'"),
         (lambda: lw.ik(arm, {}), lw.ArgumentError, "there is nothing to reach"),
+        (lambda: lw.ik(arm), lw.ArgumentError, "there is nothing to reach"),
         (lambda: lw.ik(arm, pose), lw.ArgumentError, "expected poses or positions by frame"),
         (lambda: lw.ik(arm, "tool", pose), lw.ArgumentError, "by frame, as in {.*, got 'tool'"),
         (

@@ -192,6 +192,7 @@ def test_steps_with_and_without_a_posture_are_counted(arm):
         ((3, 1), 1e-300, "its last row is not 0, 0, 0, 1"),
         ((3, 3), np.nan, "the target is not finite"),
         ((0, 1), 1e-5, "its rotation is off by 1e-05"),
+        ((1, 1), -1.0, "left-handed"),
     ],
 )
 def test_one_wrong_pose_of_many_is_refused(arm, at, value, text):
@@ -225,7 +226,7 @@ def test_the_com_is_moved_over_fixed_feet():
     feet, bent = ["l_sole", "r_sole"], {"hip_pitch": -0.4, "knee": 0.8, "ankle_pitch": -0.4}
     q0 = kd.q({f"{side}_{joint}": angle for side in "lr" for joint, angle in bent.items()})
     com = kd.com(q0) + np.array([0.01, 0.02, -0.01])
-    found = lw.ik(kd, {}, q0, com=com, fixed=feet, restarts=0)
+    found = lw.ik(kd, q0=q0, com=com, fixed=feet, restarts=0)
     assert found.converged
     np.testing.assert_allclose(kd.com(found.q), com, atol=1e-6)
     for foot in feet:

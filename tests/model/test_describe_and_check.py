@@ -199,7 +199,7 @@ def test_bundled_robots_are_above_suspicion_but_for_bent_knees(path):
         return
     legs = ("FL", "FR", "RL", "RR")
     assert [finding.element for finding in findings] == [f"joint '{leg}_knee'" for leg in legs]
-    text = "neutral position 0 is outside the limits -2.6 to -0.4"
+    text = "position 0 is outside the limits -2.6 to -0.4"
     assert {(finding.severity, finding.text) for finding in findings} == {("note", text)}
 
 
@@ -239,12 +239,22 @@ def test_bundled_robots_are_above_suspicion_but_for_bent_knees(path):
         (
             swing(BOX, lower=0.5, upper=1.5),
             "note",
-            "joint 'pivot': neutral position 0 is outside the limits 0.5 to 1.5",
+            "joint 'pivot': position 0 is outside the limits 0.5 to 1.5",
         ),
         (
             swing(BOX, kind="revolute_cos_sin", lower=0.5, upper=1.5),
             "note",
-            "joint 'pivot': neutral position 0 is outside the limits 0.5 to 1.5",
+            "joint 'pivot': position 0 is outside the limits 0.5 to 1.5",
+        ),
+        (
+            swing(solid_box(3200.0, (0.1, 0.2, 0.3))),
+            "warning",
+            "link 'swing': mass 3200 kg is very large for a link; masses are in kg",
+        ),
+        (
+            swing(BOX, first_H_joint=Pose(rpy=(0, 90, 0))),
+            "warning",
+            "joint 'pivot': rpy 0 90 0 is more than a full turn; angles are in radians",
         ),
     ],
 )

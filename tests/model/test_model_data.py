@@ -270,6 +270,17 @@ def test_a_loop_is_named_link_by_link():
     assert names == {"a", "b", "c"}
 
 
+def test_a_loop_blames_the_joint_that_was_added_to_a_tree():
+    """Whatever the order in which the links are visited."""
+    links = [Link(name=name) for name in "abcdef"]
+    joints = [
+        Joint(name=first + second, kind="revolute", first=first, second=second)
+        for first, second in ("ab", "bc", "cd", "de", "ef", "fa")
+    ]
+    with pytest.raises(ModelError, match=r"^joint 'fa': closes a loop: (\w - ){6}"):
+        Model(name="m", links=links, joints=joints)
+
+
 def test_all_that_is_wrong_with_the_parts_is_said_at_once():
     joint = Joint(name="j", kind="revolute", first="x", second="b")
     links = (A, Link(name="a"), B)

@@ -7,7 +7,7 @@ import pytest
 from tests.support.models import assert_close, random_inertia, random_pose
 from tests.support.spatial import idyn, pin, random_poses
 
-from linkwork import Inertia, Pose
+from linkwork import Inertia, ModelError, Pose
 from linkwork.model.inertia import (
     NO_INERTIA,
     combined,
@@ -19,6 +19,7 @@ from linkwork.model.inertia import (
     solid_sphere,
 )
 from linkwork.model.pose import IDENTITY, as_pose, composed, inverted, pose_matrices
+from linkwork.spatial import quat, se3
 
 QUARTER = np.pi / 2
 COM = (0.1, -0.2, 0.3)
@@ -179,3 +180,29 @@ def test_combining_inertias_is_what_pinocchio_does(rng):
         assert_close(found.matrix(), expected.inertia, rtol=1e-13)
         assert_close(found.com, expected.lever, rtol=1e-13)
         assert_close(found.mass, expected.mass, rtol=4e-15)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_poses_from_matrices_and_quaternions(seed):
+    rng = np.random.default_rng(seed)
+    wxyz, xyz = rng.normal(size=4), rng.normal(size=3)
+    wxyz /= np.linalg.norm(wxyz)
+    H = se3.pose(quat.to_rotation(wxyz), xyz)
+
+    np.testing.assert_allclose(Pose.from_matrix(H).matrix(), H, atol=1e-15)
+    np.testing.assert_allclose(Pose.from_wxyz(wxyz, xyz).matrix(), H, atol=1e-15)
+    np.testing.assert_allclose(Pose.from_wxyz((1 + 1e-6) * wxyz).matrix()[:3, :3], H[:3, :3])
+    assert Pose.from_wxyz([0.5, 0.5, 0.5, 0.5]) == Pose.from_wxyz((-0.5,) * 4)
+    assert Pose.from_matrix(np.eye(4)) == Pose()
+
+
+@pytest.mark.parametrize("wxyz", [[0, 0, 0, 0], [1, 1, 0, 0], [1, 0, 0], [np.nan, 0, 0, 1], "abcd"])
+def test_quaternions_that_are_no_rotation_are_refused(wxyz):
+    with pytest.raises(ModelError, match=r"^wxyz: expected"):
+        Pose.from_wxyz(wxyz)
+
+
+@pytest.mark.parametrize("matrix", [np.eye(3), 2 * np.eye(4), np.diag([1, 1, -1, 1])])
+def test_matrices_that_are_no_pose_are_refused(matrix):
+    with pytest.raises(ModelError, match=r"^matrix: "):
+        Pose.from_matrix(matrix)

@@ -231,12 +231,8 @@ REFUSED = [
     (MASKED, "phi: masked elements have no value; use filled() to give one"),
     ([0.0, MASKED[1], 0.0], "phi: masked elements have no value; use filled() to give one"),
     (
-        fake("torch"),
-        "phi: expected NumPy arrays, got a value of torch; use np.asarray(...) to take its numbers",
-    ),
-    (
-        fake("jaxlib"),
-        "phi: expected NumPy arrays, got a value of jax; use np.asarray(...) to take its numbers",
+        fake("cupy"),
+        "phi: expected NumPy arrays, got a value of cupy; use np.asarray(...) to take its numbers",
     ),
 ]
 

@@ -19,7 +19,7 @@ from tests.support.spatial import (
     to_float,
 )
 
-from linkwork.spatial import quat, so3
+from linkwork.spatial import quat, so3, warmup
 
 
 def unit(rng, *batch):
@@ -80,6 +80,15 @@ def test_normalize_keeps_the_direction(rng):
     n = quat.normalize(q)
     assert_close(np.linalg.norm(n, axis=-1), np.ones(50))
     assert_close(n * np.linalg.norm(q, axis=-1, keepdims=True), q, axes=1)
+
+
+@pytest.mark.parametrize("size", [1e200, 1.7e308, 1e-200, 5e-324])
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_normalize_takes_numbers_of_any_size(size, is_compiled):
+    if is_compiled:
+        warmup(quat.normalize)
+    assert_close(quat.normalize(np.full(4, -size)), np.full(4, -0.5))
+    np.testing.assert_array_equal(quat.normalize([0.0, size, 0.0, 0.0]), [0.0, 1.0, 0.0, 0.0])
 
 
 # --- exp and log

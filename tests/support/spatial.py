@@ -190,6 +190,13 @@ class Scalar:
         return self.value > other.value
 
     @number_only
+    def __le__(self, other):
+        return self.value <= other.value
+
+    def __abs__(self):
+        return Scalar(abs(self.value), self.slope if self.value > 0 else -self.slope)
+
+    @number_only
     def __eq__(self, other):
         return self.value == other.value
 

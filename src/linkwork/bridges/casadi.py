@@ -80,6 +80,7 @@ class KinDyn(Bridged):
     Arrays with three axes come as matrices one below the other.
     """
 
+    _OWN_OPTIONS = ("compiled",)
     compiled: bool
 
     def __init__(
@@ -88,23 +89,6 @@ class KinDyn(Bridged):
         casadi_package()
         super().__init__(model, base, **options)
         self.__dict__.update(compiled=bool(compiled), _made={})
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """What `KinDyn(model, **options)` takes to make this one again."""
-        return {**self.numpy.options, "compiled": self.compiled}
-
-    def replace(self, **changes: Any) -> KinDyn:
-        """Another one, with some options changed."""
-        compiled = changes.pop("compiled", self.compiled)
-        robot = self.numpy.replace(**changes)
-        return KinDyn(robot.model, **robot.options, compiled=compiled)
-
-    def __eq__(self, other: object) -> bool:
-        same = super().__eq__(other)
-        return self.compiled == other.compiled if isinstance(other, KinDyn) and same else same
-
-    __hash__ = Bridged.__hash__
 
     def function(self, *requests: Any, compiled: bool | None = None, **options: Any) -> Any:
         """The `casadi.Function` of one or several quantities.

@@ -106,26 +106,8 @@ class KinDyn(Bridged):
         super().__init__(model, base, **options)
         self.__dict__["backend"] = _checked_backend(backend)
 
+    _OWN_OPTIONS = ("backend",)
     backend: str
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """What `KinDyn(model, **options)` takes to make this one again."""
-        return {**self.numpy.options, "backend": self.backend}
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, KinDyn):
-            return NotImplemented
-        return self.numpy == other.numpy and self.backend == other.backend
-
-    def __hash__(self) -> int:
-        return hash((type(self), self.numpy, self.backend))
-
-    def replace(self, **changes: Any) -> KinDyn:
-        """Another one, with some options changed."""
-        backend = changes.pop("backend", self.backend)
-        robot = self.numpy.replace(**changes)
-        return KinDyn(robot.model, **{**robot.options, "backend": backend})
 
     def warmup(self, *requests: Any) -> None:
         """Wait for the fast code of functions, and of derivatives that were used so far.

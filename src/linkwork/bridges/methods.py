@@ -18,14 +18,16 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from linkwork.errors import ArgumentError, FrozenError
 from linkwork.kernel.arguments import in_order
 from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn as NumpyKinDyn
+from linkwork.kindyn.foreign_names import no_attribute
 from linkwork.kindyn.kernels import QuantityKernel
 from linkwork.kindyn.quantities import QUANTITIES
+from linkwork.kindyn.requests import missing_input
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -113,6 +115,8 @@ def call(kernel: Kernel, args: Sequence[Any], named: Mapping[str, Any]) -> tuple
 class Bridged:
     """What the `KinDyn` of every bridge has: the options and names of `linkwork.KinDyn`."""
 
+    _OWN_OPTIONS: ClassVar[tuple[str, ...]] = ()  # those that `linkwork.KinDyn` does not have
+
     numpy: NumpyKinDyn
     """The same robot with the same options, for NumPy arrays."""
 
@@ -132,6 +136,11 @@ class Bridged:
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
+
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name)
 
     # What a bridge says.
 
@@ -155,23 +164,29 @@ class Bridged:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Bridged) or type(self) is not type(other):
             return NotImplemented
-        return self.numpy == other.numpy
+        return self.numpy == other.numpy and self._own_options == other._own_options
 
     def __hash__(self) -> int:
-        return hash((type(self), self.numpy))
+        return hash((type(self), self.numpy, *self._own_options.items()))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), **self.options), (self.numpy.model,)
 
     def replace(self, **changes: Any) -> Self:
         """Another one, with some options changed."""
-        robot = self.numpy.replace(**changes)
-        return type(self)(robot.model, **{**self.options, **robot.options})
+        own = self._own_options
+        robot = self.numpy.replace(**{k: v for k, v in changes.items() if k not in own})
+        own = {name: changes.get(name, value) for name, value in own.items()}
+        return type(self)(robot.model, **robot.options, **own)
 
     @property
     def options(self) -> dict[str, Any]:
         """What `KinDyn(model, **options)` takes to make this one again."""
-        return self.numpy.options
+        return {**self.numpy.options, **self._own_options}
+
+    @property
+    def _own_options(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._OWN_OPTIONS}
 
     def function(self, *requests: Any, **options: Any) -> Any:
         """The function of one or several quantities, as `linkwork.KinDyn.function` takes them."""
@@ -238,7 +253,7 @@ class Bridged:
         return self._of("relative_jacobian_at", reference, frame, origin, axes)(q, **named)
 
     def neutral(self) -> Any:
-        """(nq,) the neutral configuration: joints at zero, the base at the origin of the world."""
+        """(nq,) the neutral configuration, as `linkwork.KinDyn.neutral` returns it."""
         return self._constant(self.numpy.neutral())
 
     def random(self, n: int | tuple[int, ...] = (), *, seed: int | None = None) -> Any:
@@ -313,15 +328,15 @@ class _Attribute:
 def _made_method(method: Method) -> Callable[..., Any]:
     """A method that looks up the function of its frames and calls it."""
     frames = "".join(f", {frame}" for frame in method.frames)
-    takes = ", ".join(
-        f"{name}={method.defaults[name]!r}" if name in method.defaults else name
-        for name in method.inputs
-    )
+    takes = ", ".join(f"{name}={method.defaults.get(name)!r}" for name in method.inputs)
+    needed = [name for name in method.inputs if name not in method.defaults]
     code = f"""
 def {method.name}(self{frames}, {takes}, **named):
+    if {needed[-1]} is None:
+        raise missing_input({method.name!r}{frames})
     return self._of({method.name!r}{frames})({", ".join(method.inputs)}, **named)
 """
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"missing_input": missing_input}
     exec(compile(code, f"<linkwork bridge {method.name}>", "exec"), names)
     made = names[method.name]
     made.__qualname__ = f"KinDyn.{method.name}"

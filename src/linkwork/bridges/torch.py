@@ -212,6 +212,7 @@ class KinDyn(Bridged):
     """
 
     __module__ = "linkwork.torch"
+    _OWN_OPTIONS = ("replay",)
     replay: bool
 
     def __init__(
@@ -221,16 +222,11 @@ class KinDyn(Bridged):
         if isinstance(dtype, torch.dtype):
             options["dtype"] = NUMPY_TYPES.get(dtype, dtype)
         super().__init__(model, base, **options)
-        self.__dict__["replay"] = replay
+        self.__dict__["replay"] = bool(replay)
         for name, method in METHODS.items():  # now, as `torch.compile` cannot make them
             if is_attribute(method):
                 make: Any = partial(self.numpy._of, name)  # pyright: ignore[reportPrivateUsage]
                 self.__dict__[name] = documented(TorchKernel(make, replay=replay), method)
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """What `KinDyn(model, **options)` takes to make this one again."""
-        return {**super().options, "replay": self.replay}
 
     def _wrapped(self, kernel: Kernel) -> TorchKernel:
         return TorchKernel(lambda: kernel, replay=self.replay)

@@ -89,13 +89,13 @@ def _largest_distance(first: Model, second: Model) -> float | None:
     ):
         return None
     robots = [KinDyn(model, links[0], floating=False) for model in (first, second)]
-    q = [robot.layout.neutral() + np.zeros((SAMPLES, 1)) for robot in robots]
+    q = [robot.layout.zero() + np.zeros((SAMPLES, 1)) for robot in robots]
     random = robots[0].random(SAMPLES, seed=0)
     for name in robots[0].joint_names:
         q[0][:, robots[0].layout.q[name]] = random[:, robots[0].layout.q[name]]
         if name in robots[1].joint_names:
             q[1][:, robots[1].layout.q[name]] = random[:, robots[0].layout.q[name]]
         else:
-            q[0][:, robots[0].layout.q[name]] = robots[0].neutral()[robots[0].layout.q[name]]
+            q[0][:, robots[0].layout.q[name]] = robots[0].layout.zero()[robots[0].layout.q[name]]
     poses = [robot.transforms(x, frames=links) for robot, x in zip(robots, q, strict=True)]
     return float(np.linalg.norm((poses[0] - poses[1])[..., :3, 3], axis=-1).max())

@@ -5,7 +5,8 @@ are applied as nodes are made. The index of a node is larger than those of its a
 indices are a valid order of evaluation.
 
 NumPy arrays of dtype object hold `Expr` entries: NumPy's operators and functions such as `np.sin`
-call the methods here. A condition is the number 1 or 0; `==` compares the identity of two nodes.
+call the methods here. A condition is the number 1 or 0. `==` is a condition too: code that asks
+whether two nodes are the same uses `is`.
 """
 
 from __future__ import annotations
@@ -91,6 +92,15 @@ class Expr(Traced):
     __lt__, __gt__ = _binary(Op.LESS)
     __le__, __ge__ = _binary(Op.LESS_EQUAL)
     __neg__ = _unary(Op.NEG)
+    __hash__ = object.__hash__  # of its identity, as dictionaries of nodes need
+
+    def __eq__(self, other: Any) -> Any:
+        node = self.graph.operand(other)
+        return NotImplemented if node is None else (self <= node) & (node <= self)
+
+    def __ne__(self, other: Any) -> Any:
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else ~equal
 
     def __pos__(self) -> Expr:
         return self
@@ -154,12 +164,10 @@ class Expr(Traced):
         return self
 
     def __bool__(self) -> bool:
-        text = (
-            "a traced value is not known yet, so if, while, and, or, min, max cannot depend on it"
-        )
-        instead = "use linkwork.arrays.where(condition, yes, no), np.minimum or np.maximum"
-        more = "and compare what np.array made only after linkwork.arrays.as_array"
-        raise ArgumentError(f"{text}; {instead}, {more}")
+        text = "a traced value has no numeric value yet, so if, while, and, or, in, min, max"
+        instead = "use np.where(condition, yes, no), np.minimum or np.maximum"
+        arrays = "with conditions on arrays (x[0] == 2), not on entries of lists or np.array(...)"
+        raise ArgumentError(f"{text} cannot depend on it; {instead}, {arrays}")
 
     def __float__(self) -> NoReturn:
         text = "a traced value has no numeric value yet; use NumPy's functions in place of math's"

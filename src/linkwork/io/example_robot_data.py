@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from linkwork.io.named_file import STANDS_FOR, NamedFile
+
 PACKAGE = "example-robot-data"
 
 # Robots that the package's loaders know by another name than that of the file.
@@ -41,6 +43,9 @@ LOADERS = {
     "ur10_limited": "ur_description/urdf/ur10_joint_limited_robot.urdf",
 }
 
+# Names of robots that other files describe more fully: those files.
+FULLER = {"talos": "talos_full", "talos_box": "talos_full_box"}
+
 
 def robots_folder() -> Path | None:
     """The folder with the robots, if the package is installed."""
@@ -51,6 +56,16 @@ def example_robots() -> dict[str, Path]:
     """The files by name, sorted; empty if the package is not installed."""
     folder = robots_folder()
     return {} if folder is None else dict(_files(folder))
+
+
+def example_robot(name: str) -> NamedFile:
+    """The file of a robot, and what a user of its name should know."""
+    path = example_robots()[name]
+    fuller = FULLER.get(name)
+    if fuller is None:
+        return NamedFile(path)
+    note = f"the name {name!r} {STANDS_FOR} {path.name}; {fuller!r} has more joints"
+    return NamedFile(path, note=note)
 
 
 @cache

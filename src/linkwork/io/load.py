@@ -10,7 +10,7 @@ from linkwork.errors import ArgumentError, Finding, ParseError, warn_of
 from linkwork.io.meshes import Folders, MeshFinder, as_folders
 from linkwork.io.mjcf import is_mjcf, read_mjcf
 from linkwork.io.named import named_robot
-from linkwork.io.named_file import NamedFile
+from linkwork.io.named_file import STANDS_FOR, NamedFile
 from linkwork.io.reading import Reading
 from linkwork.io.source import Source, read_source
 from linkwork.io.urdf import read_urdf
@@ -19,6 +19,7 @@ from linkwork.io.xacro import expanded, is_xacro
 from linkwork.model.check import RELATIVE_TOLERANCE, check, unphysical_links
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.model import Model
+from linkwork.model.numbers import settle
 from linkwork.model.parts import Link
 from linkwork.spatial.source import inertia
 
@@ -68,7 +69,7 @@ def load(
     doubts = [finding for finding in reading.findings if finding.severity == "warning"]
     if reading.model is None or (strict and any(not is_repair(doubt) for doubt in doubts)):
         raise ParseError([f for f in reading.findings if f.severity != "note"])
-    warn_of(doubts)
+    warn_of([*doubts, *(note for note in reading.findings if STANDS_FOR in note.text)])
     return reading.model
 
 
@@ -95,7 +96,8 @@ def read(
     if named is not None:
         return _read_named(named, package_dirs, xacro_args, repair=repair, mimic=mimic)
     try:
-        text, said = _expanded(read_source(source), package_dirs, xacro_args)
+        original = read_source(source)
+        text, said = _expanded(original, package_dirs, xacro_args)
         reader = next((reader for fits, reader in FORMATS if fits(text)), read_urdf)
         reading = reader(text, mimic=mimic, package_dirs=package_dirs, repair=repair)
     except ParseError as error:
@@ -103,6 +105,7 @@ def read(
     if reading.model is None:
         return Reading(None, _sorted([*said, *reading.findings]))
     model, repairs = repaired(reading.model) if repair else (reading.model, [])
+    settle(model, source=original.path)  # nobody else has the model yet
     return Reading(model, _sorted([*said, *reading.findings, *repairs, *check(model)]))
 
 
@@ -112,7 +115,10 @@ def _read_named(
     """Read the file that a name stands for; what the caller gives comes first."""
     folders = (*as_folders(package_dirs), *named.package_dirs)
     arguments = {**named.xacro_args, **(xacro_args or {})} or None
-    return read(named.path, package_dirs=folders, xacro_args=arguments, **options)
+    reading = read(named.path, package_dirs=folders, xacro_args=arguments, **options)
+    if not named.note:
+        return reading
+    return replace(reading, findings=(*reading.findings, Finding("note", "", named.note)))
 
 
 def _expanded(

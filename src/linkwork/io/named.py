@@ -17,7 +17,7 @@ from os.path import isfile
 from linkwork.errors import LONGEST_NAME, MissingFileError, counted, nearest, shown
 from linkwork.io.bundled import FOLDER, bundled_names
 from linkwork.io.example_robot_data import PACKAGE as EXAMPLES
-from linkwork.io.example_robot_data import example_robots
+from linkwork.io.example_robot_data import example_robot, example_robots
 from linkwork.io.named_file import NamedFile
 from linkwork.io.robot_descriptions import PACKAGE as DESCRIPTIONS
 from linkwork.io.robot_descriptions import described_robot, described_robots
@@ -37,9 +37,7 @@ class Collection:
 
 COLLECTIONS: Mapping[str, Collection] = {
     OWN: Collection(bundled_names, lambda name: NamedFile(FOLDER / f"{name}.urdf")),
-    EXAMPLES: Collection(
-        lambda: tuple(example_robots()), lambda name: NamedFile(example_robots()[name])
-    ),
+    EXAMPLES: Collection(lambda: tuple(example_robots()), example_robot),
     DESCRIPTIONS: Collection(described_robots, described_robot),
 }
 

@@ -35,7 +35,7 @@
                               knows this number as `MOST_AXES` of the module */
 #define FEW_PORTS 16       /* with at most this many inputs and outputs, one row needs no heap */
 #define CACHE_LINE 64
-#define SMALL_MATRIX 6     /* the code checks square results of more rows (finite.py) */
+#define SMALL_MATRIX 6     /* code of many rows checks square results of more rows (finite.py) */
 
 /* How the rows of a batch are divided into chunks. */
 #define SHARED_ROWS 2048   /* a batch of more rows is shared by several threads */

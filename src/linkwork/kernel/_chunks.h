@@ -68,14 +68,20 @@ static void plan(Job *job)
     job->has_drifted = job->has_bad_outputs = 0;
 }
 
+/* How many of some rows are computed `width` at a time. */
+static npy_intp rows_in_blocks(const Code *code, npy_intp rows)
+{
+    return code->many ? rows - rows % code->width : 0;
+}
+
 /* Compute rows: `width` at a time with `many`, the remainder with `one`. Returns whether all the
-   results that the code checks are finite. */
+   results that `many` checks are finite. */
 static int compute(const Job *job, void **in, void **out, npy_int64 *strides, npy_intp rows,
                     void *workspace)
 {
     const Call *self = job->call;
     const Code *code = job->code;
-    npy_intp blocks = code->many ? rows - rows % code->width : 0;
+    npy_intp blocks = rows_in_blocks(code, rows);
     strides[self->n_in] = job->is_large;
     int is_finite = !blocks || code->many(in, out, strides, blocks, workspace) >= 0;
     if (job->is_large) end_of_stream();
@@ -84,7 +90,8 @@ static int compute(const Job *job, void **in, void **out, npy_int64 *strides, np
         in[k] = (char *)in[k] + blocks * strides[k] * (npy_intp)self->item;
     for (int k = 0; k < self->n_out; k++)
         out[k] = (char *)out[k] + blocks * self->outs[k].size * (npy_intp)self->item;
-    return (code->one(in, out, strides, rows - blocks, workspace) >= 0) & is_finite;
+    code->one(in, out, strides, rows - blocks, workspace);
+    return is_finite;
 }
 
 /* Check the norms in rows that are not converted; returns the status. */
@@ -176,7 +183,8 @@ static int do_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
     if (!is_good) return NOT_FINITE_OUTPUT;
     for (int k = 0; k < self->n_out; k++) {
         const char *data = (char *)job->outs[k] + start * self->outs[k].size * (npy_intp)self->item;
-        if (!output_is_finite(self, &self->outs[k], data, rows)) return NOT_FINITE_OUTPUT;
+        npy_intp blocks = job->code->width > 1 ? rows_in_blocks(job->code, rows) : 0;
+        if (!output_is_finite(self, &self->outs[k], data, rows, blocks)) return NOT_FINITE_OUTPUT;
     }
     return DONE;
 }

@@ -12,6 +12,19 @@ static PyObject *new_tuple(const Call *self)
                         : PyTuple_New(self->n_out);
 }
 
+/* Say what to do about a result that does not fit into memory. */
+static void say_too_large(int axes, const npy_intp *shape, size_t item)
+{
+    if (!PyErr_ExceptionMatches(PyExc_MemoryError)) return;
+    double bytes = (double)item;
+    for (int i = 0; i < axes; i++) bytes *= (double)shape[i];
+    PyErr_Clear();
+    PyErr_Format(PyExc_MemoryError,
+                 "a result of %zd MiB does not fit into memory; compute fewer rows at a time, or "
+                 "use `linkwork batch`",
+                 (Py_ssize_t)(bytes / 1048576.0));
+}
+
 /* New output arrays: a tuple, or the array itself if there is one output. */
 static PyObject *new_outputs(const Call *self, const Batch *batch, void **out)
 {
@@ -25,6 +38,7 @@ static PyObject *new_outputs(const Call *self, const Batch *batch, void **out)
         PyObject *array = new_array(axes, shape, self->type);
         if (!array) {
             Py_XDECREF(tuple);
+            say_too_large(axes, shape, self->item);
             return NULL;
         }
         out[k] = PyArray_DATA((PyArrayObject *)array);

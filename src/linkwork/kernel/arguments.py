@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, NoReturn
@@ -90,14 +91,24 @@ def as_rows(
 ) -> tuple[tuple[Array, ...], tuple[int, ...]]:
     """Arguments as (rows, size) arrays, of one row where it is broadcast; and the batch shape."""
     ports = signature.inputs
-    arrays = [
-        _array(value, port, dtype, signature.meanings.get(port.name, ""))
-        for value, port in zip(values, ports, strict=True)
-    ]
-    batch = batch_of([port.name for port in ports], [port.shape for port in ports], arrays)
-    return tuple(
-        _rows(array, batch, port) for array, port in zip(arrays, ports, strict=True)
-    ), batch
+    with memory_hint():
+        arrays = [
+            _array(value, port, dtype, signature.meanings.get(port.name, ""))
+            for value, port in zip(values, ports, strict=True)
+        ]
+        batch = batch_of([port.name for port in ports], [port.shape for port in ports], arrays)
+        rows = [_rows(array, batch, port) for array, port in zip(arrays, ports, strict=True)]
+    return tuple(rows), batch
+
+
+@contextmanager
+def memory_hint() -> Generator[None, None, None]:
+    """Say what to do about arrays that do not fit into memory."""
+    try:
+        yield
+    except MemoryError as error:
+        hint = "compute fewer rows at a time, or use `linkwork batch`"
+        raise MemoryError(f"{error}; {hint}") from None
 
 
 def constants_of(signature: Signature, port: Port, value: Any) -> Array:
@@ -124,7 +135,8 @@ def outputs_for(
     ports = signature.outputs
     shapes = [(*batch, *port.shape) for port in ports]
     if out is None:
-        made = [empty(shape, dtype) for shape in shapes]
+        with memory_hint():
+            made = [empty(shape, dtype) for shape in shapes]
         return made, made
     given = list(out) if isinstance(out, (tuple, list)) else [out]
     if len(given) != len(ports):
@@ -193,6 +205,8 @@ def refuse_shape(shape: tuple[Any, ...], port: Port, meaning: str = "") -> NoRet
     """Raise the error for an argument whose shape does not fit its input."""
     wanted = ", ".join(["...", *map(str, port.shape)])
     text = f"{port.name}: expected ({wanted}), got {shape}"
+    if len(shape) == 2 and shape[:1] == port.shape and shape[1] != 1:
+        text += "; its transpose (.T) would fit"
     raise ShapeError(f"{text}; {meaning}" if meaning else text)
 
 

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwork import linalg
 from linkwork.arrays import Array, ObjectArray
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, name_not_found, shown
 from linkwork.expr.node import Expr
@@ -44,8 +45,8 @@ _NO_OBJECTS = {  # parts of NumPy's and SciPy's messages about arrays of objects
     " linkwork.linalg, or make arrays with np.stack",
     "has no callable": "NumPy's functions take no np.array(...) of traced values and numbers; make"
     " arrays with np.stack",
-    "object arrays are not supported": "SciPy takes numbers only; linkwork.linalg has cholesky,"
-    " det, inv, norm, solve",
+    "object arrays are not supported": "SciPy takes numbers only; linkwork.linalg has"
+    f" {', '.join(linalg.NAMES)}",
 }
 _OPTIONS = ("out", "threads")  # keywords of every call
 

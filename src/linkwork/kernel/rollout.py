@@ -17,13 +17,14 @@ steps of a tile of rows while it is in the cache, on several threads without the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwork.arrays import Array
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, ValueRangeError
 from linkwork.expr.program import Port
 from linkwork.kernel import rollout_slow
 from linkwork.kernel.arguments import Signature, outputs_for, thread_number
@@ -74,6 +75,7 @@ class Rollout:
         params: Mapping[str, Any] | None = None,
         steps: int | None = None,
         final: bool = False,
+        check: bool = False,
         out: Any = None,
         threads: int | None = None,
     ) -> Any:
@@ -87,6 +89,7 @@ class Rollout:
             params: by name, (..., *param.shape): inputs that keep their value.
             steps: N, if there are no controls.
             final: give the last states alone.
+            check: raise if a state is not finite, and name the first step after which it is not.
             out: an array to write to, or a tuple of them.
             threads: the most threads to use; by default one per core.
 
@@ -94,6 +97,10 @@ class Rollout:
             (..., N + 1, *state.shape), x0 first; (..., *state.shape) if `final`. A tuple if there
             are several states. Unit norms (quaternions) are restored before each step, and what is
             returned is what the step gave. A row that is not finite stays so, alone.
+
+        Raises:
+            ValueRangeError: with `check`, if a state is not finite; its `mask` (rows,) tells which
+                rows of the batch these are.
         """
         workers = thread_number(threads)
         given, _ = read_inputs(self.step, x0, controls, params, steps)
@@ -112,6 +119,8 @@ class Rollout:
             for array, port in zip(results, self._states, strict=True)
         )
         self.run(given, flat, workers)
+        if check:
+            self._check_states(given, flat)
         for target, array in zip(targets, results, strict=True):
             if target is not array:
                 target[...] = array
@@ -207,6 +216,37 @@ class Rollout:
             tracks = rollout_slow.Tracks(given.starts, given.others, results=results)
             rollout_slow.roll(self._slow(), tracks, steps)
 
+    def _check_states(self, given: Inputs, results: Sequence[Array]) -> None:
+        """Raise if a state is not finite: after which step, in which row, of which input."""
+        bad = ~np.all([np.isfinite(array).all(axis=(1, 2)) for array in results], axis=0)
+        if not bad.any():
+            return
+        row = int(np.flatnonzero(bad)[0])
+        one = replace(
+            given,
+            batch=(1,),
+            starts=tuple(array[row : row + 1] for array in given.starts),
+            others=tuple(array[row : row + 1] for array in given.others),
+        )
+        states = [
+            np.empty((1, given.steps + 1, port.size), self.step.dtype) for port in self._states
+        ]
+        self.run(one, tuple(states), 1)
+        finite = np.array([np.isfinite(array[0]).all(axis=1) for array in states])
+        first = int(np.argmin(finite.all(axis=0)))
+        names = [
+            port.name
+            for port, is_finite in zip(self._states, finite[:, first], strict=True)
+            if not is_finite
+        ]
+        when = f"after step {first} of {given.steps}" if first else "at the start"
+        where = f" (in row {row} of {len(bad)})" if len(bad) > 1 else ""
+        text = f"{self.step.signature.name}: {', '.join(names)} is not finite {when}{where}"
+        hint = "; a smaller time step may be stable" if first else ""
+        error = ValueRangeError(f"{text}{hint}")
+        error.mask = bad if len(bad) > 1 else None
+        raise error
+
     def _run_back(
         self,
         given: Inputs,
@@ -242,6 +282,7 @@ def rollout(
     params: Mapping[str, Any] | None = None,
     steps: int | None = None,
     final: bool = False,
+    check: bool = False,
     out: Any = None,
     threads: int | None = None,
 ) -> Any:
@@ -256,6 +297,8 @@ def rollout(
         params: by name, (..., *param.shape): inputs that keep their value.
         steps: N, if there are no controls.
         final: give the last states alone.
+        check: raise a `ValueRangeError` if a state is not finite, which names the first step after
+            which it is not.
         out: an array to write to, or a tuple of them.
         threads: the most threads to use; by default one per core.
 
@@ -263,5 +306,13 @@ def rollout(
         (..., N + 1, *state.shape), x0 first; (..., *state.shape) if `final`. A tuple if there are
         several states. Batch axes are broadcast as NumPy does.
     """
-    run = Rollout(step)
-    return run(x0, controls, params=params, steps=steps, final=final, out=out, threads=threads)
+    return Rollout(step)(
+        x0,
+        controls,
+        params=params,
+        steps=steps,
+        final=final,
+        check=check,
+        out=out,
+        threads=threads,
+    )

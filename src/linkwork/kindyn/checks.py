@@ -161,12 +161,12 @@ def _freest(M: Array, layout: Layout) -> str:
 
 
 def _check_directions(q: Array, outputs: Sequence[Array], unit_norms: Sequence[UnitNorm]) -> None:
-    """Refuse numbers that cannot be scaled to norm 1."""
-    bad = _unexplained([q], outputs)
-    if not bad.any():
-        return
-    row = int(np.flatnonzero(bad)[0])
-    where = f" (in row {row} of {len(bad)})" if len(bad) > 1 else ""
+    """Reject numbers that cannot be scaled to norm 1: zeros and infinite ones. NaN passes."""
+    del outputs
     for unit in unit_norms:
-        if not q[row, unit.offset : unit.offset + unit.count].any():
-            raise ValueRangeError(f"q: {unit.owner} is zero, so it has no direction{where}")
+        part = q[:, unit.offset : unit.offset + unit.count]
+        for bad, why in ((~part.any(axis=1), "zero"), (np.isinf(part).any(axis=1), "infinite")):
+            if bad.any():
+                row = int(np.flatnonzero(bad)[0])
+                where = f" (in row {row} of {len(q)})" if len(q) > 1 else ""
+                raise ValueRangeError(f"q: {unit.owner} is {why}, so it has no direction{where}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import pi, radians
 from operator import index
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array, ObjectArray, as_array
-from linkwork.errors import ArgumentError, ShapeError, model_error, shown
+from linkwork.errors import ArgumentError, ShapeError, model_error, shown, warn
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.methods import quantity
 from linkwork.kindyn.sampling import random_configurations
@@ -23,7 +24,10 @@ class ConfigurationMethods(KinDynCore):
     """Configurations, and steps between them."""
 
     def neutral(self) -> Array:
-        """(nq,) the neutral configuration: joints at zero, the base at the origin of the world."""
+        """(nq,) the neutral configuration: joints at zero, the base at the origin of the world.
+
+        A joint whose limits exclude zero is at the limit nearest to zero.
+        """
         return self.layout.neutral().astype(self.dtype)
 
     def q(
@@ -44,6 +48,8 @@ class ConfigurationMethods(KinDynCore):
                 joint has coordinates.
             base_pose: of a floating base in the world, as `Pose` or (4, 4) matrix.
             joints: by name.
+
+        A position outside the limits of its joint is taken as it is, with a warning.
         """
         q, layout = self.layout.neutral(), self.layout
         if positions is not None and not isinstance(positions, Mapping):
@@ -60,6 +66,7 @@ class ConfigurationMethods(KinDynCore):
                 wanted = "a number" if size == 1 else f"{size} numbers"
                 raise ShapeError(f"joint {name!r}: expected {wanted}, got shape {numbers.shape}")
             q = _written(q, span, numbers)
+        self._warn_of_limits(given, q)
         if base_pose is not None:
             if not self.floating:
                 raise ArgumentError(
@@ -69,6 +76,22 @@ class ConfigurationMethods(KinDynCore):
             q = _written(q, layout.base_position, H[:3, 3])
             q = _written(q, layout.base_wxyz, quat.from_rotation(H[:3, :3]))
         return q if isinstance(q, ObjectArray) else q.astype(self.dtype)
+
+    def _warn_of_limits(self, names: Mapping[str, Any], q: Array) -> None:
+        """Warn of positions that are outside their limits: degrees, perhaps."""
+        if isinstance(q, ObjectArray):
+            return
+        for name in names:
+            limits, value = self.model.joint(name).limits, float(q[self.layout.q[name]][0])
+            if self.model.joint(name).nq > 1 or limits.lower <= value <= limits.upper:
+                continue
+            rounding = 1e-6 * max(1.0, abs(value))
+            if limits.lower - rounding <= value <= limits.upper + rounding:
+                continue
+            is_angle = self.model.joint(name).kind != "prismatic" and abs(value) > pi
+            hint = f"; q is in radians: np.deg2rad({value:g}) = {radians(value):.4g}"
+            text = f"joint {name!r}: {value:g} is outside its limits"
+            warn(f"{text} {limits.lower:g} to {limits.upper:g}{hint if is_angle else ''}")
 
     def random(self, n: int | tuple[int, ...] = (), *, seed: int | None = None) -> Array:
         """Random configurations: joints within their limits, or within [-pi, pi] and [-1, 1].

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
 from linkwork.errors import ArgumentError, FrozenError, nearest, shown, warn
+from linkwork.kindyn.foreign_names import no_attribute
 from linkwork.kindyn.kernels import MOST_UNROLLED, Order, QuantityKernel, build_kernel
 from linkwork.kindyn.quantities import QUANTITIES, Context
 from linkwork.kindyn.requests import Request, spec_of, wrench_frames
@@ -127,6 +128,11 @@ class KinDynCore:
         "check",
         "joint_dynamics",
     )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name)
 
     def __setattr__(self, name: str, value: object) -> None:
         text = f"{name}: a KinDyn does not change; `kd.replace(...)` gives another one"

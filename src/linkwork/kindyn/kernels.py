@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, as_array, stack, where
+from linkwork.arrays import Array, as_array, stack
 from linkwork.errors import ArgumentError, SingularJointError, shown, warn
 from linkwork.expr.derived_ports import Kind
 from linkwork.expr.program import Port, Program, trace
@@ -34,11 +34,11 @@ from linkwork.kindyn.requests import Spec
 from linkwork.lazy import cached_property
 from linkwork.machine.sources import source_digest
 from linkwork.model.layout import BASE_NV, Layout
+from linkwork.spatial.source._shapes import largest_is_one
 
 # Robots with more moving joints than this, and quantities with more operations, are computed with
 # NumPy: programs have no loops, and LLVM would take minutes for longer ones.
 MOST_UNROLLED = 256
-LARGE_POWER = 2.0**100  # exact in both precisions; subnormal numbers times it have finite inverses
 MOST_STEPS = 250_000
 
 Result = TypeVar("Result")
@@ -318,18 +318,11 @@ def _scalars(array: Array) -> tuple[Any, ...]:
 
 
 def _scaled(q: Sequence[Any], unit_norms: Sequence[UnitNorm]) -> Sequence[Any]:
-    """Scale what shall get norm 1 by its largest entry, so that no square overflows or vanishes.
-
-    Compiled code may multiply by the inverse instead, which must not overflow: where all entries
-    are tiny, they are multiplied by a power of two first.
-    """
+    """Scale what shall get norm 1 by its largest entry, so that no square overflows or vanishes."""
     found = list(q)
     for unit in unit_norms:
         at = slice(unit.offset, unit.offset + unit.count)
-        block = as_array(stack(found[at]))
-        tiny = abs(block).max(axis=-1, keepdims=True) < 1.0 / LARGE_POWER
-        block = block * where(tiny, LARGE_POWER, 1.0)
-        scaled = block / abs(block).max(axis=-1, keepdims=True)
+        scaled = largest_is_one(as_array(stack(found[at])))
         found[at] = [scaled[..., k] if scaled.ndim > 1 else scaled[k] for k in range(unit.count)]
     return found
 

@@ -18,6 +18,7 @@ from functools import update_wrapper
 from typing import Any, TypeVar, cast
 
 from linkwork.kindyn.quantities import QUANTITIES
+from linkwork.kindyn.requests import missing_input
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -73,8 +74,11 @@ class _OfRobot:
 def _of_frames(name: str, frames: tuple[str, ...], inputs: list[str]) -> Callable[..., Any]:
     """A method that looks up the kernel of its frames and calls it."""
     listed, given = ", ".join(frames), ", ".join(inputs)
+    takes = ", ".join(f"{one}=None" for one in inputs)
     code = f"""
-def {name}(self, {listed}, {given}, *, parameters=None, out=None, threads=None):
+def {name}(self, {listed}, {takes}, *, parameters=None, out=None, threads=None):
+    if {inputs[-1]} is None:
+        raise missing_input({name!r}, {listed})
     try:
         kernel = self._of_{name}[{listed}]
     except (KeyError, TypeError):  # not made yet, or no names, which `function` says
@@ -85,6 +89,6 @@ def {name}(self, {listed}, {given}, *, parameters=None, out=None, threads=None):
         return kernel({given}) if out is None else kernel({given}, out=out)
     return kernel({given}, out=out, threads=threads)
 """
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"missing_input": missing_input}
     exec(compile(code, f"<linkwork quantity {name}>", "exec"), names)
     return names[name]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from linkwork.errors import ArgumentError, name_not_found
+from linkwork.errors import ArgumentError, name_not_found, shown
 from linkwork.expr.program import Port
 from linkwork.kindyn.quantities import PER_WRENCH, QUANTITIES, Quantity
 from linkwork.model.layout import Layout
@@ -104,8 +104,29 @@ def spec_of(request: object, model: Model) -> Spec:
         raise ArgumentError(f"frames: expected a list of names, got {parts[1]!r}")
     frames: list[Any] = list(parts[1]) if quantity.of_many else parts[1:]
     for wanted in frames:
+        _check_name(name, wanted)
         model.frame_index(wanted)
     return Spec(name, tuple(frames))
+
+
+def missing_input(name: str, *frames: object) -> ArgumentError:
+    """The error for a call without an input; where a frame is no name, that may be the reason."""
+    for frame in frames:
+        _check_name(name, frame)
+    return ArgumentError(f"{_usage(name)}: {QUANTITIES[name].inputs[-1].name} is missing")
+
+
+def _check_name(name: str, frame: object) -> None:
+    if not isinstance(frame, str):
+        shape = getattr(frame, "shape", None)
+        got = shown(frame) if shape is None else f"an array of shape {tuple(shape)}"
+        raise ArgumentError(f"{_usage(name)}: expected the name of a frame, got {got}")
+
+
+def _usage(name: str) -> str:
+    """How a method is called, such as `jacobian(frame, q)`."""
+    quantity = QUANTITIES[name]
+    return f"{name}({', '.join([*quantity.frames, *(one.name for one in quantity.inputs)])})"
 
 
 def request_of_text(text: str) -> tuple[Any, ...]:

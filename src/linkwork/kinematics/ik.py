@@ -24,7 +24,7 @@ ROUNDING = 1e-15  # by which normalising may change a quaternion that is normali
 
 def ik(
     kd: KinDyn,
-    targets: Mapping[str, ArrayLike],
+    targets: Mapping[str, ArrayLike] | None = None,
     q0: ArrayLike | None = None,
     *,
     com: ArrayLike | None = None,
@@ -43,7 +43,8 @@ def ik(
 
     Args:
         kd: the robot.
-        targets: by frame, a pose (..., 4, 4) or a position (..., 3) in the world.
+        targets: by frame, a pose (..., 4, 4) or a position (..., 3) in the world; may be left out
+            if there is a `com`.
         q0: (..., nq) where to start; neutral if not given. What is outside of the limits is moved
             to the nearest one. All leading axes are broadcast against each other.
         com: (..., 3) target of the centre of mass.
@@ -73,6 +74,7 @@ def ik(
     of a batch run in compiled code, on all cores.
     """
     kd = _as_computed(kd)
+    targets = {} if targets is None else targets
     need_mapping(targets)
     start = kd.neutral() if q0 is None else _configurations(kd, q0, "q0")
     held = {frame: kd.transform(frame, start) for frame in _names("fixed", fixed)}

@@ -157,8 +157,11 @@ def _refuse_pose(frame: str, pose: Array) -> None:
         raise ValueRangeError(f"{frame}: the target is no pose, its last row is not 0, 0, 0, 1")
     R = pose[..., :3, :3]
     off = abs(R.swapaxes(-1, -2) @ R - IDENTITY).max()
-    if off > NOT_A_ROTATION or (np.linalg.det(R) < 0).any():
+    if off > NOT_A_ROTATION:
         raise ValueRangeError(f"{frame}: the target is no pose, its rotation is off by {off:.3g}")
+    if (np.linalg.det(R) < 0).any():
+        text = "the axes of its rotation are left-handed (determinant -1): it is mirrored"
+        raise ValueRangeError(f"{frame}: the target is no pose, {text}")
 
 
 def scales_of(tasks: Sequence[Task], given: Mapping[str, Any]) -> Array:

@@ -3,7 +3,7 @@
 The angle is reduced by a multiple n of pi/2, with pi/2 in three parts and fused multiply-adds, so
 the remainder is right to the last digit for angles up to far beyond a million. Then one polynomial
 each gives sine and cosine on [-pi/4, pi/4], and n modulo 4 selects between them and their signs.
-Angles too large for this reduction give finite numbers; NaN and infinity give NaN.
+libm computes angles that are too large for this reduction; NaN and infinity give NaN.
 
 The polynomials in the square of the angle are minimax for the relative error on [-1.001 pi/4,
 1.001 pi/4], by the exchange algorithm of Remez. Coefficients are rounded one after the other, and
@@ -13,7 +13,7 @@ and 1.2e-10 in single precision.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 
@@ -23,6 +23,7 @@ class _Numbers:
 
     integer: str
     magic: float  # adding it rounds to an integer, which the low bits of the sum hold
+    largest: float  # magnitude of the angles that are reduced to the last digit
     half_pi: tuple[float, ...]
     sine: tuple[float, ...]  # sin(r) = r + r t (s0 + s1 t + ...), with t = r^2
     cosine: tuple[float, ...]  # cos(r) = 1 - t / 2 + t^2 (c0 + c1 t + ...)
@@ -32,6 +33,7 @@ SINCOS_NUMBERS = {
     "double": _Numbers(
         "i64",
         1.5 * 2.0**52,
+        1e14,
         (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33),
         (
             -0.1666666666666663,
@@ -53,21 +55,22 @@ SINCOS_NUMBERS = {
     "float": _Numbers(
         "i32",
         1.5 * 2.0**23,
+        1e6,
         (1.5707963705062866, -4.371138828673793e-08, -1.7151245100059e-15),
         (-0.16666655242443085, 0.008332187309861183, -0.00019517897453624755),
         (0.04166664555668831, -0.0013887309469282627, 2.4432327336398885e-05),
     ),
 }
 TWO_OVER_PI = 0.6366197723675814
-_LARGEST = 1.0  # remainders are clamped to this; larger ones are of angles too large to reduce
 
 
 def sincos_function(vector: str, scalar: str, suffix: str, constant: Callable[[float], str]) -> str:
-    """The function `sincos` for a type, with its declarations."""
+    """The function `sincos` for a type, with what it calls."""
     numbers = SINCOS_NUMBERS[scalar]
     width = vector[1 : vector.index(" ")] if vector.startswith("<") else ""
     ints = f"<{width} x {numbers.integer}>" if width else numbers.integer
     bools = f"<{width} x i1>" if width else "i1"
+    pair = f"{{ {vector}, {vector} }}"
 
     def integer(value: int) -> str:
         if not width:
@@ -75,7 +78,7 @@ def sincos_function(vector: str, scalar: str, suffix: str, constant: Callable[[f
         return "<" + ", ".join([f"{numbers.integer} {value}"] * int(width)) + ">"
 
     lines = [
-        f"define internal fastcc {{ {vector}, {vector} }} @sincos({vector} %x) {{",
+        f"define internal fastcc {pair} @sincos({vector} %x) {{",
         f"  %scaled = fmul {vector} %x, {constant(TWO_OVER_PI)}",
         f"  %shifted = fadd {vector} %scaled, {constant(numbers.magic)}",
         f"  %n = fsub {vector} %shifted, {constant(numbers.magic)}",
@@ -83,13 +86,10 @@ def sincos_function(vector: str, scalar: str, suffix: str, constant: Callable[[f
     ]
     remainder = "%x"
     for k, part in enumerate(numbers.half_pi):
-        lines.append(f"  %r{k} = {_fma(vector, suffix, '%minus_n', constant(part), remainder)}")
-        remainder = f"%r{k}"
+        name = "%r" if k + 1 == len(numbers.half_pi) else f"%r{k}"
+        lines.append(f"  {name} = {_fma(vector, suffix, '%minus_n', constant(part), remainder)}")
+        remainder = name
     lines += [
-        f"  %high = fcmp ogt {vector} {remainder}, {constant(_LARGEST)}",
-        f"  %rh = select {bools} %high, {vector} {constant(_LARGEST)}, {vector} {remainder}",
-        f"  %low = fcmp olt {vector} %rh, {constant(-_LARGEST)}",
-        f"  %r = select {bools} %low, {vector} {constant(-_LARGEST)}, {vector} %rh",
         f"  %t = fmul {vector} %r, %r",
         f"  %rt = fmul {vector} %r, %t",
         f"  %tt = fmul {vector} %t, %t",
@@ -119,13 +119,51 @@ def sincos_function(vector: str, scalar: str, suffix: str, constant: Callable[[f
         f"  %cos_negated = fneg {vector} %cos_q",
         f"  %sin = select {bools} %sin_minus, {vector} %sin_negated, {vector} %sin_q",
         f"  %cos = select {bools} %cos_minus, {vector} %cos_negated, {vector} %cos_q",
-        f"  %first = insertvalue {{ {vector}, {vector} }} undef, {vector} %sin, 0",
-        f"  %both = insertvalue {{ {vector}, {vector} }} %first, {vector} %cos, 1",
-        f"  ret {{ {vector}, {vector} }} %both",
+        f"  %first = insertvalue {pair} undef, {vector} %sin, 0",
+        f"  %both = insertvalue {pair} %first, {vector} %cos, 1",
+        f"  %size = call {vector} @llvm.fabs.{suffix}({vector} %x)",
+        f"  %large = fcmp ogt {vector} %size, {constant(numbers.largest)}",
+        *([f"  %large_bits = bitcast {bools} %large to i{width}"] if width else []),
+        f"  %any = icmp ne {f'i{width} %large_bits' if width else 'i1 %large'}, 0",
+        "  br i1 %any, label %by_libm, label %end",
+        "end:",
+        f"  ret {pair} %both",
+        "by_libm:",
+        f"  %replaced = call fastcc {pair} @sincos_libm({vector} %x, {bools} %large, {pair} %both)",
+        f"  ret {pair} %replaced",
         "}",
         f"declare {vector} @llvm.fma.{suffix}({vector}, {vector}, {vector})",
+        f"declare {vector} @llvm.fabs.{suffix}({vector})",
+        *_libm_function(vector, scalar, int(width or 0)),
     ]
     return "\n".join(lines)
+
+
+def _libm_function(vector: str, scalar: str, width: int) -> Iterator[str]:
+    """The function `sincos_libm`: replaces the sines and cosines of the lanes with large angles."""
+    pair, bools = f"{{ {vector}, {vector} }}", f"<{width} x i1>" if width else "i1"
+    takes = f"{vector} %x, {bools} %large, {pair} %both"
+    yield f"define internal fastcc {pair} @sincos_libm({takes}) noinline cold {{"
+    for index, name in enumerate(("sin", "cos")):
+        function = name + ("" if scalar == "double" else "f")
+        value = "undef" if width else f"%{name}"
+        if not width:
+            yield f"  {value} = call {scalar} @{function}({scalar} %x)"
+        for lane in range(width):
+            part, joined = f"%{name}{lane}", f"%{name}.joined{lane}"
+            yield f"  {part}.x = extractelement {vector} %x, i32 {lane}"
+            yield f"  {part} = call {scalar} @{function}({scalar} {part}.x)"
+            yield f"  {joined} = insertelement {vector} {value}, {scalar} {part}, i32 {lane}"
+            value = joined
+        yield f"  %{name}.before = extractvalue {pair} %both, {index}"
+        choice = f"{vector} {value}, {vector} %{name}.before"
+        yield f"  %{name}.chosen = select {bools} %large, {choice}"
+    yield f"  %first = insertvalue {pair} undef, {vector} %sin.chosen, 0"
+    yield f"  %second = insertvalue {pair} %first, {vector} %cos.chosen, 1"
+    yield f"  ret {pair} %second"
+    yield "}"
+    for name in ("sin", "cos") if scalar == "double" else ("sinf", "cosf"):
+        yield f"declare {scalar} @{name}({scalar})"
 
 
 def _fma(vector: str, suffix: str, a: str, b: str, c: str) -> str:

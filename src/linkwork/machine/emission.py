@@ -15,7 +15,7 @@ def emitted(program: Program, width: int, scalar: str, checks: bool) -> str:
         program: what it computes.
         width: rows that are computed at a time.
         scalar: `double` or `float`.
-        checks: whether it tells if a result is not finite.
+        checks: whether code of several rows at a time reports results that are not finite.
     """
-    checked = checked_results(program) if checks else ()
+    checked = checked_results(program) if checks and width > 1 else ()
     return emit_llvm(program, "f", Lanes(width, scalar), checked=checked)

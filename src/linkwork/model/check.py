@@ -18,7 +18,7 @@ from linkwork.model.joint_motion import motion_subspace
 from linkwork.model.layout import resolved_followers
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Link
-from linkwork.model.pose import IDENTITY
+from linkwork.model.pose import IDENTITY, Pose
 from linkwork.model.tree import Tree, tree_from
 from linkwork.spatial.source import inertia
 
@@ -31,6 +31,10 @@ SMALLEST_RADIUS = 1e-7
 # A joint is singular if the inertia along it is below this fraction of the largest entry of its
 # body's inertia: that is the size of rounding errors.
 SINGULAR = 1e-14
+# Heavier links are reported: their mass is probably in grams [kg].
+HEAVIEST_LINK = 1000.0
+# Larger angles in roll, pitch, yaw are reported: they are probably in degrees [rad].
+LARGEST_ANGLE = 6.3
 
 
 def check(model: Model) -> list[Finding]:
@@ -50,6 +54,7 @@ def doubtful_parts(links: Sequence[Link], joints: Sequence[Joint]) -> list[Findi
     """Find what is doubtful about parts by themselves, which need not make a robot."""
     return [
         *_inertia_findings(links),
+        *_unit_findings(links, joints),
         *(finding for joint in joints for finding in _joint_findings(joint)),
         *_mesh_findings(links),
     ]
@@ -74,6 +79,26 @@ def _inertia_findings(links: Sequence[Link]) -> Iterator[Finding]:
         if link.inertia.mass == 0 and any(link.inertia.tensor):
             text = "has rotational inertia but no mass; kept as it is (a pure rotor)"
             yield Finding("warning", f"link {link.name!r}", text, link.place)
+
+
+def _unit_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
+    """Numbers that are probably in other units: grams, or degrees."""
+    for link in links:
+        if link.inertia.mass > HEAVIEST_LINK:
+            text = f"mass {link.inertia.mass:g} kg is very large for a link; masses are in kg"
+            yield Finding("warning", f"link {link.name!r}", text, link.place)
+    posed: list[tuple[str, Link | Joint, Pose]] = []
+    for link in links:
+        shapes = (*link.visuals, *link.collisions)
+        posed += [(f"link {link.name!r}", link, shape.link_H_shape) for shape in shapes]
+    for joint in joints:
+        poses = (joint.first_H_joint, joint.joint_H_second)
+        posed += [(f"joint {joint.name!r}", joint, pose) for pose in poses]
+    for element, part, pose in posed:
+        if max(map(abs, pose.rpy)) > LARGEST_ANGLE:
+            numbers = " ".join(f"{angle:g}" for angle in pose.rpy)
+            text = f"rpy {numbers} is more than a full turn; angles are in radians"
+            yield Finding("warning", element, text, part.place)
 
 
 def _why_unphysical(link: Link) -> str:
@@ -148,7 +173,7 @@ def _joint_findings(joint: Joint) -> Iterator[Finding]:
             yield Finding("warning", element, f"{name} {value:g} is negative", joint.place)
     limits = joint.limits
     if joint.nv == 1 and not limits.lower <= 0 <= limits.upper:
-        text = f"neutral position 0 is outside the limits {limits.lower:g} to {limits.upper:g}"
+        text = f"position 0 is outside the limits {limits.lower:g} to {limits.upper:g}"
         yield Finding("note", element, text, joint.place)
 
 

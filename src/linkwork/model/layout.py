@@ -101,14 +101,20 @@ class Layout:
         return resolved_followers(self.model.joints)
 
     def neutral(self) -> Array:
-        """(nq,) every joint at its neutral position, the base at the origin of the world."""
+        """(nq,) as `zero`, but joints whose limits exclude zero are at the nearest limit."""
         return self._neutral.copy()
 
-    @cached_property
-    def _neutral(self) -> Array:
+    def zero(self) -> Array:
+        """(nq,) every joint at zero, or without rotation, the base at the origin of the world."""
         moving = [joint.motion_kind for joint in self.model.joints if joint.nq]
         own = [number for kind in moving for number in kind.neutral]
         return np.array([*(BASE_NEUTRAL if self.floating else ()), *own])
+
+    @cached_property
+    def _neutral(self) -> Array:
+        q, start = self.zero(), BASE_NQ if self.floating else 0
+        q[start:] = np.clip(q[start:], self.limits.lower, self.limits.upper)
+        return q
 
     @cached_property
     def limits(self) -> JointLimits:

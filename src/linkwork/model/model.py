@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import fsum
+from pathlib import Path
 
 from numpy.typing import ArrayLike
 
@@ -31,11 +32,13 @@ class Model:
     links: tuple[Link, ...]
     joints: tuple[Joint, ...] = ()
     frames: tuple[Frame, ...] = ()
+    source: Path | None = field(default=None, compare=False)
+    """The file that it was loaded from, also of changed copies; None if there is none."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", check_name("model", self.name))
-        for field in ("links", "joints", "frames"):
-            object.__setattr__(self, field, tuple(getattr(self, field)))
+        for name in ("links", "joints", "frames"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         findings = structure_findings(self.links, self.joints, self.frames)
         if findings:
             raise ModelError(findings)
@@ -118,7 +121,7 @@ class Model:
             joints: the joints that keep moving, in the order their coordinates shall have. Joints
                 that mimic one of them go on doing so and need not be named.
             positions: where to lock joints, by name: a number, or (nq,) coordinates. Others are
-                locked at their neutral position; a locked joint takes the joints that mimic it
+                locked at zero, or without rotation; a locked joint takes the joints that mimic it
                 along.
 
         Raises:
@@ -258,6 +261,7 @@ class Model:
             frames=tuple(
                 replace(part, name=frame[part.name], link=link[part.link]) for part in self.frames
             ),
+            source=self.source,
         )
 
     @cached_property
@@ -281,6 +285,8 @@ class Model:
         return {name: tuple(pairs) for name, pairs in others.items()}
 
     def _no_frame(self, name: object) -> NameNotFoundError:
+        if not isinstance(name, str):
+            return name_not_found("frame", name, self._frame_indices)
         joint = next((joint for joint in self.joints if joint.name == name), None)
         if joint is None:
             return name_not_found("frame", name, self._frame_indices)

@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 
 from linkwork.arrays import Array
 from linkwork.errors import model_error
+from linkwork.kernel.norms import TOLERANCE as NORM_TOLERANCE
 from linkwork.model.numbers import Triple, as_floats, settle, triple
-from linkwork.spatial.source import se3, so3
+from linkwork.spatial.source import quat, se3, so3
 
 # Entries of a rotation within this of -1, 0 or 1 are set to that number: sines and cosines of
 # written angles such as 1.5707963267948966 differ from it by rounding only.
@@ -34,6 +35,29 @@ class Pose:
 
     def __post_init__(self) -> None:
         settle(self, xyz=triple(self.xyz, "xyz"), rpy=triple(self.rpy, "rpy"))
+
+    @classmethod
+    def from_matrix(cls, matrix: ArrayLike) -> Pose:
+        """Pose of a (4, 4) matrix a_H_b."""
+        return as_pose(np.asarray(matrix), "matrix")
+
+    @classmethod
+    def from_wxyz(cls, wxyz: ArrayLike, xyz: ArrayLike = (0.0, 0.0, 0.0)) -> Pose:
+        """Pose of a unit quaternion and a position.
+
+        Args:
+            wxyz: (4,) the quaternion, its real part first; its norm may differ from 1 as much as
+                that of a quaternion in q.
+            xyz: (3,) position of b's origin, in a [m].
+        """
+        numbers = as_floats(wxyz, "wxyz")
+        if numbers.shape != (4,):
+            raise model_error(f"wxyz: expected four numbers, got shape {numbers.shape}")
+        norm = float(np.linalg.norm(numbers))
+        if not abs(norm - 1.0) <= NORM_TOLERANCE:
+            raise model_error(f"wxyz: expected a quaternion of norm 1, got norm {norm:g}")
+        rotation = snapped(quat.to_rotation(numbers / norm))
+        return cls(xyz=triple(xyz, "xyz"), rpy=tuple(so3.to_rpy(rotation).tolist()))
 
     def matrix(self) -> Array:
         """Pose a_H_b as a (4, 4) matrix."""

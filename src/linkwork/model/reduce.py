@@ -74,6 +74,7 @@ def lumped(model: Model) -> Model:
             for name in model.frame_names
             if name not in bodies
         ),
+        source=model.source,
     )
 
 
@@ -96,6 +97,7 @@ def rerooted(model: Model, base: str | None = None) -> Model:
             replace(frame, link_H_frame=composed(back[frame.link], frame.link_H_frame))
             for frame in model.frames
         ),
+        source=model.source,
     )
 
 

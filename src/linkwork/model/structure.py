@@ -124,35 +124,52 @@ def _mimic_findings(joints: Sequence[Joint], unread_joints: Collection[str]) -> 
 
 def _graph_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
     """Closed loops, and links that no joint connects to the others."""
-    neighbours: dict[str, list[tuple[str, Joint]]] = {link.name: [] for link in links}
+    closing = _closing_joints(links, joints)
+    left_out = {id(joint) for joint in closing}
+    neighbours: dict[str, list[str]] = {link.name: [] for link in links}
     for joint in joints:
-        neighbours[joint.first].append((joint.second, joint))
-        neighbours[joint.second].append((joint.first, joint))
+        if id(joint) not in left_out:
+            neighbours[joint.first].append(joint.second)
+            neighbours[joint.second].append(joint.first)
     pieces: list[list[str]] = []
-    via: dict[str, tuple[str | None, Joint | None]] = {}  # how each link was first reached
+    via: dict[str, str | None] = {}  # the link from which each was first reached
     for link in links:
         if link.name in via:
             continue
         piece, waiting = [], [link.name]
-        via[link.name] = (None, None)
+        via[link.name] = None
         while waiting:
             here = waiting.pop()
             piece.append(here)
-            for there, joint in neighbours[here]:
+            for there in neighbours[here]:
                 if there not in via:
-                    via[there] = (here, joint)
+                    via[there] = here
                     waiting.append(there)
         pieces.append(piece)
-    yield from _loop_findings(joints, via)
+    yield from _loop_findings(closing, via)
     if len(pieces) > 1:
         yield _pieces_finding(pieces)
 
 
-def _loop_findings(
-    joints: Sequence[Joint], via: dict[str, tuple[str | None, Joint | None]]
-) -> Iterator[Finding]:
-    used = {id(joint) for _, joint in via.values()}
-    closing = [joint for joint in joints if id(joint) not in used]
+def _closing_joints(links: Sequence[Link], joints: Sequence[Joint]) -> list[Joint]:
+    """The joints between links that the joints before them in the file connect already."""
+    piece = {link.name: link.name for link in links}  # by link: another of its piece, or itself
+
+    def first(link: str) -> str:
+        while piece[link] != link:
+            piece[link] = link = piece[piece[link]]
+        return link
+
+    closing: list[Joint] = []
+    for joint in joints:
+        a, b = first(joint.first), first(joint.second)
+        if a == b:
+            closing.append(joint)
+        piece[a] = b
+    return closing
+
+
+def _loop_findings(closing: Sequence[Joint], via: dict[str, str | None]) -> Iterator[Finding]:
     for joint in closing[:MOST_LISTED]:
         a, b = _to_root(joint.first, via), _to_root(joint.second, via)
         while len(a) > 1 and len(b) > 1 and a[-2] == b[-2]:  # drop what both share beyond the meet
@@ -166,11 +183,11 @@ def _loop_findings(
 LOOP_HINT = "a robot is a tree here, so leave one joint of a closed loop out"
 
 
-def _to_root(link: str, via: dict[str, tuple[str | None, Joint | None]]) -> list[str]:
-    path, above = [link], via[link][0]
+def _to_root(link: str, via: dict[str, str | None]) -> list[str]:
+    path, above = [link], via[link]
     while above is not None:
         path.append(above)
-        above = via[above][0]
+        above = via[above]
     return path
 
 

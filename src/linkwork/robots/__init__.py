@@ -10,6 +10,7 @@ from pathlib import Path
 from linkwork.errors import NameNotFoundError, nearest, shown
 from linkwork.io.bundled import FOLDER, REAL_ROBOTS, bundled_names
 from linkwork.io.load import load as load_file
+from linkwork.io.named import named_robot
 from linkwork.model.model import Model
 
 
@@ -19,18 +20,23 @@ def names() -> tuple[str, ...]:
 
 
 def path(name: str) -> Path:
-    """The URDF file of a bundled robot.
+    """The file of a robot, by a name that `linkwork.load` takes; bundled ones come first.
 
     Raises:
-        NameNotFoundError: no robot of this name is bundled.
+        NameNotFoundError: there is no robot of this name.
+        SourceError: the robot is known, but its file was not downloaded yet.
     """
-    if name not in names():
+    if name in names():
+        return FOLDER / f"{name}.urdf"
+    found = named_robot(name) if isinstance(name, str) else None
+    if found is None:
         hint = nearest(name, names())
         real = "" if hint.startswith("did you mean") else f"; {REAL_ROBOTS}"
-        raise NameNotFoundError(f"no bundled robot named {shown(name)}; {hint}{real}")
-    return FOLDER / f"{name}.urdf"
+        raise NameNotFoundError(f"no robot named {shown(name)}; {hint}{real}")
+    return found.path
 
 
 def load(name: str) -> Model:
-    """Load a bundled robot."""
-    return load_file(path(name))
+    """Load a robot by its name, also if there is a file of that name."""
+    file = path(name)
+    return load_file(file if name in names() else name)

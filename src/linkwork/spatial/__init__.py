@@ -14,6 +14,11 @@ rpy          roll, pitch, yaw [rad] as in URDF: R = Rz(yaw) Ry(pitch) Rx(roll)
 Batch        any leading axes, broadcast as NumPy does; lists and numbers are welcome
 Units        SI, angles in radians
 
+Frameworks   PyTorch tensors, JAX arrays and CasADi's SX, MX and DM give results of their kind, with
+             derivatives; traced arrays of `linkwork.compile` too. NumPy only: functions that return
+             views or several arrays (`se3.rotation_of`, `motion.split`, `inertia.to_com`) and those
+             that need LAPACK (`so3.project`, `inertia.principal_moments`)
+
 Speed        a function that is called often is compiled in the background: then a row takes less
              than a microsecond, instead of 50 to 500 with NumPy; `warmup` compiles at once
 

@@ -6,6 +6,7 @@ Compiled  after `CALLS` calls, a kernel is traced from the same source and compi
           background, or loaded from the disk cache; calls with float64 arrays then go to it
 Types     traced values, float16 and longdouble always use the source; float32 is computed in
           float64 and rounded
+Bridges   arrays of PyTorch, JAX and CasADi go to the same kernel, by `wrap` of their bridge
 linkwork  itself imports the sources, so that loading a robot needs no compiler
 
 Both give the same result up to rounding, and neither warns about numbers that are not finite.
@@ -20,12 +21,14 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import wraps
+from importlib import import_module
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwork.arrays import Array, as_array, batch_of
+from linkwork.traced import foreign_package
 
 if TYPE_CHECKING:
     from linkwork.spatial._kernels import SpatialKernel
@@ -43,6 +46,7 @@ SHAPES: dict[str, tuple[int, ...]] = {  # by name of an argument, the same in al
     **dict.fromkeys(("a_H_b", "matrix"), (4, 4)),
     "inertia": (6, 6),
 }
+BRIDGES = ("torch", "jax", "casadi")  # packages whose arrays the functions take, too
 _FLOAT64 = np.dtype(np.float64)
 _functions: dict[Callable[..., Any], _Compiled] = {}
 
@@ -97,7 +101,7 @@ def _public(source: Callable[..., Any], module: str) -> Callable[..., Any]:
 class _Compiled:
     """A source function, and the kernel that replaces it after some calls."""
 
-    __slots__ = ("_calls", "_maker", "kernel", "name", "names", "source", "tails")
+    __slots__ = ("_bridges", "_calls", "_maker", "kernel", "name", "names", "source", "tails")
 
     def __init__(self, source: Callable[..., Any], name: str) -> None:
         self.source = source
@@ -105,6 +109,7 @@ class _Compiled:
         self.names = tuple(inspect.signature(source).parameters)
         self.tails = tuple(SHAPES[name] for name in self.names)
         self.kernel: Callable[..., Any] | None = None
+        self._bridges: dict[str, Callable[..., Any]] = {}  # by package, of other arrays
         self._calls = 0
         self._maker = 0  # id of the process in which a thread makes the kernel
 
@@ -114,6 +119,10 @@ class _Compiled:
             args += tuple(named.pop(name) for name in self.names[len(args) :] if name in named)
         if named or len(args) != len(self.names):
             inspect.signature(self.source).bind(*args, **named)  # raises Python's TypeError
+        for value in args:
+            package = foreign_package(value)
+            if package in BRIDGES:
+                return self._bridge(package)(*args)
         arrays = [*map(as_array, args, self.names, self.tails)]
         dtype, *others = {array.dtype for array in arrays}
         kernel = self.kernel
@@ -125,6 +134,17 @@ class _Compiled:
         result = kernel(*(array.astype(_FLOAT64, copy=False) for array in arrays))
         with np.errstate(over="ignore"):  # too large for the type is infinite
             return result.astype(dtype, copy=False)
+
+    def _bridge(self, package: str) -> Callable[..., Any]:
+        """The function for arrays of another package, made once."""
+        known = self._bridges.get(package)
+        if known is None:
+            from linkwork.spatial._kernels import SpatialKernel
+
+            kernel = SpatialKernel(self.name, self.source, self.names, self.tails)
+            wrapped = import_module(f"linkwork.{package}").wrap(kernel)
+            known = self._bridges.setdefault(package, wrapped)
+        return known
 
     def warmup(self) -> None:
         """Have compiled code in use."""

@@ -67,16 +67,9 @@ class ViewedRobot:
         self.base_link = self.kd.model.frame(self.kd.base).link
         self.support = self.base_link  # the link that holds the robot, as far as forces go
         self.sliders = sliders_of(self.kd)
-        self.q = self.within_limits(self.kd.q(base_pose=base_pose))
+        self.q = self.kd.q(base_pose=base_pose)
         self.nu = np.zeros(self.kd.nv)
         self.frame_names = self.kd.model.frame_names
-
-    def within_limits(self, q: Array) -> Array:
-        """A configuration with each joint that is beyond its limits at the nearest one."""
-        for slider, value in zip(self.sliders, slider_values(self.kd, q), strict=True):
-            if slider.clamped(value) != value and self.kd.model.joint(slider.joint).nq == 1:
-                q = with_slider(self.kd, q, slider, slider.clamped(value))
-        return q
 
     # Moving it.
 

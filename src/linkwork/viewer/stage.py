@@ -100,7 +100,7 @@ class RobotStage:
         """Put all joints at their neutral position, or anywhere."""
         self._stop()
         kd = self.robot.kd
-        q = self.robot.within_limits(kd.neutral()) if kind == "neutral" else kd.random()
+        q = kd.neutral() if kind == "neutral" else kd.random()
         self.show(q[BASE_NQ:])
 
     @action

@@ -6,12 +6,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tests.spatial.test_contract import FUNCTIONS, name_of
 from tests.support.jax_robots import arguments, kindyn, request
 from tests.support.rollouts import pendulum, spring
+from tests.support.spatial import pin
 
 import linkwork as lw
 import linkwork.jax
 from linkwork.bridges.methods import METHODS
+from linkwork.spatial import se3, so3
 
 
 @pytest.fixture(scope="module")
@@ -206,3 +209,27 @@ def test_rollouts_of_several_states_with_parameters_and_their_gradients(rng):
     np.testing.assert_allclose(
         found[2]["stiffness"], by_params["stiffness"].sum(axis=0), rtol=1e-11
     )
+
+
+COMPILED = [
+    function
+    for function, (_, is_traceable) in FUNCTIONS.items()
+    if is_traceable and function not in (se3.rotation_of, se3.position_of)  # which are slices
+]
+
+
+@pytest.mark.parametrize("function", COMPILED, ids=name_of)
+def test_functions_of_spatial_algebra_take_arrays_of_jax(function):
+    rng = np.random.default_rng(0)
+    arrays = [make(rng, (3,)) for make in FUNCTIONS[function][0]]
+    found = jax.jit(function)(*map(jnp.asarray, arrays))
+    np.testing.assert_allclose(found, function(*arrays), rtol=1e-12, atol=1e-12)
+    with_vmap = jax.vmap(function)(*map(jnp.asarray, arrays))
+    np.testing.assert_allclose(with_vmap, found, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("phi", [[0.3, -1.2, 0.7], [0.0, 0.0, 0.0], [0.0, 3.1, 0.0]])
+def test_the_derivative_of_a_logarithm_agrees_with_pinocchio(phi):
+    R = pin.exp3(np.array(phi))
+    by_jax = jax.jacobian(lambda x: so3.log(jnp.asarray(R) @ so3.exp(x)))(jnp.zeros(3))
+    np.testing.assert_allclose(by_jax, pin.Jlog3(R), atol=1e-7)

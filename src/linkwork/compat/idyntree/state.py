@@ -51,10 +51,10 @@ class StateMethods:
         if not isinstance(model, Model):
             raise ArgumentError(f"model: expected a Model, got {shown(model)}")
         base = model.getLinkName(model.getDefaultBaseLink())
-        neutral = Layout(model.robot, floating=False).neutral()
+        zero = Layout(model.robot, floating=False).zero()
         self._model.become(model)
         self._base, self._known = base, {}
-        self._put(np.eye(4), neutral, np.zeros(6), np.zeros(model.getNrOfDOFs()), np.zeros(3))
+        self._put(np.eye(4), zero, np.zeros(6), np.zeros(model.getNrOfDOFs()), np.zeros(3))
         return True
 
     def isValid(self) -> bool:

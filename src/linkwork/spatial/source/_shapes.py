@@ -10,7 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, as_array, join, stack
+from linkwork.arrays import Array, as_array, join, stack, where
+
+LARGE_POWER = 2.0**100  # exact in both precisions; subnormal numbers times it have finite inverses
 
 
 def expect(name: str, value: ArrayLike, *tail: int) -> Array:
@@ -36,6 +38,17 @@ def per_vector(c: Array) -> Array:
 def per_matrix(c: Array) -> Array:
     """(...) to (..., 1, 1): one number for each matrix of a batch."""
     return as_array(c)[..., None, None]
+
+
+def largest_is_one(vectors: Array) -> Array:
+    """(..., n) scaled by their largest entry, so that no square overflows or vanishes.
+
+    Compiled code may multiply by the inverse instead, which must not overflow: where all entries
+    are tiny, they are multiplied by a power of two first.
+    """
+    tiny = abs(vectors).max(axis=-1, keepdims=True) < 1.0 / LARGE_POWER
+    vectors = vectors * where(tiny, LARGE_POWER, 1.0).astype(vectors.dtype)
+    return vectors / abs(vectors).max(axis=-1, keepdims=True)
 
 
 def block(rows: Sequence[Sequence[Array]]) -> Array:

@@ -17,7 +17,7 @@ from linkwork.arrays import (
     where,
 )
 from linkwork.spatial.source._series import cosine, double_atan, sinc
-from linkwork.spatial.source._shapes import expect, per_vector
+from linkwork.spatial.source._shapes import expect, largest_is_one, per_vector
 
 ATAN_BOUND = 1e-3  # below this square of tan(angle/2), `log` uses the power series
 
@@ -47,7 +47,10 @@ def conjugate(wxyz: ArrayLike) -> Array:
 
 def normalize(wxyz: ArrayLike) -> Array:
     """(..., 4) the unit quaternion in the same direction; `wxyz` must not be zero."""
-    wxyz = expect("wxyz", wxyz, 4)
+    return _over_norm(largest_is_one(expect("wxyz", wxyz, 4)))
+
+
+def _over_norm(wxyz: Array) -> Array:
     return wxyz / per_vector(sqrt(dot(wxyz, wxyz)))
 
 
@@ -146,7 +149,7 @@ def from_rotation(rotation: ArrayLike) -> Array:
         row = stack(rows[i])
         best = where(row[..., i : i + 1] > largest, row, best)
         largest = where(row[..., i : i + 1] > largest, row[..., i : i + 1], largest)
-    return normalize(where(best[..., :1] < 0.0, -best, best))
+    return _over_norm(where(best[..., :1] < 0.0, -best, best))
 
 
 def left_matrix(wxyz: ArrayLike) -> Array:
