@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import os
 import uuid
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -210,8 +212,27 @@ def _npy(path: str) -> Any:
 
 
 def _npz(path: str) -> Any:
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            _check_size(archive, member)
     with np.load(path, allow_pickle=False) as arrays:
         return dict(arrays)
+
+
+def _check_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+    """Compare an array with its file: NumPy allocates what a header asks for before it reads."""
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        readers = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }
+        if version not in readers:  # 3.0 is for arrays with named fields
+            raise ValueError(f"{member.filename}: .npy version {version} is not supported")
+        shape, _, dtype = readers[version](file)
+    if prod(shape) * dtype.itemsize > member.file_size:
+        text = f"{member.filename}: {member.file_size} bytes cannot hold an array of shape {shape}"
+        raise ValueError(text)
 
 
 def _hdf5(path: str) -> Any:
