@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import io
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -140,13 +141,15 @@ def _floats(given: ArrayLike, what: str) -> Array:
 
 
 def _array_in(file: Path) -> Array:
-    try:
-        found = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise SourceError(f"{file}: cannot be read as a .npy file ({error})") from None
-    if not isinstance(found, np.ndarray):
+    if zipfile.is_zipfile(file):
         raise SourceError(f"{file}: holds several arrays; save one with np.save")
-    return found
+    try:  # as a memory map, which NumPy compares with the size of the file before it allocates
+        mapped = np.load(file, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # noqa: BLE001 - what a damaged header raises is not documented
+        raise SourceError(f"{file}: cannot be read as a .npy file ({error})") from None
+    if mapped.dtype.kind not in "fiub":
+        raise ArgumentError(f"{file}: expected an array of numbers, got one of {mapped.dtype}")
+    return np.array(mapped, dtype=float)
 
 
 def _table_in(kd: KinDyn, file: Path) -> Trajectory:
