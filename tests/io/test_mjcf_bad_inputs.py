@@ -120,3 +120,23 @@ def test_a_model_without_bodies_names_the_files_that_include_it(tmp_path: Path):
     hint = f"load the file that includes this one: {scene}"
     assert refusal(part) == f"{part}:1: the world has no bodies; {hint}"
     assert lw.load(scene).joint_names == ("hinge",)
+
+
+@pytest.mark.parametrize("where", ["text", "file", "included"])
+def test_a_model_of_too_many_copies_is_rejected_before_mujoco_makes_them(tmp_path: Path, where):
+    """MuJoCo would take hours."""
+    many = f'<replicate count="1000"><replicate count="1000000"><body>{BALL}</body></replicate>'
+    text = mjcf(f"{many}</replicate>")
+    (tmp_path / "part.xml").write_text(text)
+    (tmp_path / "scene.xml").write_text('<mujoco><include file="part.xml"/></mujoco>')
+    source = {"text": text, "file": tmp_path / "part.xml", "included": tmp_path / "scene.xml"}
+
+    with pytest.raises(lw.ParseError, match="10000"):
+        lw.load(source[where])
+
+
+def test_some_copies_are_loaded():
+    model = lw.load(
+        mjcf(f'<body><replicate count="5"><body><joint/>{BALL}</body></replicate></body>')
+    )
+    assert len(model.links) > 5

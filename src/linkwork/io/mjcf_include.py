@@ -1,15 +1,144 @@
-"""Which MJCF files include a file, for those who load a part of a model."""
+"""Files that an MJCF file names, and files that include it.
+
+MuJoCo opens what a model includes by itself, wherever it lies, and repeats parts of it as often as
+it says. So both are checked before MuJoCo sees the file: where it looks for a file depends on its
+version and on settings of all files together, so every place where it could look is checked.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from linkwork.errors import MOST_LISTED
+from linkwork.errors import MOST_LISTED, ParseError
+from linkwork.io.source import LARGEST_FILE, Source, shown_path, text_error
+from linkwork.io.xml import parse_xml
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+
+MOST_FILES = 1_000  # of MJCF, included by one model
+# Copies of parts of a model. MuJoCo's time grows with their square: 8,000 bodies take 7 s, and
+# 200,000 take more than ten minutes.
+MOST_COPIES = 10_000
+
+_MODELS = ("include", "model")  # elements that name files of MJCF
+_REPEATING = ("replicate", "composite", "flexcomp")
+_WORTH_A_LOOK = re.compile(rf"<({'|'.join((*_MODELS, *_REPEATING))})\b")
+_FOLDERS = ("meshdir", "texturedir", "assetdir")
+_DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>", re.DOTALL)
 
 # The search for files that include a given one is for a hint in a message only, so it stays short:
 MOST_SEARCHED = 100  # files of a folder
 MOST_SEARCHED_IN = 1 << 20  # characters of each file
+
+
+@dataclass(slots=True)
+class _Names:
+    """What the files of a model say about further files."""
+
+    folders: list[Path] = field(default_factory=list)  # of the files of MJCF
+    prefixes: list[str] = field(default_factory=lambda: [""])
+    models: list[str] = field(default_factory=list)  # further files of MJCF
+    others: list[str] = field(default_factory=list)  # meshes, textures and the like
+
+    def add(self, root: Element, folder: Path) -> None:
+        """Take what one file says."""
+        self.folders.append(folder)
+        for element in root.iter():
+            for name, value in element.attrib.items():
+                text = str(value)
+                if name in _FOLDERS:
+                    self.prefixes.append(text)
+                elif str(name).startswith("file"):
+                    (self.models if element.tag in _MODELS else self.others).append(text)
+
+    def paths(self, names: list[str]) -> Iterator[Path]:
+        """Every place where files of these names are; MuJoCo can leave out their folders."""
+        for folder, prefix, name in product(self.folders, self.prefixes, names):
+            for text in {name, re.split(r"[/\\]", name)[-1]} - {""}:
+                path = (folder / prefix / text).resolve()
+                if path.exists() and not path.is_dir():
+                    yield path
+
+
+def check_files(source: Source) -> None:
+    """Reject a model that names files outside of its `roots`, or that repeats too many elements.
+
+    Without `roots`, any file may be read, and files that are not XML are left to MuJoCo.
+
+    Raises:
+        ParseError: there is such a file, or there are more than `MOST_COPIES` copies.
+    """
+    if source.roots is None and not _WORTH_A_LOOK.search(source.text):
+        return
+    names, seen = _Names(), set[Path]()
+    waiting = [source.path.resolve() if source.path else Path()]
+    while waiting:
+        path = waiting.pop()
+        seen.add(path)
+        root = _parsed(source, path)
+        if root is None:
+            continue
+        _check_copies(source, root)
+        names.add(root, path.parent)
+        try:
+            _check_places(source, names)
+            waiting = list({path for path in names.paths(names.models) if path not in seen})
+        except (OSError, ValueError, RuntimeError) as error:  # a NUL byte, or links in a circle
+            raise text_error(source.name, f"cannot look for its files: {error}") from None
+        if len(seen) > MOST_FILES:
+            raise text_error(source.name, f"the model includes more than {MOST_FILES} files")
+
+
+def _parsed(source: Source, path: Path) -> Element | None:
+    """A file of the model as MuJoCo reads it: in UTF-8, whatever it declares."""
+    try:
+        if source.path is None and path == Path():
+            text = source.text
+        elif not path.is_file() or path.stat().st_size > LARGEST_FILE:
+            raise text_error(source.name, f"{shown_path(path)} is too large, or not a file")
+        else:
+            text = path.read_bytes().decode("utf-8-sig")
+        return parse_xml(Source(source.name, _DECLARATION.sub("", text, count=1), path)).root
+    except (OSError, UnicodeDecodeError, ParseError) as error:
+        if source.roots is None:
+            return None
+        if isinstance(error, ParseError):
+            raise
+        raise text_error(source.name, f"cannot read {shown_path(path)}: {error}") from None
+
+
+def _check_copies(source: Source, root: Element) -> None:
+    copies = 0
+    for element in root.iter(*_REPEATING):
+        around = [outer for outer in element.iterancestors() if outer.tag in _REPEATING]
+        copies += prod(_count(outer) for outer in (element, *around))
+    if copies > MOST_COPIES:
+        text = f"<{'>, <'.join(_REPEATING)}> make {copies} copies of elements"
+        raise text_error(source.name, f"{text}; at most {MOST_COPIES} are allowed")
+
+
+def _count(element: Element) -> int:
+    """How many copies an element asks for; 1 if MuJoCo has to say what is wrong with it."""
+    try:
+        return prod(max(int(float(word)), 1) for word in str(element.get("count", "1")).split())
+    except (ValueError, OverflowError):
+        return 1
+
+
+def _check_places(source: Source, names: _Names) -> None:
+    if source.roots is None:
+        return
+    for path in names.paths([*names.models, *names.others]):
+        if not any(path.is_relative_to(root) for root in source.roots):
+            text = f"{shown_path(path)} lies outside of the folders that files may be read from"
+            raise text_error(source.name, f"{text}; give include_dirs to allow others")
 
 
 def included_by(path: Path | None) -> str:
