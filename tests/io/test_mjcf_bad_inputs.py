@@ -135,6 +135,21 @@ def test_a_model_of_too_many_copies_is_rejected_before_mujoco_makes_them(tmp_pat
         lw.load(source[where])
 
 
+@pytest.mark.parametrize(
+    ("more", "limit"),
+    [
+        ('<size nkey="2000000000"/>', 10_000),
+        ('<size nuser_body="1e9"/>', 10_000),
+        ('<asset><hfield name="h" nrow="100000" ncol="9999" size="1 1 1 1"/></asset>', 10**8),
+        ('<asset><texture name="t" type="2d" width="1" height="999999999"/></asset>', 10**8),
+        ('<worldbody><flexcomp count="999 999 999" type="grid"/></worldbody>', 10_000),
+    ],
+)
+def test_sizes_beyond_all_reason_are_rejected_before_mujoco_allocates_them(more, limit):
+    with pytest.raises(lw.ParseError, match=str(limit)):
+        lw.load(mjcf(ARM, more))
+
+
 def test_some_copies_are_loaded():
     model = lw.load(
         mjcf(f'<body><replicate count="5"><body><joint/>{BALL}</body></replicate></body>')

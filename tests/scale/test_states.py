@@ -182,6 +182,16 @@ def test_an_array_that_its_file_cannot_hold_is_rejected_before_memory_is_allocat
         stored_states(path, inputs(kd, "com"), {})
 
 
+def test_rows_that_cannot_be_read_are_named(kd, numbers, tmp_path):
+    path = write(tmp_path, "zarr", numbers)
+    states = stored_states(path, inputs(kd, "com"), {})
+    for chunk in (path / "q" / "c").rglob("*"):
+        if chunk.is_file():
+            chunk.write_bytes(b"damaged")
+    with pytest.raises(lw.SourceError, match=r"states\.zarr: rows 10 to 19 of q"):
+        states.read("q", 10, 20)
+
+
 def test_one_array_is_not_enough_for_two_inputs(kd, numbers, tmp_path):
     np.save(tmp_path / "q.npy", numbers["q"])
     message = re.escape("holds one array, and the functions take q, nu; give .npz, .h5 or .zarr")

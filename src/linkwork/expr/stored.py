@@ -81,10 +81,11 @@ def _parsed(body: bytes) -> Program | None:
     n_inputs, n_outputs = (sum(port.size for port in ports) for ports in (inputs, outputs))
     if start != len(body) or n_inputs > _MOST_NUMBERS or n_outputs != len(parts[-1]):
         return None
-    if not _is_consistent(*parts, n_inputs):
+    ops, flat, constants, results = parts
+    if not _is_consistent(ops, flat, constants, results, n_inputs):
         return None
-    ops, flat, constants, results = (part.tolist() for part in parts)
-    return Program(inputs, outputs, _steps(ops, flat, constants), tuple(results))
+    steps = _steps(ops.tolist(), flat.tolist(), constants.tolist())
+    return Program(inputs, outputs, steps, tuple(results.tolist()))
 
 
 def _ports(entries: list[Any]) -> tuple[Port, ...]:

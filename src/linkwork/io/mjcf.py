@@ -88,7 +88,10 @@ def _compiled(mujoco: Any, source: Source) -> MjModel:
         if source.path is not None:
             return mujoco.MjModel.from_xml_path(str(source.path))
         return mujoco.MjModel.from_xml_string(source.text)
-    except (ValueError, mujoco.FatalError, mujoco.UnexpectedError) as error:
+    except (
+        *(ValueError, RuntimeError, MemoryError),  # RuntimeError: where MuJoCo lacks memory
+        *(mujoco.FatalError, mujoco.UnexpectedError),
+    ) as error:
         raise _refused(source, str(error)) from None
 
 

@@ -26,10 +26,13 @@ MOST_FILES = 1_000  # of MJCF, included by one model
 # Copies of parts of a model. MuJoCo's time grows with their square: 8,000 bodies take 7 s, and
 # 200,000 take more than ten minutes.
 MOST_COPIES = 10_000
+MOST_CELLS = 100_000_000  # of a height field or a texture
 
 _MODELS = ("include", "model")  # elements that name files of MJCF
 _REPEATING = ("replicate", "composite", "flexcomp")
-_WORTH_A_LOOK = re.compile(rf"<({'|'.join((*_MODELS, *_REPEATING))})\b")
+# By element: attributes whose product MuJoCo allocates; and those of <size>, each by itself.
+_GRIDS = {"hfield": ("nrow", "ncol"), "texture": ("width", "height")}
+_WORTH_A_LOOK = re.compile(rf"<({'|'.join((*_MODELS, *_REPEATING, *_GRIDS, 'size'))})\b")
 _FOLDERS = ("meshdir", "texturedir", "assetdir")
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>", re.DOTALL)
 
@@ -68,12 +71,12 @@ class _Names:
 
 
 def check_files(source: Source) -> None:
-    """Reject a model that names files outside of its `roots`, or that repeats too many elements.
+    """Reject a model that names files outside of its `roots`, or that asks for too much memory.
 
     Without `roots`, any file may be read, and files that are not XML are left to MuJoCo.
 
     Raises:
-        ParseError: there is such a file, or there are more than `MOST_COPIES` copies.
+        ParseError: there is such a file, or an element asks for more than the limits above.
     """
     if source.roots is None and not _WORTH_A_LOOK.search(source.text):
         return
@@ -86,6 +89,7 @@ def check_files(source: Source) -> None:
         if root is None:
             continue
         _check_copies(source, root)
+        _check_sizes(source, root)
         names.add(root, path.parent)
         try:
             _check_places(source, names)
@@ -124,10 +128,24 @@ def _check_copies(source: Source, root: Element) -> None:
         raise text_error(source.name, f"{text}; at most {MOST_COPIES} are allowed")
 
 
-def _count(element: Element) -> int:
-    """How many copies an element asks for; 1 if MuJoCo has to say what is wrong with it."""
+def _check_sizes(source: Source, root: Element) -> None:
+    """Check what is allocated because a number says so."""
+    for element in root.iter("size"):
+        for name in map(str, element.attrib):
+            if name.startswith(("nkey", "nuser_")) and _count(element, name) > MOST_COPIES:
+                text = f"<size {name}={element.get(name)!r}>: at most {MOST_COPIES} are allowed"
+                raise text_error(source.name, text)
+    for element in root.iter(*_GRIDS):
+        cells = prod(_count(element, name) for name in _GRIDS[element.tag])
+        if cells > MOST_CELLS:
+            text = f"<{element.tag}> of {cells} cells; at most {MOST_CELLS} are allowed"
+            raise text_error(source.name, text)
+
+
+def _count(element: Element, name: str = "count") -> int:
+    """The product of the numbers of an attribute; 1 if MuJoCo has to say what is wrong with it."""
     try:
-        return prod(max(int(float(word)), 1) for word in str(element.get("count", "1")).split())
+        return prod(max(int(float(word)), 1) for word in str(element.get(name, "1")).split())
     except (ValueError, OverflowError):
         return 1
 

@@ -119,7 +119,12 @@ class StoredStates:
 
     def read(self, name: str, start: int, stop: int) -> Array:
         """Rows of an input."""
-        return np.ascontiguousarray(self._arrays()[name][start:stop])
+        array = self._arrays()[name]
+        try:
+            return np.ascontiguousarray(array[start:stop])
+        except Exception as error:  # noqa: BLE001 - damaged files are rejected in many ways
+            text = f"{escaped(str(self.path))}: rows {start:,} to {stop - 1:,} of {name}"
+            raise SourceError(f"{text} cannot be read: {_first_line(error)}") from None
 
     def _arrays(self) -> dict[str, Any]:
         return _opened(str(self.path), tuple(port.name for port in self.inputs), self.opening)
@@ -194,8 +199,7 @@ def _opened(path: str, names: tuple[str, ...], opening: str) -> dict[str, Any]:
     except LinkworkError:
         raise
     except Exception as error:  # noqa: BLE001 - readers raise what they like
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise SourceError(f"{shown}: cannot be read: {lines[0]}") from None
+        raise SourceError(f"{shown}: cannot be read: {_first_line(error)}") from None
     if not isinstance(found, dict):  # one array without a name
         if len(names) != 1:
             text = f"{shown} holds one array, and the functions take {', '.join(names)}"
@@ -205,6 +209,10 @@ def _opened(path: str, names: tuple[str, ...], opening: str) -> dict[str, Any]:
         if name not in found:
             raise name_not_found(f"array in {shown}", name, found)
     return found
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _npy(path: str) -> Any:
