@@ -2,6 +2,7 @@
 
     python tools/fuzz.py --seconds 600            all targets, one after the other
     python tools/fuzz.py --seconds 60 --target urdf
+    python tools/fuzz.py --collect                copy a few inputs to tests/fuzz/corpus
 
 Needs the package atheris. Inputs that reach new code are kept in build/fuzz/<target>/corpus, so
 that the next run goes on from there. A defect is an exception that the reader does not document,
@@ -20,8 +21,10 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from types import FrameType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,12 +32,16 @@ FOLDER = ROOT / "build" / "fuzz"
 MEMORY = 4 << 30  # [bytes] of address space; beyond it, an allocation raises MemoryError
 SLOWEST = 20  # [s] for one input
 LONGEST = 20_000  # [bytes] of an input
+CORPUS_BYTES = 20_000  # of a target's inputs in tests/fuzz/corpus
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Fuzz the readers of linkwork.")
     parser.add_argument("--seconds", type=int, default=600, help="time for all targets together")
     parser.add_argument("--target", action="append", help="only this one; may be repeated")
+    parser.add_argument(
+        "--collect", action="store_true", help="choose inputs for tests/fuzz/corpus; do not fuzz"
+    )
     parser.add_argument("--child", help=argparse.SUPPRESS)
     args = parser.parse_args()
     sys.path.insert(0, str(ROOT))
@@ -45,6 +52,10 @@ def main() -> int:
     from tests.support.fuzz_targets import TARGETS
 
     names = args.target or list(TARGETS)
+    if args.collect:
+        for name in names:
+            collect(name)
+        return 0
     weights = {name: TARGETS[name].weight for name in names}
     share = args.seconds / sum(weights.values())
     reports = [started(name, max(round(share * weight), 1)) for name, weight in weights.items()]
@@ -115,6 +126,58 @@ def fuzz(name: str, seconds: int) -> int:
     atheris.Setup([sys.argv[0], *options, *folders], run, **setup)
     atheris.Fuzz()
     return 0
+
+
+def collect(name: str) -> None:
+    """Copy the inputs that reach most lines of linkwork for their size; defects stay there."""
+    from tests.support.fuzz_targets import CORPUS, TARGETS
+
+    target, kept = TARGETS[name], CORPUS / name
+    kept.mkdir(parents=True, exist_ok=True)
+    files = [*(FOLDER / name / "corpus").glob("*"), *kept.glob("*")]
+    inputs = {*target.seeds(), *(file.read_bytes() for file in files)}
+    reached = {data: lines_reached(target.run, data) for data in inputs}
+    covered: set[tuple[str, int]] = set()
+    for file in kept.glob("*"):
+        if file.name.startswith("defect-"):
+            covered |= reached.pop(file.read_bytes(), set())
+        else:
+            file.unlink()
+    size = 0
+    while reached:
+        best = max(reached, key=lambda data: len(reached[data] - covered) / (len(data) + 100))
+        new = reached.pop(best) - covered
+        if not new or size + len(best) > CORPUS_BYTES:
+            break
+        covered |= new
+        size += len(best)
+        (kept / hashlib.sha1(best).hexdigest()[:12]).write_bytes(best)
+    print(f"{name:16}{len(list(kept.glob('*'))):>6} inputs{len(covered):>7} lines")
+
+
+def lines_reached(run: Callable[[bytes], None], data: bytes) -> set[tuple[str, int]]:
+    lines: set[tuple[str, int]] = set()
+
+    def of_call(frame: FrameType, *_: Any) -> Any:
+        file = frame.f_code.co_filename
+        if "linkwork" not in file or "tests" in file:
+            return None
+
+        def of_line(frame: FrameType, event: str, _: Any) -> Any:
+            if event == "line":
+                lines.add((file, frame.f_lineno))
+            return of_line
+
+        return of_line
+
+    sys.settrace(of_call)
+    try:
+        run(data)
+    except Exception as error:  # noqa: BLE001 - a defect that is not mended yet
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    finally:
+        sys.settrace(None)
+    return lines
 
 
 def note_defect(folder: Path, data: bytes, error: Exception, known: set[str]) -> None:
