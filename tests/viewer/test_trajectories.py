@@ -102,6 +102,13 @@ def test_a_header_that_does_not_fit_its_file_is_rejected(kd, tmp_path, change):
         read_trajectory(kd, path)
 
 
+def test_a_table_with_an_endless_cell_is_rejected(kd, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(f"1,{'9' * 200_000}\n")
+    with pytest.raises(lw.SourceError, match=r"a\.csv"):
+        read_trajectory(kd, path)
+
+
 def test_a_file_that_is_missing_or_holds_objects_is_refused(kd, tmp_path):
     with pytest.raises(lw.MissingFileError, match="no such file"):
         read_trajectory(kd, tmp_path / "b.npy")

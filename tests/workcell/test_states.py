@@ -253,6 +253,13 @@ def test_a_batch_that_the_data_does_not_have_is_rejected_before_memory_is_alloca
         State.from_bytes(b"linkwork state 1\n" + hashlib.sha256(rest).digest() + rest)
 
 
+def test_a_header_nested_without_end_is_rejected():
+    header = b"[" * 100_000
+    rest = len(header).to_bytes(8, "little") + header
+    with pytest.raises(lw.StateError, match="recursion"):
+        State.from_bytes(b"linkwork state 1\n" + hashlib.sha256(rest).digest() + rest)
+
+
 def test_json_that_is_none_is_refused():
     for text in ("", "{", "[]", "3", b"\xff", None, "[" * 100_000):
         with pytest.raises(lw.StateError, match="the state cannot be read"):

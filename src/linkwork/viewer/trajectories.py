@@ -164,7 +164,10 @@ def _table_in(kd: KinDyn, file: Path) -> Trajectory:
     ]
     if not lines:
         raise SourceError(f"{file}: is empty")
-    cells = [(number, _cells(line, _separator(lines[0][1]))) for number, line in lines]
+    try:
+        cells = [(number, _cells(line, _separator(lines[0][1]))) for number, line in lines]
+    except csv.Error as error:
+        raise SourceError(f"{file}: cannot be read as a table ({error})") from None
     names = None if _is_number(cells[0][1][0]) else cells[0][1]
     body = cells if names is None else cells[1:]
     rows = [_numbers(file, number, row, len(cells[0][1])) for number, row in body]

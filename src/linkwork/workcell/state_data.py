@@ -121,7 +121,10 @@ class _Reading:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, StateError) or error is None:
             return
-        if isinstance(error, (LinkworkError, KeyError, TypeError, ValueError, OverflowError)):
+        if isinstance(
+            error,
+            (LinkworkError, KeyError, TypeError, ValueError, OverflowError, RecursionError),
+        ):
             missing = isinstance(error, KeyError) and not isinstance(error, LinkworkError)
             why = f"{error} is missing" if missing else str(error)
             raise StateError(f"the state cannot be read: {clipped(why, 300)}") from None
