@@ -122,14 +122,23 @@ def test_a_model_without_bodies_names_the_files_that_include_it(tmp_path: Path):
     assert lw.load(scene).joint_names == ("hinge",)
 
 
-@pytest.mark.parametrize("where", ["text", "file", "included"])
+@pytest.mark.parametrize("where", ["text", "file", "included", "in the copies of a copy"])
 def test_a_model_of_too_many_copies_is_rejected_before_mujoco_makes_them(tmp_path: Path, where):
     """MuJoCo would take hours."""
     many = f'<replicate count="1000"><replicate count="1000000"><body>{BALL}</body></replicate>'
     text = mjcf(f"{many}</replicate>")
     (tmp_path / "part.xml").write_text(text)
     (tmp_path / "scene.xml").write_text('<mujoco><include file="part.xml"/></mujoco>')
-    source = {"text": text, "file": tmp_path / "part.xml", "included": tmp_path / "scene.xml"}
+    some = f'<mujocoinclude><replicate count="999"><body>{BALL}</body></replicate></mujocoinclude>'
+    (tmp_path / "some.xml").write_text(some)
+    inner = '<replicate count="999"><include file="some.xml"/></replicate>'
+    (tmp_path / "many.xml").write_text(mjcf(inner))
+    source = {
+        "text": text,
+        "file": tmp_path / "part.xml",
+        "included": tmp_path / "scene.xml",
+        "in the copies of a copy": tmp_path / "many.xml",
+    }
 
     with pytest.raises(lw.ParseError, match="10000"):
         lw.load(source[where])

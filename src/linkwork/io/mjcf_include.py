@@ -8,7 +8,7 @@ version and on settings of all files together, so every place where it could loo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 MOST_FILES = 1_000  # of MJCF, included by one model
+MOST_PLACES = 1_000_000  # where files that it names could be
 # Copies of parts of a model. MuJoCo's time grows with their square: 8,000 bodies take 7 s, and
 # 200,000 take more than ten minutes.
 MOST_COPIES = 10_000
 MOST_CELLS = 100_000_000  # of a height field or a texture
 
 _MODELS = ("include", "model")  # elements that name files of MJCF
+_INSERTED = ("include", "attach")
 _REPEATING = ("replicate", "composite", "flexcomp")
 # By element: attributes whose product MuJoCo allocates; and those of <size>, each by itself.
 _GRIDS = {"hfield": ("nrow", "ncol"), "texture": ("width", "height")}
@@ -45,28 +47,44 @@ MOST_SEARCHED_IN = 1 << 20  # characters of each file
 class _Names:
     """What the files of a model say about further files."""
 
-    folders: list[Path] = field(default_factory=list)  # of the files of MJCF
-    prefixes: list[str] = field(default_factory=lambda: [""])
-    models: list[str] = field(default_factory=list)  # further files of MJCF
-    others: list[str] = field(default_factory=list)  # meshes, textures and the like
+    # As keys, each once: folders of the files of MJCF, and what they say.
+    folders: dict[Path, None] = field(default_factory=dict)
+    prefixes: dict[str, None] = field(default_factory=lambda: {"": None})
+    models: dict[str, None] = field(default_factory=dict)  # further files of MJCF
+    others: dict[str, None] = field(default_factory=dict)  # meshes, textures and the like
+    copies: int = 1  # of a further file, if parts are included again and again
 
     def add(self, root: Element, folder: Path) -> None:
         """Take what one file says."""
-        self.folders.append(folder)
+        self.folders[folder] = None
         for element in root.iter():
+            if element.tag in _INSERTED:
+                self.copies *= _copies_around(element)
             for name, value in element.attrib.items():
                 text = str(value)
                 if name in _FOLDERS:
-                    self.prefixes.append(text)
+                    self.prefixes[text] = None
                 elif str(name).startswith("file"):
-                    (self.models if element.tag in _MODELS else self.others).append(text)
+                    (self.models if element.tag in _MODELS else self.others)[text] = None
 
-    def paths(self, names: list[str]) -> Iterator[Path]:
+    def paths(self, source: Source, names: Collection[str]) -> Iterator[Path]:
         """Every place where files of these names are; MuJoCo can leave out their folders."""
+        if len(self.folders) * len(self.prefixes) * len(names) > MOST_PLACES:
+            raise text_error(source.name, "the model names too many files and folders")
         for folder, prefix, name in product(self.folders, self.prefixes, names):
             for text in {name, re.split(r"[/\\]", name)[-1]} - {""}:
-                path = (folder / prefix / text).resolve()
-                if path.exists() and not path.is_dir():
+                try:
+                    path = (folder / prefix / text).resolve()
+                    is_there = path.exists() and not path.is_dir()
+                except (
+                    OSError,
+                    ValueError,
+                    RuntimeError,
+                ) as error:  # a NUL byte, a circle of links
+                    reason = f"cannot look for {text!r}: {error}"
+                    raise text_error(source.name, reason) from None
+                if is_there:
+                    _check_place(source, path)
                     yield path
 
 
@@ -81,23 +99,21 @@ def check_files(source: Source) -> None:
     if source.roots is None and not _WORTH_A_LOOK.search(source.text):
         return
     names, seen = _Names(), set[Path]()
-    waiting = [source.path.resolve() if source.path else Path()]
+    waiting = {source.path.resolve() if source.path else Path()}
     while waiting:
         path = waiting.pop()
         seen.add(path)
-        root = _parsed(source, path)
-        if root is None:
-            continue
-        _check_copies(source, root)
-        _check_sizes(source, root)
-        names.add(root, path.parent)
-        try:
-            _check_places(source, names)
-            waiting = list({path for path in names.paths(names.models) if path not in seen})
-        except (OSError, ValueError, RuntimeError) as error:  # a NUL byte, or links in a circle
-            raise text_error(source.name, f"cannot look for its files: {error}") from None
         if len(seen) > MOST_FILES:
             raise text_error(source.name, f"the model includes more than {MOST_FILES} files")
+        root = _parsed(source, path)
+        if root is not None:
+            _check_copies(source, root, names.copies)
+            _check_sizes(source, root)
+            names.add(root, path.parent)
+            waiting |= set(names.paths(source, names.models)) - seen
+    if source.roots is not None:
+        for _ in names.paths(source, names.others):  # each is checked
+            pass
 
 
 def _parsed(source: Source, path: Path) -> Element | None:
@@ -118,14 +134,16 @@ def _parsed(source: Source, path: Path) -> Element | None:
         raise text_error(source.name, f"cannot read {shown_path(path)}: {error}") from None
 
 
-def _check_copies(source: Source, root: Element) -> None:
-    copies = 0
-    for element in root.iter(*_REPEATING):
-        around = [outer for outer in element.iterancestors() if outer.tag in _REPEATING]
-        copies += prod(_count(outer) for outer in (element, *around))
-    if copies > MOST_COPIES:
-        text = f"<{'>, <'.join(_REPEATING)}> make {copies} copies of elements"
+def _check_copies(source: Source, root: Element, outside: int) -> None:
+    """Check how many copies the elements of a file ask for, if the file is inserted so often."""
+    inside = sum(_count(element) * _copies_around(element) for element in root.iter(*_REPEATING))
+    if inside * outside > MOST_COPIES:
+        text = f"<{'>, <'.join(_REPEATING)}> make {inside * outside} copies of elements"
         raise text_error(source.name, f"{text}; at most {MOST_COPIES} are allowed")
+
+
+def _copies_around(element: Element) -> int:
+    return prod(_count(outer) for outer in element.iterancestors() if outer.tag in _REPEATING)
 
 
 def _check_sizes(source: Source, root: Element) -> None:
@@ -150,13 +168,11 @@ def _count(element: Element, name: str = "count") -> int:
         return 1
 
 
-def _check_places(source: Source, names: _Names) -> None:
-    if source.roots is None:
+def _check_place(source: Source, path: Path) -> None:
+    if source.roots is None or any(path.is_relative_to(root) for root in source.roots):
         return
-    for path in names.paths([*names.models, *names.others]):
-        if not any(path.is_relative_to(root) for root in source.roots):
-            text = f"{shown_path(path)} lies outside of the folders that files may be read from"
-            raise text_error(source.name, f"{text}; give include_dirs to allow others")
+    text = f"{shown_path(path)} lies outside of the folders that files may be read from"
+    raise text_error(source.name, f"{text}; give include_dirs to allow others")
 
 
 def included_by(path: Path | None) -> str:
