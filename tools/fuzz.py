@@ -105,6 +105,13 @@ def fuzz(name: str, seconds: int) -> int:
         except Exception as error:  # noqa: BLE001 - every exception that arrives is a defect
             note_defect(folder / "defects", data, error, known)
 
+    for file in list(
+        (folder / "defects").glob("*.input")
+    ):  # those of earlier runs, if they are left
+        data = file.read_bytes()
+        file.unlink()
+        run(data)
+
     def mutate(data: bytes, largest: int, seed: int) -> bytes:
         rng = Random(seed)
         if target.mutate is None or (target.bytewise and rng.random() < 0.4):
