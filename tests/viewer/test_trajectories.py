@@ -102,6 +102,14 @@ def test_a_header_that_does_not_fit_its_file_is_rejected(kd, tmp_path, change):
         read_trajectory(kd, path)
 
 
+@pytest.mark.parametrize("bits", [0xFF805100, 0x7FC00000, 0x7F800000])
+def test_every_nan_and_infinity_is_one_error_without_a_warning(kd, bits):
+    """Also one that signals when it is converted."""
+    q = np.full((2, 2), bits, dtype=np.uint32).view(np.float32)
+    with pytest.raises(lw.ValueRangeError, match="row 0 is not finite"):
+        trajectory(kd, q)
+
+
 def test_a_table_with_an_endless_cell_is_rejected(kd, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(f"1,{'9' * 200_000}\n")

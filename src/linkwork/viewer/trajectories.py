@@ -135,7 +135,8 @@ def _checked(kd: KinDyn, rows: Array, times: Array | None, what: str) -> Traject
 
 def _floats(given: ArrayLike, what: str) -> Array:
     try:
-        return np.asarray(given, dtype=float)
+        with np.errstate(invalid="ignore", over="ignore"):  # values that are not finite are errors
+            return np.asarray(given, dtype=float)
     except (TypeError, ValueError):
         raise ArgumentError(f"{what}: expected an array of numbers, got {shown(given)}") from None
 
@@ -149,7 +150,7 @@ def _array_in(file: Path) -> Array:
         raise SourceError(f"{file}: cannot be read as a .npy file ({error})") from None
     if mapped.dtype.kind not in "fiub":
         raise ArgumentError(f"{file}: expected an array of numbers, got one of {mapped.dtype}")
-    return np.array(mapped, dtype=float)
+    return np.array(mapped)
 
 
 def _table_in(kd: KinDyn, file: Path) -> Trajectory:
