@@ -1,11 +1,12 @@
 # Everything runs in a private .venv that make creates with pip; nothing else has to be prepared.
 PYTHON ?= python3
 ROBOT ?= arm
+SECONDS ?= 600
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-embedded test-sanitizers test-viewer browser bench lint docs format clean
+.PHONY: demo test test-embedded test-sanitizers test-viewer browser fuzz bench lint docs format clean
 
 demo: $(VENV)/.ready
 	$(BIN)/linkwork demo $(ROBOT)
@@ -35,6 +36,10 @@ browser:
 	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
 		{ apt-get update && apt-get install --yes --no-install-recommends chromium; } || \
 		{ echo "install Chromium, as root: apt-get install chromium" >&2; exit 1; }
+
+# Fuzz all readers of files, states, programs and object files for SECONDS in all (Linux).
+fuzz: $(VENV)/.ready-test $(VENV)/.ready-fuzz
+	$(BIN)/python tools/fuzz.py --seconds $(SECONDS)
 
 bench: $(VENV)/.ready-test $(VENV)/.ready-bench
 	$(BIN)/python benchmarks/loading.py

@@ -127,3 +127,15 @@ def test_help_has_an_example_and_fits_the_screen(command):
 
     assert max(map(len, written.split("\n"))) <= 80
     assert f"linkwork {' '.join(command)}".rstrip() in written.partition("\n")[2]
+
+
+def test_no_key_press_expands_xacro(tmp_path, monkeypatch):
+    """It would run what the file says."""
+    text = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><link name="base"/>
+      <xacro:property name="x" value="1"/></robot>"""
+    (tmp_path / "r.urdf").write_text(text)
+    (tmp_path / "plain.urdf").write_text('<robot name="r"><link name="base"/></robot>')
+    monkeypatch.setattr("linkwork.io.load.expanded", lambda *_: pytest.fail("expanded"))
+
+    assert completed(f"linkwork fk {tmp_path / 'r.urdf'} b") == []
+    assert completed(f"linkwork fk {tmp_path / 'plain.urdf'} b") == ["base"]

@@ -222,3 +222,17 @@ def test_a_result_that_is_sensitive_to_rounding_may_differ_more():
         allowed.append(sample_of(kd, wanted[0], DOUBLE, rows=10).allowed)
     assert allowed[0] > 2e-13
     assert allowed[1] == 1e-13
+
+
+def test_a_compiler_that_does_not_return_is_stopped(tmp_path, monkeypatch):
+    compiler = tmp_path / "endless"
+    compiler.write_text(
+        '#!/bin/sh\ncase "$1" in --version) echo endless;; *) exec sleep 1000;; esac\n'
+    )
+    compiler.chmod(0o700)
+    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.setattr(check, "COMPILE_LIMIT", 0.1)
+    kd = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
+    with pytest.raises(lw.LinkworkError, match=r"0\.1 s.*endless"):
+        lw.export(kd, tmp_path / "out", ["com"])
+    assert not (tmp_path / "out").exists()

@@ -95,6 +95,23 @@ def test_a_robot_of_hostile_names_compiles_without_a_warning(tmp_path):
     assert len({name.lower() for name in report.files}) == len(report.files)
 
 
+@pytest.mark.parametrize("length", [20, 40, 48, 60, 90, 120, 400])
+def test_declarations_of_long_names_are_valid_c(length, tmp_path):
+    """Also where the first part of a declaration is longer than a line should be."""
+    names = [f"{letter}{'x' * (length - 1)}" for letter in "abc"]
+    kd = lw.KinDyn(robot(names), floating=True)
+    wrenches = kd.function("inverse_dynamics", wrenches=names)
+    functions = [("jacobian", names[2]), "forward_dynamics", wrenches]
+    prefix = "p" + "q" * min(length, 47)
+    report = lw.export(kd, tmp_path, functions, prefix=prefix, lanes=2, check=False)
+
+    header = (tmp_path / f"{prefix}.h").read_text("ascii")
+    assert not re.search(r"^\s*,", header, re.MULTILINE)
+    for source in report.files:
+        if source.endswith(".c") and "/" not in source:
+            run([CC, "-std=c99", "-fsyntax-only", *STRICT, source], tmp_path)
+
+
 @pytest.mark.parametrize("prefix", ["", "2f", "f g", "f;", "é", "f\n", "_f", "f_", "a__b", 3, None])
 def test_a_prefix_that_c_cannot_use_is_refused(prefix):
     text = "prefix: expected a letter, then letters, digits and single underscores"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
+import struct
 
 import numpy as np
 import pytest
 from tests.support.expressions import program_for, random_program
 
 import linkwork as lw
+from linkwork.expr.node import Op
 from linkwork.expr.program import Program
 from linkwork.expr.stored import from_bytes, to_bytes
 
@@ -54,3 +57,49 @@ def test_damaged_bytes_give_nothing():
 def test_bytes_of_another_version_give_nothing():
     body = to_bytes(random_program(1)[0])[32:].replace(b'"version": 1', b'"version": 9')
     assert from_bytes(hashlib.sha256(body).digest() + body) is None
+
+
+def signed(header, parts):
+    """Bytes with the right digest."""
+    text = json.dumps(header).encode()
+    body = struct.pack("<I", len(text)) + text + parts
+    return hashlib.sha256(body).digest() + body
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": None},
+        {"sizes": [3, 1, 1]},
+        {"sizes": [10**30, 3, 1, 1]},
+        {"sizes": [-1, 3, 1, 1]},
+        {"sizes": [2, 3, 1, 1]},
+        {"inputs": [["a", [10**30]]]},
+        {"inputs": [["a", ["x"]]]},
+        {"inputs": [["a", []], 3]},
+        {"inputs": []},
+        {"outputs": [["b", [2]]]},
+        {"outputs": [["b", [10**9]]]},
+        {"ops": [Op.INPUT, Op.CONST, 255]},
+        {"ops": [Op.INPUT, Op.CONST, Op.CONST]},
+        {"flat": [1, 0, 1]},
+        {"flat": [0, 0, 2]},
+        {"flat": [0, 0, -1]},
+        {"results": [3]},
+        {"results": [-1]},
+    ],
+)
+def test_bytes_with_the_right_digest_and_a_wrong_content_hold_no_program(change):
+    """Not even if they ask for memory that no computer has."""
+    parts = {"ops": [Op.INPUT, Op.CONST, Op.ADD], "flat": [0, 0, 1], "constants": [2.5]}
+    parts |= {"results": [2]}
+    header = {"version": 1, "inputs": [["a", []]], "outputs": [["b", []]], "sizes": [3, 3, 1, 1]}
+
+    def data(parts, header):
+        kinds = zip(parts.values(), ("<u1", "<i4", "<f8", "<i4"), strict=True)
+        return signed(header, b"".join(np.array(part, kind).tobytes() for part, kind in kinds))
+
+    assert from_bytes(data(parts, header)).n_ops == 1
+    parts |= {name: part for name, part in change.items() if name in parts}
+    header |= {name: value for name, value in change.items() if name in header}
+    assert from_bytes(data(parts, header)) is None

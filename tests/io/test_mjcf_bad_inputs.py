@@ -120,3 +120,47 @@ def test_a_model_without_bodies_names_the_files_that_include_it(tmp_path: Path):
     hint = f"load the file that includes this one: {scene}"
     assert refusal(part) == f"{part}:1: the world has no bodies; {hint}"
     assert lw.load(scene).joint_names == ("hinge",)
+
+
+@pytest.mark.parametrize("where", ["text", "file", "included", "in the copies of a copy"])
+def test_a_model_of_too_many_copies_is_rejected_before_mujoco_makes_them(tmp_path: Path, where):
+    """MuJoCo would take hours."""
+    many = f'<replicate count="1000"><replicate count="1000000"><body>{BALL}</body></replicate>'
+    text = mjcf(f"{many}</replicate>")
+    (tmp_path / "part.xml").write_text(text)
+    (tmp_path / "scene.xml").write_text('<mujoco><include file="part.xml"/></mujoco>')
+    some = f'<mujocoinclude><replicate count="999"><body>{BALL}</body></replicate></mujocoinclude>'
+    (tmp_path / "some.xml").write_text(some)
+    inner = '<replicate count="999"><include file="some.xml"/></replicate>'
+    (tmp_path / "many.xml").write_text(mjcf(inner))
+    source = {
+        "text": text,
+        "file": tmp_path / "part.xml",
+        "included": tmp_path / "scene.xml",
+        "in the copies of a copy": tmp_path / "many.xml",
+    }
+
+    with pytest.raises(lw.ParseError, match="10000"):
+        lw.load(source[where])
+
+
+@pytest.mark.parametrize(
+    ("more", "limit"),
+    [
+        ('<size nkey="2000000000"/>', 10_000),
+        ('<size nuser_body="1e9"/>', 10_000),
+        ('<asset><hfield name="h" nrow="100000" ncol="9999" size="1 1 1 1"/></asset>', 10**8),
+        ('<asset><texture name="t" type="2d" width="1" height="999999999"/></asset>', 10**8),
+        ('<worldbody><flexcomp count="999 999 999" type="grid"/></worldbody>', 10_000),
+    ],
+)
+def test_sizes_beyond_all_reason_are_rejected_before_mujoco_allocates_them(more, limit):
+    with pytest.raises(lw.ParseError, match=str(limit)):
+        lw.load(mjcf(ARM, more))
+
+
+def test_some_copies_are_loaded():
+    model = lw.load(
+        mjcf(f'<body><replicate count="5"><body><joint/>{BALL}</body></replicate></body>')
+    )
+    assert len(model.links) > 5

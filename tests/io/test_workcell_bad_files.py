@@ -233,6 +233,80 @@ def test_folders_that_the_caller_allows_may_be_included_from(tmp_path: Path):
     assert lw.load_workcell(main, include_dirs=tmp_path).frame_names == ("WORLD", "x")
 
 
+XACRO = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
+LINK = "<link name=\"${xacro.load_yaml('FILE')['key']}\"/>"
+BODY = '<worldbody><body name="b"><geom size="1" mass="1"/></body></worldbody>'
+MESH = '<worldbody><body><geom type="mesh" mesh="m" mass="1"/></body></worldbody>'
+# What a robot in a cell can say to read a file of another folder, by the name of the robot's file.
+READING = {
+    "include.xacro": f'<robot name="r" {XACRO}><xacro:include filename="FILE"/></robot>',
+    "yaml.xacro": f'<robot name="r" {XACRO}>{LINK}</robot>',
+    "plain.urdf": f'<robot name="r" {XACRO}>{LINK}</robot>',
+    "include.xml": f'<mujoco><include file="FILE"/>{BODY}</mujoco>',
+    "nested.xml": f'<mujoco><include file="inner.xml"/>{BODY}</mujoco>',
+    "model.xml": f'<mujoco><asset><model name="m" file="FILE"/></asset>{BODY}</mujoco>',
+    "mesh.xml": f'<mujoco><asset><mesh name="m" file="FILE"/></asset>{MESH}</mujoco>',
+    "folder.xml": f"""<mujoco><compiler meshdir="FOLDER"/>
+      <asset><mesh name="m" file="secret.xml"/></asset>{MESH}</mujoco>""",
+    "stripped.xml": f"""<mujoco><compiler meshdir="FOLDER" strippath="true"/>
+      <asset><mesh name="m" file="in/secret.xml"/></asset>{MESH}</mujoco>""",
+    "latin.xml": f"""<?xml version="1.0" encoding="iso-8859-1"?>
+      <mujoco><include file="FILE"/>{BODY}</mujoco>""",
+}
+
+
+@pytest.mark.parametrize("name", READING)
+@pytest.mark.parametrize("secret", ["../secret.xml", "ABSOLUTE", "link.xml"])
+def test_robots_of_a_cell_read_no_files_of_other_folders(name, secret, tmp_path: Path):
+    """Neither by xacro, which could evaluate anything, nor by what MuJoCo includes."""
+    pytest.importorskip("mujoco")
+    folder = tmp_path / "cells"
+    folder.mkdir()
+    outside = tmp_path / "secret.xml"
+    outside.write_text("key: hidden_value")
+    (folder / "link.xml").symlink_to(outside)
+    file = str(outside) if secret == "ABSOLUTE" else secret
+
+    def written(text: str) -> str:
+        return text.replace("FILE", file).replace("FOLDER", str(tmp_path))
+
+    (folder / "inner.xml").write_text(
+        written('<mujocoinclude><include file="FILE"/></mujocoinclude>')
+    )
+    (folder / name).write_text(written(READING[name]))
+    main = folder / "main.xml"
+    main.write_text(f'<WorkCell name="c"><Robot name="r" file="{name}"/></WorkCell>')
+
+    text = message(main)
+
+    assert "hidden_value" not in text
+    assert "xacro is not expanded" in text or "secret.xml' lies outside" in text
+
+
+def test_a_robot_inside_a_cell_is_not_expanded_by_xacro(tmp_path: Path):
+    (tmp_path / "secret.yaml").write_text("key: hidden_value")
+    robot = READING["plain.urdf"].replace("FILE", str(tmp_path / "secret.yaml"))
+
+    text = message(cell(f'<Robot name="r">{robot}</Robot>'))
+
+    assert "xacro is not expanded" in text
+    assert "hidden_value" not in text
+
+
+def test_robots_of_a_cell_may_include_files_of_its_folders(tmp_path: Path):
+    pytest.importorskip("mujoco")
+    (tmp_path / "cells").mkdir()
+    (tmp_path / "part.xml").write_text(f"<mujocoinclude>{BODY}</mujocoinclude>")
+    (tmp_path / "cells" / "near.xml").write_text(f"<mujocoinclude>{BODY}</mujocoinclude>")
+    robot, main = tmp_path / "cells" / "robot.xml", tmp_path / "cells" / "main.xml"
+    main.write_text('<WorkCell name="c"><Robot name="r" file="robot.xml"/></WorkCell>')
+
+    robot.write_text('<mujoco><include file="near.xml"/></mujoco>')
+    assert "r.b" in lw.load_workcell(main).frame_names
+    robot.write_text('<mujoco><include file="../part.xml"/></mujoco>')
+    assert "r.b" in lw.load_workcell(main, include_dirs=tmp_path).frame_names
+
+
 def test_a_link_that_leads_out_of_the_folder_is_not_followed(tmp_path: Path):
     (tmp_path / "cells").mkdir()
     (tmp_path / "secret.xml").write_text('<Frame name="x"/>')

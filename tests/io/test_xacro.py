@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 from pathlib import Path
@@ -163,3 +164,21 @@ def test_threads_do_not_disturb_each_other(file):
     for thread in threads:
         thread.join()
     assert found == [0.0] * 8
+
+
+def test_only_what_xacro_prints_is_taken_from_standard_error(monkeypatch, capsys):
+    """Other threads may write there meanwhile."""
+    original = xacro.process_doc
+
+    def process(*args, **options):
+        print("of another thread", file=sys.stderr)  # noqa: T201
+        return original(*args, **options)
+
+    monkeypatch.setattr(xacro, "process_doc", process)
+    text = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
+      <link name="${xacro.message('of the file') or 'base'}"/></robot>"""
+    with pytest.warns(lw.LinkworkWarning, match="xacro: of the file") as told:
+        lw.load(text)
+    assert "of another thread" not in str(told[0].message)
+    assert capsys.readouterr().err == "of another thread\n"
+    assert xacro.sys is sys

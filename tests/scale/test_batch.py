@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -441,6 +442,51 @@ def test_lines_of_the_journal_that_are_damaged_do_not_count(tmp_path):
     again.add(9, "ff")
     again.close()
     assert set(journal.read(path)[1]) == {0, 2, 3, 9}
+
+
+def test_lines_with_a_right_checksum_and_a_wrong_content_do_not_count(tmp_path):
+    path = tmp_path / "a.journal"
+    lines = ['{"facts": 1}', '[0, "ab"]', "[]", "[1]", '["2", "ab"]', "[3, 4]", '[-1, "ab"]', "{"]
+    path.write_bytes(b"".join(map(journal._line, lines)))
+    assert journal.read(path) == ({"facts": 1}, {0: "ab"})
+    path.write_bytes(journal._line("["))
+    assert journal.read(path) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"facts": 1}, {"facts": {"robot": 3}}, {"processor": None}, {"stamp": ...}],
+)
+def test_a_journal_that_does_not_describe_a_run_is_rejected(tmp_path, change):
+    plan = random_plan(tmp_path / "out.zarr", 100, 25)
+    computed(plan)
+    head, done = journal.read(journal_path(plan))
+    head = {k: v for k, v in {**head, **change}.items() if v is not ...}
+    lines = [json.dumps(head), *(json.dumps(entry) for entry in done.items())]
+    journal_path(plan).write_bytes(b"".join(map(journal._line, lines)))
+    with pytest.raises(lw.StateError, match=r"out\.zarr\.journal"):
+        computed(plan)
+
+
+def open_handles():
+    return {int(path.name) for path in Path("/proc/self/fd").iterdir() if path.exists()}
+
+
+@pytest.mark.parametrize("refused", [1, 2])
+def test_a_lock_that_another_run_holds_is_told_as_such(tmp_path, monkeypatch, refused):
+    """The first lock is on the journal, the second on the file that takes its place."""
+    calls, opened = [], open_handles()
+
+    def flock(handle, how):
+        calls.append(handle)
+        if len(calls) == refused:
+            raise BlockingIOError
+
+    monkeypatch.setattr(journal.fcntl, "flock", flock)
+    with pytest.raises(lw.StateError, match="another run is writing"):
+        Journal(tmp_path / "a.journal", {"facts": 1}, {})
+    assert open_handles() == opened
+    assert [path.name for path in tmp_path.iterdir()] == ["a.journal"]
 
 
 def test_a_journal_that_another_run_has_written_since_is_not_overwritten(tmp_path):

@@ -5,17 +5,21 @@ One cluster serves all tests; what a test kills it starts again.
 
 from __future__ import annotations
 
+import logging
 import time
+from itertools import pairwise
 
 import dask
 import dask.array as da
+import distributed
 import numpy as np
 import pytest
 from tests.support.batches import check_all, computed, files, random_plan, robot
 from tests.support.clusters import cluster as started
 
 import linkwork as lw
-from linkwork.scale import batch
+from linkwork.cli.batch import _runner
+from linkwork.scale import batch, work
 from linkwork.scale import cluster as clusters
 from linkwork.scale.batch import Report
 from linkwork.scale.cluster import Cluster, ClusterError
@@ -55,10 +59,19 @@ def test_the_bits_are_those_of_one_process(machines, plan):
         assert runner.memory() > 0
 
 
+def test_only_the_command_hides_the_log_of_distributed_and_only_for_a_while(machines):
+    logger = logging.getLogger("distributed")
+    before = logger.level
+    assert before != logging.CRITICAL
+    with Cluster(machines.address):
+        assert logger.level == before
+    with _runner(machines.address, None):
+        assert logger.level == logging.CRITICAL
+    assert logger.level == before
+
+
 def test_dask_arrays_are_computed_there(machines):
     """Also a function that a worker has never heard of, and a kernel of the same robot."""
-    import distributed
-
     kd = robot()
     kd.mass_matrix.warmup()
 
@@ -177,6 +190,66 @@ def test_no_scheduler_and_no_workers_are_told_within_a_limit(monkeypatch):
     assert time.monotonic() - before < 60
     with pytest.raises(ClusterError, match="no scheduler at nonsense"):
         Cluster("nonsense://")
+
+
+class FailingClient:
+    """A client whose connection is fine, or looks so, and whose `submit` raises."""
+
+    status = "running"
+
+    def __init__(self, error):
+        self.error, self.submitted = error, 0
+
+    def submit(self, *_, **__):
+        self.submitted += 1
+        raise self.error
+
+    def close(self, **_): ...
+
+    def wait_for_workers(self, *_, **__): ...
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """A cluster without any machines, whose pauses are noted and not waited for."""
+
+    def cluster(error):
+        runner = Cluster.__new__(Cluster)
+        runner._distributed, runner._address = distributed, "tcp://10.0.0.1:8786"
+        runner._client = client = FailingClient(error)
+        monkeypatch.setattr(runner, "_connected", lambda limit: client)
+        return runner
+
+    pauses = []
+    monkeypatch.setattr(clusters.time, "sleep", pauses.append)
+    return cluster, pauses
+
+
+def test_an_error_of_submit_that_is_no_lost_connection_ends_the_run(failing, plan):
+    cluster, pauses = failing
+    runner = cluster(RuntimeError("event loop is of another thread"))
+    with pytest.raises(ClusterError, match=r"tcp://10.0.0.1:8786.*event loop is of another"):
+        next(runner.run(work.compute, plan, [0]))
+    assert (runner._client.submitted, pauses) == (1, [])
+
+
+def test_a_connection_that_is_lost_again_and_again_ends_the_run(failing, plan):
+    cluster, pauses = failing
+    runner = cluster(OSError("reset by peer"))
+    with pytest.raises(ClusterError, match=r"tcp://10.0.0.1:8786.*reset by peer"):
+        next(runner.run(work.compute, plan, [0]))
+    assert runner._client.submitted == clusters.MOST_LOSSES + 1
+    assert len(pauses) == clusters.MOST_LOSSES
+    assert all(after > before for before, after in pairwise(pauses))
+
+
+def test_a_client_that_was_closed_meanwhile_is_a_lost_connection(failing, plan):
+    cluster, pauses = failing
+    runner = cluster(RuntimeError("closed"))
+    runner._client.status = "closed"
+    with pytest.raises(ClusterError, match="was closed"):
+        next(runner.run(work.compute, plan, [0]))
+    assert len(pauses) == clusters.MOST_LOSSES
 
 
 def test_dask_is_not_configured_by_us():

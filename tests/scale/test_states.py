@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zipfile
 
 import h5py
 import numpy as np
@@ -166,6 +167,29 @@ def test_files_that_cannot_be_read_are_named(name, content, message, kd, tmp_pat
     with pytest.raises(lw.SourceError, match=message) as error:
         make_plan(kd, "com", tmp_path / "out.zarr", states=path)
     assert "\n" not in str(error.value)
+
+
+def test_an_array_that_its_file_cannot_hold_is_rejected_before_memory_is_allocated(kd, tmp_path):
+    np.save(tmp_path / "q.npy", np.zeros((3, kd.nq)))
+    data = (tmp_path / "q.npy").read_bytes()
+    shape = f"(3, {kd.nq}), }}".encode()
+    huge = f"({10**15}, {kd.nq}), }}".encode()
+    data = data.replace(shape + b" " * (len(huge) - len(shape)), huge)
+    path = tmp_path / "states.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("q.npy", data)
+    with pytest.raises(lw.SourceError, match=rf"q\.npy.*{10**15}"):
+        stored_states(path, inputs(kd, "com"), {})
+
+
+def test_rows_that_cannot_be_read_are_named(kd, numbers, tmp_path):
+    path = write(tmp_path, "zarr", numbers)
+    states = stored_states(path, inputs(kd, "com"), {})
+    for chunk in (path / "q" / "c").rglob("*"):
+        if chunk.is_file():
+            chunk.write_bytes(b"damaged")
+    with pytest.raises(lw.SourceError, match=r"states\.zarr: rows 10 to 19 of q"):
+        states.read("q", 10, 20)
 
 
 def test_one_array_is_not_enough_for_two_inputs(kd, numbers, tmp_path):

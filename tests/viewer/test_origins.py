@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from http.client import HTTPConnection
 
 import pytest
 import viser
@@ -15,13 +17,22 @@ from linkwork.viewer.origins import is_own_page, own_pages_only
 
 
 @pytest.mark.parametrize(
-    ("origin", "host", "own"),
+    ("origin", "host", "expected"),
     [
         (None, "127.0.0.1:8080", True),
         ("http://127.0.0.1:8080", "127.0.0.1:8080", True),
         ("http://localhost:9000", "localhost:9000", True),  # a port that is forwarded
-        ("https://robots.example", "robots.example", True),
+        ("https://robots.example", "robots.example", True),  # the configured host
         ("https://robots.example", "robots.example:443", True),
+        ("http://ROBOTS.example.:8080", "ROBOTS.example.:8080", True),
+        ("http://viewer.localhost:8080", "viewer.localhost:8080", True),
+        ("http://192.168.0.7:8080", "192.168.0.7:8080", True),
+        ("http://evil.example:18080", "evil.example:18080", False),  # DNS rebinding
+        ("http://127.0.0.1.evil.example:8080", "127.0.0.1.evil.example:8080", False),
+        ("http://localhost.evil.example", "localhost.evil.example", False),
+        ("http://evil.robots.example", "evil.robots.example", False),
+        ("http://2130706433:8080", "2130706433:8080", False),
+        ("http://[evil]:8080", "[evil]:8080", False),
         ("http://[::1]:8080", "[::1]:8080", True),
         ("http://evil.example", "127.0.0.1:8080", False),
         ("http://127.0.0.1:8081", "127.0.0.1:8080", False),
@@ -32,8 +43,8 @@ from linkwork.viewer.origins import is_own_page, own_pages_only
         ("http://127.0.0.1:x", "127.0.0.1:8080", False),
     ],
 )
-def test_a_page_is_own_if_it_came_from_where_the_websocket_goes(origin, host, own):
-    assert is_own_page(origin, host) is own
+def test_a_page_is_own_if_it_came_from_where_the_websocket_goes(origin, host, expected):
+    assert is_own_page(origin, host, "Robots.example") is expected
 
 
 def test_a_page_of_another_origin_cannot_connect():
@@ -44,6 +55,23 @@ def test_a_page_of_another_origin_cannot_connect():
             assert page.recv(timeout=60)
         with pytest.raises(InvalidStatus, match="HTTP 403"):
             connect(address, origin="http://evil.example", **options)
+        port = viewer.url.rpartition(":")[2]
+        with socket.create_connection(("127.0.0.1", int(port.strip("/")))) as rebound:
+            evil = f"evil.example:{port}"
+            with pytest.raises(InvalidStatus, match="HTTP 403"):
+                connect(f"ws://{evil}", origin=f"http://{evil}", sock=rebound, **options)
+
+
+@pytest.mark.parametrize(("name", "status"), [("evil.example", 403), ("localhost", 200)])
+def test_the_page_is_not_shown_under_names_that_others_define(name, status):
+    with lw.view(lw.robots.load("arm"), port=0) as viewer:
+        port = int(viewer.url.rpartition(":")[2].strip("/"))
+        asked = HTTPConnection("127.0.0.1", port, timeout=60)
+        asked.request("GET", "/", headers={"Host": f"{name}:{port}"})
+        answer = asked.getresponse()
+        assert answer.status == status
+        assert (b"--host" in answer.read()) is (status == 403)
+        asked.close()
 
 
 def test_other_servers_are_left_as_they_are():
@@ -53,7 +81,7 @@ def test_other_servers_are_left_as_they_are():
         await connection.send("hello")
 
     async def serve_meanwhile():
-        with own_pages_only():
+        with own_pages_only("127.0.0.1"):
             async with websockets.asyncio.server.serve(answer, "127.0.0.1", 0) as server:
                 port = server.sockets[0].getsockname()[1]
                 address, origin = f"ws://127.0.0.1:{port}", "http://elsewhere.example"

@@ -86,6 +86,37 @@ def test_what_is_wrong_with_a_file_is_said(kd, tmp_path, name, content, problem)
     assert name in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    "change", [("(3, 2)", f"({10**12}, 2)"), ("(3, 2)", "(3, (2"), ("f8", "c8")]
+)
+def test_a_header_that_does_not_fit_its_file_is_rejected(kd, tmp_path, change):
+    """Before memory is allocated; and without a part of the numbers, if they are complex."""
+    path = tmp_path / "a.npy"
+    np.save(path, np.ones((3, 2)))
+    old, new = change
+    text = path.read_bytes()
+    end = text.index(b"\n")
+    header = text[:end].replace(old.encode(), new.encode()).rstrip().ljust(end)
+    path.write_bytes(header[:end] + text[end:])
+    with pytest.raises((lw.SourceError, lw.ArgumentError), match=r"a\.npy"):
+        read_trajectory(kd, path)
+
+
+@pytest.mark.parametrize("bits", [0xFF805100, 0x7FC00000, 0x7F800000])
+def test_every_nan_and_infinity_is_one_error_without_a_warning(kd, bits):
+    """Also one that signals when it is converted."""
+    q = np.full((2, 2), bits, dtype=np.uint32).view(np.float32)
+    with pytest.raises(lw.ValueRangeError, match="row 0 is not finite"):
+        trajectory(kd, q)
+
+
+def test_a_table_with_an_endless_cell_is_rejected(kd, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(f"1,{'9' * 200_000}\n")
+    with pytest.raises(lw.SourceError, match=r"a\.csv"):
+        read_trajectory(kd, path)
+
+
 def test_a_file_that_is_missing_or_holds_objects_is_refused(kd, tmp_path):
     with pytest.raises(lw.MissingFileError, match="no such file"):
         read_trajectory(kd, tmp_path / "b.npy")

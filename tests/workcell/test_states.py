@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import pickle
 
@@ -236,6 +237,27 @@ def test_damaged_json_is_refused(cell, change, text):
     told = json.loads(cell.state().to_json())
     with pytest.raises(lw.StateError, match=f"the state cannot be read: .*{text}"):
         State.from_json(json.dumps(told | change))
+
+
+@pytest.mark.parametrize("batch", [[10**12], [10**5, 10**9], [2**62, 4]])
+def test_a_batch_that_the_data_does_not_have_is_rejected_before_memory_is_allocated(cell, batch):
+    data = json.loads(cell.state().to_json())
+    with pytest.raises(lw.StateError, match="shape"):
+        State.from_json(json.dumps({**data, "batch": batch}))
+    empty = json.loads(lw.WorkCell("empty").state().to_json())
+    with pytest.raises(lw.StateError, match="batch"):
+        State.from_json(json.dumps({**empty, "batch": batch}))
+    header = json.dumps({key: empty[key] for key in ("cell", "frames")} | {"batch": batch}).encode()
+    rest = len(header).to_bytes(8, "little") + header
+    with pytest.raises(lw.StateError, match="batch"):
+        State.from_bytes(b"linkwork state 1\n" + hashlib.sha256(rest).digest() + rest)
+
+
+def test_a_header_nested_without_end_is_rejected():
+    header = b"[" * 100_000
+    rest = len(header).to_bytes(8, "little") + header
+    with pytest.raises(lw.StateError, match="recursion"):
+        State.from_bytes(b"linkwork state 1\n" + hashlib.sha256(rest).digest() + rest)
 
 
 def test_json_that_is_none_is_refused():

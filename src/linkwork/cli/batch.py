@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
 import time
 from collections.abc import Generator
@@ -141,9 +142,23 @@ def _runner(scheduler: str | None, workers: int | None) -> Generator[Runner, Non
         yield Local()
         return
     from linkwork.scale.cluster import Cluster
+    from linkwork.scale.packages import package
 
-    with Cluster(scheduler, workers or 0) as cluster:
+    package("distributed")  # before it is made quiet: it sets its levels when it is imported
+    with _quiet("distributed"), Cluster(scheduler, workers or 0) as cluster:
         yield cluster
+
+
+@contextlib.contextmanager
+def _quiet(name: str) -> Generator[None, None, None]:
+    """Hide the log of a package meanwhile: what matters in it is raised."""
+    logger = logging.getLogger(name)
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 @contextlib.contextmanager

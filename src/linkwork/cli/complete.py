@@ -82,7 +82,7 @@ def _of_robot(context: typer.Context, names: Callable[[Model], Any], start: str)
     if not isinstance(file, str) or file in ("", "-"):
         return []
     try:
-        model = read(file).model
+        model = read(file, expand=False).model  # a key press must not run what a file says
     except (LinkworkError, OSError):
         return []
     return [] if model is None else [name for name in names(model) if name.startswith(start)]

@@ -27,6 +27,8 @@ from linkwork.export.report import Row
 from linkwork.export.samples import Sample, difference
 
 OPTIONS = ("-std=c99", "-O2")
+COMPILE_LIMIT = 1800.0  # [s] for one call of the compiler; long functions take minutes
+RUN_LIMIT = 120.0  # [s] for everything else, which takes a second
 MOST_VALUES = 2048  # in the stack of a function, however it is compiled: 16 KB in double precision
 _DEFINITION = re.compile(r"^[\w ]*?\b(\w+)\([^;]*?\)\n\{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
 
@@ -40,7 +42,7 @@ class Compiler:
 
     def run(self, *arguments: str, folder: Path) -> None:
         """Run it, or raise with what it says."""
-        done = _run([*self.command, *arguments], folder)
+        done = run([*self.command, *arguments], folder, limit=COMPILE_LIMIT)
         if done.returncode:
             text = " ".join((*self.command, *arguments))
             raise LinkworkError(f"the C compiler failed: {text}\n{_text(done.stderr)[:4000]}")
@@ -51,7 +53,7 @@ def found_compiler() -> Compiler | None:
     given = os.environ.get("CC")
     for words in [shlex.split(given)] if given else [["cc"], ["gcc"], ["clang"]]:
         if words and shutil.which(words[0]):
-            done = _run([*words, "--version"], Path.cwd())
+            done = run([*words, "--version"], Path.cwd())
             lines = _text(done.stdout).splitlines()
             return Compiler(tuple(words), lines[0].strip() if lines else words[0])
     return None
@@ -78,7 +80,7 @@ def verify(
     for program, own in (("selftest", selftest), ("example", main), ("lw_check", driver)):
         compiler.run(own, *library, "-lm", "-o", f"./{program}", folder=folder)
     for program in ("selftest", "example"):
-        done = _run([f"./{program}"], folder)
+        done = run([f"./{program}"], folder)
         if done.returncode:
             raise LinkworkError(f"the {program} of the export failed:\n{_text(done.stdout)}")
     stacks = stacks_of(package.sources, folder)
@@ -139,7 +141,7 @@ def _found(
         data = b"".join(part.astype(dtype).tobytes() for part in sample.inputs)
     else:
         data = rows.tobytes()
-    done = _run(["./lw_check", str(2 * number + batch), str(n)], folder, data)
+    done = run(["./lw_check", str(2 * number + batch), str(n)], folder, data)
     if done.returncode:
         raise LinkworkError(f"{one.exported.function.name}: the C function refused its inputs")
     numbers = np.frombuffer(done.stdout, dtype)
@@ -203,7 +205,7 @@ def stack_option(compiler: Compiler, folder: Path) -> list[str]:
     if not probe.exists():
         probe.write_text("int lw_probe(void);\nint lw_probe(void) { return 0; }\n", "ascii")
         command = [*compiler.command, "-fstack-usage", "-c", probe.name, "-o", "lw_probe.o"]
-        _run(command, folder)
+        run(command, folder, limit=COMPILE_LIMIT)
     return ["-fstack-usage"] if (folder / "lw_probe.su").exists() else []
 
 
@@ -238,10 +240,21 @@ def _bodies(text: str) -> Iterator[tuple[str, str]]:
         yield found[1], found[2]
 
 
-def _run(
-    command: Sequence[str], folder: Path, data: bytes = b""
+def run(
+    command: Sequence[str], folder: Path, data: bytes = b"", *, limit: float = RUN_LIMIT
 ) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(command, cwd=folder, input=data, capture_output=True, check=False)
+    """Run a command in a folder, with some data as its input.
+
+    Raises:
+        LinkworkError: it takes longer than `limit` seconds, and was stopped.
+    """
+    try:
+        return subprocess.run(
+            command, cwd=folder, input=data, capture_output=True, check=False, timeout=limit
+        )
+    except subprocess.TimeoutExpired:
+        text = f"stopped after {limit:g} s: {' '.join(command)}"
+        raise LinkworkError(f"{text}; check=False writes the files without this check") from None
 
 
 def _text(data: bytes) -> str:

@@ -161,11 +161,10 @@ def _declaration(package: Package, one: Written) -> Iterator[str]:
 
 def _wrapped(declaration: str) -> Iterator[str]:
     """A declaration whose parameters are on several lines, if they are many."""
-    line = ""
-    for part in f"{declaration};".split(", "):
-        longer = f"{line}, {part}" if line else part
-        if len(longer) < _WIDTH:
-            line = longer
+    line, *parts = f"{declaration};".split(", ")
+    for part in parts:
+        if len(f"{line}, {part}") < _WIDTH:
+            line = f"{line}, {part}"
         else:
             yield f"{line},"
             line = f"    {part}"

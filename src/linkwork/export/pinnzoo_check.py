@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.errors import LinkworkError
-from linkwork.export.check import OPTIONS, Compiler, compared, stack_option, stacks_of
+from linkwork.export.check import OPTIONS, Compiler, compared, run, stack_option, stacks_of
 from linkwork.export.package import Written
 from linkwork.export.pinnzoo_code import name_of
 from linkwork.export.pinnzoo_files import PinnZooPackage
@@ -64,9 +63,7 @@ def _found(one: Written, sample: Sample, folder: Path, number: int) -> list[Arra
     """What the C function gives."""
     rows = np.concatenate(sample.inputs, axis=1)
     command = ["./lw_check", str(number), str(len(rows))]
-    done = subprocess.run(
-        command, cwd=folder, input=rows.tobytes(), capture_output=True, check=False
-    )
+    done = run(command, folder, rows.tobytes())
     if done.returncode:
         raise LinkworkError(f"{name_of(one)}: the C function did not run ({done.returncode})")
     sizes = [output.port.size for output in one.exported.function.outputs]

@@ -12,7 +12,7 @@ from linkwork.io.mjcf import is_mjcf, read_mjcf
 from linkwork.io.named import named_robot
 from linkwork.io.named_file import STANDS_FOR, NamedFile
 from linkwork.io.reading import Reading
-from linkwork.io.source import Source, read_source
+from linkwork.io.source import Source, read_source, text_error
 from linkwork.io.urdf import read_urdf
 from linkwork.io.urdf_part import DUPLICATE_REPAIRED
 from linkwork.io.xacro import expanded, is_xacro
@@ -80,11 +80,14 @@ def read(
     mimic: bool = True,
     package_dirs: Folders = (),
     xacro_args: Mapping[str, str] | None = None,
+    expand: bool = True,
 ) -> Reading:
     """Read a robot and say everything about it, without raising for what is wrong with its content.
 
     Args:
         source, repair, mimic, package_dirs, xacro_args: as for `load`.
+        expand: whether to expand xacro, which evaluates Python and may read any file; if not, files
+            that need it are errors.
 
     Returns:
         the model, or None if there are errors; and all findings, errors first, then by line.
@@ -94,10 +97,12 @@ def read(
     """
     named = named_robot(source) if isinstance(source, str) else None
     if named is not None:
-        return _read_named(named, package_dirs, xacro_args, repair=repair, mimic=mimic)
+        return _read_named(
+            named, package_dirs, xacro_args, repair=repair, mimic=mimic, expand=expand
+        )
     try:
         original = read_source(source)
-        text, said = _expanded(original, package_dirs, xacro_args)
+        text, said = _expanded(original, package_dirs, xacro_args, expand=expand)
         reader = next((reader for fits, reader in FORMATS if fits(text)), read_urdf)
         reading = reader(text, mimic=mimic, package_dirs=package_dirs, repair=repair)
     except ParseError as error:
@@ -122,10 +127,13 @@ def _read_named(
 
 
 def _expanded(
-    source: Source, package_dirs: Folders, arguments: Mapping[str, str] | None
+    source: Source, package_dirs: Folders, arguments: Mapping[str, str] | None, *, expand: bool
 ) -> tuple[Source, Sequence[Finding]]:
     """The text with xacro expanded, and what xacro says about it; other texts as they are."""
     if is_xacro(source):
+        if not expand:
+            text = "xacro is not expanded here, for it evaluates Python and may read any file"
+            raise text_error(source.name, f"{text}; expand it first: xacro FILE > robot.urdf")
         return expanded(source, arguments or {}, MeshFinder(source.path, package_dirs))
     if arguments:
         raise ArgumentError(f"xacro_args: {source.name} is no xacro file and takes no arguments")

@@ -15,7 +15,7 @@ from typing import Any
 
 from linkwork.errors import Finding, ModelError, ParseError, Place
 from linkwork.io.meshes import Folders
-from linkwork.io.mjcf_include import included_by
+from linkwork.io.mjcf_include import check_files, included_by
 from linkwork.io.mjcf_left_out import left_out_gravity
 from linkwork.io.mjcf_model import NO_BODIES, read_mjmodel
 from linkwork.io.mjcf_package import MjModel, import_mujoco
@@ -43,18 +43,21 @@ def read_mjcf(
     """Read an MJCF text, or the file it came from.
 
     Args:
-        source: the text; if it has a path, the file is read from there, with all that it includes.
+        source: the text; if it has a path, the file is read from there, with all that it includes,
+            which must lie in its `roots`, if it has any.
         mimic: whether linear joint equalities make joints depend on others.
         package_dirs, repair: not used; MJCF names its files itself, and MuJoCo reads them.
 
     Raises:
-        ParseError: MuJoCo refuses the file.
+        ParseError: MuJoCo refuses the file, or it names files outside of `roots`, or repeats too
+            many elements.
         MissingPackageError: MuJoCo is not installed.
     """
     del package_dirs, repair
     if _first_tag(source) == INCLUDED:
         text = f"<{INCLUDED}> is a part of an MJCF model; load the file that includes it"
         raise text_error(source.name, text + included_by(source.path))
+    check_files(source)
     mujoco = import_mujoco()
     with collected_warnings(mujoco) as said:
         mj = _compiled(mujoco, source)
@@ -87,7 +90,10 @@ def _compiled(mujoco: Any, source: Source) -> MjModel:
         if source.path is not None:
             return mujoco.MjModel.from_xml_path(str(source.path))
         return mujoco.MjModel.from_xml_string(source.text)
-    except (ValueError, mujoco.FatalError, mujoco.UnexpectedError) as error:
+    except (
+        *(ValueError, RuntimeError, MemoryError),  # RuntimeError: where MuJoCo lacks memory
+        *(mujoco.FatalError, mujoco.UnexpectedError),
+    ) as error:
         raise _refused(source, str(error)) from None
 
 

@@ -63,6 +63,7 @@ class Source:
     name: str  # for messages
     text: str
     path: Path | None  # None if it came as a text
+    roots: tuple[Path, ...] | None = None  # folders that its files may be in; None for any
 
 
 def read_source(source: str | bytes | PathLike[str] | Source) -> Source:

@@ -228,7 +228,8 @@ def _read_model(part: CellPart, meshes: CellMeshes) -> Model | None:
         return None
     try:
         source = _inline(inline) if inline else read_source(path or "")
-        reading = read_robot(source, package_dirs=meshes.package_dirs)
+        source = replace(source, roots=meshes.roots)
+        reading = read_robot(source, package_dirs=meshes.package_dirs, expand=False)
     except (SourceError, ParseError) as error:
         part.error(str(error))
         return None

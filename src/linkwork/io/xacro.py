@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -68,11 +69,16 @@ def expanded(
     try:
         xacro = import_module("xacro")
         substitution = import_module("xacro.substitution_args")
+        color = import_module("xacro.color")
     except ImportError:
         return source, ()
     parse_xml(source)  # refuses what is not XML, with its line, and entities
     said = io.StringIO()
-    with _one_at_a_time, _finding_packages(substitution, packages), redirect_stderr(said):
+    with (
+        _one_at_a_time,
+        _finding_packages(substitution, packages),
+        _printing_to(said, xacro, color),
+    ):
         try:
             text = _process(xacro, source, given)
         except Exception as error:  # noqa: BLE001 - an expression of the file can raise anything
@@ -105,6 +111,28 @@ def _finding_packages(substitution: Any, packages: MeshFinder) -> Generator[None
         yield
     finally:
         substitution._eval_find = expressions["find"] = original
+
+
+class _System:
+    """The module `sys` with another standard error."""
+
+    def __init__(self, stderr: io.StringIO) -> None:
+        self.stderr = stderr
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys, name)
+
+
+@contextmanager
+def _printing_to(said: io.StringIO, *modules: Any) -> Generator[None, None, None]:
+    """Have modules of xacro print there; what others write to standard error goes where it did."""
+    for module in modules:
+        module.sys = _System(said)
+    try:
+        yield
+    finally:
+        for module in modules:
+            module.sys = sys
 
 
 def _finder(packages: MeshFinder, original: Callable[[str], str]) -> Callable[[str], str]:

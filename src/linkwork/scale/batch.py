@@ -146,12 +146,27 @@ def _known(plan: Plan) -> tuple[dict[str, Any], dict[int, str]] | None:
             text = f"{shown} exists, and was not made by `linkwork batch`"
             raise StateError(f"{text}; give another --out, or remove it")
         return None
+    if not _is_head(known[0]):
+        text = f"{shown}.journal is damaged: its first line does not describe a run"
+        raise StateError(f"{text}; give another --out, or remove it and the results")
     before, now = known[0]["facts"], plan.facts
     for name, value in now.items():
         if before.get(name) != value:
             text = f"{shown} was begun with {_told(name, before.get(name), value)}"
             raise StateError(f"{text}; give another --out, or remove it and its .journal")
     return known
+
+
+def _is_head(head: dict[str, Any]) -> bool:
+    """Whether the first line of a journal says what was computed, from what, and on what."""
+    facts = head.get("facts")
+    if not isinstance(facts, dict) or not isinstance(head.get("processor"), str):
+        return False
+    lists = (facts.get("robot"), facts.get("functions"))
+    return "stamp" in head and all(
+        isinstance(texts, list) and texts and all(isinstance(text, str) for text in texts)
+        for texts in lists
+    )
 
 
 def _told(name: str, before: Any, now: Any) -> str:

@@ -2,7 +2,8 @@
 
 Plan       goes to each worker once, as the result of a task, so that it can be had again
 Lost       chunks of a worker that is gone are computed by others. If the scheduler is gone, chunks
-           that are not known to be done are submitted again once it is back
+           that are not known to be done are submitted again once it is back; not for ever, if
+           the connection is lost again and again
 Files      workers write their chunks themselves, so all must see the folder of the results
 """
 
@@ -32,6 +33,8 @@ AHEAD = 3  # chunks submitted for each thread of a worker
 CONNECT_LIMIT = 10.0  # [s] to reach a scheduler at first
 RETURN_LIMIT = 120.0  # [s] for a scheduler or the first worker to come back
 WORKERS_LIMIT = 30.0  # [s] for the first worker
+MOST_LOSSES = 6  # of the connection, one after the other, without a chunk that was computed
+FIRST_PAUSE = 0.5  # [s] before connecting again; twice as long each further time
 
 
 class ClusterError(LinkworkError, ConnectionError):
@@ -53,7 +56,6 @@ class Cluster:
             workers: how many to start on this machine, each a process of one thread.
         """
         self._distributed = package("distributed")
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is raised
         self._own: Any = None
         self._looked, self._memory = 0.0, 0
         if address is None:
@@ -100,13 +102,21 @@ class Cluster:
         self, task: Callable[..., Outcome], plan: Plan, chunks: Iterable[int]
     ) -> Iterator[Outcome]:
         """Do a task for each chunk; outcomes come in any order, each as soon as it is there."""
-        left = dict.fromkeys(chunks)
+        left, losses = dict.fromkeys(chunks), 0
         while left:
             try:
                 for outcome in self._session(task, plan, list(left)):
                     left.pop(outcome.chunk, None)
+                    losses = 0
                     yield outcome
-            except _LostError:
+            except _LostError as error:
+                losses += 1
+                if losses > MOST_LOSSES:
+                    text = f"the connection to the scheduler at {self._address} was lost"
+                    raise ClusterError(
+                        f"{text} {losses} times in a row ({_reason(error)})"
+                    ) from None
+                time.sleep(FIRST_PAUSE * 2 ** (losses - 1))
                 self._reconnect()
 
     # One connection.
@@ -153,14 +163,19 @@ class Cluster:
 
     def _guarded(self, action: Callable[[], Any]) -> Any:
         """Do something with the scheduler; errors of the connection become `_LostError`."""
+        if self._client.status != "running":
+            raise _LostError
         try:
-            if self._client.status != "running":
-                raise _LostError
             return action()
         except LinkworkError:
             raise
-        except (OSError, TimeoutError, RuntimeError, self._distributed.CancelledError) as error:
+        except (OSError, TimeoutError, self._distributed.CancelledError) as error:
             raise _LostError from error
+        except Exception as error:
+            if self._client.status != "running":  # it was closed meanwhile
+                raise _LostError from error
+            text = f"the scheduler at {self._address} cannot be used"
+            raise ClusterError(f"{text}: {type(error).__name__}: {error}") from error
 
     def _look_at_workers(self) -> None:
         """Count the threads and the memory of the workers, from time to time."""
@@ -214,6 +229,11 @@ class Cluster:
     def _close(self) -> None:
         with contextlib.suppress(Exception):  # it may be gone already, in many ways
             self._client.close(timeout=2)
+
+
+def _reason(error: _LostError) -> str:
+    cause = error.__cause__
+    return "it was closed" if cause is None else f"{type(cause).__name__}: {cause}"
 
 
 @contextlib.contextmanager

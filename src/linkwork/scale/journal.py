@@ -41,10 +41,14 @@ class Journal:
         self._synchronised = time.monotonic()
         with writing(path):
             self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-            self._lock(self._handle)
-            self._check_place()
-            self._check_content()
-            self._rewrite()
+            try:
+                self._lock(self._handle)
+                self._check_place()
+                self._check_content()
+                self._rewrite()
+            except BaseException:
+                os.close(self._handle)
+                raise
 
     def add(self, chunk: int, digest: str) -> None:
         """Count a chunk as done."""
@@ -94,7 +98,7 @@ class Journal:
             other.replace(self.path)
             synchronise(self.path.parent)
         except BaseException:
-            os.close(handle)
+            os.close(handle)  # the file before it stays open, and locked
             other.unlink(missing_ok=True)
             raise
         before, self._handle = self._handle, handle
@@ -106,21 +110,18 @@ class Journal:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            os.close(handle)
             self._refuse()
 
     def _check_place(self) -> None:
         """Refuse if another run has put its own file in the place of the one that is locked."""
         own, there = os.fstat(self._handle), self.path.stat()
         if (own.st_dev, own.st_ino) != (there.st_dev, there.st_ino):
-            os.close(self._handle)
             self._refuse()
 
     def _check_content(self) -> None:
         """Refuse if another run has written since the journal was read, and has ended already."""
         now = read(self.path)
         if now is not None and (now[0].get("facts"), now[1]) != (self.head["facts"], self.done):
-            os.close(self._handle)
             self._refuse()
 
     def _refuse(self) -> NoReturn:
@@ -134,10 +135,10 @@ def read(path: Path) -> tuple[dict[str, Any], dict[int, str]] | None:
         lines = path.read_bytes().split(b"\n")
     except OSError:
         return None
-    found = [json.loads(text) for text in map(_text, lines) if text is not None]
-    if not found or not isinstance(found[0], dict):
+    head, *entries = [_content(line) for line in lines]
+    if not isinstance(head, dict):
         return None
-    return found[0], {entry[0]: entry[1] for entry in found[1:] if isinstance(entry, list)}
+    return head, {entry[0]: entry[1] for entry in entries if _is_entry(entry)}
 
 
 def _line(text: str) -> bytes:
@@ -145,7 +146,19 @@ def _line(text: str) -> bytes:
     return b"%s %08x\n" % (data, zlib.crc32(data))
 
 
-def _text(line: bytes) -> bytes | None:
-    """A line without its checksum; None if it is not whole."""
+def _content(line: bytes) -> Any:
+    """What a line says; None if it is not whole, or no JSON."""
     data, _, checksum = line.rpartition(b" ")
-    return data if checksum == b"%08x" % zlib.crc32(data) else None
+    if checksum != b"%08x" % zlib.crc32(data):
+        return None
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_entry(value: Any) -> bool:
+    """Whether it is a chunk that is done, with the digest of its states."""
+    return (
+        isinstance(value, list) and [type(item) for item in value] == [int, str] and value[0] >= 0
+    )

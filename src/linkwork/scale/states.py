@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import os
 import uuid
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -117,7 +119,12 @@ class StoredStates:
 
     def read(self, name: str, start: int, stop: int) -> Array:
         """Rows of an input."""
-        return np.ascontiguousarray(self._arrays()[name][start:stop])
+        array = self._arrays()[name]
+        try:
+            return np.ascontiguousarray(array[start:stop])
+        except Exception as error:  # noqa: BLE001 - damaged files are rejected in many ways
+            text = f"{escaped(str(self.path))}: rows {start:,} to {stop - 1:,} of {name}"
+            raise SourceError(f"{text} cannot be read: {_first_line(error)}") from None
 
     def _arrays(self) -> dict[str, Any]:
         return _opened(str(self.path), tuple(port.name for port in self.inputs), self.opening)
@@ -192,8 +199,7 @@ def _opened(path: str, names: tuple[str, ...], opening: str) -> dict[str, Any]:
     except LinkworkError:
         raise
     except Exception as error:  # noqa: BLE001 - readers raise what they like
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise SourceError(f"{shown}: cannot be read: {lines[0]}") from None
+        raise SourceError(f"{shown}: cannot be read: {_first_line(error)}") from None
     if not isinstance(found, dict):  # one array without a name
         if len(names) != 1:
             text = f"{shown} holds one array, and the functions take {', '.join(names)}"
@@ -205,13 +211,36 @@ def _opened(path: str, names: tuple[str, ...], opening: str) -> dict[str, Any]:
     return found
 
 
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 def _npy(path: str) -> Any:
     return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def _npz(path: str) -> Any:
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            _check_size(archive, member)
     with np.load(path, allow_pickle=False) as arrays:
         return dict(arrays)
+
+
+def _check_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+    """Compare an array with its file: NumPy allocates what a header asks for before it reads."""
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        readers = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }
+        if version not in readers:  # 3.0 is for arrays with named fields
+            raise ValueError(f"{member.filename}: .npy version {version} is not supported")
+        shape, _, dtype = readers[version](file)
+    if prod(shape) * dtype.itemsize > member.file_size:
+        text = f"{member.filename}: {member.file_size} bytes cannot hold an array of shape {shape}"
+        raise ValueError(text)
 
 
 def _hdf5(path: str) -> Any:

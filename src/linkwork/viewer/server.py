@@ -51,7 +51,7 @@ def open_server(host: str, port: int | None, title: str) -> Any:
             del verbose
 
     # It prints a box with its address.
-    with own_pages_only(), redirect_stdout(StringIO()):
+    with own_pages_only(host), redirect_stdout(StringIO()):
         server: Any = Server(
             host=host, port=FIRST_PORT if port is None else port, label=title, verbose=False
         )

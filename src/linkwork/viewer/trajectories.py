@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import io
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -134,19 +135,22 @@ def _checked(kd: KinDyn, rows: Array, times: Array | None, what: str) -> Traject
 
 def _floats(given: ArrayLike, what: str) -> Array:
     try:
-        return np.asarray(given, dtype=float)
+        with np.errstate(invalid="ignore", over="ignore"):  # values that are not finite are errors
+            return np.asarray(given, dtype=float)
     except (TypeError, ValueError):
         raise ArgumentError(f"{what}: expected an array of numbers, got {shown(given)}") from None
 
 
 def _array_in(file: Path) -> Array:
-    try:
-        found = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise SourceError(f"{file}: cannot be read as a .npy file ({error})") from None
-    if not isinstance(found, np.ndarray):
+    if zipfile.is_zipfile(file):
         raise SourceError(f"{file}: holds several arrays; save one with np.save")
-    return found
+    try:  # as a memory map, which NumPy compares with the size of the file before it allocates
+        mapped = np.load(file, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # noqa: BLE001 - what a damaged header raises is not documented
+        raise SourceError(f"{file}: cannot be read as a .npy file ({error})") from None
+    if mapped.dtype.kind not in "fiub":
+        raise ArgumentError(f"{file}: expected an array of numbers, got one of {mapped.dtype}")
+    return np.array(mapped)
 
 
 def _table_in(kd: KinDyn, file: Path) -> Trajectory:
@@ -161,7 +165,10 @@ def _table_in(kd: KinDyn, file: Path) -> Trajectory:
     ]
     if not lines:
         raise SourceError(f"{file}: is empty")
-    cells = [(number, _cells(line, _separator(lines[0][1]))) for number, line in lines]
+    try:
+        cells = [(number, _cells(line, _separator(lines[0][1]))) for number, line in lines]
+    except csv.Error as error:
+        raise SourceError(f"{file}: cannot be read as a table ({error})") from None
     names = None if _is_number(cells[0][1][0]) else cells[0][1]
     body = cells if names is None else cells[1:]
     rows = [_numbers(file, number, row, len(cells[0][1])) for number, row in body]

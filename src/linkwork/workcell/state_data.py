@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from linkwork.arrays import Array
 from linkwork.errors import LinkworkError, StateError, clipped
 from linkwork.model.kinds import KINDS
 from linkwork.workcell.layout import Slot, StateLayout
@@ -26,6 +27,7 @@ FORMAT = "linkwork state 1"
 _MAGIC = FORMAT.encode() + b"\n"
 _SIZES = {"movable": 7} | {name: kind.nq for name, kind in KINDS.items()}
 _DIGEST_BYTES, _LENGTH_BYTES = 32, 8
+_MOST_EMPTY_ROWS = 1 << 20  # of a batch without values, which no length of the data can confirm
 
 
 def to_json(state: State) -> str:
@@ -61,18 +63,14 @@ def from_json(text: str | bytes) -> State:
         layout, batch = _layout(cast("Mapping[str, Any]", data))
         if data["digest"] != layout.digest:
             raise StateError("the state cannot be read: its digest does not fit its frames")
-        values = np.empty((*batch, layout.n_values))
-        parents = np.empty((*batch, len(layout.attachable)), dtype=np.int32)
-        for k, slot in enumerate(layout.slots):
-            if slot.size:
-                block = np.array(data["values"][slot.name], dtype=np.float64)
-                values[..., layout.span(k)] = _shaped(block, (*batch, slot.size), slot.name)
-        for k, column in layout.column.items():
-            names = np.array(data["attached"][layout.slots[k].name], dtype=object)
-            _shaped(names, batch, layout.slots[k].name)
-            indices = [layout.frame(name) for name in names.reshape(-1).tolist()]
-            parents[..., column] = np.array(indices, dtype=np.int32).reshape(batch)
-        return State(layout, values, parents)
+        values = [_block(data["values"], slot, batch) for slot in layout.slots if slot.size]
+        parents = [_attached(data["attached"], layout, k, batch) for k in layout.column]
+        # Only now is the batch known to be as large as the text says.
+        return State(
+            layout,
+            np.concatenate([np.empty((*batch, 0)), *values], axis=-1),
+            np.stack(parents, axis=-1) if parents else np.empty((*batch, 0), dtype=np.int32),
+        )
 
 
 def to_bytes(state: State) -> bytes:
@@ -123,7 +121,10 @@ class _Reading:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, StateError) or error is None:
             return
-        if isinstance(error, (LinkworkError, KeyError, TypeError, ValueError, OverflowError)):
+        if isinstance(
+            error,
+            (LinkworkError, KeyError, TypeError, ValueError, OverflowError, RecursionError),
+        ):
             missing = isinstance(error, KeyError) and not isinstance(error, LinkworkError)
             why = f"{error} is missing" if missing else str(error)
             raise StateError(f"the state cannot be read: {clipped(why, 300)}") from None
@@ -156,6 +157,8 @@ def _layout(data: Mapping[str, Any]) -> tuple[StateLayout, tuple[int, ...]]:
     layout = StateLayout(data["cell"], tuple(slots))
     if not slots or len(layout.index) != len(slots) or _has_loop(slots):
         raise StateError("the state cannot be read: its frames do not form a tree")
+    if not (layout.n_values or layout.attachable) and prod(batch) > _MOST_EMPTY_ROWS:
+        raise StateError(f"the state cannot be read: batch {batch} of states without any values")
     return layout, batch
 
 
@@ -175,6 +178,22 @@ def _whole(value: Any, what: str, least: int = 0) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise StateError(f"the state cannot be read: {what} {value!r} is no such number")
     return value
+
+
+def _block(values: Mapping[str, Any], slot: Slot, batch: tuple[int, ...]) -> Array:
+    """The values of a frame."""
+    block = np.array(values[slot.name], dtype=np.float64)
+    return _shaped(block, (*batch, slot.size), slot.name)
+
+
+def _attached(
+    attached: Mapping[str, Any], layout: StateLayout, k: int, batch: tuple[int, ...]
+) -> Array:
+    """The frames that an attachable frame is attached to, by their indices."""
+    name = layout.slots[k].name
+    names = _shaped(np.array(attached[name], dtype=object), batch, name)
+    indices = [layout.frame(parent) for parent in names.reshape(-1).tolist()]
+    return np.array(indices, dtype=np.int32).reshape(batch)
 
 
 def _shaped(block: Any, shape: tuple[int, ...], name: str) -> Any:

@@ -1,0 +1,47 @@
+"""Inputs that fuzzing has found are accepted, or rejected as documented; see tools/fuzz.py."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from tests.support.fuzz_targets import CORPUS, TARGETS
+
+LARGEST_CORPUS = 300_000  # [bytes]
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_inputs_of_the_corpus_and_changed_ones_cause_no_other_error(name):
+    target, rng = TARGETS[name], Random(0)
+    inputs = [path.read_bytes() for path in sorted((CORPUS / name).iterdir())]
+    for data in inputs:
+        target.run(data)
+        if target.mutate is not None:
+            target.run(target.mutate(data, rng))
+
+    assert inputs
+
+
+def test_the_corpus_is_small():
+    files = [path for path in CORPUS.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < LARGEST_CORPUS
+    assert {path.parent.name for path in files} == set(TARGETS)
+
+
+@pytest.mark.parametrize("name", ["urdf", "state_json", "program", "object", "journal"])
+def test_a_reader_that_raises_something_else_is_noticed(name, monkeypatch):
+    """Without this, targets that catch too much would never fail."""
+    reader = {
+        "urdf": "lw.load",
+        "state_json": "lw.State.from_json",
+        "program": "stored.from_bytes",
+        "object": "LoadedObject",
+        "journal": "earlier_run",
+    }[name]
+
+    def fail(*_, **__):
+        raise KeyError("a defect")
+
+    monkeypatch.setattr(f"tests.support.fuzz_targets.{reader}", fail)
+    with pytest.raises(KeyError, match="a defect"):
+        TARGETS[name].run(b"<robot/>")

@@ -1,0 +1,563 @@
+"""What is fuzzed: the readers of everything that comes from outside, each with one input of bytes.
+
+A target returns if the input is accepted or rejected with the error that its reader documents.
+Anything else that it raises is a defect. What is accepted is used as well: it must survive being
+written and read again, or be consistent.
+
+Digests and checksums are computed by the targets, so that mutated inputs reach the code behind
+them. Mutators change elements, JSON values or fields of tables, where changes of single bytes would
+seldom get beyond the parser.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import struct
+import tempfile
+import warnings
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+import linkwork as lw
+from linkwork.errors import LinkworkError, LinkworkWarning
+from linkwork.expr import stored
+from linkwork.machine.elf import ObjectError
+from linkwork.machine.objects import LoadedObject
+from linkwork.scale.batch import _known as earlier_run
+from linkwork.scale.batch import journal_path
+from linkwork.scale.plan import Plan, make_plan
+from linkwork.scale.states import stored_states
+from linkwork.viewer.trajectories import read_trajectory
+from linkwork.workcell import state_data
+
+CORPUS = Path(__file__).parent.parent / "fuzz" / "corpus"
+
+Mutator = Callable[[bytes, Random], bytes]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader, inputs to start from, and how to change them.
+
+    `bytewise` says whether single bytes may be changed too. Not where that could write programs:
+    xacro evaluates Python.
+    """
+
+    run: Callable[[bytes], None]
+    seeds: Callable[[], list[bytes]]
+    mutate: Mutator | None = None
+    bytewise: bool = True
+    weight: int = 1  # share of the time
+
+
+# Descriptions in XML.
+
+
+def run_urdf(data: bytes) -> None:
+    if b"xacro" in data or b"mujoco" in data:  # which have targets of their own
+        return
+    model = _outcome(lambda: lw.load(data)) or _outcome(lambda: lw.load(data, repair=True))
+    if model is not None:
+        assert _outcome(lambda: lw.load(lw.dump_urdf(model))) == model
+
+
+def run_workcell(data: bytes) -> None:
+    cell = _outcome(lambda: lw.load_workcell(data))
+    if cell is None:
+        return
+    text = _outcome(lambda: lw.dump_workcell(cell))  # names with line breaks are rejected
+    if text is not None:
+        assert _outcome(lambda: lw.load_workcell(text)) == cell
+
+
+def run_mjcf(data: bytes) -> None:
+    if b"xacro" in data:
+        return
+    for mimic in (False, True):
+        _outcome(lambda m=mimic: lw.load(data, mimic=m))
+
+
+def run_xacro(data: bytes) -> None:
+    _outcome(lambda: lw.load(data, xacro_args={"a": "1"}))
+
+
+def _outcome(action: Callable[[], Any]) -> Any:
+    """The result; None if the input is rejected. Warnings of others than linkwork are defects."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", LinkworkWarning)
+        try:
+            return action()
+        except LinkworkError:
+            return None
+
+
+# States of workcells.
+
+
+def run_state_json(data: bytes) -> None:
+    for text in (data, _with_right_digest(data)):
+        state = _outcome(lambda t=text: lw.State.from_json(t))
+        if state is not None:
+            assert _same_state(lw.State.from_json(state.to_json()), state)
+
+
+def run_state_bytes(data: bytes) -> None:
+    signed = b"linkwork state 1\n" + hashlib.sha256(data).digest() + data
+    state = _outcome(lambda: lw.State.from_bytes(signed))
+    if state is not None:
+        assert _same_state(lw.State.from_bytes(state.to_bytes()), state)
+
+
+def _same_state(one: lw.State, other: lw.State) -> bool:
+    return state_data.to_bytes(one) == state_data.to_bytes(other)
+
+
+def _with_right_digest(data: bytes) -> bytes:
+    try:
+        value = json.loads(data)
+        value["digest"] = state_data._layout(value)[0].digest
+        return json.dumps(value).encode()
+    except Exception:  # noqa: BLE001 - what is wrong with it is for the target to see
+        return data
+
+
+# Programs and machine code.
+
+
+def run_program(data: bytes) -> None:
+    program = stored.from_bytes(hashlib.sha256(data).digest() + data)
+    if program is not None:
+        program.verify()
+        assert stored.from_bytes(stored.to_bytes(program)) is not None
+
+
+def run_object(data: bytes) -> None:
+    """Loads an object file, with relocations; its code is never called."""
+    with contextlib.suppress(ObjectError):
+        LoadedObject(data)
+
+
+# Files of numbers.
+
+
+def run_journal(data: bytes) -> None:
+    lines = [_of_this_version(line) for line in data.split(b"\n")]
+    lines = [b"%s %08x" % (line, zlib.crc32(line)) for line in lines]
+    for content in (data, b"\n".join(lines)):
+        journal_path(_plan()).write_bytes(content)
+        known = _outcome(lambda: earlier_run(_plan()))
+        if known is not None:
+            head, done = known
+            assert isinstance(head["processor"], str)
+            assert "stamp" in head
+            assert all(type(k) is int and k >= 0 and type(v) is str for k, v in done.items())
+
+
+def _of_this_version(line: bytes) -> bytes:
+    """The first line of a journal of this version, which is compared before all else."""
+    try:
+        head = json.loads(line)
+        head["facts"] |= {name: _plan().facts[name] for name in ("linkwork", "sources")}
+        return json.dumps(head).encode()
+    except Exception:  # noqa: BLE001 - what is wrong with it is for the target to see
+        return line
+
+
+@cache
+def _plan() -> Plan:
+    """A batch whose results are not there yet."""
+    return make_plan(_robot(), "mass_matrix", _folder() / f"{os.getpid()}.zarr", random=20)
+
+
+def run_trajectory_csv(data: bytes) -> None:
+    _outcome(lambda: read_trajectory(_robot(), _file("q.csv", data)))
+
+
+def run_trajectory_npy(data: bytes) -> None:
+    _outcome(lambda: read_trajectory(_robot(), _file("q.npy", data)))
+
+
+def run_states_npz(data: bytes) -> None:
+    ports = _robot().function("inverse_dynamics").program.inputs
+    states = _outcome(lambda: stored_states(_file("states.npz", data), ports, {}))
+    if states is not None:
+        for port in ports:
+            assert states.read(port.name, 0, 1).shape[1:] == port.shape
+
+
+@cache
+def _robot() -> lw.KinDyn:
+    return lw.KinDyn(lw.robots.load("pendulum"))
+
+
+@cache
+def _folder() -> Path:
+    return Path(_holder().name)
+
+
+@cache
+def _holder() -> tempfile.TemporaryDirectory[str]:
+    """Removed when the process ends."""
+    return tempfile.TemporaryDirectory(prefix="linkwork-fuzz-")
+
+
+def _file(name: str, data: bytes) -> Path:
+    path = _folder() / f"{os.getpid()}-{name}"
+    path.write_bytes(data)
+    return path
+
+
+# Inputs to start from.
+
+
+URDF = b"""<robot name="r"><material name="red"><color rgba="1 0 0 1"/></material>
+<link name="base"><inertial><origin xyz="0 0 1" rpy="0 0 1"/><mass value="2"/>
+<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial><visual><origin xyz="1 0 0"/>
+<geometry><box size="1 2 3"/></geometry><material name="red"/></visual><collision><geometry>
+<mesh filename="package://p/a.stl" scale="1 1 1"/></geometry></collision></link>
+<link name="a"><inertial><mass value="1"/><inertia ixx="9" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>
+</inertial></link><link name="b"/><link name="c"/><link name="d"/><link name="e" linkwork="frame"/>
+<joint name="j1" type="revolute"><origin xyz="0 0 1" rpy="1 0 0"/><parent link="base"/>
+<child link="a"/><axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="3" velocity="4"/>
+<dynamics damping="0.1" friction="0.2" armature="0.3"/></joint>
+<joint name="j2" type="prismatic"><parent link="a"/><child link="b"/><axis xyz="0 0 2"/>
+<limit effort="1" velocity="1" lower="0" upper="1"/><mimic joint="j1" multiplier="2" offset="1"/>
+<safety_controller k_velocity="1"/></joint>
+<joint name="j3" type="floating"><parent link="b"/><child link="c"/></joint>
+<joint name="j4" type="helical"><parent link="b"/><child link="d"/><axis xyz="1 0 0" pitch="0.1"/>
+</joint><joint name="j5" type="fixed"><parent link="d"/><child link="e"/></joint>
+<transmission name="t"/><gazebo reference="a"/></robot>"""
+
+WORKCELL = b"""<WorkCell name="rich">
+<Define id="look"><Drawable name="l"><RGB>1 0 0 0.5</RGB>
+<Box x="1" y="2" z="3"/></Drawable></Define>
+<Frame name="table" refframe="WORLD"><RPY>90 10 5</RPY><Pos>1 2 3</Pos><Use id="look"/>
+<Property name="p" desc="d" type="double">1</Property></Frame>
+<SerialDevice name="arm"><Frame name="Base"/>
+<Joint name="J1" type="Revolute"><Transform>1 0 0 .1 0 1 0 .2 0 0 1 .3</Transform>
+<PosLimit min="-90" max="90"/><VelLimit max="90"/><AccLimit max="90"/></Joint>
+<DHJoint name="J2" alpha="90" a="0.1" d="0.2" offset="10" type="schilling"/>
+<DHJoint name="J4" alpha="9" a="0.1" b="0.2" offset="10" type="HGP" state="Passive"/>
+<Joint name="J5" type="Prismatic"><Depend on="J1" gain="2" offset="0.5"/></Joint>
+<Joint name="J6" type="Spherical"/>
+<Frame name="TCP" type="EndEffector"/><PosLimit refjoint="J2" min="0" max="1"/>
+<Q name="Home">0.1 0.2 0.3 0.4 0.5</Q></SerialDevice>
+<TreeDevice name="hand"><Frame name="palm"/><SerialChain name="a"><Joint name="f" type="Revolute"/>
+</SerialChain><Joint name="g" refframe="palm" type="Universal"/></TreeDevice>
+<MobileDevice name="cart" basename="Base"><AxelWidth>0.5</AxelWidth><LeftWheel name="L"/>
+<RightWheel name="R"/><Frame name="Top" refframe="Base"/></MobileDevice>
+<Frame name="box" refframe="cart.Top" type="Movable" daf="true"><Property name="linkwork.link">
+<link name="box"><inertial><mass value="1"/>
+<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link></Property>
+<Property name="linkwork.home">0 0 1 1 0 0 0</Property>
+<Property name="linkwork.parent">table</Property></Frame>
+<Joint name="screw" refframe="table" type="linkwork"><Property name="linkwork.motion">
+<motion kind="helical" axis="1 0 0" pitch="0.1"><limit lower="-1" upper="1"/></motion>
+</Property></Joint>
+<Robot name="bot" refframe="table"><Pos>0 0 1</Pos><robot name="bot"><link name="base"/>
+<link name="tip"/><joint name="j" type="continuous"><parent link="base"/><child link="tip"/>
+<axis xyz="0 0 1"/></joint></robot><Q name="Home">0.5</Q></Robot>
+<Device name="both" kind="joint" base="WORLD"><End name="bot.tip"/><Of name="bot.tip"/>
+<Of name="arm.J1"/></Device>
+<Drawable name="floor" refframe="WORLD"><Sphere radius="1"/><Polytope file="a.stl"/><Plane/>
+</Drawable><Include file="other.xml"/><CollisionSetup file="x"/></WorkCell>"""
+
+MJCF = b"""<mujoco model="m"><compiler angle="radian"/><option gravity="0 0 -9.81"/>
+<default><joint damping="0.1" armature="0.01"/></default><worldbody>
+<body name="base" pos="0 0 1"><freejoint name="root"/>
+<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><geom type="box" size="1 1 1" mass="2"/>
+<site name="s" pos="0 0 1"/><camera name="c"/>
+<body name="one"><joint name="j1" type="hinge" axis="0 1 0" range="-1 1" limited="true"/>
+<joint name="j2" type="slide" axis="1 0 0" frictionloss="0.5" stiffness="3" ref="0.1"/>
+<geom type="sphere" size="0.1" pos="0 0 1"/></body>
+<body name="two" quat="1 0 0 1"><joint name="j3" type="ball"/><geom type="capsule" size="0.1 1"/>
+</body></body></worldbody>
+<equality><joint joint1="j1" joint2="j2" polycoef="0 2 0 0 0"/></equality>
+<actuator><motor name="a" joint="j1" gear="2" ctrlrange="-1 1"/></actuator></mujoco>"""
+
+XACRO = b"""<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:arg name="a" default="2"/><xacro:property name="x" value="${1 + 2}"/>
+<xacro:macro name="leg" params="name *origin size:=1"><link name="${name}"/>
+<joint name="j_${name}" type="fixed"><parent link="base"/><child link="${name}"/>
+<xacro:insert_block name="origin"/></joint></xacro:macro>
+<link name="base"/><xacro:leg name="one"><origin xyz="${x} 0 $(arg a)"/></xacro:leg>
+<xacro:if value="${x > 2}"><xacro:leg name="two"><origin xyz="0 0 0"/></xacro:leg></xacro:if>
+<xacro:include filename="missing.xacro"/></robot>"""
+
+
+def state_seeds() -> list[lw.State]:
+    cell = lw.load_workcell(WORKCELL.replace(b'<Include file="other.xml"/>', b""))
+    state = cell.state()
+    batch = lw.State(
+        state.layout,
+        np.broadcast_to(state.values, (2, 1, *state.values.shape)),
+        np.broadcast_to(state.parents, (2, 1, *state.parents.shape)),
+    )
+    return [state, batch]
+
+
+def program_seeds() -> list[bytes]:
+    robot = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
+    programs = [robot.function(name).program for name in ("mass_matrix", "forward_dynamics")]
+    return [stored.to_bytes(program)[32:] for program in programs]
+
+
+def object_seeds() -> list[bytes]:
+    """Object files of this machine; others would be rejected at once."""
+    from linkwork.machine.compiler import compiled
+
+    texts = (
+        """define double @f(double %x) {
+          %y = fadd double %x, 1.5
+          ret double %y
+        }""",
+        """declare double @atan2(double, double)
+        define double @f(double %x) {
+          %a = call double @atan2(double %x, double 2.0)
+          ret double %a
+        }""",
+        """@count = internal global double 2.0
+        @space = internal global [99 x double] zeroinitializer, align 64
+        define double @f(double %x) {
+          %old = load double, ptr @count
+          store double %x, ptr @space
+          ret double %old
+        }""",
+    )
+    return [compiled(text) for text in texts]
+
+
+def journal_seeds() -> list[bytes]:
+    head = {"facts": _plan().facts, "stamp": [1, 2], "processor": "p"}
+    return [b"\n".join([json.dumps(head).encode(), b'[0, "ab"]', b'[1, ""]'])]
+
+
+def npz_seeds() -> list[bytes]:
+    ports = _robot().function("inverse_dynamics").program.inputs
+    arrays = {port.name: np.zeros((3, *port.shape)) for port in ports}
+    seeds = []
+    for save in (np.savez, np.savez_compressed):
+        file = io.BytesIO()
+        save(file, **arrays)
+        seeds.append(file.getvalue())
+    return seeds
+
+
+def npy_seeds() -> list[bytes]:
+    seeds = []
+    for shape, dtype in (((3, 8), float), ((2, 1), "f4"), ((2, 2), "i4")):
+        file = io.BytesIO()
+        np.save(file, np.ones(shape, dtype))
+        seeds.append(file.getvalue())
+    return seeds
+
+
+def csv_seeds() -> list[bytes]:
+    joint = next(joint.name for joint in _robot().model.joints if joint.nq)
+    return [f"t,{joint}\n0,1\n1,2\n".encode(), b"# q\n0.5;1\n1.5;2\n", b"1\n2\n"]
+
+
+# Mutators.
+
+
+PLAIN_WORDS = """
+0 1 -1 -0 1e-3 0.1 1e7 1e150 1e308 -1e308 1e999 5e-324 nan inf -inf 0x10 1_0 1,5 +1 . base link
+joint revolute fixed prismatic continuous floating planar spherical universal helical xyz rpy name
+type parent child mimic origin axis limit WORLD arm arm.J1 J1 box table Revolute Movable true HGP
+linkwork linkwork.link look Frame Use Define Include SerialDevice ../../x.xml j1 j2 ball slide
+999999999999 -2147483649
+"""
+ODD_WORDS = [*PLAIN_WORDS.split(), "", " ", "0 0 0", "1 2", "1e308 1e308 1e308", "\xe9", "\n"]
+PLAIN_XACRO_WORDS = """
+${x} ${1/0} ${unknown} ${[1][5]} ${'a'*3} $$ ${ } ${pi} ${x $( ${radians(90)} *origin **o leg
+xacro:leg size name base one 1 0 true x:=2 ^ ^|3 ${load_yaml('missing.yaml')} ${x.y}
+${dict(a=1)['b']} ${''} x name:=^ a
+"""
+XACRO_WORDS = [*PLAIN_XACRO_WORDS.split(), "$(arg a)", "$(find none)", "$(eval 1 +)", "", " "]
+
+
+def xml_mutator(words: Sequence[str]) -> Mutator:
+    """Changes elements and attributes of an XML text; other texts stay as they are."""
+
+    def mutate(data: bytes, rng: Random) -> bytes:
+        try:
+            root: Any = etree.fromstring(data)
+        except etree.XMLSyntaxError:
+            return data
+        for _ in range(rng.randint(1, 4)):
+            every = [element for element in root.iter() if isinstance(element.tag, str)]
+            _change_element(rng.choice(every), rng.choice(every), rng, words)
+        return etree.tostring(root)
+
+    return mutate
+
+
+def _change_element(element: Any, other: Any, rng: Random, words: Sequence[str]) -> None:
+    names, word = list(element.attrib), rng.choice(words)
+    match rng.randrange(9):
+        case 0 if names:
+            element.set(rng.choice(names), word)
+        case 1 if names:
+            name = rng.choice(names)
+            parts = element.get(name, "").split() or [""]
+            parts[rng.randrange(len(parts))] = word
+            element.set(name, " ".join(parts))
+        case 2 if names:
+            element.attrib.pop(rng.choice(names))
+        case 3 if other.attrib:
+            name = rng.choice(list(other.attrib))
+            element.set(name, other.get(name))
+        case 4 if element.getparent() is not None:
+            element.getparent().remove(element)
+        case 5 if element.getparent() is not None:
+            element.addnext(etree.fromstring(etree.tostring(element, with_tail=False)))
+        case 6 if len(etree.tostring(element)) < 10_000:
+            other.append(etree.fromstring(etree.tostring(element, with_tail=False)))
+        case 7:
+            element.tag = other.tag
+        case _:
+            element.text = word
+
+
+ODD_VALUES: tuple[Any, ...] = (
+    *(None, True, False, 0, -1, 1, 2, 7, 64, 2**31, -(2**31), 2**32, 2**63, 2**64, 10**9, 10**30),
+    *(
+        1.5,
+        1e308,
+        float("nan"),
+        float("inf"),
+        "",
+        "WORLD",
+        "table",
+        "\ud800",
+        "movable",
+        "revolute",
+    ),
+    *([], {}, [[]], [1] * 40, [0], [10**9], [10**5, 10**5], [0, 10**9], {"a": 1}),
+)
+
+
+def _changed_json(value: Any, rng: Random) -> Any:
+    """A JSON value with one value in it replaced, removed, doubled or exchanged."""
+    spots: list[tuple[Any, Any]] = []
+
+    def visit(inner: Any) -> None:
+        keys = inner if isinstance(inner, dict) else range(len(inner))
+        for key in keys:
+            spots.append((inner, key))
+            if isinstance(inner[key], (dict, list)):
+                visit(inner[key])
+
+    if not isinstance(value, (dict, list)):
+        return rng.choice(ODD_VALUES)
+    visit(value)
+    if spots:
+        holder, key = rng.choice(spots)
+        there, there_key = rng.choice(spots)
+        match rng.randrange(5):
+            case 0:
+                del holder[key]
+            case 1 if isinstance(holder, list):
+                holder.insert(key, holder[key])
+            case 2:
+                holder[key] = json.loads(json.dumps(there[there_key]))
+            case _:
+                holder[key] = rng.choice(ODD_VALUES)
+    return value
+
+
+def mutate_json(data: bytes, rng: Random) -> bytes:
+    try:
+        return json.dumps(_changed_json(json.loads(data), rng)).encode()
+    except (ValueError, RecursionError):
+        return data
+
+
+def mutate_lines(data: bytes, rng: Random) -> bytes:
+    """Change the JSON in one line."""
+    lines = data.split(b"\n")
+    k = rng.randrange(len(lines))
+    lines[k] = mutate_json(lines[k], rng)
+    return b"\n".join(lines)
+
+
+def header_mutator(form: str, fit: Callable[[Any, bytes], bytes]) -> Mutator:
+    """Changes the JSON header of data that starts with its length; `fit` resizes the rest."""
+    length = struct.Struct(form)
+
+    def mutate(data: bytes, rng: Random) -> bytes:
+        if len(data) < length.size:
+            return data
+        stop = length.size + length.unpack_from(data)[0]
+        header, body = mutate_json(data[length.size : stop], rng), data[stop:]
+        if rng.random() < 0.7:
+            try:
+                body = fit(json.loads(header), body)
+            except Exception:  # noqa: BLE001 - a header that asks for nothing in particular
+                return data
+        return length.pack(len(header)) + header + body
+
+    return mutate
+
+
+def _resized(body: bytes, size: int) -> bytes:
+    return (body + b"\0" * min(max(size - len(body), 0), 100_000))[: max(size, 0)]
+
+
+def fit_state(header: Any, body: bytes) -> bytes:
+    row = sum(8 * frame[2] + 4 * bool(frame[4]) for frame in header["frames"])
+    return _resized(body, prod(header["batch"]) * row)
+
+
+def fit_program(header: Any, body: bytes) -> bytes:
+    sizes = zip(header["sizes"], (1, 4, 8, 4), strict=True)
+    return _resized(body, sum(size * item for size, item in sizes))
+
+
+def mutate_fields(data: bytes, rng: Random) -> bytes:
+    """Set aligned integers of 2, 4 or 8 bytes, as the tables of object files have them."""
+    changed = bytearray(data)
+    for _ in range(rng.randint(1, 3)):
+        size = rng.choice((1, 2, 4, 8))
+        at = rng.randrange(max(len(data) // size, 1)) * size
+        old = int.from_bytes(changed[at : at + size], "little")
+        new = rng.choice((0, 1, 2, 4, 8, old + 1, old - 1, old * 2, rng.getrandbits(8), 1 << 30))
+        new = rng.choice((new, new, (1 << 8 * size) - 1, 1 << (8 * size - 1), rng.getrandbits(64)))
+        changed[at : at + size] = (new % (1 << 8 * size)).to_bytes(size, "little")
+    return bytes(changed)
+
+
+TARGETS: dict[str, Target] = {
+    "urdf": Target(run_urdf, lambda: [URDF], xml_mutator(ODD_WORDS), weight=3),
+    "workcell": Target(run_workcell, lambda: [WORKCELL], xml_mutator(ODD_WORDS), weight=3),
+    "mjcf": Target(run_mjcf, lambda: [MJCF], xml_mutator(ODD_WORDS)),
+    "xacro": Target(run_xacro, lambda: [XACRO], xml_mutator(XACRO_WORDS), bytewise=False),
+    "state_json": Target(
+        run_state_json, lambda: [s.to_json().encode() for s in state_seeds()], mutate_json
+    ),
+    "state_bytes": Target(
+        run_state_bytes,
+        lambda: [s.to_bytes()[17 + 32 :] for s in state_seeds()],
+        header_mutator("<Q", fit_state),
+    ),
+    "program": Target(run_program, program_seeds, header_mutator("<I", fit_program)),
+    "object": Target(run_object, object_seeds, mutate_fields),
+    "journal": Target(run_journal, journal_seeds, mutate_lines),
+    "trajectory_csv": Target(run_trajectory_csv, csv_seeds),
+    "trajectory_npy": Target(run_trajectory_npy, npy_seeds),
+    "states_npz": Target(run_states_npz, npz_seeds),
+}
