@@ -175,7 +175,7 @@ def test_poses_are_changed_in_place():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda kd: kd.getFrameIndex("hant"), lw.NameNotFoundError, "did you mean 'hand'"),
+        (lambda kd: kd.getFrameIndex("hant"), ValueError, "did you mean 'hand'"),
         (lambda kd: kd.getWorldTransform(99), lw.LinkworkError, "frame index 99: there are "),
         (lambda kd: kd.getWorldTransform(1.5), lw.ArgumentError, "frame: expected an index, got"),
         (lambda kd: kd.setFloatingBase("hant"), lw.NameNotFoundError, "did you mean 'hand'"),
