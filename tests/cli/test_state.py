@@ -41,7 +41,8 @@ def test_fk_for_people_has_the_same_numbers(arm):
 
 def test_a_position_outside_of_the_limits_is_computed_and_noted(arm):
     done = run("fk", "arm", "tool", "--set", "elbow_pitch=90", "--json")
-    pose = arm.transform("tool", arm.q(elbow_pitch=90))
+    with pytest.warns(lw.LinkworkWarning, match="elbow_pitch"):
+        pose = arm.transform("tool", arm.q(elbow_pitch=90))
 
     assert done.returncode == 0
     np.testing.assert_allclose(json.loads(done.stdout)["matrix"], pose, atol=1e-12)

@@ -427,7 +427,7 @@ def test_two_origins_of_a_visual_are_a_warning():
         (b'#usda 1.0\ndef Xform "a" {}', "USD"),
         (b"PXR-USDC\x00\x00\x08\xff", "USD"),
         (b"PK\x03\x04\x00\xff", "usdz"),
-        (b'<DynamicWorkCell workcell="a.wc.xml"/>', "dynamic workcell"),
+        (b'<DynamicWorkCell workcell="a.wc.xml"/>', "load_workcell"),
     ],
 )
 def test_other_formats_are_named(data, fact, tmp_path):

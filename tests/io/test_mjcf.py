@@ -161,7 +161,7 @@ def test_geoms_become_shapes():
         '<geom name="s" type="sphere" size=".1" rgba="1 .2 0 1"/>'
         '<geom type="capsule" size=".1 .2"/>'
         '<geom type="cylinder" size=".1 .2" group="3"/><geom type="box" size="1 2 3" contype="0"'
-        ' conaffinity="0" pos="1 0 0"/><geom type="ellipsoid" size="1 2 3"/>'
+        ' conaffinity="0" pos="1 0 0" mass="1"/><geom type="ellipsoid" size="1 2 3" mass="1"/>'
     )
     link = quietly(f'<body name="a"><joint/>{geoms}</body>').link("a")
 
@@ -201,7 +201,7 @@ def test_mesh_lies_where_its_own_points_lie(tmp_path: Path):
     file.write_text(
         '<mujoco><compiler meshdir="parts"/><asset><mesh name="rock" file="rock.obj" '
         'scale="2 2 2"/></asset><worldbody><body name="a"><joint/><geom type="mesh" mesh="rock" '
-        'pos="1 2 3" euler="10 20 30"/></body></worldbody></mujoco>'
+        'pos="1 2 3" euler="10 20 30" mass="1"/></body></worldbody></mujoco>'
     )
 
     (shape,) = lw.load(file).link("a").visuals

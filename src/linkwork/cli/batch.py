@@ -86,7 +86,7 @@ def batch(
     mixed: Mixed = False,
     as_json: Json = False,
 ) -> None:
-    """Compute functions of a large batch of states, into a Zarr group.
+    """Compute functions of many states into a Zarr group.
 
     linkwork batch arm --function mass_matrix,jacobian:tool --random 1000000 --out result.zarr
 

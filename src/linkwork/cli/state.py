@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,7 @@ from linkwork.cli.complete import frame_names, joint_settings
 from linkwork.cli.json import print_json
 from linkwork.cli.numbers import by_joint, numbers
 from linkwork.cli.show import print_table, print_text, terminal
-from linkwork.errors import escaped
+from linkwork.errors import LinkworkWarning, escaped
 from linkwork.model.table import Table
 
 if TYPE_CHECKING:
@@ -204,7 +205,9 @@ def _configuration(kd: KinDyn, given: Sequence[str] | None) -> Array:
     for name, row in values.items():
         if name in kd.joint_names and len(row) == 1:
             _note_outside(name, row[0], kd.model.joint(name).limits)
-    return kd.q({name: row[0] if len(row) == 1 else row for name, row in values.items()})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LinkworkWarning)  # noted above, in the terms of the command
+        return kd.q({name: row[0] if len(row) == 1 else row for name, row in values.items()})
 
 
 def _note_outside(name: str, value: float, limits: Limits) -> None:

@@ -78,7 +78,6 @@ def _import_llvmlite(file: str) -> None:
 
 
 def _compile(level: int, cpu: str, features: str, triple: str, ir: str) -> bytes:
-    _import_llvmlite(sys.argv[1])
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -114,6 +113,7 @@ def main() -> None:
         level, parts = jobs.get()
         try:
             cpu, features, triple, ir = (part.decode() for part in parts)
+            _import_llvmlite(sys.argv[1])
             good, content = 1, _compile(level, cpu, features, triple, ir)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
             good, content = 0, f"{type(error).__name__}: {error}".encode()
