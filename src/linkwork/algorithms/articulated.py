@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwork.algorithms.symmetric import largest_constant
+from linkwork.algorithms.factor import largest_constant
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.joints import JointPose, combined
 from linkwork.spatial.blocks import (
@@ -26,7 +26,7 @@ from linkwork.spatial.blocks import (
     apply,
     apply_t,
     full,
-    is_zero,
+    is_zero_vector,
     mat_add,
     mat_sub,
     matmul,
@@ -136,8 +136,8 @@ def without_joint(
 
 def axes_gone(columns: Sequence[Twist]) -> tuple[list[int], list[int]]:
     """Coordinate axes along which, and about which, a joint moves freely by itself."""
-    linear = [_constant_axis(v) for v, w in columns if is_zero(w)]
-    angular = [_constant_axis(w) for v, w in columns if is_zero(v)]
+    linear = [_constant_axis(v) for v, w in columns if is_zero_vector(w)]
+    angular = [_constant_axis(w) for v, w in columns if is_zero_vector(v)]
     return [k for k in linear if k is not None], [k for k in angular if k is not None]
 
 

@@ -73,7 +73,7 @@ class Carried:
         f = add(apply(pose.R, self.twice_B.f), scale(m, twice_drift))
         D = without_product(pose.rotated(self.twice_B.D), h, twice_drift)
         return Carried(
-            seen_inward(self.inertia, pose),
+            seen_inward(pose, self.inertia),
             BodyCoriolis(f, without_product(D, pose.p, f)),
             pose.inward(*self.wrench),
             self.outer and self.outer.inward(pose),

@@ -57,6 +57,7 @@ from linkwork.spatial.blocks import (
     transpose,
     twist_add,
     twist_cross,
+    wrench_cross,
 )
 
 
@@ -100,7 +101,7 @@ def _momentum_by_q(robot: Robot, motion: Motion, A: Matrix) -> dict[int, Twist]:
             y = twist_cross(V, S)
             if changes:
                 y = twist_add(y, changes[k].velocity)
-            column = twist_add(_force_cross(S, h), inertia.momentum(*y))
+            column = twist_add(wrench_cross(S, h), inertia.momentum(*y))
             _add(columns, pose.mount.nu_indices[k], robot.about_com(number, *column))
     _less_moved_com(robot, columns, A, motion.momentum[0])
     if robot.base.floating:
@@ -118,7 +119,7 @@ def _rate_by_joints(
         for k, (y, z, x) in enumerate(_changes_of_motion(robot, motion, number)):
             S, index = pose.columns[k], pose.mount.nu_indices[k]
             column = twist_add(inertia.momentum(*z), _twice(B.forces(*y)))
-            column = twist_add(column, _force_cross(S, g))
+            column = twist_add(column, wrench_cross(S, g))
             _add(by_q, index, robot.about_com(number, *column))
             column = _twice(twist_add(inertia.momentum(*x), B.forces(*S)))
             _add(by_nu, index, robot.about_com(number, *column))
@@ -284,9 +285,3 @@ def _twice(a: Twist) -> Twist:
 
 def _half(a: Twist) -> Twist:
     return scale(0.5, a[0]), scale(0.5, a[1])
-
-
-def _force_cross(motion: Twist, wrench: Twist) -> Twist:
-    """The change of a wrench that is carried along by a displacement."""
-    (v, w), (force, moment) = motion, wrench
-    return cross(w, force), add(cross(w, moment), cross(v, force))

@@ -15,7 +15,14 @@ from linkwork.algorithms.coriolis import BodyCoriolis, coriolis_of_bodies
 from linkwork.algorithms.crba import composites
 from linkwork.algorithms.frames import Matrix, Numbers, velocities
 from linkwork.algorithms.jacobians import rows_of_columns
-from linkwork.algorithms.rnea import BodyMotion, at_frame, body_wrenches, motions, poses
+from linkwork.algorithms.rnea import (
+    BodyMotion,
+    at_frame,
+    body_wrenches,
+    motions,
+    poses,
+    subtree_wrenches,
+)
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose
@@ -32,7 +39,6 @@ from linkwork.spatial.blocks import (
     neg,
     scale,
     sub,
-    twist_add,
 )
 
 
@@ -69,11 +75,7 @@ class Robot:
 
     def summed(self, wrenches: Mapping[int, Twist]) -> dict[int, Twist]:
         """Wrenches on each body with those on all it carries, in its axes about its origin."""
-        sums = dict(wrenches)
-        for number in reversed(self.joints):
-            parent = self.skeleton.bodies[number].parent
-            sums[parent] = twist_add(sums[parent], self.joints[number].inward(*sums[number]))
-        return sums
+        return dict(subtree_wrenches(self.skeleton, self.joints, wrenches))
 
     def matrix(self, columns: Mapping[int, Twist]) -> Matrix:
         """(6, nv) rows of columns by index."""

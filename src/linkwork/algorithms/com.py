@@ -6,7 +6,7 @@ A robot without mass has none: all functions but `total_mass` then raise a Model
 from __future__ import annotations
 
 from linkwork.algorithms.frames import Matrix, Numbers
-from linkwork.algorithms.rnea import body_wrenches, gather, motions, poses
+from linkwork.algorithms.rnea import body_wrenches, gather, motions, poses, summed_inward
 from linkwork.errors import model_error
 from linkwork.mechanics.base import Representation, base_of
 from linkwork.mechanics.joints import JointPose
@@ -21,6 +21,7 @@ from linkwork.spatial.blocks import (
     add,
     apply,
     cross,
+    is_zero,
     matmul,
     scale,
 )
@@ -99,7 +100,7 @@ def per_mass(skeleton: Skeleton) -> float:
         ModelError: the robot has no mass.
     """
     mass = total_mass(skeleton)
-    if isinstance(mass, float) and mass == 0.0:
+    if is_zero(mass):
         raise model_error("has no mass, and so no centre of mass", "the robot")
     return 1.0 / mass
 
@@ -124,10 +125,7 @@ class Moments:
             self.first[number] = rotated
             self.first[body.parent] = add(self.first[body.parent], passed)
             self.mass[body.parent] += self.mass[number]
-        for number in reversed(joints):
-            parent = self._bodies[number].parent
-            passed = apply(joints[number].R, self.first[number])
-            self.first[parent] = add(self.first[parent], passed)
+        self.first = dict(summed_inward(skeleton, joints, self.first, add, _rotated))
 
     def rate(self, joints: dict[int, JointPose], nu: Numbers) -> Vec:
         """Derivative of the first moment of the robot, as seen from the base."""
@@ -181,6 +179,11 @@ def columns_in_parent(pose: JointPose) -> tuple[Twist, ...]:
     return tuple(
         (apply(pose.R, linear), apply(pose.R, angular)) for linear, angular in pose.columns
     )
+
+
+def _rotated(pose: JointPose, vector: Vec) -> Vec:
+    """A vector of a body in the axes of its parent."""
+    return apply(pose.R, vector)
 
 
 def _split(mount: Mount, first: Vec) -> tuple[Vec, Vec]:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from linkwork.algorithms.crba import composites
 from linkwork.algorithms.frames import Matrix, Numbers, path_to, velocities
-from linkwork.algorithms.rnea import poses
+from linkwork.algorithms.rnea import poses, summed_inward
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose
@@ -167,18 +167,10 @@ def coriolis_of_bodies(
     matrices = {
         k: coriolis_of_body(body.inertia, *moving[k]) for k, body in enumerate(skeleton.bodies)
     }
-    return summed_inward(skeleton, joints, matrices)
-
-
-def summed_inward(
-    skeleton: Skeleton, joints: dict[int, JointPose], own: dict[int, BodyCoriolis]
-) -> dict[int, BodyCoriolis]:
-    """Each body's matrix with those of all it carries."""
-    matrices = dict(own)
-    for number in reversed(joints):
-        parent = skeleton.bodies[number].parent
-        matrices[parent] = matrices[parent].plus(matrices[number].inward(joints[number]))
-    return matrices
+    summed = summed_inward(
+        skeleton, joints, matrices, BodyCoriolis.plus, lambda pose, B: B.inward(pose)
+    )
+    return dict(summed)
 
 
 def coriolis_of_body(body: RigidInertia, v: Vec, w: Vec) -> BodyCoriolis:

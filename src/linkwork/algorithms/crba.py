@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from linkwork.algorithms.rnea import summed_inward
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
@@ -45,13 +46,10 @@ class Inertias:
 def composites(skeleton: Skeleton, joints: dict[int, JointPose]) -> dict[int, RigidInertia]:
     """Inertia of every body with all it carries, about the body's origin, in its axes."""
     composite = {number: body.inertia for number, body in enumerate(skeleton.bodies)}
-    for number in reversed(joints):
-        parent = skeleton.bodies[number].parent
-        composite[parent] = composite[parent].plus(seen_inward(composite[number], joints[number]))
-    return composite
+    return dict(summed_inward(skeleton, joints, composite, RigidInertia.plus, seen_inward))
 
 
-def seen_inward(inertia: RigidInertia, pose: JointPose) -> RigidInertia:
+def seen_inward(pose: JointPose, inertia: RigidInertia) -> RigidInertia:
     """The inertia of a body, or of all it carries, seen from its parent."""
     first, tensor = apply(pose.R, inertia.first_moment), pose.rotated_sym(inertia.tensor)
     return RigidInertia(inertia.mass, first, tensor).shifted(pose.p)

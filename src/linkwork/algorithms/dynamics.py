@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from linkwork.algorithms.aba import accelerations
 from linkwork.algorithms.crba import inertias
+from linkwork.algorithms.factor import owners_of, solve_symmetric
 from linkwork.algorithms.frames import body_pose
 from linkwork.algorithms.rnea import Forces, body_wrenches, gather, motions, poses
-from linkwork.algorithms.symmetric import solve_symmetric
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.joint_dynamics import (
     NO_JOINT_DYNAMICS,
@@ -146,7 +146,8 @@ def forward_dynamics(
             wrenches=wrenches,
             joint_dynamics=joint_dynamics,
         )
-        return _solved_densely(skeleton, M, [minus(t, b) for t, b in zip(tau, h, strict=True)])
+        right = [[minus(t, b)] for t, b in zip(tau, h, strict=True)]
+        return [x for [x] in solve_symmetric(M, right, owners_of(skeleton, range(len(M))))]
     layout = skeleton.layout
     base = base_of(layout, q, velocity)
     joints = poses(skeleton, q)
@@ -170,18 +171,6 @@ def forward_dynamics(
         linear, angular = base.derivative(nu, a, u)
         start = [*linear, *angular]
     return start + [joint_accelerations[k] for k in range(first, layout.nv)]
-
-
-def _solved_densely(
-    skeleton: Skeleton, M: list[list[Scalar]], right: Sequence[Scalar]
-) -> list[Scalar]:
-    """Solve M x = right with the leaves of the tree first, so that factoring creates no fill-in."""
-    spans = skeleton.layout.nu.items()
-    names = {k: f"joint {name!r}" for name, span in spans for k in range(span.start, span.stop)}
-    order = list(reversed(range(len(right))))
-    permuted = [[M[i][j] for j in order] for i in order]
-    owners = [names.get(k, "the base") for k in order]
-    return solve_symmetric(permuted, [right[i] for i in order], owners)[::-1]
 
 
 def on_bodies(

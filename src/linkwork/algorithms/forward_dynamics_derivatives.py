@@ -36,7 +36,6 @@ from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
     Scalar,
-    Twist,
     Vec,
     add,
     apply_t,
@@ -45,6 +44,8 @@ from linkwork.spatial.blocks import (
     minus,
     times,
     total,
+    twist_cross,
+    wrench_cross,
 )
 
 _Columns: TypeAlias = dict[int, Sequence[Scalar]]  # by index in nu
@@ -157,10 +158,10 @@ def _base_by_q(
         rho, theta = halves([1.0 if c == k else 0.0 for c in range(BASE_NV)])
         if base.velocity == "mixed":
             rho = ZERO  # a shift of the world changes none of the numbers
-        a, u = _moved_twist(rho, theta, halves(nu_dot))
+        a, u = twist_cross((rho, theta), halves(nu_dot))
         moved = [*add(a, cross(gravity, theta)), *u, *[0.0] * (len(nu_dot) - BASE_NV)]
-        v, w = _moved_twist(rho, theta, halves(nu))
-        turned = [_moved_wrench(rho, theta, halves(numbers)) for _, numbers in forces]
+        v, w = twist_cross((rho, theta), halves(nu))
+        turned = [wrench_cross((rho, theta), halves(numbers)) for _, numbers in forces]
         found[k] = [
             minus(
                 moved[i],
@@ -176,18 +177,6 @@ def _base_by_q(
             for i in range(len(nu_dot))
         ]
     return found
-
-
-def _moved_twist(rho: Vec, theta: Vec, twist: Twist) -> Twist:
-    """Change of a twist that is displaced by (rho, theta)."""
-    v, w = twist
-    return add(cross(theta, v), cross(rho, w)), cross(theta, w)
-
-
-def _moved_wrench(rho: Vec, theta: Vec, wrench: Twist) -> Twist:
-    """Change of a wrench that is displaced by (rho, theta)."""
-    force, moment = wrench
-    return cross(theta, force), add(cross(theta, moment), cross(rho, force))
 
 
 def _linear(change: Vec, nv: int) -> list[Scalar]:

@@ -41,7 +41,7 @@ from linkwork.spatial.blocks import (
     add,
     apply,
     cross,
-    is_zero,
+    is_zero_vector,
     twist_add,
     twist_cross,
 )
@@ -218,13 +218,13 @@ class _Mixed(_Rule):
         return linear, add(cross(a, w_k), cross(parent.V[1], a))
 
     def base_velocity_by_q(self, s: Twist, at: _Side) -> Twist:
-        return ZERO_TWIST if is_zero(s[1]) else self.velocity_by_q(s, at)
+        return ZERO_TWIST if is_zero_vector(s[1]) else self.velocity_by_q(s, at)
 
     def base_acceleration_by_q(self, s: Twist, at: _Side) -> Twist:
-        return ZERO_TWIST if is_zero(s[1]) else self.acceleration_by_q(s, at)
+        return ZERO_TWIST if is_zero_vector(s[1]) else self.acceleration_by_q(s, at)
 
     def base_acceleration_by_nu(self, s: Twist, at: _Side, arm: Vec) -> Twist:
-        if is_zero(s[1]):
+        if is_zero_vector(s[1]):
             return ZERO_TWIST
         # 2 a x v_r + a x (w x arm) + w x (a x arm)
         (d, a), (v_r, w_r), w = s, at.V_r, at.V[1]

@@ -14,6 +14,7 @@ The base is treated likewise; what it does to itself depends on the representati
 
 from __future__ import annotations
 
+from linkwork.algorithms.crba import composites
 from linkwork.algorithms.frames import Matrix, Numbers
 from linkwork.algorithms.rnea import poses
 from linkwork.algorithms.tangents import own_changes
@@ -45,7 +46,9 @@ def gravity_force_derivative(
     layout = skeleton.layout
     base = base_of(layout, q, velocity)
     joints = poses(skeleton, q)
-    mass, first = _moments(skeleton, joints)
+    carried = composites(skeleton, joints)
+    mass = {number: inertia.mass for number, inertia in carried.items()}
+    first = {number: inertia.first_moment for number, inertia in carried.items()}
     R, _ = base.expressed_at
     up = {0: apply_t(base.R, neg(gravity))}  # in the axes of each body
     to_rows = {0: R}  # rotation of the base, and of the bodies on it, in the axes of its rows
@@ -109,19 +112,6 @@ def _add_base(
         found[3 + i][3:6] = moment[i]
         if velocity == "inertial":
             found[3 + i][:3] = neg(pushed[i])
-
-
-def _moments(
-    skeleton: Skeleton, joints: dict[int, JointPose]
-) -> tuple[dict[int, Scalar], dict[int, Vec]]:
-    """Mass and first moment of every body with all that it carries, about its origin."""
-    mass: dict[int, Scalar] = {k: body.inertia.mass for k, body in enumerate(skeleton.bodies)}
-    first = {k: body.inertia.first_moment for k, body in enumerate(skeleton.bodies)}
-    for number in reversed(joints):
-        pose, parent = joints[number], skeleton.bodies[number].parent
-        seen = add(apply(pose.R, first[number]), scale(mass[number], pose.p))
-        mass[parent], first[parent] = mass[parent] + mass[number], add(first[parent], seen)
-    return mass, first
 
 
 def _columns(pose: JointPose) -> list[tuple[int, Twist]]:

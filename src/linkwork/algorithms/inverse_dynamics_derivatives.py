@@ -60,6 +60,7 @@ from linkwork.spatial.blocks import (
     neg,
     plus,
     twist_add,
+    wrench_cross,
 )
 
 
@@ -166,7 +167,7 @@ def _own_column(
         by_q = twist_add(by_q, body.outer.forces(*at.S))
         outer = ZERO, body.outer.couple(*at.S)
     if body.staying is not None:
-        carried = _carried_wrench(at.S, body.staying)
+        carried = wrench_cross(at.S, body.staying)
         by_q = twist_add(by_q, carried)
         outer = neg(carried[0]), neg(carried[1])
     momentum = body.inertia.momentum(*at.S)
@@ -178,7 +179,7 @@ def _own_column(
         add_to(found.by_q, j, i, by)
         add_to(found.by_nu, j, i, _along(other.S, by_nu))
         add_to(found.M, j, i, _along(other.S, momentum))
-    by_q = twist_add(by_q, _carried_wrench(at.S, body.wrench))
+    by_q = twist_add(by_q, wrench_cross(at.S, body.wrench))
     return Column(by_q, by_nu, momentum, couple, outer)
 
 
@@ -243,9 +244,3 @@ def _transform(pose: JointPose, drift: Vec, base: Base, *, is_last: bool) -> _In
 def _along(motion: Twist, wrench: Twist) -> Scalar:
     """What a wrench does along a motion."""
     return plus(dot(motion[0], wrench[0]), dot(motion[1], wrench[1]))
-
-
-def _carried_wrench(motion: Twist, wrench: Twist) -> Twist:
-    """The change of a wrench that is carried along by a motion."""
-    (v, w), (force, moment) = motion, wrench
-    return cross(w, force), add(cross(w, moment), cross(v, force))

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from linkwork.elimination import solved_positive_definite
 from linkwork.expr import diff
 from linkwork.expr.node import Expr, Graph, Op
 from linkwork.expr.program import NUMPY_FUNCTIONS, Port, Program, per_port, trace
@@ -57,22 +58,12 @@ def product(a: Sequence[Sequence[Scalar]], b: Sequence[Sequence[Scalar]]) -> Row
 
 
 def left_inverse(J: Sequence[Sequence[Scalar]]) -> Rows:
-    """(J^T J)^-1 J^T of a matrix (m, n) of full rank n <= m, by elimination.
+    """(J^T J)^-1 J^T of a matrix (m, n) of full rank n <= m.
 
     It annihilates what is perpendicular to the columns of J.
     """
     transposed = [list(column) for column in zip(*J, strict=True)]
-    n = len(transposed)
-    rows = [[*own, *row] for own, row in zip(product(transposed, J), transposed, strict=True)]
-    for k in range(n):  # J^T J is positive definite: no pivot is zero
-        pivot = rows[k][k]
-        if not _is_one(pivot):
-            rows[k] = [0.0 if _is_zero(x) else x / pivot for x in rows[k]]
-        for i in (i for i in range(n) if i != k):
-            factor = rows[i][k]
-            pairs = zip(rows[i], rows[k], strict=True)
-            rows[i] = [minus(x, times(factor, y)) for x, y in pairs]
-    return [row[n:] for row in rows]
+    return solved_positive_definite(product(transposed, J), transposed)
 
 
 def identity(n: int, diagonal: float = 1.0) -> Rows:
@@ -94,11 +85,3 @@ def _computed(program: Program, numbers: Sequence[Scalar]) -> list[Scalar]:
     nodes = program.inlined(graph, [graph.lifted(x) for x in numbers])
     results = [nodes[step] for step in program.results]
     return [node.args[0] if node.op is Op.CONST else node for node in results]
-
-
-def _is_zero(x: Scalar) -> bool:
-    return isinstance(x, float) and x == 0.0
-
-
-def _is_one(x: Scalar) -> bool:
-    return isinstance(x, float) and x == 1.0
