@@ -18,7 +18,7 @@ from linkwork.algorithms.crba import seen_inward
 from linkwork.algorithms.dynamics import Wrenches, on_bodies
 from linkwork.algorithms.frames import Numbers
 from linkwork.algorithms.rnea import body_wrench, poses
-from linkwork.algorithms.tangents import Moving
+from linkwork.algorithms.tangents import Coordinate, Moving, outward, twice_drift
 from linkwork.mechanics.base import Base, Representation
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose
@@ -80,6 +80,17 @@ class Carried:
             self.staying and pose.inward(*self.staying),
         )
 
+    def by_q(self, at: Coordinate) -> Twist:
+        """Derivative of the wrench w.r.t. the position of a coordinate that carries the subtree.
+
+        Less what is carried along with the subtree:  I psi_dot + 2 B psi.
+        """
+        return twist_add(self.inertia.momentum(*at.psi_dot), self.twice_B.forces(*at.psi))
+
+    def by_nu(self, at: Coordinate) -> Twist:
+        """Derivative of the wrench w.r.t. the velocity of the coordinate:  I theta + 2 B S."""
+        return twist_add(self.inertia.momentum(*at.theta), self.twice_B.forces(*at.S))
+
     def rotated(self, R: Mat) -> Carried:
         """The same in axes in which the present ones are R, with nothing of what stays."""
         force, moment = twist_add(self.wrench, self.staying or ZERO_TWIST)
@@ -112,6 +123,22 @@ class Bodies:
         for p, wrench in self._wrenches.get(number, ()):
             own = own.plus(_pushed(p, wrench, self._velocity))
         return own
+
+
+def carried_bodies(
+    skeleton: Skeleton, bodies: Bodies, base: Moving, nu: Numbers | None, nu_dot: Numbers
+) -> tuple[dict[int, Carried], dict[int, list[Coordinate]]]:
+    """Each body with all it carries, and the coordinates of its joint, from the base's motion."""
+    moving, coordinates = {0: base}, dict[int, list[Coordinate]]()
+    for number, pose in bodies.joints.items():
+        parent = moving[skeleton.bodies[number].parent]
+        moving[number], coordinates[number] = outward(pose, parent, nu, nu_dot)
+    carried = {number: bodies.alone(number, motion) for number, motion in moving.items()}
+    for number in reversed(bodies.joints):
+        pose, parent = bodies.joints[number], skeleton.bodies[number].parent
+        drift = twice_drift(pose, moving[parent])
+        carried[parent] = carried[parent].plus(carried[number].inward(pose, drift))
+    return carried, coordinates
 
 
 def _pushed(p: Vec, wrench: Twist, velocity: Representation) -> Carried:

@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from linkwork.algorithms.frames import Matrix, Numbers, path_poses
 from linkwork.algorithms.jacobians import PathColumns, assembled, path_columns
 from linkwork.algorithms.rnea import body_motion
-from linkwork.algorithms.subspace_derivatives import SubspaceChange, subspace_changes
+from linkwork.algorithms.tangents import SubspaceChange, subspace_changes
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined
 from linkwork.mechanics.skeleton import Body, Skeleton
@@ -278,7 +278,7 @@ def _changing(
     twists: dict[int, tuple[Twist, ...]] = {}
     for number, pose in poses.items():
         changes = subspace_changes(pose, nu, nu_dot)
-        own = [twist for change in changes or () for twist in change.twists]
+        own = [x for c in changes for x in (c.velocity, c.acceleration, c.bias)]
         twists[number] = (pose.bias(nu), *own) if changes else ()
     return twists
 

@@ -160,8 +160,7 @@ def _own_column(
     found: Derivatives, at: Coordinate, own: Sequence[Coordinate], body: Carried
 ) -> Column:
     """Entries of a coordinate and those of the same joint; the column to be walked inward."""
-    by_q = twist_add(body.inertia.momentum(*at.psi_dot), body.twice_B.forces(*at.psi))
-    by_nu = twist_add(body.inertia.momentum(*at.theta), body.twice_B.forces(*at.S))
+    by_q, by_nu = body.by_q(at), body.by_nu(at)
     couple, outer = body.twice_B.couple(*at.S), None
     if body.outer is not None:
         by_q = twist_add(by_q, body.outer.forces(*at.S))

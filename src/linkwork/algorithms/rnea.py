@@ -151,7 +151,7 @@ def _times_difference(k: Scalar, a: Scalar, b: Scalar) -> Scalar:
 
 def summed_inward(
     skeleton: Skeleton,
-    joints: Mapping[int, JointPose],
+    joints: dict[int, JointPose],
     values: Mapping[int, T],
     plus: Callable[[T, T], T],
     inward: Callable[[JointPose, T], T],
@@ -174,7 +174,7 @@ def summed_inward(
 
 
 def subtree_wrenches(
-    skeleton: Skeleton, joints: Mapping[int, JointPose], wrenches: Mapping[int, Twist]
+    skeleton: Skeleton, joints: dict[int, JointPose], wrenches: Mapping[int, Twist]
 ) -> Iterator[tuple[int, Twist]]:
     """Wrench on each body and all it carries, in its axes about its origin, the base last."""
     return summed_inward(skeleton, joints, wrenches, twist_add, lambda pose, f: pose.inward(*f))
