@@ -1,8 +1,8 @@
-"""Matrices as rows of numbers and traced values: linear algebra without branches on values.
+"""Linear algebra on rows of numbers and traced values, without branches on values.
 
-Pivots  the largest entry of a column is found and moved by selections, so that one program does for
-        every order of the rows
-Zeros   an entry that is known to be zero costs nothing
+Pivots  the largest entry of a column is moved by selections, so that one program serves every order
+        of the rows
+Zeros   a structural zero (`entries.is_zero`) takes no operation
 
 Golub, Van Loan, Matrix Computations (2013), chapters 3 and 4.
 """
@@ -71,7 +71,7 @@ def _eliminate(rows: Rows, k: int, inverse: Any) -> None:
 
 
 def solved(a: Rows, b: Rows) -> Rows:
-    """The x of a x = b: what can be substituted, then the rest by elimination."""
+    """The x of a x = b: by substitution as far as possible, the rest by elimination."""
     rows, columns = list(range(len(a))), list(range(len(a)))
     x: dict[int, list[Any]] = {}  # by column of a
     while single := _single_entry(a, rows, columns):
@@ -88,11 +88,11 @@ def solved(a: Rows, b: Rows) -> Rows:
 
 
 def _single_entry(a: Rows, rows: Sequence[int], columns: Sequence[int]) -> tuple[int, int] | None:
-    """Row and column of an entry that is the only one of its row that is not known to be zero."""
+    """Row and column of an entry that is the only one of its row that is not a structural zero."""
     for row in rows:
-        found = [column for column in columns if not is_zero(a[row][column])]
-        if len(found) == 1:
-            return row, found[0]
+        nonzero = [column for column in columns if not is_zero(a[row][column])]
+        if len(nonzero) == 1:
+            return row, nonzero[0]
     return None
 
 

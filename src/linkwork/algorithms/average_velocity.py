@@ -45,7 +45,7 @@ def locked_inertia(skeleton: Skeleton, q: Numbers, *, velocity: Representation) 
 def centroidal_locked_inertia(
     skeleton: Skeleton, q: Numbers, *, velocity: Representation
 ) -> Matrix:
-    """(6, 6) the same about the CoM."""
+    """(6, 6) inertia of the robot with its joints locked, about the CoM."""
     return _six_by_six(_locked_at_com(skeleton, q, velocity))
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from linkwork.algorithms.carried import Bodies, Carried, carried_bodies
+from linkwork.algorithms.carried import Bodies, Subtree, subtrees_of
 from linkwork.algorithms.com import body_rotations, com_jacobian, per_mass
 from linkwork.algorithms.frames import Matrix, Numbers
 from linkwork.algorithms.jacobians import rows_of_columns
@@ -105,10 +105,10 @@ class _RobotInMotion:
     skeleton: Skeleton
     base: Base
     joints: Mapping[int, JointPose]
-    subtrees: Mapping[int, Carried]
+    subtrees: Mapping[int, Subtree]
     coordinates: Mapping[int, Sequence[Coordinate]]
     nu: Numbers | None  # None for zeros
-    whole: Carried  # the robot about the base's origin
+    whole: Subtree  # the robot about the base's origin
     rotations: Mapping[int, Mat]  # of each body
     arms: Mapping[int, Vec]  # from the CoM to the origin of each body
     com: Vec  # from the base's origin
@@ -152,7 +152,7 @@ def _robot_in_motion(
     bodies = Bodies(skeleton, base, q, {})
     w, u = base.twist(nu)[1], base.acceleration(nu, nu_dot, ZERO)[1]
     start = Moving(ZERO, body_motion(w, u, ZERO))
-    subtrees, coordinates = carried_bodies(skeleton, bodies, start, nu, nu_dot)
+    subtrees, coordinates = subtrees_of(skeleton, bodies, start, nu, nu_dot)
     axes = IDENTITY if velocity == "body" and not in_world else base.R
     rotations = body_rotations(skeleton, bodies.joints, axes)
     whole, share = subtrees[0].rotated(rotations[0]), per_mass(skeleton)

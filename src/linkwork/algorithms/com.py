@@ -1,4 +1,4 @@
-"""The centre of mass (CoM) of a robot: where it is and how it moves, in the axes of the world.
+"""The center of mass (CoM) of a robot: where it is and how it moves, in the axes of the world.
 
 A robot without mass has none: all functions but `total_mass` then raise a ModelError.
 """
@@ -108,7 +108,7 @@ def per_mass(skeleton: Skeleton) -> float:
 class Moments:
     """Masses and first moments of each body with all it carries, times a factor.
 
-    The part of a first moment that the joint cannot rotate is counted with the parent instead. It
+    The part of a first moment that the joint cannot rotate is lumped into the parent instead. It
     adds nothing to S nu, and sums of constants stay constants there.
     """
 
@@ -198,7 +198,7 @@ def _split(mount: Mount, first: Vec) -> tuple[Vec, Vec]:
 
 
 def _columns_of_base(R: Mat, o: Vec, c: Vec, velocity: Representation) -> list[Vec]:
-    """What the numbers of the base do to the CoM, which is at c in the base."""
+    """Columns of the base in the Jacobian of the CoM, which is at c in the base."""
     if velocity == "body":
         return [apply(R, axis) for axis in IDENTITY] + [
             apply(R, cross(axis, c)) for axis in IDENTITY

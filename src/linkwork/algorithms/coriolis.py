@@ -72,16 +72,16 @@ class BodyCoriolis:
         return add(cross(self.f, v), apply_t(self.D, w))
 
     def plus(self, other: BodyCoriolis) -> BodyCoriolis:
-        """Both as one body."""
+        """The matrix of both as one body."""
         return BodyCoriolis(add(self.f, other.f), mat_add(self.D, other.D))
 
     def inward(self, pose: JointPose) -> BodyCoriolis:
-        """The same seen from the parent: R f, and R D R^T - [p] [R f]."""
+        """This matrix as part of the parent's: R f, and R D R^T - [p] [R f]."""
         f = apply(pose.R, self.f)
         return BodyCoriolis(f, without_product(pose.rotated(self.D), pose.p, f))
 
     def rotated(self, R: Mat) -> BodyCoriolis:
-        """The same in axes in which the present ones are R."""
+        """This matrix in axes in which the present ones are R."""
         return BodyCoriolis(apply(R, self.f), matmul(matmul(R, self.D), transpose(R)))
 
 
@@ -139,7 +139,7 @@ class _Wrenches:
     n3: Vec  # a couple
 
     def inward(self, pose: JointPose) -> _Wrenches:
-        """The same, acting on the parent."""
+        """These wrenches, acting on the parent."""
         return _Wrenches(pose.inward(*self.F1), pose.inward(*self.F2), apply(pose.R, self.n3))
 
 

@@ -86,7 +86,7 @@ def inertias(skeleton: Skeleton, joints: dict[int, JointPose], R: Mat = IDENTITY
 
 @dataclass(frozen=True, slots=True)
 class Direct:
-    """Wrenches on a body that hangs on the base, directly into the axes wanted."""
+    """Wrenches on a body that hangs on the base, expressed directly in the axes of the result."""
 
     R: Mat  # of the body in those axes
     arm: Vec  # from the base's origin to the body's, in the body's axes
@@ -99,7 +99,7 @@ class Direct:
 
 @dataclass(frozen=True, slots=True)
 class ByBaseAxes:
-    """The same by way of the base's own axes, which takes no preparation."""
+    """The transformation of `Direct` by way of the base's axes, without preparation."""
 
     pose: JointPose
     R: Mat  # of the base in the axes wanted
@@ -113,7 +113,7 @@ class ByBaseAxes:
 def to_base(
     skeleton: Skeleton, joints: dict[int, JointPose], R: Mat
 ) -> dict[int, Direct | ByBaseAxes]:
-    """For each body that hangs on the base, how momenta get from there to the axes wanted."""
+    """For each child of the base, the transformation of momenta to the axes of the result."""
     branch: dict[int, int] = {}
     columns: dict[int, int] = {}  # how many columns of S each branch has
     for number, pose in joints.items():

@@ -61,8 +61,8 @@ def inverse_dynamics(
     a, u = base.acceleration(nu, nu_dot, gravity)
     moving = motions(skeleton, joints, nu, nu_dot, (w, u, a))
     acting = body_wrenches(skeleton, moving)
-    outer = on_bodies(skeleton, base, joints, wrenches or {}, velocity)
-    acting = _less_wrenches(skeleton, acting, outer)
+    external = on_bodies(skeleton, base, joints, wrenches or {}, velocity)
+    acting = _less_wrenches(skeleton, acting, external)
     tau = _in_order(skeleton, base, gather(skeleton, joints, acting))
     return with_joint_dynamics(tau, joint_dynamics, nu, nu_dot)
 
@@ -74,8 +74,8 @@ def external_force(
     base = base_of(skeleton.layout, q, velocity)
     joints = poses(skeleton, q)
     nothing = dict.fromkeys(range(len(skeleton.bodies)), (ZERO, ZERO))
-    outer = on_bodies(skeleton, base, joints, wrenches, velocity)
-    forces = gather(skeleton, joints, _less_wrenches(skeleton, nothing, outer))
+    external = on_bodies(skeleton, base, joints, wrenches, velocity)
+    forces = gather(skeleton, joints, _less_wrenches(skeleton, nothing, external))
     return [minus(0.0, value) for value in _in_order(skeleton, base, forces)]
 
 
@@ -154,8 +154,8 @@ def forward_dynamics(
     _, w = base.twist(nu)
     moving = motions(skeleton, joints, nu, None, (w, ZERO, apply_t(base.R, sub(ZERO, gravity))))
     acting = body_wrenches(skeleton, moving)
-    outer = on_bodies(skeleton, base, joints, wrenches or {}, velocity)
-    acting = _less_wrenches(skeleton, acting, outer)
+    external = on_bodies(skeleton, base, joints, wrenches or {}, velocity)
+    acting = _less_wrenches(skeleton, acting, external)
     bias = gather(skeleton, joints, acting)
     first = 6 if layout.floating else 0
     joint_bias = [bias.joint.get(k, 0.0) for k in range(layout.nv)]
@@ -202,11 +202,11 @@ def on_bodies(
 def _less_wrenches(
     skeleton: Skeleton,
     acting: dict[int, Twist],
-    outer: Mapping[int, Twist],
+    external: Mapping[int, Twist],
 ) -> dict[int, Twist]:
-    """Wrenches that bodies need, less those that act on their frames from outside."""
+    """Wrenches that bodies need, less the external wrenches on their frames."""
     left = dict(acting)
-    for index, (force, moment) in outer.items():
+    for index, (force, moment) in external.items():
         body = skeleton.frames[index][0]
         left[body] = sub(left[body][0], force), sub(left[body][1], moment)
     return left

@@ -60,7 +60,7 @@ class BodyMotion:
 
 @dataclass(frozen=True, slots=True)
 class Forces:
-    """What inverse dynamics gives: the wrench on the base, and what each joint takes."""
+    """Results of inverse dynamics: the wrench on the base, and the force of each joint."""
 
     base_force: Vec  # in the base's axes
     base_moment: Vec  # about the base's origin
@@ -181,7 +181,7 @@ def subtree_wrenches(
 
 
 def gather(skeleton: Skeleton, joints: dict[int, JointPose], wrenches: dict[int, Twist]) -> Forces:
-    """Add wrenches up toward the base; each joint takes what acts along its coordinates."""
+    """Sum wrenches toward the base, and project them on the coordinates of the joints."""
     joint: dict[int, Scalar] = {}
     F, N = ZERO, ZERO
     for number, (F, N) in subtree_wrenches(skeleton, joints, wrenches):

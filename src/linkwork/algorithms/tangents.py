@@ -1,4 +1,4 @@
-"""How the motion of bodies changes along each coordinate of a joint: of its position, of nu.
+"""How the motion of bodies changes along each coordinate of a joint, in position and in nu.
 
 A unit step of a joint along one coordinate displaces all that the joint carries by a column S of
 its motion subspace. Velocities V and accelerations A of the bodies carried change by what is
@@ -51,10 +51,10 @@ class Coordinate:
     """One coordinate of a joint and what changes along it, in the axes of the body it holds."""
 
     index: int  # in nu
-    S: Twist  # displacement of what the joint carries, or change of its velocity by nu
+    S: Twist  # displacement of what the joint carries, or derivative of its velocity w.r.t. nu
     psi: Twist  # change of velocity that is not carried along
     psi_dot: Twist  # of acceleration
-    theta: Twist  # change of acceleration by nu
+    theta: Twist  # derivative of acceleration w.r.t. nu
     own: Sequence[Twist]  # what is not carried along of the change of each column of S; () if none
 
 
@@ -103,7 +103,7 @@ def _coordinates(
     nu_dot: Sequence[Scalar] | None,
 ) -> list[Coordinate]:
     mount, S = pose.mount, pose.columns
-    if len(S) == 1 and pose.columns_slopes() is None:
+    if len(S) == 1 and pose.columns_partials() is None:
         psi, psi_dot = _displaced(S[0], carried, body.motion.W)
         return [Coordinate(mount.nu_indices[0], S[0], psi, psi_dot, twist_add(psi, psi), ())]
     both = body.v, add(carried.w, body.motion.w)
@@ -151,13 +151,13 @@ def subspace_changes(
     pose: JointPose, nu: Sequence[Scalar] | None, nu_dot: Sequence[Scalar] | None
 ) -> list[SubspaceChange]:
     """For each coordinate of a joint; none for a constant S. None stands for zero."""
-    slopes, rates = pose.columns_slopes(), _own_part(pose, nu)
-    of_bias = pose.bias_slopes(rates)
-    if slopes is None or of_bias is None:
+    partials, rates = pose.columns_partials(), _own_part(pose, nu)
+    of_bias = pose.bias_partials(rates)
+    if partials is None or of_bias is None:
         return []
     column_rates = nu is not None and pose.columns_rate(nu)
     changes: list[SubspaceChange] = []
-    for k, columns in enumerate(slopes):
+    for k, columns in enumerate(partials):
         velocity = combined(rates, columns)
         acceleration = combined(_own_part(pose, nu_dot), columns, of_bias[k])
         bias = twist_add(column_rates[k], velocity) if column_rates else velocity
@@ -170,7 +170,7 @@ def own_changes(pose: JointPose) -> Sequence[Sequence[Twist]] | None:
 
     None if there is none: all columns are carried along.
     """
-    by_theta = pose.columns_slopes()
+    by_theta = pose.columns_partials()
     if not pose.mount.backwards:
         return by_theta
     S = pose.columns

@@ -67,7 +67,7 @@ class _Coordinate:
     is_free: bool  # whether it has no rotor
 
     def propagated_past(self, row: Twist) -> tuple[Scalar, Twist]:
-        """-r . s, and r - (r . s) r_c; along s nothing is left of it, which is made exact."""
+        """-r . s, and r - (r . s) r_c; along s it is 0, which is set exactly."""
         (F, N), (v, w) = row, self.column
         share = plus(dot(F, v), dot(N, w))
         force, moment = sub(F, scale(share, self.row[0])), sub(N, scale(share, self.row[1]))

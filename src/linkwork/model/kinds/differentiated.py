@@ -1,7 +1,7 @@
-"""Derivatives of the formulas of a kind that gives none in closed form.
+"""Derivatives of the formulas of a joint kind that has none in closed form.
 
-A formula is traced and differentiated as a program, and the result is computed on the scalars at
-hand: numbers, columns of a batch, or expressions being traced.
+A formula is traced and differentiated as a program, and the result is evaluated on the scalars of
+the caller: floats, columns of a batch, or expressions being traced.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Rows: TypeAlias = list[list[Scalar]]
 def derivatives(
     function: Callable[..., Sequence[Scalar]], *arguments: Sequence[Scalar]
 ) -> list[Rows]:
-    """The derivatives of a function of vectors, which gives a vector.
+    """The derivatives of a function of vectors that returns a vector.
 
     Args:
         function: takes as many sequences of scalars as there are arguments.
         arguments: where to differentiate; none is empty.
 
     Returns:
-        for each argument the rows (m, n) of the derivative of the m results by its n scalars.
+        for each argument the rows (m, n): derivatives of the m results w.r.t. its n scalars.
     """
     names = [f"x{k}" for k in range(len(arguments))]
     ports = [Port(name, (len(own),)) for name, own in zip(names, arguments, strict=True)]
@@ -39,10 +39,10 @@ def derivatives(
         return np.array([*function(*map(list, arrays)), None], dtype=object)[:-1]
 
     program = trace(traced, ports, "y")
-    slopes = diff.jacobian(program, names)
-    numbers = _computed(slopes, [x for own in arguments for x in own])
+    partials = diff.jacobian(program, names)
+    values = _computed(partials, [x for own in arguments for x in own])
     rows: list[Rows] = []
-    for port, own in per_port(slopes.outputs, numbers):
+    for port, own in per_port(partials.outputs, values):
         width = port.shape[-1]
         rows.append([list(own[k : k + width]) for k in range(0, port.size, width)])
     return rows
@@ -76,12 +76,12 @@ def negative(rows: Sequence[Sequence[Scalar]]) -> Rows:
     return [[minus(0.0, x) for x in row] for row in rows]
 
 
-def _computed(program: Program, numbers: Sequence[Scalar]) -> list[Scalar]:
+def _computed(program: Program, values: Sequence[Scalar]) -> list[Scalar]:
     """The results of a program at some scalars; constants of an expression become floats."""
-    graphs = [x.graph for x in numbers if isinstance(x, Expr)]
+    graphs = [x.graph for x in values if isinstance(x, Expr)]
     if not graphs:
-        return program.run(numbers, functions=NUMPY_FUNCTIONS)
+        return program.run(values, functions=NUMPY_FUNCTIONS)
     graph: Graph = graphs[0]
-    nodes = program.inlined(graph, [graph.lifted(x) for x in numbers])
+    nodes = program.inlined(graph, [graph.lifted(x) for x in values])
     results = [nodes[step] for step in program.results]
     return [node.args[0] if node.op is Op.CONST else node for node in results]
