@@ -2,8 +2,8 @@
 
 The rate of the momentum is the wrench that inverse dynamics without gravity finds on the whole
 robot. So a unit step along a coordinate changes it by the column that the coordinate has in the
-derivatives of inverse dynamics (`subtree`), here moved to the CoM directly. A step displaces the
-CoM by dc: moments get -dc x f, with f the force on the robot.
+derivatives of inverse dynamics, here moved to the CoM directly. A step displaces the CoM by dc:
+moments get -dc x f, with f the force on the robot.
 
 The momentum is the rate at rest with nu in place of nu_dot, and the velocity of the CoM is its
 linear part divided by the mass.
@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from linkwork.algorithms.carried import Bodies, Subtree, subtrees_of
-from linkwork.algorithms.com import body_rotations, com_jacobian, per_mass
+from linkwork.algorithms.com import body_rotations, com_jacobian, is_leaf, per_mass
 from linkwork.algorithms.frames import Matrix, Numbers
 from linkwork.algorithms.jacobians import rows_of_columns
 from linkwork.algorithms.momentum import centroidal_momentum_matrix
@@ -130,8 +130,7 @@ class _RobotInMotion:
         force, moment = wrench
         parent = self.skeleton.bodies[number].parent
         R = self.rotations[number]
-        if all(body.parent != number for body in self.skeleton.bodies):
-            # the rotation of a body that carries no other is not needed otherwise
+        if is_leaf(self.skeleton, number):  # its rotation is not needed otherwise
             pose, R = self.joints[number], self.rotations[parent]
             force, moment = apply(pose.R, force), apply(pose.R, moment)
         force, moment = apply(R, force), apply(R, moment)

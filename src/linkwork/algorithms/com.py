@@ -113,13 +113,13 @@ class Moments:
     """
 
     def __init__(self, skeleton: Skeleton, joints: dict[int, JointPose], factor: float) -> None:
-        self._bodies = skeleton.bodies
+        self._skeleton = skeleton
         self.mass = {k: factor * body.inertia.mass for k, body in enumerate(skeleton.bodies)}
         self.first = {
-            k: scale(factor, body.inertia.first_moment) for k, body in enumerate(self._bodies)
+            k: scale(factor, body.inertia.first_moment) for k, body in enumerate(skeleton.bodies)
         }
         for number in reversed(joints):  # constants are added to constants first
-            body, pose = self._bodies[number], joints[number]
+            body, pose = skeleton.bodies[number], joints[number]
             unrotated, rotated = _split(pose.mount, self.first[number])
             passed = add(apply(pose.R, unrotated), scale(self.mass[number], pose.p))
             self.first[number] = rotated
@@ -129,19 +129,12 @@ class Moments:
 
     def rate(self, joints: dict[int, JointPose], nu: Numbers) -> Vec:
         """Derivative of the first moment of the robot, as seen from the base."""
-        return self.rates(joints, nu)[0]
-
-    def rates(self, joints: dict[int, JointPose], nu: Numbers) -> dict[int, Vec]:
-        """Derivative of each first moment as seen from its body, in the body's axes."""
-        rates = dict.fromkeys(self.first, ZERO)
-        for number in reversed(joints):
-            body, pose = self._bodies[number], joints[number]
+        rates = {0: ZERO}
+        for number, pose in joints.items():
             v_J, w_J = pose.velocity(nu)
-            # h_dot + m v_J + w_J x h
-            own = add(scale(self.mass[number], v_J), cross(w_J, self.first[number]))
-            own = apply(pose.R, add(rates[number], own))
-            rates[body.parent] = add(rates[body.parent], own)
-        return rates
+            # m v_J + w_J x h
+            rates[number] = add(scale(self.mass[number], v_J), cross(w_J, self.first[number]))
+        return dict(summed_inward(self._skeleton, joints, rates, add, _rotated))[0]
 
 
 def momentum_rate(
