@@ -84,9 +84,8 @@ def com_velocity_derivatives(
     skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
 ) -> tuple[Matrix, Matrix]:
     """(3, nv) derivatives of `com_velocity` w.r.t. q, and w.r.t. nu: the Jacobian."""
-    A = centroidal_momentum_matrix(skeleton, q, velocity=velocity)
     robot = _robot_in_motion(skeleton, q, None, nu, velocity, in_world=True)
-    by_q, _ = _derivatives(robot, A)
+    by_q, _ = _derivatives(robot, None)
     columns = {k: scale(robot.per_mass, force) for k, (force, _) in by_q.items()}
     if velocity == "body" and robot.base.floating:  # a rotation of the base rotates the velocity
         v = apply(robot.base.R, robot.base.own_part(nu)[0])
@@ -177,19 +176,27 @@ def _robot_in_motion(
     )
 
 
-def _derivatives(robot: _RobotInMotion, A: Matrix) -> tuple[dict[int, Twist], dict[int, Twist]]:
-    """Columns w.r.t. q and nu; in body, without the rotation of the axes of the result."""
+def _derivatives(
+    robot: _RobotInMotion, A: Matrix | None
+) -> tuple[dict[int, Twist], dict[int, Twist]]:
+    """Columns w.r.t. q and nu; in body, without the rotation of the axes of the result.
+
+    Args:
+        robot: in motion; at rest, there are no columns of joints w.r.t. nu.
+        A: the centroidal momentum matrix; None if only forces are used.
+    """
     by_q: dict[int, Twist] = {}
     by_nu: dict[int, Twist] = {}
-    displaced = _columns_of(A)
-    f = scale(robot.per_mass, robot.whole.wrench[0])
     for number, subtree in robot.subtrees.items():
         for at in robot.coordinates.get(number, ()):
             column = twist_add(subtree.by_q(at), wrench_cross(at.S, subtree.wrench))
             _add(by_q, at.index, robot.about_com(number, column))
-            _add(by_nu, at.index, robot.about_com(number, subtree.by_nu(at)))
-    for k, (force, moment) in by_q.items():  # -dc x f, with dc = A_linear / m
-        by_q[k] = force, add(moment, cross(f, displaced[k][0]))
+            if robot.nu is not None:
+                _add(by_nu, at.index, robot.about_com(number, subtree.by_nu(at)))
+    if A is not None:  # -dc x f, with dc = A_linear / m
+        displaced, f = _columns_of(A), scale(robot.per_mass, robot.whole.wrench[0])
+        for k, (force, moment) in by_q.items():
+            by_q[k] = force, add(moment, cross(f, displaced[k][0]))
     if robot.base.floating:
         of_base = _base_columns(robot)
         by_q.update(enumerate(of_base[0]))
