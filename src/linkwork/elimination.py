@@ -1,30 +1,25 @@
-"""Matrices as rows of numbers and traced values: linear algebra without branches on values.
+"""Linear algebra on rows of numbers and traced values, without branches on values.
 
-Pivots  the largest entry of a column is found and moved by selections, so that one program does for
-        every order of the rows
-Zeros   an entry that is known to be zero costs nothing
+Pivots  the largest entry of a column is moved by selections, so that one program serves every order
+        of the rows
+Zeros   a structural zero (`entries.is_zero`) takes no operation
 
 Golub, Van Loan, Matrix Computations (2013), chapters 3 and 4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from linkwork.entries import FUNCTIONS, Traced, chosen
+from linkwork.entries import FUNCTIONS, chosen, is_zero, minus, times
 
 Rows: TypeAlias = list[list[Any]]
+SparseRow: TypeAlias = dict[int, Any]  # entries that are not structural zeros, by column
 
 _WRITTEN_OUT = 3  # up to this size, a determinant is a sum of products
-
-
-def _is_zero(entry: Any) -> bool:
-    """Whether an entry is known to be zero."""
-    return (entry.number() if isinstance(entry, Traced) else entry) == 0.0
 
 
 def _quotient(a: Any, b: Any) -> Any:
@@ -35,9 +30,12 @@ def _quotient(a: Any, b: Any) -> Any:
     return a / b
 
 
-def _dot(a: Sequence[Any], b: Sequence[Any]) -> Any:
-    products = [x * y for x, y in zip(a, b, strict=True) if not (_is_zero(x) or _is_zero(y))]
-    return reduce(lambda x, y: x + y, products, 0.0)
+def _less_products(value: Any, pairs: Iterable[tuple[Any, Any]]) -> Any:
+    """A value minus the products of pairs; structural zeros cost nothing."""
+    for x, y in pairs:
+        if not (is_zero(x) or is_zero(y)):
+            value = minus(value, times(x, y))
+    return value
 
 
 def _pivoted(rows: Rows, k: int, sign: Any) -> Any:
@@ -47,9 +45,9 @@ def _pivoted(rows: Rows, k: int, sign: Any) -> Any:
     """
     size = abs(rows[k][k])
     for i in range(k + 1, len(rows)):
-        if _is_zero(rows[i][k]):
+        if is_zero(rows[i][k]):
             continue
-        if _is_zero(rows[k][k]):  # known when it is traced: nothing to choose
+        if is_zero(rows[k][k]):  # known when it is traced: nothing to choose
             rows[k], rows[i] = rows[i], rows[k]
             size, sign = abs(rows[k][k]), -sign
             continue
@@ -65,7 +63,7 @@ def _pivoted(rows: Rows, k: int, sign: Any) -> Any:
 def _eliminate(rows: Rows, k: int, inverse: Any) -> None:
     """Make the entries of column k below row k zero."""
     for i in range(k + 1, len(rows)):
-        if not _is_zero(rows[i][k]):
+        if not is_zero(rows[i][k]):
             factor = rows[i][k] * inverse
             rows[i][k] = 0.0
             for j in range(k + 1, len(rows[i])):
@@ -73,7 +71,7 @@ def _eliminate(rows: Rows, k: int, inverse: Any) -> None:
 
 
 def solved(a: Rows, b: Rows) -> Rows:
-    """The x of a x = b: what can be substituted, then the rest by elimination."""
+    """The x of a x = b: by substitution as far as possible, the rest by elimination."""
     rows, columns = list(range(len(a))), list(range(len(a)))
     x: dict[int, list[Any]] = {}  # by column of a
     while single := _single_entry(a, rows, columns):
@@ -90,18 +88,20 @@ def solved(a: Rows, b: Rows) -> Rows:
 
 
 def _single_entry(a: Rows, rows: Sequence[int], columns: Sequence[int]) -> tuple[int, int] | None:
-    """Row and column of an entry that is the only one of its row that is not known to be zero."""
+    """Row and column of an entry that is the only one of its row that is not a structural zero."""
     for row in rows:
-        found = [column for column in columns if not _is_zero(a[row][column])]
-        if len(found) == 1:
-            return row, found[0]
+        nonzero = [column for column in columns if not is_zero(a[row][column])]
+        if len(nonzero) == 1:
+            return row, nonzero[0]
     return None
 
 
 def _remainder(a: Sequence[Any], b: Sequence[Any], x: Mapping[int, Sequence[Any]]) -> list[Any]:
     """A row of b less the products of a row of `a` with what is known of x."""
-    known = [a[column] for column in x]
-    return [entry - _dot(known, [row[k] for row in x.values()]) for k, entry in enumerate(b)]
+    return [
+        _less_products(entry, ((a[column], row[k]) for column, row in x.items()))
+        for k, entry in enumerate(b)
+    ]
 
 
 def _eliminated(a: Rows, b: Rows) -> Rows:
@@ -120,31 +120,69 @@ def _eliminated(a: Rows, b: Rows) -> Rows:
     return [x[k] for k in range(n)]
 
 
-def solved_positive_definite(a: Rows, b: Rows) -> Rows:
-    """By a = L^T D L with a unit lower triangular L, without pivots.
+def _reciprocal(pivot: Any, row: int) -> Any:
+    return _quotient(1.0, pivot)
+
+
+def ldl_factor(
+    a: Sequence[Sequence[Any]], reciprocal: Callable[[Any, int], Any] = _reciprocal
+) -> tuple[list[SparseRow], list[Any]]:
+    """The factors of a = L^T D L, with L unit lower triangular and D diagonal, without pivoting.
 
     The last row is eliminated first: where the coordinates of a tree are numbered from its root,
-    the factor of its mass matrix has no fill-in (Featherstone 2008, section 6.5).
+    the factor of its mass matrix has no fill-in (Featherstone 2008, section 6.5). Each entry is
+    computed at once, from the matrix and the rows below, so that it stays in a register.
+
+    Args:
+        a: (n, n) positive definite; the lower triangle is read.
+        reciprocal: computes 1 / pivot from a pivot and the index of its row.
+
+    Returns:
+        the rows of L without the diagonal, and the diagonal of D^-1.
     """
     n = len(a)
-    rows = [list(row[: k + 1]) for k, row in enumerate(a)]  # the lower triangle
-    L: Rows = [[] for _ in range(n)]
+    columns = _pattern(a)
+    L: list[SparseRow] = [{} for _ in range(n)]
+    DL: list[SparseRow] = [{} for _ in range(n)]  # D L, without the diagonal
     inverses: list[Any] = [None] * n
-    for k in reversed(range(n)):
-        inverses[k] = _quotient(1.0, rows[k][k])
-        L[k] = [entry * inverses[k] for entry in rows[k][:k]]
-        for i in range(k):
-            if not _is_zero(L[k][i]):
-                for j in range(i + 1):
-                    rows[i][j] = rows[i][j] - L[k][i] * rows[k][j]
+    for i in reversed(range(n)):
+        below = [k for k in range(i + 1, n) if i in L[k]]
+        reduced = {
+            j: _less_products(a[i][j], ((L[k][i], DL[k][j]) for k in below if j in DL[k]))
+            for j in (i, *columns[i])
+        }
+        inverses[i] = reciprocal(reduced.pop(i), i)
+        DL[i] = reduced
+        L[i] = {j: times(entry, inverses[i]) for j, entry in reduced.items()}
+    return L, inverses
+
+
+def _pattern(a: Sequence[Sequence[Any]]) -> list[list[int]]:
+    """Columns left of the diagonal in which each row of L is not a structural zero."""
+    rows = [{j for j in range(i) if not is_zero(row[j])} for i, row in enumerate(a)]
+    for row in reversed(rows):
+        for i in row:
+            rows[i] |= {j for j in row if j < i}
+    return [sorted(row) for row in rows]
+
+
+def solved_positive_definite(
+    a: Sequence[Sequence[Any]],
+    b: Sequence[Sequence[Any]],
+    reciprocal: Callable[[Any, int], Any] = _reciprocal,
+) -> Rows:
+    """The x of a x = b for a positive definite `a`, by `ldl_factor`."""
+    n = len(a)
+    L, inverses = ldl_factor(a, reciprocal)
     x: Rows = [[] for _ in range(n)]
-    for column in range(len(b[0])):
+    for column in range(len(b[0]) if b else 0):
         y: list[Any] = [None] * n
         for k in reversed(range(n)):  # L^T y = b
-            below = range(k + 1, n)
-            y[k] = b[k][column] - _dot([L[m][k] for m in below], [y[m] for m in below])
+            below = ((L[m][k], y[m]) for m in range(k + 1, n) if k in L[m])
+            y[k] = _less_products(b[k][column], below)
         for k in range(n):  # L x = D^-1 y
-            x[k].append(y[k] * inverses[k] - _dot(L[k], [row[column] for row in x[:k]]))
+            above = ((entry, x[m][column]) for m, entry in L[k].items())
+            x[k].append(_less_products(times(y[k], inverses[k]), above))
     return x
 
 
@@ -157,7 +195,7 @@ def determinant(a: Rows) -> Any:
     for k in range(n):
         sign = _pivoted(rows, k, sign)
         pivot = rows[k][k]
-        if _is_zero(pivot):
+        if is_zero(pivot):
             return 0.0
         # A pivot of zero makes the determinant zero, whatever the rows below it are.
         inverse = chosen(abs(pivot) <= 0.0, 0.0, _quotient(1.0, pivot))
@@ -172,7 +210,7 @@ def _expanded(a: Rows) -> Any:
         return 1.0
     total: Any = 0.0
     for column, entry in enumerate(a[0]):
-        if not _is_zero(entry):
+        if not is_zero(entry):
             minor = [row[:column] + row[column + 1 :] for row in a[1:]]
             term = entry * _expanded(minor)
             total = total - term if column % 2 else total + term
@@ -184,9 +222,9 @@ def cholesky_factor(a: Rows) -> Rows:
     n = len(a)
     L: Rows = [[0.0] * n for _ in range(n)]
     for j in range(n):
-        rest = a[j][j] - _dot(L[j][:j], L[j][:j])
+        rest = _less_products(a[j][j], zip(L[j][:j], L[j][:j], strict=True))
         L[j][j] = FUNCTIONS["sqrt"](rest)
         inverse = _quotient(1.0, L[j][j])
         for i in range(j + 1, n):
-            L[i][j] = (a[i][j] - _dot(L[i][:j], L[j][:j])) * inverse
+            L[i][j] = _less_products(a[i][j], zip(L[i][:j], L[j][:j], strict=True)) * inverse
     return L

@@ -2,6 +2,8 @@
 
 `Traced`       one value of a function that is being traced; `linkwork.expr.node.Expr` is one
 `chosen`       one of two entries, by a condition that may be traced
+`is_zero`      whether an entry is zero whatever the inputs are: a structural zero
+`plus`, `minus`, `times`   sums and products that leave structural zeros and ones out
 `FUNCTIONS`    by the names of NumPy's functions, where NumPy's own loop over objects does not work
 
 An entry is a number, a traced value, or another kind of number that has NumPy's functions as
@@ -51,6 +53,34 @@ def chosen(condition: Any, yes: Any, no: Any) -> Any:
     if isinstance(condition, Traced):
         return condition.select(yes, no)
     return yes if condition else no
+
+
+def is_zero(entry: Any) -> bool:
+    """Whether an entry is a structural zero: the constant 0, as a number or as a traced value."""
+    value = entry.number() if isinstance(entry, Traced) else entry
+    return isinstance(value, (int, float)) and value == 0.0
+
+
+def plus(a: Any, b: Any) -> Any:
+    """a + b; a constant 0 is left out."""
+    if isinstance(a, float) and a == 0.0:
+        return b
+    return a if isinstance(b, float) and b == 0.0 else a + b
+
+
+def minus(a: Any, b: Any) -> Any:
+    """a - b; a constant 0 is left out."""
+    if isinstance(b, float) and b == 0.0:
+        return a
+    return -b if isinstance(a, float) and a == 0.0 else a - b
+
+
+def times(a: Any, b: Any) -> Any:
+    """a b; a constant 0, 1 or -1 takes no product."""
+    for x, y in ((a, b), (b, a)):
+        if isinstance(x, float) and x in (0.0, 1.0, -1.0):
+            return 0.0 if x == 0.0 else y if x == 1.0 else -y
+    return a * b
 
 
 def _not(a: Any) -> Any:

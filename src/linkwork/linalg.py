@@ -11,8 +11,8 @@ any axes before them are a batch.
 Numbers  NumPy computes, and raises `numpy.linalg.LinAlgError` for a singular matrix
 Traced   every step is written out, for one size of matrix and without branches: about n^3
          operations, so matrices of more than 30 rows make long programs. A zero that is known when
-         a function is traced costs nothing. Nothing is raised: a singular matrix gives results that
-         are infinite or NaN, of its own row of a batch only. Derivatives go through all of them.
+         a function is traced costs nothing. Nothing is raised: the results of a singular matrix
+         are infinite or NaN, in its row of a batch only. Derivatives go through all of them.
          `np.linalg.solve` and the others, called with traced arrays, are these functions
 """
 
@@ -74,11 +74,11 @@ def inv(a: ArrayLike, *, assume: Assumption = "general") -> Array:
     matrices, of_assumption = _square("inv", a), _solver(assume)
     if matrices.dtype != object:
         return np.linalg.inv(matrices)
-    found = _each(of_assumption, matrices, np.eye(matrices.shape[-1]), matrices.shape[-2:])
+    result = _each(of_assumption, matrices, np.eye(matrices.shape[-1]), matrices.shape[-2:])
     if assume == "general":
-        return found
+        return result
     lower = np.tri(matrices.shape[-1], dtype=bool)  # it is symmetric: one half is enough
-    return np.where(lower, found, np.swapaxes(found, -1, -2))
+    return np.where(lower, result, np.swapaxes(result, -1, -2))
 
 
 def det(a: ArrayLike) -> Array:
@@ -127,9 +127,11 @@ def norm(
         return _vector_norm(entries, ord, axes[0], keepdims)
     if len(axes) == 2 and ord in (1, -1, np.inf, -np.inf):
         sums, of = axes if abs(ord) == 1 else axes[::-1]  # of columns, or of rows
-        found = np.abs(entries).sum(axis=sums, keepdims=True)
-        found = found.max(axis=of, keepdims=True) if ord > 0 else found.min(axis=of, keepdims=True)
-        return found if keepdims else found.squeeze(axes)
+        result = np.abs(entries).sum(axis=sums, keepdims=True)
+        result = (
+            result.max(axis=of, keepdims=True) if ord > 0 else result.min(axis=of, keepdims=True)
+        )
+        return result if keepdims else result.squeeze(axes)
     of = "matrices" if len(axes) == 2 else "vectors"
     text = f"norm: ord={ord!r} of {of} cannot be traced"
     raise ArgumentError(f"{text}; vectors take any number, matrices 'fro', 1, -1, inf and -inf")
@@ -163,22 +165,22 @@ def _solver(assume: Any) -> Callable[[Rows, Rows], Rows]:
 def _each(
     function: Callable[[Rows, Rows], Any], a: Array, b: Array, shape: tuple[int, ...]
 ) -> Array:
-    """A function of two matrices, for each of a batch; it gives an array of a shape."""
+    """A function of two matrices, for each of a batch; it returns an array of a shape."""
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     lefts = np.broadcast_to(a, batch + a.shape[-2:])
     rights = np.broadcast_to(b, batch + b.shape[-2:])
-    found = np.empty((*batch, *shape), dtype=object)
+    result = np.empty((*batch, *shape), dtype=object)
     for index in np.ndindex(*batch):
-        found[index] = _entries(function(lefts[index].tolist(), rights[index].tolist()), shape)
-    return found.view(ObjectArray)
+        result[index] = _entries(function(lefts[index].tolist(), rights[index].tolist()), shape)
+    return result.view(ObjectArray)
 
 
-def _entries(found: Any, shape: tuple[int, ...]) -> Any:
+def _entries(result: Any, shape: tuple[int, ...]) -> Any:
     """Rows as an array without asking NumPy what their entries are."""
     if not shape:
-        return found
+        return result
     array = np.empty(shape, dtype=object)
-    for k, row in enumerate(found):
+    for k, row in enumerate(result):
         array[k, :] = row
     return array
 

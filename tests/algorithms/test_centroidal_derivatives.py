@@ -16,9 +16,9 @@ import linkwork as lw
 from linkwork.algorithms.centroidal_derivatives import (
     centroidal_momentum_derivatives,
     centroidal_momentum_rate_derivatives,
+    com_velocity_derivatives,
 )
 from linkwork.algorithms.com import com_velocity
-from linkwork.algorithms.com_derivatives import com_velocity_derivatives
 from linkwork.algorithms.momentum import centroidal_momentum, centroidal_momentum_rate
 
 SEEDS = (7, 19)  # with joints of every kind read backwards

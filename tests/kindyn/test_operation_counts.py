@@ -32,7 +32,7 @@ MARKS = [
 ]
 PRESENT = {  # in the default, mixed representation: ur5, anymal, talos
     "inverse_dynamics": (519, 1495, 3767),
-    "forward_dynamics": (1139, 3199, 9043),
+    "forward_dynamics": (1129, 3184, 8969),
     "mass_matrix": (452, 1019, 3864),
     "inverse_mass_matrix": (1871, 3954, 17293),
     "bias_force": (463, 1379, 3646),
@@ -50,10 +50,10 @@ PRESENT = {  # in the default, mixed representation: ur5, anymal, talos
     "potential_energy": (46, 117, 281),
     "integrate_derivatives": (135, 135, 135),
     "difference_derivatives": (196, 196, 196),
-    "com_velocity_derivatives": (353, 930, 2415),
+    "com_velocity_derivatives": (413, 1102, 2903),
     "centroidal_momentum_rate": (556, 1605, 4041),
     "centroidal_momentum_derivatives": (1143, 2953, 7905),
-    "centroidal_momentum_rate_derivatives": (2511, 6538, 17043),
+    "centroidal_momentum_rate_derivatives": (2383, 6067, 15712),
 }
 PRESENT_IN_BODY = {
     "mass_matrix": (249, 603, 3134),

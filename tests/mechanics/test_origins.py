@@ -8,7 +8,7 @@ from tests.support.models import assert_close
 from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 
 from linkwork.mechanics import origins
-from linkwork.mechanics.origins import Site, best_origins
+from linkwork.mechanics.origins import JointPlacement, best_origins
 from linkwork.mechanics.skeleton import skeleton_of
 from linkwork.model.layout import Layout
 from linkwork.model.tree import tree_from
@@ -19,40 +19,42 @@ AXES = (X, Y, Z)
 
 def chain(*links):
     """Sites of bodies that hang on each other: rotation, axis, position."""
-    sites = [Site("free", 2, AXES, (0.0, 0.0, 0.0))]
-    sites += [Site(rotation, axis, AXES, position) for rotation, axis, position in links]
-    return sites, [-1, *range(len(links))]
+    placements = [JointPlacement("free", 2, AXES, (0.0, 0.0, 0.0))]
+    placements += [
+        JointPlacement(rotation, axis, AXES, position) for rotation, axis, position in links
+    ]
+    return placements, [-1, *range(len(links))]
 
 
 def test_a_leg_has_one_number_for_each_joint():
-    sites, parents = chain(
+    placements, parents = chain(
         ("about_axis", 0, (0.28, 0.12, 0.0)),
         ("about_axis", 1, (0.06, 0.04, 0.0)),
         ("about_axis", 1, (0.0, 0.11, -0.25)),
     )
-    moves, positions = best_origins(sites, parents)
+    moves, positions = best_origins(placements, parents)
     assert_close(positions, [(0, 0, 0), (0, 0.12, 0), (0.34, 0, 0), (0, 0, -0.25)], rtol=1e-15)
     assert_close(moves, [(0, 0, 0), (-0.28, 0, 0), (0, -0.04, 0), (0, -0.15, 0)], rtol=1e-15)
 
 
 def test_where_nothing_is_gained_origins_stay():
-    sites, parents = chain(("about_axis", 2, (0.1, 0.2, 0.0)), ("free", 2, (0.3, 0.2, 0.1)))
-    moves, positions = best_origins(sites, parents)
+    placements, parents = chain(("about_axis", 2, (0.1, 0.2, 0.0)), ("free", 2, (0.3, 0.2, 0.1)))
+    moves, positions = best_origins(placements, parents)
     assert moves == [(0.0, 0.0, 0.0)] * 3
-    assert positions[1:] == [site.position for site in sites[1:]]
+    assert positions[1:] == [placement.position for placement in placements[1:]]
 
 
 def test_a_slider_may_start_anywhere():
-    sites, parents = chain(("none", 0, (0.1, 0.2, 0.3)))
-    assert best_origins(sites, parents)[1][1] == (0.0, 0.0, 0.0)
+    placements, parents = chain(("none", 0, (0.1, 0.2, 0.3)))
+    assert best_origins(placements, parents)[1][1] == (0.0, 0.0, 0.0)
 
 
 def test_an_axis_that_is_almost_across_moves_no_origin_far_away():
     tilt = 1e-9
     columns = ((1.0, 0.0, -tilt), Y, (tilt, 0.0, 1.0))
-    sites, parents = chain(("about_axis", 2, (0.1, 0.2, 0.3)))
-    sites[1] = Site("about_axis", 2, columns, (0.1, 0.2, 0.3))
-    moves, _ = best_origins(sites, parents)
+    placements, parents = chain(("about_axis", 2, (0.1, 0.2, 0.3)))
+    placements[1] = JointPlacement("about_axis", 2, columns, (0.1, 0.2, 0.3))
+    moves, _ = best_origins(placements, parents)
     assert np.abs(moves[1]).max() <= 0.6
 
 

@@ -25,8 +25,8 @@ from linkwork.algorithms.articulated import (
     summands,
     without_joint,
 )
-from linkwork.algorithms.symmetric import reciprocal, solve_symmetric
-from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex, is_constant_zero
+from linkwork.algorithms.factor import reciprocal, solve_symmetric
+from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
@@ -34,6 +34,8 @@ from linkwork.spatial.blocks import (
     Twist,
     Vec,
     dot,
+    halves,
+    is_zero,
     minus,
     plus,
     sub,
@@ -94,7 +96,7 @@ def accelerations(
             pose.columns,
             joint.U,
             joint.inverse,
-            is_free=all(map(is_constant_zero, rotors)),
+            is_free=all(map(is_zero, rotors)),
         )
         share = combined(_times(joint.inverse, joint.torque), joint.U, push[number])
         inertia[parent] = inertia[parent].plus(moved(left, pose))
@@ -147,9 +149,9 @@ def _solve_joint(
 
 
 def solve_base(inertia: Articulated, force: Vec, moment: Vec) -> Twist:
-    """Acceleration of a free body under a wrench: the 6 x 6 system, by L D L^T."""
-    x = solve_symmetric(inertia.matrix, [*force, *moment], ["the base"] * 6)
-    return (x[0], x[1], x[2]), (x[3], x[4], x[5])
+    """Acceleration of a free body under a wrench: the 6 x 6 system, by L^T D L."""
+    right = [[x] for x in (*force, *moment)]
+    return halves([x for [x] in solve_symmetric(inertia.matrix, right, ["the base"] * 6)])
 
 
 def _inverse(
@@ -160,11 +162,9 @@ def _inverse(
     owner = f"joint {joint!r}"
     if n == 1:
         return ((reciprocal(block[0][0], owner, scale),),)
-    columns = [
-        solve_symmetric(block, [1.0 if i == k else 0.0 for i in range(n)], [owner] * n)
-        for k in range(n)
-    ]
-    return tuple(tuple(columns[max(i, j)][min(i, j)] for j in range(n)) for i in range(n))
+    identity = [[1.0 if i == j else 0.0 for j in range(n)] for i in range(n)]
+    inverse = solve_symmetric(block, identity, [owner] * n)
+    return tuple(tuple(inverse[max(i, j)][min(i, j)] for j in range(n)) for i in range(n))
 
 
 def _times(matrix: Sequence[Sequence[Scalar]], vector: Sequence[Scalar]) -> list[Scalar]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwork.algorithms.symmetric import largest_constant
+from linkwork.algorithms.factor import largest_constant
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.joints import JointPose, combined
 from linkwork.spatial.blocks import (
@@ -26,7 +26,7 @@ from linkwork.spatial.blocks import (
     apply,
     apply_t,
     full,
-    is_zero,
+    is_zero_vector,
     mat_add,
     mat_sub,
     matmul,
@@ -55,12 +55,12 @@ class Articulated:
         return force, add(apply_t(self.B, a), apply(full(self.D), u))
 
     def plus(self, other: Articulated) -> Articulated:
-        """Both as one body."""
+        """The inertia of both as one body."""
         A, D = sym_add(self.A, other.A), sym_add(self.D, other.D)
         return Articulated(A, mat_add(self.B, other.B), D)
 
     def rotated(self, R: Mat) -> Articulated:
-        """In the axes in which its own are the columns of R."""
+        """This inertia in axes in which the present ones are the columns of R."""
         B = matmul(matmul(R, self.B), transpose(R))
         return Articulated(rotate_sym(R, self.A), B, rotate_sym(R, self.D))
 
@@ -98,7 +98,7 @@ def without_joint(
     *,
     is_free: bool,
 ) -> Articulated:
-    """I - U (S^T U)^-1 U^T. Along a joint without rotor nothing is left, which is made exact.
+    """I - U (S^T U)^-1 U^T; entries along a joint without rotor are set to exactly 0.
 
     Args:
         inertia: I.
@@ -136,8 +136,8 @@ def without_joint(
 
 def axes_gone(columns: Sequence[Twist]) -> tuple[list[int], list[int]]:
     """Coordinate axes along which, and about which, a joint moves freely by itself."""
-    linear = [_constant_axis(v) for v, w in columns if is_zero(w)]
-    angular = [_constant_axis(w) for v, w in columns if is_zero(v)]
+    linear = [_constant_axis(v) for v, w in columns if is_zero_vector(w)]
+    angular = [_constant_axis(w) for v, w in columns if is_zero_vector(v)]
     return [k for k in linear if k is not None], [k for k in angular if k is not None]
 
 
@@ -150,13 +150,13 @@ def _constant_axis(vector: Vec) -> int | None:
 
 
 def moved(inertia: Articulated, pose: JointPose) -> Articulated:
-    """The same inertia seen from the parent: rotated by R, then shifted by p."""
+    """This inertia as seen from the parent: rotated by R, then shifted by p."""
     A, B, D = pose.rotated_sym(inertia.A), pose.rotated(inertia.B), pose.rotated_sym(inertia.D)
     return shifted(Articulated(A, B, D), pose.p)
 
 
 def shifted(inertia: Articulated, p: Vec) -> Articulated:
-    """The same inertia about an origin from which its own is at p."""
+    """This inertia about an origin from which the present one is at p."""
     A, B, D = inertia.A, inertia.B, inertia.D
     P = wedge(p)
     B_shifted = mat_sub(B, matmul(full(A), P))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from linkwork.algorithms.com import per_mass
 from linkwork.algorithms.crba import composites
+from linkwork.algorithms.factor import solve_symmetric
 from linkwork.algorithms.frames import Matrix, Numbers
 from linkwork.algorithms.momentum import (
     centroidal_momentum,
@@ -19,7 +20,6 @@ from linkwork.algorithms.momentum import (
     momentum_jacobian,
 )
 from linkwork.algorithms.rnea import poses
-from linkwork.algorithms.symmetric import solve_symmetric
 from linkwork.mechanics.base import Representation, base_of
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.skeleton import Skeleton
@@ -45,7 +45,7 @@ def locked_inertia(skeleton: Skeleton, q: Numbers, *, velocity: Representation) 
 def centroidal_locked_inertia(
     skeleton: Skeleton, q: Numbers, *, velocity: Representation
 ) -> Matrix:
-    """(6, 6) the same about the CoM."""
+    """(6, 6) inertia of the robot with its joints locked, about the CoM."""
     return _six_by_six(_locked_at_com(skeleton, q, velocity))
 
 
@@ -107,13 +107,14 @@ def _solved(skeleton: Skeleton, robot: RigidInertia, momenta: Sequence[Sequence[
     per = per_mass(skeleton)
     c = scale(per, robot.first_moment)
     at_com = full(robot.tensor_about_com(c))
-    velocities: Matrix = []
-    for numbers in momenta:
-        linear, angular = halves(numbers)
-        about_com = sub(angular, cross(c, linear))
-        x, y, z = solve_symmetric(at_com, about_com, ["the robot as one body"] * 3)
-        velocities.append([*add(scale(per, linear), cross(c, (x, y, z))), x, y, z])
-    return velocities
+    pairs = [halves(values) for values in momenta]
+    about_com = [sub(angular, cross(c, linear)) for linear, angular in pairs]
+    right = list(zip(*about_com, strict=True))
+    spins = zip(*solve_symmetric(at_com, right, ["the robot as one body"] * 3), strict=True)
+    return [
+        [*add(scale(per, linear), cross(c, (x, y, z))), x, y, z]
+        for (linear, _), (x, y, z) in zip(pairs, spins, strict=True)
+    ]
 
 
 def _columns_solved(skeleton: Skeleton, robot: RigidInertia, J: Matrix) -> Matrix:

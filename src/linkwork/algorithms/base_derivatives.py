@@ -1,23 +1,23 @@
 """Rows and columns of the base in the derivatives of inverse dynamics.
 
-Forces depend on the base by its angular velocity w, its angular acceleration u, the acceleration a
-of its origin less gravity, and its rotation; not by its linear velocity, nor by where it is. So
-they are differentiated by w, u and a first, in the axes that the base's rows are written in, and
-the representation says how these three, and the rotation, follow from q, nu and nu_dot:
+Forces depend on the base's angular velocity w, its angular acceleration u, the acceleration a of
+its origin less gravity, and its rotation; not on its linear velocity or position. So they are
+differentiated with respect to w, u and a first, in the axes that the base's rows are written in.
+The representation determines how these three, and the rotation, follow from q, nu and nu_dot:
 
-    mixed      w, u and a + g are the numbers of nu and nu_dot; the axes stay
+    mixed      w, u and a + g are entries of nu and nu_dot; the axes are fixed
     body       a = v_dot + w x v - g, where g turns against the base
     inertial   a = v_dot + u x o + w x (v + w x o) - g
 
 A rotation of the robot together with w, u and a rotates the wrench on the base and leaves the
-forces of joints as they are. That gives what a rotation of the base alone does.
+forces of joints unchanged, which yields the effect of a rotation of the base alone.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwork.algorithms.carried import Carried
+from linkwork.algorithms.carried import Subtree
 from linkwork.algorithms.coriolis import without_product
 from linkwork.algorithms.frames import Matrix, Numbers
 from linkwork.algorithms.rnea import body_motion
@@ -48,13 +48,13 @@ NOTHING: Mat = (ZERO, ZERO, ZERO)
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What a unit of one coordinate of a joint does, on the body that it has reached inward."""
+    """The effect of a unit step of one coordinate, on the body it has been transformed to."""
 
-    by_q: Twist  # wrench by q
-    by_nu: Twist  # wrench by nu
-    momentum: Twist  # wrench by nu_dot
+    by_q: Twist  # derivative of the wrench w.r.t. q
+    by_nu: Twist  # w.r.t. nu
+    momentum: Twist  # w.r.t. nu_dot
     couple: Vec  # 2 B^T S, for the row of the coordinate
-    outer: Twist | None  # for its row too: what wrenches from outside add by q
+    external_wrench_rate: Twist | None  # for the row: added by external wrenches w.r.t. q
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +92,11 @@ class Derivatives:
 
     @staticmethod
     def of_zeros(nv: int) -> Derivatives:
-        """Nothing yet."""
+        """Matrices of zeros."""
         return Derivatives(*([[0.0] * nv for _ in range(nv)] for _ in range(3)))
 
 
-def add_coordinate(found: Derivatives, i: int, column: Column, at: BaseMotion) -> None:
+def add_coordinate(derivatives: Derivatives, i: int, column: Column, at: BaseMotion) -> None:
     """Rows and columns of the base and coordinate i of a joint."""
     by_q, by_nu, momentum = column.by_q, column.by_nu, column.momentum
     in_q, in_nu = _row_of_joint(column, at)
@@ -104,12 +104,12 @@ def add_coordinate(found: Derivatives, i: int, column: Column, at: BaseMotion) -
         by_q, by_nu, momentum = (_about(at.base.o, x) for x in (by_q, by_nu, momentum))
     for k in range(6):
         half, axis = divmod(k, 3)
-        add_to(found.by_q, k, i, by_q[half][axis])
-        add_to(found.by_q, i, k, in_q[half][axis])
-        add_to(found.by_nu, k, i, by_nu[half][axis])
-        add_to(found.by_nu, i, k, in_nu[half][axis])
-        add_to(found.M, k, i, momentum[half][axis])
-        add_to(found.M, i, k, momentum[half][axis])
+        add_to(derivatives.by_q, k, i, by_q[half][axis])
+        add_to(derivatives.by_q, i, k, in_q[half][axis])
+        add_to(derivatives.by_nu, k, i, by_nu[half][axis])
+        add_to(derivatives.by_nu, i, k, in_nu[half][axis])
+        add_to(derivatives.M, k, i, momentum[half][axis])
+        add_to(derivatives.M, i, k, momentum[half][axis])
 
 
 def add_to(matrix: Matrix, i: int, j: int, value: Scalar) -> None:
@@ -123,28 +123,31 @@ def _about(o: Vec, wrench: Twist) -> Twist:
 
 
 def _row_of_joint(column: Column, at: BaseMotion) -> tuple[Twist, Twist]:
-    """The force of a joint by the six coordinates of the base: by q, and by nu."""
+    """Derivatives of the force of a joint w.r.t. the base's six coordinates in q, and in nu."""
     by_a, by_u = column.momentum
     by_w = add(column.couple, cross(by_u, at.w))
     if at.base.velocity == "body":
         return (ZERO, cross(at.g, by_a)), (cross(by_a, at.w), add(by_w, cross(at.v, by_a)))
     rotated = add(add(cross(by_w, at.w), cross(by_u, at.u)), cross(by_a, at.a))
     if at.base.velocity == "mixed":
-        if column.outer is not None:
-            rotated = add(rotated, column.outer[1])
+        if column.external_wrench_rate is not None:
+            rotated = add(rotated, column.external_wrench_rate[1])
         return (ZERO, rotated), (ZERO, by_w)
     o, by_v = at.base.o, cross(by_a, at.w)
     # the origin moves: a changes by W = [u] + [w]^2
     moved = add(cross(by_a, at.u), cross(by_v, at.w))
-    if column.outer is not None:
-        moved, rotated = add(moved, column.outer[0]), add(rotated, column.outer[1])
+    if column.external_wrench_rate is not None:
+        moved, rotated = (
+            add(moved, column.external_wrench_rate[0]),
+            add(rotated, column.external_wrench_rate[1]),
+        )
     by_w = add(by_w, add(cross(at.v, by_a), cross(o, by_v)))
     return (moved, add(rotated, cross(o, moved))), (by_v, by_w)
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The base's force and moment by one thing."""
+    """Derivatives of the base's force and moment w.r.t. one vector."""
 
     force: Mat
     moment: Mat
@@ -153,7 +156,7 @@ class _Block:
         return _Block(mat_add(self.force, other.force), mat_add(self.moment, other.moment))
 
     def of(self, m: Mat) -> _Block:
-        """By what the thing depends on: times m."""
+        """The chain rule: the vector depends on another one by the matrix m."""
         return _Block(matmul(self.force, m), matmul(self.moment, m))
 
     def about(self, o: Vec) -> _Block:
@@ -161,8 +164,8 @@ class _Block:
         return _Block(self.force, mat_add(self.moment, matmul(wedge(o), self.force)))
 
 
-def add_base(found: Derivatives, robot: Carried, at: BaseMotion) -> None:
-    """Rows and columns of the base among themselves; the robot is what the base carries."""
+def add_base(derivatives: Derivatives, robot: Subtree, at: BaseMotion) -> None:
+    """Rows and columns of the base among themselves, from the subtree of the base."""
     if at.base.velocity != "body":
         robot = robot.rotated(at.R)
     mass, h, T = robot.inertia.mass, robot.inertia.first_moment, full(robot.inertia.tensor)
@@ -185,32 +188,39 @@ def add_base(found: Derivatives, robot: Carried, at: BaseMotion) -> None:
             in_nu, in_nu_dot = (none, by_w), (by_a, by_u)
         case "inertial":
             in_q, in_nu, in_nu_dot = _inertial(robot, at, (by_a, by_u, by_w))
-    for matrix, (left, right) in ((found.by_q, in_q), (found.by_nu, in_nu), (found.M, in_nu_dot)):
+    for matrix, (left, right) in (
+        (derivatives.by_q, in_q),
+        (derivatives.by_nu, in_nu),
+        (derivatives.M, in_nu_dot),
+    ):
         for i in range(3):
             matrix[i][:6] = [*left.force[i], *right.force[i]]
             matrix[3 + i][:6] = [*left.moment[i], *right.moment[i]]
 
 
-def _rotated_alone(robot: Carried, at: BaseMotion, by_w: _Block) -> _Block:
-    """By a rotation of the base, with w, u and a as they are.
+def _rotated_alone(robot: Subtree, at: BaseMotion, by_w: _Block) -> _Block:
+    """Derivative w.r.t. a rotation of the base, with w, u and a held constant.
 
-    With X_w the derivative by w, and so on, of the force F:  -[F] + X_w [w] + X_u [u] + X_a [a].
+    With X_w the derivative of the force F with respect to w, and so on, it is
+    -[F] + X_w [w] + X_u [u] + X_a [a].
     """
     (F, N), h = robot.wrench, robot.inertia.first_moment
     turned = by_w.of(wedge(at.w))
     force = mat_add(wedge(sub(scale(robot.inertia.mass, at.a), F)), turned.force)
     moment = mat_add(wedge(neg(N)), turned.moment)
     moment = mat_add(moment, matmul(full(robot.inertia.tensor), wedge(at.u)))
-    found = _Block(without_product(force, h, at.u), without_product(moment, neg(h), at.a))
-    if robot.outer is None:
-        return found
-    return found.plus(_Block(wedge(neg(robot.outer.f)), robot.outer.D))
+    block = _Block(without_product(force, h, at.u), without_product(moment, neg(h), at.a))
+    if robot.external_wrench_rate is None:
+        return block
+    return block.plus(
+        _Block(wedge(neg(robot.external_wrench_rate.f)), robot.external_wrench_rate.D)
+    )
 
 
 def _inertial(
-    robot: Carried, at: BaseMotion, by: tuple[_Block, _Block, _Block]
+    robot: Subtree, at: BaseMotion, by: tuple[_Block, _Block, _Block]
 ) -> tuple[tuple[_Block, _Block], ...]:
-    """By the base's coordinates of the inertial representation: of q, nu and nu_dot."""
+    """Derivatives w.r.t. the base's coordinates in q, nu and nu_dot, in inertial."""
     by_a, by_u, by_w = by
     F, _ = robot.wrench
     o = wedge(at.base.o)

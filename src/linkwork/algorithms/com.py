@@ -1,4 +1,4 @@
-"""The centre of mass (CoM) of a robot: where it is and how it moves, in the axes of the world.
+"""The center of mass (CoM) of a robot: where it is and how it moves, in the axes of the world.
 
 A robot without mass has none: all functions but `total_mass` then raise a ModelError.
 """
@@ -6,7 +6,7 @@ A robot without mass has none: all functions but `total_mass` then raise a Model
 from __future__ import annotations
 
 from linkwork.algorithms.frames import Matrix, Numbers
-from linkwork.algorithms.rnea import body_wrenches, gather, motions, poses
+from linkwork.algorithms.rnea import body_wrenches, gather, motions, poses, summed_inward
 from linkwork.errors import model_error
 from linkwork.mechanics.base import Representation, base_of
 from linkwork.mechanics.joints import JointPose
@@ -21,6 +21,7 @@ from linkwork.spatial.blocks import (
     add,
     apply,
     cross,
+    is_zero,
     matmul,
     scale,
 )
@@ -99,7 +100,7 @@ def per_mass(skeleton: Skeleton) -> float:
         ModelError: the robot has no mass.
     """
     mass = total_mass(skeleton)
-    if isinstance(mass, float) and mass == 0.0:
+    if is_zero(mass):
         raise model_error("has no mass, and so no centre of mass", "the robot")
     return 1.0 / mass
 
@@ -107,43 +108,33 @@ def per_mass(skeleton: Skeleton) -> float:
 class Moments:
     """Masses and first moments of each body with all it carries, times a factor.
 
-    The part of a first moment that the joint cannot rotate is counted with the parent instead. It
+    The part of a first moment that the joint cannot rotate is lumped into the parent instead. It
     adds nothing to S nu, and sums of constants stay constants there.
     """
 
     def __init__(self, skeleton: Skeleton, joints: dict[int, JointPose], factor: float) -> None:
-        self._bodies = skeleton.bodies
+        self._skeleton = skeleton
         self.mass = {k: factor * body.inertia.mass for k, body in enumerate(skeleton.bodies)}
         self.first = {
-            k: scale(factor, body.inertia.first_moment) for k, body in enumerate(self._bodies)
+            k: scale(factor, body.inertia.first_moment) for k, body in enumerate(skeleton.bodies)
         }
         for number in reversed(joints):  # constants are added to constants first
-            body, pose = self._bodies[number], joints[number]
+            body, pose = skeleton.bodies[number], joints[number]
             unrotated, rotated = _split(pose.mount, self.first[number])
             passed = add(apply(pose.R, unrotated), scale(self.mass[number], pose.p))
             self.first[number] = rotated
             self.first[body.parent] = add(self.first[body.parent], passed)
             self.mass[body.parent] += self.mass[number]
-        for number in reversed(joints):
-            parent = self._bodies[number].parent
-            passed = apply(joints[number].R, self.first[number])
-            self.first[parent] = add(self.first[parent], passed)
+        self.first = dict(summed_inward(skeleton, joints, self.first, add, _rotated))
 
     def rate(self, joints: dict[int, JointPose], nu: Numbers) -> Vec:
         """Derivative of the first moment of the robot, as seen from the base."""
-        return self.rates(joints, nu)[0]
-
-    def rates(self, joints: dict[int, JointPose], nu: Numbers) -> dict[int, Vec]:
-        """Derivative of each first moment as seen from its body, in the body's axes."""
-        rates = dict.fromkeys(self.first, ZERO)
-        for number in reversed(joints):
-            body, pose = self._bodies[number], joints[number]
+        rates = {0: ZERO}
+        for number, pose in joints.items():
             v_J, w_J = pose.velocity(nu)
-            # h_dot + m v_J + w_J x h
-            own = add(scale(self.mass[number], v_J), cross(w_J, self.first[number]))
-            own = apply(pose.R, add(rates[number], own))
-            rates[body.parent] = add(rates[body.parent], own)
-        return rates
+            # m v_J + w_J x h
+            rates[number] = add(scale(self.mass[number], v_J), cross(w_J, self.first[number]))
+        return dict(summed_inward(self._skeleton, joints, rates, add, _rotated))[0]
 
 
 def momentum_rate(
@@ -183,6 +174,11 @@ def columns_in_parent(pose: JointPose) -> tuple[Twist, ...]:
     )
 
 
+def _rotated(pose: JointPose, vector: Vec) -> Vec:
+    """A vector of a body in the axes of its parent."""
+    return apply(pose.R, vector)
+
+
 def _split(mount: Mount, first: Vec) -> tuple[Vec, Vec]:
     """A first moment in two: what the rotation of a joint leaves as it is, and what it changes."""
     if mount.kind.rotation == "none":
@@ -195,7 +191,7 @@ def _split(mount: Mount, first: Vec) -> tuple[Vec, Vec]:
 
 
 def _columns_of_base(R: Mat, o: Vec, c: Vec, velocity: Representation) -> list[Vec]:
-    """What the numbers of the base do to the CoM, which is at c in the base."""
+    """Columns of the base in the Jacobian of the CoM, which is at c in the base."""
     if velocity == "body":
         return [apply(R, axis) for axis in IDENTITY] + [
             apply(R, cross(axis, c)) for axis in IDENTITY

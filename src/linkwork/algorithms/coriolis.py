@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from linkwork.algorithms.crba import composites
 from linkwork.algorithms.frames import Matrix, Numbers, path_to, velocities
-from linkwork.algorithms.rnea import poses
+from linkwork.algorithms.rnea import poses, summed_inward
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose
@@ -72,16 +72,16 @@ class BodyCoriolis:
         return add(cross(self.f, v), apply_t(self.D, w))
 
     def plus(self, other: BodyCoriolis) -> BodyCoriolis:
-        """Both as one body."""
+        """The matrix of both as one body."""
         return BodyCoriolis(add(self.f, other.f), mat_add(self.D, other.D))
 
     def inward(self, pose: JointPose) -> BodyCoriolis:
-        """The same seen from the parent: R f, and R D R^T - [p] [R f]."""
+        """This matrix as part of the parent's: R f, and R D R^T - [p] [R f]."""
         f = apply(pose.R, self.f)
         return BodyCoriolis(f, without_product(pose.rotated(self.D), pose.p, f))
 
     def rotated(self, R: Mat) -> BodyCoriolis:
-        """The same in axes in which the present ones are R."""
+        """This matrix in axes in which the present ones are R."""
         return BodyCoriolis(apply(R, self.f), matmul(matmul(R, self.D), transpose(R)))
 
 
@@ -139,7 +139,7 @@ class _Wrenches:
     n3: Vec  # a couple
 
     def inward(self, pose: JointPose) -> _Wrenches:
-        """The same, acting on the parent."""
+        """These wrenches, acting on the parent."""
         return _Wrenches(pose.inward(*self.F1), pose.inward(*self.F2), apply(pose.R, self.n3))
 
 
@@ -167,18 +167,10 @@ def coriolis_of_bodies(
     matrices = {
         k: coriolis_of_body(body.inertia, *moving[k]) for k, body in enumerate(skeleton.bodies)
     }
-    return summed_inward(skeleton, joints, matrices)
-
-
-def summed_inward(
-    skeleton: Skeleton, joints: dict[int, JointPose], own: dict[int, BodyCoriolis]
-) -> dict[int, BodyCoriolis]:
-    """Each body's matrix with those of all it carries."""
-    matrices = dict(own)
-    for number in reversed(joints):
-        parent = skeleton.bodies[number].parent
-        matrices[parent] = matrices[parent].plus(matrices[number].inward(joints[number]))
-    return matrices
+    summed = summed_inward(
+        skeleton, joints, matrices, BodyCoriolis.plus, lambda pose, B: B.inward(pose)
+    )
+    return dict(summed)
 
 
 def coriolis_of_body(body: RigidInertia, v: Vec, w: Vec) -> BodyCoriolis:

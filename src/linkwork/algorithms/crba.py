@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from linkwork.algorithms.rnea import summed_inward
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
@@ -45,13 +46,10 @@ class Inertias:
 def composites(skeleton: Skeleton, joints: dict[int, JointPose]) -> dict[int, RigidInertia]:
     """Inertia of every body with all it carries, about the body's origin, in its axes."""
     composite = {number: body.inertia for number, body in enumerate(skeleton.bodies)}
-    for number in reversed(joints):
-        parent = skeleton.bodies[number].parent
-        composite[parent] = composite[parent].plus(seen_inward(composite[number], joints[number]))
-    return composite
+    return dict(summed_inward(skeleton, joints, composite, RigidInertia.plus, seen_inward))
 
 
-def seen_inward(inertia: RigidInertia, pose: JointPose) -> RigidInertia:
+def seen_inward(pose: JointPose, inertia: RigidInertia) -> RigidInertia:
     """The inertia of a body, or of all it carries, seen from its parent."""
     first, tensor = apply(pose.R, inertia.first_moment), pose.rotated_sym(inertia.tensor)
     return RigidInertia(inertia.mass, first, tensor).shifted(pose.p)
@@ -88,7 +86,7 @@ def inertias(skeleton: Skeleton, joints: dict[int, JointPose], R: Mat = IDENTITY
 
 @dataclass(frozen=True, slots=True)
 class Direct:
-    """Wrenches on a body that hangs on the base, directly into the axes wanted."""
+    """Wrenches on a body that hangs on the base, expressed directly in the axes of the result."""
 
     R: Mat  # of the body in those axes
     arm: Vec  # from the base's origin to the body's, in the body's axes
@@ -101,7 +99,7 @@ class Direct:
 
 @dataclass(frozen=True, slots=True)
 class ByBaseAxes:
-    """The same by way of the base's own axes, which takes no preparation."""
+    """The transformation of `Direct` by way of the base's axes, without preparation."""
 
     pose: JointPose
     R: Mat  # of the base in the axes wanted
@@ -115,7 +113,7 @@ class ByBaseAxes:
 def to_base(
     skeleton: Skeleton, joints: dict[int, JointPose], R: Mat
 ) -> dict[int, Direct | ByBaseAxes]:
-    """For each body that hangs on the base, how momenta get from there to the axes wanted."""
+    """For each child of the base, the transformation of momenta to the axes of the result."""
     branch: dict[int, int] = {}
     columns: dict[int, int] = {}  # how many columns of S each branch has
     for number, pose in joints.items():

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from linkwork.algorithms.aba import accelerations
 from linkwork.algorithms.crba import inertias
+from linkwork.algorithms.factor import owners_of, solve_symmetric
 from linkwork.algorithms.frames import body_pose
 from linkwork.algorithms.rnea import Forces, body_wrenches, gather, motions, poses
-from linkwork.algorithms.symmetric import solve_symmetric
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.joint_dynamics import (
     NO_JOINT_DYNAMICS,
@@ -61,8 +61,8 @@ def inverse_dynamics(
     a, u = base.acceleration(nu, nu_dot, gravity)
     moving = motions(skeleton, joints, nu, nu_dot, (w, u, a))
     acting = body_wrenches(skeleton, moving)
-    outer = on_bodies(skeleton, base, joints, wrenches or {}, velocity)
-    acting = _less_wrenches(skeleton, acting, outer)
+    external = on_bodies(skeleton, base, joints, wrenches or {}, velocity)
+    acting = _less_wrenches(skeleton, acting, external)
     tau = _in_order(skeleton, base, gather(skeleton, joints, acting))
     return with_joint_dynamics(tau, joint_dynamics, nu, nu_dot)
 
@@ -74,8 +74,8 @@ def external_force(
     base = base_of(skeleton.layout, q, velocity)
     joints = poses(skeleton, q)
     nothing = dict.fromkeys(range(len(skeleton.bodies)), (ZERO, ZERO))
-    outer = on_bodies(skeleton, base, joints, wrenches, velocity)
-    forces = gather(skeleton, joints, _less_wrenches(skeleton, nothing, outer))
+    external = on_bodies(skeleton, base, joints, wrenches, velocity)
+    forces = gather(skeleton, joints, _less_wrenches(skeleton, nothing, external))
     return [minus(0.0, value) for value in _in_order(skeleton, base, forces)]
 
 
@@ -146,15 +146,16 @@ def forward_dynamics(
             wrenches=wrenches,
             joint_dynamics=joint_dynamics,
         )
-        return _solved_densely(skeleton, M, [minus(t, b) for t, b in zip(tau, h, strict=True)])
+        right = [[minus(t, b)] for t, b in zip(tau, h, strict=True)]
+        return [x for [x] in solve_symmetric(M, right, owners_of(skeleton, range(len(M))))]
     layout = skeleton.layout
     base = base_of(layout, q, velocity)
     joints = poses(skeleton, q)
     _, w = base.twist(nu)
     moving = motions(skeleton, joints, nu, None, (w, ZERO, apply_t(base.R, sub(ZERO, gravity))))
     acting = body_wrenches(skeleton, moving)
-    outer = on_bodies(skeleton, base, joints, wrenches or {}, velocity)
-    acting = _less_wrenches(skeleton, acting, outer)
+    external = on_bodies(skeleton, base, joints, wrenches or {}, velocity)
+    acting = _less_wrenches(skeleton, acting, external)
     bias = gather(skeleton, joints, acting)
     first = 6 if layout.floating else 0
     joint_bias = [bias.joint.get(k, 0.0) for k in range(layout.nv)]
@@ -170,18 +171,6 @@ def forward_dynamics(
         linear, angular = base.derivative(nu, a, u)
         start = [*linear, *angular]
     return start + [joint_accelerations[k] for k in range(first, layout.nv)]
-
-
-def _solved_densely(
-    skeleton: Skeleton, M: list[list[Scalar]], right: Sequence[Scalar]
-) -> list[Scalar]:
-    """Solve M x = right with the leaves of the tree first, so that factoring creates no fill-in."""
-    spans = skeleton.layout.nu.items()
-    names = {k: f"joint {name!r}" for name, span in spans for k in range(span.start, span.stop)}
-    order = list(reversed(range(len(right))))
-    permuted = [[M[i][j] for j in order] for i in order]
-    owners = [names.get(k, "the base") for k in order]
-    return solve_symmetric(permuted, [right[i] for i in order], owners)[::-1]
 
 
 def on_bodies(
@@ -213,11 +202,11 @@ def on_bodies(
 def _less_wrenches(
     skeleton: Skeleton,
     acting: dict[int, Twist],
-    outer: Mapping[int, Twist],
+    external: Mapping[int, Twist],
 ) -> dict[int, Twist]:
-    """Wrenches that bodies need, less those that act on their frames from outside."""
+    """Wrenches that bodies need, less the external wrenches on their frames."""
     left = dict(acting)
-    for index, (force, moment) in outer.items():
+    for index, (force, moment) in external.items():
         body = skeleton.frames[index][0]
         left[body] = sub(left[body][0], force), sub(left[body][1], moment)
     return left

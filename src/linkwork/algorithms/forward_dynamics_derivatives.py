@@ -1,11 +1,11 @@
-"""Derivatives of forward dynamics by q, nu, tau and the wrenches on frames.
+"""Derivatives of forward dynamics with respect to q, nu, tau and the wrenches on frames.
 
-With ID the inverse dynamics,  M nu_dot = tau - ID(q, nu, 0)  gives
+With ID the inverse dynamics,  M nu_dot = tau - ID(q, nu, 0),  so nu_dot has the derivatives
 
-    by q         -M^-1 dID/dq      at nu_dot = FD(q, nu, tau)
-    by nu        -M^-1 dID/dnu
-    by tau        M^-1
-    by a wrench   M^-1 J^T         with J the Jacobian of its frame
+    d / dq         -M^-1 dID/dq      at nu_dot = FD(q, nu, tau)
+    d / dnu        -M^-1 dID/dnu
+    d / dtau        M^-1
+    d / dwrench     M^-1 J^T         with J the Jacobian of its frame
 
 M is not built: its inverse is applied as a product of sparse factors (`factor`), in which a column
 of dID costs little outside of the limb that it belongs to.
@@ -36,7 +36,6 @@ from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
     Scalar,
-    Twist,
     Vec,
     add,
     apply_t,
@@ -45,6 +44,8 @@ from linkwork.spatial.blocks import (
     minus,
     times,
     total,
+    twist_cross,
+    wrench_cross,
 )
 
 _Columns: TypeAlias = dict[int, Sequence[Scalar]]  # by index in nu
@@ -70,7 +71,7 @@ def forward_dynamics_derivatives(
     wrenches: Wrenches | None = None,
     joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
 ) -> tuple[Matrix, Matrix, Matrix, list[Matrix]]:
-    """(nv, nv) each: derivatives of nu_dot by q, by nu and by tau; (nv, 6) by each wrench.
+    """(nv, nv) each: derivatives of nu_dot w.r.t. q, nu and tau; (nv, 6) w.r.t. each wrench.
 
     Raises:
         SingularJointError: nothing resists the motion of a joint.
@@ -106,7 +107,7 @@ def _solved(factor: Factor, matrix: Matrix, columns: Sequence[int]) -> _Columns:
 
 
 def _by_base_velocity(base: Base, nu: Numbers) -> _Columns:
-    """By the base's linear velocity.
+    """Derivative w.r.t. the base's linear velocity.
 
     A velocity v of the whole robot changes no force. The linear part of nu_dot contains  -w x v
     in the body and inertial representations, where nu is not the derivative of a position.
@@ -119,9 +120,9 @@ def _by_base_velocity(base: Base, nu: Numbers) -> _Columns:
 
 
 def _body_base_by_q(base: Base, gravity: Vec, nv: int) -> _Columns:
-    """By the base's pose, in the body representation.
+    """Derivative w.r.t. the base's pose, in the body representation.
 
-    Only gravity tells how the base is oriented, and all of the robot falls with it: turned by
+    Only gravity depends on the orientation of the base, and acts on all of the robot: rotated by
     theta, the linear part of nu_dot changes by  g x theta,  with g in the base's axes.
     """
     if not base.floating:
@@ -138,30 +139,30 @@ def _base_by_q(
     motion: tuple[_Columns, Numbers],
     forces: Sequence[tuple[Matrix, Numbers]],
 ) -> _Columns:
-    """By the base's pose, in the mixed and inertial representations.
+    """Derivative w.r.t. the base's pose, in the mixed and inertial representations.
 
     If the robot, its velocity, the forces and gravity are displaced together, nu_dot is displaced
     with them. So displacing the robot alone is that, less what all else would change.
 
     Args:
-        base: where it is.
+        base: its pose.
         nu_dot: the acceleration.
         gravity: in the world.
-        motion: derivatives of nu_dot by nu, column by column, and the numbers of nu.
-        forces: derivatives of nu_dot by tau and by each wrench, and the numbers of tau and of each
-            wrench, of which the first six are a wrench.
+        motion: derivatives of nu_dot w.r.t. nu, column by column, and nu.
+        forces: derivatives of nu_dot w.r.t. tau and each wrench, with tau and each wrench, whose
+            first six entries are a wrench.
     """
-    found: _Columns = {}
+    columns: _Columns = {}
     by_nu, nu = motion
     for k in range(BASE_NV if base.floating else 0):
         rho, theta = halves([1.0 if c == k else 0.0 for c in range(BASE_NV)])
         if base.velocity == "mixed":
             rho = ZERO  # a shift of the world changes none of the numbers
-        a, u = _moved_twist(rho, theta, halves(nu_dot))
+        a, u = twist_cross((rho, theta), halves(nu_dot))
         moved = [*add(a, cross(gravity, theta)), *u, *[0.0] * (len(nu_dot) - BASE_NV)]
-        v, w = _moved_twist(rho, theta, halves(nu))
-        turned = [_moved_wrench(rho, theta, halves(numbers)) for _, numbers in forces]
-        found[k] = [
+        v, w = twist_cross((rho, theta), halves(nu))
+        turned = [wrench_cross((rho, theta), halves(numbers)) for _, numbers in forces]
+        columns[k] = [
             minus(
                 moved[i],
                 total(
@@ -175,19 +176,7 @@ def _base_by_q(
             )
             for i in range(len(nu_dot))
         ]
-    return found
-
-
-def _moved_twist(rho: Vec, theta: Vec, twist: Twist) -> Twist:
-    """Change of a twist that is displaced by (rho, theta)."""
-    v, w = twist
-    return add(cross(theta, v), cross(rho, w)), cross(theta, w)
-
-
-def _moved_wrench(rho: Vec, theta: Vec, wrench: Twist) -> Twist:
-    """Change of a wrench that is displaced by (rho, theta)."""
-    force, moment = wrench
-    return cross(theta, force), add(cross(theta, moment), cross(rho, force))
+    return columns
 
 
 def _linear(change: Vec, nv: int) -> list[Scalar]:

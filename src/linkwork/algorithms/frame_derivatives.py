@@ -1,8 +1,9 @@
-"""Derivatives of the velocity and the acceleration of a frame by q, nu and nu_dot.
+"""Derivatives of the velocity and acceleration of a frame with respect to q, nu and nu_dot.
 
-By q means by the tangent of `integrate`, with nu and nu_dot the same numbers. A unit step along one
-coordinate of a joint displaces all bodies beyond it by the column s of the Jacobian. With V, A the
-velocity and acceleration of some body, and V_r, A_r those of the frame as seen from the body:
+Derivatives with respect to q are taken in the tangent space of `integrate`, with the entries of nu
+and nu_dot held constant. A unit step along one coordinate of a joint displaces all bodies beyond it
+by the column s of the Jacobian. With V, A the velocity and acceleration of some body, and V_r, A_r
+those of the frame as seen from the body:
 
     inertial   dV = s x V_r               dA = s x A_r + V x (s x V_r)
     body       dV = V x s                 dA = A x s + (V x s) x V_r
@@ -12,7 +13,7 @@ velocity and acceleration of some body, and V_r, A_r those of the frame as seen 
 with s = (d, a), V = (v, w), A_r = (a_r, u_r) and W = [u] + [w]^2. The body is the joint's parent if
 S is constant in the axes of the body that the joint holds, and that body itself if S is constant
 in those of the parent, as of joints read backwards; either of them, if S is one constant column.
-By nu, with p the parent and k the body that the joint holds,
+With respect to nu, with p the parent and k the body that the joint holds,
 
     inertial, body    dA = s x V_kr + V_p x s
     mixed             dA = (a x (v_kr + v_pr) + (w_k + w_p) x d,  a x w_kr + w_p x a)
@@ -30,7 +31,7 @@ from dataclasses import dataclass, replace
 from linkwork.algorithms.frames import Matrix, Numbers, path_poses
 from linkwork.algorithms.jacobians import PathColumns, assembled, path_columns
 from linkwork.algorithms.rnea import body_motion
-from linkwork.algorithms.subspace_derivatives import SubspaceChange, subspace_changes
+from linkwork.algorithms.tangents import SubspaceChange, subspace_changes
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined
 from linkwork.mechanics.skeleton import Body, Skeleton
@@ -41,7 +42,7 @@ from linkwork.spatial.blocks import (
     add,
     apply,
     cross,
-    is_zero,
+    is_zero_vector,
     twist_add,
     twist_cross,
 )
@@ -50,15 +51,15 @@ from linkwork.spatial.blocks import (
 def velocity_derivatives(
     skeleton: Skeleton, q: Numbers, nu: Numbers, frame: int, *, velocity: Representation
 ) -> tuple[Matrix, Matrix]:
-    """(6, nv) derivatives of `frame_velocity` by q, and by nu: the Jacobian."""
-    rule = _RULES[velocity]
+    """(6, nv) derivatives of `frame_velocity` w.r.t. q, and nu: the Jacobian."""
+    formulas = _REPRESENTATIONS[velocity]
     path = _path(skeleton, q, nu, None, frame=frame, velocity=velocity)
     by_q: list[list[Twist]] = []
     for joint in path.joints:
-        by_q.append([rule.velocity_by_q(s, joint.pivot) for s in joint.columns])
+        by_q.append([formulas.velocity_by_q(s, joint.pivot) for s in joint.columns])
         for k, change in enumerate(joint.changes):
             by_q[-1][k] = twist_add(by_q[-1][k], change.velocity)
-    of_base = [rule.base_velocity_by_q(s, path.base) for s in path.of_base]
+    of_base = [formulas.base_velocity_by_q(s, path.base) for s in path.of_base]
     return path.matrix(of_base, by_q), path.jacobian
 
 
@@ -71,26 +72,26 @@ def acceleration_derivatives(
     *,
     velocity: Representation,
 ) -> tuple[Matrix, Matrix, Matrix]:
-    """(6, nv) derivatives of `frame_acceleration` by q, by nu, and by nu_dot: the Jacobian."""
-    rule = _RULES[velocity]
+    """(6, nv) derivatives of `frame_acceleration` w.r.t. q, nu, and nu_dot: the Jacobian."""
+    formulas = _REPRESENTATIONS[velocity]
     path = _path(skeleton, q, nu, nu_dot, frame=frame, velocity=velocity)
     by_q: list[list[Twist]] = []
     by_nu: list[list[Twist]] = []
     for joint in path.joints:
-        sides = joint.parent, joint.own
-        by_q.append([rule.acceleration_by_q(s, joint.pivot) for s in joint.columns])
-        by_nu.append([rule.carried(s, *sides) for s in joint.columns])
+        views = joint.parent, joint.own
+        by_q.append([formulas.acceleration_by_q(s, joint.pivot) for s in joint.columns])
+        by_nu.append([formulas.carried(s, *views) for s in joint.columns])
         for k, change in enumerate(joint.changes):
-            own = twist_add(rule.carried(change.velocity, *sides), change.acceleration)
+            own = twist_add(formulas.carried(change.velocity, *views), change.acceleration)
             by_q[-1][k] = twist_add(by_q[-1][k], own)
             by_nu[-1][k] = twist_add(by_nu[-1][k], change.bias)
-    of_base = [rule.base_acceleration_by_q(s, path.base) for s in path.of_base]
-    driven = [rule.base_acceleration_by_nu(s, path.base, path.arm) for s in path.of_base]
+    of_base = [formulas.base_acceleration_by_q(s, path.base) for s in path.of_base]
+    driven = [formulas.base_acceleration_by_nu(s, path.base, path.arm) for s in path.of_base]
     return path.matrix(of_base, by_q), path.matrix(driven, by_nu), path.jacobian
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class _BodyView:
     """A body on the way to the frame, and the frame seen from there, written as the columns are."""
 
     V: Twist  # velocity of the body; in mixed, its angular part alone
@@ -104,22 +105,22 @@ class _Joint:
     """A joint on the way to the frame."""
 
     columns: Sequence[Twist]
-    parent: _Side
-    own: _Side  # the body that the joint holds
-    pivot: _Side  # the one of the two that formulas by q take
+    parent: _BodyView
+    own: _BodyView  # the body that the joint holds
+    pivot: _BodyView  # the one of the two in the formulas w.r.t. q
     changes: Sequence[SubspaceChange]  # none for a constant S
 
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """All that moves a frame; joints from the frame inward."""
+    """The joints that move a frame, from the frame inward, and the base."""
 
     skeleton: Skeleton
     columns: PathColumns
     of_base: Sequence[Twist]
     arm: Vec  # from the base's origin to where columns are written
     joints: Sequence[_Joint]
-    base: _Side
+    base: _BodyView
 
     @property
     def jacobian(self) -> Matrix:
@@ -132,10 +133,10 @@ class _Path:
         return assembled(self.skeleton, of_base, list(zip(bodies, columns, strict=True)))
 
 
-class _Rule(ABC):
+class _Representation(ABC):
     """The formulas of one representation, for a column s."""
 
-    pivot_is_own = True  # for one constant column: whether the joint's body is the one to take
+    uses_child_motion = True  # for one constant column: whether the pivot is the joint's body
 
     def of_base(self, base: Base, columns: Sequence[Twist], numbers: Numbers | None) -> Twist:
         """V of the base from nu, or A from nu_dot."""
@@ -146,55 +147,55 @@ class _Rule(ABC):
         return twist_cross(v_J, beyond)
 
     @abstractmethod
-    def velocity_by_q(self, s: Twist, at: _Side) -> Twist:
-        """By the position of a joint."""
+    def velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        """Derivative w.r.t. the position of a joint."""
 
     @abstractmethod
-    def acceleration_by_q(self, s: Twist, at: _Side) -> Twist:
-        """By the position of a joint."""
+    def acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        """Derivative w.r.t. the position of a joint."""
 
-    def carried(self, s: Twist, parent: _Side, own: _Side) -> Twist:
-        """The acceleration by way of a change s of S nu."""
+    def carried(self, s: Twist, parent: _BodyView, own: _BodyView) -> Twist:
+        """Change of the acceleration by a change s of S nu."""
         return twist_add(twist_cross(s, own.V_r), twist_cross(parent.V, s))
 
-    def base_velocity_by_q(self, s: Twist, at: _Side) -> Twist:
-        """By the pose of the base."""
+    def base_velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        """Derivative w.r.t. the pose of the base."""
         return self.velocity_by_q(s, at)
 
-    def base_acceleration_by_q(self, s: Twist, at: _Side) -> Twist:
-        """By the pose of the base."""
+    def base_acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        """Derivative w.r.t. the pose of the base."""
         return self.acceleration_by_q(s, at)
 
-    def base_acceleration_by_nu(self, s: Twist, at: _Side, arm: Vec) -> Twist:
-        """By the velocity of the base."""
+    def base_acceleration_by_nu(self, s: Twist, at: _BodyView, arm: Vec) -> Twist:
+        """Derivative w.r.t. the velocity of the base."""
         return twist_cross(s, at.V_r)
 
 
-class _Inertial(_Rule):
-    def velocity_by_q(self, s: Twist, at: _Side) -> Twist:
+class _Inertial(_Representation):
+    def velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
         return twist_cross(s, at.V_r)
 
-    def acceleration_by_q(self, s: Twist, at: _Side) -> Twist:
+    def acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
         return twist_add(twist_cross(s, at.A_r), twist_cross(at.V, twist_cross(s, at.V_r)))
 
 
-class _Body(_Rule):
-    pivot_is_own = False
+class _Body(_Representation):
+    uses_child_motion = False
 
-    def velocity_by_q(self, s: Twist, at: _Side) -> Twist:
+    def velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
         return twist_cross(at.V, s)
 
-    def acceleration_by_q(self, s: Twist, at: _Side) -> Twist:
+    def acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
         return twist_add(twist_cross(at.A, s), twist_cross(twist_cross(at.V, s), at.V_r))
 
-    def base_velocity_by_q(self, s: Twist, at: _Side) -> Twist:
+    def base_velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
         return ZERO_TWIST
 
-    def base_acceleration_by_q(self, s: Twist, at: _Side) -> Twist:
+    def base_acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
         return ZERO_TWIST
 
 
-class _Mixed(_Rule):
+class _Mixed(_Representation):
     def of_base(self, base: Base, columns: Sequence[Twist], numbers: Numbers | None) -> Twist:
         return ZERO, base.own_part(numbers)[1]
 
@@ -202,29 +203,29 @@ class _Mixed(_Rule):
         # of the frame's origin: w_J x v_J of the joint, and 2 w_J x v_r of Coriolis
         return cross(v_J[1], add(V_r[0], beyond[0])), cross(v_J[1], beyond[1])
 
-    def velocity_by_q(self, s: Twist, at: _Side) -> Twist:
+    def velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
         (d, a), (v_r, w_r), w = s, at.V_r, at.V[1]
         return add(cross(a, v_r), cross(w, d)), cross(a, w_r)
 
-    def acceleration_by_q(self, s: Twist, at: _Side) -> Twist:
+    def acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
         (d, a), (v_r, w_r), (a_r, u_r), w = s, at.V_r, at.A_r, at.V[1]
         swept, W = cross(w, cross(a, v_r)), body_motion(w, at.A[1], ZERO).W
         linear = add(add(cross(a, a_r), add(swept, swept)), apply(W, d))
         return linear, add(cross(a, u_r), cross(w, cross(a, w_r)))
 
-    def carried(self, s: Twist, parent: _Side, own: _Side) -> Twist:
+    def carried(self, s: Twist, parent: _BodyView, own: _BodyView) -> Twist:
         (d, a), (v_p, _), (v_k, w_k) = s, parent.V_r, own.V_r
         linear = add(cross(a, add(v_k, v_p)), cross(add(own.V[1], parent.V[1]), d))
         return linear, add(cross(a, w_k), cross(parent.V[1], a))
 
-    def base_velocity_by_q(self, s: Twist, at: _Side) -> Twist:
-        return ZERO_TWIST if is_zero(s[1]) else self.velocity_by_q(s, at)
+    def base_velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        return ZERO_TWIST if is_zero_vector(s[1]) else self.velocity_by_q(s, at)
 
-    def base_acceleration_by_q(self, s: Twist, at: _Side) -> Twist:
-        return ZERO_TWIST if is_zero(s[1]) else self.acceleration_by_q(s, at)
+    def base_acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        return ZERO_TWIST if is_zero_vector(s[1]) else self.acceleration_by_q(s, at)
 
-    def base_acceleration_by_nu(self, s: Twist, at: _Side, arm: Vec) -> Twist:
-        if is_zero(s[1]):
+    def base_acceleration_by_nu(self, s: Twist, at: _BodyView, arm: Vec) -> Twist:
+        if is_zero_vector(s[1]):
             return ZERO_TWIST
         # 2 a x v_r + a x (w x arm) + w x (a x arm)
         (d, a), (v_r, w_r), w = s, at.V_r, at.V[1]
@@ -232,7 +233,7 @@ class _Mixed(_Rule):
         return linear, cross(a, w_r)
 
 
-_RULES: dict[Representation, _Rule] = {
+_REPRESENTATIONS: dict[Representation, _Representation] = {
     "mixed": _Mixed(),
     "body": _Body(),
     "inertial": _Inertial(),
@@ -248,7 +249,7 @@ def _path(
     frame: int,
     velocity: Representation,
 ) -> _Path:
-    rule, base = _RULES[velocity], base_of(skeleton.layout, q, velocity)
+    formulas, base = _REPRESENTATIONS[velocity], base_of(skeleton.layout, q, velocity)
     poses = path_poses(skeleton, q, skeleton.frames[frame][0])
     columns, of_base, arm = path_columns(skeleton, base, poses, frame, velocity)
     changing = _changing(poses, nu, nu_dot)
@@ -256,19 +257,19 @@ def _path(
     if any(changing.values()):
         others = {k: replace(pose, columns=changing[k]) for k, pose in poses.items()}
         written = [own for _, own in path_columns(skeleton, base, others, frame, velocity)[0]]
-    start = rule.of_base(base, of_base, nu), rule.of_base(base, of_base, nu_dot)
+    start = formulas.of_base(base, of_base, nu), formulas.of_base(base, of_base, nu_dot)
     driven = [
         (_times(body, S, nu), _times(body, S, nu_dot, own[0] if own else ZERO_TWIST))
         for (body, S), own in zip(columns, written, strict=True)
     ]
-    sides = _sides(rule, start, columns, driven, nu)
+    views = _views(formulas, start, columns, driven, nu)
     joints: list[_Joint] = []
     for place, (body, S) in enumerate(columns):
-        own, parent = sides[place], sides[place + 1]
+        own, parent = views[place], views[place + 1]
         changes = [SubspaceChange(*written[place][k : k + 3]) for k in _places(written[place])]
-        is_own = body.is_backwards if len(S) > 1 or changes else rule.pivot_is_own
+        is_own = body.is_backwards if len(S) > 1 or changes else formulas.uses_child_motion
         joints.append(_Joint(S, parent, own, own if is_own else parent, changes))
-    return _Path(skeleton, columns, of_base, arm, joints, sides[-1])
+    return _Path(skeleton, columns, of_base, arm, joints, views[-1])
 
 
 def _changing(
@@ -278,7 +279,7 @@ def _changing(
     twists: dict[int, tuple[Twist, ...]] = {}
     for number, pose in poses.items():
         changes = subspace_changes(pose, nu, nu_dot)
-        own = [twist for change in changes or () for twist in change.twists]
+        own = [x for c in changes for x in (c.velocity, c.acceleration, c.bias)]
         twists[number] = (pose.bias(nu), *own) if changes else ()
     return twists
 
@@ -288,13 +289,13 @@ def _places(written: Sequence[Twist]) -> range:
     return range(1, len(written), 3)
 
 
-def _sides(
-    rule: _Rule,
+def _views(
+    formulas: _Representation,
     start: tuple[Twist, Twist],
     columns: PathColumns,
     driven: Sequence[tuple[Twist, Twist]],
     nu: Numbers,
-) -> list[_Side]:
+) -> list[_BodyView]:
     """The bodies from the frame's inward, the base at last.
 
     `driven` has  S nu  and  S nu_dot + S_dot nu  of each joint.
@@ -310,15 +311,15 @@ def _sides(
     relative = [(V_r, A_r)]
     for v_J, a_J in driven:
         beyond, V_r = V_r, twist_add(V_r, v_J)
-        A_r = twist_add(twist_add(A_r, a_J), rule.seen(v_J, V_r, beyond))
+        A_r = twist_add(twist_add(A_r, a_J), formulas.seen(v_J, V_r, beyond))
         relative.append((V_r, A_r))
-    return [_Side(*m, *r) for m, r in zip(reversed(motions), relative, strict=True)]
+    return [_BodyView(*m, *r) for m, r in zip(reversed(motions), relative, strict=True)]
 
 
 def _times(
     body: Body, columns: Sequence[Twist], numbers: Numbers | None, start: Twist = ZERO_TWIST
 ) -> Twist:
-    """Columns of a joint times its numbers of nu or nu_dot, added to a twist; None for zeros."""
+    """Columns of a joint times its part of nu or nu_dot, added to a twist; None for zeros."""
     if numbers is None:
         return start
     return combined([numbers[k] for k in body.nu_indices], columns, start)

@@ -1,4 +1,4 @@
-"""Derivative of the gravity force by q: the matrix of second derivatives of the potential energy.
+"""Derivative of the gravity force with respect to q: the Hessian of the potential energy.
 
 With m and h the mass and the first moment of what a joint carries, about the joint, a column (s, z)
 of its motion subspace moves the first moment of the robot by
@@ -14,6 +14,7 @@ The base is treated likewise; what it does to itself depends on the representati
 
 from __future__ import annotations
 
+from linkwork.algorithms.crba import composites
 from linkwork.algorithms.frames import Matrix, Numbers
 from linkwork.algorithms.rnea import poses
 from linkwork.algorithms.tangents import own_changes
@@ -41,15 +42,17 @@ from linkwork.spatial.blocks import (
 def gravity_force_derivative(
     skeleton: Skeleton, q: Numbers, *, gravity: Vec, velocity: Representation
 ) -> Matrix:
-    """(nv, nv) derivative of the gravity force by q."""
+    """(nv, nv) derivative of the gravity force with respect to q."""
     layout = skeleton.layout
     base = base_of(layout, q, velocity)
     joints = poses(skeleton, q)
-    mass, first = _moments(skeleton, joints)
+    carried = composites(skeleton, joints)
+    mass = {number: inertia.mass for number, inertia in carried.items()}
+    first = {number: inertia.first_moment for number, inertia in carried.items()}
     R, _ = base.expressed_at
     up = {0: apply_t(base.R, neg(gravity))}  # in the axes of each body
     to_rows = {0: R}  # rotation of the base, and of the bodies on it, in the axes of its rows
-    found: Matrix = [[0.0] * layout.nv for _ in range(layout.nv)]
+    hessian: Matrix = [[0.0] * layout.nv for _ in range(layout.nv)]
     for number, pose in joints.items():
         parent = skeleton.bodies[number].parent
         up[number] = apply_t(pose.R, up[parent])
@@ -58,7 +61,7 @@ def gravity_force_derivative(
     a = apply(R, up[0]) if velocity == "body" else neg(gravity)  # in the axes of the base's rows
     for number, pose in joints.items():
         moved = [_moved(column, mass[number], first[number]) for column in pose.columns]
-        _add_own(found, pose, moved, (mass[number], first[number], up[number]))
+        _add_own(hessian, pose, moved, (mass[number], first[number], up[number]))
         for i, start in zip(pose.mount.nu_indices, moved, strict=True):
             reached, x = number, start
             while parent := skeleton.bodies[reached].parent:
@@ -67,20 +70,20 @@ def gravity_force_derivative(
                 turned = cross(x, up[reached])
                 for j, (_, z) in _columns(joints[reached]):
                     value = dot(z, turned)
-                    found[i][j] = plus(found[i][j], value)
-                    found[j][i] = plus(found[j][i], value)
+                    hessian[i][j] = plus(hessian[i][j], value)
+                    hessian[j][i] = plus(hessian[j][i], value)
             if layout.floating:
                 turned = cross(apply(to_rows[reached], x), a)
                 for k, value in enumerate(turned, start=3):
-                    found[i][k] = found[k][i] = plus(found[k][i], value)
+                    hessian[i][k] = hessian[k][i] = plus(hessian[k][i], value)
     if layout.floating:
         h = apply(R, first[0])
-        _add_base(found, velocity, (mass[0], h, a), base.o)
-    return found
+        _add_base(hessian, velocity, (mass[0], h, a), base.o)
+    return hessian
 
 
 def _add_own(
-    found: Matrix, pose: JointPose, moved: list[Vec], body: tuple[Scalar, Vec, Vec]
+    hessian: Matrix, pose: JointPose, moved: list[Vec], body: tuple[Scalar, Vec, Vec]
 ) -> None:
     """Entries of the coordinates of one joint among themselves."""
     mass, first, up = body
@@ -90,11 +93,11 @@ def _add_own(
             value = dot(x, cross(up, z))
             if own:
                 value = plus(value, dot(up, _moved(own[place][other], mass, first)))
-            found[j][k] = plus(found[j][k], value)
+            hessian[j][k] = plus(hessian[j][k], value)
 
 
 def _add_base(
-    found: Matrix, velocity: Representation, robot: tuple[Scalar, Vec, Vec], o: Vec
+    hessian: Matrix, velocity: Representation, robot: tuple[Scalar, Vec, Vec], o: Vec
 ) -> None:
     """Entries of the base's coordinates among themselves."""
     mass, h, a = robot
@@ -105,23 +108,10 @@ def _add_base(
         arm = add(h, scale(mass, o)) if velocity == "inertial" else h
         force, moment = (ZERO, ZERO, ZERO), matmul(wedge(a), wedge(arm))
     for i in range(3):
-        found[i][3:6] = force[i]
-        found[3 + i][3:6] = moment[i]
+        hessian[i][3:6] = force[i]
+        hessian[3 + i][3:6] = moment[i]
         if velocity == "inertial":
-            found[3 + i][:3] = neg(pushed[i])
-
-
-def _moments(
-    skeleton: Skeleton, joints: dict[int, JointPose]
-) -> tuple[dict[int, Scalar], dict[int, Vec]]:
-    """Mass and first moment of every body with all that it carries, about its origin."""
-    mass: dict[int, Scalar] = {k: body.inertia.mass for k, body in enumerate(skeleton.bodies)}
-    first = {k: body.inertia.first_moment for k, body in enumerate(skeleton.bodies)}
-    for number in reversed(joints):
-        pose, parent = joints[number], skeleton.bodies[number].parent
-        seen = add(apply(pose.R, first[number]), scale(mass[number], pose.p))
-        mass[parent], first[parent] = mass[parent] + mass[number], add(first[parent], seen)
-    return mass, first
+            hessian[3 + i][:3] = neg(pushed[i])
 
 
 def _columns(pose: JointPose) -> list[tuple[int, Twist]]:

@@ -1,19 +1,20 @@
-"""Derivatives of inverse dynamics by q, nu and nu_dot.
+"""Derivatives of inverse dynamics with respect to q, nu and nu_dot.
 
-Along each coordinate of a joint, `tangents` gives what is displaced (S) and how velocities and
-accelerations of all that the joint carries change (psi, psi_dot, theta). With I the composite
-inertia of what it carries, B its composite Coriolis matrix (`coriolis`) and f the wrench that acts
-on all of it, a unit of coordinate i changes the wrenches that joints nearer to the base see by
+For each coordinate of a joint, `tangents` computes the displacement S of the subtree that the joint
+carries and the changes of its velocities and accelerations (psi, psi_dot, theta). With I the
+composite inertia of the subtree, B its composite Coriolis matrix (`coriolis`) and f the wrench that
+acts on it, a unit step of coordinate i changes the wrench on joints nearer to the base by
 
-    by q    I psi_dot + 2 B psi + S x* f
-    by nu   I theta + 2 B S
-    by nu_dot   I S
+    d / dq        I psi_dot + 2 B psi + S x* f
+    d / dnu       I theta + 2 B S
+    d / dnu_dot   I S
 
-and a joint that coordinate i carries sees the same with its own I and B, and without the last term.
-B^T S is a couple n, so that the row of coordinate i in the columns of those nearer to the base is
+For a joint that coordinate i carries, I and B are those of that joint's subtree, and the last term
+is left out. B^T S is a couple n, so the row of coordinate i in the columns of coordinates nearer to
+the base is
 
-    by q    (I S_i) . psi_dot + 2 n_i . psi_w
-    by nu   (I S_i) . theta + 2 n_i . S_w
+    d / dq        (I S_i) . psi_dot + 2 n_i . psi_w
+    d / dnu       (I S_i) . theta + 2 n_i . S_w
 
 Four vectors of each coordinate are transformed inward from body to body, in whose axes S, psi and
 theta are mostly zeros, and from the last one into the axes of the base's rows. The base comes last
@@ -36,7 +37,7 @@ from linkwork.algorithms.base_derivatives import (
     add_to,
     base_motion,
 )
-from linkwork.algorithms.carried import Bodies, Carried
+from linkwork.algorithms.carried import Bodies, Subtree
 from linkwork.algorithms.dynamics import Wrenches
 from linkwork.algorithms.frames import Matrix, Numbers, path_to
 from linkwork.algorithms.rnea import body_motion
@@ -60,6 +61,7 @@ from linkwork.spatial.blocks import (
     neg,
     plus,
     twist_add,
+    wrench_cross,
 )
 
 
@@ -74,43 +76,43 @@ def inverse_dynamics_derivatives(
     wrenches: Wrenches | None = None,
     joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
 ) -> tuple[Matrix, Matrix, Matrix]:
-    """(nv, nv) each: derivatives of tau by q, by nu and by nu_dot, which is the mass matrix."""
+    """(nv, nv) each: derivatives of tau w.r.t. q, nu, and nu_dot, which is the mass matrix."""
     base = base_of(skeleton.layout, q, velocity)
     bodies = Bodies(skeleton, base, q, wrenches or {})
     _, w = base.twist(nu)
     a, u = base.acceleration(nu, nu_dot, gravity)
     moving = {0: Moving(ZERO, body_motion(w, u, a))}
-    carried = {0: bodies.alone(0, moving[0])}
+    subtrees = {0: bodies.alone(0, moving[0])}
     coordinates: dict[int, list[Coordinate]] = {}
     drift: dict[int, Vec] = {}
     inward: dict[int, _Inward] = {}
     at = base_motion(base, nu, nu_dot, gravity) if base.floating else None
-    found = Derivatives.of_zeros(skeleton.layout.nv)
+    derivatives = Derivatives.of_zeros(skeleton.layout.nv)
     for number, is_complete in depth_first(skeleton):
         parent, pose = skeleton.bodies[number].parent, bodies.joints[number]
         if not is_complete:
             moving[number], coordinates[number] = outward(pose, moving[parent], nu, nu_dot)
-            carried[number] = bodies.alone(number, moving[number])
+            subtrees[number] = bodies.alone(number, moving[number])
             drift[number] = twice_drift(pose, moving[parent])
             inward[number] = _transform(pose, drift[number], base, is_last=not parent)
             continue
         path = path_to(skeleton, number)[::-1]
         for coordinate in coordinates[number]:
             i = coordinate.index
-            column = _own_column(found, coordinate, coordinates[number], carried[number])
-            for outer, inner in pairwise(path):
-                column = inward[outer].column(column)
-                for other in coordinates[inner]:
-                    _add_pair(found, i, other, column)
+            column = _own_column(derivatives, coordinate, coordinates[number], subtrees[number])
+            for body, parent_body in pairwise(path):
+                column = inward[body].column(column)
+                for other in coordinates[parent_body]:
+                    _add_pair(derivatives, i, other, column)
             if at:
-                add_coordinate(found, i, inward[path[-1]].column(column), at)
-        carried[parent] = carried[parent].plus(carried[number].inward(pose, drift[number]))
+                add_coordinate(derivatives, i, inward[path[-1]].column(column), at)
+        subtrees[parent] = subtrees[parent].plus(subtrees[number].inward(pose, drift[number]))
     if at:
-        add_base(found, carried[0], at)
+        add_base(derivatives, subtrees[0], at)
     for k, added in joint_dynamics.items():
-        add_to(found.by_nu, k, k, added.damping)
-        add_to(found.M, k, k, added.armature)
-    return found.by_q, found.by_nu, found.M
+        add_to(derivatives.by_nu, k, k, added.damping)
+        add_to(derivatives.M, k, k, added.armature)
+    return derivatives.by_q, derivatives.by_nu, derivatives.M
 
 
 def bias_derivatives(
@@ -124,7 +126,7 @@ def bias_derivatives(
     wrenches: Wrenches | None = None,
     joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
 ) -> tuple[Matrix, Matrix]:
-    """(nv, nv) each: derivatives of tau by q and by nu alone."""
+    """(nv, nv) each: derivatives of tau with respect to q and nu alone."""
     by_q, by_nu, _ = inverse_dynamics_derivatives(
         skeleton,
         q,
@@ -143,59 +145,58 @@ def depth_first(skeleton: Skeleton) -> Iterator[tuple[int, bool]]:
 
     In this order few intermediate values are needed at the same time.
     """
-    carried: list[list[int]] = [[] for _ in skeleton.bodies]
+    children: list[list[int]] = [[] for _ in skeleton.bodies]
     for number, body in enumerate(skeleton.bodies[1:], start=1):
-        carried[body.parent].append(number)
-    waiting = [(number, False) for number in reversed(carried[0])]
+        children[body.parent].append(number)
+    waiting = [(number, False) for number in reversed(children[0])]
     while waiting:
         number, is_complete = waiting.pop()
         yield number, is_complete
         if not is_complete:
             waiting.append((number, True))
-            waiting += [(other, False) for other in reversed(carried[number])]
+            waiting += [(other, False) for other in reversed(children[number])]
 
 
 def _own_column(
-    found: Derivatives, at: Coordinate, own: Sequence[Coordinate], body: Carried
+    derivatives: Derivatives, at: Coordinate, own: Sequence[Coordinate], body: Subtree
 ) -> Column:
-    """Entries of a coordinate and those of the same joint; the column to be walked inward."""
-    by_q = twist_add(body.inertia.momentum(*at.psi_dot), body.twice_B.forces(*at.psi))
-    by_nu = twist_add(body.inertia.momentum(*at.theta), body.twice_B.forces(*at.S))
-    couple, outer = body.twice_B.couple(*at.S), None
-    if body.outer is not None:
-        by_q = twist_add(by_q, body.outer.forces(*at.S))
-        outer = ZERO, body.outer.couple(*at.S)
-    if body.staying is not None:
-        carried = _carried_wrench(at.S, body.staying)
-        by_q = twist_add(by_q, carried)
-        outer = neg(carried[0]), neg(carried[1])
+    """Add the entries within one joint; return the column to be transformed inward."""
+    by_q, by_nu = body.by_q(at), body.by_nu(at)
+    couple, external = body.twice_B.couple(*at.S), None
+    if body.external_wrench_rate is not None:
+        by_q = twist_add(by_q, body.external_wrench_rate.forces(*at.S))
+        external = ZERO, body.external_wrench_rate.couple(*at.S)
+    if body.world_fixed_wrench is not None:
+        moved = wrench_cross(at.S, body.world_fixed_wrench)
+        by_q = twist_add(by_q, moved)
+        external = neg(moved[0]), neg(moved[1])
     momentum = body.inertia.momentum(*at.S)
     i = at.index
     for place, other in enumerate(own):
         j, by = other.index, _along(other.S, by_q)
         if at.own:
             by = plus(by, _along(at.own[place], body.wrench))
-        add_to(found.by_q, j, i, by)
-        add_to(found.by_nu, j, i, _along(other.S, by_nu))
-        add_to(found.M, j, i, _along(other.S, momentum))
-    by_q = twist_add(by_q, _carried_wrench(at.S, body.wrench))
-    return Column(by_q, by_nu, momentum, couple, outer)
+        add_to(derivatives.by_q, j, i, by)
+        add_to(derivatives.by_nu, j, i, _along(other.S, by_nu))
+        add_to(derivatives.M, j, i, _along(other.S, momentum))
+    by_q = twist_add(by_q, wrench_cross(at.S, body.wrench))
+    return Column(by_q, by_nu, momentum, couple, external)
 
 
-def _add_pair(found: Derivatives, i: int, other: Coordinate, column: Column) -> None:
+def _add_pair(derivatives: Derivatives, i: int, other: Coordinate, column: Column) -> None:
     """Entries of coordinate i and another one, nearer to the base."""
     j, momentum, couple = other.index, column.momentum, column.couple
-    add_to(found.by_q, j, i, _along(other.S, column.by_q))
-    add_to(found.by_nu, j, i, _along(other.S, column.by_nu))
+    add_to(derivatives.by_q, j, i, _along(other.S, column.by_q))
+    add_to(derivatives.by_nu, j, i, _along(other.S, column.by_nu))
     both = _along(other.S, momentum)
-    add_to(found.M, j, i, both)
-    add_to(found.M, i, j, both)
+    add_to(derivatives.M, j, i, both)
+    add_to(derivatives.M, i, j, both)
     by = plus(_along(other.psi_dot, momentum), dot(other.psi[1], couple))
-    if column.outer is not None:
-        by = plus(by, _along(other.S, column.outer))
-    add_to(found.by_q, i, j, by)
+    if column.external_wrench_rate is not None:
+        by = plus(by, _along(other.S, column.external_wrench_rate))
+    add_to(derivatives.by_q, i, j, by)
     by = plus(_along(other.theta, momentum), dot(other.S[1], couple))
-    add_to(found.by_nu, i, j, by)
+    add_to(derivatives.by_nu, i, j, by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +229,7 @@ class _Inward:
             self.wrench(column.by_nu),
             momentum,
             add(self.rotated(column.couple), cross(self.twice_drift, momentum[0])),
-            column.outer and self.wrench(column.outer),
+            column.external_wrench_rate and self.wrench(column.external_wrench_rate),
         )
 
 
@@ -241,11 +242,5 @@ def _transform(pose: JointPose, drift: Vec, base: Base, *, is_last: bool) -> _In
 
 
 def _along(motion: Twist, wrench: Twist) -> Scalar:
-    """What a wrench does along a motion."""
+    """Power of a wrench along a twist."""
     return plus(dot(motion[0], wrench[0]), dot(motion[1], wrench[1]))
-
-
-def _carried_wrench(motion: Twist, wrench: Twist) -> Twist:
-    """The change of a wrench that is carried along by a motion."""
-    (v, w), (force, moment) = motion, wrench
-    return cross(w, force), add(cross(w, moment), cross(v, force))

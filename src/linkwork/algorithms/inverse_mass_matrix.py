@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwork.algorithms.dynamics import mass_matrix
-from linkwork.algorithms.factor import Factor, factored
-from linkwork.algorithms.symmetric import largest_constant
+from linkwork.algorithms.factor import Factor, factored, largest_constant
 from linkwork.algorithms.tree_factor import tree_factor
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex

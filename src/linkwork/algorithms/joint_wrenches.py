@@ -1,4 +1,4 @@
-"""The wrench that goes through each joint: what its side nearer to the base does to the other.
+"""The wrench that each joint transmits: from its side nearer to the base to the other side.
 
 Every link counts by itself, also links that fixed joints hold together, so that the wrench in a
 force sensor between them is computed too. The wrench of a joint is what moves all links beyond it,

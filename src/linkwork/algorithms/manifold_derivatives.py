@@ -4,9 +4,9 @@
     nu = E_T q_dot      E_T (nv, nq): a left inverse of E to which the radial direction of a
                         quaternion or of (cos, sin) is zero
 
-Derivatives of steps are by tangents: a small change of a configuration is the nu that leads there
-by `integrate` in one second, in the representation of velocity in force. Each is (nv, nv), and
-block diagonal with a block for the base and one for each joint.
+Derivatives of steps are taken in the tangent space: a small change of a configuration is the nu
+that `integrate` follows to it in one second, in the representation of velocity in force. Each is
+(nv, nv), and block diagonal with a block for the base and one for each joint.
 
 Each kind of joint knows its own blocks; here stand those of the base.
 """
@@ -55,7 +55,7 @@ def velocity_kinematics_inverse(
 def integrate_derivatives(
     skeleton: Skeleton, q: Numbers, nu: Numbers, dt: Numbers, *, velocity: Representation
 ) -> tuple[Matrix, Matrix]:
-    """(nv, nv) derivatives of `integrate` by q, and by nu.
+    """(nv, nv) derivatives of `integrate` with respect to q, and nu.
 
     A change of the configuration that is reached is measured by the tangent there.
     """
@@ -73,7 +73,7 @@ def integrate_derivatives(
 def difference_derivatives(
     skeleton: Skeleton, start: Numbers, end: Numbers, *, velocity: Representation
 ) -> tuple[Matrix, Matrix]:
-    """(nv, nv) derivatives of `difference` by the start, and by the end."""
+    """(nv, nv) derivatives of `difference` with respect to the start, and the end."""
     layout = skeleton.layout
     blocks = []
     if layout.floating:
@@ -110,7 +110,7 @@ def _base_rates_inverse(pose: Numbers, velocity: Representation) -> Matrix:
 
 
 def _base_moved(step: Numbers, velocity: Representation) -> tuple[Matrix, Matrix]:
-    """(6, 6) derivatives of the base's step by its pose, and by the step."""
+    """(6, 6) derivatives of the base's step with respect to its pose, and the step."""
     if velocity == "body":
         return pose_step_derivatives(step)
     back = [minus(0.0, x) for x in step]
@@ -122,7 +122,7 @@ def _base_moved(step: Numbers, velocity: Representation) -> tuple[Matrix, Matrix
 
 
 def _base_log(step: Numbers, velocity: Representation) -> tuple[Matrix, Matrix]:
-    """(6, 6) derivatives of the step between two poses of the base, by each of them."""
+    """(6, 6) derivatives of the step between two poses of the base, w.r.t. each of them."""
     if velocity == "body":
         left, right = pose_log_derivatives(step)
         return negative(left), right

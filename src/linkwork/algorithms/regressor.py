@@ -81,7 +81,7 @@ def _columns_of_bodies(
 
 
 def _wrenches(motion: BodyMotion) -> list[Twist]:
-    """Force and moment per unit of each of the ten numbers."""
+    """Force and moment per unit of each of the ten inertial parameters."""
     a, u, w, W = motion.a, motion.u, motion.w, motion.W
     columns = transpose(W)
     first = [(columns[k], cross(IDENTITY[k], a)) for k in range(3)]

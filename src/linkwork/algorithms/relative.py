@@ -55,7 +55,7 @@ def relative_jacobian(
 
 
 def relative_jacobian_at(skeleton: Skeleton, q: Numbers, *frames: int) -> Matrix:
-    """(6, n) the same, of the point at the origin of a third frame, in the axes of a fourth."""
+    """(6, n) Jacobian of the point at the origin of a third frame, in the axes of a fourth."""
     reference, frame, origin, axes = frames
     view = _View(skeleton, q, frames)
     (_, o), (R, _) = view.pose(origin), view.pose(axes)

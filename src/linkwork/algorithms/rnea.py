@@ -16,14 +16,16 @@ Luh, Walker, Paul (1980), in the form of W due to Balafoutis and Patel (1991).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.joints import JointPose, joint_pose
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
     IDENTITY,
+    ZERO,
     Mat,
     Scalar,
     Twist,
@@ -34,6 +36,7 @@ from linkwork.spatial.blocks import (
     cross,
     is_permutation,
     is_zero,
+    is_zero_vector,
     minus,
     plus,
     scale,
@@ -41,6 +44,8 @@ from linkwork.spatial.blocks import (
     total,
     twist_add,
 )
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ class BodyMotion:
 
 @dataclass(frozen=True, slots=True)
 class Forces:
-    """What inverse dynamics gives: the wrench on the base, and what each joint takes."""
+    """Results of inverse dynamics: the wrench on the base, and the force of each joint."""
 
     base_force: Vec  # in the base's axes
     base_moment: Vec  # about the base's origin
@@ -141,20 +146,49 @@ def body_wrench(inertia: RigidInertia, motion: BodyMotion) -> Twist:
 
 def _times_difference(k: Scalar, a: Scalar, b: Scalar) -> Scalar:
     """k (a - b); nothing is computed for a constant k of 0."""
-    return 0.0 if isinstance(k, float) and k == 0.0 else times(k, minus(a, b))
+    return 0.0 if is_zero(k) else times(k, minus(a, b))
+
+
+def summed_inward(
+    skeleton: Skeleton,
+    joints: dict[int, JointPose],
+    values: Mapping[int, T],
+    plus: Callable[[T, T], T],
+    inward: Callable[[JointPose, T], T],
+) -> Iterator[tuple[int, T]]:
+    """Sums over subtrees: each body with the value of it and all it carries, the base last.
+
+    Args:
+        skeleton: the robot.
+        joints: pose of each body but the base's in its parent.
+        values: of each body by itself.
+        plus: adds two values of one body.
+        inward: expresses a value of a body in its parent.
+    """
+    sums = dict(values)
+    for number in reversed(joints):
+        yield number, sums[number]
+        parent = skeleton.bodies[number].parent
+        sums[parent] = plus(sums[parent], inward(joints[number], sums[number]))
+    yield 0, sums[0]
+
+
+def subtree_wrenches(
+    skeleton: Skeleton, joints: dict[int, JointPose], wrenches: Mapping[int, Twist]
+) -> Iterator[tuple[int, Twist]]:
+    """Wrench on each body and all it carries, in its axes about its origin, the base last."""
+    return summed_inward(skeleton, joints, wrenches, twist_add, lambda pose, f: pose.inward(*f))
 
 
 def gather(skeleton: Skeleton, joints: dict[int, JointPose], wrenches: dict[int, Twist]) -> Forces:
-    """Add wrenches up toward the base; each joint takes what acts along its coordinates."""
-    wrenches = dict(wrenches)
+    """Sum wrenches toward the base, and project them on the coordinates of the joints."""
     joint: dict[int, Scalar] = {}
-    for number in reversed(joints):
-        body, pose = skeleton.bodies[number], joints[number]
-        F, N = wrenches[number]
-        for k, value in zip(body.nu_indices, pose.force(F, N), strict=True):
+    F, N = ZERO, ZERO
+    for number, (F, N) in subtree_wrenches(skeleton, joints, wrenches):
+        along = joints[number].force(F, N) if number else ()
+        for k, value in zip(skeleton.bodies[number].nu_indices, along, strict=True):
             joint[k] = plus(joint.get(k, 0.0), value)
-        wrenches[body.parent] = twist_add(wrenches[body.parent], pose.inward(F, N))
-    return Forces(*wrenches[0], joint)
+    return Forces(F, N, joint)
 
 
 def body_motion(w: Vec, u: Vec, a: Vec) -> BodyMotion:
@@ -172,7 +206,7 @@ def body_motion(w: Vec, u: Vec, a: Vec) -> BodyMotion:
 
 def at_frame(motion: BodyMotion, R: Mat, p: Vec) -> BodyMotion:
     """Motion of a frame at (R, p) of a body, in the frame's axes."""
-    if is_permutation(R) and R == IDENTITY and is_zero(p):
+    if is_permutation(R) and R == IDENTITY and is_zero_vector(p):
         return motion
     a = add(motion.a, apply(motion.W, p))
     return body_motion(apply_t(R, motion.w), apply_t(R, motion.u), apply_t(R, a))

@@ -1,4 +1,4 @@
-"""How the motion of bodies changes along each coordinate of a joint: of its position, of nu.
+"""How the motion of bodies changes along each coordinate of a joint, in position and in nu.
 
 A unit step of a joint along one coordinate displaces all that the joint carries by a column S of
 its motion subspace. Velocities V and accelerations A of the bodies carried change by what is
@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwork.algorithms.rnea import BodyMotion, body_motion
-from linkwork.mechanics.joints import JointPose, combined
+from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined
 from linkwork.spatial.blocks import (
     Mat,
     Scalar,
@@ -51,10 +51,10 @@ class Coordinate:
     """One coordinate of a joint and what changes along it, in the axes of the body it holds."""
 
     index: int  # in nu
-    S: Twist  # displacement of what the joint carries, or change of its velocity by nu
+    S: Twist  # displacement of what the joint carries, or derivative of its velocity w.r.t. nu
     psi: Twist  # change of velocity that is not carried along
     psi_dot: Twist  # of acceleration
-    theta: Twist  # change of acceleration by nu
+    theta: Twist  # derivative of acceleration w.r.t. nu
     own: Sequence[Twist]  # what is not carried along of the change of each column of S; () if none
 
 
@@ -103,32 +103,29 @@ def _coordinates(
     nu_dot: Sequence[Scalar] | None,
 ) -> list[Coordinate]:
     mount, S = pose.mount, pose.columns
-    by_theta = pose.columns_slopes()
-    if len(S) == 1 and not by_theta:
+    if len(S) == 1 and pose.columns_partials() is None:
         psi, psi_dot = _displaced(S[0], carried, body.motion.W)
         return [Coordinate(mount.nu_indices[0], S[0], psi, psi_dot, twist_add(psi, psi), ())]
     both = body.v, add(carried.w, body.motion.w)
-    rates, accelerations = _own_part(pose, nu), _own_part(pose, nu_dot)
-    bias = pose.bias_slopes(rates)
-    column_rates = pose.columns_rate(nu) if nu is not None else None
-    changes = own_changes(pose)
-    found: list[Coordinate] = []
+    v_J = pose.velocity(nu)
+    v_Jdot = twist_add(pose.velocity(nu_dot), pose.bias(nu))
+    changes, own = subspace_changes(pose, nu, nu_dot), own_changes(pose)
+    coordinates: list[Coordinate] = []
     for k, column in enumerate(S):
         psi, psi_dot = _displaced(column, carried, carried.W)
-        theta, own = twist_cross(both, column), changes[k] if changes else ()
-        if by_theta and column_rates:
-            theta = twist_add(theta, twist_add(combined(rates, by_theta[k]), column_rates[k]))
-        if own:
-            sigma = combined(rates, own)
-            psi = twist_add(psi, sigma)
-            psi_dot = twist_add(psi_dot, twist_cross(both, sigma))
-            psi_dot = twist_add(psi_dot, combined(accelerations, own))
-        if bias:
-            psi_dot = twist_add(psi_dot, bias[k])
-            if mount.backwards:
-                psi_dot = twist_add(psi_dot, twist_cross(pose.bias(nu), column))
-        found.append(Coordinate(mount.nu_indices[k], column, psi, psi_dot, theta, own))
-    return found
+        theta = twist_cross(both, column)
+        sigma, further = ZERO_TWIST, ZERO_TWIST  # sigma(nu); sigma(nu_dot) + gamma
+        if changes:
+            theta = twist_add(theta, changes[k].bias)
+            sigma, further = changes[k].velocity, changes[k].acceleration
+        if mount.backwards:
+            sigma = twist_add(sigma, twist_cross(v_J, column))
+            further = twist_add(further, twist_cross(v_Jdot, column))
+        psi = twist_add(psi, sigma)
+        psi_dot = twist_add(psi_dot, twist_add(twist_cross(both, sigma), further))
+        of_columns = own[k] if own else ()
+        coordinates.append(Coordinate(mount.nu_indices[k], column, psi, psi_dot, theta, of_columns))
+    return coordinates
 
 
 def _displaced(column: Twist, carried: BodyMotion, W: Mat) -> tuple[Twist, Twist]:
@@ -138,12 +135,42 @@ def _displaced(column: Twist, carried: BodyMotion, W: Mat) -> tuple[Twist, Twist
     return psi, (add(apply(W, s), cross(carried.a, z)), apply(W, z))
 
 
+@dataclass(frozen=True, slots=True)
+class SubspaceChange:
+    """How S itself changes along one coordinate of a joint, in the axes of the body it holds.
+
+    What is carried along with the side that the joint's axes are fixed to does not count.
+    """
+
+    velocity: Twist  # derivative of S nu w.r.t. the position
+    acceleration: Twist  # of S nu_dot + S_dot nu w.r.t. the position
+    bias: Twist  # of S_dot nu w.r.t. nu
+
+
+def subspace_changes(
+    pose: JointPose, nu: Sequence[Scalar] | None, nu_dot: Sequence[Scalar] | None
+) -> list[SubspaceChange]:
+    """For each coordinate of a joint; none for a constant S. None stands for zero."""
+    partials, rates = pose.columns_partials(), _own_part(pose, nu)
+    of_bias = pose.bias_partials(rates)
+    if partials is None or of_bias is None:
+        return []
+    column_rates = nu is not None and pose.columns_rate(nu)
+    changes: list[SubspaceChange] = []
+    for k, columns in enumerate(partials):
+        velocity = combined(rates, columns)
+        acceleration = combined(_own_part(pose, nu_dot), columns, of_bias[k])
+        bias = twist_add(column_rates[k], velocity) if column_rates else velocity
+        changes.append(SubspaceChange(velocity, acceleration, bias))
+    return changes
+
+
 def own_changes(pose: JointPose) -> Sequence[Sequence[Twist]] | None:
     """For each coordinate, the change of each column of S that is not carried along.
 
     None if there is none: all columns are carried along.
     """
-    by_theta = pose.columns_slopes()
+    by_theta = pose.columns_partials()
     if not pose.mount.backwards:
         return by_theta
     S = pose.columns

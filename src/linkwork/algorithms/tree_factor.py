@@ -8,8 +8,8 @@ inertia of its body,
 
 Outward, the row r of coordinate i is taken to the base, past one coordinate c after the other:
 entry (i, c) of W is -r . s_c, and then r becomes  r - (r . s_c) r_c,  which answers to
-accelerations on the inner side of c. At the base, -r is what joint i does per unit of the base's
-acceleration. A joint of several velocities is a sequence of joints of one.
+accelerations on the inner side of c. At the base, -r is the acceleration of joint i per unit of the
+base's. A joint of several velocities is a sequence of joints of one.
 
 Featherstone (2008), chapter 7; Carpentier (2018), Analytical inverse of the joint space inertia
 matrix.
@@ -31,11 +31,11 @@ from linkwork.algorithms.articulated import (
     without_joint,
 )
 from linkwork.algorithms.crba import to_base
-from linkwork.algorithms.factor import Factor, Row, eliminated, factor_of, outward_order
+from linkwork.algorithms.factor import Factor, inverse_factor, outward_order, reciprocal
 from linkwork.algorithms.rnea import poses
-from linkwork.algorithms.symmetric import reciprocal
+from linkwork.elimination import SparseRow
 from linkwork.mechanics.base import Base, Representation, base_of
-from linkwork.mechanics.joint_dynamics import DynamicsByIndex, is_constant_zero
+from linkwork.mechanics.joint_dynamics import DynamicsByIndex
 from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.layout import BASE_NV
@@ -47,6 +47,7 @@ from linkwork.spatial.blocks import (
     add,
     cross,
     dot,
+    is_zero,
     plus,
     scale,
     sub,
@@ -65,8 +66,8 @@ class _Coordinate:
     inverse_pivot: Scalar  # 1 / d
     is_free: bool  # whether it has no rotor
 
-    def passed(self, row: Twist) -> tuple[Scalar, Twist]:
-        """-r . s, and r - (r . s) r_c; along s nothing is left of it, which is made exact."""
+    def propagated_past(self, row: Twist) -> tuple[Scalar, Twist]:
+        """-r . s, and r - (r . s) r_c; along s it is 0, which is set exactly."""
         (F, N), (v, w) = row, self.column
         share = plus(dot(F, v), dot(N, w))
         force, moment = sub(F, scale(share, self.row[0])), sub(N, scale(share, self.row[1]))
@@ -92,24 +93,24 @@ def tree_factor(
     joints = poses(skeleton, q)
     coordinates, inertia = _solved(skeleton, joints, joint_dynamics)
     order = outward_order(skeleton)
-    place = {k: number for number, k in enumerate(order)}
+    column_of = {k: column for column, k in enumerate(order)}
     W, inverse_pivots = _base_factor(base, inertia)
     of_base = list(W)
     direct = to_base(skeleton, joints, base.expressed_at[0])
     for number, own in coordinates.items():
         for k, coordinate in enumerate(own):
-            row: Row = {}
+            row: SparseRow = {}
             r, body, inner = coordinate.row, number, own[:k]
             while body:
                 for other in reversed(inner):
-                    row[place[other.index]], r = other.passed(r)
+                    row[column_of[other.index]], r = other.propagated_past(r)
                 parent = skeleton.bodies[body].parent
                 if parent or base.floating:
                     r = (joints[body] if parent else direct[body]).inward(*r)
                 body, inner = parent, coordinates.get(parent, [])
             W.append(_at_base(base, of_base, r) | dict(sorted(row.items())))
             inverse_pivots.append(coordinate.inverse_pivot)
-    return factor_of(order, W, inverse_pivots)
+    return Factor(tuple(order), tuple(W), tuple(inverse_pivots))
 
 
 def _solved(
@@ -127,35 +128,33 @@ def _solved(
             owner = f"joint {pose.mount.joint.name!r}"
             inverse = reciprocal(pivot, owner, summands(column, inertia[number]))
             row = scale(inverse, F), scale(inverse, N)
-            coordinates[number].insert(
-                0, _Coordinate(k, column, row, inverse, is_constant_zero(rotor))
-            )
-            left = without_joint(left, [column], [U], [[inverse]], is_free=is_constant_zero(rotor))
+            coordinates[number].insert(0, _Coordinate(k, column, row, inverse, is_zero(rotor)))
+            left = without_joint(left, [column], [U], [[inverse]], is_free=is_zero(rotor))
         parent = skeleton.bodies[number].parent
         inertia[parent] = inertia[parent].plus(moved(left, pose))
     return coordinates, inertia[0]
 
 
-def _base_factor(base: Base, inertia: Articulated) -> tuple[list[Row], list[Scalar]]:
+def _base_factor(base: Base, inertia: Articulated) -> tuple[list[SparseRow], list[Scalar]]:
     """W and D^-1 of the base in the representation in force; nothing if the base is fixed."""
     if not base.floating:
         return [], []
-    solve_base(inertia, ZERO, ZERO)  # what is constant in its own axes may be refused
+    solve_base(inertia, ZERO, ZERO)  # what is constant in its own axes may be singular
     R, origin = base.expressed_at
     seen = inertia if base.velocity == "body" else shifted(inertia.rotated(R), origin)
-    return eliminated(seen.matrix, ["the base"] * BASE_NV)
+    return inverse_factor(seen.matrix, ["the base"] * BASE_NV)
 
 
-def _at_base(base: Base, of_base: Sequence[Row], r: Twist) -> Row:
+def _at_base(base: Base, of_base: Sequence[SparseRow], r: Twist) -> SparseRow:
     """The entries of W of a joint in the columns of the base, from its row r there."""
     if not base.floating:
         return {}
     force, moment = r
     response = (*force, *add(moment, cross(base.expressed_at[1], force)))
-    entries: Row = {}
-    for c, own in enumerate(response):
-        further = [times(response[b], of_base[b].get(c, 0.0)) for b in range(c + 1, BASE_NV)]
-        entries[c] = -total(own, *further)
+    entries: SparseRow = {}
+    for c, entry in enumerate(response):
+        further = (times(response[b], of_base[b].get(c, 0.0)) for b in range(c + 1, BASE_NV))
+        entries[c] = -total(entry, *further)
     return entries
 
 

@@ -17,7 +17,7 @@ from linkwork.expr.derived_ports import Kind, derived_ports
 from linkwork.expr.program import Port, Program, trace
 from linkwork.kindyn.quantities import QUANTITIES
 from linkwork.kindyn.requests import Spec
-from linkwork.spatial.blocks import Scalar, plus, times
+from linkwork.spatial.blocks import Scalar, is_zero, plus, times
 
 # By quantity: the one that gives its derivatives, by the inputs that its fields are named after.
 DERIVATIVES = {
@@ -81,7 +81,7 @@ def _fields(name: str) -> tuple[str, ...]:
 def _product(a: Array, b: Array) -> Array:
     """The matrix a b, where b has few numbers that are not 0."""
     columns: list[list[tuple[int, Scalar]]] = [
-        [(k, x) for k, x in enumerate(column) if not (isinstance(x, float) and x == 0.0)]
+        [(k, x) for k, x in enumerate(column) if not is_zero(x)]
         for column in b.T
     ]
 

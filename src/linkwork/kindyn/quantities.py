@@ -15,7 +15,6 @@ from linkwork.algorithms import (
     average_velocity,
     centroidal_derivatives,
     com,
-    com_derivatives,
     coriolis,
     dynamics,
     energy,
@@ -270,7 +269,7 @@ QUANTITIES: dict[str, Quantity] = {
     "com_velocity_derivatives": Quantity(
         _Q_NU,
         (_by_nv(3),) * 2,
-        _of(com_derivatives.com_velocity_derivatives),
+        _of(centroidal_derivatives.com_velocity_derivatives),
         result=results.ComVelocityDerivatives,
     ),
     "centroidal_momentum_rate": Quantity(_ALL, _SIX, _of(momentum.centroidal_momentum_rate)),

@@ -1,4 +1,4 @@
-"""The base of a robot in each velocity representation: what the first six numbers of nu mean.
+"""The base of a robot in each velocity representation: the meaning of the first six entries of nu.
 
 With R and o the rotation and position of the base in the world, v and w its velocity:
 
@@ -6,8 +6,8 @@ With R and o the rotation and position of the base in the world, v and w its vel
     body       nu = [R^T o_dot; R^T w]        in the axes of the base
     inertial   nu = [o_dot - w x o; w]        of the point of the base at the world's origin
 
-The derivative of nu and the wrench on the base follow: accelerations are derivatives of these very
-numbers, and a wrench is what gives power with them. Algorithms work in the base's own axes.
+The derivative of nu and the wrench on the base follow: accelerations are derivatives of these
+entries, and a wrench is dual to them. Algorithms work in the axes of the base.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Base:
     floating: bool
 
     def own_part(self, numbers: Sequence[Scalar] | None) -> Twist:
-        """The base's six numbers of nu or nu_dot as they are; zeros if the base is fixed."""
+        """The base's six entries of nu or nu_dot, unchanged; zeros if the base is fixed."""
         return halves(numbers) if self.floating and numbers is not None else (ZERO, ZERO)
 
     def twist(self, nu: Sequence[Scalar] | None) -> Twist:
@@ -79,7 +79,7 @@ class Base:
         return apply_t(self.R, sub(linear, gravity)), apply_t(self.R, angular)
 
     def derivative(self, nu: Sequence[Scalar] | None, a: Vec, u: Vec) -> Twist:
-        """First six numbers of nu_dot, from the acceleration (a, u) in the base's axes."""
+        """First six entries of nu_dot, from the acceleration (a, u) in the base's axes."""
         v, w = halves(nu) if nu is not None else (ZERO, ZERO)
         if self.velocity == "body":
             return sub(a, cross(w, v)), u
@@ -90,7 +90,7 @@ class Base:
         return linear, angular
 
     def wrench_out(self, force: Vec, moment: Vec) -> Twist:
-        """A wrench in the base's axes about its origin, as the first six numbers of tau."""
+        """A wrench in the base's axes about its origin, as the first six entries of tau."""
         if self.velocity == "body":
             return force, moment
         force, moment = apply(self.R, force), apply(self.R, moment)
@@ -99,7 +99,7 @@ class Base:
         return force, moment
 
     def wrench_in(self, tau: Sequence[Scalar]) -> Twist:
-        """The first six numbers of tau as a wrench in the base's axes about its origin."""
+        """The first six entries of tau as a wrench in the base's axes about its origin."""
         force, moment = halves(tau)
         if self.velocity == "body":
             return force, moment

@@ -29,7 +29,7 @@ class RigidInertia:
     """Inertia of one body, or of several that move as one, about an origin, in some axes."""
 
     mass: float
-    first_moment: Vec  # mass times centre of mass
+    first_moment: Vec  # mass times center of mass
     tensor: Sym
 
     def momentum(self, v: Vec, w: Vec) -> Twist:
@@ -38,7 +38,7 @@ class RigidInertia:
         return linear, add(cross(self.first_moment, v), sym_apply(self.tensor, w))
 
     def plus(self, other: RigidInertia) -> RigidInertia:
-        """Both as one body."""
+        """The inertia of both as one body."""
         return RigidInertia(
             self.mass + other.mass,
             add(self.first_moment, other.first_moment),
@@ -46,22 +46,22 @@ class RigidInertia:
         )
 
     def times(self, factor: float) -> RigidInertia:
-        """The same, so many times as dense."""
+        """The inertia of a body that is `factor` times as dense."""
         xx, xy, xz, yy, yz, zz = (times(factor, entry) for entry in self.tensor)
         first = scale(factor, self.first_moment)
         return RigidInertia(factor * self.mass, first, (xx, xy, xz, yy, yz, zz))
 
     def rotated(self, R: Mat) -> RigidInertia:
-        """The same in axes in which the present ones are R."""
+        """This inertia in axes in which the present ones have the rotation R."""
         return RigidInertia(self.mass, apply(R, self.first_moment), rotate_sym(R, self.tensor))
 
     def shifted(self, p: Vec) -> RigidInertia:
-        """The same about an origin from which the present one is at p."""
+        """This inertia about an origin from which the present one is at p."""
         tensor = shift_sym(self.tensor, self.mass, self.first_moment, p)
         return RigidInertia(self.mass, add(self.first_moment, scale(self.mass, p)), tensor)
 
     def tensor_about_com(self, c: Vec) -> Sym:
-        """Tensor about the centre of mass c: I - m (c.c 1 - c c^T)."""
+        """Tensor about the center of mass c: I - m (c.c 1 - c c^T)."""
         h = self.first_moment
         x, y, z = (times(a, b) for a, b in zip(h, c, strict=True))
         xx, xy, xz, yy, yz, zz = self.tensor

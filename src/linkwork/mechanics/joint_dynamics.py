@@ -17,7 +17,7 @@ import numpy as np
 
 from linkwork.entries import Traced
 from linkwork.model.layout import Layout
-from linkwork.spatial.blocks import Scalar, plus, times
+from linkwork.spatial.blocks import Scalar, is_zero, plus, times
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class JointDynamics:
         if velocity is None:
             return total
         total = plus(total, times(self.damping, velocity))
-        if is_constant_zero(self.friction):
+        if is_zero(self.friction):
             return total
         return plus(total, times(self.friction, _sign(velocity)))
 
@@ -63,7 +63,7 @@ def joint_dynamics_of(
             changes.get((joint.name, name), getattr(joint, name))
             for name in ("armature", "damping", "friction")
         )
-        if all(map(is_constant_zero, (armature, damping, friction))) or joint.is_fixed:
+        if all(map(is_zero, (armature, damping, friction))) or joint.is_fixed:
             continue
         follower = layout.followers.get(joint.name)
         factor = follower.multiplier if follower else 1.0
@@ -91,11 +91,6 @@ def with_joint_dynamics(
         acceleration = None if nu_dot is None else nu_dot[k]
         total[k] = plus(total[k], added.force(velocity, acceleration))
     return total
-
-
-def is_constant_zero(x: Scalar) -> bool:
-    """Whether a number is the constant 0, and so not there at all."""
-    return isinstance(x, float) and x == 0.0
 
 
 def _sign(x: Scalar) -> Scalar:

@@ -85,28 +85,28 @@ class JointPose:
         rates = mount.kind.subspace_rate(mount.axis, self.theta, own)
         return None if rates is None else written_in_body(mount, self.M, rates)
 
-    def columns_slopes(self) -> list[Columns] | None:
-        """For each coordinate, how the kind itself changes the columns of S; None if constant."""
+    def columns_partials(self) -> list[Columns] | None:
+        """For each coordinate, the partial derivative of the columns of S; None if constant."""
         mount, n = self.mount, len(self.columns)
-        slopes: list[Columns] = []
+        partials: list[Columns] = []
         for k in range(n):
             step = [mount.multiplier if i == k else 0.0 for i in range(n)]
             changed = mount.kind.subspace_rate(mount.axis, self.theta, step)
             if changed is None:
                 return None
-            slopes.append(written_in_body(mount, self.M, changed))
-        return slopes
+            partials.append(written_in_body(mount, self.M, changed))
+        return partials
 
-    def bias_slopes(self, own: Sequence[Scalar]) -> Columns | None:
-        """For each coordinate, how the kind itself changes S_dot nu; None for a constant S.
+    def bias_partials(self, own: Sequence[Scalar]) -> Columns | None:
+        """For each coordinate, the partial derivative of S_dot nu; None for a constant S.
 
         Args:
-            own: the joint's own part of nu.
+            own: the entries of nu of the joint.
         """
         mount = self.mount
         scaled = [times(mount.multiplier, value) for value in own]
-        slopes = mount.kind.bias_jacobian(mount.axis, self.theta, scaled)
-        return None if slopes is None else written_in_body(mount, self.M, slopes)
+        partials = mount.kind.bias_jacobian(mount.axis, self.theta, scaled)
+        return None if partials is None else written_in_body(mount, self.M, partials)
 
     def force(self, force: Vec, moment: Vec) -> list[Scalar]:
         """S^T (force, moment)."""

@@ -16,11 +16,11 @@ from linkwork.model.kinds.kind import Rotation
 from linkwork.model.pose import ROUNDING_NOISE
 
 Triple = tuple[float, float, float]
-STAY: Triple = (0.0, 0.0, 0.0)
+NO_SHIFT: Triple = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class JointPlacement:
     """The frame of a body's joint in the parent."""
 
     rotation: Rotation  # of the joint's kind
@@ -35,8 +35,8 @@ class Site:
             for p, x, y, z in zip(self.position, *self.columns, strict=True)
         )  # pyright: ignore[reportReturnType]
 
-    def seen_from(self, origin: Triple) -> Site:
-        """The same from another origin in the parent."""
+    def seen_from(self, origin: Triple) -> JointPlacement:
+        """This placement as seen from another origin in the parent."""
         return replace(self, position=tuple(map(sub, self.position, origin)))
 
     @property
@@ -48,61 +48,63 @@ class Site:
 
 
 def best_origins(
-    sites: Sequence[Site], parents: Sequence[int]
+    placements: Sequence[JointPlacement], parents: Sequence[int]
 ) -> tuple[list[Triple], list[Triple]]:
     """Where to put origins.
 
     Args:
-        sites: of each body, each parent before its children; that of body 0 does not count.
+        placements: of each body, each parent before its children; that of body 0 does not count.
         parents: body that each body hangs on.
 
     Returns:
         how far each origin is moved, in the axes of its joint's frame; and its position in the
         parent, seen from the parent's new origin.
     """
-    children: list[list[Site]] = [[] for _ in sites]
-    for site, parent in zip(sites[1:], parents[1:], strict=True):
-        children[parent].append(site)
-    moves, positions = [STAY], [STAY]
+    children: list[list[JointPlacement]] = [[] for _ in placements]
+    for placement, parent in zip(placements[1:], parents[1:], strict=True):
+        children[parent].append(placement)
+    moves, positions = [NO_SHIFT], [NO_SHIFT]
     for body, parent in enumerate(parents[1:], start=1):
-        site = sites[body].seen_from(moves[parent])
-        move = _best_move(site, children[body])
-        noise = ROUNDING_NOISE * (_size(sites[body].position) + _size(moves[parent]) + _size(move))
-        x, y, z = (0.0 if abs(p) <= noise else p for p in site.after(move))
+        placement = placements[body].seen_from(moves[parent])
+        move = _best_move(placement, children[body])
+        noise = ROUNDING_NOISE * (
+            _size(placements[body].position) + _size(moves[parent]) + _size(move)
+        )
+        x, y, z = (0.0 if abs(p) <= noise else p for p in placement.after(move))
         moves.append(move)
         positions.append((x, y, z))
     return moves, positions
 
 
-def _best_move(site: Site, children: Sequence[Site]) -> Triple:
+def _best_move(placement: JointPlacement, children: Sequence[JointPlacement]) -> Triple:
     """How far to move the origin of a body that carries others."""
 
     def cost(move: Triple) -> tuple[int, int, float]:
         far = _size(move)
-        own = _count(site.after(move), _size(site.position) + far)
+        own = _count(placement.after(move), _size(placement.position) + far)
         theirs = [
             _count(map(sub, child.position, move), _size(child.position) + far, child.free)
             for child in children
         ]
         return own + sum(theirs), own, far
 
-    return min((STAY, *_targets(site, children)), key=cost)
+    return min((NO_SHIFT, *_targets(placement, children)), key=cost)
 
 
-def _targets(site: Site, children: Sequence[Site]) -> Iterator[Triple]:
+def _targets(placement: JointPlacement, children: Sequence[JointPlacement]) -> Iterator[Triple]:
     """Moves that make some coordinate 0."""
-    if site.rotation == "none":
-        x, y, z = (-sum(map(mul, column, site.position)) for column in site.columns)
+    if placement.rotation == "none":
+        x, y, z = (-sum(map(mul, column, placement.position)) for column in placement.columns)
         yield (x, y, z)
         yield from (child.position for child in children)
-    elif site.rotation == "about_axis":
-        along = zip(site.position, site.columns[site.axis], strict=True)
+    elif placement.rotation == "about_axis":
+        along = zip(placement.position, placement.columns[placement.axis], strict=True)
         lengths = [
             -p / step for p, step in along if abs(step) > 0.5
         ]  # a nearly parallel plane may be far away
-        lengths += [child.position[site.axis] for child in children]
+        lengths += [child.position[placement.axis] for child in children]
         for length in lengths:
-            x, y, z = (length if k == site.axis else 0.0 for k in range(3))
+            x, y, z = (length if k == placement.axis else 0.0 for k in range(3))
             yield (x, y, z)
 
 

@@ -9,7 +9,7 @@ origin on the axis is chosen by `origins`. What is left for every joint is
 with `mount` constant. A rotation of `mount` about the joint's own axis becomes an offset of the
 angle, for kinds that take one.
 
-Inertia that a joint cannot move relative to the parent is counted with the parent: of a body that
+Inertia that a joint cannot move relative to the parent is lumped into the parent: of a body that
 rotates about z its mass, its first moment along z, and as much of its tensor as is diag(a, a, 0).
 Every sum over the robot stays what it is, and the bodies have fewer numbers that are not 0.
 (Gautier, Khalil 1990, use the same to find the base inertial parameters.)
@@ -25,7 +25,7 @@ import numpy as np
 
 from linkwork.arrays import Array
 from linkwork.mechanics.inertia import RigidInertia
-from linkwork.mechanics.origins import Site, best_origins
+from linkwork.mechanics.origins import JointPlacement, best_origins
 from linkwork.model.kinds import Axis, JointKind, plane_basis
 from linkwork.model.layout import Layout
 from linkwork.model.parts import Joint
@@ -64,7 +64,7 @@ class Mount:
 
 @dataclass(frozen=True)
 class Body:
-    """One rigid body of the robot, with the inertia that is counted with it."""
+    """One rigid body of the robot, with the inertia that is lumped into it."""
 
     parent: int  # -1 for the base
     mount: Mount | None  # None for the base
@@ -108,15 +108,15 @@ def skeleton_of(
     layout: Layout,
     *,
     inertias: Array | None = None,
-    unshared: Container[int] = (),
+    not_lumped: Container[int] = (),
 ) -> Skeleton:
     """Make the skeleton of a tree.
 
     Args:
         tree: the robot seen from its base.
         layout: of its coordinates.
-        inertias: (bodies, 10) instead of those of the tree.
-        unshared: bodies of which no inertia is counted with the parent.
+        inertias: (bodies, 10) inertial parameters in place of those of the tree.
+        not_lumped: bodies of which no inertia is lumped into the parent.
     """
     moved = body_frames(tree)
     own = tree.inertias if inertias is None else inertias
@@ -128,7 +128,7 @@ def skeleton_of(
     new_H_old = se3.inverse(moved.old_H_new)
     at_joint = inertia.transform(se3.inverse(moved.old_H_joint), own)
     params = inertia.transform(new_H_old, own)
-    regrouped = _regrouped(params, tree.parents, mounts, moved.mounts, unshared)
+    regrouped = _regrouped(params, tree.parents, mounts, moved.mounts, not_lumped)
     noise = _rounding_noise(at_joint, params)
     counted = map(_rigid_inertia, np.where(np.abs(regrouped) <= noise, 0.0, regrouped))
     bodies = map(Body, tree.parents, mounts, counted)
@@ -150,8 +150,8 @@ def body_frames(tree: Tree) -> BodyFrames:
     mounts = se3.inverse(old_H_joint)[list(tree.parents)] @ tree.parent_H_joint @ rotations
     mounts[0] = np.eye(4)
     mounts[:, :3, :3] = snapped(mounts[:, :3, :3])
-    sites = [
-        Site(
+    placements = [
+        JointPlacement(
             joint.motion_kind.rotation if joint else "free",
             _largest(direction),
             _mat(mount[:3, :3].T),
@@ -159,7 +159,7 @@ def body_frames(tree: Tree) -> BodyFrames:
         )
         for joint, direction, mount in zip(tree.joints, directions, mounts, strict=True)
     ]
-    origins, positions = best_origins(sites, tree.parents)
+    origins, positions = best_origins(placements, tree.parents)
     mounts[:, :3, 3] = positions
     shifts = se3.pose(np.eye(3), origins)
     return BodyFrames(old_H_joint, old_H_joint @ shifts, mounts, directions, rotations @ shifts)
@@ -219,12 +219,12 @@ def _regrouped(
     parents: tuple[int, ...],
     mounts: list[Mount | None],
     poses: Array,
-    unshared: Container[int],
+    not_lumped: Container[int],
 ) -> Array:
-    """Count with the parent what the joint cannot move, from the leaves inward."""
+    """Lump what the joint cannot move into the parent, from the leaves inward."""
     params = params.copy()
     for body in reversed(range(1, len(parents))):
-        if body in unshared:
+        if body in not_lumped:
             continue
         mount = mounts[body]
         assert mount is not None

@@ -109,7 +109,7 @@ class Stage:
         key = names, turned
         if key not in self.known:
             inertias = self._without(names) if names else None
-            made = skeleton_of(self.tree, self.layout, inertias=inertias, unshared=turned)
+            made = skeleton_of(self.tree, self.layout, inertias=inertias, not_lumped=turned)
             self.known[key] = made
         return self.known[key]
 

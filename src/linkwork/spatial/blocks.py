@@ -18,6 +18,10 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from linkwork.arrays import Array, as_array, stack
+from linkwork.entries import is_zero as is_zero
+from linkwork.entries import minus as minus
+from linkwork.entries import plus as plus
+from linkwork.entries import times as times
 
 Scalar: TypeAlias = Any
 Vec: TypeAlias = tuple[Scalar, Scalar, Scalar]
@@ -29,28 +33,6 @@ ZERO: Vec = (0.0, 0.0, 0.0)
 IDENTITY: Mat = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))  # (row, column) of the entries of a Sym
 SYM_INDEX = ((0, 1, 2), (1, 3, 4), (2, 4, 5))  # index in a Sym of entry (row, column)
-
-
-def plus(a: Scalar, b: Scalar) -> Scalar:
-    """a + b; a constant 0 is left out."""
-    if isinstance(a, float) and a == 0.0:
-        return b
-    return a if isinstance(b, float) and b == 0.0 else a + b
-
-
-def minus(a: Scalar, b: Scalar) -> Scalar:
-    """a - b; a constant 0 is left out."""
-    if isinstance(b, float) and b == 0.0:
-        return a
-    return -b if isinstance(a, float) and a == 0.0 else a - b
-
-
-def times(a: Scalar, b: Scalar) -> Scalar:
-    """a b; a constant 0, 1 or -1 takes no product."""
-    for x, y in ((a, b), (b, a)):
-        if isinstance(x, float) and x in (0.0, 1.0, -1.0):
-            return 0.0 if x == 0.0 else y if x == 1.0 else -y
-    return a * b
 
 
 def add(a: Vec, b: Vec) -> Vec:
@@ -191,9 +173,9 @@ def rotate_mat_about(axis: int, c: Scalar, s: Scalar, m: Mat) -> Mat:
     return (a, b, d)
 
 
-def is_zero(v: Vec) -> bool:
+def is_zero_vector(v: Vec) -> bool:
     """Whether a vector is the constant 0."""
-    return all(isinstance(x, float) and x == 0.0 for x in v)
+    return all(map(is_zero, v))
 
 
 def is_permutation(m: Mat) -> bool:
@@ -256,6 +238,12 @@ def twist_add(a: Twist, b: Twist) -> Twist:
 def twist_cross(a: Twist, b: Twist) -> Twist:
     """a x b: the rate of a twist b that is carried along by a."""
     return add(cross(a[1], b[0]), cross(a[0], b[1])), cross(a[1], b[1])
+
+
+def wrench_cross(a: Twist, wrench: Twist) -> Twist:
+    """a x* wrench: the rate of a wrench (force, moment) that is carried along by a twist a."""
+    (v, w), (force, moment) = a, wrench
+    return cross(w, force), add(cross(w, moment), cross(v, force))
 
 
 def halves(numbers: Sequence[Scalar]) -> Twist:

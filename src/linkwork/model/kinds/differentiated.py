@@ -1,7 +1,7 @@
-"""Derivatives of the formulas of a kind that gives none in closed form.
+"""Derivatives of the formulas of a joint kind that has none in closed form.
 
-A formula is traced and differentiated as a program, and the result is computed on the scalars at
-hand: numbers, columns of a batch, or expressions being traced.
+A formula is traced and differentiated as a program, and the result is evaluated on the scalars of
+the caller: floats, columns of a batch, or expressions being traced.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from linkwork.elimination import solved_positive_definite
 from linkwork.expr import diff
 from linkwork.expr.node import Expr, Graph, Op
 from linkwork.expr.program import NUMPY_FUNCTIONS, Port, Program, per_port, trace
@@ -22,14 +23,14 @@ Rows: TypeAlias = list[list[Scalar]]
 def derivatives(
     function: Callable[..., Sequence[Scalar]], *arguments: Sequence[Scalar]
 ) -> list[Rows]:
-    """The derivatives of a function of vectors, which gives a vector.
+    """The derivatives of a function of vectors that returns a vector.
 
     Args:
         function: takes as many sequences of scalars as there are arguments.
         arguments: where to differentiate; none is empty.
 
     Returns:
-        for each argument the rows (m, n) of the derivative of the m results by its n scalars.
+        for each argument the rows (m, n): derivatives of the m results w.r.t. its n scalars.
     """
     names = [f"x{k}" for k in range(len(arguments))]
     ports = [Port(name, (len(own),)) for name, own in zip(names, arguments, strict=True)]
@@ -38,10 +39,10 @@ def derivatives(
         return np.array([*function(*map(list, arrays)), None], dtype=object)[:-1]
 
     program = trace(traced, ports, "y")
-    slopes = diff.jacobian(program, names)
-    numbers = _computed(slopes, [x for own in arguments for x in own])
+    partials = diff.jacobian(program, names)
+    values = _computed(partials, [x for own in arguments for x in own])
     rows: list[Rows] = []
-    for port, own in per_port(slopes.outputs, numbers):
+    for port, own in per_port(partials.outputs, values):
         width = port.shape[-1]
         rows.append([list(own[k : k + width]) for k in range(0, port.size, width)])
     return rows
@@ -57,22 +58,12 @@ def product(a: Sequence[Sequence[Scalar]], b: Sequence[Sequence[Scalar]]) -> Row
 
 
 def left_inverse(J: Sequence[Sequence[Scalar]]) -> Rows:
-    """(J^T J)^-1 J^T of a matrix (m, n) of full rank n <= m, by elimination.
+    """(J^T J)^-1 J^T of a matrix (m, n) of full rank n <= m.
 
     It annihilates what is perpendicular to the columns of J.
     """
     transposed = [list(column) for column in zip(*J, strict=True)]
-    n = len(transposed)
-    rows = [[*own, *row] for own, row in zip(product(transposed, J), transposed, strict=True)]
-    for k in range(n):  # J^T J is positive definite: no pivot is zero
-        pivot = rows[k][k]
-        if not _is_one(pivot):
-            rows[k] = [0.0 if _is_zero(x) else x / pivot for x in rows[k]]
-        for i in (i for i in range(n) if i != k):
-            factor = rows[i][k]
-            pairs = zip(rows[i], rows[k], strict=True)
-            rows[i] = [minus(x, times(factor, y)) for x, y in pairs]
-    return [row[n:] for row in rows]
+    return solved_positive_definite(product(transposed, J), transposed)
 
 
 def identity(n: int, diagonal: float = 1.0) -> Rows:
@@ -85,20 +76,12 @@ def negative(rows: Sequence[Sequence[Scalar]]) -> Rows:
     return [[minus(0.0, x) for x in row] for row in rows]
 
 
-def _computed(program: Program, numbers: Sequence[Scalar]) -> list[Scalar]:
+def _computed(program: Program, values: Sequence[Scalar]) -> list[Scalar]:
     """The results of a program at some scalars; constants of an expression become floats."""
-    graphs = [x.graph for x in numbers if isinstance(x, Expr)]
+    graphs = [x.graph for x in values if isinstance(x, Expr)]
     if not graphs:
-        return program.run(numbers, functions=NUMPY_FUNCTIONS)
+        return program.run(values, functions=NUMPY_FUNCTIONS)
     graph: Graph = graphs[0]
-    nodes = program.inlined(graph, [graph.lifted(x) for x in numbers])
+    nodes = program.inlined(graph, [graph.lifted(x) for x in values])
     results = [nodes[step] for step in program.results]
     return [node.args[0] if node.op is Op.CONST else node for node in results]
-
-
-def _is_zero(x: Scalar) -> bool:
-    return isinstance(x, float) and x == 0.0
-
-
-def _is_one(x: Scalar) -> bool:
-    return isinstance(x, float) and x == 1.0
