@@ -67,7 +67,7 @@ $(BIN)/python:
 	$(PIP) --upgrade "pip>=25.1"
 
 # The package itself, editable; again when the C extension has changed.
-$(VENV)/.ready: pyproject.toml setup.py $(wildcard src/linkwork/kernel/_*.[ch] src/linkwork/bridges/_*.c) | $(BIN)/python
+$(VENV)/.ready: pyproject.toml setup.py $(wildcard src/linkwork/engine/kernel/csrc/*.[ch] src/linkwork/bridges/casadi/_*.c) | $(BIN)/python
 	$(PIP) --editable .
 	touch $@
 

@@ -3,7 +3,7 @@
 import numpy
 from setuptools import Extension, setup
 
-FOLDER = "src/linkwork/kernel"
+FOLDER = "src/linkwork/engine/kernel/csrc"
 HEADERS = (
     *("call", "init", "inputs", "outputs", "pool", "chunks", "threads"),
     *("tiles", "rollout", "roll_calls"),
@@ -14,12 +14,16 @@ HEADERS = (
 setup(
     ext_modules=[
         Extension(
-            "linkwork.kernel._call",
+            "linkwork.engine.kernel._call",
             [f"{FOLDER}/_call.c"],
             depends=[f"{FOLDER}/_{name}.h" for name in HEADERS],
             include_dirs=[numpy.get_include()],
             optional=True,
         ),
-        Extension("linkwork.bridges._casadi", ["src/linkwork/bridges/_casadi.c"], optional=True),
+        Extension(
+            "linkwork.bridges.casadi._casadi",
+            ["src/linkwork/bridges/casadi/_casadi.c"],
+            optional=True,
+        ),
     ]
 )

@@ -9,7 +9,7 @@ from report import Section
 from timing import Patience, Task, best
 
 import linkwork as lw
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from robots import CASES, kindyn_of
 
 ROWS = 4096

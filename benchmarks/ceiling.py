@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from linkwork.machine.compiler import Code, compiled
+from linkwork.engine.runtime.compiler import Code, compiled
 
 BYTES = 1 << 26  # that each thread writes, more than caches hold
 ROUNDS = 15

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 import linkwork as lw
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.spatial import quat
 from robots import State
 

@@ -13,7 +13,7 @@ from startup import first_calls, run_alone
 from timing import Patience, Task, best_of_variants
 
 import linkwork as lw
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from robots import CASES, GRAVITY, TALOS, Case, State, kindyn_of, model_of, random_states
 
 ANALYTIC = {  # inputs, and how many times faster than pin: one call, and in batches

@@ -7,7 +7,7 @@ from typing import Any
 from timing import Task
 
 import linkwork as lw
-from linkwork.kernel.kernel import Kernel
+from linkwork.engine.kernel.kernel import Kernel
 from robots import State
 
 TITLES = {

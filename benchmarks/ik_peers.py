@@ -17,7 +17,7 @@ import numpy as np
 from urdf_text import for_mujoco, lumped
 
 import linkwork as lw
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 
 POSITION, ROTATION = 1e-4, 1e-3  # what counts as reached [m], [rad]
 STEPS = 100  # the most from one start

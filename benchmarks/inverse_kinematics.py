@@ -18,7 +18,7 @@ from ik_peers import POSITION, ROTATION, SOLVERS, STEPS, Chain, PyTorchKinematic
 from report import Section
 
 import linkwork as lw
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from robots import Case, model_of
 
 CASES = (

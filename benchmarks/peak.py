@@ -9,8 +9,8 @@ from functions import SHORT, arguments, kernel_of
 from report import Section
 from timing import Patience, Task, best
 
-from linkwork.machine.compiler import Code, compiled
-from linkwork.machine.processor import this_machine
+from linkwork.engine.runtime.compiler import Code, compiled
+from linkwork.engine.runtime.processor import this_machine
 from robots import CASES, kindyn_of, random_states
 
 ROWS = 4096

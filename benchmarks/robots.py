@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import linkwork as lw
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.model.inertia import solid_box
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

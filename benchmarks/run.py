@@ -27,7 +27,6 @@ from bridges_jax import bridges_jax
 from bridges_torch import bridge_torch
 from derivatives import analytic, starts, sweeps
 from exported import exported
-from inverse_kinematics import inverse_kinematics
 from libraries import libraries
 from pages import write_pages
 from peak import operations, peak
@@ -35,6 +34,7 @@ from peers import all_peers, version_of
 from plots import draw
 from report import Section, markdown
 from rollout import rollouts
+from scale import scale
 from scaling import float32, growth, threads
 from startup import startup
 from tick import tick
@@ -42,7 +42,7 @@ from timing import QUICK, Patience
 from workcell_dynamics import workcell_dynamics
 
 import linkwork as lw
-from scale import scale
+from inverse_kinematics import inverse_kinematics
 from spatial import spatial
 from workcell import workcell
 

@@ -17,10 +17,10 @@ from typing import Any
 
 from report import Section
 
-from linkwork.scale import batch as batches
-from linkwork.scale.cluster import Cluster
-from linkwork.scale.local import Local
-from linkwork.scale.plan import Plan, make_plan
+from linkwork.batch import batch as batches
+from linkwork.batch.cluster import Cluster
+from linkwork.batch.local import Local
+from linkwork.batch.plan import Plan, make_plan
 from robots import TALOS, kindyn_of
 
 FUNCTIONS = ("mass_matrix", "jacobian:{frame}", "inverse_dynamics")
@@ -117,7 +117,7 @@ def _local(plan: Plan, threads: int) -> None:
 
 def _computed_only(plan: Plan) -> None:
     """Draw the states and compute, and store nothing."""
-    from linkwork.scale import work
+    from linkwork.batch import work
 
     for chunk in range(plan.n_chunks):
         states = work._states(plan, chunk)[1]

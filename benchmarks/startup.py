@@ -48,7 +48,7 @@ for name in ("inverse_dynamics", "mass_matrix", "forward_dynamics"):
     times[name], start = time.perf_counter() - start, time.perf_counter()
 time.sleep(float(sys.argv[2]))
 if sys.argv[1] == "as usual":
-    from linkwork.machine import background
+    from linkwork.engine.runtime import background
     start = time.perf_counter()
     background._close()  # what linkwork does when the program ends
     times["end"] = time.perf_counter() - start
@@ -82,10 +82,10 @@ print(json.dumps({"first": elapsed}))
 _COMPILE = """
 import json, sys, time
 from robots import TALOS, kindyn_of
-from linkwork.llvm.emit import emit_llvm
-from linkwork.llvm.lanes import Lanes
-from linkwork.machine.compiler import compiled
-from linkwork.machine.processor import this_machine
+from linkwork.engine.codegen.llvm.emit import emit_llvm
+from linkwork.engine.codegen.llvm.lanes import Lanes
+from linkwork.engine.runtime.compiler import compiled
+from linkwork.engine.runtime.processor import this_machine
 name, _, derived = sys.argv[1].partition(".")
 kernel, times = kindyn_of(TALOS).function(name), {}
 if derived:
@@ -106,10 +106,10 @@ import json, time
 import numpy as np
 from robots import CASES, model_of
 import linkwork as lw
-from linkwork.llvm.emit import emit_llvm
-from linkwork.llvm.lanes import Lanes
-from linkwork.machine.compiler import FAST, QUICK, compiled
-from linkwork.machine.processor import this_machine
+from linkwork.engine.codegen.llvm.emit import emit_llvm
+from linkwork.engine.codegen.llvm.lanes import Lanes
+from linkwork.engine.runtime.compiler import FAST, QUICK, compiled
+from linkwork.engine.runtime.processor import this_machine
 panda = next(case for case in CASES if case.name == "panda")
 kd, knots, times = lw.KinDyn(model_of(panda), floating=False), 30, {}
 links = [link.name for link in kd.model.links][3:10]

@@ -11,8 +11,8 @@ from report import Section
 from timing import Patience, Task, best_of_variants
 
 import linkwork as lw
-from linkwork.arrays import Array
-from linkwork.kernel.kernel import Kernel
+from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.symbolic.arrays import Array
 from robots import Case, State, kindyn_of, random_states
 
 ROWS = 4096

@@ -12,7 +12,7 @@ from timing import Patience, Task, best
 from workcell_peers import MuJoCoCell, PinocchioCell
 
 import linkwork as lw
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.workcell.state import State
 
 ROWS = 4096

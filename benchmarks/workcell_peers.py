@@ -8,7 +8,7 @@ import numpy as np
 from timing import Task
 
 import linkwork as lw
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.workcell.local import leader_of
 from linkwork.workcell.state import State
 

@@ -19,9 +19,9 @@ import linkwork as lw
 def check_files() -> None:
     folder = Path(lw.__file__).parent
     assert folder.parent.name != "src", f"{folder} is a source tree"
-    from linkwork.kernel import _call
+    from linkwork.engine.kernel import _call
 
-    assert Path(_call.__file__).parent == folder / "kernel"
+    assert Path(_call.__file__).parent == folder / "engine" / "kernel"
     assert not list(folder.rglob("*.c")), "sources of the extensions are not for wheels"
 
 

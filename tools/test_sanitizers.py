@@ -28,12 +28,14 @@ FLAGS = {
     "thread": "-fsanitize=thread",
 }
 LIBRARIES = {"address": ("libasan.so", "libubsan.so"), "thread": ("libtsan.so",)}
-MEASURED = "tests/kernel/test_call_memory.py::test_robots_that_come_and_go_do_not_fill_the_memory"
+MEASURED = (
+    "tests/engine/kernel/test_call_memory.py::test_robots_that_come_and_go_do_not_fill_the_memory"
+)
 TESTS = {
     "address": (
-        *("tests/kernel", "tests/workcell", "tests/bridges", "tests/machine"),
+        *("tests/engine/kernel", "tests/workcell", "tests/bridges", "tests/engine/runtime"),
         "tests/spatial/test_compiled.py",
-        "--ignore=tests/kernel/test_small_stacks.py",  # sanitizers need more of the stack
+        "--ignore=tests/engine/kernel/test_small_stacks.py",  # sanitizers need more of the stack
         # CasADi loads its plugins with RTLD_DEEPBIND, at which the sanitizer ends the process
         "--ignore=tests/bridges/test_casadi.py",
         # it measures memory, of which the sanitizer keeps what is freed for a while
@@ -41,11 +43,11 @@ TESTS = {
     ),
     # those with threads: under this sanitizer everything takes ten times as long
     "thread": (
-        "tests/kernel/test_helper_threads.py",
-        "tests/kernel/test_call_memory.py",
-        "tests/kernel/test_result_memory.py",
-        "tests/kernel/test_rollout_ways.py",
-        "tests/kernel/test_streaming.py",
+        "tests/engine/kernel/test_helper_threads.py",
+        "tests/engine/kernel/test_call_memory.py",
+        "tests/engine/kernel/test_result_memory.py",
+        "tests/engine/kernel/test_rollout_ways.py",
+        "tests/engine/kernel/test_streaming.py",
         "tests/workcell/test_kinematics.py",
         "tests/bridges/jax_arrays/test_jax_programs.py",
     ),

@@ -13,6 +13,10 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork import parameters as parameters
     from linkwork import robots as robots
     from linkwork import spatial as spatial
+    from linkwork.engine.kernel.compile import compile_function as compile  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    from linkwork.engine.kernel.kernel import Kernel as Kernel
+    from linkwork.engine.kernel.rollout import Rollout as Rollout
+    from linkwork.engine.kernel.rollout import rollout as rollout
     from linkwork.errors import ArgumentError as ArgumentError
     from linkwork.errors import Finding as Finding
     from linkwork.errors import FindingsError as FindingsError
@@ -32,16 +36,12 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.errors import ValueRangeError as ValueRangeError
     from linkwork.errors import WriteError as WriteError
     from linkwork.export.write import export as export
-    from linkwork.io.dump import dump_urdf as dump_urdf
+    from linkwork.inverse_kinematics.ik import ik as ik
+    from linkwork.inverse_kinematics.result import IkResult as IkResult
     from linkwork.io.load import load as load
-    from linkwork.io.mjcf_dump import dump_mjcf as dump_mjcf
-    from linkwork.kernel.compile import compile_function as compile  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    from linkwork.kernel.kernel import Kernel as Kernel
-    from linkwork.kernel.rollout import Rollout as Rollout
-    from linkwork.kernel.rollout import rollout as rollout
+    from linkwork.io.mjcf.writer import dump_mjcf as dump_mjcf
+    from linkwork.io.urdf.writer import dump_urdf as dump_urdf
     from linkwork.kindyn import KinDyn as KinDyn
-    from linkwork.kinematics.ik import ik as ik
-    from linkwork.kinematics.result import IkResult as IkResult
     from linkwork.model.builder import ModelBuilder as ModelBuilder
     from linkwork.model.check import check as check
     from linkwork.model.describe import describe as describe
@@ -85,14 +85,14 @@ _NAMES = {
         *("SlowCompileWarning", "StateError", "ValueRangeError", "WriteError"),
     ),
     "linkwork.export": ("export",),
-    "linkwork.io.dump": ("dump_urdf",),
+    "linkwork.io.urdf.writer": ("dump_urdf",),
     "linkwork.io.load": ("load",),
-    "linkwork.io.mjcf_dump": ("dump_mjcf",),
-    "linkwork.kernel.compile": ("compile",),
-    "linkwork.kernel.kernel": ("Kernel",),
-    "linkwork.kernel.rollout": ("Rollout", "rollout"),
+    "linkwork.io.mjcf.writer": ("dump_mjcf",),
+    "linkwork.engine.kernel.compile": ("compile",),
+    "linkwork.engine.kernel.kernel": ("Kernel",),
+    "linkwork.engine.kernel.rollout": ("Rollout", "rollout"),
     "linkwork.kindyn": ("KinDyn",),
-    "linkwork.kinematics": ("IkResult", "ik"),
+    "linkwork.inverse_kinematics": ("IkResult", "ik"),
     "linkwork.model.builder": ("ModelBuilder",),
     "linkwork.model.check": ("check",),
     "linkwork.model.describe": ("describe",),
@@ -119,7 +119,7 @@ _LATER = {
     name: (module, _RENAMED.get(name, name)) for module, names in _NAMES.items() for name in names
 }
 _MODULES = ("linalg", "parameters", "robots", "spatial")
-_INNER_MODULES = ("arrays", "elimination", "entries", "errors", "expr", "io", "model", "traced")
+_INNER_MODULES = ("engine", "errors", "io", "model")
 
 # Older names that still work, with a warning: the module that has them, and what to write instead.
 # Those without a module are methods of `Model`.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from linkwork.errors import missing_package
 
 try:
-    from linkwork.bridges.jax import TARGET, Function, KinDyn, wrap
+    from linkwork.bridges.jax.functions import TARGET, Function, KinDyn, wrap
 except ModuleNotFoundError as error:
     if error.name != "jax":
         raise

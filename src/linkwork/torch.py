@@ -11,7 +11,7 @@ from __future__ import annotations
 from linkwork.errors import missing_package
 
 try:
-    from linkwork.bridges.torch import KinDyn, TorchKernel, wrap
+    from linkwork.bridges.torch.functions import KinDyn, TorchKernel, wrap
 except ModuleNotFoundError as error:
     if error.name != "torch":
         raise

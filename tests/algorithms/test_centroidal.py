@@ -23,11 +23,12 @@ from tests.support.skeletons import (
 from tests.support.spatial import pin
 
 import linkwork as lw
-from linkwork.algorithms import com as com_of
-from linkwork.algorithms import dynamics, frames
-from linkwork.algorithms import energy as energy_of
-from linkwork.algorithms import momentum as momentum_of
-from linkwork.expr.program import NUMPY_FUNCTIONS, Port, trace
+from linkwork.algorithms.centroidal import com as com_of
+from linkwork.algorithms.centroidal import momentum as momentum_of
+from linkwork.algorithms.dynamics import dynamics
+from linkwork.algorithms.dynamics import energy as energy_of
+from linkwork.algorithms.kinematics import frames
+from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, trace
 
 GRAVITY = (0.3, -0.2, -9.7)
 

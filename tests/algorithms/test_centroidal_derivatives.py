@@ -13,13 +13,13 @@ from tests.support.skeletons import every_representation, floating_or_not, rando
 from tests.support.spatial import pin
 
 import linkwork as lw
-from linkwork.algorithms.centroidal_derivatives import (
+from linkwork.algorithms.centroidal.com import com_velocity
+from linkwork.algorithms.centroidal.momentum import centroidal_momentum, centroidal_momentum_rate
+from linkwork.algorithms.derivatives.centroidal import (
     centroidal_momentum_derivatives,
     centroidal_momentum_rate_derivatives,
     com_velocity_derivatives,
 )
-from linkwork.algorithms.com import com_velocity
-from linkwork.algorithms.momentum import centroidal_momentum, centroidal_momentum_rate
 
 SEEDS = (7, 19)  # with joints of every kind read backwards
 on_many_robots = pytest.mark.parametrize("seed", SEEDS)

@@ -13,10 +13,10 @@ from tests.support.skeletons import every_representation, floating_or_not, rando
 from tests.support.spatial import pin
 
 import linkwork as lw
-from linkwork.algorithms.dynamics import forward_dynamics
-from linkwork.algorithms.forward_dynamics_derivatives import forward_dynamics_derivatives
-from linkwork.algorithms.inverse_mass_matrix import inverse_mass_matrix
-from linkwork.expr.program import Port, trace
+from linkwork.algorithms.derivatives.forward_dynamics import forward_dynamics_derivatives
+from linkwork.algorithms.dynamics.dynamics import forward_dynamics
+from linkwork.algorithms.dynamics.inverse_mass_matrix import inverse_mass_matrix
+from linkwork.engine.symbolic.program import Port, trace
 from linkwork.mechanics.joint_dynamics import JointDynamics
 
 WITH_MASSLESS_FINGERS = ("romeo_description/romeo", "romeo_description/romeo_laas_small")

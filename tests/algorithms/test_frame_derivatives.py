@@ -12,9 +12,9 @@ from tests.support.real_robots import ROBOT_FILES, label
 from tests.support.skeletons import every_representation, floating_or_not, random_case
 from tests.support.spatial import pin
 
-from linkwork.algorithms.frame_derivatives import acceleration_derivatives, velocity_derivatives
-from linkwork.algorithms.frames import frame_acceleration, frame_velocity, path_to
-from linkwork.algorithms.jacobians import jacobian
+from linkwork.algorithms.derivatives.frames import acceleration_derivatives, velocity_derivatives
+from linkwork.algorithms.kinematics.frames import frame_acceleration, frame_velocity, path_to
+from linkwork.algorithms.kinematics.jacobians import jacobian
 
 SEEDS = (7, 19)  # with joints of every kind read backwards, see below
 on_many_robots = pytest.mark.parametrize("seed", SEEDS)

@@ -24,8 +24,8 @@ from tests.support.skeletons import (
 )
 from tests.support.spatial import pin
 
-from linkwork.algorithms import frames, jacobians
-from linkwork.expr.program import NUMPY_FUNCTIONS, Port, trace
+from linkwork.algorithms.kinematics import frames, jacobians
+from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, trace
 
 PIN_FRAME = {
     "mixed": pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,

@@ -15,13 +15,13 @@ from tests.support.models import assert_close, random_model, random_q
 from tests.support.skeletons import Case, random_case
 
 import linkwork as lw
-from linkwork.algorithms.coriolis import coriolis_matrix
-from linkwork.algorithms.dynamics import inverse_dynamics, mass_matrix
-from linkwork.algorithms.gravity_derivative import gravity_force_derivative
-from linkwork.algorithms.inverse_dynamics_derivatives import (
+from linkwork.algorithms.derivatives.gravity import gravity_force_derivative
+from linkwork.algorithms.derivatives.inverse_dynamics import (
     bias_derivatives,
     inverse_dynamics_derivatives,
 )
+from linkwork.algorithms.dynamics.coriolis import coriolis_matrix
+from linkwork.algorithms.dynamics.dynamics import inverse_dynamics, mass_matrix
 from linkwork.mechanics.base import REPRESENTATIONS
 from linkwork.mechanics.joint_dynamics import joint_dynamics_of
 

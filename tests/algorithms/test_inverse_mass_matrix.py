@@ -23,9 +23,9 @@ from tests.support.skeletons import (
 from tests.support.spatial import pin
 
 import linkwork as lw
-from linkwork.algorithms.dynamics import forward_dynamics, mass_matrix
-from linkwork.algorithms.inverse_mass_matrix import inverse_mass_matrix, mass_factor
-from linkwork.expr.program import Port, trace
+from linkwork.algorithms.dynamics.dynamics import forward_dynamics, mass_matrix
+from linkwork.algorithms.dynamics.inverse_mass_matrix import inverse_mass_matrix, mass_factor
+from linkwork.engine.symbolic.program import Port, trace
 from linkwork.mechanics.joint_dynamics import JointDynamics
 from linkwork.mechanics.skeleton import skeleton_of
 from linkwork.model.layout import Layout

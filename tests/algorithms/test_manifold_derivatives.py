@@ -22,13 +22,13 @@ from tests.support.skeletons import (
 from tests.support.spatial import NEAR_PI, SMALL_ANGLES, pin
 
 import linkwork as lw
-from linkwork.algorithms import manifold
-from linkwork.algorithms.manifold_derivatives import (
+from linkwork.algorithms.derivatives.manifold import (
     difference_derivatives,
     integrate_derivatives,
     velocity_kinematics,
     velocity_kinematics_inverse,
 )
+from linkwork.algorithms.kinematics import manifold
 
 SEEDS = (7, 19)
 ANGLES = [*SMALL_ANGLES[::2], 0.0317, 1.0, 3.0000001, *NEAR_PI[:3]]  # then the way back is another

@@ -46,7 +46,7 @@ CLASSES = (
     "linkwork.WorkCell",
     "linkwork.State",
     "linkwork.Rollout",
-    "linkwork.kernel.differentiable.Differentiable",
+    "linkwork.engine.kernel.differentiable.Differentiable",
     "linkwork.workcell.device.Device",
     "linkwork.workcell.dynamics.CellDynamics",
     "linkwork.viewer.Viewer",

@@ -13,9 +13,9 @@ import pytest
 from dask.base import tokenize
 
 import linkwork as lw
-from linkwork.bridges import dask as bridge
-from linkwork.bridges import dask_kernels
-from linkwork.bridges.dask_kernels import Sent, threads_of_block
+from linkwork.bridges.dask import arrays as bridge
+from linkwork.bridges.dask import kernels as dask_kernels
+from linkwork.bridges.dask.kernels import Sent, threads_of_block
 
 ROWS = 64
 

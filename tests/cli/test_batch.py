@@ -12,7 +12,7 @@ import zarr
 from tests.support.batches import check_all, done, robot, run_python
 from tests.support.commands import run_here
 
-from linkwork.scale.plan import make_plan
+from linkwork.batch.plan import make_plan
 
 ROBOT, FUNCTION = "double_pendulum", "mass_matrix,jacobian:tip"
 
@@ -87,7 +87,7 @@ def test_refused_states_are_listed_and_the_exit_code_is_1(tmp_path):
 INTERRUPTED = """
 import os, signal, sys, threading
 from linkwork.cli.main import main
-from linkwork.scale.journal import Journal
+from linkwork.batch.journal import Journal
 
 add = Journal.add
 

@@ -9,8 +9,8 @@ from tests.support.commands import run_here as run
 import linkwork as lw
 from linkwork.cli.bench_pin import PinTimes
 from linkwork.cli.timing import least_time
+from linkwork.engine.runtime.processor import NoMachineCodeError
 from linkwork.kindyn import kernels
-from linkwork.machine.processor import NoMachineCodeError
 
 FAST = ("--rows", "8", "--functions")
 
@@ -60,8 +60,10 @@ def test_times_of_numpy_are_marked_as_such(monkeypatch, tmp_path):
         raise NoMachineCodeError("memory is not executable")
 
     for module in ("compiler", "objects"):
-        monkeypatch.setattr(f"linkwork.machine.{module}.check_executable", refuse, raising=False)
-    monkeypatch.setattr("linkwork.machine.notices._told", {"machine code"})
+        monkeypatch.setattr(
+            f"linkwork.engine.runtime.{module}.check_executable", refuse, raising=False
+        )
+    monkeypatch.setattr("linkwork.engine.runtime.notices._told", {"machine code"})
     monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path))
     done = run("bench", "pendulum", *FAST, "mass_matrix", columns=200)
     assert "mass_matrix: not the fast machine code was timed, but NumPy" in done.stdout

@@ -6,7 +6,7 @@ import pytest
 from tests.support.commands import run_here as run
 from tests.support.kernels import wait_for_background
 
-from linkwork.machine import cache
+from linkwork.engine.runtime import cache
 
 
 @pytest.fixture

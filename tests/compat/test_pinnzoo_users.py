@@ -13,7 +13,7 @@ from tests.support.pinnzoo import BRANCHED, STICK, close, joint, link, model, un
 import linkwork as lw
 from linkwork.compat import pinnzoo as pz
 from linkwork.compat.pinnzoo import zoo as zoo_module
-from linkwork.state_space import StateSpace
+from linkwork.export.pinnzoo.state_space import StateSpace
 
 FUNCTIONS = (  # by their arguments after the model
     ("M_func", "x"),

@@ -15,14 +15,14 @@ from tests.support.exports import (
 )
 from tests.support.expressions import LIBM, UNARY, program_for
 
+from linkwork.engine.codegen.c.operations import C_FORM
+from linkwork.engine.kernel.arguments import UnitNorm
+from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.program import trace
 from linkwork.export import code
 from linkwork.export.code import scalar_code
 from linkwork.export.function import DOUBLE, FLOAT
 from linkwork.export.names import Names
-from linkwork.expr.c_forms import C_FORM
-from linkwork.expr.node import Op
-from linkwork.expr.program import trace
-from linkwork.kernel.arguments import UnitNorm
 
 GOLDEN = """\
 void lw_test_f(const double *LW_RESTRICT in_a, const double *LW_RESTRICT in_b, \

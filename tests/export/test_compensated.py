@@ -13,6 +13,9 @@ from tests.support.expressions import MPMATH, program_for
 from tests.support.real_robots import ROBOT_FILES, load_quietly
 
 import linkwork as lw
+from linkwork.engine.kernel.arguments import UnitNorm
+from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS
 from linkwork.errors import ArgumentError
 from linkwork.export import check
 from linkwork.export.compensated import compensated
@@ -24,9 +27,6 @@ from linkwork.export.precision import with_enough_digits
 from linkwork.export.requests import exported
 from linkwork.export.rounding import critical_steps
 from linkwork.export.samples import difference, errors_of_rounding, sample_of
-from linkwork.expr.node import Op
-from linkwork.expr.program import NUMPY_FUNCTIONS
-from linkwork.kernel.arguments import UnitNorm
 
 FLOAT_DIGITS = 2.0**-24
 

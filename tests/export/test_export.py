@@ -10,13 +10,13 @@ from tests.support.models import random_model
 from tests.support.real_robots import ROBOT_FILES, load_quietly
 
 import linkwork as lw
+from linkwork.engine.kernel.arguments import UnitNorm
 from linkwork.errors import ArgumentError, LinkworkError
 from linkwork.export import check, write
 from linkwork.export.function import DOUBLE, FLOAT
 from linkwork.export.names import Names
 from linkwork.export.requests import exported
 from linkwork.export.samples import sample_of
-from linkwork.kernel.arguments import UnitNorm
 from linkwork.kindyn.quantities import QUANTITIES
 
 

@@ -15,10 +15,12 @@ from tests.support.pinnzoo import STICK, close, joint, link, model
 
 import linkwork as lw
 from linkwork.compat import pinnzoo as pz
+from linkwork.engine.kernel import kernel
 from linkwork.errors import ArgumentError, LinkworkError
-from linkwork.export import check, pinnzoo_check, pinnzoo_files
-from linkwork.export.pinnzoo_functions import FUNCTIONS
-from linkwork.kernel import kernel
+from linkwork.export import check
+from linkwork.export.pinnzoo import check as pinnzoo_check
+from linkwork.export.pinnzoo import files as pinnzoo_files
+from linkwork.export.pinnzoo.functions import FUNCTIONS
 
 
 @pytest.fixture(scope="module", autouse=True)

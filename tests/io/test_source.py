@@ -10,7 +10,7 @@ import pytest
 from tests.support.urdf_files import GOOD, changed, loaded, refusal
 
 from linkwork import LinkworkError, SourceError, load
-from linkwork.io import source
+from linkwork.io.xml import source
 
 posix = pytest.mark.skipif(os.name != "posix", reason="pipes and devices are files only here")
 

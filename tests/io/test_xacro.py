@@ -11,8 +11,8 @@ import pytest
 
 import linkwork as lw
 from linkwork.io.load import read
-from linkwork.io.source import read_source
 from linkwork.io.xacro import is_xacro
+from linkwork.io.xml.source import read_source
 
 xacro = pytest.importorskip("xacro")
 

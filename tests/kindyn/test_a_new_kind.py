@@ -20,10 +20,10 @@ from tests.support.kindyn import random_case
 from tests.support.models import assert_close, random_q
 
 import linkwork as lw
-from linkwork.arrays import cos, sin
-from linkwork.machine import notices
-from linkwork.model import kinds
-from linkwork.model.kinds.kind import Factor, JointKind, axes_across
+from linkwork.engine.runtime import notices
+from linkwork.engine.symbolic.arrays import cos, sin
+from linkwork.model import joints as kinds
+from linkwork.model.joints.kind import Factor, JointKind, axes_across
 from linkwork.spatial.blocks import apply_t, cross, rotation_about, scale
 
 

@@ -6,8 +6,8 @@ import pytest
 from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 
 import linkwork as lw
-from linkwork.expr.diff import jvp, vjp
-from linkwork.kernel.derive import unit_indices
+from linkwork.engine.autodiff.diff import jvp, vjp
+from linkwork.engine.kernel.derive import unit_indices
 
 # function, first marks for a vjp by all inputs, what is reached now, and that of a jvp
 MARKS = [

@@ -25,7 +25,7 @@ from tests.support.kindyn import (
 from tests.support.models import MOVING_KINDS, assert_close
 
 from linkwork.mechanics.base import REPRESENTATIONS
-from linkwork.model.kinds import KINDS
+from linkwork.model.joints import KINDS
 
 SEEDS = (10, 15, 24)
 in_every_state = on_robots_in(STATES, SEEDS)

@@ -11,9 +11,9 @@ from tests.support.models import assert_close
 
 import linkwork as lw
 from linkwork.compat.adam import KinDynComputations
+from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS
 from linkwork.errors import LinkworkError
-from linkwork.expr.node import Op
-from linkwork.expr.program import NUMPY_FUNCTIONS
 from linkwork.kindyn.kernels import MOST_UNROLLED
 from linkwork.kindyn.quantities import QUANTITIES
 

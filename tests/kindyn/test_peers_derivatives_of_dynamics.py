@@ -13,8 +13,8 @@ from tests.support.peers import AtPinocchio, Moving
 from tests.support.real_robots import ROBOT_FILES, label
 from tests.support.spatial import pin
 
-from linkwork.algorithms.gravity_derivative import gravity_force_derivative
-from linkwork.algorithms.inverse_dynamics_derivatives import inverse_dynamics_derivatives
+from linkwork.algorithms.derivatives.gravity import gravity_force_derivative
+from linkwork.algorithms.derivatives.inverse_dynamics import inverse_dynamics_derivatives
 
 
 @pytest.mark.parametrize("path", ROBOT_FILES, ids=label)

@@ -15,7 +15,7 @@ from tests.support.models import assert_close, random_model, random_q
 
 import linkwork as lw
 from linkwork.mechanics.base import REPRESENTATIONS
-from linkwork.model.kinds.kind import axes_across
+from linkwork.model.joints.kind import axes_across
 
 KINDS = ("universal", "revolute", "prismatic", "spherical")
 SEEDS = (0, 1, 2, 3)

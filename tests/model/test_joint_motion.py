@@ -16,7 +16,7 @@ from tests.support.spatial import pin
 
 from linkwork import Joint, NameNotFoundError, ShapeError
 from linkwork.model import joint_motion
-from linkwork.model.kinds import KINDS, plane_basis
+from linkwork.model.joints import KINDS, plane_basis
 
 SIZES = {
     "fixed": (0, 0),

@@ -9,7 +9,7 @@ from tests.support.spatial import idyn, pin
 
 from linkwork import Joint, Pose
 from linkwork.model import joint_motion
-from linkwork.model.kinds import KINDS
+from linkwork.model.joints import KINDS
 
 TILTED = (-0.48, 0.64, 0.6)
 AXES = [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, -1.0), TILTED]

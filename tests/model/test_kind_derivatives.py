@@ -12,9 +12,9 @@ from tests.model.test_kinds import axis_of, columns
 from tests.support.kindyn import STEP
 from tests.support.models import MOVING_KINDS, assert_close, random_theta
 
-from linkwork.model.kinds import KINDS
-from linkwork.model.kinds.differentiated import derivatives, left_inverse
-from linkwork.model.kinds.kind import JointKind
+from linkwork.model.joints import KINDS
+from linkwork.model.joints.differentiated import derivatives, left_inverse
+from linkwork.model.joints.kind import JointKind
 
 each_kind = pytest.mark.parametrize("kind", MOVING_KINDS)
 N = 5

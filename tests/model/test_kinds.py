@@ -11,8 +11,8 @@ import pytest
 from tests.support.kindyn import STEP
 from tests.support.models import ALL_KINDS, assert_close, random_axis, random_theta
 
-from linkwork.model.kinds import KINDS, Axis
-from linkwork.model.kinds.kind import axes_across
+from linkwork.model.joints import KINDS, Axis
+from linkwork.model.joints.kind import axes_across
 from linkwork.spatial.blocks import quaternion_rotation, rotation_about
 from linkwork.spatial.source import motion
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.kernels import Never
 
-from linkwork.kernel import kernel
+from linkwork.engine.kernel import kernel
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from tests.support.spatial import assert_close, random_poses
 
 import linkwork
 from linkwork import spatial
-from linkwork.arrays import as_array
+from linkwork.engine.symbolic.arrays import as_array
 from linkwork.errors import ArgumentError, ShapeError
 from linkwork.spatial import _compiled, inertia, motion, quat, se3, so3
 from linkwork.spatial.source import se3 as source
@@ -31,7 +31,7 @@ def run(code: str) -> str:
 
 
 once = pytest.mark.parametrize("how", ["source"], indirect=True)  # in a process of its own
-HEAVY = ["llvmlite", "linkwork.kernel.kernel", "linkwork.machine.background"]
+HEAVY = ["llvmlite", "linkwork.engine.kernel.kernel", "linkwork.engine.runtime.background"]
 
 
 @once

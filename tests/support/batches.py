@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import zarr
 
+from linkwork.batch.batch import Report, journal_path, run
+from linkwork.batch.journal import read
+from linkwork.batch.local import Local
+from linkwork.batch.plan import Plan, make_plan
 from linkwork.kindyn import KinDyn
 from linkwork.robots import load
-from linkwork.scale.batch import Report, journal_path, run
-from linkwork.scale.journal import read
-from linkwork.scale.local import Local
-from linkwork.scale.plan import Plan, make_plan
 
 FUNCTION = "mass_matrix"
 

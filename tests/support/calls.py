@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-_call = pytest.importorskip("linkwork.kernel._call")
+_call = pytest.importorskip("linkwork.engine.kernel._call")
 Call = _call.Call
 
 GIVEN = {

@@ -18,7 +18,7 @@ from tests.support.models import (
 )
 
 from linkwork import Mimic, State, WorkCell
-from linkwork.model.kinds import KINDS
+from linkwork.model.joints import KINDS
 from linkwork.workcell.paths import parent_index
 
 

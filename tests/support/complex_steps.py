@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from tests.support.kindyn import STEP, run_program
 
-from linkwork.expr.node import Op
-from linkwork.expr.program import NUMPY_FUNCTIONS
+from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS
 
 # Where a comparison decides, the real parts count: steps are too small to change it.
 COMPLEX_FUNCTIONS = NUMPY_FUNCTIONS | {

@@ -9,11 +9,11 @@ from functools import lru_cache
 import mpmath as mp
 import numpy as np
 
-from linkwork.expr.node import Op
-from linkwork.expr.program import NUMPY_FUNCTIONS, Port, trace
-from linkwork.llvm.emit import emit_llvm
-from linkwork.llvm.lanes import Lanes
-from linkwork.machine.compiler import Code, compiled
+from linkwork.engine.codegen.llvm.emit import emit_llvm
+from linkwork.engine.codegen.llvm.lanes import Lanes
+from linkwork.engine.runtime.compiler import Code, compiled
+from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, trace
 
 UNARY = (
     *(Op.NEG, Op.SQRT, Op.SIN, Op.COS, Op.FLOOR),

@@ -32,14 +32,14 @@ import numpy as np
 from lxml import etree
 
 import linkwork as lw
+from linkwork.batch.batch import _known as earlier_run
+from linkwork.batch.batch import journal_path
+from linkwork.batch.plan import Plan, make_plan
+from linkwork.batch.states import stored_states
+from linkwork.engine.runtime.elf import ObjectError
+from linkwork.engine.runtime.objects import LoadedObject
+from linkwork.engine.symbolic import serialization as stored
 from linkwork.errors import LinkworkError, LinkworkWarning
-from linkwork.expr import stored
-from linkwork.machine.elf import ObjectError
-from linkwork.machine.objects import LoadedObject
-from linkwork.scale.batch import _known as earlier_run
-from linkwork.scale.batch import journal_path
-from linkwork.scale.plan import Plan, make_plan
-from linkwork.scale.states import stored_states
 from linkwork.viewer.trajectories import read_trajectory
 from linkwork.workcell import state_data
 
@@ -318,7 +318,7 @@ def program_seeds() -> list[bytes]:
 
 def object_seeds() -> list[bytes]:
     """Object files of this machine; others would be rejected at once."""
-    from linkwork.machine.compiler import compiled
+    from linkwork.engine.runtime.compiler import compiled
 
     texts = (
         """define double @f(double %x) {

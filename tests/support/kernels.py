@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from linkwork import Inertia, KinDyn, Model, ModelBuilder, Pose, robots
-from linkwork.machine.background import background
+from linkwork.engine.runtime.background import background
 
 BODY = Inertia(1.5, (0.1, 0.0, 0.02), (0.1, 0.0, 0.0, 0.2, 0.0, 0.15))
 # [s] a process that takes longer hangs; sanitizers need more
@@ -30,7 +30,7 @@ from tests.support.kernels import *
 # Threads call a kernel while other code takes over, again and again; what was in use before is
 # dropped.
 TAKE_OVER = """
-from linkwork.machine.compiler import Code, compiled
+from linkwork.engine.runtime.compiler import Code, compiled
 sys.setswitchinterval(1e-5)
 kd = floater()
 kernel = kd.function("forward_dynamics")

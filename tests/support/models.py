@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork import Inertia, Mimic, Model, ModelBuilder, Pose
-from linkwork.model.kinds import KINDS
+from linkwork.model.joints import KINDS
 from linkwork.model.layout import Layout
 
 ALL_KINDS = tuple(KINDS)

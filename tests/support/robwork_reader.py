@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from lxml import etree
 
-from linkwork.io.workcell_joints import craig_dh, schilling_dh
 from linkwork.spatial import se3, so3
+from linkwork.workcell.robwork.joints import craig_dh, schilling_dh
 
 ATTRIBUTES = {
     "WorkCell": ("name",),

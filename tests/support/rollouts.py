@@ -10,10 +10,10 @@ import numpy as np
 from tests.support.kernels import finish, start_python
 
 import linkwork as lw
-from linkwork.arrays import ObjectArray
-from linkwork.expr.program import Port, trace
-from linkwork.kernel.arguments import Signature, UnitNorm
-from linkwork.kernel.kernel import Kernel
+from linkwork.engine.kernel.arguments import Signature, UnitNorm
+from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.symbolic.arrays import ObjectArray
+from linkwork.engine.symbolic.program import Port, trace
 
 DT = 0.01
 

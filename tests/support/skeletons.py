@@ -8,7 +8,7 @@ from tests.support.models import random_model, random_q
 from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 from tests.support.spatial import pin
 
-from linkwork.algorithms import frames
+from linkwork.algorithms.kinematics import frames
 from linkwork.mechanics.base import REPRESENTATIONS
 from linkwork.mechanics.skeleton import skeleton_of
 from linkwork.model.layout import Layout

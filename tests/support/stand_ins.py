@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from linkwork.kernel import call_slow
+from linkwork.engine.kernel import call_slow
 
 WITHOUT_EXTENSION = f"""
 class Blocked:
     def find_spec(self, name, path=None, target=None):
-        if name == "linkwork.kernel._call":
+        if name == "linkwork.engine.kernel._call":
             raise ImportError("no compiler")
 for name in [name for name in sys.modules if name.startswith(("linkwork", "tests"))]:
     del sys.modules[name]
@@ -19,8 +19,8 @@ warnings.filterwarnings("ignore", {call_slow._WARNING[:40]!r}, lw.LinkworkWarnin
 """
 
 WITHOUT_MACHINE_CODE = """
-from linkwork.kernel import kernel as module
-from linkwork.machine.processor import NoMachineCodeError
+from linkwork.engine.kernel import kernel as module
+from linkwork.engine.runtime.processor import NoMachineCodeError
 def refuse(*args): raise NoMachineCodeError("none today")
 module.Kernel._make_code = refuse
 import warnings

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.model.kinds import KINDS
+from linkwork.model.joints import KINDS
 from linkwork.viewer.robot import ViewedRobot
 from linkwork.viewer.sliders import Slider, slider_values, sliders_of, with_slider
 from linkwork.viewer.stage import frame_tree

@@ -11,7 +11,7 @@ from tests.support.grasps import ARM, OBJECTS, bench
 from tests.support.models import assert_close
 
 import linkwork as lw
-from linkwork.kernel import kernel
+from linkwork.engine.kernel import kernel
 from linkwork.workcell.loads import FEW_GROUPS
 
 CELL = bench()

@@ -13,8 +13,8 @@ from tests.support.cells import chained, random_cell, random_parents, random_sta
 from tests.support.models import BATCHES, assert_close
 
 import linkwork as lw
-from linkwork.machine import notices
-from linkwork.model.kinds import KINDS
+from linkwork.engine.runtime import notices
+from linkwork.model.joints import KINDS
 from linkwork.workcell import fk
 from linkwork.workcell.state import State
 from linkwork.workcell.steps import StepBuilder
@@ -275,7 +275,7 @@ def test_paths_refuse_other_attachments_and_only_those(rng):
 
 
 def test_without_the_extension_numpy_computes_and_warns_once(monkeypatch, rng):
-    monkeypatch.setitem(sys.modules, "linkwork.kernel._call", None)
+    monkeypatch.setitem(sys.modules, "linkwork.engine.kernel._call", None)
     monkeypatch.setattr(notices, "_told", set())
     cell = random_cell(np.random.default_rng(0))
     states = random_state(cell, rng, (5,))

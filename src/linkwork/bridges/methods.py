@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from linkwork.engine.kernel.arguments import in_order
+from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError, FrozenError
-from linkwork.kernel.arguments import in_order
-from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn as NumpyKinDyn
 from linkwork.kindyn.foreign_names import no_attribute
 from linkwork.kindyn.kernels import QuantityKernel

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.kernel.derive import Derivative
-from linkwork.kernel.kernel import Kernel
+from linkwork.engine.kernel.derive import Derivative
+from linkwork.engine.kernel.kernel import Kernel
 from linkwork.kindyn.kernels import QuantityKernel
 
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array
-from linkwork.expr.program import Port, Program, trace
-from linkwork.kernel.arguments import Signature
-from linkwork.kernel.kernel import Kernel
+from linkwork.engine.kernel.arguments import Signature
+from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.engine.symbolic.program import Port, Program, trace
 
 
 class UnitTangents(Kernel):

@@ -20,9 +20,9 @@ from linkwork.cli.show import print_message, print_text, terminal
 from linkwork.errors import ArgumentError, escaped
 
 if TYPE_CHECKING:
-    from linkwork.scale.batch import Report, Runner
-    from linkwork.scale.plan import Plan
-    from linkwork.scale.work import Outcome
+    from linkwork.batch.batch import Report, Runner
+    from linkwork.batch.plan import Plan
+    from linkwork.batch.work import Outcome
 
 LINE_EVERY = 30.0  # [s] between lines about the progress, where there is no terminal
 
@@ -99,9 +99,9 @@ def batch(
         raise ArgumentError(f"--workers: expected at least one, got {workers}")
     if sample < 1:
         raise ArgumentError(f"--sample: expected at least one chunk, got {sample}")
+    from linkwork.batch import batch as batches
+    from linkwork.batch.plan import make_plan
     from linkwork.kindyn import KinDyn
-    from linkwork.scale import batch as batches
-    from linkwork.scale.plan import make_plan
 
     options: Any = {} if representation is None else {"representation": representation}
     kd = KinDyn(
@@ -137,12 +137,12 @@ def batch(
 @contextlib.contextmanager
 def _runner(scheduler: str | None, workers: int | None) -> Generator[Runner, None, None]:
     if scheduler is None and workers is None:
-        from linkwork.scale.local import Local
+        from linkwork.batch.local import Local
 
         yield Local()
         return
-    from linkwork.scale.cluster import Cluster
-    from linkwork.scale.packages import package
+    from linkwork.batch.cluster import Cluster
+    from linkwork.batch.packages import package
 
     package("distributed")  # before it is made quiet: it sets its levels when it is imported
     with _quiet("distributed"), Cluster(scheduler, workers or 0) as cluster:
@@ -219,7 +219,7 @@ def _print_where_it_stopped(report: Report) -> None:
 
 
 def _print_report(report: Report) -> None:
-    from linkwork.scale.batch import refusals
+    from linkwork.batch.batch import refusals
 
     plan, console = report.plan, terminal()
     if report.again:

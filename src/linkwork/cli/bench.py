@@ -19,7 +19,7 @@ from linkwork.errors import ArgumentError, escaped
 from linkwork.model.table import Table
 
 if TYPE_CHECKING:
-    from linkwork.kernel.kernel import Kernel
+    from linkwork.engine.kernel.kernel import Kernel
     from linkwork.kindyn import KinDyn
 
 DEFAULT_ROWS = 4096
@@ -118,9 +118,9 @@ def _timing(
 
 def _compiling(kernel: Kernel) -> tuple[float | None, int | None]:
     """Seconds to compile from nothing, and bytes of the result; None where nothing is compiled."""
-    from linkwork.machine.compiler import FAST, compiled
-    from linkwork.machine.emission import emitted
-    from linkwork.machine.processor import NoMachineCodeError, this_machine
+    from linkwork.engine.runtime.compiler import FAST, compiled
+    from linkwork.engine.runtime.emission import emitted
+    from linkwork.engine.runtime.processor import NoMachineCodeError, this_machine
 
     if not kernel.is_unrolled:
         return None, None

@@ -26,7 +26,7 @@ class PinTimes:
     def of(cls, kd: KinDyn) -> PinTimes | None:
         """The same robot, or None if Pinocchio is not here or cannot hold it."""
         from linkwork.io.convert import in_urdf_form
-        from linkwork.io.dump import urdf_text
+        from linkwork.io.urdf.writer import urdf_text
 
         if find_spec("pinocchio") is None:
             return None

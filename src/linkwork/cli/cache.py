@@ -10,9 +10,9 @@ import typer
 from linkwork.cli.commands import Json
 from linkwork.cli.json import print_json
 from linkwork.cli.show import print_text, terminal
+from linkwork.engine.runtime.cache import cache_folder
+from linkwork.engine.runtime.eviction import MEGABYTE, clear, kept_files, size_limit
 from linkwork.errors import escaped
-from linkwork.machine.cache import cache_folder
-from linkwork.machine.eviction import MEGABYTE, clear, kept_files, size_limit
 
 cache = typer.Typer()
 

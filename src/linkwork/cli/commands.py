@@ -12,7 +12,7 @@ from linkwork.cli.data import branch_data, finding_data, model_data
 from linkwork.cli.json import print_json
 from linkwork.cli.show import print_findings, print_table, print_text, print_tree, terminal
 from linkwork.errors import MissingFileError, ParseError, count_findings, escaped, shown
-from linkwork.io.source import STANDARD_INPUT, Source, standard_input
+from linkwork.io.xml.source import STANDARD_INPUT, Source, standard_input
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from linkwork.errors import LinkworkError
-from linkwork.io.bundled import bundled_cells, bundled_names
-from linkwork.io.example_robot_data import example_robots
+from linkwork.io.named.bundled import bundled_cells, bundled_names
+from linkwork.io.named.example_robot_data import example_robots
 
 if TYPE_CHECKING:
     from linkwork.model.model import Model

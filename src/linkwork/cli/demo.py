@@ -20,7 +20,7 @@ from linkwork.version import __version__
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from linkwork.arrays import Array
+    from linkwork.engine.symbolic.arrays import Array
     from linkwork.io.reading import Reading
     from linkwork.kindyn import KinDyn
     from linkwork.model.model import Model
@@ -46,8 +46,8 @@ def demo(robot: Robot = "arm") -> None:
     linkwork demo quadruped
     """
     from linkwork.io.convert import in_urdf_form
-    from linkwork.io.dump import urdf_text
     from linkwork.io.load import read
+    from linkwork.io.urdf.writer import urdf_text
 
     start = time.perf_counter()
     reading = read_file(robot)

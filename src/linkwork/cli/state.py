@@ -18,7 +18,7 @@ from linkwork.errors import LinkworkWarning, escaped
 from linkwork.model.table import Table
 
 if TYPE_CHECKING:
-    from linkwork.arrays import Array
+    from linkwork.engine.symbolic.arrays import Array
     from linkwork.kindyn import KinDyn
     from linkwork.model.parts import Limits
 
@@ -164,7 +164,7 @@ def ik(
 
     linkwork ik arm tool --position 0.5,0.1,0.5 --rpy 0,90deg,0
     """
-    from linkwork.kinematics import ik as solve
+    from linkwork.inverse_kinematics import ik as solve
 
     kd = _robot(file, base)
     target = _target(position, rpy, wxyz)

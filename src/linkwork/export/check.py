@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import LinkworkError
 from linkwork.export.code import can_refuse
 from linkwork.export.function import BATCH_ENDING

@@ -10,10 +10,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
+from linkwork.engine.symbolic.node import LAST_LEAF, Op
 from linkwork.export.function import Function
 from linkwork.export.pairs import HAVE_PAIRS, Pair, PairSteps
 from linkwork.export.rounding import unit_inputs
-from linkwork.expr.node import LAST_LEAF, Op
 
 
 def compensated(function: Function, critical: Collection[int]) -> Function:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from linkwork.engine.codegen.c.operations import C_FORM
+from linkwork.engine.symbolic.node import ARITHMETIC, Op
 from linkwork.export.function import Real
 from linkwork.export.pairs import Fused
-from linkwork.expr.c_forms import C_FORM
-from linkwork.expr.node import ARITHMETIC, Op
 
 _COMPARED = {Op.LESS: "<", Op.LESS_EQUAL: "<="}
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.expr.program import Port, Program
-from linkwork.kernel.arguments import UnitNorm
+from linkwork.engine.kernel.arguments import UnitNorm
+from linkwork.engine.symbolic.program import Port, Program
 
 BATCH_ENDING = "_batch"  # of the name of the function of many rows
 

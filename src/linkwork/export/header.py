@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from linkwork.engine.kernel.norms import TOLERANCE
 from linkwork.export.code import can_refuse, prototype
 from linkwork.export.function import Argument
 from linkwork.export.names import comment_text
 from linkwork.export.package import MARK, Package, Written
-from linkwork.kernel.norms import TOLERANCE
 from linkwork.kindyn import KinDyn
 from linkwork.model.parts import Joint
 from linkwork.version import __version__

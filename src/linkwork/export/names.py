@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 
+from linkwork.engine.symbolic.node import Op
 from linkwork.errors import ArgumentError, shown
-from linkwork.expr.node import Op
 
 LONGEST_PART = 48  # characters of a name in an identifier: file systems take 255 in all
 # A prefix also names files: none of these, and no header of C, may be hidden by one of ours.

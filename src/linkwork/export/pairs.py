@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from linkwork.expr.node import Op
-from linkwork.expr.program import Program
+from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.program import Program
 
 
 class Fused(IntEnum):

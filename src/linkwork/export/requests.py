@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from linkwork.engine.kernel.arguments import Signature
+from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError, shown
 from linkwork.export.function import BATCH_ENDING, Argument, Function
 from linkwork.export.meanings import INPUTS, output_text
 from linkwork.export.names import MACRO_ENDINGS, Names, comment_text, identifier_part
-from linkwork.kernel.arguments import Signature
-from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.quantities import QUANTITIES
 from linkwork.kindyn.requests import Spec, request_of_text, spec_of

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.autodiff.partials import slopes
+from linkwork.engine.kernel.norms import normalized
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, Program, per_port
 from linkwork.export.function import Function
-from linkwork.expr.node import Op
-from linkwork.expr.program import NUMPY_FUNCTIONS, Port, Program, per_port
-from linkwork.expr.slopes import slopes
-from linkwork.kernel.norms import normalized
 
 COMBINATIONS = 8  # of results
 _EXACT = (Op.NEG, Op.SELECT, Op.LESS, Op.LESS_EQUAL, Op.FLOOR)  # round nothing off

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.export.code import can_refuse
 from linkwork.export.function import BATCH_ENDING, Real
 from linkwork.export.package import MARK, Package, Written

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from linkwork.engine.codegen.llvm.sincos import SINCOS_NUMBERS, TWO_OVER_PI
+from linkwork.engine.kernel.norms import TOLERANCE
 from linkwork.export.function import Real
-from linkwork.kernel.norms import TOLERANCE
-from linkwork.llvm.sincos import SINCOS_NUMBERS, TWO_OVER_PI
 
 # pi/2 in three parts, the first two with so few bits that their products with n are exact: for |n|
 # below 2^20 in double, 2^13 in float. Larger angles go to libm.

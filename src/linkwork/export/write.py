@@ -79,7 +79,7 @@ def export(
     if not isinstance(kd, KinDyn):
         raise ArgumentError(f"kd: expected a KinDyn, got {shown(kd)}")
     if pinnzoo or of_pinnzoo:
-        from linkwork.export.pinnzoo import export_pinnzoo, refuse_options
+        from linkwork.export.pinnzoo.export import export_pinnzoo, refuse_options
 
         given = functions is not DEFAULT_FUNCTIONS
         options = {"functions": given, "derivatives": derivatives, "lanes": lanes}

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from linkwork.errors import ArgumentError, Finding, MissingPackageError, ModelError, listed, nearest
-from linkwork.io.dump import extension_findings, urdf_text
 from linkwork.io.load import read
-from linkwork.io.mjcf import collected_warnings
-from linkwork.io.mjcf_dump import write_mjcf
-from linkwork.io.mjcf_package import import_mujoco
-from linkwork.io.source import read_source, text_error
+from linkwork.io.mjcf.package import import_mujoco
+from linkwork.io.mjcf.reader import collected_warnings
+from linkwork.io.mjcf.writer import write_mjcf
+from linkwork.io.urdf.writer import extension_findings, urdf_text
+from linkwork.io.xml.source import read_source, text_error
 from linkwork.model.geometry import Mesh
 from linkwork.model.model import Model
 

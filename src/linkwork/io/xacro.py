@@ -21,8 +21,8 @@ from typing import Any
 
 from linkwork.errors import ArgumentError, Finding, Place, shown
 from linkwork.io.meshes import MeshFinder
-from linkwork.io.source import Source, text_error
-from linkwork.io.xml import parse_xml
+from linkwork.io.xml.parse import parse_xml
+from linkwork.io.xml.source import Source, text_error
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _ELEMENT = re.compile(r"<xacro:\w")

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array
-from linkwork.expr.derived_ports import Kind, derived_ports
-from linkwork.expr.program import Port, Program, trace
+from linkwork.engine.autodiff.ports import Kind, derived_ports
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.engine.symbolic.program import Port, Program, trace
 from linkwork.kindyn.quantities import QUANTITIES
 from linkwork.kindyn.requests import Spec
 from linkwork.spatial.blocks import Scalar, is_zero, plus, times
@@ -81,8 +81,7 @@ def _fields(name: str) -> tuple[str, ...]:
 def _product(a: Array, b: Array) -> Array:
     """The matrix a b, where b has few numbers that are not 0."""
     columns: list[list[tuple[int, Scalar]]] = [
-        [(k, x) for k, x in enumerate(column) if not is_zero(x)]
-        for column in b.T
+        [(k, x) for k, x in enumerate(column) if not is_zero(x)] for column in b.T
     ]
 
     def entry(row: Any, column: list[tuple[int, Scalar]]) -> Scalar:

@@ -7,12 +7,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from linkwork.algorithms import average_velocity, dynamics
-from linkwork.arrays import Array
+from linkwork.algorithms.centroidal import average_velocity
+from linkwork.algorithms.dynamics import dynamics
+from linkwork.engine.kernel.arguments import UnitNorm
+from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.engine.symbolic.program import Port
 from linkwork.errors import SingularJointError, ValueRangeError
-from linkwork.expr.program import Port
-from linkwork.kernel.arguments import UnitNorm
-from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn.inputs import PARAMETERS, Input
 from linkwork.kindyn.quantities import Context
 from linkwork.kindyn.requests import Spec

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, ObjectArray, as_array
+from linkwork.engine.symbolic.arrays import Array, ObjectArray, as_array
+from linkwork.engine.symbolic.traced import is_traced
 from linkwork.errors import ArgumentError, ShapeError, model_error, shown, warn
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.methods import quantity
 from linkwork.kindyn.sampling import random_configurations
 from linkwork.model.pose import Pose, as_floats, as_pose
 from linkwork.spatial.source import quat
-from linkwork.traced import is_traced
 
 
 class ConfigurationMethods(KinDynCore):

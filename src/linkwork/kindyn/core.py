@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.runtime.compiler import LOCK
+from linkwork.engine.runtime.sources import are_known
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, FrozenError, nearest, shown, warn
 from linkwork.kindyn.foreign_names import no_attribute
 from linkwork.kindyn.kernels import MOST_UNROLLED, Order, QuantityKernel, build_kernel
 from linkwork.kindyn.quantities import QUANTITIES, Context
 from linkwork.kindyn.requests import Request, spec_of, wrench_frames
-from linkwork.lazy import cached_property
-from linkwork.machine.compiler import LOCK
-from linkwork.machine.sources import are_known
 from linkwork.mechanics.base import REPRESENTATIONS, Representation
 from linkwork.mechanics.joint_dynamics import joint_dynamics_of
 from linkwork.mechanics.skeleton import Skeleton, skeleton_of

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
-from linkwork.expr.node import Op
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.engine.symbolic.node import Op
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.methods import quantity
 

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, as_array, stack
+from linkwork.engine.autodiff.ports import Kind
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.kernel.arguments import Signature, UnitNorm
+from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.runtime.sources import source_digest
+from linkwork.engine.symbolic.arrays import Array, as_array, stack
+from linkwork.engine.symbolic.program import Port, Program, trace
 from linkwork.errors import ArgumentError, SingularJointError, shown, warn
-from linkwork.expr.derived_ports import Kind
-from linkwork.expr.program import Port, Program, trace
-from linkwork.kernel.arguments import Signature, UnitNorm
-from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn.analytic import derivative_specs, jacobian_program
 from linkwork.kindyn.checks import finite_check, result_check
 from linkwork.kindyn.inputs import (
@@ -31,8 +33,6 @@ from linkwork.kindyn.inputs import (
 )
 from linkwork.kindyn.quantities import Context
 from linkwork.kindyn.requests import Spec
-from linkwork.lazy import cached_property
-from linkwork.machine.sources import source_digest
 from linkwork.model.layout import BASE_NV, Layout
 from linkwork.spatial.source._shapes import largest_is_one
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.methods import quantity
 from linkwork.kindyn.results import (

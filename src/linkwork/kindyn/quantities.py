@@ -11,27 +11,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from linkwork.algorithms import (
-    average_velocity,
-    centroidal_derivatives,
-    com,
-    coriolis,
-    dynamics,
-    energy,
-    frame_derivatives,
-    frames,
-    jacobians,
-    manifold,
-    manifold_derivatives,
-    momentum,
-    relative,
-)
-from linkwork.algorithms.forward_dynamics_derivatives import forward_dynamics_derivatives
-from linkwork.algorithms.gravity_derivative import gravity_force_derivative
-from linkwork.algorithms.inverse_dynamics_derivatives import inverse_dynamics_derivatives
-from linkwork.algorithms.inverse_mass_matrix import inverse_mass_matrix
-from linkwork.algorithms.joint_wrenches import joint_wrenches
-from linkwork.algorithms.regressor import PER_LINK, regressor
+from linkwork.algorithms.centroidal import average_velocity, com, momentum
+from linkwork.algorithms.derivatives import centroidal as centroidal_derivatives
+from linkwork.algorithms.derivatives import frames as frame_derivatives
+from linkwork.algorithms.derivatives import manifold as manifold_derivatives
+from linkwork.algorithms.derivatives.forward_dynamics import forward_dynamics_derivatives
+from linkwork.algorithms.derivatives.gravity import gravity_force_derivative
+from linkwork.algorithms.derivatives.inverse_dynamics import inverse_dynamics_derivatives
+from linkwork.algorithms.dynamics import coriolis, dynamics, energy
+from linkwork.algorithms.dynamics.inverse_mass_matrix import inverse_mass_matrix
+from linkwork.algorithms.dynamics.joint_wrenches import joint_wrenches
+from linkwork.algorithms.dynamics.regressor import PER_LINK, regressor
+from linkwork.algorithms.kinematics import frames, jacobians, manifold, relative
 from linkwork.kindyn import results
 from linkwork.kindyn.inputs import DT, NU, NU_DOT, Q_END, Q_START, TAU, UNNORMALIZED_Q, Input, Q
 from linkwork.mechanics.base import Representation

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from linkwork.engine.symbolic.program import Port
 from linkwork.errors import ArgumentError, name_not_found, shown
-from linkwork.expr.program import Port
 from linkwork.kindyn.quantities import PER_WRENCH, QUANTITIES, Quantity
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model

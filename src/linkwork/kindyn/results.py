@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 
 
 class InverseDynamicsDerivatives(NamedTuple):

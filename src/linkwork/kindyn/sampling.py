@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.arrays import Array
-from linkwork.model.kinds import KINDS, JointKind
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.model.joints import KINDS, JointKind
 from linkwork.model.layout import BASE_NQ, Layout
 from linkwork.model.parts import NO_LIMITS, Limits
 

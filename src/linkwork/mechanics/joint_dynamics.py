@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.entries import Traced
+from linkwork.engine.symbolic.entries import Traced
 from linkwork.model.layout import Layout
 from linkwork.spatial.blocks import Scalar, is_zero, plus, times
 

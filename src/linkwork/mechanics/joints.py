@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwork.mechanics.skeleton import Mount
-from linkwork.model.kinds.kind import Columns
+from linkwork.model.joints.kind import Columns
 from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,

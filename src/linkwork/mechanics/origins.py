@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import mul, sub
 
-from linkwork.model.kinds.kind import Rotation
+from linkwork.model.joints.kind import Rotation
 from linkwork.model.pose import ROUNDING_NOISE
 
 Triple = tuple[float, float, float]

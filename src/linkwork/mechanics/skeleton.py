@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.origins import JointPlacement, best_origins
-from linkwork.model.kinds import Axis, JointKind, plane_basis
+from linkwork.model.joints import Axis, JointKind, plane_basis
 from linkwork.model.layout import Layout
 from linkwork.model.parts import Joint
 from linkwork.model.pose import ROUNDING_NOISE, snapped

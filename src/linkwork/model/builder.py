@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import inf
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import concerning, model_error, name_not_found
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
@@ -84,7 +84,7 @@ class ModelBuilder:
 
         Args:
             name: used by no other joint.
-            kind: one of linkwork.model.kinds.KINDS, such as revolute, prismatic or fixed.
+            kind: one of linkwork.model.joints.KINDS, such as revolute, prismatic or fixed.
             first, second: the two links; the joint's position is that of `second` seen by `first`.
             axis: in the joint frame, of any length but zero.
             pitch: of a helical joint, its advance per radian [m/rad].

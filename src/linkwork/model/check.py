@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding
 from linkwork.model.geometry import Mesh
 from linkwork.model.joint_motion import motion_subspace

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import model_error
 from linkwork.model.numbers import Triple, finite, finite_numbers, number, settle, triple
 from linkwork.model.pose import Pose

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, as_array
+from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ShapeError, name_not_found
-from linkwork.model.kinds import Axis
+from linkwork.model.joints import Axis
 from linkwork.model.parts import Joint
 from linkwork.spatial.blocks import as_vector, scalars
 from linkwork.spatial.source import motion, se3

@@ -15,9 +15,9 @@ from math import inf
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import LinkworkError, name_not_found
-from linkwork.lazy import cached_property
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY, Pose

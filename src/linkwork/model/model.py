@@ -9,9 +9,9 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ModelError, NameNotFoundError, counted, name_not_found, shown
-from linkwork.lazy import cached_property
 from linkwork.model.inertia import Inertia, combined, moved
 from linkwork.model.names import refuse_shared_names, renamed_joint, renaming
 from linkwork.model.parts import Frame, Joint, Link, check_name

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, is_masked
+from linkwork.engine.symbolic.arrays import Array, is_masked
 from linkwork.errors import model_error, shown
 
 T = TypeVar("T")

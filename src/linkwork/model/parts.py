@@ -18,7 +18,7 @@ from math import inf
 from linkwork.errors import Finding, ModelError, Place, concerning, model_error, nearest, shown
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
-from linkwork.model.kinds import KINDS, JointKind
+from linkwork.model.joints import KINDS, JointKind
 from linkwork.model.numbers import Triple, finite, instance, number, settle, text, triple
 from linkwork.model.pose import IDENTITY, Pose
 
@@ -110,7 +110,7 @@ class Joint:
     """
 
     name: str
-    kind: str  # a name in linkwork.model.kinds.KINDS
+    kind: str  # a name in linkwork.model.joints.KINDS
     first: str
     second: str
     axis: Triple = (0.0, 0.0, 1.0)  # unit vector in the joint frame

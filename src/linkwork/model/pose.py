@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
+from linkwork.engine.kernel.norms import TOLERANCE as NORM_TOLERANCE
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import model_error
-from linkwork.kernel.norms import TOLERANCE as NORM_TOLERANCE
 from linkwork.model.numbers import Triple, as_floats, settle, triple
 from linkwork.spatial.source import quat, se3, so3
 

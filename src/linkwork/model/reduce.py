@@ -12,7 +12,7 @@ from functools import reduce as fold
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, model_error, name_not_found
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import combined, moved

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import pose_matrices

@@ -19,9 +19,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, as_array, stack
+from linkwork.engine.symbolic.arrays import Array, as_array, stack
+from linkwork.engine.symbolic.traced import is_traced
 from linkwork.errors import ShapeError, ValueRangeError
-from linkwork.traced import is_traced
 
 
 def log_cholesky(theta: ArrayLike) -> Array:

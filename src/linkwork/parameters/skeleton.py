@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array
-from linkwork.lazy import cached_property
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.skeleton import Body, BodyFrames, Mount, Skeleton, body_frames, skeleton_of
-from linkwork.model.kinds import Axis
+from linkwork.model.joints import Axis
 from linkwork.model.layout import Layout
 from linkwork.model.parts import Joint
 from linkwork.model.tree import Tree

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, as_array
+from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, FrozenError, ShapeError, name_not_found, shown
 from linkwork.model.model import Model
 from linkwork.parameters.descriptions import Entry, Gravity, JointNumber, Parameter

@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from linkwork.errors import NameNotFoundError, nearest, shown
-from linkwork.io.bundled import FOLDER, REAL_ROBOTS, bundled_names
 from linkwork.io.load import load as load_file
-from linkwork.io.named import named_robot
+from linkwork.io.named.bundled import FOLDER, REAL_ROBOTS, bundled_names
+from linkwork.io.named.names import named_robot
 from linkwork.model.model import Model
 
 

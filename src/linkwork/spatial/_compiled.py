@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.arrays import Array, as_array, batch_of
-from linkwork.traced import foreign_package
+from linkwork.engine.symbolic.arrays import Array, as_array, batch_of
+from linkwork.engine.symbolic.traced import foreign_package
 
 if TYPE_CHECKING:
     from linkwork.spatial._kernels import SpatialKernel
@@ -176,7 +176,7 @@ class _Compiled:
 
             SpatialKernel(self.name, self.source, self.names, self.tails).make_ready(self._take)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
-            from linkwork.machine.notices import report_failure
+            from linkwork.engine.runtime.notices import report_failure
 
             report_failure(f"{self.name} could not be compiled; NumPy computes, slower", error)
 

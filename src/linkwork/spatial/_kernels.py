@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.expr.program import Port, trace
-from linkwork.kernel.arguments import Signature
-from linkwork.kernel.kernel import Kernel
-from linkwork.machine.background import background
-from linkwork.machine.compiler import LOCK
-from linkwork.machine.sources import source_digest
+from linkwork.engine.kernel.arguments import Signature
+from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.runtime.background import background
+from linkwork.engine.runtime.compiler import LOCK
+from linkwork.engine.runtime.sources import source_digest
+from linkwork.engine.symbolic.program import Port, trace
 
 
 class SpatialKernel(Kernel):

@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from linkwork.arrays import Array, as_array, stack
-from linkwork.entries import is_zero as is_zero
-from linkwork.entries import minus as minus
-from linkwork.entries import plus as plus
-from linkwork.entries import times as times
+from linkwork.engine.symbolic.arrays import Array, as_array, stack
+from linkwork.engine.symbolic.entries import is_zero as is_zero
+from linkwork.engine.symbolic.entries import minus as minus
+from linkwork.engine.symbolic.entries import plus as plus
+from linkwork.engine.symbolic.entries import times as times
 
 Scalar: TypeAlias = Any
 Vec: TypeAlias = tuple[Scalar, Scalar, Scalar]

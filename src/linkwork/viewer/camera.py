@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.viewer.extent import Extent
 
 DIRECTION = np.array([1.0, -0.75, 0.42])  # from the scene to the camera

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError
 from linkwork.kindyn import KinDyn
 from linkwork.model.layout import BASE_NQ, BASE_NV

@@ -15,7 +15,7 @@ from zlib import compress, crc32
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.viewer.colors import hexadecimal, load_colors, signed_colors
 
 WIDTH = 300  # of a chart [pixels]

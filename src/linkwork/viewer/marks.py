@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.viewer.colors import Rgb
 from linkwork.viewer.robot import ViewedRobot

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.spatial.source import quat
 from linkwork.viewer.charts import shares_of
 from linkwork.viewer.colors import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.model.geometry import Mesh, Shape
 from linkwork.model.model import Model
 from linkwork.viewer.colors import UNRESOLVED, Rgb, rgb_of

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
+from linkwork.inverse_kinematics.ik import ik
 from linkwork.kindyn import KinDyn
-from linkwork.kinematics.ik import ik
-from linkwork.lazy import cached_property
 from linkwork.model.layout import BASE_NQ, BASE_NV
 from linkwork.model.model import Model
 from linkwork.model.pose import IDENTITY, Pose

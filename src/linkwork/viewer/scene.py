@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.spatial.source import quat
 from linkwork.viewer.parts import Part
 

@@ -11,7 +11,7 @@ from math import ceil, floor, isfinite, log10, pi
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn import KinDyn
 
 UNLIMITED_ANGLE = pi  # reach of the slider of a joint without limits [rad]

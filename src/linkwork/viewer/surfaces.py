@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Sphere
 
 SEGMENTS = 32  # around a round shape

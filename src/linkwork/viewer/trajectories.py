@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import (
     ArgumentError,
     MissingFileError,

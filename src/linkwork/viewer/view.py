@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, shown
 from linkwork.kindyn import KinDyn
 from linkwork.model.model import Model

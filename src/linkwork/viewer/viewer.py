@@ -13,7 +13,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, name_not_found, warn
 from linkwork.model.layout import BASE_NQ
 from linkwork.viewer.camera import Camera

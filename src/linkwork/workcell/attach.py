@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, as_array
+from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, StateError, ValueRangeError, shown
 from linkwork.model.pose import NOT_A_ROTATION, Pose
 from linkwork.spatial.source import quat, se3

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ModelError, counted, name_not_found
-from linkwork.lazy import cached_property
 from linkwork.model.parts import check_name
 from linkwork.model.pose import Pose
 from linkwork.workcell import attach, fk, paths, upgrade

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, as_array
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError
-from linkwork.lazy import cached_property
 from linkwork.workcell import jacobians
 from linkwork.workcell.attach import replaced
 from linkwork.workcell.devices import DeviceSpec, MobileDevice

@@ -7,14 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from linkwork.errors import Finding, ModelError, concerning, model_error
-from linkwork.io.workcell_document import (
-    CellDocument,
-    DeviceEntry,
-    DeviceKind,
-    FrameEntry,
-    JointEntry,
-    RobotEntry,
-)
 from linkwork.workcell.cell import WorkCell
 from linkwork.workcell.devices import (
     CompositeDevice,
@@ -27,6 +19,14 @@ from linkwork.workcell.devices import (
     TreeDevice,
 )
 from linkwork.workcell.parts import CellFrame, Motion
+from linkwork.workcell.robwork.document import (
+    CellDocument,
+    DeviceEntry,
+    DeviceKind,
+    FrameEntry,
+    JointEntry,
+    RobotEntry,
+)
 
 
 def cell_of(document: CellDocument) -> WorkCell:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, listed, name_not_found, shown, warn
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.core import STANDARD_GRAVITY

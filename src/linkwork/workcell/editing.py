@@ -91,7 +91,7 @@ class Editing:
 
         Args:
             name: used by no other frame.
-            kind: one of linkwork.model.kinds.KINDS, such as revolute or prismatic.
+            kind: one of linkwork.model.joints.KINDS, such as revolute or prismatic.
             parent: the frame that the joint sits on.
             parent_H_frame: pose of the frame on its parent at theta = 0, as `Pose` or (4, 4).
             axis: in the frame, of any length but zero.

@@ -21,13 +21,13 @@ from linkwork.errors import (
     shown,
     warn_of,
 )
-from linkwork.io.bundled import CELL_FOLDER, bundled_cells
 from linkwork.io.meshes import Folders
-from linkwork.io.source import Source, read_source
-from linkwork.io.workcell import read_workcell
-from linkwork.io.workcell_write import write_workcell
+from linkwork.io.named.bundled import CELL_FOLDER, bundled_cells
+from linkwork.io.xml.source import Source, read_source
 from linkwork.workcell.cell import WorkCell
 from linkwork.workcell.documents import cell_of, document_of
+from linkwork.workcell.robwork.reader import read_workcell
+from linkwork.workcell.robwork.writer import write_workcell
 
 
 def load_workcell(

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.kernel.arguments import thread_number
+from linkwork.engine.runtime.notices import warn_once
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError
-from linkwork.kernel.arguments import thread_number
-from linkwork.machine.notices import warn_once
 from linkwork.spatial.source import se3
 from linkwork.workcell.local import local_pose
 from linkwork.workcell.state import State, flat_rows
@@ -166,7 +166,7 @@ def steps_of(cell: WorkCell) -> Steps:
 
 def _extension() -> Any:
     try:
-        poses = getattr(import_module("linkwork.kernel._call"), "Poses", None)
+        poses = getattr(import_module("linkwork.engine.kernel._call"), "Poses", None)
     except ImportError:
         poses = None
     if poses is None:

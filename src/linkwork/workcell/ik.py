@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, as_array
+from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, listed, name_not_found, shown
+from linkwork.inverse_kinematics.ik import ik
+from linkwork.inverse_kinematics.result import IkResult
 from linkwork.kindyn import KinDyn
-from linkwork.kinematics.ik import ik
-from linkwork.kinematics.result import IkResult
 from linkwork.model.pose import Pose
 from linkwork.spatial.source import quat, se3
 from linkwork.workcell import fk

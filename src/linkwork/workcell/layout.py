@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import NameNotFoundError, name_not_found, shown
-from linkwork.lazy import cached_property
-from linkwork.model.kinds import KINDS, JointKind
+from linkwork.model.joints import KINDS, JointKind
 from linkwork.workcell.parts import CellFrame
 
 

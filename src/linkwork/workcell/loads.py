@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.arrays import Array
-from linkwork.kernel.compile import compile_function
-from linkwork.lazy import cached_property
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.kernel.compile import compile_function
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.spatial import inertia
 from linkwork.spatial.source import inertia as inertia_source
 from linkwork.spatial.source import quat, se3

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.spatial.blocks import scalars
 from linkwork.spatial.source import quat, se3
 from linkwork.workcell.parts import CellFrame

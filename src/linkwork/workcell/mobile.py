@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, as_array
+from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ShapeError
 from linkwork.spatial.source import se3
 from linkwork.workcell.attach import joint_batch

@@ -19,7 +19,7 @@ from math import inf
 from linkwork.errors import Place, concerning, model_error, nearest
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
-from linkwork.model.kinds import KINDS, Axis, JointKind
+from linkwork.model.joints import KINDS, Axis, JointKind
 from linkwork.model.numbers import Triple, finite_numbers, instance, number, settle, text, triple
 from linkwork.model.parts import NO_LIMITS, Limits, Mimic, check_name
 from linkwork.model.pose import IDENTITY, ROUNDING_NOISE, Pose
@@ -37,7 +37,7 @@ _MOVABLE = KINDS["floating"]  # a movable frame has the coordinates of a floatin
 class Motion:
     """How a joint frame moves on its parent."""
 
-    kind: str  # one of linkwork.model.kinds.KINDS
+    kind: str  # one of linkwork.model.joints.KINDS
     axis: Triple = (0.0, 0.0, 1.0)  # unit vector in the joint frame
     pitch: float = 0.0  # of a helical joint: advance along the axis per radian [m/rad]
     joint_H_frame: Pose = IDENTITY  # where the frame sits on the moving side

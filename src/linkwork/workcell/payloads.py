@@ -7,9 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn import KinDyn
-from linkwork.lazy import cached_property
 from linkwork.parameters import Parameter, Payload
 from linkwork.workcell.loads import MOST_KEPT, Loads, Plan, Totals, prepare
 from linkwork.workcell.state import flat_rows

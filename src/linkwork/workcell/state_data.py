@@ -17,9 +17,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import LinkworkError, StateError, clipped
-from linkwork.model.kinds import KINDS
+from linkwork.model.joints import KINDS
 from linkwork.workcell.layout import Slot, StateLayout
 from linkwork.workcell.state import State
 

@@ -1,4 +1,4 @@
-"""The steps by which the C extension computes the poses of all frames; see kernel/_poses.h.
+"""The steps by which the C extension computes the poses of all frames (_poses.h).
 
 The pose of a frame on its parent is a product of factors: constant poses, rotations about an axis,
 displacements, quaternions. Constants are multiplied into their neighbours, and what is left becomes
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.arrays import Array
-from linkwork.model.kinds.kind import Factor as KindFactor
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.model.joints.kind import Factor as KindFactor
 from linkwork.spatial.blocks import rotation_about
 from linkwork.workcell.local import leader_of
 from linkwork.workcell.parts import CellFrame

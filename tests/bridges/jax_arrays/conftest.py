@@ -6,7 +6,7 @@ import jax
 import pytest
 from tests.support.kernels import Never
 
-from linkwork.kernel import kernel
+from linkwork.engine.kernel import kernel
 
 
 @pytest.fixture(autouse=True)

@@ -19,9 +19,9 @@ from tests.support.rollouts import pendulum
 
 import linkwork as lw
 import linkwork.jax
-from linkwork.bridges import jax_lowering
-from linkwork.kernel import derive
-from linkwork.machine.processor import NoMachineCodeError
+from linkwork.bridges.jax import lowering as jax_lowering
+from linkwork.engine.kernel import derive
+from linkwork.engine.runtime.processor import NoMachineCodeError
 
 FAILED = (jax.errors.JaxRuntimeError, ValueError)  # when it is called, or when it is waited for
 UNCHECKED = [export.DisabledSafetyCheck.custom_call(linkwork.jax.TARGET)]
@@ -263,7 +263,7 @@ def test_without_the_handler_python_is_called(kd, without_handler):
 
 @pytest.mark.parametrize("refuses", [True, False])
 def test_another_interface_of_xla_is_noticed(monkeypatch, refuses):
-    from linkwork.kernel import _call
+    from linkwork.engine.kernel import _call
 
     def register(*args, **options):
         if refuses:
@@ -280,13 +280,13 @@ def test_another_interface_of_xla_is_noticed(monkeypatch, refuses):
 
 
 def test_without_the_extension_python_is_called(monkeypatch):
-    monkeypatch.setitem(sys.modules, "linkwork.kernel._call", None)
-    monkeypatch.delattr("linkwork.kernel._call")
+    monkeypatch.setitem(sys.modules, "linkwork.engine.kernel._call", None)
+    monkeypatch.delattr("linkwork.engine.kernel._call")
     assert not jax_lowering._Handler().is_usable()
 
 
 def test_the_interface_of_xla_is_the_one_that_is_known(kd):
-    from linkwork.kernel import _call
+    from linkwork.engine.kernel import _call
 
     kd.com(kd.neutral())
     major, minor, fits = _call.xla_interface()
@@ -298,9 +298,9 @@ def test_where_there_is_no_machine_code_numpy_computes(monkeypatch):
     def refuse(*args):
         raise NoMachineCodeError("this is a test")
 
-    monkeypatch.setattr("linkwork.kernel.kernel.compiled", refuse)
-    monkeypatch.setattr("linkwork.kernel.kernel.cache.fetch", lambda *args: None)
-    monkeypatch.setattr("linkwork.kernel.kernel.warn_once", lambda *args: None)
+    monkeypatch.setattr("linkwork.engine.kernel.kernel.compiled", refuse)
+    monkeypatch.setattr("linkwork.engine.kernel.kernel.cache.fetch", lambda *args: None)
+    monkeypatch.setattr("linkwork.engine.kernel.kernel.warn_once", lambda *args: None)
     kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"), gravity=(0, 0, -1))
     np.testing.assert_array_equal(kd.com(kd.neutral()), kd.numpy.com(kd.numpy.neutral()))
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
 from linkwork.compat.adam.core.constants import Representations
 from linkwork.compat.adam.kindyn import KinDynComputations
 from linkwork.compat.adam.parts import Values, values
+from linkwork.engine.symbolic.arrays import Array
 
 if TYPE_CHECKING:
     from linkwork.compat.adam.model.model import AdamModel

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array
 from linkwork.compat.adam.kernels import PoseFunction
 from linkwork.compat.adam.kindyn import KinDynComputations
-from linkwork.expr.program import Program, trace
-from linkwork.kernel.arguments import Signature
-from linkwork.kernel.kernel import Kernel
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.kernel.arguments import Signature
+from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.engine.symbolic.program import Program, trace
 from linkwork.kindyn.kernels import computation
-from linkwork.lazy import cached_property
 from linkwork.mechanics.base import WithRotation
 from linkwork.spatial.blocks import IDENTITY
 

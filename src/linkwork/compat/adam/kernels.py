@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array, ObjectArray, join, where
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.kernel.arguments import Signature
+from linkwork.engine.kernel.compile import CompiledFunction
+from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.symbolic.arrays import Array, ObjectArray, join, where
+from linkwork.engine.symbolic.program import Port, Program, trace
 from linkwork.errors import LinkworkError, ValueRangeError
-from linkwork.expr.program import Port, Program, trace
-from linkwork.kernel.arguments import Signature
-from linkwork.kernel.compile import CompiledFunction
-from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.kernels import MOST_UNROLLED, QuantityKernel
-from linkwork.lazy import cached_property
 from linkwork.spatial.source import quat
 
 NOT_A_POSE = 1e-3  # entries further than this from those of a pose are a mistake, not rounding

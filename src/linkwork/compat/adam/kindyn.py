@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
 from linkwork.compat.adam.core.constants import NAMES, Representations, name_of
 from linkwork.compat.adam.kernels import PoseFunction
 from linkwork.compat.adam.model.model import AdamModel, unknown_name, usd_error
 from linkwork.compat.adam.read import actuated_joints_of, read_adam_model
+from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
-from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import Inertia
 from linkwork.model.joint_motion import child_H_parent, motion_subspace, neutral_transform
-from linkwork.model.kinds import KINDS
+from linkwork.model.joints import KINDS
 from linkwork.model.parts import Joint, Link
 from linkwork.model.pose import IDENTITY, Pose
 from linkwork.spatial.source import inertia as spatial_inertia

@@ -19,11 +19,11 @@ from linkwork.compat.adam.parts import AdamLimits
 from linkwork.compat.mujoco.read import read_and_warn
 from linkwork.errors import model_error, shown
 from linkwork.io.load import load
-from linkwork.io.mjcf import is_mjcf
-from linkwork.io.mjcf_names import Names, names_of
-from linkwork.io.mjcf_package import given_name, import_mujoco
-from linkwork.io.source import read_source
-from linkwork.io.xml import parse_xml
+from linkwork.io.mjcf.names import Names, names_of
+from linkwork.io.mjcf.package import given_name, import_mujoco
+from linkwork.io.mjcf.reader import is_mjcf
+from linkwork.io.xml.parse import parse_xml
+from linkwork.io.xml.source import read_source
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.model import Model
 

@@ -22,8 +22,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
 from linkwork.compat.adam.model.model import AdamModel
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, ValueRangeError, shown, warn
 from linkwork.model.geometry import Material, Shape
 from linkwork.spatial.source import quat

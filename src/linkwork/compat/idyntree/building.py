@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import linkwork.model.model as described
-from linkwork.arrays import Array
 from linkwork.compat.idyntree.joints import IJoint
 from linkwork.compat.idyntree.parts import Link
 from linkwork.compat.idyntree.records import JointRecord, record_of
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, model_error, name_not_found, shown
 from linkwork.model import parts
 from linkwork.model.geometry import Shape

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
 from linkwork.compat.idyntree.containers import FreeFloatingGeneralizedTorques, LinkWrenches
 from linkwork.compat.idyntree.order import walk
 from linkwork.compat.idyntree.outputs import give, give_matrix, write
 from linkwork.compat.idyntree.state import StateMethods
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError
 from linkwork.model.pose import as_floats
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from linkwork.compat.idyntree.lists import StringVector
 from linkwork.compat.idyntree.model import Model
 from linkwork.errors import ArgumentError, LinkworkError, shown
-from linkwork.io.dump import dump_urdf
+from linkwork.io.urdf.writer import dump_urdf
 from linkwork.model.reduce import rerooted
 
 

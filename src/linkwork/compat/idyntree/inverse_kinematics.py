@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
 from linkwork.compat.idyntree.loader import ModelLoader, createReducedModel
 from linkwork.compat.idyntree.model import Model
 from linkwork.compat.idyntree.outputs import write
 from linkwork.compat.idyntree.poses import Transform
 from linkwork.compat.idyntree.vectors import Position
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, shown
+from linkwork.inverse_kinematics.ik import ik
+from linkwork.inverse_kinematics.result import IkResult
 from linkwork.kindyn import KinDyn
-from linkwork.kinematics.ik import ik
-from linkwork.kinematics.result import IkResult
 from linkwork.model.layout import BASE_NQ, Layout
 from linkwork.model.pose import as_floats
 from linkwork.spatial import quat

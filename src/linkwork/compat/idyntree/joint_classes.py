@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
 from linkwork.compat.idyntree.axis import Axis
 from linkwork.compat.idyntree.joints import IJoint
 from linkwork.compat.idyntree.poses import Transform
 from linkwork.compat.idyntree.vectors import Position
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError
 from linkwork.model.joint_motion import neutral_transform
 from linkwork.model.parts import unit_vector

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
 from linkwork.compat.idyntree.arrays import made
 from linkwork.compat.idyntree.joint_bounds import JointBounds
 from linkwork.compat.idyntree.outputs import give_matrix
 from linkwork.compat.idyntree.poses import Transform
 from linkwork.compat.idyntree.records import JointRecord, neutral
 from linkwork.compat.idyntree.vectors import SpatialMotionVector
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ValueRangeError
 from linkwork.model.joint_motion import (
     child_H_parent,

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import linkwork.model.model as described
-from linkwork.arrays import Array
 from linkwork.compat.idyntree.arrays import made
 from linkwork.compat.idyntree.building import ModelParts
 from linkwork.compat.idyntree.joint_classes import joint_of
@@ -26,6 +25,7 @@ from linkwork.compat.idyntree.parts import Link, Neighbor
 from linkwork.compat.idyntree.poses import Transform
 from linkwork.compat.idyntree.shapes import ModelSolidShapes
 from linkwork.compat.idyntree.traversal import Traversal
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import (
     ArgumentError,
     LinkworkError,

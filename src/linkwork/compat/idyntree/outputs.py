@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array
 from linkwork.compat.idyntree.arrays import MatrixDynSize, Numbers, VectorDynSize, made
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, shown
 
 

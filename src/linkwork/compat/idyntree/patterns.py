@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.arrays import Array
 from linkwork.compat.idyntree.order import walk
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.model.joint_motion import motion_subspace
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint

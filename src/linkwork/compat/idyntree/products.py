@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array
 from linkwork.compat.idyntree.arrays import PRODUCTS, made
 from linkwork.compat.idyntree.axis import Axis
 from linkwork.compat.idyntree.inertias import (
@@ -34,6 +33,7 @@ from linkwork.compat.idyntree.vectors import (
     Twist,
     Wrench,
 )
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.spatial import motion, se3
 
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.model.parts import NO_LIMITS, Joint, Limits
 
 Bound: TypeAlias = Literal["position", "velocity", "effort"]

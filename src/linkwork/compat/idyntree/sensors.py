@@ -12,9 +12,9 @@ from os import PathLike
 
 from linkwork.compat.idyntree.order import walk
 from linkwork.errors import ParseError
-from linkwork.io.source import read_source
-from linkwork.io.urdf_part import Part, Report
-from linkwork.io.xml import parse_xml
+from linkwork.io.urdf.elements import Part, Report
+from linkwork.io.xml.parse import parse_xml
+from linkwork.io.xml.source import read_source
 from linkwork.model.joint_motion import neutral_transform
 from linkwork.model.model import Model
 from linkwork.model.pose import IDENTITY, Pose, as_pose

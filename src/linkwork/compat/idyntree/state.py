@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import linkwork.model.model as described
-from linkwork.arrays import Array
 from linkwork.compat.idyntree.arrays import Vector3, VectorDynSize, made
 from linkwork.compat.idyntree.model import Model, at
 from linkwork.compat.idyntree.outputs import give, give_vector, write
 from linkwork.compat.idyntree.poses import Transform
 from linkwork.compat.idyntree.vectors import Twist
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, ValueRangeError, shown
 from linkwork.kindyn import KinDyn
 from linkwork.mechanics.base import Representation

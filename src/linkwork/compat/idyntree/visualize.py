@@ -24,13 +24,13 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
 from linkwork.compat.idyntree.arrays import Vector4
 from linkwork.compat.idyntree.loader import ModelLoader
 from linkwork.compat.idyntree.model import Model, at
 from linkwork.compat.idyntree.poses import Rotation, Transform
 from linkwork.compat.idyntree.shapes import Box, Cylinder, SolidShape, Sphere
 from linkwork.compat.idyntree.vectors import Position
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import (
     ArgumentError,
     ShapeError,

@@ -20,12 +20,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, as_array, matvec, transpose
 from linkwork.compat.mujoco.free import free_bias, free_map, free_map_inverse
 from linkwork.compat.mujoco.pairs import Pair, paired
+from linkwork.engine.symbolic.arrays import Array, as_array, matvec, transpose
 from linkwork.errors import ArgumentError, ShapeError, model_error, shown
-from linkwork.io.mjcf_model import floating_body
-from linkwork.io.mjcf_package import MjModel, need_mjmodel
+from linkwork.io.mjcf.model import floating_body
+from linkwork.io.mjcf.package import MjModel, need_mjmodel
 from linkwork.kindyn import KinDyn
 from linkwork.mechanics.base import Representation
 from linkwork.model.model import Model

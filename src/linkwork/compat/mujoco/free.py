@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.arrays import Array, cross, matvec, transpose
+from linkwork.engine.symbolic.arrays import Array, cross, matvec, transpose
 from linkwork.mechanics.base import Representation
 from linkwork.spatial import motion, quat, so3
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from linkwork.errors import warn_of
-from linkwork.io.mjcf_left_out import gravity_of
-from linkwork.io.mjcf_model import floating_body, read_mjmodel
-from linkwork.io.mjcf_names import Names
-from linkwork.io.mjcf_package import MjModel, need_mjmodel
+from linkwork.io.mjcf.model import floating_body, read_mjmodel
+from linkwork.io.mjcf.names import Names
+from linkwork.io.mjcf.package import MjModel, need_mjmodel
+from linkwork.io.mjcf.unsupported import gravity_of
 from linkwork.kindyn import KinDyn
 from linkwork.model.check import check
 from linkwork.model.model import Model

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.arrays import Array
-from linkwork.state_space import velocity_names
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.export.pinnzoo.state_space import velocity_names
 
 if TYPE_CHECKING:
     from linkwork.compat.pinnzoo.robot import Robot

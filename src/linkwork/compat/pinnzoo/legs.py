@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, as_array, matvec, transpose
+from linkwork.engine.symbolic.arrays import Array, as_array, matvec, transpose
 from linkwork.errors import ModelError, ShapeError, ValueRangeError, model_error
 from linkwork.spatial.source import quat
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
+from linkwork.engine.symbolic.arrays import Array
 
 if TYPE_CHECKING:
     from linkwork.compat.pinnzoo.robot import Robot

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, as_array
+from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, name_not_found, shown
 
 if TYPE_CHECKING:

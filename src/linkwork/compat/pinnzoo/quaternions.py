@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, as_array
+from linkwork.engine.symbolic.arrays import Array, as_array
+from linkwork.export.pinnzoo.state_space.errors import axis_angle
 from linkwork.spatial import quat, so3
-from linkwork.state_space.errors import axis_angle
 
 
 def quat_to_axis_angle(q: ArrayLike) -> Array:

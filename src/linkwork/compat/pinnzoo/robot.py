@@ -9,11 +9,9 @@ from typing import Any
 from linkwork.compat.pinnzoo.orders import ConversionIndices, StateOrder, generate_conversions
 from linkwork.compat.pinnzoo.simulators import known_orders
 from linkwork.compat.pinnzoo.zoo import ZOO, Found, found_robot
+from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError, name_not_found, shown
-from linkwork.kernel.kernel import Kernel
-from linkwork.kindyn import KinDyn
-from linkwork.model.model import Model as RobotModel
-from linkwork.state_space import (
+from linkwork.export.pinnzoo.state_space import (
     Orientation,
     StateSpace,
     arranged,
@@ -21,6 +19,8 @@ from linkwork.state_space import (
     joint_labels,
     velocity_names,
 )
+from linkwork.kindyn import KinDyn
+from linkwork.model.model import Model as RobotModel
 
 GRAVITY = (0.0, 0.0, -9.81)  # of Pinocchio and PinnZoo, acceleration of free fall [m/s^2]
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwork.compat.pinnzoo.orders import StateOrder
+from linkwork.export.pinnzoo.state_space import config_names, velocity_names
+from linkwork.export.pinnzoo.state_space.names import BASE_CONFIG, BASE_VELOCITY, joint_labels
 from linkwork.kindyn import KinDyn
 from linkwork.model.model import Model
 from linkwork.model.walk import walk
-from linkwork.state_space import config_names, velocity_names
-from linkwork.state_space.names import BASE_CONFIG, BASE_VELOCITY, joint_labels
 
 
 def known_orders(model: Model, kd: KinDyn, torques: Sequence[str]) -> dict[str, StateOrder]:

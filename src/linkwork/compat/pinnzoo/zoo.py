@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from linkwork.errors import ArgumentError, NameNotFoundError, missing_package, nearest, shown
-from linkwork.io.bundled import FOLDER, bundled_names
-from linkwork.io.example_robot_data import PACKAGE, robots_folder
+from linkwork.export.pinnzoo.state_space import Orientation
 from linkwork.io.load import load, read
+from linkwork.io.named.bundled import FOLDER, bundled_names
+from linkwork.io.named.example_robot_data import PACKAGE, robots_folder
 from linkwork.model.model import Model
 from linkwork.spatial.source import quat
-from linkwork.state_space import Orientation
 
 _LEGS = ("FL_foot", "FR_foot", "RL_foot", "RR_foot")
 

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array
 from linkwork.compat.pinocchio.order import crossings, is_cos_sin_there
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, MissingPackageError, model_error, shown
 from linkwork.kindyn import KinDyn
 from linkwork.model.inertia import NO_INERTIA
-from linkwork.model.kinds import plane_basis
-from linkwork.model.kinds.kind import axes_across
+from linkwork.model.joints import plane_basis
+from linkwork.model.joints.kind import axes_across
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.spatial.source import se3

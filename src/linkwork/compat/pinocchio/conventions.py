@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, as_array, cross, matvec, transpose
 from linkwork.compat.pinocchio.order import JointSlices, expected_slices, given_slices
 from linkwork.compat.pinocchio.positions import (
     Blocks,
@@ -22,9 +21,10 @@ from linkwork.compat.pinocchio.positions import (
     position_here,
     position_there,
 )
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.symbolic.arrays import Array, as_array, cross, matvec, transpose
 from linkwork.errors import ArgumentError, ShapeError, shown
 from linkwork.kindyn import KinDyn
-from linkwork.lazy import cached_property
 
 REFERENCE_FRAMES: Mapping[str, str] = {
     "mixed": "LOCAL_WORLD_ALIGNED",

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.arrays import Array, cos, join, matrix, matvec, sin, stack, transpose
 from linkwork.compat.pinocchio.order import BASE, JointSlices
+from linkwork.engine.symbolic.arrays import Array, cos, join, matrix, matvec, sin, stack, transpose
 from linkwork.spatial import motion, quat, se3
 
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array
 from linkwork.compat.pinocchio.order import ORIGIN, is_free_flyer
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, Place, concerning, model_error, shown
 from linkwork.model.inertia import Inertia, six
-from linkwork.model.kinds.kind import axes_across
+from linkwork.model.joints.kind import axes_across
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Limits, Link, Mimic, unit_vector
 from linkwork.model.pose import NOT_A_ROTATION, ROUNDING_NOISE, as_pose

@@ -15,7 +15,7 @@ from linkwork.model.pose import as_pose
 from linkwork.workcell.parts import CellFrame
 
 if TYPE_CHECKING:
-    from linkwork.arrays import Array
+    from linkwork.engine.symbolic.arrays import Array
 
 
 def as_matrix(transform: Any, what: str = "transform") -> Array:

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.arrays import Array
 from linkwork.compat.robwork.frames import FixedFrame, Frame, MovableFrame, as_matrix, written
 from linkwork.compat.robwork.jacobian import Jacobian
 from linkwork.compat.robwork.numbers import Q, as_numbers
 from linkwork.compat.robwork.structure import State, StateStructure
 from linkwork.compat.robwork.transforms import Transform3D
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ShapeError, model_error
-from linkwork.io.workcell_joints import JOINT_TYPES
 from linkwork.model import joint_motion
 from linkwork.model.parts import Joint as ModelJoint
 from linkwork.model.parts import Mimic
@@ -24,6 +23,7 @@ from linkwork.model.pose import as_pose
 from linkwork.spatial.source import motion as spatial
 from linkwork.spatial.source import se3
 from linkwork.workcell.parts import WORLD, CellFrame, Motion
+from linkwork.workcell.robwork.joints import JOINT_TYPES
 
 
 class QBox(NamedTuple):

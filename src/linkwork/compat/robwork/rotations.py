@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.arrays import Array
 from linkwork.compat.robwork.numbers import (
     Numbers,
     Vector,
@@ -23,6 +22,7 @@ from linkwork.compat.robwork.numbers import (
     cross,
     with_float_twin,
 )
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, shown
 from linkwork.spatial.source import quat, so3
 

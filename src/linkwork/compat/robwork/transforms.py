@@ -25,8 +25,8 @@ from linkwork.compat.robwork.rotations import (
     as_rotation,
 )
 from linkwork.errors import ArgumentError, shown
-from linkwork.io.workcell_joints import craig_dh, hgp_dh, schilling_dh
 from linkwork.spatial.source import motion, se3
+from linkwork.workcell.robwork.joints import craig_dh, hgp_dh, schilling_dh
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arrays import Array
 from linkwork.compat.robwork.numbers import Numbers, Q, Vector3D, as_numbers
 from linkwork.compat.robwork.rotations import EAA, RPY, Quaternion, Rotation3D
 from linkwork.compat.robwork.transforms import Transform3D
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError
 from linkwork.spatial.source import so3
 

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from math import factorial
 from typing import Any
 
-from linkwork.arrays import Array, cos, sin, sqrt, where
+from linkwork.engine.symbolic.arrays import Array, cos, sin, sqrt, where
 
 # The bound on t below which the power series is used, and how many terms it has.
 SINC = 1e-3, 5  # c0 and c1 have no cancellation in closed form: it fails only near zero

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, as_array, join, stack, where
+from linkwork.engine.symbolic.arrays import Array, as_array, join, stack, where
 
 LARGE_POWER = 2.0**100  # exact in both precisions; subnormal numbers times it have finite inverses
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, as_array, cross, dot, matvec, stack, where
-from linkwork.arrays import join as join_vectors
+from linkwork.engine.symbolic.arrays import Array, as_array, cross, dot, matvec, stack, where
+from linkwork.engine.symbolic.arrays import join as join_vectors
 from linkwork.errors import model_error
 from linkwork.spatial.source._shapes import (
     block,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import (
+from linkwork.engine.symbolic.arrays import (
     Array,
     atan2,
     cross,

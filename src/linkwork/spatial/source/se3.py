@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, dot, matvec, transpose
+from linkwork.engine.symbolic.arrays import Array, dot, matvec, transpose
 from linkwork.spatial.source import so3
 from linkwork.spatial.source._series import c2, c3, c4, c5
 from linkwork.spatial.source._shapes import block, expect, eye, per_matrix, split_pose, zero

@@ -5,7 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array, as_array, atan2, cos, dot, matrix, sin, stack, transpose, where
+from linkwork.engine.symbolic.arrays import (
+    Array,
+    as_array,
+    atan2,
+    cos,
+    dot,
+    matrix,
+    sin,
+    stack,
+    transpose,
+    where,
+)
 from linkwork.spatial.source import quat
 from linkwork.spatial.source._series import c2, c3, inverse_c3
 from linkwork.spatial.source._shapes import expect, eye, per_matrix, zero

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from linkwork.arrays import Array, matrix, stack, transpose, where
+from linkwork.engine.symbolic.arrays import Array, matrix, stack, transpose, where
 from linkwork.spatial.source._shapes import expect
 
 UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))

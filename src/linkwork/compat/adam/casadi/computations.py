@@ -8,12 +8,12 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from linkwork.bridges.casadi_sx import as_matrix, casadi_package, matrix_shape, sx_function
+from linkwork.bridges.casadi.sx import as_matrix, casadi_package, matrix_shape, sx_function
 from linkwork.compat.adam.differentiable import DifferentiableKinDyn
 from linkwork.compat.adam.kindyn import STANDARD_GRAVITY
+from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.symbolic.program import Port
 from linkwork.errors import ShapeError
-from linkwork.expr.program import Port
-from linkwork.kernel.kernel import Kernel
 
 F_OPTS: dict[str, Any] = {"jit": False, "jit_options": {"flags": "-Ofast"}, "cse": True}
 

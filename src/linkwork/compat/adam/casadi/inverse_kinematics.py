@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arrays import Array
-from linkwork.bridges.casadi_sx import casadi_package
+from linkwork.bridges.casadi.sx import casadi_package
 from linkwork.compat.adam.casadi.computations import KinDynComputations
 from linkwork.compat.adam.model.model import unknown_name
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import LinkworkError, ValueRangeError
 from linkwork.spatial import quat
 

@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.bridges.jax import wrap
+from linkwork.bridges.jax.functions import wrap
 from linkwork.compat.adam.differentiable import DifferentiableKinDyn
 from linkwork.compat.adam.kindyn import STANDARD_GRAVITY
 from linkwork.compat.adam.kindyn import KinDynComputations as NumpyKinDynComputations
+from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError, shown
-from linkwork.kernel.kernel import Kernel
 
 
 class KinDynComputations(DifferentiableKinDyn):

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from linkwork.compat.adam.parts import AdamJoint, AdamLimits, AdamLink
 from linkwork.compat.adam.tree import Tree, tree_of
+from linkwork.engine.cached_property import cached_property
 from linkwork.errors import LinkworkError, NameNotFoundError, model_error, name_not_found
-from linkwork.lazy import cached_property
 from linkwork.model.model import Model as SourceModel
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.reduce import reduced

@@ -22,9 +22,9 @@ import numpy as np
 from linkwork.compat.adam.kernels import WITH_GRAVITY
 from linkwork.compat.adam.kindyn import REQUESTS, KinDynComputations
 from linkwork.compat.adam.model.model import unknown_name
+from linkwork.engine.kernel.compile import compile_function
+from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import model_error
-from linkwork.kernel.compile import compile_function
-from linkwork.kernel.kernel import Kernel
 from linkwork.kindyn import KinDyn
 from linkwork.parameters import LinkDensity, LinkLength
 from linkwork.parameters.shapes import original_density

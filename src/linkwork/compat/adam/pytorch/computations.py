@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
-from linkwork.bridges.torch import wrap
+from linkwork.bridges.torch.functions import wrap
 from linkwork.compat.adam.differentiable import DifferentiableKinDyn
 from linkwork.compat.adam.kindyn import STANDARD_GRAVITY
 from linkwork.compat.adam.kindyn import KinDynComputations as NumpyKinDynComputations
+from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError, shown
-from linkwork.kernel.kernel import Kernel
 
 
 class KinDynComputations(DifferentiableKinDyn):

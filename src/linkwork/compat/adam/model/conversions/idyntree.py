@@ -7,7 +7,7 @@ from typing import Any
 
 from linkwork.compat.adam.model.model import AdamModel
 from linkwork.errors import MissingPackageError, model_error
-from linkwork.io.dump import dump_urdf
+from linkwork.io.urdf.writer import dump_urdf
 
 
 def to_idyntree_model(model: AdamModel) -> Any:

@@ -9,12 +9,12 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from linkwork.bridges.casadi_sx import casadi_package, sx_function
+from linkwork.bridges.casadi.sx import casadi_package, sx_function
 from linkwork.compat.adam.casadi.computations import KinDynComputations
 from linkwork.compat.adam.kindyn import STANDARD_GRAVITY
 from linkwork.compat.adam.parametric.base import SHAPE, Parametric
-from linkwork.expr.program import Port
-from linkwork.lazy import cached_property
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.symbolic.program import Port
 
 F_OPTS: dict[str, Any] = {"jit": False, "jit_options": {"flags": "-Ofast"}}
 

@@ -1,0 +1,1 @@
+"""Center of mass, centroidal momentum, average velocity."""

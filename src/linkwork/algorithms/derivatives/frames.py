@@ -1,0 +1,325 @@
+"""Derivatives of the velocity and acceleration of a frame with respect to q, nu and nu_dot.
+
+Derivatives with respect to q are taken in the tangent space of `integrate`, with the entries of nu
+and nu_dot held constant. A unit step along one coordinate of a joint displaces all bodies beyond it
+by the column s of the Jacobian. With V, A the velocity and acceleration of some body, and V_r, A_r
+those of the frame as seen from the body:
+
+    inertial   dV = s x V_r               dA = s x A_r + V x (s x V_r)
+    body       dV = V x s                 dA = A x s + (V x s) x V_r
+    mixed      dV = (a x v_r + w x d,     dA = (a x a_r + 2 w x (a x v_r) + W d,
+                     a x w_r)                   a x u_r + w x (a x w_r))
+
+with s = (d, a), V = (v, w), A_r = (a_r, u_r) and W = [u] + [w]^2. The body is the joint's parent if
+S is constant in the axes of the body that the joint holds, and that body itself if S is constant
+in those of the parent, as of joints read backwards; either of them, if S is one constant column.
+With respect to nu, with p the parent and k the body that the joint holds,
+
+    inertial, body    dA = s x V_kr + V_p x s
+    mixed             dA = (a x (v_kr + v_pr) + (w_k + w_p) x d,  a x w_kr + w_p x a)
+
+For kinds whose S depends on the position, the change of S itself is added. Only joints between the
+base and the frame have columns that are not zero.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from linkwork.algorithms.derivatives.tangents import SubspaceChange, subspace_changes
+from linkwork.algorithms.dynamics.rnea import body_motion
+from linkwork.algorithms.kinematics.frames import Matrix, Numbers, path_poses
+from linkwork.algorithms.kinematics.jacobians import PathColumns, assembled, path_columns
+from linkwork.mechanics.base import Base, Representation, base_of
+from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined
+from linkwork.mechanics.skeleton import Body, Skeleton
+from linkwork.spatial.blocks import (
+    ZERO,
+    Twist,
+    Vec,
+    add,
+    apply,
+    cross,
+    is_zero_vector,
+    twist_add,
+    twist_cross,
+)
+
+
+def velocity_derivatives(
+    skeleton: Skeleton, q: Numbers, nu: Numbers, frame: int, *, velocity: Representation
+) -> tuple[Matrix, Matrix]:
+    """(6, nv) derivatives of `frame_velocity` w.r.t. q, and nu: the Jacobian."""
+    formulas = _REPRESENTATIONS[velocity]
+    path = _path(skeleton, q, nu, None, frame=frame, velocity=velocity)
+    by_q: list[list[Twist]] = []
+    for joint in path.joints:
+        by_q.append([formulas.velocity_by_q(s, joint.pivot) for s in joint.columns])
+        for k, change in enumerate(joint.changes):
+            by_q[-1][k] = twist_add(by_q[-1][k], change.velocity)
+    of_base = [formulas.base_velocity_by_q(s, path.base) for s in path.of_base]
+    return path.matrix(of_base, by_q), path.jacobian
+
+
+def acceleration_derivatives(
+    skeleton: Skeleton,
+    q: Numbers,
+    nu: Numbers,
+    nu_dot: Numbers,
+    frame: int,
+    *,
+    velocity: Representation,
+) -> tuple[Matrix, Matrix, Matrix]:
+    """(6, nv) derivatives of `frame_acceleration` w.r.t. q, nu, and nu_dot: the Jacobian."""
+    formulas = _REPRESENTATIONS[velocity]
+    path = _path(skeleton, q, nu, nu_dot, frame=frame, velocity=velocity)
+    by_q: list[list[Twist]] = []
+    by_nu: list[list[Twist]] = []
+    for joint in path.joints:
+        views = joint.parent, joint.own
+        by_q.append([formulas.acceleration_by_q(s, joint.pivot) for s in joint.columns])
+        by_nu.append([formulas.carried(s, *views) for s in joint.columns])
+        for k, change in enumerate(joint.changes):
+            own = twist_add(formulas.carried(change.velocity, *views), change.acceleration)
+            by_q[-1][k] = twist_add(by_q[-1][k], own)
+            by_nu[-1][k] = twist_add(by_nu[-1][k], change.bias)
+    of_base = [formulas.base_acceleration_by_q(s, path.base) for s in path.of_base]
+    driven = [formulas.base_acceleration_by_nu(s, path.base, path.arm) for s in path.of_base]
+    return path.matrix(of_base, by_q), path.matrix(driven, by_nu), path.jacobian
+
+
+@dataclass(frozen=True, slots=True)
+class _BodyView:
+    """A body on the way to the frame, and the frame seen from there, written as the columns are."""
+
+    V: Twist  # velocity of the body; in mixed, its angular part alone
+    A: Twist  # derivative of V
+    V_r: Twist  # velocity of the frame as seen from the body
+    A_r: Twist  # its acceleration as seen from there; in mixed, that of the frame's origin
+
+
+@dataclass(frozen=True, slots=True)
+class _Joint:
+    """A joint on the way to the frame."""
+
+    columns: Sequence[Twist]
+    parent: _BodyView
+    own: _BodyView  # the body that the joint holds
+    pivot: _BodyView  # the one of the two in the formulas w.r.t. q
+    changes: Sequence[SubspaceChange]  # none for a constant S
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """The joints that move a frame, from the frame inward, and the base."""
+
+    skeleton: Skeleton
+    columns: PathColumns
+    of_base: Sequence[Twist]
+    arm: Vec  # from the base's origin to where columns are written
+    joints: Sequence[_Joint]
+    base: _BodyView
+
+    @property
+    def jacobian(self) -> Matrix:
+        """(6, nv) the columns."""
+        return assembled(self.skeleton, self.of_base, self.columns)
+
+    def matrix(self, of_base: Sequence[Twist], columns: Sequence[list[Twist]]) -> Matrix:
+        """(6, nv) of other columns in the same order."""
+        bodies = [body for body, _ in self.columns]
+        return assembled(self.skeleton, of_base, list(zip(bodies, columns, strict=True)))
+
+
+class _Representation(ABC):
+    """The formulas of one representation, for a column s."""
+
+    uses_child_motion = True  # for one constant column: whether the pivot is the joint's body
+
+    def of_base(self, base: Base, columns: Sequence[Twist], numbers: Numbers | None) -> Twist:
+        """V of the base from nu, or A from nu_dot."""
+        return combined(numbers[:6], columns) if base.floating and numbers else ZERO_TWIST
+
+    def seen(self, v_J: Twist, V_r: Twist, beyond: Twist) -> Twist:
+        """What the velocity v_J of a joint adds to A_r, with V_r seen from parent and body."""
+        return twist_cross(v_J, beyond)
+
+    @abstractmethod
+    def velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        """Derivative w.r.t. the position of a joint."""
+
+    @abstractmethod
+    def acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        """Derivative w.r.t. the position of a joint."""
+
+    def carried(self, s: Twist, parent: _BodyView, own: _BodyView) -> Twist:
+        """Change of the acceleration by a change s of S nu."""
+        return twist_add(twist_cross(s, own.V_r), twist_cross(parent.V, s))
+
+    def base_velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        """Derivative w.r.t. the pose of the base."""
+        return self.velocity_by_q(s, at)
+
+    def base_acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        """Derivative w.r.t. the pose of the base."""
+        return self.acceleration_by_q(s, at)
+
+    def base_acceleration_by_nu(self, s: Twist, at: _BodyView, arm: Vec) -> Twist:
+        """Derivative w.r.t. the velocity of the base."""
+        return twist_cross(s, at.V_r)
+
+
+class _Inertial(_Representation):
+    def velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        return twist_cross(s, at.V_r)
+
+    def acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        return twist_add(twist_cross(s, at.A_r), twist_cross(at.V, twist_cross(s, at.V_r)))
+
+
+class _Body(_Representation):
+    uses_child_motion = False
+
+    def velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        return twist_cross(at.V, s)
+
+    def acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        return twist_add(twist_cross(at.A, s), twist_cross(twist_cross(at.V, s), at.V_r))
+
+    def base_velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        return ZERO_TWIST
+
+    def base_acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        return ZERO_TWIST
+
+
+class _Mixed(_Representation):
+    def of_base(self, base: Base, columns: Sequence[Twist], numbers: Numbers | None) -> Twist:
+        return ZERO, base.own_part(numbers)[1]
+
+    def seen(self, v_J: Twist, V_r: Twist, beyond: Twist) -> Twist:
+        # of the frame's origin: w_J x v_J of the joint, and 2 w_J x v_r of Coriolis
+        return cross(v_J[1], add(V_r[0], beyond[0])), cross(v_J[1], beyond[1])
+
+    def velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        (d, a), (v_r, w_r), w = s, at.V_r, at.V[1]
+        return add(cross(a, v_r), cross(w, d)), cross(a, w_r)
+
+    def acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        (d, a), (v_r, w_r), (a_r, u_r), w = s, at.V_r, at.A_r, at.V[1]
+        swept, W = cross(w, cross(a, v_r)), body_motion(w, at.A[1], ZERO).W
+        linear = add(add(cross(a, a_r), add(swept, swept)), apply(W, d))
+        return linear, add(cross(a, u_r), cross(w, cross(a, w_r)))
+
+    def carried(self, s: Twist, parent: _BodyView, own: _BodyView) -> Twist:
+        (d, a), (v_p, _), (v_k, w_k) = s, parent.V_r, own.V_r
+        linear = add(cross(a, add(v_k, v_p)), cross(add(own.V[1], parent.V[1]), d))
+        return linear, add(cross(a, w_k), cross(parent.V[1], a))
+
+    def base_velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        return ZERO_TWIST if is_zero_vector(s[1]) else self.velocity_by_q(s, at)
+
+    def base_acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
+        return ZERO_TWIST if is_zero_vector(s[1]) else self.acceleration_by_q(s, at)
+
+    def base_acceleration_by_nu(self, s: Twist, at: _BodyView, arm: Vec) -> Twist:
+        if is_zero_vector(s[1]):
+            return ZERO_TWIST
+        # 2 a x v_r + a x (w x arm) + w x (a x arm)
+        (d, a), (v_r, w_r), w = s, at.V_r, at.V[1]
+        linear = add(cross(a, add(add(v_r, v_r), cross(w, arm))), cross(w, d))
+        return linear, cross(a, w_r)
+
+
+_REPRESENTATIONS: dict[Representation, _Representation] = {
+    "mixed": _Mixed(),
+    "body": _Body(),
+    "inertial": _Inertial(),
+}
+
+
+def _path(
+    skeleton: Skeleton,
+    q: Numbers,
+    nu: Numbers,
+    nu_dot: Numbers | None,
+    *,
+    frame: int,
+    velocity: Representation,
+) -> _Path:
+    formulas, base = _REPRESENTATIONS[velocity], base_of(skeleton.layout, q, velocity)
+    poses = path_poses(skeleton, q, skeleton.frames[frame][0])
+    columns, of_base, arm = path_columns(skeleton, base, poses, frame, velocity)
+    changing = _changing(poses, nu, nu_dot)
+    written: list[list[Twist]] = [[] for _ in columns]
+    if any(changing.values()):
+        others = {k: replace(pose, columns=changing[k]) for k, pose in poses.items()}
+        written = [own for _, own in path_columns(skeleton, base, others, frame, velocity)[0]]
+    start = formulas.of_base(base, of_base, nu), formulas.of_base(base, of_base, nu_dot)
+    driven = [
+        (_times(body, S, nu), _times(body, S, nu_dot, own[0] if own else ZERO_TWIST))
+        for (body, S), own in zip(columns, written, strict=True)
+    ]
+    views = _views(formulas, start, columns, driven, nu)
+    joints: list[_Joint] = []
+    for place, (body, S) in enumerate(columns):
+        own, parent = views[place], views[place + 1]
+        changes = [SubspaceChange(*written[place][k : k + 3]) for k in _places(written[place])]
+        is_own = body.is_backwards if len(S) > 1 or changes else formulas.uses_child_motion
+        joints.append(_Joint(S, parent, own, own if is_own else parent, changes))
+    return _Path(skeleton, columns, of_base, arm, joints, views[-1])
+
+
+def _changing(
+    poses: Mapping[int, JointPose], nu: Numbers, nu_dot: Numbers | None
+) -> dict[int, tuple[Twist, ...]]:
+    """S_dot nu of each joint, and the changes of S along each coordinate; none if S is constant."""
+    twists: dict[int, tuple[Twist, ...]] = {}
+    for number, pose in poses.items():
+        changes = subspace_changes(pose, nu, nu_dot)
+        own = [x for c in changes for x in (c.velocity, c.acceleration, c.bias)]
+        twists[number] = (pose.bias(nu), *own) if changes else ()
+    return twists
+
+
+def _places(written: Sequence[Twist]) -> range:
+    """Where the twists of each coordinate start, after S_dot nu."""
+    return range(1, len(written), 3)
+
+
+def _views(
+    formulas: _Representation,
+    start: tuple[Twist, Twist],
+    columns: PathColumns,
+    driven: Sequence[tuple[Twist, Twist]],
+    nu: Numbers,
+) -> list[_BodyView]:
+    """The bodies from the frame's inward, the base at last.
+
+    `driven` has  S nu  and  S nu_dot + S_dot nu  of each joint.
+    """
+    V, A = start
+    motions = [(V, A)]
+    for (body, S), (v_J, a_J) in zip(reversed(columns), reversed(driven), strict=True):
+        # A = A_p + S nu_dot + S_dot nu + V_p x S nu
+        A = _times(body, [twist_cross(V, s) for s in S], nu, twist_add(A, a_J))
+        V = twist_add(V, v_J)
+        motions.append((V, A))
+    V_r, A_r = ZERO_TWIST, ZERO_TWIST
+    relative = [(V_r, A_r)]
+    for v_J, a_J in driven:
+        beyond, V_r = V_r, twist_add(V_r, v_J)
+        A_r = twist_add(twist_add(A_r, a_J), formulas.seen(v_J, V_r, beyond))
+        relative.append((V_r, A_r))
+    return [_BodyView(*m, *r) for m, r in zip(reversed(motions), relative, strict=True)]
+
+
+def _times(
+    body: Body, columns: Sequence[Twist], numbers: Numbers | None, start: Twist = ZERO_TWIST
+) -> Twist:
+    """Columns of a joint times its part of nu or nu_dot, added to a twist; None for zeros."""
+    if numbers is None:
+        return start
+    return combined([numbers[k] for k in body.nu_indices], columns, start)

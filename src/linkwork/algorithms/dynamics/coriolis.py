@@ -1,0 +1,224 @@
+"""The Coriolis matrix C:  C nu are the forces at nu_dot = 0 without gravity, and Mdot = C + C^T.
+
+A body of mass m, first moment h and second moments P (the tensor is  trace(P) 1 - P), moving with
+(v, w), has besides its inertia the matrix
+
+    B = [0  -[f]]        f = m v + w x h, its linear momentum
+        [0    D ]        D = -[w] P - [h] [v]
+
+which gives the forces B V of its motion, and  B + B^T  is the rate of its inertia. Both are summed
+inward as in the mass matrix. Unit velocity of joint i, whose columns have the rate S', gives
+
+    F1 = I S' + B S        C_ji = S_j . F1
+    F2 = I S,  n3 = f x S_v + D^T S_w (a couple)       C_ij = S'_j . F2 + S_j . n3
+
+for every joint j between i and the base. The base is one more joint, whose S and S' depend on the
+representation of its velocity.
+
+Echeandia, Wensing (2021), in block form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linkwork.algorithms.dynamics.crba import composites
+from linkwork.algorithms.dynamics.rnea import poses, summed_inward
+from linkwork.algorithms.kinematics.frames import Matrix, Numbers, path_to, velocities
+from linkwork.mechanics.base import Base, Representation, base_of
+from linkwork.mechanics.inertia import RigidInertia
+from linkwork.mechanics.joints import ZERO_TWIST, JointPose
+from linkwork.mechanics.skeleton import Skeleton
+from linkwork.spatial.blocks import (
+    ZERO,
+    Mat,
+    Sym,
+    Twist,
+    Vec,
+    add,
+    apply,
+    apply_t,
+    cross,
+    dot,
+    full,
+    mat_add,
+    matmul,
+    minus,
+    neg,
+    plus,
+    scale,
+    sub,
+    times,
+    transpose,
+    twist_add,
+    twist_cross,
+    wedge,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BodyCoriolis:
+    """B of a body and all it carries."""
+
+    f: Vec
+    D: Mat
+
+    def forces(self, v: Vec, w: Vec) -> Twist:
+        """B (v, w)."""
+        return neg(cross(self.f, w)), apply(self.D, w)
+
+    def couple(self, v: Vec, w: Vec) -> Vec:
+        """B^T (v, w), which has no force."""
+        return add(cross(self.f, v), apply_t(self.D, w))
+
+    def plus(self, other: BodyCoriolis) -> BodyCoriolis:
+        """The matrix of both as one body."""
+        return BodyCoriolis(add(self.f, other.f), mat_add(self.D, other.D))
+
+    def inward(self, pose: JointPose) -> BodyCoriolis:
+        """This matrix as part of the parent's: R f, and R D R^T - [p] [R f]."""
+        f = apply(pose.R, self.f)
+        return BodyCoriolis(f, without_product(pose.rotated(self.D), pose.p, f))
+
+    def rotated(self, R: Mat) -> BodyCoriolis:
+        """This matrix in axes in which the present ones are R."""
+        return BodyCoriolis(apply(R, self.f), matmul(matmul(R, self.D), transpose(R)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """One coordinate of a joint: its index in nu, its column of S, and the rate of the column."""
+
+    index: int
+    S: Twist
+    S_dot: Twist  # relative to the world, in the axes of the body
+
+
+def coriolis_matrix(
+    skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
+) -> Matrix:
+    """(nv, nv) C; rows and columns as nu."""
+    base = base_of(skeleton.layout, q, velocity)
+    joints = poses(skeleton, q)
+    start = base.twist(nu)
+    moving = velocities(skeleton, joints, nu, start)
+    inertias = composites(skeleton, joints)
+    matrices = coriolis_of_bodies(skeleton, joints, moving)
+    columns = {0: _base_columns(base, start)}
+    for number, pose in joints.items():
+        columns[number] = _joint_columns(pose, moving[number], nu)
+    C: Matrix = [[0.0] * skeleton.layout.nv for _ in range(skeleton.layout.nv)]
+    for number, own in columns.items():
+        path = [*reversed(path_to(skeleton, number)), 0]
+        for column in own:
+            wrenches = _wrenches(column, inertias[number], matrices[number])
+            for ancestor in path:
+                for other in columns[ancestor]:
+                    _add_entries(C, column.index, other, wrenches, is_own=ancestor == number)
+                if ancestor:
+                    wrenches = wrenches.inward(joints[ancestor])
+    return C
+
+
+def mass_matrix_dot(
+    skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
+) -> Matrix:
+    """(nv, nv) time derivative of the mass matrix."""
+    C = coriolis_matrix(skeleton, q, nu, velocity=velocity)
+    rows = range(len(C))
+    upper = {(i, j): plus(C[i][j], C[j][i]) for i in rows for j in rows if i <= j}
+    return [[upper[min(i, j), max(i, j)] for j in rows] for i in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrenches:
+    """The wrenches F1, F2 and the couple n3 of one coordinate, on the body they have reached."""
+
+    F1: Twist
+    F2: Twist
+    n3: Vec  # a couple
+
+    def inward(self, pose: JointPose) -> _Wrenches:
+        """These wrenches, acting on the parent."""
+        return _Wrenches(pose.inward(*self.F1), pose.inward(*self.F2), apply(pose.R, self.n3))
+
+
+def _wrenches(column: _Column, inertia: RigidInertia, B: BodyCoriolis) -> _Wrenches:
+    v, w = column.S
+    force, moment = inertia.momentum(*column.S_dot)
+    F1 = sub(force, cross(B.f, w)), add(moment, apply(B.D, w))
+    return _Wrenches(F1, inertia.momentum(v, w), add(cross(B.f, v), apply_t(B.D, w)))
+
+
+def _add_entries(C: Matrix, i: int, other: _Column, wrenches: _Wrenches, *, is_own: bool) -> None:
+    """Add the two entries of a coordinate and another one, nearer to the base."""
+    j, (v, w), (v_dot, w_dot) = other.index, other.S, other.S_dot
+    (force, moment), (f2, n2) = wrenches.F1, wrenches.F2
+    C[j][i] = plus(C[j][i], plus(dot(v, force), dot(w, moment)))
+    if not is_own:
+        value = plus(plus(dot(v_dot, f2), dot(w_dot, n2)), dot(w, wrenches.n3))
+        C[i][j] = plus(C[i][j], value)
+
+
+def coriolis_of_bodies(
+    skeleton: Skeleton, joints: dict[int, JointPose], moving: dict[int, Twist]
+) -> dict[int, BodyCoriolis]:
+    """B of every body with all it carries."""
+    matrices = {
+        k: coriolis_of_body(body.inertia, *moving[k]) for k, body in enumerate(skeleton.bodies)
+    }
+    summed = summed_inward(
+        skeleton, joints, matrices, BodyCoriolis.plus, lambda pose, B: B.inward(pose)
+    )
+    return dict(summed)
+
+
+def coriolis_of_body(body: RigidInertia, v: Vec, w: Vec) -> BodyCoriolis:
+    """B of a body alone, moving with (v, w)."""
+    h = body.first_moment
+    f = add(scale(body.mass, v), cross(w, h))
+    rotating = matmul(wedge(neg(w)), full(_second_moments(body.tensor)))
+    return BodyCoriolis(f, without_product(rotating, h, v))
+
+
+def without_product(m: Mat, a: Vec, b: Vec) -> Mat:
+    """m - [a] [b], with [a] [b] = b a^T - (a . b) 1."""
+    x, y, z = (times(p, q) for p, q in zip(a, b, strict=True))
+    rows = [[minus(m[i][j], times(b[i], a[j])) for j in range(3)] for i in range(3)]
+    for i, others in enumerate((plus(y, z), plus(x, z), plus(x, y))):
+        rows[i][i] = plus(m[i][i], others)
+    return ((*rows[0],), (*rows[1],), (*rows[2],))  # pyright: ignore[reportReturnType]
+
+
+def _second_moments(tensor: Sym) -> Sym:
+    """P = trace(I) / 2 - I, of constants."""
+    xx, xy, xz, yy, yz, zz = tensor
+    half = (xx + yy + zz) / 2
+    return (half - xx, -xy, -xz, half - yy, -yz, half - zz)
+
+
+def _joint_columns(pose: JointPose, twist: Twist, nu: Numbers) -> list[_Column]:
+    """Coordinates of a joint; its axes are fixed to the body, or backwards to the parent."""
+    v, w = twist
+    if pose.mount.backwards:
+        v_J, w_J = pose.velocity(nu)
+        v, w = sub(v, v_J), sub(w, w_J)
+    rates = pose.columns_rate(nu) or (ZERO_TWIST,) * len(pose.columns)
+    each = zip(pose.mount.nu_indices, pose.columns, rates, strict=True)
+    return [_Column(k, S, twist_add(twist_cross((v, w), S), rate)) for k, S, rate in each]
+
+
+def _base_columns(base: Base, twist: Twist) -> list[_Column]:
+    """Coordinates of the base in its own axes: S and its rate, by representation."""
+    if not base.floating:
+        return []
+    columns = base.columns
+    if base.velocity == "inertial":  # fixed in the world
+        rates = [(ZERO, ZERO)] * 6
+    elif base.velocity == "mixed":  # fixed in the world but for the point of rotation
+        rotations = [(cross(twist[0], axis), ZERO) for _, axis in columns[3:]]
+        rates = [(ZERO, ZERO)] * 3 + rotations
+    else:
+        rates = [twist_cross(twist, S) for S in columns]
+    both = zip(columns, rates, strict=True)
+    return [_Column(k, S, rate) for k, (S, rate) in enumerate(both)]

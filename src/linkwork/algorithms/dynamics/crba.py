@@ -1,0 +1,143 @@
+"""The mass matrix, by the composite rigid body algorithm.
+
+Inward, each body's inertia is added to its parent's: I_i is the composite inertia of body i and all
+it carries. Unit velocity of joint i gives them the momentum  F_i = I_i S_i;  transformed inward to
+joint j it gives the entry M_ij = S_j^T F_i,  and at the base the rows of the base.
+
+Walker, Orin (1982); Featherstone (2008), section 6.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linkwork.algorithms.dynamics.rnea import summed_inward
+from linkwork.mechanics.inertia import RigidInertia
+from linkwork.mechanics.joints import JointPose
+from linkwork.mechanics.skeleton import Skeleton
+from linkwork.spatial.blocks import (
+    IDENTITY,
+    Mat,
+    Scalar,
+    Twist,
+    Vec,
+    add,
+    apply,
+    cross,
+    matmul,
+    plus,
+    twist_add,
+)
+
+# From this many columns of one branch on, preparing their direct transform into the axes wanted
+# takes fewer operations than rotating each column twice (tests/kindyn/test_operation_counts.py).
+DIRECT_FROM = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Inertias:
+    """The mass matrix in pieces: the base's composite, momenta at the base, and joint entries."""
+
+    base: RigidInertia
+    momenta: dict[int, Twist]  # by index in nu, about the base's origin
+    joint: dict[tuple[int, int], Scalar]  # entry (i, j) with i >= j, by indices in nu
+
+
+def composites(skeleton: Skeleton, joints: dict[int, JointPose]) -> dict[int, RigidInertia]:
+    """Inertia of every body with all it carries, about the body's origin, in its axes."""
+    composite = {number: body.inertia for number, body in enumerate(skeleton.bodies)}
+    return dict(summed_inward(skeleton, joints, composite, RigidInertia.plus, seen_inward))
+
+
+def seen_inward(pose: JointPose, inertia: RigidInertia) -> RigidInertia:
+    """The inertia of a body, or of all it carries, seen from its parent."""
+    first, tensor = apply(pose.R, inertia.first_moment), pose.rotated_sym(inertia.tensor)
+    return RigidInertia(inertia.mass, first, tensor).shifted(pose.p)
+
+
+def inertias(skeleton: Skeleton, joints: dict[int, JointPose], R: Mat = IDENTITY) -> Inertias:
+    """Composite inertias, and the momentum per unit velocity of each joint.
+
+    Args:
+        skeleton: the robot.
+        joints: pose of each body in its parent.
+        R: rotation of the base in the axes in which momenta are wanted.
+    """
+    carried = composites(skeleton, joints)
+    direct = to_base(skeleton, joints, R)
+    momenta: dict[int, Twist] = {}
+    joint: dict[tuple[int, int], Scalar] = {}
+    for number, pose in joints.items():
+        for i, column in zip(pose.mount.nu_indices, pose.columns, strict=True):
+            force, moment = carried[number].momentum(*column)
+            ancestor = number
+            while ancestor:
+                there, body = joints[ancestor], skeleton.bodies[ancestor]
+                for j, value in zip(body.nu_indices, there.force(force, moment), strict=True):
+                    _add_entry(joint, i, j, value, same_body=ancestor == number)
+                to_parent = direct[ancestor] if body.parent == 0 else there
+                force, moment = to_parent.inward(force, moment)
+                ancestor = body.parent
+            if i in momenta:  # another joint that follows the same coordinate
+                force, moment = twist_add(momenta[i], (force, moment))
+            momenta[i] = force, moment
+    return Inertias(carried[0], momenta, joint)
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """Wrenches on a body that hangs on the base, expressed directly in the axes of the result."""
+
+    R: Mat  # of the body in those axes
+    arm: Vec  # from the base's origin to the body's, in the body's axes
+
+    def inward(self, force: Vec, moment: Vec) -> Twist:
+        """A wrench on the body, in those axes about the base's origin."""
+        moment = add(moment, cross(self.arm, force))
+        return apply(self.R, force), apply(self.R, moment)
+
+
+@dataclass(frozen=True, slots=True)
+class ByBaseAxes:
+    """The transformation of `Direct` by way of the base's axes, without preparation."""
+
+    pose: JointPose
+    R: Mat  # of the base in the axes wanted
+
+    def inward(self, force: Vec, moment: Vec) -> Twist:
+        """A wrench on the body, in those axes about the base's origin."""
+        force, moment = self.pose.inward(force, moment)
+        return apply(self.R, force), apply(self.R, moment)
+
+
+def to_base(
+    skeleton: Skeleton, joints: dict[int, JointPose], R: Mat
+) -> dict[int, Direct | ByBaseAxes]:
+    """For each child of the base, the transformation of momenta to the axes of the result."""
+    branch: dict[int, int] = {}
+    columns: dict[int, int] = {}  # how many columns of S each branch has
+    for number, pose in joints.items():
+        parent = skeleton.bodies[number].parent
+        branch[number] = branch[parent] if parent else number
+        columns[branch[number]] = columns.get(branch[number], 0) + len(pose.columns)
+    return {
+        number: ByBaseAxes(joints[number], R)
+        if R is IDENTITY or count < DIRECT_FROM
+        else Direct(matmul(R, joints[number].R), joints[number].arm)
+        for number, count in columns.items()
+    }
+
+
+def _add_entry(
+    joint: dict[tuple[int, int], Scalar], i: int, j: int, value: Scalar, *, same_body: bool
+) -> None:
+    """Add a pair of joints to the entry of their coordinates.
+
+    Two joints that follow one coordinate meet in its diagonal entry, each with the other: twice.
+    """
+    if same_body and j > i:
+        return  # the pair comes again the other way round
+    key = (max(i, j), min(i, j))
+    if i == j and not same_body:
+        value = value + value
+    joint[key] = plus(joint.get(key, 0.0), value)

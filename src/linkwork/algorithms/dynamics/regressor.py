@@ -1,0 +1,103 @@
+"""Inverse dynamics as a linear function of the inertial parameters:  tau = Y phi.
+
+phi stacks, for each link in the order of the model, ten numbers about the link's origin in its
+axes: mass, mass times CoM (3), and the tensor's xx, xy, xz, yy, yz, zz.
+
+The wrench that moves a link is linear in its ten numbers; with the link's motion (w, u, a) and
+W = [u] + [w]^2,
+
+    mass      force a
+    m c_k     force W e_k,  moment e_k x a
+    I_jk      moment, from the entries of W
+
+and a joint takes the part of it along its motion, seen from the link.
+"""
+
+from __future__ import annotations
+
+from linkwork.algorithms.dynamics.rnea import BodyMotion, at_frame, motions, poses
+from linkwork.algorithms.kinematics.frames import Matrix, Numbers
+from linkwork.mechanics.base import Base, Representation, base_of
+from linkwork.mechanics.joints import JointPose
+from linkwork.mechanics.skeleton import Skeleton
+from linkwork.spatial.blocks import (
+    IDENTITY,
+    ZERO,
+    Scalar,
+    Twist,
+    Vec,
+    add,
+    apply_t,
+    cross,
+    dot,
+    minus,
+    plus,
+    times,
+    transpose,
+)
+
+PER_LINK = 10  # inertial parameters of a link
+
+
+def regressor(
+    skeleton: Skeleton,
+    q: Numbers,
+    nu: Numbers,
+    nu_dot: Numbers,
+    *,
+    gravity: Vec,
+    velocity: Representation,
+) -> Matrix:
+    """(nv, 10 links) Y with inverse_dynamics = Y phi."""
+    layout = skeleton.layout
+    base = base_of(layout, q, velocity)
+    joints = poses(skeleton, q)
+    _, w = base.twist(nu)
+    a, u = base.acceleration(nu, nu_dot, gravity)
+    moving = motions(skeleton, joints, nu, nu_dot, (w, u, a))
+    columns = _columns_of_bodies(skeleton, joints, base)
+    n_links = len(layout.model.links)
+    Y: Matrix = [[0.0] * (PER_LINK * n_links) for _ in range(layout.nv)]
+    for link, (body, R, p) in enumerate(skeleton.frames[:n_links]):
+        wrenches = _wrenches(at_frame(moving[body], R, p))
+        for row, (v, w_S) in columns[body]:
+            S = apply_t(R, add(v, cross(w_S, p))), apply_t(R, w_S)
+            for k, (force, moment) in enumerate(wrenches, start=PER_LINK * link):
+                value = plus(dot(S[0], force), dot(S[1], moment))
+                Y[row][k] = plus(Y[row][k], value)
+    return Y
+
+
+def _columns_of_bodies(
+    skeleton: Skeleton, joints: dict[int, JointPose], base: Base
+) -> dict[int, list[tuple[int, Twist]]]:
+    """For each body, the coordinates that move it: index in nu, and S in the body's axes."""
+    columns = {0: list(enumerate(base.columns))}
+    for number, pose in joints.items():
+        parent = skeleton.bodies[number].parent
+        of_parent = [(k, pose.outward(*S)) for k, S in columns[parent]]
+        columns[number] = of_parent + list(zip(pose.mount.nu_indices, pose.columns, strict=True))
+    return columns
+
+
+def _wrenches(motion: BodyMotion) -> list[Twist]:
+    """Force and moment per unit of each of the ten inertial parameters."""
+    a, u, w, W = motion.a, motion.u, motion.w, motion.W
+    columns = transpose(W)
+    first = [(columns[k], cross(IDENTITY[k], a)) for k in range(3)]
+    xx, yy, zz = (times(w[k], w[k]) for k in range(3))
+    xy, xz, yz = times(w[0], w[1]), times(w[0], w[2]), times(w[1], w[2])
+    # N = I u + w x I w
+    tensor: list[Vec] = [
+        (u[0], xz, _negative(xy)),
+        (_negative(W[2][0]), W[2][1], minus(xx, yy)),
+        (W[1][0], minus(zz, xx), _negative(W[1][2])),
+        (_negative(yz), u[1], xy),
+        (minus(yy, zz), _negative(W[0][1]), W[0][2]),
+        (yz, _negative(xz), u[2]),
+    ]
+    return [(a, ZERO), *first, *((ZERO, moment) for moment in tensor)]
+
+
+def _negative(x: Scalar) -> Scalar:
+    return minus(0.0, x)

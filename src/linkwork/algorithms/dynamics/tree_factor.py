@@ -1,0 +1,163 @@
+"""The factor of the mass matrix of a tree, by articulated inertias; M is not built.
+
+Inward, a coordinate with the column s of its joint's motion subspace has, with I the articulated
+inertia of its body,
+
+    d = s^T I s        its pivot in D, with the rotor if there is one
+    r = I s / d        its acceleration is  tau / d - r . A  for an acceleration A of its body
+
+Outward, the row r of coordinate i is taken to the base, past one coordinate c after the other:
+entry (i, c) of W is -r . s_c, and then r becomes  r - (r . s_c) r_c,  which answers to
+accelerations on the inner side of c. At the base, -r is the acceleration of joint i per unit of the
+base's. A joint of several velocities is a sequence of joints of one.
+
+Featherstone (2008), chapter 7; Carpentier (2018), Analytical inverse of the joint space inertia
+matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linkwork.algorithms.dynamics.aba import solve_base
+from linkwork.algorithms.dynamics.articulated import (
+    Articulated,
+    axes_gone,
+    moved,
+    rigid,
+    shifted,
+    summands,
+    without_joint,
+)
+from linkwork.algorithms.dynamics.crba import to_base
+from linkwork.algorithms.dynamics.factor import Factor, inverse_factor, outward_order, reciprocal
+from linkwork.algorithms.dynamics.rnea import poses
+from linkwork.engine.symbolic.elimination import SparseRow
+from linkwork.mechanics.base import Base, Representation, base_of
+from linkwork.mechanics.joint_dynamics import DynamicsByIndex
+from linkwork.mechanics.joints import JointPose
+from linkwork.mechanics.skeleton import Skeleton
+from linkwork.model.layout import BASE_NV
+from linkwork.spatial.blocks import (
+    ZERO,
+    Scalar,
+    Twist,
+    Vec,
+    add,
+    cross,
+    dot,
+    is_zero,
+    plus,
+    scale,
+    sub,
+    times,
+    total,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Coordinate:
+    """One velocity of a joint, in the axes of the joint's body."""
+
+    index: int  # in nu
+    column: Twist  # s
+    row: Twist  # r
+    inverse_pivot: Scalar  # 1 / d
+    is_free: bool  # whether it has no rotor
+
+    def propagated_past(self, row: Twist) -> tuple[Scalar, Twist]:
+        """-r . s, and r - (r . s) r_c; along s it is 0, which is set exactly."""
+        (F, N), (v, w) = row, self.column
+        share = plus(dot(F, v), dot(N, w))
+        force, moment = sub(F, scale(share, self.row[0])), sub(N, scale(share, self.row[1]))
+        if self.is_free:
+            linear, angular = axes_gone([self.column])
+            force, moment = _without(force, linear), _without(moment, angular)
+        return -share, (force, moment)
+
+
+def tree_factor(
+    skeleton: Skeleton,
+    q: Sequence[Scalar],
+    *,
+    velocity: Representation,
+    joint_dynamics: DynamicsByIndex,
+) -> Factor:
+    """The factor of the mass matrix of a robot without dependent joints.
+
+    Raises:
+        SingularJointError: nothing resists the motion of a joint.
+    """
+    base = base_of(skeleton.layout, q, velocity)
+    joints = poses(skeleton, q)
+    coordinates, inertia = _solved(skeleton, joints, joint_dynamics)
+    order = outward_order(skeleton)
+    column_of = {k: column for column, k in enumerate(order)}
+    W, inverse_pivots = _base_factor(base, inertia)
+    of_base = list(W)
+    direct = to_base(skeleton, joints, base.expressed_at[0])
+    for number, own in coordinates.items():
+        for k, coordinate in enumerate(own):
+            row: SparseRow = {}
+            r, body, inner = coordinate.row, number, own[:k]
+            while body:
+                for other in reversed(inner):
+                    row[column_of[other.index]], r = other.propagated_past(r)
+                parent = skeleton.bodies[body].parent
+                if parent or base.floating:
+                    r = (joints[body] if parent else direct[body]).inward(*r)
+                body, inner = parent, coordinates.get(parent, [])
+            W.append(_at_base(base, of_base, r) | dict(sorted(row.items())))
+            inverse_pivots.append(coordinate.inverse_pivot)
+    return Factor(tuple(order), tuple(W), tuple(inverse_pivots))
+
+
+def _solved(
+    skeleton: Skeleton, joints: dict[int, JointPose], joint_dynamics: DynamicsByIndex
+) -> tuple[dict[int, list[_Coordinate]], Articulated]:
+    """The coordinates of each joint by body, outward; and the base's articulated inertia."""
+    inertia = {number: rigid(body.inertia) for number, body in enumerate(skeleton.bodies)}
+    coordinates: dict[int, list[_Coordinate]] = {number: [] for number in joints}
+    for number in reversed(joints):
+        pose, left = joints[number], inertia[number]
+        for k, column in reversed([*zip(pose.mount.nu_indices, pose.columns, strict=True)]):
+            rotor = joint_dynamics[k].armature if k in joint_dynamics else 0.0
+            F, N = U = left.wrench(*column)
+            pivot = plus(plus(dot(F, column[0]), dot(N, column[1])), rotor)
+            owner = f"joint {pose.mount.joint.name!r}"
+            inverse = reciprocal(pivot, owner, summands(column, inertia[number]))
+            row = scale(inverse, F), scale(inverse, N)
+            coordinates[number].insert(0, _Coordinate(k, column, row, inverse, is_zero(rotor)))
+            left = without_joint(left, [column], [U], [[inverse]], is_free=is_zero(rotor))
+        parent = skeleton.bodies[number].parent
+        inertia[parent] = inertia[parent].plus(moved(left, pose))
+    return coordinates, inertia[0]
+
+
+def _base_factor(base: Base, inertia: Articulated) -> tuple[list[SparseRow], list[Scalar]]:
+    """W and D^-1 of the base in the representation in force; nothing if the base is fixed."""
+    if not base.floating:
+        return [], []
+    solve_base(inertia, ZERO, ZERO)  # what is constant in its own axes may be singular
+    R, origin = base.expressed_at
+    seen = inertia if base.velocity == "body" else shifted(inertia.rotated(R), origin)
+    return inverse_factor(seen.matrix, ["the base"] * BASE_NV)
+
+
+def _at_base(base: Base, of_base: Sequence[SparseRow], r: Twist) -> SparseRow:
+    """The entries of W of a joint in the columns of the base, from its row r there."""
+    if not base.floating:
+        return {}
+    force, moment = r
+    response = (*force, *add(moment, cross(base.expressed_at[1], force)))
+    entries: SparseRow = {}
+    for c, entry in enumerate(response):
+        further = (times(response[b], of_base[b].get(c, 0.0)) for b in range(c + 1, BASE_NV))
+        entries[c] = -total(entry, *further)
+    return entries
+
+
+def _without(vector: Vec, axes: Sequence[int]) -> Vec:
+    x, y, z = (0.0 if axis in axes else value for axis, value in enumerate(vector))
+    return (x, y, z)

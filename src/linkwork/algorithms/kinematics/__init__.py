@@ -1,0 +1,1 @@
+"""Poses, Jacobians, velocities and accelerations of frames; the configuration manifold."""

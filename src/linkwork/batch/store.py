@@ -1,0 +1,136 @@
+"""The results of a batch: a Zarr group with one array for each result.
+
+Chunks   each chunk of rows is one file, uncompressed, with a checksum that every reader of Zarr
+         verifies (crc32c). Zarr writes it under another name and renames it, so a file is there as
+         a whole or not at all; it is synchronised with the disk before it counts as done
+Empty    an array whose rows have no numbers has no files of chunks
+Missing  rows that are not computed yet read as NaN
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwork.batch.packages import package
+from linkwork.batch.plan import Plan
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.engine.symbolic.program import Port
+from linkwork.errors import LinkworkError, WriteError, escaped
+
+CHECKSUM_BYTES = 4
+METADATA = "zarr.json"  # what Zarr calls the description of a group or an array
+PARTIAL = "*.partial"  # what Zarr calls a file that is being written
+
+
+def create(plan: Plan) -> None:
+    """Make the group and those of its arrays that are not there yet."""
+    zarr = package("zarr")
+    checksum = package("zarr.codecs").Crc32cCodec()
+    with writing(plan.out):
+        attributes = {
+            "robot": plan.kd.model.name,
+            "linkwork": plan.facts["linkwork"],
+            "options": repr(plan.kd),
+            "states": plan.states.identity(),
+        }
+        group = zarr.open_group(plan.out, mode="a", attributes=attributes)
+        for function in plan.functions:
+            for port in function.arrays:
+                if port.name in group:
+                    continue
+                group.create_array(
+                    port.name,
+                    shape=(plan.rows, *port.shape),
+                    chunks=_chunk_shape(plan, port),
+                    dtype=np.dtype(plan.kd.dtype).name,
+                    filters=None,
+                    compressors=[checksum],
+                    fill_value=float("nan"),
+                    chunk_key_encoding={"name": "default", "separator": "."},
+                    attributes={"function": function.text},
+                )
+                synchronise(plan.out / port.name / METADATA)
+                synchronise(plan.out / port.name)
+        for path in (plan.out / METADATA, plan.out, plan.out.parent):
+            synchronise(path)
+
+
+def opened(plan: Plan) -> dict[str, Any]:
+    """The arrays by name, to read and to write."""
+    zarr = package("zarr")
+    if not plan.out.is_dir():
+        text = f"{escaped(str(plan.out))}: this worker sees no such folder"
+        raise WriteError(f"{text}; give --out a folder that all workers share")
+    with zarr.config.set({"array.write_empty_chunks": True}):  # a chunk that is all NaN, too
+        group = zarr.open_group(plan.out, mode="r+")
+        return {port.name: group[port.name] for f in plan.functions for port in f.arrays}
+
+
+def write(plan: Plan, array: Any, port: Port, chunk: int, rows: Array) -> None:
+    """Write a chunk of an array, and wait until it is on the disk."""
+    start, stop = plan.span(chunk)
+    with writing(plan.out):
+        array[start:stop] = rows
+        if rows.size:
+            synchronise(chunk_file(plan, port, chunk))
+            synchronise(plan.out / port.name)
+
+
+def is_whole(plan: Plan, chunk: int) -> bool:
+    """Whether all files of a chunk are there, each with as many bytes as it should have."""
+    item = np.dtype(plan.kd.dtype).itemsize
+    for function in plan.functions:
+        for port in (port for port in function.arrays if port.size):
+            size = item * int(np.prod(_chunk_shape(plan, port))) + CHECKSUM_BYTES
+            try:
+                if chunk_file(plan, port, chunk).stat().st_size != size:
+                    return False
+            except OSError:
+                return False
+    return True
+
+
+def remove_partial(plan: Plan) -> None:
+    """Remove what writers that were killed have left."""
+    with writing(plan.out):
+        for path in plan.out.glob(f"*/{PARTIAL}"):
+            path.unlink(missing_ok=True)
+
+
+def chunk_file(plan: Plan, port: Port, chunk: int) -> Path:
+    """The file of a chunk of an array."""
+    return plan.out / port.name / ".".join(["c", str(chunk), *"0" * len(port.shape)])
+
+
+def synchronise(path: Path) -> None:
+    """Have the content of a file, or the names in a folder, on the disk."""
+    is_folder = path.is_dir()
+    if is_folder and os.name != "posix":  # there, folders cannot be opened
+        return
+    handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Generator[None, None, None]:
+    """Turn errors of the system into one that says what cannot be written."""
+    try:
+        yield
+    except LinkworkError:
+        raise
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise WriteError(f"{escaped(str(path))}: cannot be written: {why}") from error
+
+
+def _chunk_shape(plan: Plan, port: Port) -> tuple[int, ...]:
+    return max(1, min(plan.chunk, plan.rows)), *(max(1, size) for size in port.shape)

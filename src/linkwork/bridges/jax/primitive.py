@@ -1,0 +1,177 @@
+"""The primitive of JAX behind every function: a call of a kernel, and its rules.
+
+    call_p.bind(*arrays, kernel=kernel, backend="cpu")
+
+Arrays     one for each input, (*batch, *shape) of the kernel's type; where a row is the same for
+           the whole batch, each of its batch axes has length 1
+vmap       one more batch axis in front: one call of the kernel computes all rows
+jvp        a call of the jvp kernel by the inputs that have a tangent. It is linear in the tangents;
+           the derivative by inputs in which a kernel is linear is a call of the kernel itself
+transpose  of a jvp kernel, by its tangents: a call of the vjp kernel; and the other way round. This
+           is what reverse mode uses
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+from jax.core import ShapedArray
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching
+
+from linkwork.bridges.unit_tangents import UnitTangents, unit_tangents
+from linkwork.engine.kernel.derive import Derivative
+from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.symbolic.program import Port
+from linkwork.errors import ArgumentError
+
+Shape: TypeAlias = tuple[Any, ...]  # lengths may be symbolic, in `jax.export`
+Value: TypeAlias = Any  # an array of JAX, or a tracer
+
+call_p: Any = Primitive("linkwork")
+call_p.multiple_results = True
+
+
+def call_kernel(kernel: Kernel, values: Sequence[Value], backend: str) -> list[Value]:
+    """Call a kernel on arrays that are laid out as the primitive takes them."""
+    return call_p.bind(*values, kernel=kernel, backend=backend)
+
+
+def batch_of(value: Any, port: Port) -> Shape:
+    """The batch axes of an array."""
+    return tuple(value.shape[: len(value.shape) - len(port.shape)])
+
+
+def is_one_row(batch: Shape) -> bool:
+    """Whether an array is one row, whatever the number of its batch axes."""
+    return all(length == 1 for length in batch)
+
+
+def common_batch(values: Sequence[Any], kernel: Kernel) -> Shape:
+    """The batch axes of the results."""
+    batches = [batch_of(*pair) for pair in zip(values, kernel.signature.inputs, strict=True)]
+    return next((batch for batch in batches if not is_one_row(batch)), batches[0])
+
+
+def _result_types(*values: Any, kernel: Kernel, backend: str) -> list[Any]:
+    del backend
+    batch = common_batch(values, kernel)
+    shapes = [(*batch, *port.shape) for port in kernel.signature.outputs]
+    return [ShapedArray(shape, kernel.dtype) for shape in shapes]
+
+
+def _batched(
+    values: Sequence[Value], dims: Sequence[Any], *, kernel: Kernel, backend: str
+) -> tuple[list[Value], list[int]]:
+    """One more batch axis in front. Only what varies along some of the axes is copied."""
+    ports = kernel.signature.inputs
+    size = next(x.shape[d] for x, d in zip(values, dims, strict=True) if d is not None)
+    moved = [
+        x[None] if dim is None else jnp.moveaxis(x, dim, 0)
+        for x, dim in zip(values, dims, strict=True)
+    ]
+    inner = [batch_of(x, port)[1:] for x, port in zip(moved, ports, strict=True)]
+    batch = (size, *next((own for own in inner if not is_one_row(own)), inner[0]))
+    full = [
+        x if is_one_row(batch_of(x, port)) else jnp.broadcast_to(x, (*batch, *port.shape))
+        for x, port in zip(moved, ports, strict=True)
+    ]
+    results = call_kernel(kernel, full, backend)
+    return results, [0] * len(results)
+
+
+def _jvp(
+    values: Sequence[Value], tangents: Sequence[Any], *, kernel: Kernel, backend: str
+) -> tuple[list[Value], list[Value]]:
+    """The sum of two terms: by the inputs in which the kernel is linear, and by the others."""
+    results, linear = call_kernel(kernel, values, backend), linear_inputs(kernel)
+    ports = kernel.signature.inputs
+    moving = {
+        port.name: _unit_tangent(kernel, index, values[index], tangent, backend)
+        for index, (port, tangent) in enumerate(zip(ports, tangents, strict=True))
+        if not isinstance(tangent, ad.Zero)
+    }
+    terms: list[list[Value]] = []
+    if any(name in linear for name in moving):  # the same function, of the tangents
+        given = [
+            ad.instantiate_zeros(tangent) if port.name in linear else value
+            for port, value, tangent in zip(ports, values, tangents, strict=True)
+        ]
+        terms.append(call_kernel(kernel, given, backend))
+    others = {name: tangent for name, tangent in moving.items() if name not in linear}
+    if others:
+        given = [*values, *others.values()]
+        terms.append(call_kernel(kernel.jvp(*others), given, backend))
+    return results, [sum(parts[1:], parts[0]) for parts in zip(*terms, strict=True)]
+
+
+def _unit_tangent(kernel: Kernel, index: int, value: Value, tangent: Value, backend: str) -> Value:
+    """The tangent of an input whose quaternions and (cos, sin) are normalised."""
+    of_units = unit_tangents(kernel, index)
+    return call_kernel(of_units, [value, tangent], backend)[0] if of_units else tangent
+
+
+def linear_inputs(kernel: Kernel) -> tuple[str, ...]:
+    """The inputs in which a kernel is linear, all together: tangents, or cotangents."""
+    if isinstance(kernel, UnitTangents):
+        return ("dx",)
+    if not isinstance(kernel, Derivative):
+        return ()
+    function, kind, _ = kernel.__reduce__()[1]
+    names = [port.name for port in kernel.signature.inputs]
+    return tuple(names[len(function.signature.inputs) :]) if kind in ("jvp", "vjp") else ()
+
+
+def _transposed(
+    cotangents: Sequence[Any], *values: Any, kernel: Kernel, backend: str
+) -> list[Value | None]:
+    names = [port.name for port in kernel.signature.inputs]
+    wanted = [ad.is_undefined_primal(value) for value in values]
+    linear = linear_inputs(kernel)
+    if not {name for name, is_wanted in zip(names, wanted, strict=True) if is_wanted} <= set(
+        linear
+    ):
+        text = f"{kernel.signature.name} is not linear in {', '.join(names)}"
+        raise ArgumentError(f"{text}, so it has no transpose; use jax.vjp")
+    n, other = len(names) - len(linear), _transpose_of(kernel)
+    given = [ad.instantiate_zeros(cotangent) for cotangent in cotangents]
+    products = call_kernel(other, [*values[:n], *given], backend)
+    found: list[Value | None] = [None] * n
+    for value, is_wanted, product in zip(values[n:], wanted[n:], products, strict=True):
+        found.append(_summed(product, tuple(value.aval.shape)) if is_wanted else None)
+    return found
+
+
+def _transpose_of(kernel: Kernel) -> Kernel:
+    """The kernel that takes cotangents in place of its linear inputs."""
+    if isinstance(kernel, UnitTangents):
+        return kernel
+    assert isinstance(kernel, Derivative)
+    function, kind, wrt = kernel.__reduce__()[1]
+    return function.vjp(*wrt) if kind == "jvp" else function.jvp(*wrt)
+
+
+def _summed(product: Value, shape: Shape) -> Value:
+    """The sum over the rows that share one row of an input."""
+    if tuple(product.shape) == shape:
+        return product
+    axes = tuple(k for k, length in enumerate(shape) if product.shape[k] != length)
+    return jnp.sum(product, axis=axes, keepdims=True)
+
+
+def _evaluated(*values: Value, kernel: Kernel, backend: str) -> list[Value]:
+    if jax.config.jax_disable_jit:  # pyright: ignore[reportAttributeAccessIssue]
+        with jax.disable_jit(False):  # the call itself is a program of XLA all the same
+            return _jitted(*values, kernel=kernel, backend=backend)
+    return _jitted(*values, kernel=kernel, backend=backend)
+
+
+_jitted = jax.jit(call_p.bind, static_argnames=("kernel", "backend"))
+call_p.def_impl(_evaluated)
+call_p.def_abstract_eval(_result_types)
+batching.primitive_batchers[call_p] = _batched
+ad.primitive_jvps[call_p] = _jvp
+ad.primitive_transposes[call_p] = _transposed

@@ -1,0 +1,1 @@
+"""Kernels and KinDyn for PyTorch."""

@@ -1,0 +1,1 @@
+"""Compiles functions of arrays to machine code. Knows nothing about robots."""

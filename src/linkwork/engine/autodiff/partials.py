@@ -1,0 +1,98 @@
+"""The partial derivatives of each operation.
+
+Where a function is not differentiable, its derivative is defined as:
+
+    a < b, a <= b     0 everywhere
+    floor(a)          0 everywhere
+    select(c, a, b)   the derivative of the selected branch, even where that of the other is NaN
+                      (bounds.py has what is assumed of inputs)
+    sqrt(a)           a' / (2 sqrt(a)); at a = 0 this is 0 where a' is 0, and infinite elsewhere. So
+                      the length of a vector has the derivative 0 at the zero vector
+    atan2(y, x)       undefined at the origin, where it is NaN
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from linkwork.engine.symbolic.node import Expr, Op
+
+_LARGEST = 3e38  # finite as float32, too
+
+
+def slopes(op: Op, args: Sequence[Expr], value: Expr) -> tuple[Expr | float, ...]:
+    """The partial derivatives of an operation other than select by each of its arguments.
+
+    Args:
+        op: the operation.
+        args: its arguments.
+        value: its result.
+    """
+    return _SLOPES[op](args[0], args[-1], value)
+
+
+def masked(entry: Expr, slope: Expr | float) -> Expr:
+    """The product of a derivative and a slope, where 0 times infinity or NaN is 0.
+
+    Where the slope is finite it is the plain product, so that its own derivative is right also
+    where the first factor is 0.
+    """
+    if not isinstance(slope, Expr) or slope.op is Op.CONST:
+        return entry * slope
+    product = entry * slope
+    return _is_finite(slope).select(product, entry.select(product, 0.0))
+
+
+def unrooted(term: Expr, entry: Expr, slope: Expr) -> Expr:
+    """A product of a derivative that may be infinite and a slope: 0 where the slope is 0.
+
+    Args:
+        term: the product.
+        entry: the derivative, such as that of sqrt(0).
+        slope: what it is multiplied by.
+    """
+    return _is_finite(entry).select(term, slope.select(term, 0.0))
+
+
+def _is_finite(value: Expr) -> Expr:
+    """1 where a number is finite in either precision, else 0."""
+    return (value <= _LARGEST).select(value >= -_LARGEST, 0.0)
+
+
+def is_zero(node: Expr) -> bool:
+    """Whether a derivative is 0 by the structure of the program."""
+    return node.op is Op.CONST and node.args[0] == 0.0
+
+
+def _atan2_slopes(y: Expr, x: Expr, value: Expr) -> tuple[Expr | float, ...]:
+    del value
+    inverse = 1.0 / (x * x + y * y)
+    return x * inverse, -(y * inverse)
+
+
+def _div_slopes(a: Expr, b: Expr, value: Expr) -> tuple[Expr | float, ...]:
+    del a
+    inverse = 1.0 / b
+    return inverse, -(value * inverse)
+
+
+_SLOPES: dict[Op, Callable[[Expr, Expr, Expr], tuple[Expr | float, ...]]] = {
+    Op.ADD: lambda a, b, value: (1.0, 1.0),
+    Op.SUB: lambda a, b, value: (1.0, -1.0),
+    Op.MUL: lambda a, b, value: (b, a),
+    Op.DIV: _div_slopes,
+    Op.NEG: lambda a, b, value: (-1.0,),
+    Op.SQRT: lambda a, b, value: (0.5 * (1.0 / value),),
+    Op.SIN: lambda a, b, value: (a.cos(),),
+    Op.COS: lambda a, b, value: (-a.sin(),),
+    Op.ATAN2: _atan2_slopes,
+    Op.LESS: lambda a, b, value: (0.0, 0.0),
+    Op.EXP: lambda a, b, value: (value,),
+    Op.LOG: lambda a, b, value: (1.0 / a,),
+    Op.LESS_EQUAL: lambda a, b, value: (0.0, 0.0),
+    Op.FLOOR: lambda a, b, value: (0.0,),
+    Op.EXPM1: lambda a, b, value: (a.exp(),),
+    Op.LOG1P: lambda a, b, value: (1.0 / (1.0 + a),),
+    Op.EXP2: lambda a, b, value: (math.log(2.0) * value,),
+}

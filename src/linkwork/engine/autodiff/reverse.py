@@ -1,0 +1,139 @@
+"""Reverse mode: the adjoints of each step, from the last to the first.
+
+The adjoint of a step is the derivative, by its value, of the outputs times their cotangents. Each
+step adds to the adjoints of its arguments; a sum of products needs one fused operation a term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from linkwork.engine.autodiff.inlined import Inlined
+from linkwork.engine.autodiff.partials import is_zero, masked, slopes, unrooted
+from linkwork.engine.symbolic.node import Expr, Op
+from linkwork.engine.symbolic.rules import RULES
+
+_add, _sub, _mul, _neg = (RULES[op] for op in (Op.ADD, Op.SUB, Op.MUL, Op.NEG))
+
+
+def reverse(at: Inlined, seeds: Mapping[int, Sequence[Expr]]) -> dict[int, Expr]:
+    """The adjoints of the input numbers to differentiate by, where not 0.
+
+    Args:
+        at: the program.
+        seeds: by step, the cotangents of its value, which are summed when it is visited.
+    """
+    return _Sweep(at, seeds).run()
+
+
+class _Sweep:
+    """One pass over the steps, from the last to the first."""
+
+    def __init__(self, at: Inlined, seeds: Mapping[int, Sequence[Expr]]) -> None:
+        self._at, self._graph, self._seeds = at, at.graph, seeds
+        self._last = max(seeds, default=-1)
+        self._adjoint: list[Expr | None] = [None] * (self._last + 1)
+        self._depends = at.depends
+        self._slope, self._moved = at.turns.slope, at.turns.moved
+        self._guarded = at.guarded
+
+    def run(self) -> dict[int, Expr]:
+        """Visit each step, which adds to the adjoints of its arguments."""
+        steps, adjoint, depends = self._at.program.steps, self._adjoint, self._depends
+        of_each = {
+            Op.MUL: self._of_product,
+            Op.ADD: self._of_sum,
+            Op.SUB: self._of_sum,
+            Op.NEG: self._of_negative,
+            Op.DIV: self._of_quotient,
+        }
+        found: dict[int, Expr] = {}
+        for step in range(self._last, -1, -1):
+            if not depends[step]:
+                continue
+            for seed in self._seeds.get(step, ()):
+                self._add(step, seed)
+            entry = adjoint[step]
+            if entry is None:
+                continue
+            adjoint[step] = None
+            op = steps[step][0]
+            if op is Op.INPUT:
+                found[steps[step][1]] = entry
+            elif self._guarded[step]:
+                self._of_any(step, entry)
+            else:
+                of_each.get(op, self._of_any)(step, entry)
+        return found
+
+    def _of_product(self, step: int, entry: Expr) -> None:
+        _, a, b = self._at.program.steps[step]
+        nodes, moved = self._at.nodes, self._moved.get(step)
+        if self._depends[a] and moved != 0:
+            self._add(a, _mul(self._graph, entry, nodes[b]))
+        if self._depends[b] and moved != 1:
+            self._add(b, _mul(self._graph, entry, nodes[a]))
+
+    def _of_sum(self, step: int, entry: Expr) -> None:
+        op, a, b = self._at.program.steps[step]
+        if step in self._slope:
+            self._of_angle(step, entry)
+        if self._depends[a]:
+            self._add(a, entry)
+        if self._depends[b]:
+            (self._add if op is Op.ADD else self._subtract)(b, entry)
+
+    def _of_angle(self, step: int, entry: Expr) -> None:
+        """A number of a rotated vector: its derivative by the angle is another number."""
+        angle, sign, other = self._slope[step]
+        if self._depends[angle]:
+            term = _mul(self._graph, entry, self._at.nodes[other])
+            (self._add if sign > 0 else self._subtract)(angle, term)
+
+    def _of_negative(self, step: int, entry: Expr) -> None:
+        self._subtract(self._at.program.steps[step][1], entry)
+
+    def _of_quotient(self, step: int, entry: Expr) -> None:
+        """The slopes of a / b are 1 / b and -(a / b) / b."""
+        _, a, b = self._at.program.steps[step]
+        scaled = entry * (1.0 / self._at.nodes[b])
+        if self._depends[a]:
+            self._add(a, scaled)
+        if self._depends[b]:
+            self._subtract(b, scaled * self._at.nodes[step])
+
+    def _of_any(self, step: int, entry: Expr) -> None:
+        """Any operation, also where a slope may be infinite or NaN and yet must not count."""
+        at = self._at
+        op, *indices = at.program.steps[step]
+        args = [at.nodes[index] for index in indices]
+        if op is Op.SELECT:
+            zero = at.graph.constant(0.0)
+            self._add(indices[1], args[0].select(entry, zero))
+            self._add(indices[2], args[0].select(zero, entry))
+            return
+        # A step that is not selected has the adjoint 0, and adds 0 even if its slope is NaN.
+        guarded = op is Op.SQRT or at.optional[step]
+        partials = slopes(op, args, at.nodes[step])
+        for index, slope, steep in zip(indices, partials, at.steep[step], strict=False):
+            if not self._depends[index]:
+                continue
+            term = masked(entry, slope) if guarded and steep else entry * slope
+            # The adjoint of an argument of sqrt(0) is infinite; where the slope is 0, it adds 0.
+            if at.rooted[step] and isinstance(slope, Expr):
+                term = unrooted(term, entry, slope)
+            self._add(index, term)
+
+    def _add(self, step: int, term: Expr) -> None:
+        known = self._adjoint[step]
+        if known is not None:
+            self._adjoint[step] = _add(self._graph, known, term)
+        elif not is_zero(term):
+            self._adjoint[step] = term
+
+    def _subtract(self, step: int, term: Expr) -> None:
+        known = self._adjoint[step]
+        if known is not None:
+            self._adjoint[step] = _sub(self._graph, known, term)
+        elif not is_zero(term):
+            self._adjoint[step] = _neg(self._graph, term)

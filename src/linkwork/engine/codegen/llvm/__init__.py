@@ -1,0 +1,1 @@
+"""Programs as LLVM IR, one row of a batch per SIMD lane."""

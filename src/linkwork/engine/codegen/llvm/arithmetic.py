@@ -1,0 +1,92 @@
+"""The LLVM instructions of each operation of a program, for any number of lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from linkwork.engine.codegen.llvm.flags import FLAGS, flags_of
+from linkwork.engine.codegen.llvm.lanes import Lanes
+from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.program import Program
+
+_BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
+_COMPARE = {Op.LESS: "olt", Op.LESS_EQUAL: "ole"}  # ordered: false for NaN
+INTRINSICS = {Op.SQRT: "llvm.sqrt", Op.FLOOR: "llvm.floor"}
+_LIBM = {
+    Op.ATAN2: ("atan2", 2),
+    **{op: (op.name.lower(), 1) for op in (Op.EXP, Op.LOG, Op.EXPM1, Op.LOG1P, Op.EXP2)},
+}
+
+
+class Arithmetic:
+    """Prints operations, and records which functions they call."""
+
+    def __init__(self, program: Program, lanes: Lanes, new: Callable[[], str]) -> None:
+        self._program, self._lanes, self._new = program, lanes, new
+        self._pairs: dict[int, str] = {}  # by step of an angle: the name of its (sin, cos)
+        self.uses_sincos = False
+        self.libm: set[str] = set()
+
+    def start(self) -> None:
+        """Begin another function, where values of the previous one are not defined."""
+        self._pairs = {}
+
+    def lines(self, op: Op, args: Sequence[int], names: Sequence[str], name: str) -> Iterator[str]:
+        """The instructions that assign an operation on earlier steps to `name`."""
+        vector = self._lanes.vector
+        values = [names[arg] for arg in args]
+        if op in _BINARY:
+            flags = flags_of(self._program, op, args, self._lanes.scalar)
+            yield f"  {name} = {_BINARY[op]} {flags} {vector} {values[0]}, {values[1]}"
+        elif op is Op.NEG:
+            yield f"  {name} = fneg {FLAGS} {vector} {values[0]}"
+        elif op in INTRINSICS:
+            function = f"{INTRINSICS[op]}.{self._lanes.suffix}"
+            yield f"  {name} = call {vector} @{function}({vector} {values[0]})"
+        elif op in (Op.SIN, Op.COS):
+            yield from self._sincos(args[0], values[0], name, index=int(op is Op.COS))
+        elif op in _COMPARE:
+            yield f"  {name}.is = fcmp {_COMPARE[op]} {vector} {values[0]}, {values[1]}"
+            yield f"  {name} = uitofp {self._bool} {name}.is to {vector}"
+        elif op is Op.SELECT:
+            zero = self._lanes.constant(0.0)
+            yield f"  {name}.is = fcmp une {vector} {values[0]}, {zero}"
+            choice = f"{vector} {values[1]}, {vector} {values[2]}"
+            yield f"  {name} = select {self._bool} {name}.is, {choice}"
+        else:
+            yield from self._library(op, values, name)
+
+    @property
+    def _bool(self) -> str:
+        return "i1" if self._lanes.width == 1 else f"<{self._lanes.width} x i1>"
+
+    def _sincos(self, arg: int, value: str, name: str, index: int) -> Iterator[str]:
+        """Sine and cosine of one angle come from one call."""
+        vector, pair = self._lanes.vector, f"{{ {self._lanes.vector}, {self._lanes.vector} }}"
+        self.uses_sincos = True
+        if arg not in self._pairs:
+            self._pairs[arg] = self._new()
+            yield f"  {self._pairs[arg]} = call fastcc {pair} @sincos({vector} {value})"
+        yield f"  {name} = extractvalue {pair} {self._pairs[arg]}, {index}"
+
+    def _library(self, op: Op, values: list[str], name: str) -> Iterator[str]:
+        """A call of libm for each lane."""
+        function, count = _LIBM[op]
+        scalar, vector, width = self._lanes.scalar, self._lanes.vector, self._lanes.width
+        function += "" if scalar == "double" else "f"
+        self.libm.add(f"{function}({', '.join([scalar] * count)})")
+        joined = "undef"
+        for lane in range(width):
+            parts: list[str] = []
+            for value in values:
+                part = value
+                if width > 1:
+                    part = self._new()
+                    yield f"  {part} = extractelement {vector} {value}, i32 {lane}"
+                parts.append(f"{scalar} {part}")
+            result = name if width == 1 else self._new()
+            yield f"  {result} = call {scalar} @{function}({', '.join(parts)})"
+            if width > 1:
+                target = name if lane == width - 1 else self._new()
+                yield f"  {target} = insertelement {vector} {joined}, {scalar} {result}, i32 {lane}"
+                joined = target

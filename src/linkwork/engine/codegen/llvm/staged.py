@@ -1,0 +1,200 @@
+"""Staging: large outputs are double buffered on their way to memory.
+
+The first-level cache cannot hold W rows of a large output. If each number were stored as it is
+computed, cache lines would be fetched and written back several times. So each number goes to a slot
+of a buffer (a stage), as one vector of W lanes, and is stored later: a loop transposes W x W blocks
+of slots, and a table says in which slot each number of a row is. Such a loop also compiles faster
+than thousands of stores.
+
+There are two stages. While the program fills one, the other is written to memory, a few blocks at a
+time between the steps of the program, so that stores and arithmetic overlap.
+
+Both stages, and the seams of `stores`, are at the start of the workspace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.codegen.llvm.lanes import Lanes
+from linkwork.engine.codegen.llvm.stores import (
+    EMPTY,
+    GROUP,
+    NON_TEMPORAL,
+    ORDINARY,
+    StoreFunction,
+    can_stream,
+)
+from linkwork.engine.codegen.schedule.pieces import LONGEST_CACHED
+from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.program import Port, Program, per_port
+
+# An output is staged if its rows have at least this many numbers; below, the copy costs more than
+# the cache misses that it saves.
+SMALLEST = 256
+# The same, if the program is short and its outputs can use non-temporal stores.
+SMALLEST_STREAMED = 96
+# The same, if a row of all outputs together has at least LARGE_ROW numbers.
+SMALLEST_OF_MANY, LARGE_ROW = 64, 600
+# If both stages together need more bytes than this, no output is staged.
+MOST_STAGE_BYTES = 1 << 20
+# Between two steps of the program, at most this many blocks are stored at a time: the second number
+# if there are many, for each time takes a call, which spills all registers.
+BURST, LONG_BURST, MANY_BLOCKS = 8, 32, 256
+STAGES = "ptr %stage, ptr %other, ptr %seams, i64 %waiting"  # parameters of each piece
+NO_STAGES = "ptr null, ptr null, ptr null, i64 0"
+
+
+class Stage:
+    """The slots of the staged results of a program, and the code that stores them in memory."""
+
+    def __init__(self, program: Program, lanes: Lanes, new: Callable[[], str]) -> None:
+        self._program, self._lanes, self._new = program, lanes, new
+
+    def holds(self, port: Port) -> bool:
+        """Whether an output is staged."""
+        return bool(self.slots) and self._is_large(port)
+
+    @cached_property
+    def slots(self) -> dict[int, int]:
+        """The slot of each step that is a number of a staged output; empty if nothing is staged."""
+        slots: dict[int, int] = {}
+        outputs = self._program.outputs if self._lanes.width > 1 else ()
+        for port, steps in per_port(outputs, self._program.results):
+            for step in steps if self._is_large(port) else ():
+                slots.setdefault(step, len(slots))
+        return slots if 2 * len(slots) * self._lanes.bytes <= MOST_STAGE_BYTES else {}
+
+    @property
+    def size(self) -> int:
+        """Vectors of workspace that stages and seams take."""
+        return 2 * len(self.slots) + self._n_seams if self.slots else 0
+
+    @property
+    def _n_seams(self) -> int:
+        return len(self._program.outputs) * 2 * self._lanes.width
+
+    def _is_large(self, port: Port) -> bool:
+        if len(self._program.results) >= LARGE_ROW:
+            return port.size >= SMALLEST_OF_MANY
+        is_short = len(self._program.steps) <= LONGEST_CACHED  # a longer one runs faster in tiles
+        streams = is_short and can_stream(port.size, self._lanes)
+        return port.size >= (SMALLEST_STREAMED if streams else SMALLEST)
+
+    def functions(self) -> Iterator[str]:
+        """For each staged output, the table of slots, and the function that stores a part of it."""
+        for index, port, steps in self._outputs():
+            function = StoreFunction(index, port.size, self._lanes, self._new)
+            yield from function.tables([self.slots[step] for step in steps])
+            yield from function.lines()
+        if self.slots:
+            yield "!0 = !{i32 1}"
+
+    def prepared(self) -> Iterator[str]:
+        """Before the loop over rows: pointers to both stages, and the constants in them."""
+        if not self.slots:
+            return
+        n = len(self.slots)
+        vector = self._lanes.vector
+        yield f"  %stages.second = getelementptr {vector}, ptr %workspace, i64 {n}"
+        yield f"  %seams = getelementptr {vector}, ptr %workspace, i64 {2 * n}"
+        for step, slot in self.slots.items():
+            if self._program.steps[step][0] is Op.CONST:
+                value = self._lanes.constant(self._program.steps[step][1])
+                yield from self._put(slot, value, "%workspace")
+                yield from self._put(slot, value, "%stages.second")
+        n_inputs = len(self._program.inputs)
+        yield f"  %is.large.at = getelementptr i64, ptr %stride, i64 {n_inputs}"
+        yield "  %is.large.flag = load i64, ptr %is.large.at"
+        yield "  %is.large = icmp ne i64 %is.large.flag, 0"
+        yield f"  %how = select i1 %is.large, i64 {NON_TEMPORAL}, i64 {ORDINARY}"
+
+    def swapped(self) -> Iterator[str]:
+        """At the start of each iteration of the loop: the stages are swapped."""
+        if self.slots:
+            yield "  %stage = phi ptr [ %workspace, %start ], [ %other, %loop ]"
+            yield "  %other = phi ptr [ %stages.second, %start ], [ %stage, %loop ]"
+            yield f"  %waiting = phi i64 [ {EMPTY}, %start ], [ %how, %loop ]"
+
+    def rows_before(self) -> Iterator[str]:
+        """Pointers to where the rows on the other stage are to be stored."""
+        if self.slots:
+            yield f"  %row.before = sub i64 %row, {self._lanes.width}"
+            yield from self._targets("before", "%row.before")
+
+    def put(self, step: int, value: str) -> Iterator[str]:
+        """Put the value of a step into its slot, if it has one."""
+        if step in self.slots:
+            yield from self._put(self.slots[step], value, "%stage")
+
+    def burst(self, step: int) -> Iterator[str]:
+        """After a step: store some blocks of the other stage."""
+        for index, lane, start, stop in self._bursts.get(step, ()):
+            part = f"i64 {start}, i64 {stop}, i64 %waiting, i1 false"
+            yield from self._call(index, lane, ("%other", "before", "%row.before"), part)
+
+    def drained(self) -> Iterator[str]:
+        """After the loop: store the stage of its last iteration."""
+        if self.slots:
+            yield "drain:"
+            yield from self._targets("last", "%row")
+            for index, port, _ in self._outputs():
+                for lane in self._first_lanes:
+                    is_end = str(lane == self._first_lanes[-1]).lower()
+                    part = f"i64 0, i64 {port.size}, i64 %how, i1 {is_end}"
+                    yield from self._call(index, lane, ("%stage", "last", "%row"), part)
+            yield "  br label %end"
+
+    def _call(
+        self, index: int, lane: int, source: tuple[str, str, str], part: str
+    ) -> Iterator[str]:
+        """Call the function that stores a part of an output for a group of lanes."""
+        stage, target, row = source
+        at, to, own, scalar = self._new(), self._new(), self._new(), self._lanes.scalar
+        offset = lane * self._program.outputs[index].size
+        yield f"  {at} = getelementptr {scalar}, ptr {stage}, i64 {lane}"
+        yield f"  {to} = getelementptr {scalar}, ptr %{target}{index}, i64 {offset}"
+        yield f"  {own} = add i64 {row}, {lane}"
+        yield f"  call void @write{index}(ptr {at}, ptr %seams, ptr {to}, i64 {own}, {part})"
+
+    @property
+    def _first_lanes(self) -> range:
+        """The first lane of each group."""
+        return range(0, self._lanes.width, GROUP)
+
+    def _put(self, slot: int, value: str, stage: str) -> Iterator[str]:
+        at, vector = self._new(), self._lanes.vector
+        yield f"  {at} = getelementptr {vector}, ptr {stage}, i64 {slot}"
+        yield f"  store {vector} {value}, ptr {at}"
+
+    def _targets(self, name: str, row: str) -> Iterator[str]:
+        """Pointers to a row of each staged output."""
+        for index, port, _ in self._outputs():
+            yield f"  %{name}{index}.offset = mul i64 {row}, {port.size}"
+            target = f"ptr %out{index}, i64 %{name}{index}.offset"
+            yield f"  %{name}{index} = getelementptr {self._lanes.scalar}, {target}"
+
+    @cached_property
+    def _bursts(self) -> dict[int, list[tuple[int, int, int, int]]]:
+        """By step: the parts (output, first lane, start, stop) to store after it, evenly spread."""
+        n_blocks = sum(port.size for _, port, _ in self._outputs()) // self._lanes.width
+        size = (LONG_BURST if n_blocks >= MANY_BLOCKS else BURST) * self._lanes.width
+        parts = [
+            (index, lane, start, min(start + size, port.size))
+            for index, port, _ in self._outputs()
+            for lane in self._first_lanes
+            for start in range(0, port.size, size)
+        ]
+        steps = [k for k, operands in enumerate(self._program.operands) if operands] or [0]
+        bursts: dict[int, list[tuple[int, int, int, int]]] = {}
+        for k, part in enumerate(parts):
+            bursts.setdefault(steps[k * len(steps) // len(parts)], []).append(part)
+        return bursts
+
+    def _outputs(self) -> Iterator[tuple[int, Port, Sequence[int]]]:
+        """The staged outputs: index, port, and the step of each number."""
+        outputs = per_port(self._program.outputs, self._program.results)
+        for index, (port, steps) in enumerate(outputs):
+            if self.holds(port):
+                yield index, port, steps

@@ -1,0 +1,1 @@
+"""What the user calls: signatures, arguments, batches, threads, derivatives, rollouts."""

@@ -1,0 +1,447 @@
+/* The type `Call`: calls machine code on NumPy arrays.
+ *
+ * A Call knows the shapes of its inputs and outputs. It is called by one of three functions:
+ *
+ *   call_row      one row of arrays that need no conversion: most calls
+ *   call_rows     batches, and rows that are converted or normalised first
+ *   slow          a Python callable for all that is rare; it also raises the errors
+ *
+ * The module requires the GIL, which guards the reference counts of `Code`, the spare blocks of
+ * memory, and what `_use` replaces. It is released only while the rows of a batch are computed.
+ *
+ * Who keeps what. Machine code stays in memory as long as a `Code` refers to it, by `keep`. The Call
+ * that has it, every call that runs it and the table of XLA count as its users. Nothing else may run
+ * it: a Call that the garbage collector clears has no code any more, and what it had is freed when the
+ * last call that runs it has ended. A Call in the table of XLA is never freed; see _xla_calls.h.
+ */
+#include "_call.h"
+#include "_init.h"
+#include "_outputs.h"
+#include "_poses.h"
+#include "_roll_calls.h"
+#include "_xla_calls.h"
+
+#if defined(__GNUC__)
+#define NOINLINE __attribute__((noinline))  /* keeps its stack frame out of the caller's */
+#else
+#define NOINLINE __declspec(noinline)
+#endif
+
+/* Whether a value is one row that compiled code can read without a copy. */
+static int is_direct_row(const Call *self, const Port *port, PyObject *value)
+{
+    if (!PyArray_CheckExact(value)) return 0;
+    PyArrayObject *array = (PyArrayObject *)value;
+    if (PyArray_TYPE(array) != self->type || !PyArray_ISCARRAY_RO(array)
+        || PyArray_NDIM(array) != port->axes)
+        return 0;
+    for (int i = 0; i < port->axes; i++)
+        if (PyArray_DIM(array, i) != port->shape[i]) return 0;
+    return 1;
+}
+
+/* A call of one row. NULL, without an error, if arguments have to be converted or normalised. */
+static PyObject *call_row(Call *self, PyObject *const *args, PyObject *given)
+{
+    static const Batch no_batch = {0, 1, 1, {0}};
+    void *in[FEW_PORTS], *out[FEW_PORTS], *workspace = NULL;
+    npy_int64 strides[FEW_PORTS + 1] = {0};
+    Block block = {NULL, NULL, 0};
+    if (self->n_in > FEW_PORTS || self->n_out > FEW_PORTS) return NULL;
+    for (int k = 0; k < self->n_in; k++) {
+        if (!is_direct_row(self, &self->ins[k], args[k])) return NULL;
+        in[k] = PyArray_DATA((PyArrayObject *)args[k]);
+        if (self->check_inputs && !is_finite(self, in[k], self->ins[k].size)) return NULL;
+    }
+    for (int k = 0; k < self->n_unit_norms; k++) {
+        const UnitNorm *unit = &self->unit_norms[k];
+        if (!norms_are_one(self, unit, in[unit->input], 0, 1)) return NULL;
+    }
+    PyObject *result = given ? given_outputs(self, given, args, &no_batch, out)
+                             : new_outputs(self, &no_batch, out);
+    if (!result) return NULL;
+    const Code *code = self->code;  /* no Python code runs from here on: it stays valid */
+    if (!code) {
+        Py_DECREF(result);
+        return NULL;
+    }
+    if (code->one_bytes) {
+        block = take_block(code->one_bytes);
+        workspace = block.start;
+        if (!workspace) {
+            Py_DECREF(result);
+            return PyErr_NoMemory();
+        }
+    }
+    int is_good = 1;
+    code->one(in, out, strides, 1, workspace);
+    if (workspace) give_block(block);
+    for (int k = 0; is_good && self->check_outputs && k < self->n_out; k++)
+        is_good = output_is_finite(self, &self->outs[k], out[k], 1, 0);
+    if (!is_good) Py_CLEAR(result);
+    return result;
+}
+
+/* Run a job; returns the status. Arrays given as `out` stay untouched if an input is refused. */
+static int run_checked(Job *job, int is_given)
+{
+    const Call *self = job->call;
+    if (job->rows == 0) return DONE;
+    plan(job);
+    Block block = take_block(job->bytes);
+    if (!block.start) return NO_MEMORY;
+    if (job->rows == 1) {
+        job->status = do_chunk(job, 0, 1, block.start);
+        give_block(block);
+        return job->status;
+    }
+    int is_one_chunk = job->rows <= job->chunk && job->rows <= SHARED_ROWS;
+    if (is_given && !is_one_chunk && (self->n_unit_norms || self->check_inputs)) {
+        job->only_checks = 1;
+        run_job(job, block.start);
+        job->only_checks = 0;
+        job->is_checked = !job->has_drifted;
+        if (job->status == DONE) plan(job);  /* without buffers, chunks may be longer */
+    }
+    if (job->status == DONE) run_job(job, block.start);
+    give_block(block);
+    return job->status == DONE && job->has_bad_outputs ? NOT_FINITE_OUTPUT : job->status;
+}
+
+/* Where the rows of all inputs are, and the batch axes; 0 if they are left to Python. */
+static int read_inputs(const Call *self, PyObject *const *args, Source *sources, double *numbers,
+                       Batch *batch)
+{
+    batch->axes = -1;
+    for (int k = 0; k < self->n_in; k++) {
+        Batch own;
+        const Port *port = &self->ins[k];
+        int is_read = PyArray_CheckExact(args[k])
+            ? read_array(self, port, (PyArrayObject *)args[k], &sources[k], &own)
+            : read_list(self, port, args[k], numbers, &sources[k], &own);
+        if (!is_read || !join_batch(batch, &own)) return 0;
+        numbers += port->size;
+    }
+    return batch->axes >= 0;
+}
+
+/* A call of a batch, or of one row to convert. NULL, without an error, if it is left to Python. */
+static NOINLINE PyObject *call_rows(Call *self, PyObject *const *args, PyObject *given, int threads)
+{
+    if (!self->code) return NULL;  /* a collection during `call_row` may have run any code */
+    Job job = {.call = self, .code = held(self->code), .threads = threads};
+    Batch batch;
+    size_t numbers = 0, result_bytes = 0;
+    for (int k = 0; k < self->n_in; k++) numbers += (size_t)self->ins[k].size;
+    size_t sources_bytes = round_up((size_t)self->n_in * sizeof(Source));
+    size_t outs_bytes = round_up((size_t)self->n_out * sizeof(void *));
+    Block block = take_block(sources_bytes + outs_bytes + numbers * sizeof(double));
+    if (!block.start) {
+        release(job.code);
+        return PyErr_NoMemory();
+    }
+    job.sources = (Source *)block.start;
+    job.outs = (void **)(block.start + sources_bytes);
+    double *listed = (double *)(block.start + sources_bytes + outs_bytes);
+    PyObject *result = NULL;
+    if (read_inputs(self, args, job.sources, listed, &batch))
+        result = given ? given_outputs(self, given, args, &batch, job.outs)
+                       : new_outputs(self, &batch, job.outs);
+    if (result) {
+        for (int k = 0; k < self->n_out; k++)
+            result_bytes += (size_t)(batch.rows * self->outs[k].size) * self->item;
+        job.rows = batch.rows;
+        job.is_large = result_bytes > STREAMED_BYTES;
+        int status = run_checked(&job, given != NULL);
+        if (status != DONE) Py_CLEAR(result);
+        if (status == NO_MEMORY) PyErr_NoMemory();
+    }
+    give_block(block);
+    release(job.code);
+    return result;
+}
+
+/* Calls that need no Python code. NULL, without an error, for all others. */
+static NOINLINE PyObject *call_fast(Call *self, PyObject *const *args, Py_ssize_t count,
+                                    PyObject *names)
+{
+    PyObject *given = NULL;
+    int threads = 0;
+    if (!self->code || !self->is_simple || count != self->n_in) return NULL;
+    for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++) {
+        PyObject *name = PyTuple_GET_ITEM(names, k), *value = args[count + k];
+        if (PyUnicode_CompareWithASCIIString(name, "out") == 0) {
+            given = value == Py_None ? NULL : value;
+        } else if (PyUnicode_CompareWithASCIIString(name, "threads") == 0) {
+            threads = read_threads(value);
+            if (threads < 0) return NULL;
+        } else {
+            return NULL;
+        }
+    }
+    PyObject *result = call_row(self, args, given);
+    if (result || PyErr_Occurred()) return result;
+    return call_rows(self, args, given, threads);
+}
+
+static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t nargsf,
+                             PyObject *names)
+{
+    Call *self = (Call *)callable;
+    Py_ssize_t count = PyVectorcall_NARGS(nargsf);
+    PyObject *result = call_fast(self, args, count, names);
+    if (result || PyErr_Occurred()) return result;
+    if (!self->slow) {
+        PyErr_SetString(PyExc_RuntimeError, "the call was not initialised");
+        return NULL;
+    }
+    if (Py_EnterRecursiveCall(" in a compiled function")) return NULL;
+    PyObject *slow = Py_NewRef(self->slow);  /* the call may end the life of self */
+    result = PyObject_Vectorcall(slow, args, (size_t)count, names);
+    Py_DECREF(slow);
+    Py_LeaveRecursiveCall();
+    return result;
+}
+
+/* Check an array of rows that Python has prepared; -1 with an error if it does not fit. */
+static int prepared_rows(const Call *self, const Port *port, PyObject *value, int is_output,
+                         npy_intp rows)
+{
+    PyArrayObject *array = (PyArrayObject *)value;
+    if (PyArray_Check(value) && PyArray_TYPE(array) == self->type && PyArray_NDIM(array) == 2
+        && (is_output ? PyArray_ISCARRAY(array) : PyArray_ISCARRAY_RO(array))
+        && PyArray_DIM(array, 1) == port->size
+        && (PyArray_DIM(array, 0) == rows || (PyArray_DIM(array, 0) == 1 && !is_output)))
+        return 0;
+    PyErr_SetString(PyExc_ValueError, "run: an array that does not fit the function");
+    return -1;
+}
+
+/* _run(inputs, outputs, rows, threads): compute rows of arrays that Python has prepared. */
+static PyObject *call_run(PyObject *callable, PyObject *args)
+{
+    Call *self = (Call *)callable;
+    PyObject *inputs, *outputs, *wanted_threads;
+    Py_ssize_t rows;
+    if (!PyArg_ParseTuple(args, "O!O!nO", &PyTuple_Type, &inputs, &PyTuple_Type, &outputs, &rows,
+                          &wanted_threads))
+        return NULL;
+    int threads = read_threads(wanted_threads);
+    if (!self->slow || !self->code || rows < 0 || threads < 0
+        || PyTuple_GET_SIZE(inputs) != self->n_in || PyTuple_GET_SIZE(outputs) != self->n_out) {
+        PyErr_SetString(PyExc_ValueError, "run: arguments that do not fit the function");
+        return NULL;
+    }
+    Job job = {.call = self, .code = held(self->code), .rows = rows, .threads = threads};
+    size_t sources_bytes = round_up((size_t)self->n_in * sizeof(Source)), result_bytes = 0;
+    Block block = take_block(sources_bytes + (size_t)self->n_out * sizeof(void *));
+    if (!block.start) {
+        release(job.code);
+        return PyErr_NoMemory();
+    }
+    job.sources = (Source *)block.start;
+    job.outs = (void **)(block.start + sources_bytes);
+    int is_good = 1;
+    for (int k = 0; is_good && k < self->n_in; k++) {
+        PyArrayObject *array = (PyArrayObject *)PyTuple_GET_ITEM(inputs, k);
+        is_good = prepared_rows(self, &self->ins[k], (PyObject *)array, 0, rows) == 0;
+        if (!is_good) break;
+        int is_shared = PyArray_DIM(array, 0) == 1;
+        job.sources[k].data = PyArray_BYTES(array);
+        job.sources[k].step = is_shared ? 0 : self->ins[k].size * (npy_intp)self->item;
+        job.sources[k].type = self->type;
+        job.sources[k].is_direct = 1;
+    }
+    for (int k = 0; is_good && k < self->n_out; k++) {
+        PyArrayObject *array = (PyArrayObject *)PyTuple_GET_ITEM(outputs, k);
+        is_good = prepared_rows(self, &self->outs[k], (PyObject *)array, 1, rows) == 0;
+        if (!is_good) break;
+        job.outs[k] = PyArray_DATA(array);
+        result_bytes += (size_t)PyArray_NBYTES(array);
+    }
+    job.is_large = result_bytes > STREAMED_BYTES;
+    int status = is_good ? run_checked(&job, 1) : DONE;
+    give_block(block);
+    release(job.code);
+    if (!is_good || status == INTERRUPTED) return NULL;
+    if (status == NO_MEMORY) return PyErr_NoMemory();
+    return PyLong_FromLong(status);
+}
+
+/* _use(one, many, width, keep): call the functions at these addresses from now on. */
+static PyObject *call_use(PyObject *callable, PyObject *args)
+{
+    Call *self = (Call *)callable;
+    unsigned long long one, many;
+    Py_ssize_t width;
+    PyObject *keep;
+    if (!PyArg_ParseTuple(args, "KKnO", &one, &many, &width, &keep)) return NULL;
+    if (width < 1 || !self->slow) {
+        const char *why = self->slow ? "use: the width must be at least 1"
+                                     : "the call was not initialised";
+        PyErr_SetString(self->slow ? PyExc_ValueError : PyExc_RuntimeError, why);
+        return NULL;
+    }
+    Code *code = NULL;
+    if (one) {
+        code = calloc(1, sizeof(Code));
+        if (!code) return PyErr_NoMemory();
+        code->users = 1;
+        code->one = (function_t)(uintptr_t)one;
+        code->many = (function_t)(uintptr_t)many;
+        code->width = many ? width : 1;
+        code->chunk = FIRST_CHUNK;
+        code->keep = Py_NewRef(keep);
+        code->bytes = code->one_bytes = (size_t)code->one(NULL, NULL, NULL, 0, NULL);
+        if (many) {
+            size_t bytes = (size_t)code->many(NULL, NULL, NULL, 0, NULL);
+            if (bytes > code->bytes) code->bytes = bytes;
+        }
+    }
+    Code *old = self->code;
+    self->code = code;
+    if (self->shared && code) offer_code(self, self->shared);
+    release(old);
+    Py_RETURN_NONE;
+}
+
+static int call_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Call *self = (Call *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->slow);
+    Py_VISIT(self->result);
+    if (self->code && self->code->users == 1) Py_VISIT(self->code->keep);
+    return 0;
+}
+
+static int call_clear(PyObject *object)
+{
+    Call *self = (Call *)object;
+    Code *code = self->code;
+    self->code = NULL;
+    release(code);
+    Py_CLEAR(self->slow);
+    Py_CLEAR(self->result);
+    return 0;
+}
+
+static void call_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    call_clear(object);
+    free_ports((Call *)object);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyObject *call_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    Call *self = (Call *)type->tp_alloc(type, 0);
+    (void)args;
+    (void)kwargs;
+    if (self) self->vectorcall = call_vector;
+    return (PyObject *)self;
+}
+
+static PyMethodDef call_methods[] = {
+    {"_run", call_run, METH_VARARGS,
+     "_run(inputs, outputs, rows, threads): compute rows of prepared arrays; returns the status."},
+    {"_roll", call_roll, METH_VARARGS,
+     "_roll(starts, others, results, rows, steps, threads): steps from states to states."},
+    {"_roll_back", call_roll_back, METH_VARARGS,
+     "_roll_back(vjp, starts, others, states, cotangents, finals, gradients, rows, steps, threads,"
+     " most_bytes): cotangents from the last step to the first."},
+    {"_use", call_use, METH_VARARGS,
+     "_use(one, many, width, keep): call the functions at these addresses from now on."},
+    {"_share", call_share, METH_O,
+     "_share(key): have programs of XLA find this function by its key, as long as the process lives."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef call_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Call, vectorcall), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot call_slots[] = {
+    {Py_tp_doc, "Calls a compiled function on NumPy arrays."},
+    {Py_tp_new, call_new},
+    {Py_tp_init, call_init},
+    {Py_tp_dealloc, call_dealloc},
+    {Py_tp_traverse, call_traverse},
+    {Py_tp_clear, call_clear},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_methods, call_methods},
+    {Py_tp_members, call_members},
+    {0, NULL},
+};
+
+static PyType_Spec call_spec = {
+    .name = "linkwork.engine.kernel._call.Call",
+    .basicsize = sizeof(Call),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC
+             | Py_TPFLAGS_HAVE_VECTORCALL,
+    .slots = call_slots,
+};
+
+static int execute(PyObject *module)
+{
+    import_array1(-1);
+    if (!call_type) {  /* a second import shares the type, blocks and threads of the first */
+        call_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &call_spec, NULL);
+        if (!call_type) return -1;
+        if (start_pool() < 0) return -1;
+        look_at_processor();
+#ifndef _WIN32
+        pthread_atfork(NULL, NULL, forget_helpers);
+        pthread_atfork(hold_xla, release_xla, forget_xla);
+#endif
+    }
+    if (PyModule_AddIntMacro(module, MOST_AXES) < 0) return -1;
+    if (PyModule_AddObjectRef(module, "Call", (PyObject *)call_type) < 0) return -1;
+    PyObject *poses_type = PyType_FromModuleAndSpec(module, &poses_spec, NULL);
+    if (!poses_type) return -1;
+    PyObject *most = PyLong_FromLong(MOST_AXES);
+    int status = most ? PyObject_SetAttrString(poses_type, "MOST_AXES", most) : -1;
+    Py_XDECREF(most);
+    if (status == 0) status = PyModule_AddObjectRef(module, "Poses", poses_type);
+    Py_DECREF(poses_type);
+    return status;
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, execute},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_USED},
+#endif
+    {0, NULL},
+};
+
+static PyMethodDef module_methods[] = {
+    {"empty", module_empty, METH_VARARGS,
+     "empty(shape, dtype): a new array of float64 or float32, as the results of calls are."},
+    {"spare_bytes", module_spare_bytes, METH_NOARGS,
+     "How much memory is kept for later arrays."},
+    {"xla_handler", module_handler, METH_NOARGS,
+     "The handler of calls from XLA, as jax.ffi.register_ffi_target takes it."},
+    {"xla_close", module_close, METH_NOARGS,
+     "Have no call from XLA use Python from now on, and wait for those that do."},
+    {"xla_interface", module_interface, METH_NOARGS,
+     "(major, minor, whether it fits) of XLA's interface; None before registering."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_call",
+    .m_doc = "Calls compiled functions on NumPy arrays.",
+    .m_methods = module_methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__call(void) { return PyModuleDef_Init(&definition); }

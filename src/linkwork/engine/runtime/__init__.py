@@ -1,0 +1,1 @@
+"""From text to code in memory: compiling, loading, the disk cache, the background compiler."""

@@ -1,0 +1,204 @@
+"""Compiling in the background: one job at a time, in a thread or in another process.
+
+`LINKWORK_BACKGROUND` chooses:
+
+process  LLVM runs in a separate process, so that no call ever waits for it. The default, if there
+         is a Python interpreter to start; else `thread`. It ends with this process, or when idle
+thread   LLVM runs in a thread; a call that has to compile something itself waits for it
+off      no background: the first call compiles the fast code, and takes longer
+
+Jobs   are done in order; no call waits for one
+Fork   the parent keeps its jobs; the child has none, and starts its own thread when it needs one
+Start  a moment after the first job came, so that a program of a few calls is not slowed down
+Exit   jobs that are not done are dropped: no process of linkwork outlives this one. What was
+       compiled is in the disk cache, and the next process continues from there
+Errors are reported once as a warning, with the reason; the code that is in use stays in use
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import queue
+import re
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from linkwork.engine.runtime.compiler import FAST, LOCK, compiled
+from linkwork.engine.runtime.notices import report_failure, setting
+from linkwork.engine.runtime.processor import this_target
+from linkwork.engine.runtime.worker import CompileError
+
+if TYPE_CHECKING:
+    from linkwork.engine.runtime.process import CompilerProcess
+
+_PYTHON = re.compile(r"(python|pypy)[0-9.]*[a-z]{0,2}")  # names of interpreters
+DELAY = 0.05  # [s] before the first of several jobs
+IDLE_LIMIT = 5.0  # [s] the compiler process is ended after this time without a job
+_NO_FAST_CODE = "fast code could not be compiled; slower code stays in use (see Kernel.status)"
+_NO_PROCESS = "no compiler process; LLVM runs in this process, and first calls may wait for it"
+EXIT_LIMIT = 0.03  # [s] exit waits at most so long for the thread, which may be emitting IR
+
+
+def background_mode() -> str:
+    """Where fast code is compiled: `process`, `thread`, or `off`."""
+    mode = setting("LINKWORK_BACKGROUND", ("process", "thread", "off"))
+    return "thread" if mode == "process" and not _can_start_python() else mode
+
+
+def _can_start_python() -> bool:
+    """Whether `sys.executable` is a Python interpreter; it may be a program that embeds Python."""
+    path = Path(sys.executable or "nothing")
+    return (
+        os.name == "posix"
+        and not getattr(sys, "frozen", False)
+        and _PYTHON.fullmatch(path.name) is not None
+        and os.access(path, os.X_OK)
+    )
+
+
+class Background:
+    """A thread that does jobs in order, and the compiler process that they use."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._end = threading.Event()  # set when it is closed
+        self._thread: threading.Thread | None = None
+        self._process: CompilerProcess | None = None
+        self._lock = threading.RLock()  # reentrant: a signal handler may call a kernel
+
+    def submit(self, job: Callable[[], None]) -> None:
+        """Queue a job; what it raises is reported as a warning."""
+        with self._lock:
+            if self.closed:
+                return
+            self._jobs.put(job)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="linkwork", daemon=True)
+                try:
+                    self._thread.start()
+                except RuntimeError as error:  # no more threads
+                    self._thread = None
+                    report_failure(_NO_FAST_CODE, error)
+
+    def compiled(self, ir: str) -> bytes:
+        """Compile in the compiler process, or in this one if there is none.
+
+        If that process crashes, the job is not repeated here: it would crash this process, too.
+        """
+        reason: CompileError | None = None
+        for _ in range(2):
+            process = self._started_process()
+            if process is None:
+                break
+            try:
+                return process.compiled(FAST, this_target(), ir)
+            except CompileError as error:  # it may lack a package that is here
+                reason = error
+                break
+            except BrokenPipeError:  # it had ended before the job: start another one
+                self._end_process()
+            except BaseException:
+                self._end_process()
+                raise
+        with LOCK:
+            self.check_open()
+            code = compiled(ir, FAST)
+        if reason is not None:
+            report_failure(_NO_PROCESS, reason)
+        return code
+
+    def check_open(self) -> None:
+        """Raise if it was closed; to be called with LOCK held, for which `close` waits."""
+        if self.closed:
+            raise OSError("closed")
+
+    def close(self) -> None:
+        """Drop all jobs; after this, neither the compiler process nor LLVM in this one runs."""
+        self.closed = True
+        self._end.set()
+        self._jobs.put(None)
+        self._end_process()  # so that a job that waits for its answer goes on
+        with LOCK:  # wait for a job that starts a process, or compiles in this one
+            self._end_process()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(EXIT_LIMIT)
+
+    def disown(self) -> None:
+        """In a forked child: leave the process to the parent."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.disown()
+
+    def _started_process(self) -> CompilerProcess | None:
+        """The compiler process; None if it cannot be started."""
+        if background_mode() != "process" or self._process is not None:
+            return self._process
+        try:
+            with LOCK:  # held during a fork, so that none happens here, or while it is imported
+                from linkwork.engine.runtime.process import CompilerProcess
+
+                self.check_open()
+                self._process = CompilerProcess()
+            self._process.wait_until_ready()
+        except Exception as error:  # noqa: BLE001 - it cannot be started, for whatever reason
+            self._end_process()
+            if not self.closed:
+                report_failure(_NO_PROCESS, error)
+        return self._process
+
+    def _work(self) -> None:
+        was_idle = True
+        while not self.closed:
+            try:
+                job = self._jobs.get(timeout=IDLE_LIMIT if self._process else None)
+            except queue.Empty:
+                self._end_process()
+                was_idle = True
+                continue
+            if job is None:
+                break
+            if was_idle:
+                self._end.wait(DELAY)
+                was_idle = False
+            try:
+                if not self.closed:
+                    job()
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
+                if not self.closed:
+                    report_failure(_NO_FAST_CODE, error)
+            del job  # it refers to a kernel
+        self._end_process()
+
+    def _end_process(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()
+
+
+_state: dict[str, Background] = {}
+
+
+def background() -> Background:
+    """The background of this process; closed at exit."""
+    return _state.get("background") or _state.setdefault("background", Background())
+
+
+def _forget() -> None:
+    """In a forked child: the thread and the process belong to the parent."""
+    parents = _state.pop("background", None)
+    if parents is not None:
+        parents.disown()
+
+
+@atexit.register
+def _close() -> None:
+    background().close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,186 @@
+"""A cache of machine code on disk, so that a robot is compiled once and not once per process.
+
+Programs that take long to trace are kept there too, under another ending.
+
+Folder   `linkwork-code` inside the folder that `LINKWORK_CACHE` names, else `code` in the user's
+         cache folder for linkwork; `off` disables the cache, and so does a user without a home.
+         linkwork writes, counts and removes only files of its own names (eviction.py) there
+Trust    the folder, or a file in it, is used only if it belongs to this user, nobody else may write
+         to it, and it is no symbolic link; files are opened relative to the opened folder
+Content  a file contains the digest of its content, and is used only if that is right. It is written
+         under a new temporary name and then renamed, so that no process reads an incomplete file
+
+A file that cannot be read is made again; errors of writing are ignored.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+from collections.abc import Generator
+from pathlib import Path
+
+from linkwork.engine.runtime.eviction import MARKER, MARKER_TEXT, TEMPORARY, Watch, is_used_again
+from linkwork.engine.runtime.notices import warn_once
+
+CODE, QUICK_CODE, PROGRAM, SOURCES = "o", "quick", "program", "sources"  # endings of files
+SUBFOLDER = "linkwork-code"  # of a folder that the user names
+_MAGIC = b"linkwork object 1\n"
+_DIGEST_SIZE = 32
+_OFF = ("off", "0", "no", "none")
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_watch = Watch()
+
+
+def cache_folder() -> Path | None:
+    """The folder of the cache; None if there is no cache."""
+    setting = os.environ.get("LINKWORK_CACHE", "")
+    if setting.lower() in _OFF:
+        return None
+    return Path(setting) / SUBFOLDER if setting else _user_folder()
+
+
+def _user_folder() -> Path | None:
+    import platformdirs
+
+    try:
+        folder = Path(platformdirs.user_cache_dir("linkwork", appauthor=False)) / "code"
+    except (RuntimeError, KeyError, OSError):  # a user without a home
+        return None
+    return folder if folder.is_absolute() else None  # `~` was not expanded
+
+
+def fetch(key: str, ending: str = CODE) -> bytes | None:
+    """The content that was kept under a key, if it can be trusted."""
+    folder = cache_folder()
+    if folder is None:
+        return None
+    try:
+        with _opened(folder) as opened:
+            if opened is None:
+                return None
+            handle = opened.open(f"{key}.{ending}", _READ)
+            with os.fdopen(handle, "rb") as file:
+                status = os.fstat(handle)
+                if not stat.S_ISREG(status.st_mode) or not _is_ours(status):
+                    return None
+                data = file.read()
+                head = len(_MAGIC) + _DIGEST_SIZE
+                digest, content = data[len(_MAGIC) : head], data[head:]
+                if not data.startswith(_MAGIC) or _digest(key, content) != digest:
+                    return None
+                if is_used_again(status.st_mtime) and os.utime in os.supports_fd:
+                    with contextlib.suppress(OSError):
+                        os.utime(handle)
+                return content
+    except OSError:
+        return None
+
+
+def keep(key: str, content: bytes, ending: str = CODE) -> None:
+    """Keep a content under a key, if the folder can be written to."""
+    folder = cache_folder()
+    if folder is None:
+        return
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _opened(folder) as opened:
+            if opened is None:
+                return
+            opened.write(MARKER, MARKER_TEXT.encode(), replace=False)
+            opened.write(f"{key}.{ending}", _MAGIC + _digest(key, content) + content)
+        _watch.wrote(folder, len(content))
+
+
+def keep_fast(key: str, code: bytes, width: int) -> None:
+    """Keep fast code for so many rows at a time; quick code, of one row, is not needed any more."""
+    keep(key, code)
+    if width == 1:
+        drop(key, QUICK_CODE)
+
+
+def drop(key: str, ending: str) -> None:
+    """Remove what was kept under a key, if it is there."""
+    folder = cache_folder()
+    if folder is not None:
+        with contextlib.suppress(OSError), _opened(folder) as opened:
+            if opened is not None:
+                opened.remove(f"{key}.{ending}")
+
+
+class _Folder:
+    """A folder of the cache: files in it are opened relative to its handle, where that works."""
+
+    def __init__(self, path: Path, handle: int | None) -> None:
+        self._path, self._handle = path, handle
+
+    def open(self, name: str, flags: int) -> int:
+        """Open a file that is no symbolic link."""
+        return os.open(self._name(name), flags | _NO_LINK, 0o600, dir_fd=self._handle)
+
+    def write(self, name: str, data: bytes, *, replace: bool = True) -> None:
+        """Write a file under a temporary name, and rename it."""
+        if not replace and self._exists(name):
+            return
+        # not with tempfile: it has a lock, on which a forked child could deadlock
+        temporary = f"{TEMPORARY}{os.getpid()}-{os.urandom(8).hex()}"
+        handle = self.open(temporary, _WRITE)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            source, target = self._name(temporary), self._name(name)
+            os.replace(source, target, src_dir_fd=self._handle, dst_dir_fd=self._handle)
+        except OSError:
+            with contextlib.suppress(OSError):
+                self.remove(temporary)
+            raise
+
+    def remove(self, name: str) -> None:
+        """Remove a file."""
+        os.unlink(self._name(name), dir_fd=self._handle)
+
+    def _exists(self, name: str) -> bool:
+        try:
+            os.stat(self._name(name), dir_fd=self._handle, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _name(self, name: str) -> str | Path:
+        return self._path / name if self._handle is None else name
+
+
+@contextlib.contextmanager
+def _opened(folder: Path) -> Generator[_Folder | None, None, None]:
+    """The folder of the cache; None, with a warning, if others may write to it."""
+    if os.open not in os.supports_dir_fd:  # Windows: the cache folder of a user is private
+        yield _Folder(folder, None)
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | _NO_LINK)
+    try:
+        is_private = _is_ours(os.fstat(handle))
+        if not is_private:
+            text = f"{folder}: the cache of machine code is not used, for others may write to it"
+            warn_once("cache", f"{text}; it must belong to this user, with mode 700")
+        yield _Folder(folder, handle) if is_private else None
+    finally:
+        os.close(handle)
+
+
+def _digest(key: str, content: bytes) -> bytes:
+    """Digest of a content and its key, so that a renamed file is not used."""
+    return hashlib.sha256(key.encode() + b"\n" + content).digest()
+
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def _is_ours(status: os.stat_result) -> bool:
+    """Whether a file or folder belongs to this user and nobody else may write to it."""
+    if not hasattr(os, "getuid"):  # Windows
+        return True
+    return status.st_uid == os.getuid() and not status.st_mode & _OTHERS_WRITE

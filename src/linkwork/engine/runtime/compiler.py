@@ -1,0 +1,144 @@
+"""LLVM IR to machine code, and machine code to functions."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from functools import partial
+from typing import Any
+
+from linkwork.engine.runtime.elf import ObjectError
+from linkwork.engine.runtime.memory import Lease, check_executable
+from linkwork.engine.runtime.notices import setting
+from linkwork.engine.runtime.objects import LoadedObject
+from linkwork.engine.runtime.processor import NoMachineCodeError, llvm_binding, this_target
+
+LOCK = threading.RLock()  # held while code is compiled or loaded, and during a fork
+# Addresses have 64 bits: in a large process, code and its constants may be more than 2 GB apart.
+RELOCATION = {"reloc": "static", "codemodel": "jitdefault"}
+FAST, QUICK = 1, 0  # levels of code generation: code that runs fast, or that compiles quickly
+
+
+def compiled(ir: str, level: int = FAST) -> bytes:
+    """Machine code of a module, as an object file."""
+    with LOCK:
+        check_executable()  # before the work: without it, the code could not be loaded
+        return _emitted(ir, level)
+
+
+def _emitted(ir: str, level: int) -> bytes:
+    """Compile in a separate function: LLVM's objects are freed before LOCK is released."""
+    llvm, machine = llvm_binding(), _target_machine(level)
+    try:
+        module = llvm.parse_assembly(ir)
+        module.verify()
+        return machine.emit_object(module)
+    except RuntimeError as error:
+        raise NoMachineCodeError(f"LLVM cannot compile it ({error})") from error
+
+
+class Code:
+    """Machine code in memory as long as its lease: whatever keeps an address keeps the lease."""
+
+    def __init__(self, data: bytes) -> None:
+        self._loaded = _loaded(data)
+        self.lease = self._loaded.lease
+
+    def address(self, name: str) -> int:
+        """The address of a function."""
+        return self._loaded.address(name)
+
+
+def _loaded(data: bytes) -> LoadedObject | LoadedByLlvm:
+    if setting("LINKWORK_LOADER", ("own", "llvm")) == "own":
+        try:
+            return LoadedObject(data)
+        except ObjectError:  # another format, or a feature that the loader does not support
+            pass
+    return LoadedByLlvm(data)
+
+
+class LoadedByLlvm:
+    """An object file loaded by LLVM, which takes every format but has to be imported first."""
+
+    def __init__(self, data: bytes) -> None:
+        with LOCK:
+            check_executable()
+            self._engine: Any = _engine(data)
+            self.lease = Lease(partial(_close, self._engine))
+
+    def address(self, name: str) -> int:
+        """The address of a function."""
+        with LOCK:
+            return self._engine.get_function_address(name)
+
+
+def _close(engine: Any, lock: Any = LOCK) -> None:
+    with lock:  # held during a fork, so that none happens while LLVM frees memory
+        engine.close()
+
+
+def _engine(data: bytes) -> Any:
+    llvm, machine = llvm_binding(), _target_machine(FAST)
+    empty = llvm.parse_assembly("")
+    empty.triple = this_target().triple
+    try:
+        engine = llvm.create_mcjit_compiler(empty, machine)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+        engine.finalize_object()
+    except RuntimeError as error:
+        raise NoMachineCodeError(f"LLVM cannot load it ({error})") from error
+    return engine
+
+
+def _target_machine(level: int) -> Any:
+    target = this_target()
+    return (
+        llvm_binding()
+        .Target.from_triple(target.triple)
+        .create_target_machine(
+            cpu=target.cpu,
+            features=target.features,
+            opt=level,
+            jit=True,
+            reloc=RELOCATION["reloc"],
+            codemodel=RELOCATION["codemodel"],
+        )
+    )
+
+
+def llvmlite_lock() -> Any:
+    """The lock that llvmlite holds while it calls LLVM; None if it is not loaded, or has none.
+
+    It is private to llvmlite. Without it, a fork is still safe while linkwork alone uses LLVM,
+    for that happens under `LOCK`; not if another package, such as numba, compiles meanwhile.
+    """
+    ffi: Any = sys.modules.get("llvmlite.binding.ffi")
+    return getattr(getattr(ffi, "lib", None), "_lock", None)
+
+
+_locked: list[Any] = []  # the lock of llvmlite, while it is held during a fork
+
+
+def _lock_before_fork() -> None:
+    """Hold the locks: one that another thread held would stay locked in the child for ever."""
+    LOCK.acquire()
+    lock = llvmlite_lock()
+    if lock is not None:
+        lock.__enter__()
+        _locked.append(lock)
+
+
+def _unlock_after_fork() -> None:
+    while _locked:
+        _locked.pop().__exit__(None, None, None)
+    LOCK.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_lock_before_fork,
+        after_in_parent=_unlock_after_fork,
+        after_in_child=_unlock_after_fork,
+    )

@@ -1,0 +1,100 @@
+"""Programs as Python functions: the fallback where machine code cannot be made or run.
+
+The program is printed as Python source once. Batches run it on NumPy arrays, one for each column;
+a single row runs it on floats, which takes a tenth of the time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwork.engine.codegen.c.operations import C_FORM
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Program, per_port
+from linkwork.engine.symbolic.rules import FLOAT_FUNCTIONS
+
+# Operations as Python writes them; those that are calls have the names of libm.
+_FORMATS = {op: form.replace(" ", "") for op, form in C_FORM.items()} | {
+    Op.LESS: "({}<{})*1.0",
+    Op.LESS_EQUAL: "({}<={})*1.0",
+    Op.SELECT: "select({},{},{})",
+}
+
+
+class NumpyCode:
+    """Computes the outputs of a program from the columns of its inputs."""
+
+    def __init__(self, program: Program) -> None:
+        code = compile(python_source(program), f"<program {program.digest[:8]}>", "exec")
+        self._on_floats = _defined(code, FLOAT_FUNCTIONS)
+        self._on_arrays = _defined(code, NUMPY_FUNCTIONS)
+        self._outputs = program.outputs
+
+    def __call__(self, *columns: Sequence[Array]) -> list[Any]:
+        """For each output a list of its columns; an array of its row if all inputs have one row."""
+        flat = [column for port in columns for column in port]
+        results: Any = self._row(flat) if all(len(column) == 1 for column in flat) else None
+        if results is None:
+            results = self._on_arrays(flat)
+        return [part for _, part in per_port(self._outputs, results)]
+
+    def _row(self, columns: list[Array]) -> Array | None:
+        """Computed with floats; None where they raise, and arrays give infinity or NaN."""
+        try:
+            return np.array(self._on_floats([float(column[0]) for column in columns]))
+        except (ArithmeticError, ValueError):
+            return None
+
+
+def python_source(program: Program) -> str:
+    """The source of a function `f` from the numbers of all inputs to those of all outputs.
+
+    A variable is used again once its value is not needed any more, so that few arrays live.
+    """
+    lines = ["def f(x):"]
+    texts: list[str] = []  # of each step: its variable, or its constant
+    constants: set[int] = set()  # steps that are Python floats in every call
+    free: list[str] = []  # variables that may be used again
+    last_uses = _last_uses(program)
+    for step, (op, *args) in enumerate(program.steps):
+        if op is Op.CONST:
+            texts.append(repr(float(args[0])))
+            constants.add(step)
+            continue
+        if op is Op.INPUT:
+            value = f"x[{args[0]}]"
+        else:
+            form = _FORMATS[op]
+            if constants.issuperset(args):
+                constants.add(step)
+                form = "div({},{})" if op is Op.DIV else form  # NumPy gives infinity for c / 0
+            value = form.format(*(texts[arg] for arg in args))
+            ended = [texts[arg] for arg in set(args) if last_uses[arg] == step]
+            free += [text for text in ended if text.startswith("v")]
+        texts.append(free.pop() if free else f"v{len(texts)}")
+        lines.append(f" {texts[step]}={value}")
+    lines.append(f" return [{','.join(texts[result] for result in program.results)}]")
+    return "\n".join(lines)
+
+
+def _last_uses(program: Program) -> list[int]:
+    """For each step the last one that uses it."""
+    last_uses = [0] * len(program.steps)
+    for step, operands in enumerate(program.operands):
+        for operand in operands:
+            last_uses[operand] = step
+    for result in program.results:
+        last_uses[result] = len(program.steps)
+    return last_uses
+
+
+def _defined(code: Any, functions: dict[Op, Any]) -> Callable[[list[Any]], list[Any]]:
+    namespace: dict[str, Any] = {op.name.lower(): function for op, function in functions.items()}
+    namespace.update(inf=math.inf, nan=math.nan)
+    exec(code, namespace)
+    return namespace["f"]

@@ -1,0 +1,1 @@
+"""Scalar expressions, their simplification, programs, and arrays of expressions."""

@@ -1,0 +1,133 @@
+"""The array functions that spatial algebra and algorithms are written with.
+
+Each takes NumPy arrays of numbers, and `ObjectArray`s of traced values (module `traced`).
+
+Batch    the last one or two axes are the vector or matrix; any axes before them are a batch
+Float    float64 unless the caller's arrays say otherwise
+Refused  whatever is not a real number: complex numbers, texts, dates, None, masked elements
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.engine.symbolic.traced import Array as Array  # noqa: PLC0414
+from linkwork.engine.symbolic.traced import ObjectArray as ObjectArray  # noqa: PLC0414
+from linkwork.engine.symbolic.traced import foreign_package, unwrapped
+from linkwork.engine.symbolic.traced import where as where  # noqa: PLC0414
+from linkwork.errors import ArgumentError, ShapeError
+
+_NO_NUMBERS = (
+    *(type(None), str, bytes, complex, date, timedelta, list, tuple, dict, set),
+    *(np.complexfloating, np.datetime64, np.timedelta64, np.void),
+)
+
+
+def as_array(value: ArrayLike, name: str = "value", tail: tuple[int, ...] = ()) -> Array:
+    """Take a number, list or array as a floating-point array; arrays of floats stay as they are.
+
+    Args:
+        value: real numbers, or traced values.
+        name: what messages call it.
+        tail: the shape that the last axes must have.
+    """
+    array = value if type(value) is ObjectArray else _converted(value, name)
+    if tail and array.shape[-len(tail) :] != tail:
+        wanted = ", ".join(map(str, tail))
+        raise ShapeError(f"{name}: expected (..., {wanted}), got {array.shape}")
+    return array
+
+
+def _converted(value: Any, name: str) -> Array:
+    package = foreign_package(value)
+    if package:
+        text = f"{name}: expected NumPy arrays, got a value of {package}"
+        raise ArgumentError(f"{text}; use np.asarray(...) to take its numbers")
+    if type(value) is not np.ndarray and is_masked(value):
+        raise ArgumentError(f"{name}: masked elements have no value; use filled() to give one")
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        text = f"{name}: expected numbers in rows of equal length"
+        raise ShapeError(f"{text}, got {type(value).__name__}") from None
+    kind = array.dtype.kind
+    if kind in "fiub":
+        return array if kind == "f" else array.astype(np.float64)
+    if kind != "O":
+        raise ArgumentError(f"{name}: expected real numbers, got {array.dtype.name}")
+    objects = unwrapped(array)
+    for entry in objects.flat:
+        if isinstance(entry, _NO_NUMBERS):
+            raise ArgumentError(f"{name}: expected real numbers, got {type(entry).__name__}")
+    return objects.view(ObjectArray)
+
+
+def is_masked(value: Any) -> bool:
+    """Whether any element of an array, or of arrays in sequences, is masked."""
+    if "numpy.ma" not in sys.modules:  # then nobody has such arrays; loading it takes a while
+        return False
+    if isinstance(value, (list, tuple)):
+        return any(map(is_masked, value))
+    return isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)
+
+
+def batch_of(
+    names: Sequence[str], tails: Sequence[tuple[int, ...]], arrays: Sequence[Array]
+) -> tuple[int, ...]:
+    """The broadcast batch axes of arrays; `tails` are the shapes of one row of each."""
+    own = [a.shape[: a.ndim - len(tail)] for a, tail in zip(arrays, tails, strict=True)]
+    try:
+        return np.broadcast_shapes(*own)
+    except ValueError:
+        listed = ", ".join(f"{name} {batch}" for name, batch in zip(names, own, strict=True))
+        raise ShapeError(f"batch axes do not fit each other: {listed}") from None
+
+
+def stack(parts: Sequence[Any], axis: int = -1) -> Array:
+    """Join parts along a new axis, after broadcasting them against each other."""
+    return np.stack(np.broadcast_arrays(*parts), axis=axis)
+
+
+def join(parts: Sequence[Array]) -> Array:
+    """Join vectors end to end along the last axis, after broadcasting their batch axes."""
+    batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
+    full = [np.broadcast_to(part, (*batch, part.shape[-1])) for part in parts]
+    return np.concatenate(full, axis=-1)
+
+
+def matrix(rows: Sequence[Sequence[Any]]) -> Array:
+    """Make (..., m, n) from m rows of n entries, each a number or a batch of numbers."""
+    width = len(rows[0])
+    flat = stack([entry for row in rows for entry in row])
+    return flat.reshape(*flat.shape[:-1], len(rows), width)
+
+
+sin, cos, sqrt, atan2 = np.sin, np.cos, np.sqrt, np.arctan2
+
+
+def dot(a: Array, b: Array) -> Array:
+    """Sum of products along the last axis."""
+    return (a * b).sum(axis=-1)
+
+
+def cross(a: Array, b: Array) -> Array:
+    """Cross product of 3-vectors along the last axis."""
+    a0, a1, a2 = a[..., 0], a[..., 1], a[..., 2]
+    b0, b1, b2 = b[..., 0], b[..., 1], b[..., 2]
+    return stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
+
+
+def matvec(m: Array, v: Array) -> Array:
+    """Product of matrices (..., m, n) with vectors (..., n)."""
+    return (m @ v[..., None])[..., 0]
+
+
+def transpose(m: Array) -> Array:
+    """Swap the last two axes."""
+    return np.swapaxes(m, -1, -2)

@@ -1,0 +1,289 @@
+"""Scalar expressions, hash-consed: equal expressions of one graph are the same object.
+
+A `Graph` owns its nodes and makes each distinct expression once; the rules of algebra in `rules.py`
+are applied as nodes are made. The index of a node is larger than those of its arguments, so the
+indices are a valid order of evaluation.
+
+NumPy arrays of dtype object hold `Expr` entries: NumPy's operators and functions such as `np.sin`
+call the methods here. A condition is the number 1 or 0. `==` is a condition too: code that asks
+whether two nodes are the same uses `is`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, NoReturn
+
+from linkwork.engine.symbolic.entries import Traced
+from linkwork.errors import ArgumentError
+
+
+class Op(IntEnum):
+    """What a node computes."""
+
+    CONST = 0
+    INPUT = 1
+    ADD = 2
+    SUB = 3
+    MUL = 4
+    DIV = 5
+    NEG = 6
+    SQRT = 7
+    SIN = 8
+    COS = 9
+    ATAN2 = 10
+    LESS = 11  # 1 where a < b, else 0
+    SELECT = 12  # b where a is not 0, else c
+    EXP = 13
+    LOG = 14
+    LESS_EQUAL = 15  # 1 where a <= b, else 0
+    FLOOR = 16
+    EXPM1 = 17
+    LOG1P = 18
+    EXP2 = 19
+
+
+ARITHMETIC = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG)  # the operations that `Program.n_ops` counts
+UNARY = (
+    *(Op.NEG, Op.SQRT, Op.SIN, Op.COS, Op.FLOOR),
+    *(Op.EXP, Op.LOG, Op.EXPM1, Op.LOG1P, Op.EXP2),
+)
+LEAVES = (Op.CONST, Op.INPUT)  # operations that use no other nodes
+LAST_LEAF = Op.INPUT  # all others are larger
+ARGUMENTS = dict.fromkeys(Op, 2) | dict.fromkeys((*UNARY, *LEAVES), 1) | {Op.SELECT: 3}
+
+
+def _unary(op: Op) -> Callable[[Expr], Expr]:
+    """The method of an operation on one value."""
+    return lambda a: a.graph.apply(op, a)
+
+
+def _binary(op: Op) -> tuple[Callable[[Expr, Any], Expr], Callable[[Expr, Any], Expr]]:
+    """The method of an operation on two values, and the one with exchanged arguments."""
+
+    def method(a: Expr, b: Any) -> Expr:
+        graph = a.graph
+        other = b if type(b) is Expr and b.graph is graph else graph.operand(b)
+        return NotImplemented if other is None else graph.apply(op, a, other)
+
+    def reflected(b: Expr, a: Any) -> Expr:
+        other = b.graph.operand(a)
+        return NotImplemented if other is None else b.graph.apply(op, other, b)
+
+    return method, reflected
+
+
+class Expr(Traced):
+    """A scalar value in an expression graph."""
+
+    __slots__ = ("args", "graph", "index", "op")
+
+    def __init__(self, graph: Graph, index: int, op: Op, args: tuple[Any, ...]) -> None:
+        self.graph = graph
+        self.index = index
+        self.op = op
+        self.args = args  # nodes; the value of a CONST; the index of an INPUT
+
+    __add__, __radd__ = _binary(Op.ADD)
+    __sub__, __rsub__ = _binary(Op.SUB)
+    __mul__, __rmul__ = _binary(Op.MUL)
+    __truediv__, __rtruediv__ = _binary(Op.DIV)
+    __lt__, __gt__ = _binary(Op.LESS)
+    __le__, __ge__ = _binary(Op.LESS_EQUAL)
+    __neg__ = _unary(Op.NEG)
+    __hash__ = object.__hash__  # of its identity, as dictionaries of nodes need
+
+    def __eq__(self, other: Any) -> Any:
+        node = self.graph.operand(other)
+        return NotImplemented if node is None else (self <= node) & (node <= self)
+
+    def __ne__(self, other: Any) -> Any:
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else ~equal
+
+    def __pos__(self) -> Expr:
+        return self
+
+    def __abs__(self) -> Expr:
+        return (self < 0.0).select(-self, self)
+
+    def __pow__(self, power: Any) -> Expr:
+        """Integer powers by multiplications, halves by the root, any other by exp and log."""
+        number = self.graph.operand(power)
+        if number is None:
+            return NotImplemented
+        twice = 2.0 * number.args[0] if number.op is Op.CONST else 0.5
+        if not twice.is_integer() or abs(twice) > 2 * MOST_FACTORS:
+            return (number * self.log()).exp()
+        factors, half = divmod(abs(int(twice)), 2)
+        result = _integer_power(self, factors) * (self.sqrt() if half else 1.0)
+        return result if twice >= 0 else 1.0 / result
+
+    def __rpow__(self, base: Any) -> Expr:
+        node = self.graph.operand(base)
+        return NotImplemented if node is None else node**self
+
+    # Conditions: comparisons, and how they are combined.
+
+    def __and__(self, other: Any) -> Expr:
+        a, b = self._conditions(other)
+        return a * b
+
+    def __or__(self, other: Any) -> Expr:
+        a, b = self._conditions(other)
+        return a.select(1.0, b)
+
+    def __invert__(self) -> Expr:
+        return 1.0 - self._conditions(True)[0]
+
+    __rand__, __ror__ = __and__, __or__
+
+    def select(self, yes: Any, no: Any) -> Expr:
+        """`yes` where this is not 0, else `no`; both may be numbers."""
+        nodes = [self.graph.lifted(value) for value in (yes, no)]
+        return self.graph.apply(Op.SELECT, self, *nodes)
+
+    def like(self, value: Any) -> Expr:
+        """A number as an expression of the same graph."""
+        return self.graph.lifted(value)
+
+    def number(self) -> float | None:
+        """Its value, if it is a constant."""
+        return self.args[0] if self.op is Op.CONST else None
+
+    # Functions: `np.sin` and the others call the method of their name.
+
+    sin, cos, sqrt = _unary(Op.SIN), _unary(Op.COS), _unary(Op.SQRT)
+    exp, expm1, exp2 = _unary(Op.EXP), _unary(Op.EXPM1), _unary(Op.EXP2)
+    log, log1p, floor = _unary(Op.LOG), _unary(Op.LOG1P), _unary(Op.FLOOR)
+    arctan2 = _binary(Op.ATAN2)[0]
+
+    def conjugate(self) -> Expr:
+        """Itself; `np.vdot` calls it."""
+        return self
+
+    def __bool__(self) -> bool:
+        text = "a traced value has no numeric value yet, so if, while, and, or, in, min, max"
+        instead = "use np.where(condition, yes, no), np.minimum or np.maximum"
+        arrays = "with conditions on arrays (x[0] == 2), not on entries of lists or np.array(...)"
+        raise ArgumentError(f"{text} cannot depend on it; {instead}, {arrays}")
+
+    def __float__(self) -> NoReturn:
+        text = "a traced value has no numeric value yet; use NumPy's functions in place of math's"
+        raise ArgumentError(f"{text}, and np.stack in place of writing into an array of floats")
+
+    __int__ = __index__ = __float__
+
+    def __repr__(self) -> str:
+        return f"<Expr {self.index}: {self.op.name}>"
+
+    def _conditions(self, other: Any) -> tuple[Expr, Expr]:
+        nodes = (self, self.graph.lifted(other))
+        if not all(map(_is_condition, nodes)):
+            raise ArgumentError("&, | and ~ join comparisons, not numbers")
+        return nodes
+
+
+MOST_FACTORS = 64  # a higher power is computed by exp and log instead of multiplications
+
+
+def _integer_power(x: Expr, power: int) -> Expr:
+    """x to an integer power, by squaring."""
+    result = x.graph.constant(1.0)
+    while power:
+        if power & 1:
+            result = result * x
+        power >>= 1
+        if power:
+            x = x * x
+    return result
+
+
+def _is_condition(node: Expr) -> bool:
+    """Whether a node can only be 0 or 1."""
+    if node.op is Op.CONST:
+        return node.args[0] in (0.0, 1.0)
+    if node.op in (Op.MUL, Op.SUB, Op.SELECT):  # and, not, or
+        one_minus = node.op is not Op.SUB or node.args[0].op is Op.CONST
+        return one_minus and all(map(_is_condition, node.args))
+    return node.op in (Op.LESS, Op.LESS_EQUAL)
+
+
+class Graph:
+    """Owns the nodes of one traced function."""
+
+    def __init__(self) -> None:
+        from linkwork.engine.symbolic.rules import RULES  # which needs the classes of this module
+
+        self.nodes: list[Expr] = []
+        self._known: dict[tuple[Any, ...], Expr] = {}
+        self._rules = RULES
+        self.n_inputs = 0
+        self.is_finished = False  # whether the function that it belongs to was traced
+
+    def constant(self, value: float) -> Expr:
+        """The node of a number."""
+        value = float(value) + 0.0  # no negative zero
+        return self._node(Op.CONST, (value,), (Op.CONST, value))
+
+    def input(self) -> Expr:
+        """A new input."""
+        index = self.n_inputs
+        self.n_inputs += 1
+        return self._node(Op.INPUT, (index,), (Op.INPUT, index))
+
+    def operand(self, value: Any) -> Expr | None:
+        """A node of this graph, or a number as one; None for anything else."""
+        if isinstance(value, Expr):
+            if value.graph is not self:
+                text = "an expression of one traced function is used in another"
+                raise ArgumentError(f"{text}; give it to that one as an argument")
+            return value
+        if type(value) is float:
+            return self.constant(value)
+        if isinstance(value, (str, bytes, bytearray)) or getattr(value, "ndim", 0):
+            return None
+        try:
+            return self.constant(value)
+        except (TypeError, ValueError):
+            return None
+
+    def lifted(self, value: Any) -> Expr:
+        """Like `operand`, also from an array without axes; raises for anything else."""
+        if getattr(value, "shape", None) == ():
+            value = value.item()
+        node = self.operand(value)
+        if node is None:
+            raise ArgumentError(f"expected a number, got {type(value).__name__}")
+        return node
+
+    def apply(self, op: Op, *args: Expr) -> Expr:
+        """The node of an operation, simplified."""
+        return self._rules[op](self, *args)
+
+    def make(self, op: Op, *args: Expr) -> Expr:
+        """The node of an operation without simplification; the same one for the same arguments."""
+        return self._node(op, args, (op, *[arg.index for arg in args]))
+
+    def make_binary(self, op: Op, a: Expr, b: Expr) -> Expr:
+        """Like `make`, in half the time."""
+        key = (op, a.index, b.index)
+        node = self._known.get(key)
+        if node is None:
+            nodes = self.nodes
+            node = self._known[key] = Expr(self, len(nodes), op, (a, b))
+            nodes.append(node)
+        return node
+
+    def known(self, op: Op, *args: Expr) -> Expr | None:
+        """The node of an operation, if it exists already."""
+        return self._known.get((op, *[arg.index for arg in args]))
+
+    def _node(self, op: Op, args: tuple[Any, ...], key: tuple[Any, ...]) -> Expr:
+        node = self._known.get(key)
+        if node is None:
+            node = Expr(self, len(self.nodes), op, args)
+            self.nodes.append(node)
+            self._known[key] = node
+        return node

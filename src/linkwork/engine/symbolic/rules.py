@@ -1,0 +1,236 @@
+"""Algebraic simplification, applied as expressions are made. A comment states each rule.
+
+A rule holds for every finite number, up to rounding, and adds no operation other than a sign. A
+structural zero stays zero whatever it is multiplied with or divided by: 0 x = 0 and 0 / x = 0.
+Constants are folded only while the result keeps all its digits.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from linkwork.engine.symbolic.node import Expr, Graph, Op
+
+# The normal range of float32, which a program may be compiled for: outside of it, a constant loses
+# digits or overflows.
+SMALLEST, LARGEST = 1.2e-38, 3.4e38
+
+_CONST, _NEG, _MUL = Op.CONST, Op.NEG, Op.MUL  # looked up once, as rules run for every node
+_ADD, _SUB, _DIV = Op.ADD, Op.SUB, Op.DIV
+
+
+def _folded(graph: Graph, op: Op, *args: Expr) -> Expr | None:
+    """The value of an operation on constants, where it is a finite number."""
+    if any(arg.op is not _CONST for arg in args):
+        return None
+    try:
+        value = FLOAT_FUNCTIONS[op](*[arg.args[0] for arg in args])
+    except (ArithmeticError, ValueError):
+        return None
+    return graph.constant(value) if math.isfinite(value) else None
+
+
+def _has_all_digits(value: float) -> bool:
+    """Whether a constant is in the normal range of float32."""
+    return SMALLEST <= abs(value) <= LARGEST
+
+
+def _is(node: Expr, value: float) -> bool:
+    return node.op is Op.CONST and node.args[0] == value
+
+
+def _negated(node: Expr) -> Expr | None:
+    """x of -x, or -c of a negative constant c."""
+    if node.op is Op.NEG:
+        return node.args[0]
+    if node.op is Op.CONST and node.args[0] < 0:
+        return node.graph.constant(-node.args[0])
+    return None
+
+
+def _add(graph: Graph, a: Expr, b: Expr) -> Expr:
+    op_a, op_b = a.op, b.op
+    if op_a is _CONST or op_b is _CONST or op_a is _NEG or op_b is _NEG:
+        found = _add_signed(graph, a, b)
+        if found is not None:
+            return found
+    if a.index > b.index:  # a + b = b + a
+        a, b = b, a
+    return graph.make_binary(_ADD, a, b)
+
+
+def _add_signed(graph: Graph, a: Expr, b: Expr) -> Expr | None:
+    """A sum with a constant or with -x, where a rule applies."""
+    folded = _folded(graph, _ADD, a, b)
+    if folded is not None:
+        return folded
+    if _is(a, 0.0):  # 0 + b = b
+        return b
+    if _is(b, 0.0):  # a + 0 = a
+        return a
+    minus_b = _negated(b)
+    if minus_b is not None:  # a + (-b) = a - b
+        return _sub(graph, a, minus_b)
+    minus_a = _negated(a)
+    if minus_a is not None:  # (-a) + b = b - a
+        return _sub(graph, b, minus_a)
+    return None
+
+
+def _sub(graph: Graph, a: Expr, b: Expr) -> Expr:
+    if a is b:  # a - a = 0
+        return graph.constant(0.0)
+    op_a, op_b = a.op, b.op
+    if op_a is _CONST or op_b is _CONST or op_a is _NEG or op_b is _NEG:
+        found = _sub_signed(graph, a, b)
+        if found is not None:
+            return found
+    mirrored = graph.known(_SUB, b, a)
+    if mirrored is not None:  # a - b = -(b - a), if that is known already
+        return graph.make(_NEG, mirrored)
+    return graph.make_binary(_SUB, a, b)
+
+
+def _sub_signed(graph: Graph, a: Expr, b: Expr) -> Expr | None:
+    """A difference with a constant or with -x, where a rule applies."""
+    folded = _folded(graph, _SUB, a, b)
+    if folded is not None:
+        return folded
+    if _is(b, 0.0):  # a - 0 = a
+        return a
+    if _is(a, 0.0):  # 0 - b = -b
+        return _neg(graph, b)
+    minus_b = _negated(b)
+    if minus_b is not None:  # a - (-b) = a + b
+        return _add(graph, a, minus_b)
+    if a.op is _NEG:  # (-a) - b = -(a + b)
+        return _neg(graph, _add(graph, a.args[0], b))
+    return None
+
+
+def _mul(graph: Graph, a: Expr, b: Expr) -> Expr:
+    op_a, op_b = a.op, b.op
+    if op_a is _CONST:
+        return _scaled(graph, a, b)
+    if op_b is _CONST:
+        return _scaled(graph, b, a)
+    if op_a is _NEG:  # (-a) b = -(a b)
+        return _neg(graph, _mul(graph, a.args[0], b))
+    if op_b is _NEG:  # a (-b) = -(a b)
+        return _neg(graph, _mul(graph, a, b.args[0]))
+    if a.index > b.index:  # a b = b a
+        a, b = b, a
+    return graph.make_binary(_MUL, a, b)
+
+
+def _scaled(graph: Graph, a: Expr, b: Expr) -> Expr:  # noqa: PLR0911 - one for each rule
+    """The product of a constant `a` and `b`."""
+    folded = _folded(graph, _MUL, a, b)
+    if folded is not None:
+        return folded
+    value = a.args[0]
+    if value == 0.0:  # 0 b = 0
+        return a
+    if value == 1.0:  # 1 b = b
+        return b
+    if value < 0:  # (-c) b = -(c b)
+        return _neg(graph, _mul(graph, graph.constant(-value), b))
+    if b.op is _MUL and b.args[0].op is _CONST:  # c (d b) = (c d) b
+        product = value * b.args[0].args[0]
+        if _has_all_digits(product):
+            return _scaled(graph, graph.constant(product), b.args[1])
+    if b.op is _NEG:  # c (-b) = -(c b)
+        return _neg(graph, _scaled(graph, a, b.args[0]))
+    return graph.make_binary(_MUL, a, b)
+
+
+def _div(graph: Graph, a: Expr, b: Expr) -> Expr:
+    folded = _folded(graph, _DIV, a, b)
+    if folded is not None:
+        return folded
+    if _is(a, 0.0):  # 0 / b = 0
+        return a
+    if b.op is _CONST and b.args[0] != 0.0:  # a / c = (1 / c) a
+        inverse = 1.0 / b.args[0]
+        if _has_all_digits(inverse):
+            return _mul(graph, graph.constant(inverse), a)
+    if a.op is _NEG:  # (-a) / b = -(a / b)
+        return _neg(graph, _div(graph, a.args[0], b))
+    if b.op is _NEG:  # a / (-b) = -(a / b)
+        return _neg(graph, _div(graph, a, b.args[0]))
+    return graph.make_binary(_DIV, a, b)
+
+
+def _neg(graph: Graph, a: Expr) -> Expr:
+    if a.op is _CONST:
+        return graph.constant(-a.args[0])
+    if a.op is _NEG:  # -(-a) = a
+        return a.args[0]
+    if a.op is _SUB:  # -(a - b) = b - a, if that is known already
+        mirrored = graph.known(_SUB, a.args[1], a.args[0])
+        if mirrored is not None:
+            return mirrored
+    return graph.make(_NEG, a)
+
+
+def _sin(graph: Graph, a: Expr) -> Expr:
+    if a.op is _NEG:  # sin(-a) = -sin(a)
+        return _neg(graph, graph.make(Op.SIN, a.args[0]))
+    return _plain(graph, Op.SIN, a)
+
+
+def _cos(graph: Graph, a: Expr) -> Expr:
+    return _plain(graph, Op.COS, a.args[0] if a.op is _NEG else a)  # cos(-a) = cos(a)
+
+
+def _select(graph: Graph, condition: Expr, yes: Expr, no: Expr) -> Expr:
+    if condition.op is _CONST:
+        return yes if condition.args[0] else no
+    return yes if yes is no else graph.make(Op.SELECT, condition, yes, no)
+
+
+def _plain(graph: Graph, op: Op, *args: Expr) -> Expr:
+    """An operation that is only folded."""
+    folded = _folded(graph, op, *args)
+    return graph.make(op, *args) if folded is None else folded
+
+
+def _rule(op: Op) -> Callable[..., Expr]:
+    return lambda graph, *args: _plain(graph, op, *args)
+
+
+RULES: dict[Op, Callable[..., Expr]] = {op: _rule(op) for op in Op} | {
+    Op.ADD: _add,
+    Op.SUB: _sub,
+    Op.MUL: _mul,
+    Op.DIV: _div,
+    Op.NEG: _neg,
+    Op.SIN: _sin,
+    Op.COS: _cos,
+    Op.SELECT: _select,
+}
+
+# The value of each operation on Python floats; raises where the result is not a finite number.
+FLOAT_FUNCTIONS: dict[Op, Callable[..., Any]] = {
+    Op.ADD: operator.add,
+    Op.SUB: operator.sub,
+    Op.MUL: operator.mul,
+    Op.DIV: operator.truediv,
+    Op.NEG: operator.neg,
+    Op.SQRT: math.sqrt,
+    Op.SIN: math.sin,
+    Op.COS: math.cos,
+    Op.ATAN2: math.atan2,
+    Op.LESS: lambda a, b: float(a < b),
+    Op.SELECT: lambda c, a, b: a if c else b,
+    Op.EXP: math.exp,
+    Op.LOG: math.log,
+    Op.LESS_EQUAL: lambda a, b: float(a <= b),
+    Op.FLOOR: lambda a: float(math.floor(a)),
+    Op.EXPM1: math.expm1,
+    Op.LOG1P: math.log1p,
+    Op.EXP2: lambda a: 2.0**a,
+}

@@ -1,0 +1,1 @@
+"""PinnZoo's functions of the state vector x = [q; v], and their C code."""

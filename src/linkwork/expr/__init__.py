@@ -1,1 +1,0 @@
-"""Scalar expression graphs: traced, simplified, counted, run, printed. Knows nothing of robots."""

@@ -1,0 +1,1 @@
+"""Reading and writing MJCF; MuJoCo's own compiler parses it."""

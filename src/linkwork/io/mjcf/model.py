@@ -1,0 +1,203 @@
+"""From a compiled MuJoCo model to links, joints and frames.
+
+World    the link `world`, on which the top-level bodies hang. If there is just one of them, and it
+         moves freely, there is no such link: that body is the robot's floating base.
+Joints   MuJoCo moves a body by each of its joints, one after the other, about the joint's anchor:
+
+             parent_H_body = body_pos, body_quat, then T(p1) M1 T(-p1) T(p2) M2 T(-p2) ...
+
+         Each factor is one joint here, with a massless link after each but the last.
+Position theta = qpos - qpos0 for hinges and slides, so limits are shifted by qpos0 too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import Finding, concerning, model_error
+from linkwork.io.mjcf.names import Names, names_of
+from linkwork.io.mjcf.package import MjModel, is_disabled, kind_of
+from linkwork.io.mjcf.shapes import Shapes, shapes_of
+from linkwork.io.mjcf.unsupported import equality_mimics, left_out
+from linkwork.model.inertia import Inertia, six
+from linkwork.model.model import Model
+from linkwork.model.parts import NO_LIMITS, Frame, Joint, Limits, Link, Mimic, unit_vector
+from linkwork.model.pose import IDENTITY, Pose, as_pose
+from linkwork.spatial.source import quat, se3
+
+NO_BODIES = "the world has no bodies"
+
+
+def read_mjmodel(
+    mj: MjModel,
+    *,
+    mimic: bool = True,
+    name: str | None = None,
+    folder: str | None = None,
+    names: Names | None = None,
+) -> tuple[Model, tuple[Finding, ...]]:
+    """Read a compiled model: the robot, and what MuJoCo knows of it but linkwork does not.
+
+    Args:
+        mj: a `mujoco.MjModel`.
+        mimic: whether linear joint equalities make joints depend on others.
+        name: of the robot; the one in the model if not given.
+        folder: where files that the model names lie.
+        names: of all parts; those of `names_of` if not given.
+
+    Raises:
+        ModelError: there is no body besides the world.
+    """
+    if mj.nbody <= 1:
+        raise model_error(NO_BODIES)
+    names = names or names_of(mj)
+    base = floating_body(mj)
+    followers, unclear = (
+        equality_mimics(mj, names) if mimic and not is_disabled(mj, "equality") else ({}, [])
+    )
+    shapes = shapes_of(mj, folder)
+    first = 0 if base is None else base
+    present = range(first, mj.nbody)
+    model = Model(
+        name=name or names.model,
+        links=tuple(link for body in present for link in _links(mj, names, shapes, body)),
+        joints=tuple(
+            joint
+            for body in present
+            if body != first
+            for joint in _joints(mj, names, body, followers)
+        ),
+        frames=tuple(
+            Frame(
+                name=names.sites[site],
+                link=names.bodies[body],
+                link_H_frame=pose_of(mj.site_pos[site], mj.site_quat[site]),
+            )
+            for site, body in enumerate(mj.site_bodyid.tolist())
+            if body in present
+        ),
+    )
+    return model, (*unclear, *left_out(mj, names, base))
+
+
+def floating_body(mj: MjModel) -> int | None:
+    """The one top-level body if it moves freely; None if there are several, or it does not."""
+    top = np.flatnonzero(mj.body_parentid[1:] == 0) + 1
+    if len(top) != 1 or mj.body_jntnum[top[0]] == 0:
+        return None
+    free = kind_of(mj, int(mj.body_jntadr[top[0]])) == "floating"
+    return int(top[0]) if free else None
+
+
+def pose_of(xyz: Array, wxyz: Array) -> Pose:
+    """A pose as MuJoCo writes it, position and quaternion."""
+    return as_pose(se3.pose(quat.to_rotation(quat.normalize(wxyz)), xyz))
+
+
+def _links(mj: MjModel, names: Names, shapes: Shapes, body: int) -> list[Link]:
+    """The massless links between the joints of a body, then the body itself."""
+    name = names.bodies[body]
+    rotation = quat.to_rotation(quat.normalize(mj.body_iquat[body]))
+    tensor = (rotation * mj.body_inertia[body]) @ rotation.T
+    with concerning(f"link {name!r}"):
+        own = Link(
+            name=name,
+            inertia=Inertia(
+                float(mj.body_mass[body]),
+                tuple(mj.body_ipos[body].tolist()),
+                six((tensor + tensor.T) / 2),
+            ),
+            visuals=shapes.visuals.get(body, ()),
+            collisions=shapes.collisions.get(body, ()),
+        )
+    start = int(mj.body_jntadr[body])
+    ids = range(start, start + int(mj.body_jntnum[body]))
+    return [*(Link(name=names.between[joint]) for joint in ids if joint in names.between), own]
+
+
+def _joints(mj: MjModel, names: Names, body: int, followers: dict[int, Mimic]) -> list[Joint]:
+    """The joints of a body in order, or a fixed one if it has none."""
+    here = names.bodies[int(mj.body_parentid[body])]
+    mount = pose_of(mj.body_pos[body], mj.body_quat[body])
+    count = int(mj.body_jntnum[body])
+    if count == 0:
+        return [
+            Joint(
+                name=names.fixed[body],
+                kind="fixed",
+                first=here,
+                second=names.bodies[body],
+                first_H_joint=mount,
+            )
+        ]
+    chain: list[Joint] = []
+    start = int(mj.body_jntadr[body])
+    for joint in range(start, start + count):
+        after = names.between.get(joint, names.bodies[body])
+        moving = _joint(mj, names, joint, (here, after), mount)
+        chain.append(replace(moving, mimic=followers.get(joint)))
+        here, mount = after, IDENTITY
+    return chain
+
+
+def _joint(
+    mj: MjModel,
+    names: Names,
+    joint: int,
+    ends: tuple[str, str],
+    mount: Pose,
+) -> Joint:
+    kind = kind_of(mj, joint)
+    first_H_joint, joint_H_second = _mounts(mj, joint, kind, mount)
+    dof = int(mj.jnt_dofadr[joint])
+    with concerning(f"joint {names.joints[joint]!r}"):
+        return Joint(
+            name=names.joints[joint],
+            kind=kind,
+            first=ends[0],
+            second=ends[1],
+            axis=unit_vector(mj.jnt_axis[joint])
+            if kind in ("revolute", "prismatic")
+            else (0, 0, 1),
+            first_H_joint=first_H_joint,
+            joint_H_second=joint_H_second,
+            limits=_limits(mj, joint, kind),
+            damping=0.0 if is_disabled(mj, "damper") else float(mj.dof_damping[dof]),
+            friction=0.0 if is_disabled(mj, "frictionloss") else float(mj.dof_frictionloss[dof]),
+            armature=float(mj.dof_armature[dof]),
+        )
+
+
+def _mounts(mj: MjModel, joint: int, kind: str, mount: Pose) -> tuple[Pose, Pose]:
+    """Where the joint sits on what is before it, and where what comes after sits on the joint.
+
+    The pose of a free body is that in the world, and a slide moves all points alike, so for these
+    two the anchor means nothing.
+    """
+    if kind == "floating":
+        return IDENTITY, IDENTITY
+    anchor = mj.jnt_pos[joint]
+    if kind == "prismatic" or not anchor.any():
+        return mount, IDENTITY
+    moved = Pose(xyz=tuple(anchor.tolist()))
+    back = Pose(xyz=tuple((0.0 - anchor).tolist()))
+    if mount == IDENTITY:
+        return moved, back
+    pose = mount.matrix()
+    xyz = se3.position_of(pose) + se3.rotation_of(pose) @ anchor
+    return Pose(xyz=tuple(xyz.tolist()), rpy=mount.rpy), back
+
+
+def _limits(mj: MjModel, joint: int, kind: str) -> Limits:
+    if kind not in ("revolute", "prismatic"):
+        return NO_LIMITS
+    lower, upper = -inf, inf
+    if mj.jnt_limited[joint]:
+        neutral = mj.qpos0[mj.jnt_qposadr[joint]]
+        lower, upper = (mj.jnt_range[joint] - neutral).tolist()
+    effort = np.abs(mj.jnt_actfrcrange[joint]).max() if mj.jnt_actfrclimited[joint] else inf
+    return Limits(lower=lower, upper=upper, effort=float(effort))

@@ -1,0 +1,1 @@
+"""Robots by name: bundled ones, and those of other packages."""

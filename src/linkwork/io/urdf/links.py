@@ -1,0 +1,190 @@
+"""Links of a URDF file: inertia, visuals, collisions, materials."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+
+from linkwork.errors import ModelError, shown
+from linkwork.io.meshes import MeshFinder
+from linkwork.io.urdf.elements import Part
+from linkwork.model.geometry import (
+    Box,
+    Capsule,
+    Cylinder,
+    Geometry,
+    Material,
+    Mesh,
+    Shape,
+    Sphere,
+)
+from linkwork.model.inertia import NO_INERTIA, Inertia, moved
+from linkwork.model.parts import Link
+from linkwork.model.pose import IDENTITY, Pose
+
+FINITE = sys.float_info.max
+# Larger angles are refused [rad]: the digits of such a number say nothing about it modulo 2 pi.
+LARGEST_ANGLE = 1e6
+
+# Elements that other programs put into links. They say nothing about kinematics or dynamics.
+OTHERS_LINK = (
+    *("contact", "self_filter", "surface", "verbose", "gravity", "kinematic", "sensor"),
+    *("collision_checking", "self_collide", "selfCollide", "velocity_decay", "gazebo"),
+)
+MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+
+
+def read_link(part: Part, materials: Mapping[str, Material], meshes: MeshFinder) -> Link:
+    """Read a `<link>`."""
+    part.note_unknown(
+        ("inertial", "visual", "collision", *OTHERS_LINK), ("name", "type", "linkwork")
+    )
+    inertial = part.child("inertial")
+    visuals = [read_shape(child, materials, meshes) for child in part.children("visual")]
+    collisions = [read_shape(child, materials, meshes) for child in part.children("collision")]
+    return Link(
+        name=part.text("name") or "",
+        inertia=read_inertial(inertial) if inertial else NO_INERTIA,
+        visuals=tuple(shape for shape in visuals if shape),
+        collisions=tuple(shape for shape in collisions if shape),
+        place=part.place,
+    )
+
+
+def read_inertial(part: Part) -> Inertia:
+    """Read an `<inertial>`, and rotate it into the link's own axes."""
+    part.note_unknown(("origin", "mass", "inertia"), ())
+    errors = part.report.n_errors
+    mass_part, inertia_part = part.needed_child("mass"), part.needed_child("inertia")
+    mass, moments = 0.0, NO_INERTIA.tensor
+    if mass_part:
+        mass_part.note_unknown((), ("value",), strict=True)
+        mass = mass_part.number("value")
+    if inertia_part:
+        inertia_part.note_unknown((), MOMENTS, strict=True)
+        xx, xy, xz, yy, yz, zz = (inertia_part.number(name) for name in MOMENTS)
+        moments = (xx, xy, xz, yy, yz, zz)
+    origin = read_origin(part)
+    try:
+        about_com = Inertia(mass, (0.0, 0.0, 0.0), moments)
+    except ModelError as error:
+        part.error(error.findings[0].text)
+    else:
+        if part.report.n_errors == errors:
+            return _in_link_axes(about_com, origin)
+    return NO_INERTIA
+
+
+def read_origin(part: Part) -> Pose:
+    """Read the `<origin>` of an element; the identity if it has none.
+
+    Several origins of a visual change only how the robot looks, so they are a warning.
+    """
+    origin = part.child("origin", several="warning" if part.tag == "visual" else "error")
+    if origin is None:
+        return IDENTITY
+    origin.note_unknown((), ("xyz", "rpy"), strict=True)
+    xyz = origin.triple("xyz", (0.0, 0.0, 0.0))
+    rpy = origin.triple("rpy", (0.0, 0.0, 0.0), largest=FINITE)
+    if any(abs(angle) > LARGEST_ANGLE for angle in rpy):
+        origin.error(f"origin rpy: an angle of more than {LARGEST_ANGLE:g} rad means nothing")
+        return IDENTITY
+    return Pose(xyz, rpy)
+
+
+def read_shape(part: Part, materials: Mapping[str, Material], meshes: MeshFinder) -> Shape | None:
+    """Read a `<visual>` or a `<collision>`."""
+    part.note_unknown(("origin", "geometry", "material", *OTHERS_LINK), ("name", "group"))
+    origin = read_origin(part)
+    material = part.child("material")
+    look = read_material(material, materials) if material else None
+    geometry_part = part.needed_child("geometry")
+    geometry = read_geometry(geometry_part, meshes) if geometry_part else None
+    if geometry is None:
+        return None
+    return Shape(geometry, origin, part.text("name") or "", look)
+
+
+def read_geometry(part: Part, meshes: MeshFinder) -> Geometry | None:
+    """Read a `<geometry>`: exactly one shape."""
+    part.note_unknown(tuple(_GEOMETRIES), ("name",))
+    shapes = [child for tag in _GEOMETRIES for child in part.children(tag)]
+    if not shapes and any(":" in tag for tag in part.child_tags):
+        part.warning("<geometry> holds a shape of another program, which is ignored")
+        return None
+    if len(shapes) != 1:
+        part.error(
+            f"<geometry> holds {len(shapes)} shapes; one of {', '.join(_GEOMETRIES)} is wanted"
+        )
+        return None
+    return _GEOMETRIES[shapes[0].tag](shapes[0], meshes)
+
+
+def read_material(part: Part, known: Mapping[str, Material]) -> Material:
+    """Read a `<material>`; one with a name only refers to one defined elsewhere."""
+    part.note_unknown(("color", "texture"), ("name",))
+    name = part.text("name") or ""
+    color, texture = part.child("color"), part.child("texture")
+    if color is None and texture is None:
+        if name not in known:
+            part.note(f"material {shown(name)} is defined nowhere")
+        return known.get(name, Material(name))
+    rgba = color.numbers("rgba", 4) if color else None
+    if color and rgba and not all(0 <= number <= 1 for number in rgba):
+        color.warning(f"color rgba: {list(rgba)} is not within 0 to 1")
+    return Material(
+        name,
+        rgba=None if rgba is None else (rgba[0], rgba[1], rgba[2], rgba[3]),
+        texture=(texture.text("filename") or None) if texture else None,
+    )
+
+
+def _in_link_axes(about_com: Inertia, link_H_inertial: Pose) -> Inertia:
+    if link_H_inertial.rpy == (0.0, 0.0, 0.0):
+        return Inertia(about_com.mass, link_H_inertial.xyz, about_com.tensor)
+    return moved(about_com, link_H_inertial)
+
+
+def _length(part: Part, attribute: str) -> float:
+    value = part.number(attribute)
+    if value < 0:
+        part.error(f"{part.tag} {attribute}: {value:g} is negative")
+    return value
+
+
+def _box(part: Part, meshes: MeshFinder) -> Box:
+    del meshes
+    part.note_unknown((), ("size",))
+    size = part.triple("size")
+    if any(edge < 0 for edge in size):
+        part.error(f"box size: {list(size)} has a negative edge")
+    return Box(size)
+
+
+def _round(
+    shape: Callable[..., Cylinder | Capsule | Sphere], *lengths: str
+) -> Callable[[Part, MeshFinder], Geometry]:
+    """The reader of a shape that is given by these lengths."""
+
+    def read(part: Part, meshes: MeshFinder) -> Geometry:
+        del meshes
+        part.note_unknown((), lengths)
+        return shape(*(_length(part, name) for name in lengths))
+
+    return read
+
+
+def _mesh(part: Part, meshes: MeshFinder) -> Mesh:
+    part.note_unknown((), ("filename", "scale"))
+    filename = part.needed_text("filename")
+    mesh = meshes.find(filename)
+    return Mesh(filename, part.triple("scale", (1.0, 1.0, 1.0)), mesh.path, mesh.searched)
+
+
+_GEOMETRIES: dict[str, Callable[[Part, MeshFinder], Geometry]] = {
+    "box": _box,
+    "cylinder": _round(Cylinder, "radius", "length"),
+    "sphere": _round(Sphere, "radius"),
+    "capsule": _round(Capsule, "radius", "length"),
+    "mesh": _mesh,
+}

@@ -1,0 +1,1 @@
+"""Text sources, and XML that is read without trust and written without loss."""

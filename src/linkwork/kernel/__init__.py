@@ -1,1 +1,0 @@
-"""Programs that NumPy users call: arguments, batches, threads, and the C extension between."""

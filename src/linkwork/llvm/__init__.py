@@ -1,1 +1,0 @@
-"""A program as LLVM IR: vector lanes over rows of a batch, staged outputs, sine and cosine."""

@@ -1,1 +1,0 @@
-"""Machine code: made from LLVM IR, loaded into memory, kept on disk, made in the background."""

@@ -1,0 +1,223 @@
+"""What a kind of joint is: how one side of a joint moves relative to the other, and no more.
+
+A joint has a fixed side and a moving side, which coincide at the neutral position. A kind knows
+
+    sizes             nq position coordinates theta, nv velocity coordinates nu
+    pose              M(theta), pose of the moving side in the fixed side
+    subspace          S(theta): the velocity of the moving side is S nu, in its own axes
+    subspace_rate     S_dot at (theta, nu): the bias acceleration is S_dot nu
+    bias_jacobian     derivative of S_dot nu by the tangent of theta
+    position_jacobian J(theta): theta_dot = J nu, and its left inverse
+    moved, between    theta after one second at constant nu, and the way back
+    unit_norm         parts of theta that have norm 1
+    factors           M(theta) as a product of rotations, translations and quaternions
+    subspace_sides    in the axes of which side each column of S is constant
+
+and what M always is: whether it rotates, whether it shifts the origin, what it is about the
+opposite axis. Everything is written once, on the scalars of `spatial.blocks`: floats, expressions
+being traced, or columns of a batch. Algorithms ask the kind and never which kind it is.
+
+Derivatives by theta are by the tangent: along theta_dot = J e for each unit e of nu. Those that a
+kind does not write in closed form are found from its other formulas.
+
+To add a kind, write one class, and put one object of it into `KINDS`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from linkwork.engine.symbolic.arrays import Array, sqrt
+from linkwork.model.joints.differentiated import Rows, derivatives, identity, left_inverse, product
+from linkwork.spatial.blocks import (
+    IDENTITY,
+    Mat,
+    Scalar,
+    Twist,
+    Vec,
+    cross,
+    dot,
+    halves,
+    minus,
+    plus,
+    scale,
+    sub,
+    times,
+    total,
+)
+
+Columns: TypeAlias = tuple[Twist, ...]  # (linear, angular) of each column of S
+Rotation: TypeAlias = Literal["none", "about_axis", "free"]
+Side: TypeAlias = Literal["fixed", "moving"]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The constants of one joint that its kind computes with."""
+
+    direction: Vec = (0.0, 0.0, 1.0)  # unit vector, the same in both sides
+    pitch: float = 0.0  # advance along the axis per radian [m/rad]
+    angle_offset: float = 0.0  # added to the angle [rad]; for kinds that take one
+
+
+@dataclass(frozen=True, slots=True)
+class UnitNorm:
+    """A part of theta that has norm 1."""
+
+    name: str  # in messages
+    start: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One factor of M(theta), with constant axes.
+
+    rotation      about axes[0], a unit vector, by the angle theta[start]
+    cos_sin       the same, with cosine and sine of the angle in theta[start : start + 2]
+    translation   theta[start] axes[0] + theta[start + 1] axes[1] + ...
+    quaternion    the rotation of the unit quaternion wxyz theta[start : start + 4]
+    """
+
+    motion: Literal["rotation", "cos_sin", "translation", "quaternion"]
+    start: int
+    axes: tuple[Vec, ...] = ()
+
+
+class JointKind(ABC):
+    """How one side of a joint moves relative to the other."""
+
+    name: ClassVar[str]
+    nq: ClassVar[int]
+    nv: ClassVar[int]
+    neutral: ClassVar[tuple[float, ...]]  # theta at which both sides coincide
+    reach: ClassVar[tuple[float, ...]]  # random positions are within +-reach where nothing limits
+    has_axis: ClassVar[bool] = True  # whether the axis of the joint means anything
+    has_pitch: ClassVar[bool] = False
+    rotation: ClassVar[Rotation]  # of M: none, about the axis of the joint, or any other
+    translates: ClassVar[bool]  # whether the origin of the moving side leaves that of the fixed one
+    inverse_is_opposite: ClassVar[bool] = False  # M^-1 = M about the opposite axis, same theta
+    takes_angle_offset: ClassVar[bool] = False  # R(offset) M is M with the offset in `pose`
+    unit_norm: ClassVar[tuple[UnitNorm, ...]] = ()
+
+    @abstractmethod
+    def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:
+        """Rotation and position of the moving side in the fixed side, M(theta)."""
+
+    @abstractmethod
+    def subspace(self, axis: Axis, theta: Sequence[Scalar]) -> Columns:
+        """The nv columns of S, in the axes of the moving side at its origin."""
+
+    def factors(self, axis: Axis) -> tuple[Factor, ...] | None:
+        """Factors whose product, the first one leftmost, is M(theta); None if there are none.
+
+        Workcells compute poses from them in C; without them, they compute `pose` with NumPy, which
+        is slower. The angle offset of the axis does not enter.
+        """
+        return None
+
+    def subspace_sides(self) -> tuple[Side, ...] | None:
+        """For each column of S, the side in whose axes and at whose origin it is constant.
+
+        None if a column is constant on neither side: then S is evaluated at each position.
+        """
+        is_constant = type(self).subspace_rate is JointKind.subspace_rate
+        return ("moving",) * self.nv if is_constant else None
+
+    def subspace_rate(
+        self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]
+    ) -> Columns | None:
+        """Time derivative of the columns of S at the velocity nu; None for a constant S."""
+        return None
+
+    def bias_jacobian(
+        self, axis: Axis, theta: Sequence[Scalar], nu: Sequence[Scalar]
+    ) -> Columns | None:
+        """Column k: derivative of S_dot nu along the k-th velocity; None for a constant S."""
+        if self.subspace_rate(axis, theta, nu) is None:
+            return None
+
+        def bias(theta: Sequence[Scalar], nu: Sequence[Scalar]) -> list[Scalar]:
+            rates = self.subspace_rate(axis, theta, nu) or ()
+            weighted = [
+                [*scale(weight, v), *scale(weight, w)]
+                for weight, (v, w) in zip(nu, rates, strict=True)
+            ]
+            return [total(*numbers) for numbers in zip(*weighted, strict=True)]
+
+        by_theta, _ = derivatives(bias, theta, nu)
+        rows = product(by_theta, self.position_jacobian(theta))
+        return tuple(halves(column) for column in zip(*rows, strict=True))
+
+    def position_jacobian(self, theta: Sequence[Scalar]) -> Rows:
+        """Rows (nq, nv) of J with theta_dot = J nu."""
+        return identity(self.nv)
+
+    def position_jacobian_inverse(self, theta: Sequence[Scalar]) -> Rows:
+        """Rows (nv, nq) of G with nu = G theta_dot: G J = 1, and no rate of a norm enters."""
+        return left_inverse(self.position_jacobian(theta))
+
+    def moved(self, theta: Sequence[Scalar], step: Sequence[Scalar]) -> list[Scalar]:
+        """Theta after one second at the constant velocity `step`."""
+        return [plus(x, dx) for x, dx in zip(theta, step, strict=True)]
+
+    def between(self, start: Sequence[Scalar], end: Sequence[Scalar]) -> list[Scalar]:
+        """The step that leads from one theta to another, by the shortest rotation."""
+        return [minus(y, x) for x, y in zip(start, end, strict=True)]
+
+    def moved_derivatives(
+        self, theta: Sequence[Scalar], step: Sequence[Scalar]
+    ) -> tuple[Rows, Rows]:
+        """Rows (nv, nv) of the derivatives of `moved` by theta and by the step.
+
+        A change of what is reached is measured by the tangent there.
+        """
+        if type(self).moved is JointKind.moved:
+            return identity(self.nv), identity(self.nv)
+        by_theta, by_step = derivatives(self.moved, theta, step)
+        G = self.position_jacobian_inverse(self.normalized(self.moved(theta, step)))
+        by_theta = product(by_theta, self.position_jacobian(theta))
+        return product(G, by_theta), product(G, by_step)
+
+    def between_derivatives(
+        self, start: Sequence[Scalar], end: Sequence[Scalar]
+    ) -> tuple[Rows, Rows]:
+        """Rows (nv, nv) of the derivatives of `between` by start and by end."""
+        if type(self).between is JointKind.between:
+            return identity(self.nv, -1.0), identity(self.nv)
+        by_start, by_end = derivatives(self.between, start, end)
+        by_start = product(by_start, self.position_jacobian(start))
+        return by_start, product(by_end, self.position_jacobian(end))
+
+    def normalized(self, theta: Sequence[Scalar]) -> list[Scalar]:
+        """Theta with its unit-norm parts scaled to norm 1."""
+        scaled = list(theta)
+        for part in self.unit_norm:
+            span = slice(part.start, part.start + part.count)
+            norm = sqrt(total(*(times(x, x) for x in theta[span])))
+            scaled[span] = [x / norm for x in theta[span]]
+        return scaled
+
+
+def axes_across(axis: Vec) -> tuple[Vec, Vec]:
+    """Two unit vectors across an axis: y, z for x; z, x for y; x, y for z.
+
+    For a tilted axis, the first is the coordinate direction that follows the axis' largest
+    component, made perpendicular to the axis; the second completes the right-handed frame.
+    """
+    largest = max(range(3), key=lambda k: abs(axis[k]))
+    direction = IDENTITY[(largest + 1) % 3]
+    first = sub(direction, scale(dot(axis, direction), axis))
+    first = scale(1.0 / float(sqrt(dot(first, first))), first)
+    return first, cross(axis, first)
+
+
+def plane_basis(axis: Array) -> Array:
+    """(3, 2) the two vectors of `axes_across`, as columns."""
+    x, y, z = map(float, axis)
+    return np.array(axes_across((x, y, z))).T

@@ -1,0 +1,166 @@
+"""Devices of a workcell file: their frames, in chains or trees, and their home configuration.
+
+In a device, a frame sits on the frame before it unless it says otherwise; in a SerialDevice it
+always does. The first frame is the base. It sits on the last frame of the workcell before the
+device, whatever it says. Where the first frame is a joint, the base is the frame that carries it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from linkwork.errors import shown
+from linkwork.workcell.robwork.collect import Collected, Pending, Scope, full_name
+from linkwork.workcell.robwork.document import DeviceEntry, FrameEntry, mobile_frames
+from linkwork.workcell.robwork.elements import BEYOND_KINEMATICS, CellPart
+from linkwork.workcell.robwork.extensions import read_configuration
+from linkwork.workcell.robwork.joints import LIMITS, MODELS, read_limit
+
+DEVICES = ("SerialDevice", "TreeDevice", "ParallelDevice", "MobileDevice")
+FRAMES = ("Frame", "Joint", "DHJoint")
+_OF_MOBILE = ("AxelWidth", "LeftWheel", "RightWheel")
+_BODY = (*FRAMES, *MODELS, *LIMITS, "SerialChain", "Q", *BEYOND_KINEMATICS)
+HOME = "Home"
+
+
+@dataclass(slots=True)
+class _Device:
+    """A device while it is read."""
+
+    cell: Collected
+    part: CellPart
+    on: str  # full name of the frame that its base sits on
+    frames: list[str] = field(default_factory=list)  # full names, in the order of the file
+    ends: list[str] = field(default_factory=list)
+    home: tuple[float, ...] | None = None
+
+    @property
+    def serial(self) -> bool:
+        return self.part.tag == "SerialDevice"
+
+
+def read_device(cell: Collected, part: CellPart, on: str) -> None:
+    """Read a device element and add its frames and itself to a cell."""
+    part = part.name("device")
+    name = part.needed_text("name")
+    if part.tag == "ParallelDevice":
+        part.error(
+            "a ParallelDevice closes loops between its chains, which linkwork's workcells do not "
+            "have; write one chain as a SerialDevice, or a TreeDevice without the junctions"
+        )
+        return
+    mobile = part.tag == "MobileDevice"
+    extra = _OF_MOBILE if mobile else ()
+    part.note_unknown((*_BODY, *extra), ("name", *(("basename",) if mobile else ())), strict=True)
+    if not name.strip():
+        return
+    device = _Device(cell, part, on)
+    if mobile:
+        _read_mobile(device, name)
+        return
+    _read_body(device, part, (name,))
+    if not device.frames:
+        part.error(f"<{part.tag}> has no frames")
+        return
+    base, first = device.frames[0], cell.pending[device.frames[0]].entry
+    if isinstance(first, FrameEntry) and first.joint is not None:
+        base = on
+        text = f"begins with the joint {first.name!r}, so its base is {on!r}, which carries it; "
+        part.warning(
+            f"{text}RobWork takes the joint for the base, and its pose as if it were fixed"
+        )
+    ends = device.ends if part.tag == "TreeDevice" and device.ends else [device.frames[-1]]
+    kind = "serial" if device.serial else "tree"
+    _add(device, DeviceEntry(name=name, kind=kind, base=base, ends=tuple(ends)))
+
+
+def _add(device: _Device, entry: DeviceEntry) -> None:
+    cell, part = device.cell, device.part
+    if entry.name in cell.device_parts:
+        where = cell.device_parts[entry.name].place
+        part.error(f"the name {entry.name!r} is taken by the device of {where.short}")
+        return
+    cell.device_parts[entry.name] = part
+    cell.devices.append(replace(entry, home=device.home, place=part.place))
+
+
+def _read_body(device: _Device, part: CellPart, scope: Scope) -> None:
+    """Read what stands in a device or a chain, in order."""
+    for child in part.parts():
+        if child.tag in FRAMES:
+            _read_frame(device, child, scope)
+        elif child.tag == "SerialChain":
+            chain = child.name("chain")
+            chain.note_unknown(_BODY, ("name",), strict=True)
+            name = chain.needed_text("name")
+            if name.strip():
+                _read_body(device, chain, (*scope, name))
+        elif child.tag in MODELS:
+            device.cell.add_model(child, scope, None)
+        elif child.tag in LIMITS:
+            device.cell.add_limit(read_limit(child), scope)
+        elif child.tag == "Q":
+            _read_home(device, child)
+        elif child.tag == "Property":
+            device.cell.add_property(child, scope, None)
+        elif child.tag in BEYOND_KINEMATICS:
+            child.pass_over()
+
+
+def _read_frame(device: _Device, part: CellPart, scope: Scope) -> None:
+    ref = part.text("refframe")
+    before = device.frames[-1] if device.frames else device.on
+    first = not device.frames and device.part.tag != "MobileDevice"
+    if ref is not None and (first or device.serial):
+        if full_name(ref, scope) != before and ref != before:
+            why = "the base of a device" if first else "a frame of a SerialDevice"
+            on = "the last frame of the workcell before it" if first else "the frame before it"
+            part.name("frame").warning(
+                f"refframe {shown(ref)} is ignored: {why} sits on {on}, {before!r}"
+            )
+        ref = None
+    name = device.cell.add_frame(part, scope, ref or None, before)
+    if name is not None:
+        device.frames.append(name)
+        if part.text("type") == "EndEffector":
+            device.ends.append(name)
+
+
+def _read_home(device: _Device, part: CellPart) -> None:
+    name = part.needed_text("name")
+    numbers = read_configuration(part)
+    if name != HOME:
+        device.cell.report.pass_over(part.element, f"<Q> other than {HOME!r}")
+    elif device.home is not None:
+        part.error(f"<{device.part.tag}> has several <Q> named {HOME!r}")
+    else:
+        device.home = numbers
+
+
+def _read_mobile(device: _Device, name: str) -> None:
+    """Read a cart on two wheels: a movable frame on WORLD, two joints, and what sits on them."""
+    cell, part = device.cell, device.part
+    base = part.needed_text("basename")
+    width_part = part.one("AxelWidth") if part.needed_child("AxelWidth") else None
+    wheels = [part.needed_child(tag) for tag in ("LeftWheel", "RightWheel")]
+    names = [wheel.needed_text("name") if wheel else "" for wheel in wheels]
+    width = width_part.content_numbers(1) if width_part else None
+    if not base.strip() or not all(map(str.strip, names)) or width is None:
+        return
+    if width[0] <= 0:
+        part.error(f"AxelWidth: expected more than 0, got {width[0]:g}")
+        return
+    own = [full_name(one, (name,)) for one in (base, *names)]
+    cart, left, right = own
+    for entry in mobile_frames(cart, left, right, width[0]):
+        placed = replace(entry, place=part.place)
+        cell.add(Pending(placed, part, (name,), None, entry.parent))
+    device.on = cart
+    _read_body(device, part, (name,))
+    end = device.frames[-1] if device.frames else cart
+    _add(
+        device,
+        DeviceEntry(
+            name=name, kind="mobile", base=cart, ends=(end,), joints=(left, right), track=width[0]
+        ),
+    )

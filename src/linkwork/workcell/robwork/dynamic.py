@@ -1,0 +1,243 @@
+"""RobWork's dynamic workcells (`.dwc.xml`): masses, inertias and force limits of a workcell.
+
+    <DynamicWorkCell workcell="scene.wc.xml">
+      <RigidBody frame="box"> <Mass>, <COG>, <Inertia> or <EstimateInertia/> </RigidBody>
+      <RigidDevice device="arm">
+        <ForceLimit joint="Joint1">, <Link object="Joint1"> as a RigidBody, a base
+      </RigidDevice>
+    </DynamicWorkCell>
+
+Mass      [kg]; COG [m] in the axes of the frame
+Inertia   [kg m^2] about the COG, along the axes of the frame: 3 numbers of the diagonal, or 9
+Estimate  a homogeneous solid of the collision shapes that are boxes, spheres and cylinders
+Not read  gravity, materials, contacts, sensors, controllers; masses of fixed and kinematic bodies
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from linkwork.errors import ModelError
+from linkwork.io.xml.source import Source
+from linkwork.model.geometry import Box, Cylinder, Geometry, Shape, Sphere
+from linkwork.model.inertia import (
+    NO_INERTIA,
+    Inertia,
+    combined,
+    moved,
+    solid_box,
+    solid_cylinder,
+    solid_sphere,
+)
+from linkwork.workcell.robwork.collect import Collected, Referring
+from linkwork.workcell.robwork.devices import DEVICES
+from linkwork.workcell.robwork.document import FrameEntry
+from linkwork.workcell.robwork.elements import CellPart
+
+DYNAMIC = ("DynamicWorkCell", "DynamicWorkcell")
+INCLUDED = "IncludeData"  # the top element of files that a dynamic workcell includes
+_BODIES = {"RigidBody": "frame", "RigidBase": "frame"}
+_LINKS = {"Link": "object", "RigidJoint": "joint", "KinematicJoint": "joint"}
+_BASES = ("FixedBase", "KinematicBase", "RefBase", "FixedBody", "KinematicBody")  # without mass
+_OF_DEVICE = ("RigidDevice", "KinematicDevice")
+_START = re.compile(r"<([^\s/>!?]+)((?:[^>\"']|\"[^\"]*\"|'[^']*')*)>")
+_BEFORE = {"<!--": "-->", "<?": "?>", "<!": ">"}  # what may stand before the first element
+_WORKCELL = re.compile(r"\sworkcell\s*=\s*(\"[^\"]*\"|'[^']*')")
+
+
+def with_workcell(source: Source) -> Source:
+    """A dynamic workcell that includes the workcell it names; any other source as it is.
+
+    So the rules for included files hold for the workcell, too. Lines stay what they are.
+    """
+    text, at = source.text, _first_element(source.text)
+    match = _START.match(text, at)
+    named = _WORKCELL.search(match[2]) if match and match[1] in DYNAMIC else None
+    if match is None or named is None:
+        return source
+    start, end = text[: match.end() - 1], text[match.end() :]
+    include = f"<Include file={named[1]}/>"
+    if start.endswith("/"):
+        return replace(source, text=f"{start[:-1]}>{include}</{match[1]}>{end}")
+    return replace(source, text=f"{start}>{include}{end}")
+
+
+def _first_element(text: str) -> int:
+    """Where the first element starts, after comments and declarations."""
+    at = 0
+    while True:
+        while text[at : at + 1].isspace():
+            at += 1
+        mark = next((mark for mark in _BEFORE if text.startswith(mark, at)), None)
+        end = text.find(_BEFORE[mark], at) if mark else -1
+        if mark is None or end < 0:
+            return at
+        at = end + len(_BEFORE[mark])
+
+
+def workcell_of(top: CellPart) -> CellPart:
+    """The workcell, or device, that a dynamic workcell is about; itself with an error if none."""
+    top.needed_text("workcell")
+    for part in top.parts():
+        if part.tag == "WorkCell" or part.tag in DEVICES:
+            return part
+    if not top.report.n_errors:
+        top.error("the file that 'workcell' names has no <WorkCell>")
+    return top
+
+
+def read_dynamics(cell: Collected, top: CellPart) -> None:
+    """Read bodies and devices of a dynamic workcell, to be applied to the frames of a cell."""
+    for part in top.parts():
+        if part.tag == INCLUDED:
+            read_dynamics(cell, part)
+        elif part.tag in _BODIES:
+            _add_body(cell, part, _BODIES[part.tag], "")
+        elif part.tag in _OF_DEVICE:
+            _read_device(cell, part)
+        elif part.tag not in ("WorkCell", *DEVICES, *_BASES):
+            cell.report.pass_over(part.element, f"<{part.tag}> of a dynamic workcell")
+
+
+def _read_device(cell: Collected, part: CellPart) -> None:
+    device = part.needed_text("device")
+    for child in part.parts():
+        if child.tag in _BODIES or child.tag in _LINKS:
+            attribute = (_BODIES | _LINKS)[child.tag]
+            if child.text(attribute) is None and child.text("object") is not None:
+                attribute = "object"
+            _add_body(cell, child, attribute, f"{device}.")
+        elif child.tag == "ForceLimit":
+            _add_force_limit(cell, child, f"{device}.")
+        elif child.tag not in _BASES:
+            cell.report.pass_over(child.element, f"<{child.tag}> of a <{part.tag}>")
+
+
+def _add_force_limit(cell: Collected, part: CellPart, prefix: str) -> None:
+    joint = prefix + part.needed_text("joint")
+    limit = part.numbers_in(part.content("joint"), "", 1)
+
+    def apply(frame: FrameEntry) -> FrameEntry:
+        if frame.joint is None or limit is None:
+            part.error(f"{joint!r} is no joint")
+            return frame
+        try:
+            limits = replace(frame.joint.limits, effort=limit[0])
+        except ModelError as error:
+            part.error(error.findings[0].text)
+            return frame
+        return replace(frame, joint=replace(frame.joint, limits=limits))
+
+    if limit is not None:
+        cell.referring.append(Referring(part, (), joint, apply))
+
+
+def _add_body(cell: Collected, part: CellPart, attribute: str, prefix: str) -> None:
+    name = part.needed_text(attribute)
+    if not name:
+        return
+    part = part.owned_by(f"body {prefix + name!r}")
+    inertia = _read_inertia(part)
+    cell.referring.append(Referring(part, (), prefix + name, _with_inertia(part, inertia)))
+
+
+def _with_inertia(
+    part: CellPart, inertia: Callable[[FrameEntry], Inertia | None]
+) -> Callable[[FrameEntry], FrameEntry]:
+    def apply(frame: FrameEntry) -> FrameEntry:
+        try:
+            found = inertia(frame)
+        except ModelError as error:
+            part.error(error.findings[0].text)
+            return frame
+        return frame if found is None else replace(frame, inertia=found)
+
+    return apply
+
+
+def _read_inertia(part: CellPart) -> Callable[[FrameEntry], Inertia | None]:
+    """The inertia of a body, as a function of its frame, whose shapes it may be estimated from."""
+    mass_part, cog_part, tensor_part = (part.one(tag) for tag in ("Mass", "COG", "Inertia"))
+    estimate = part.one("EstimateInertia")
+    if mass_part is None:
+        part.error(f"<{part.tag}> has no <Mass>")
+        return lambda frame: None
+    mass = mass_part.content_numbers(1)
+    cog = cog_part.content_numbers(3) if cog_part else None
+    tensor = _read_tensor(tensor_part) if tensor_part else None
+    if estimate is None and (tensor_part is None or cog_part is None):
+        part.error(f"<{part.tag}> has neither <EstimateInertia/> nor both <COG> and <Inertia>")
+    for child in part.parts() if estimate else ():
+        if child.tag == "Associate":
+            part.report.pass_over(
+                child.element, "<Associate>, whose shapes RobWork estimates with,"
+            )
+    if mass is None:
+        return lambda frame: None
+    com = None if cog is None else (cog[0], cog[1], cog[2])
+    if estimate is None:
+        return lambda frame: Inertia(mass[0], com or (0, 0, 0), tensor or NO_INERTIA.tensor)
+    return lambda frame: _estimated(part, frame, mass[0], com)
+
+
+def _read_tensor(part: CellPart) -> tuple[float, float, float, float, float, float] | None:
+    text = part.content()
+    if len(text.split()) == 3:
+        diagonal = part.numbers_in(text, "", 3)
+        return (diagonal[0], 0.0, 0.0, diagonal[1], 0.0, diagonal[2]) if diagonal else None
+    numbers = part.numbers_in(text, "", 9)
+    if numbers is None:
+        return None
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = numbers
+    if max(abs(xy - yx), abs(xz - zx), abs(yz - zy)) > 1e-6 * max(map(abs, numbers)):
+        part.error("Inertia: the matrix is not symmetric")
+    return (xx, (xy + yx) / 2, (xz + zx) / 2, yy, (yz + zy) / 2, zz)
+
+
+def _estimated(
+    part: CellPart, frame: FrameEntry, mass: float, com: tuple[float, float, float] | None
+) -> Inertia:
+    """A homogeneous solid of the collision shapes of a frame; a point where there are none."""
+    shapes = frame.collisions or frame.visuals
+    known = [(shape, volume) for shape in shapes if (volume := _volume(shape.geometry))]
+    if len(known) < len(shapes) or not known:
+        what = "no shapes" if not shapes else "shapes other than boxes, spheres and cylinders"
+        kind = "they are left out" if known else "a point mass is used"
+        part.warning(f"<EstimateInertia/>: frame {frame.name!r} has {what}; {kind}")
+    total = sum(volume for _, volume in known)
+    inertia = NO_INERTIA
+    for shape, volume in known:
+        inertia = combined(inertia, _solid(shape, mass * volume / total))
+    if not known:
+        inertia = Inertia(mass)
+    return inertia if com is None else replace(inertia, com=com)
+
+
+def _volume(geometry: Geometry) -> float:
+    """The volume of a solid [m^3]; 0 of a shape that none is known of."""
+    match geometry:
+        case Box((x, y, z)):
+            return x * y * z
+        case Sphere(radius):
+            return 4 / 3 * math.pi * radius**3
+        case Cylinder(radius, length):
+            return math.pi * radius**2 * length
+        case _:
+            return 0.0
+
+
+def _solid(shape: Shape, mass: float) -> Inertia:
+    """The inertia of a homogeneous shape, in the axes of its frame."""
+    match shape.geometry:
+        case Box(size):
+            own = solid_box(mass, size)
+        case Sphere(radius):
+            own = solid_sphere(mass, radius)
+        case Cylinder(radius, length):
+            own = solid_cylinder(mass, radius, length)
+        case _:
+            raise TypeError(shape.geometry)
+    return moved(own, shape.link_H_shape)

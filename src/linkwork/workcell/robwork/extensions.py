@@ -1,0 +1,283 @@
+"""What linkwork says in workcell files and RobWork has no words for.
+
+In properties, which RobWork keeps and passes over:
+
+    linkwork.link     a `<link>` of URDF: inertia and further shapes of the frame
+    linkwork.effort   largest torque or force of a joint [N m] or [N]
+    linkwork.home     numbers of the frame in the default state [m], quaternion wxyz or [rad]
+    linkwork.parent   the frame that an attachable frame sits on in the default state
+    linkwork.motion   how a joint moves, see `read_motion`; also of a frame on a helper
+    linkwork.helper   the frame is there for RobWork alone, and no frame of the cell
+
+In elements, which RobWork refuses:
+
+    Robot    a robot of its own: a URDF file by name, or `<robot>` itself
+    Device   a device over frames that are defined elsewhere
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import inf
+from typing import TYPE_CHECKING
+
+from linkwork.errors import ParseError, SourceError, nearest, shown
+from linkwork.io.load import read as read_robot
+from linkwork.io.urdf.elements import Part
+from linkwork.io.urdf.links import read_link, read_origin
+from linkwork.io.xml.source import Source, read_source
+from linkwork.model.joints import KINDS
+from linkwork.model.model import Model
+from linkwork.model.parts import Limits, Mimic, unit_vector
+from linkwork.workcell.robwork.document import DeviceEntry, FrameEntry, JointEntry, RobotEntry
+from linkwork.workcell.robwork.elements import CellPart, read_pose
+from linkwork.workcell.robwork.include import allowed_file
+from linkwork.workcell.robwork.shapes import PLACED, CellMeshes
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+
+Change = Callable[[FrameEntry], FrameEntry]
+PREFIX = "linkwork."
+DEVICE_KINDS = ("serial", "tree", "joint", "composite", "mobile", "free")
+
+
+def read_own(part: CellPart, meshes: CellMeshes) -> Change:
+    """Read a `<Property>` of linkwork; what it changes in the frame it belongs to."""
+    part.note_attributes("name")
+    name = (part.text("name") or "").removeprefix(PREFIX)
+    if name not in _READERS:
+        part.error(f"unknown property {shown(PREFIX + name)}; {nearest(name, _READERS)}")
+        return _unchanged
+    return _READERS[name](part, meshes)
+
+
+def _unchanged(frame: FrameEntry) -> FrameEntry:
+    return frame
+
+
+def _read_link(part: CellPart, meshes: CellMeshes) -> Change:
+    element = part.needed_child("link")
+    if element is None:
+        return _unchanged
+    if not (element.text("name") or "").strip():
+        element.element.set("name", "link")  # the frame has a name
+    link = read_link(Part(element.element, part.owner, part.report), {}, meshes.finder(part))
+
+    def change(frame: FrameEntry) -> FrameEntry:
+        return replace(
+            frame,
+            inertia=link.inertia,
+            visuals=frame.visuals + link.visuals,
+            collisions=frame.collisions + link.collisions,
+        )
+
+    return change
+
+
+def _read_effort(part: CellPart, meshes: CellMeshes) -> Change:
+    del meshes
+    numbers = part.numbers_in(part.element.text or "", "linkwork.effort", 1)
+
+    def change(frame: FrameEntry) -> FrameEntry:
+        if frame.joint is None or frame.joint.kind not in ("revolute", "prismatic"):
+            part.error("linkwork.effort: the frame is no joint of one coordinate")
+            return frame
+        if numbers is None:
+            return frame
+        limits = replace(frame.joint.limits, effort=numbers[0])
+        return replace(frame, joint=replace(frame.joint, limits=limits))
+
+    return change
+
+
+def _read_home(part: CellPart, meshes: CellMeshes) -> Change:
+    del meshes
+    text = part.element.text or ""
+
+    def change(frame: FrameEntry) -> FrameEntry:
+        size = 7 if frame.movable else KINDS[frame.joint.kind].nq if frame.joint else 0
+        numbers = part.numbers_in(text, "linkwork.home", size)
+        return frame if numbers is None else replace(frame, home=numbers)
+
+    return change
+
+
+def _read_parent(part: CellPart, meshes: CellMeshes) -> Change:
+    del meshes
+    parent = (part.element.text or "").strip()
+    return lambda frame: replace(frame, home_parent=parent or None)
+
+
+def _read_motion(part: CellPart, meshes: CellMeshes) -> Change:
+    del meshes
+    element = part.needed_child("motion")
+    joint = read_motion(element) if element else None
+    mount = element.child("mount") if element else None
+    pose = read_origin(mount) if mount else None
+
+    def change(frame: FrameEntry) -> FrameEntry:
+        if (frame.joint is None) != (pose is not None) or frame.movable:
+            part.error("linkwork.motion: expected in a <Joint>, or with a <mount> in a fixed frame")
+            return frame
+        if joint is None:
+            return frame
+        return replace(frame, joint=joint, pose=frame.pose if pose is None else pose)
+
+    return change
+
+
+def _read_helper(part: CellPart, meshes: CellMeshes) -> Change:
+    del part, meshes
+    return lambda frame: replace(frame, helper=True)
+
+
+def read_motion(part: Part) -> JointEntry | None:
+    """Read a `<motion>`: kind, axis, pitch and so on, in linkwork's terms and in radians."""
+    names = ("kind", "axis", "pitch", "backwards", "active", "joint", "acceleration")
+    part.note_unknown(("origin", "mount", "limit", "depends"), names, strict=True)
+    errors = part.report.n_errors
+    kind = part.needed_text("kind")
+    if kind not in KINDS or kind == "fixed":
+        known = [name for name in KINDS if name != "fixed"]
+        part.error(f"unknown kind {shown(kind)} of a joint; {nearest(kind, known)}")
+        return None
+    axis = part.triple("axis", (0.0, 0.0, 1.0))
+    if not any(axis):
+        part.error("axis is zero, so it has no direction")
+    limit, depends = part.child("limit"), part.child("depends")
+    bounds = {"lower": -inf, "upper": inf, "velocity": inf, "effort": inf}
+    if limit:
+        limit.note_unknown((), tuple(bounds), strict=True)
+        bounds = {name: limit.number(name, value) for name, value in bounds.items()}
+        if bounds["lower"] > bounds["upper"]:
+            limit.error("limit lower is above upper")
+    follows = None
+    if depends:
+        depends.note_unknown((), ("on", "gain", "offset"), strict=True)
+        on, gain = depends.needed_text("on"), depends.number("gain")
+        follows = Mimic(joint=on, multiplier=gain, offset=depends.number("offset")) if on else None
+    origin = read_origin(part)
+    if part.report.n_errors > errors:
+        return None
+    return JointEntry(
+        kind=kind,
+        axis=unit_vector(axis),
+        pitch=part.number("pitch", 0.0),
+        limits=Limits(**bounds),
+        acceleration=part.number("acceleration", inf),
+        depends=follows,
+        active=_is_true(part, "active", default=True),
+        joint_H_frame=origin,
+        backwards=_is_true(part, "backwards", default=False),
+        joint=part.text("joint") or "",
+    )
+
+
+def _is_true(part: Part, attribute: str, *, default: bool) -> bool:
+    value = part.text(attribute)
+    if value not in (None, "true", "false"):
+        part.error(f"{part.tag} {attribute}: expected true or false, got {shown(value)}")
+    return default if value is None else value == "true"
+
+
+def read_placed_robot(part: CellPart, name: str, meshes: CellMeshes) -> RobotEntry | None:
+    """Read a `<Robot>`: a pose, and the URDF of a robot, in a file or inside the element."""
+    attributes = ("name", "refframe", "file", "base", "end", "floating", "daf")
+    part.check((*PLACED, "robot", "Q"), attributes)
+    pose = read_pose(part)
+    model = _read_model(part, meshes)
+    home = part.one("Q")
+    if model is None:
+        return None
+    for attribute in ("base", "end"):
+        link = part.text(attribute)
+        if link is not None and link not in model.frame_names:
+            part.error(
+                f"{attribute}: no frame named {shown(link)}; {nearest(link, model.frame_names)}"
+            )
+            return None
+    return RobotEntry(
+        name=name,
+        model=model,
+        parent="",
+        pose=pose,
+        base=part.text("base"),
+        end=part.text("end"),
+        floating=part.choice("floating", ("true", "false"), "false") == "true",
+        attachable=part.choice("daf", ("true", "false"), "false") == "true",
+        home=read_configuration(home) if home else None,
+        place=part.place,
+    )
+
+
+def read_configuration(part: CellPart) -> tuple[float, ...] | None:
+    """Read a `<Q>`: any count of numbers, in radians and metres."""
+    text = part.content("name")
+    return part.numbers_in(text, "", len(text.split())) if text.strip() else ()
+
+
+def _read_model(part: CellPart, meshes: CellMeshes) -> Model | None:
+    inline, file = part.one("robot"), part.text("file")
+    if (inline is None) == (not file):
+        part.error("<Robot> wants a 'file', or a <robot> inside, and not both")
+        return None
+    path = allowed_file(part, file, meshes.roots, meshes.folder(part)) if file else None
+    if inline is None and path is None:
+        return None
+    try:
+        source = _inline(inline) if inline else read_source(path or "")
+        source = replace(source, roots=meshes.roots)
+        reading = read_robot(source, package_dirs=meshes.package_dirs, expand=False)
+    except (SourceError, ParseError) as error:
+        part.error(str(error))
+        return None
+    part.report.extend(finding for finding in reading.findings if finding.severity != "note")
+    return reading.model
+
+
+def _inline(part: CellPart) -> Source:
+    """A `<robot>` inside a file as a text of its own, on the same lines."""
+    from lxml import etree
+
+    element: Element = part.element
+    text = etree.tostring(element, encoding="unicode", with_tail=False)
+    return Source(part.place.file, "\n" * (part.place.line - 1) + text, None)
+
+
+def read_own_device(part: CellPart, name: str) -> DeviceEntry | None:
+    """Read a `<Device>`: its kind, base, ends, and the joints or devices that it is made of."""
+    part.note_unknown(("End", "Of"), ("name", "kind", "base", "radius", "track"), strict=True)
+    kind = part.choice("kind", DEVICE_KINDS, "serial")
+    base = part.needed_text("base")
+    named = {
+        tag: tuple(child.needed_text("name") for child in part.children(tag))
+        for tag in ("End", "Of")
+    }
+    if not named["End"]:
+        part.error("<Device> has no <End>")
+    if not base.strip() or not all(named["End"]) or not all(named["Of"]) or not named["End"]:
+        return None
+    composite = kind == "composite"
+    return DeviceEntry(
+        name=name,
+        kind=kind,  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        base=base,
+        ends=named["End"],
+        joints=() if composite else named["Of"],
+        parts=named["Of"] if composite else (),
+        radius=part.number("radius", 1.0),
+        track=part.number("track", 1.0),
+        place=part.place,
+    )
+
+
+_READERS: dict[str, Callable[[CellPart, CellMeshes], Change]] = {
+    "link": _read_link,
+    "effort": _read_effort,
+    "home": _read_home,
+    "parent": _read_parent,
+    "motion": _read_motion,
+    "helper": _read_helper,
+}

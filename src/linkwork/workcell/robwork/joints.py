@@ -1,0 +1,262 @@
+"""Frames and joints of a workcell file, each by itself: type, pose, limits, dependence.
+
+Joints move along or about the z axis of their frame, after their pose:
+
+    parent_H_frame(q) = pose @ Rz(q)   or   pose @ Tz(q)
+
+Denavit-Hartenberg joints have the pose of their convention at q = 0:
+
+    craig       Rx(alpha) Tx(a) Rz(theta) Tz(d)
+    schilling   Rz(theta) Tz(d) Tx(a) Rx(alpha)
+    HGP         as schilling; between nearly parallel axes Ty(b) Ry(beta) Tx(a) Rx(alpha)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import cos, sin
+
+import numpy as np
+
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import nearest, shown
+from linkwork.io.degrees import radians_of
+from linkwork.model.joints import KINDS
+from linkwork.model.numbers import Triple
+from linkwork.model.parts import Mimic
+from linkwork.model.pose import IDENTITY, Pose, as_pose, snapped
+from linkwork.workcell.robwork.document import FrameEntry, JointEntry
+from linkwork.workcell.robwork.elements import CellPart, read_pose
+from linkwork.workcell.robwork.shapes import PLACED
+
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+# How a type of joint moves: (ending of the name of a frame in between, kind, axis).
+JOINT_TYPES: dict[str, tuple[tuple[str, str, Triple], ...]] = {
+    "Revolute": (("", "revolute", Z),),
+    "Prismatic": (("", "prismatic", Z),),
+    "Universal": (("", "universal", X),),
+    "Spherical": ((".x", "revolute", X), (".y", "revolute", Y), ("", "revolute", Z)),
+    "PrismaticUniversal": ((".xy", "universal", X), ("", "prismatic", Z)),
+    "PrismaticSpherical": (
+        *((".x", "revolute", X), (".y", "revolute", Y), (".z", "revolute", Z)),
+        ("", "prismatic", Z),
+    ),
+}
+OWN_TYPE = "linkwork"  # of a joint that RobWork has no type for; a property says how it moves
+FRAME_TYPES = ("Fixed", "Movable", "EndEffector")
+DH_TYPES = ("craig", "schilling", "HGP")
+LIMITS = ("PosLimit", "VelLimit", "AccLimit")
+MODELS = ("Drawable", "CollisionModel")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One `<PosLimit>`, `<VelLimit>` or `<AccLimit>`, in the unit of the file."""
+
+    part: CellPart
+    joint: str | None  # by its name in the scope of the limit; None: the one around it
+
+    def applied(self, joint: JointEntry) -> JointEntry:
+        """A joint with this limit."""
+        part = self.part
+        if joint.kind not in ("revolute", "prismatic"):
+            part.report.pass_over(part.element, f"<{part.tag}> of a {joint.kind} joint")
+            return joint
+        errors = part.report.n_errors
+        low = self._number("min", joint) if part.tag == "PosLimit" else 0.0
+        high = self._number("max", joint)
+        if part.report.n_errors > errors:
+            return joint
+        if low > high:
+            texts = [part.text(name) for name in ("min", "max")]
+            wrong = (
+                f"min {texts[0]} is above max {texts[1]}"
+                if part.tag == "PosLimit"
+                else (f"max {texts[1]} is negative")
+            )
+            part.error(f"{part.tag}: {wrong}")
+            return joint
+        if part.tag == "AccLimit":
+            return replace(joint, acceleration=high)
+        if part.tag == "VelLimit":
+            return replace(joint, limits=replace(joint.limits, velocity=high))
+        return replace(joint, limits=replace(joint.limits, lower=low, upper=high))
+
+    def _number(self, attribute: str, joint: JointEntry) -> float:
+        number = self.part.number(attribute)
+        text = (self.part.text(attribute) or "").strip()
+        if joint.kind == "prismatic" or not text or abs(number) > 1e15:
+            return number
+        return radians_of(text) if float_of(text) == number else number
+
+
+def float_of(text: str) -> float | None:
+    """A text as a number, or nothing."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def read_limit(part: CellPart) -> Limit:
+    """Read a limit; what it means depends on the joint."""
+    attributes = ("min", "max") if part.tag == "PosLimit" else ("max",)
+    part.note_unknown((), ("refjoint", *attributes), strict=True)
+    return Limit(part, part.text("refjoint"))
+
+
+def read_frame(part: CellPart, name: str) -> list[FrameEntry]:
+    """Read a `<Frame>`, `<Joint>` or `<DHJoint>`; its parent is not known yet.
+
+    Returns:
+        the frame; for a joint that linkwork has no kind for, simpler ones that make it up.
+    """
+    if part.tag == "Frame":
+        return [_read_plain_frame(part, name)]
+    if part.tag == "Joint":
+        known = ("name", "refframe", "type", "state", "daf")
+        part.check((*PLACED, *LIMITS, "Depend", *MODELS), known)
+        pose, kind = read_pose(part), _read_type(part)
+    else:
+        pose, kind = _read_dh(part)
+    attachable = part.choice("daf", ("true", "false"), "false") == "true"
+    if kind == OWN_TYPE:
+        joint = JointEntry(kind=OWN_TYPE)
+        return [
+            FrameEntry(
+                name=name,
+                parent="",
+                pose=pose,
+                joint=joint,
+                attachable=attachable,
+                place=part.place,
+            )
+        ]
+    active = part.choice("state", ("Active", "Passive"), "Active") == "Active"
+    depends = _read_depend(part, kind)
+    frames: list[FrameEntry] = []
+    for ending, motion, axis in JOINT_TYPES[kind]:
+        joint = JointEntry(kind=motion, axis=axis, active=active, depends=depends)
+        entry = FrameEntry(name=name + ending, parent="", pose=pose, joint=joint, place=part.place)
+        frames.append(entry)
+        pose = IDENTITY
+    frames[0] = replace(frames[0], attachable=attachable)
+    return _with_limits(part, frames)
+
+
+def _read_plain_frame(part: CellPart, name: str) -> FrameEntry:
+    part.check((*PLACED, *MODELS), ("name", "refframe", "type", "daf"))
+    kind = part.choice("type", FRAME_TYPES, "Fixed")
+    attachable = part.choice("daf", ("true", "false"), "false") == "true"
+    return FrameEntry(
+        name=name,
+        parent="",
+        pose=read_pose(part),
+        movable=kind == "Movable",
+        attachable=attachable,
+        place=part.place,
+    )
+
+
+def _read_type(part: CellPart) -> str:
+    kind = part.needed_text("type")
+    if kind == OWN_TYPE:
+        return kind
+    if kind.strip() and kind not in JOINT_TYPES:
+        part.error(f"unknown type {shown(kind)} of a joint; {nearest(kind, JOINT_TYPES)}")
+    return kind if kind in JOINT_TYPES else "Revolute"
+
+
+def _read_depend(part: CellPart, kind: str) -> Mimic | None:
+    depend = part.one("Depend")
+    if depend is None:
+        return None
+    depend.note_unknown((), ("on", "gain", "offset"), strict=True)
+    on, gain, offset = depend.needed_text("on"), depend.number("gain"), depend.number("offset")
+    if kind not in ("Revolute", "Prismatic"):
+        depend.error(f"a {kind} joint cannot depend on another; only joints of one coordinate can")
+        return None
+    return Mimic(joint=on, multiplier=gain, offset=offset) if on.strip() else None
+
+
+def _with_limits(part: CellPart, frames: list[FrameEntry]) -> list[FrameEntry]:
+    """The n-th limit of a kind belongs to the n-th coordinate."""
+    one_each = [k for k, frame in enumerate(frames) for _ in range(_coordinates(frame))]
+    counts = dict.fromkeys(LIMITS, 0)
+    for child in part.parts():
+        if child.tag not in LIMITS:
+            continue
+        limit = read_limit(child)
+        at = counts[child.tag]
+        counts[child.tag] += 1
+        if at >= len(one_each):
+            child.error(
+                f"<{part.tag}> has {at + 1} <{child.tag}>; one for each coordinate is wanted"
+            )
+            continue
+        frame = frames[one_each[at]]
+        if frame.joint is not None:
+            frames[one_each[at]] = replace(frame, joint=limit.applied(frame.joint))
+    return frames
+
+
+def _coordinates(frame: FrameEntry) -> int:
+    return KINDS[frame.joint.kind].nq if frame.joint else 1
+
+
+def _read_dh(part: CellPart) -> tuple[Pose, str]:
+    """The pose of a Denavit-Hartenberg joint at zero, and its type."""
+    numbers = ("alpha", "a", "d", "theta", "b", "beta", "offset")
+    known = ("name", "refframe", "state", "type", *numbers)
+    part.check((*LIMITS, "Depend", *MODELS), known)
+    convention = part.choice("type", DH_TYPES, "craig")
+    alpha, a = part.angle("alpha"), part.number("a")
+    given = [name for name in ("d", "theta", "b", "beta") if part.text(name) is not None]
+    if len(given) != 1:
+        said = " and ".join(map(repr, given)) or "none"
+        part.error(f"<DHJoint> has {said} of 'd', 'theta', 'b', 'beta'; one of them is wanted")
+        return IDENTITY, "Revolute"
+    (which,) = given
+    if which in ("b", "beta") and convention != "HGP":
+        part.error(f"{which!r} is for the convention 'HGP', not for {convention!r}")
+        return IDENTITY, "Revolute"
+    turning = which in ("d", "b")
+    kind = "Revolute" if turning else "Prismatic"
+    offset = part.angle("offset") if turning else part.number("offset")
+    fixed = part.number(which) if turning else part.angle(which)
+    # with q = 0, the offset is the angle of a revolute joint, and the length of a prismatic one
+    angle, length = (offset, fixed) if turning else (fixed, offset)
+    if which in ("b", "beta"):
+        return as_pose(hgp_dh(alpha, a, angle, length)), kind
+    matrix = craig_dh if convention == "craig" else schilling_dh
+    return as_pose(matrix(alpha, a, length, angle)), kind
+
+
+def craig_dh(alpha: float, a: float, d: float, theta: float) -> Array:
+    """Pose Rx(alpha) Tx(a) Rz(theta) Tz(d) as a (4, 4) matrix [rad, m]."""
+    return _turn(0, alpha) @ _shift(a, 0, 0) @ _turn(2, theta) @ _shift(0, 0, d)
+
+
+def schilling_dh(alpha: float, a: float, d: float, theta: float) -> Array:
+    """Pose Rz(theta) Tz(d) Tx(a) Rx(alpha) as a (4, 4) matrix [rad, m]."""
+    return _turn(2, theta) @ _shift(0, 0, d) @ _shift(a, 0, 0) @ _turn(0, alpha)
+
+
+def hgp_dh(alpha: float, a: float, beta: float, b: float) -> Array:
+    """Pose Ty(b) Ry(beta) Tx(a) Rx(alpha) as a (4, 4) matrix [rad, m]."""
+    return _shift(0, b, 0) @ _turn(1, beta) @ _shift(a, 0, 0) @ _turn(0, alpha)
+
+
+def _turn(axis: int, angle: float) -> Array:
+    """Rotation about x, y or z."""
+    matrix = np.eye(4)
+    i, j = [(1, 2), (2, 0), (0, 1)][axis]
+    c, s = cos(angle), sin(angle)
+    matrix[i, i], matrix[i, j], matrix[j, i], matrix[j, j] = c, -s, s, c
+    return snapped(matrix)
+
+
+def _shift(x: float, y: float, z: float) -> Array:
+    matrix = np.eye(4)
+    matrix[:3, 3] = x, y, z
+    return matrix

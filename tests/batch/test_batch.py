@@ -1,0 +1,542 @@
+"""Batches on one machine: every bit, and every way to stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+from tests.support.batches import (
+    check_all,
+    computed,
+    done,
+    files,
+    in_one_call,
+    random_plan,
+    robot,
+    run_python,
+)
+
+import linkwork as lw
+from linkwork.batch import batch, journal, store, work
+from linkwork.batch.batch import Report, journal_path
+from linkwork.batch.journal import Journal
+from linkwork.batch.local import Local
+from linkwork.batch.plan import ALIGNMENT, make_plan
+
+
+@pytest.fixture(scope="module")
+def quadruped():
+    return lw.KinDyn(lw.robots.load("quadruped"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "chunk"), [(203, 17), (203, 64), (64, 64), (5, 100), (1, 1), (0, 9)]
+)
+def test_every_bit_is_that_of_one_call_for_all_rows(rows, chunk, quadruped, tmp_path):
+    """Also where chunks end within a group of rows that is computed at once."""
+    function = "forward_dynamics,jacobian:FL_foot"
+    plan = make_plan(quadruped, function, tmp_path / "out.zarr", random=rows, chunk=chunk)
+    report = computed(plan)
+    assert report.done == plan.n_chunks == -(-rows // chunk)
+    check_all(plan)
+
+
+def test_the_bits_of_a_row_depend_on_where_a_call_ends(quadruped):
+    """Or else the test above would show nothing."""
+    q, nu = quadruped.random(64, seed=0), np.ones(quadruped.nv)
+    quadruped.forward_dynamics.warmup()
+    whole = quadruped.forward_dynamics(q, nu, nu)
+    alone = [quadruped.forward_dynamics(q[k : k + 1], nu, nu)[0] for k in range(64)]
+    aligned = quadruped.forward_dynamics(q[ALIGNMENT:], nu, nu)
+    assert np.array_equal(aligned, whole[ALIGNMENT:])
+    assert not np.array_equal(alone, whole)
+
+
+def test_single_precision_and_several_results_of_one_function(tmp_path):
+    kd = robot(dtype=np.float32)
+    function = "velocity_derivatives:tip,com"
+    plan = make_plan(kd, function, tmp_path / "out.zarr", random=100, chunk=32)
+    computed(plan)
+    check_all(plan)
+    group = zarr.open_group(plan.out, mode="r")
+    names = {"velocity_derivatives_tip_q", "velocity_derivatives_tip_nu", "com"}
+    assert set(group.array_keys()) == names
+    assert group["com"].attrs["function"] == "com"
+
+
+def test_arrays_whose_rows_have_no_numbers(tmp_path):
+    """A body without joints that is fixed to the world has a (0, 0) mass matrix."""
+    model = lw.Model(name="stone", links=(lw.Link(name="stone"),), joints=())
+    kd = lw.KinDyn(model, floating=False)
+    plan = make_plan(kd, "mass_matrix,transform:stone", tmp_path / "out.zarr", random=50, chunk=16)
+    assert computed(plan).done == 4
+    check_all(plan)
+    assert computed(plan).computed == 0
+
+
+def test_a_frame_whose_name_holds_a_colon(tmp_path):
+    model = lw.robots.load("double_pendulum").renamed(links={"tip": "robot1:tip"})
+    plan = make_plan(lw.KinDyn(model), "transform:robot1:tip", tmp_path / "out.zarr", random=8)
+    computed(plan)
+    check_all(plan)
+
+
+def test_states_of_a_file_of_another_type_and_order(tmp_path):
+    q = robot().random(100, seed=0)
+    np.save(tmp_path / "q.npy", q.astype("f4", order="F"))
+    plan = make_plan(
+        robot(), "mass_matrix", tmp_path / "out.zarr", states=tmp_path / "q.npy", chunk=30
+    )
+    computed(plan)
+    check_all(plan)
+
+
+def test_there_are_never_too_many_chunks_unless_one_asks_for_them(tmp_path):
+    few, many = (make_plan(robot(), "com", tmp_path / "out", random=n) for n in (10, 10**12))
+    assert few.chunk * 3 * 8 <= 32 << 20
+    assert many.n_chunks <= 100_000
+    assert many.chunk % 1024 == 0
+
+
+# Stopped and resumed.
+
+
+def stopped_after(plan, chunks):
+    """Run until so many chunks are done, then be interrupted."""
+
+    def tell(report):
+        if report.computed == chunks:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        computed(plan, tell=tell)
+
+
+def test_a_finished_chunk_is_never_computed_again(tmp_path):
+    plan = random_plan(tmp_path / "out.zarr")
+    stopped_after(plan, 4)
+    before = files(plan)
+    assert len(before) == 4
+
+    report = computed(random_plan(tmp_path / "out.zarr"))
+    assert (report.done, report.computed) == (10, 6)
+    assert before.items() <= files(plan).items()
+    check_all(plan)
+    assert computed(random_plan(tmp_path / "out.zarr")).computed == 0
+
+
+def test_rows_that_are_not_computed_yet_read_as_nan(tmp_path):
+    plan = random_plan(tmp_path / "out.zarr")
+    stopped_after(plan, 4)
+    rows = zarr.open_group(plan.out, mode="r")["mass_matrix"][:]
+    is_right = (rows == in_one_call(plan)["mass_matrix"]).all(axis=(1, 2))
+    assert is_right[np.isin(np.arange(1000) // 100, list(done(plan)))].all()
+    assert np.isnan(rows[~is_right]).all()
+    assert 100 <= np.sum(~is_right) <= 600
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import zarr.storage._local as local
+from linkwork.batch.journal import Journal
+from tests.support.batches import computed, random_plan
+
+moment, count = sys.argv[2], 0
+write, add = local._put, Journal.add
+
+def put(path, value, exclusive=False):
+    global count
+    count += path.name.startswith("c.")
+    if moment == "half a chunk" and count == 5:
+        with local._atomic_write(path, "wb") as file:
+            file.write(bytes(value.as_buffer_like())[:100])
+            file.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+    return write(path, value, exclusive)
+
+def added(self, chunk, digest):
+    if len(self.done) == 4 and moment == "before its line":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if len(self.done) == 4 and moment == "half a line":
+        os.write(self._handle, b'[9, "00')
+        os.kill(os.getpid(), signal.SIGKILL)
+    add(self, chunk, digest)
+
+local._put, Journal.add = put, added
+computed(random_plan(Path(sys.argv[1])))
+"""
+
+
+@pytest.mark.parametrize("moment", ["half a chunk", "before its line", "half a line"])
+def test_a_kill_at_the_worst_moment_leaves_nothing_half_done(moment, tmp_path):
+    plan = random_plan(tmp_path / "out.zarr")
+    assert run_python(KILLED, plan.out, moment).returncode == -signal.SIGKILL
+    before = files(plan)
+    assert 3 <= len(before) <= 4
+    assert len(list(plan.out.rglob("*.partial"))) == (moment == "half a chunk")
+
+    computed(plan)
+    assert before.items() <= files(plan).items()
+    assert not list(tmp_path.rglob("*.partial"))
+    check_all(plan)
+
+
+def test_a_full_disk_stops_the_run_and_room_lets_it_go_on(tmp_path):
+    """A small tmpfs; where it cannot be mounted, a process that may write no more than so much."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "none", str(disk)]
+    is_mounted = subprocess.run(mount, capture_output=True, check=False).returncode == 0
+    plan = random_plan(disk / "out.zarr")  # 10 chunks of 51 KB
+    try:
+        if is_mounted:
+            with pytest.raises(lw.WriteError, match=r"out\.zarr.*: No space left on device$"):
+                computed(plan)
+            before = files(plan)
+            assert 3 <= len(before) < 10
+            assert not list(plan.out.rglob("*.partial"))
+            subprocess.run(["mount", "-o", "remount,size=2m", str(disk)], check=True)
+        else:
+            failed = run_python(LIMITED, plan.out)
+            assert "cannot be written: File too large" in failed.stderr
+            before = files(plan)
+            assert before == {}
+        report = computed(plan)
+        assert report.computed == 10 - len(before)
+        assert before.items() <= files(plan).items()
+        check_all(plan)
+    finally:
+        if is_mounted:
+            subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+from tests.support.batches import computed, random_plan
+plan = random_plan(Path(sys.argv[1]))
+for function in plan.functions:
+    function.kernel.warmup()
+resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+computed(plan)
+"""
+
+
+def test_two_runs_do_not_write_at_the_same_time(tmp_path):
+    plan = random_plan(tmp_path / "out.zarr")
+    other = []
+
+    def tell(report):
+        if report.computed == 2:
+            with pytest.raises(lw.StateError, match="another run is writing"):
+                computed(random_plan(plan.out))
+            other.append(report)
+
+    computed(plan, tell=tell)
+    assert other
+    check_all(plan)
+
+
+# What was begun by another run.
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"chunk": 50}, "was begun with chunk 100, not 50"),
+        ({"rows": 900}, "was begun with rows 1000, not 900"),
+        ({"function": "com"}, "was begun with functions mass_matrix, not com"),
+    ],
+)
+def test_another_plan_is_refused_with_what_differs(change, message, tmp_path):
+    stopped_after(random_plan(tmp_path / "out.zarr"), 2)
+    with pytest.raises(lw.StateError, match=message):
+        computed(random_plan(tmp_path / "out.zarr", **change))
+
+
+def test_another_seed_robot_precision_or_version_is_refused(tmp_path, monkeypatch):
+    out = tmp_path / "out.zarr"
+    computed(make_plan(robot(), "com", out, random=10))
+    cases = {
+        "other states": make_plan(robot(), "com", out, random=10, seed=1),
+        "another robot or other options than this 'double_pendulum'": make_plan(
+            robot(representation="body"), "com", out, random=10, chunk=699392
+        ),
+        "dtype float64, not float32": make_plan(
+            robot(dtype=np.float32), "com", out, random=10, chunk=699392
+        ),
+        "robot 'double_pendulum', not 'pendulum'": make_plan(
+            lw.KinDyn(lw.robots.load("pendulum")), "com", out, random=10
+        ),
+    }
+    for message, plan in cases.items():
+        with pytest.raises(lw.StateError, match=message):
+            computed(plan)
+    monkeypatch.setattr("linkwork.batch.plan.__version__", "9.9")
+    with pytest.raises(
+        lw.StateError, match=f"begun with linkwork {lw.__version__}, and this is 9.9"
+    ):
+        computed(make_plan(robot(), "com", out, random=10))
+
+
+def test_another_processor_is_refused_unless_it_is_allowed(tmp_path, monkeypatch):
+    plan = random_plan(tmp_path / "out.zarr")
+    stopped_after(plan, 2)
+    place = Local().places().pop()
+    other = type(place)(place.linkwork, place.sources, "another one")
+    monkeypatch.setattr(Local, "places", lambda self: {other})
+    with pytest.raises(lw.LinkworkError, match=r"this is another one.* --mixed-processors goes on"):
+        computed(plan)
+    assert computed(plan, mixed=True).done == 10
+    monkeypatch.setattr(Local, "places", lambda self: {other, place})
+    with pytest.raises(lw.LinkworkError, match="the workers have different processors"):
+        computed(random_plan(tmp_path / "more.zarr"))
+
+
+def test_a_chunk_of_another_processor_that_joins_later_does_not_count(tmp_path, monkeypatch):
+    plan = random_plan(tmp_path / "out.zarr")
+    own = Local().places().pop()
+    other = type(own)(own.linkwork, own.sources, "another one")
+    monkeypatch.setattr(work, "this_place", lambda: other)
+    with pytest.raises(lw.LinkworkError, match=r"another processor \(another one\) has joined"):
+        computed(plan)
+    assert done(plan) == set()
+
+
+def test_what_is_not_ours_is_left_alone(tmp_path):
+    out = tmp_path / "precious"
+    out.mkdir()
+    (out / "file").write_text("mine")
+    with pytest.raises(lw.StateError, match="exists, and was not made by `linkwork batch`"):
+        computed(random_plan(out))
+    assert (out / "file").read_text() == "mine"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["precious"]
+
+
+def test_states_that_were_written_to_are_compared_with_those_that_were_used(tmp_path):
+    path, out = tmp_path / "q.npy", tmp_path / "out.zarr"
+    q = robot().random(200, seed=0)
+    np.save(path, q)
+
+    def plan():
+        return make_plan(robot(), "com", out, states=path, chunk=20)
+
+    stopped_after(plan(), 4)
+    os.utime(path, ns=(1, 1))
+    assert computed(plan()).computed == 6
+
+    changed = next(k for k in range(200) if k not in np.linspace(0, 199, 64).astype(int))
+    q[changed, 0] += 1e-12
+    np.save(path, q)
+    work_plan = plan()
+    message = rf"rows {changed // 20 * 20} to {changed // 20 * 20 + 19} were computed from other"
+    for _ in range(2):  # nor does it help to ask again
+        with pytest.raises(lw.StateError, match=message):
+            computed(work_plan)
+
+
+# Chunks that are poisoned.
+
+
+def poisoned(tmp_path, row, column, value):
+    q = robot().random(100, seed=0)
+    q[row, column] = value
+    np.save(tmp_path / "q.npy", q)
+    return make_plan(
+        robot(), "mass_matrix", tmp_path / "out.zarr", states=tmp_path / "q.npy", chunk=30
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "value", "message"),
+    [
+        (65, 8, np.nan, r"q: joint '\w+' is nan \(row 65\)"),
+        (60, 0, np.inf, r"q: the base is inf \(row 60\)"),
+        (89, 4, 7.0, r"q: the base quaternion has norm 7\.\d+, not 1 \(row 89\)"),
+    ],
+)
+def test_states_that_are_no_states_are_refused_by_row_and_the_others_computed(
+    row, column, value, message, tmp_path
+):
+    """Those of the chunks beside it, too, which are computed in groups of rows that reach there."""
+    plan = poisoned(tmp_path, row, column, value)
+    report = computed(plan)
+    (refused,) = report.refused
+    assert re.fullmatch(message, refused.refused), refused.refused
+    assert batch.refusals(plan, report.refused).startswith("rows 60 to 89: q: ")
+    assert done(plan) == {0, 1, 3}
+    stored = zarr.open_group(plan.out, mode="r")["mass_matrix"][:]
+    assert np.isnan(stored[60:90]).all()
+
+    again = computed(plan)
+    assert (again.computed, len(again.refused)) == (0, 1)
+
+
+def test_a_run_that_refuses_everything_is_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr(batch, "MOST_REFUSED", 3)
+    plan = poisoned(tmp_path, slice(None), 4, 7.0)
+    with pytest.raises(lw.LinkworkError, match="3 chunks were refused, so the run is stopped"):
+        computed(plan)
+
+
+def test_a_damaged_chunk_is_found_and_computed_again(tmp_path):
+    plan = random_plan(tmp_path / "out.zarr")
+    computed(plan)
+    (port,) = plan.functions[0].arrays
+    whole = store.chunk_file(plan, port, 3)
+    data = bytearray(whole.read_bytes())
+    data[1000] ^= 1
+    whole.write_bytes(data)
+    array = work._arrays(plan)["mass_matrix"]
+    array[930] = 0.0  # with a checksum that fits
+
+    report = Report(plan)
+    batch.verify(plan, Local(), report, sample=100)
+    found = {one.chunk: one.refused for one in report.damaged}
+    assert report.verified == 10
+    assert set(found) == {3, 9}
+    assert "checksum" in found[3]
+    assert found[9] == "mass_matrix differs from row 930 on"
+
+    before = files(plan)
+    assert done(plan) == set(range(10)) - {3, 9}
+    assert computed(plan).computed == 2
+    assert before.items() <= files(plan).items()
+    check_all(plan)
+
+
+@pytest.mark.parametrize("damage", ["removed", "cut off"])
+def test_a_file_that_is_gone_or_cut_off_is_made_again(damage, tmp_path):
+    plan = random_plan(tmp_path / "out.zarr")
+    computed(plan)
+    (port,) = plan.functions[0].arrays
+    path = store.chunk_file(plan, port, 5)
+    path.unlink() if damage == "removed" else os.truncate(path, 77)
+    report = computed(plan)
+    assert (report.again, report.computed) == (1, 1)
+    check_all(plan)
+
+
+def test_lines_of_the_journal_that_are_damaged_do_not_count(tmp_path):
+    path = tmp_path / "a.journal"
+    writer = Journal(path, {"facts": 1}, {})
+    for chunk in range(5):
+        writer.add(chunk, f"{chunk:016x}")
+    writer.close()
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[2] = lines[2].replace(b"1", b"7", 1)
+    path.write_bytes(b"".join(lines)[:-5])
+    head, found = journal.read(path)
+    assert head == {"facts": 1}
+    assert set(found) == {0, 2, 3}
+    again = Journal(path, head, found)
+    again.add(9, "ff")
+    again.close()
+    assert set(journal.read(path)[1]) == {0, 2, 3, 9}
+
+
+def test_lines_with_a_right_checksum_and_a_wrong_content_do_not_count(tmp_path):
+    path = tmp_path / "a.journal"
+    lines = ['{"facts": 1}', '[0, "ab"]', "[]", "[1]", '["2", "ab"]', "[3, 4]", '[-1, "ab"]', "{"]
+    path.write_bytes(b"".join(map(journal._line, lines)))
+    assert journal.read(path) == ({"facts": 1}, {0: "ab"})
+    path.write_bytes(journal._line("["))
+    assert journal.read(path) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"facts": 1}, {"facts": {"robot": 3}}, {"processor": None}, {"stamp": ...}],
+)
+def test_a_journal_that_does_not_describe_a_run_is_rejected(tmp_path, change):
+    plan = random_plan(tmp_path / "out.zarr", 100, 25)
+    computed(plan)
+    head, done = journal.read(journal_path(plan))
+    head = {k: v for k, v in {**head, **change}.items() if v is not ...}
+    lines = [json.dumps(head), *(json.dumps(entry) for entry in done.items())]
+    journal_path(plan).write_bytes(b"".join(map(journal._line, lines)))
+    with pytest.raises(lw.StateError, match=r"out\.zarr\.journal"):
+        computed(plan)
+
+
+def open_handles():
+    return {int(path.name) for path in Path("/proc/self/fd").iterdir() if path.exists()}
+
+
+@pytest.mark.parametrize("refused", [1, 2])
+def test_a_lock_that_another_run_holds_is_told_as_such(tmp_path, monkeypatch, refused):
+    """The first lock is on the journal, the second on the file that takes its place."""
+    calls, opened = [], open_handles()
+
+    def flock(handle, how):
+        calls.append(handle)
+        if len(calls) == refused:
+            raise BlockingIOError
+
+    monkeypatch.setattr(journal.fcntl, "flock", flock)
+    with pytest.raises(lw.StateError, match="another run is writing"):
+        Journal(tmp_path / "a.journal", {"facts": 1}, {})
+    assert open_handles() == opened
+    assert [path.name for path in tmp_path.iterdir()] == ["a.journal"]
+
+
+def test_a_journal_that_another_run_has_written_since_is_not_overwritten(tmp_path):
+    path = tmp_path / "a.journal"
+    first = Journal(path, {"facts": 1}, {})
+    first.add(4, "x")
+    first.close()
+    for facts, known in ((1, {}), (2, {4: "x"})):
+        with pytest.raises(lw.StateError, match="another run is writing"):
+            Journal(path, {"facts": facts}, known)
+    assert journal.read(path) == ({"facts": 1}, {4: "x"})
+
+
+def test_many_files_that_are_gone_cost_one_journal(tmp_path, monkeypatch):
+    plan = random_plan(tmp_path / "out.zarr")
+    computed(plan)
+    for path in plan.out.glob("*/c.*"):
+        path.unlink()
+    written = []
+    rewrite = Journal._rewrite
+    monkeypatch.setattr(Journal, "_rewrite", lambda self: (written.append(1), rewrite(self)))
+    report = computed(plan)
+    assert (report.again, report.computed) == (10, 10)
+    assert len(written) == 2  # when it is opened, and without the chunks
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_all_that_a_chunk_needs_is_on_the_disk_before_it_counts(tmp_path, monkeypatch):
+    """Not only its file: the descriptions of the group and the array, and the names of all."""
+    plan = random_plan(tmp_path / "out.zarr", rows=100)
+    on_disk = []
+    fsync, add = os.fsync, Journal.add
+    monkeypatch.setattr(
+        os,
+        "fsync",
+        lambda handle: (on_disk.append(Path(f"/proc/self/fd/{handle}").readlink()), fsync(handle)),
+    )
+    seen = []
+    monkeypatch.setattr(
+        Journal, "add", lambda self, *line: (seen.extend(on_disk), add(self, *line))
+    )
+    computed(plan)
+    array = plan.out / "mass_matrix"
+    described = {plan.out / "zarr.json", array / "zarr.json"}
+    assert {array / "c.0.0.0", array, plan.out, tmp_path} | described <= set(seen)
+
+
+def test_the_journal_is_beside_the_results_and_readers_see_arrays_alone(tmp_path):
+    plan = random_plan(tmp_path / "out.zarr")
+    computed(plan)
+    assert journal_path(plan) == tmp_path / "out.zarr.journal"
+    assert [name for name, _ in zarr.open_group(plan.out, mode="r").members()] == ["mass_matrix"]
+    assert in_one_call(plan)["mass_matrix"].shape == (1000, 8, 8)

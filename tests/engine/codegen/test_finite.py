@@ -1,0 +1,72 @@
+"""Code that is told to check results says whether they are finite, whatever the lane and piece."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+from tests.support.expressions import program_for
+
+from linkwork.engine.codegen.llvm import emit
+from linkwork.engine.codegen.llvm.emit import emit_llvm
+from linkwork.engine.codegen.llvm.lanes import Lanes
+from linkwork.engine.codegen.schedule import pieces
+from linkwork.engine.runtime.compiler import Code, compiled
+
+FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p)
+
+
+def function(x):
+    """(4,) with the quotient of the first two numbers in the first two results."""
+    ratio = x[0] / x[1]
+    rest = x[2]
+    for _ in range(40):
+        rest = rest * x[0] + x[1]
+    return np.array([ratio, ratio + rest, rest, x[2] * 2.0])
+
+
+def status(rows, *, width, checked=(0, 3), scalar="double"):
+    """What the code returns for these rows, and for none."""
+    program = program_for(function, (3,))
+    steps = [program.results[k] for k in checked]
+    code = Code(compiled(emit_llvm(program, "f", Lanes(width, scalar), checked=steps)))
+    call = FUNCTION(code.address("f"))
+    x = np.ascontiguousarray(rows, np.float64 if scalar == "double" else np.float32)
+    out = np.empty((len(x), 4), x.dtype)
+    size = call(None, None, None, 0, None)
+    workspace = ctypes.create_string_buffer(size + 64)
+    aligned = -(-ctypes.addressof(workspace) // 64) * 64
+    given, results = ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(out.ctypes.data)
+    strides = (ctypes.c_int64 * 2)(3, 0)
+    args = ctypes.byref(given), ctypes.byref(results), strides
+    return call(*args, len(x), aligned), size
+
+
+@pytest.mark.parametrize("scalar", ["double", "float"])
+@pytest.mark.parametrize("in_pieces", [False, True])
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_one_row_that_is_not_finite_is_told(width, in_pieces, scalar, monkeypatch):
+    if in_pieces:
+        monkeypatch.setattr(pieces, "LONGEST_UNCUT", 20)
+        monkeypatch.setattr(pieces, "LONGEST_PIECE", 20)
+        monkeypatch.setattr(emit, "LONGEST_CACHED", 20)
+    rows = np.tile([0.5, 0.25, 1.0], (8, 1))
+    found, size = status(rows, width=width, scalar=scalar)
+    assert found == size >= 0
+    for row, bad in ((0, 0.0), (5, 0.0), (7, np.nan)):
+        changed = rows.copy()
+        changed[row, 1] = bad
+        assert status(changed, width=width, scalar=scalar)[0] == -1
+
+
+def test_only_what_is_named_is_checked():
+    rows = np.tile([0.5, 0.0, 1.0], (4, 1))
+    assert status(rows, width=4, checked=(2, 3))[0] >= 0
+    assert status(rows, width=4, checked=(1,))[0] == -1
+
+
+def test_constants_need_no_check():
+    program = program_for(lambda x: np.array([2.0 + 0.0 * x[0], x[0]]), (1,))
+    text = emit_llvm(program, "f", Lanes(4), checked=[program.results[0]])
+    assert text == emit_llvm(program, "f", Lanes(4))

@@ -1,0 +1,117 @@
+"""Derivatives in the cache: found again without tracing or differentiating, and not if damaged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.support.kernels import floater, wait_for_background
+
+from linkwork.engine.kernel import derive
+from linkwork.errors import LinkworkError
+from linkwork.kindyn import kernels
+
+
+class TracedError(LinkworkError):
+    """Something was traced or differentiated."""
+
+
+@pytest.fixture
+def folder(empty_cache):
+    wait_for_background()
+    return empty_cache
+
+
+@pytest.fixture
+def nothing_is_made(monkeypatch):
+    """From when it is called on, tracing and differentiating raise."""
+
+    def refused(*args, **named):
+        raise TracedError("made again")
+
+    def start():
+        monkeypatch.setattr(kernels, "trace", refused)
+        monkeypatch.setattr(derive, "jacobian_steps", refused)
+        for kind in derive.PROGRAMS:
+            monkeypatch.setitem(derive.PROGRAMS, kind, refused)
+
+    return start
+
+
+def arguments(kernel, kd):
+    rng = np.random.default_rng(5)
+    return [
+        kd.random(1, seed=2)[0] if port.name == "q" else rng.normal(size=port.shape)
+        for port in kernel.signature.inputs
+    ]
+
+
+MADE = {
+    "vjp": lambda kd: kd.inverse_dynamics.vjp(),
+    "jvp": lambda kd: kd.function("mass_matrix", ("transform", "tip")).jvp("q"),
+    "jacobian": lambda kd: kd.gravity_force.jacobian("q"),
+    "of a derivative": lambda kd: kd.kinetic_energy.gradient("q").vjp("nu"),
+    "hessian": lambda kd: kd.potential_energy.hessian("q"),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_code_is_found_again(folder, nothing_is_made, name):
+    kd = floater()
+    kernel = MADE[name](kd)
+    kernel.warmup()
+    wanted = kernel(*arguments(kernel, kd))
+    nothing_is_made()
+    again = MADE[name](floater())
+    got = again(*arguments(again, kd))
+    for a, b in zip(got, wanted, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_program_is_found_again_where_there_is_no_code(folder, nothing_is_made, name):
+    kernel = MADE[name](floater())
+    program = kernel.program
+    assert not list(folder.glob("*.o"))
+    assert list(folder.glob("*.program"))
+    nothing_is_made()
+    assert MADE[name](floater()).program == program
+
+
+def test_a_long_jacobian_is_known_to_be_long(folder, nothing_is_made, monkeypatch):
+    monkeypatch.setattr(derive, "MOST_UNROLLED_STEPS", 0)
+    kd = floater()
+    kernel = kd.gravity_force.jacobian("q")
+    given = arguments(kernel, kd)
+    kernel.warmup()
+    wanted = kernel(*given)
+    nothing_is_made()
+    monkeypatch.setattr(derive, "MOST_UNROLLED_STEPS", 1 << 40)
+    np.testing.assert_array_equal(floater().gravity_force.jacobian("q")(*given), wanted)
+
+
+def test_a_damaged_program_is_made_again(folder):
+    wanted = floater().inverse_dynamics.vjp("q").program
+    (path,) = folder.glob("*.program")
+    whole = path.read_bytes()
+    for damaged in (b"", whole[:100], whole[:-1], whole[:-9] + b"x" + whole[-8:]):
+        path.write_bytes(damaged)
+        assert floater().inverse_dynamics.vjp("q").program == wanted
+        assert path.read_bytes() == whole
+
+
+def test_keys_differ_by_function_kind_and_inputs():
+    kd = floater()
+    kernels_of = (
+        kd.inverse_dynamics,
+        kd.inverse_dynamics.vjp("q"),
+        kd.inverse_dynamics.vjp("nu"),
+        kd.inverse_dynamics.vjp("q", "nu"),
+        kd.inverse_dynamics.vjp("nu", "q"),
+        kd.inverse_dynamics.jvp("q"),
+        kd.inverse_dynamics.jacobian("q"),
+        kd.inverse_dynamics.vjp("q").vjp("q"),
+        kd.forward_dynamics.vjp("q"),
+        kd.replace(representation="body").inverse_dynamics.vjp("q"),
+    )
+    assert len({kernel.key for kernel in kernels_of}) == len(kernels_of)
+    assert floater().inverse_dynamics.vjp("q").key == kernels_of[1].key

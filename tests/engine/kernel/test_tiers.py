@@ -1,0 +1,195 @@
+"""The first call uses code that is made quickly; fast code takes over beside the calls."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import warnings
+
+import numpy as np
+import pytest
+from tests.support.kernels import (
+    BUSY,
+    TAKE_OVER,
+    Never,
+    finish,
+    floater,
+    motion,
+    output_of,
+    run_python,
+    start_python,
+)
+
+import linkwork as lw
+from linkwork.engine.kernel import kernel as kernel_module
+from linkwork.engine.runtime.compiler import FAST, QUICK
+from linkwork.kindyn.quantities import QUANTITIES
+
+needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
+
+
+@pytest.fixture
+def no_cache(monkeypatch):
+    monkeypatch.setenv("LINKWORK_CACHE", "off")
+
+
+@pytest.fixture
+def only_quick(no_cache, monkeypatch):
+    """Fast code comes when it is waited for, not before."""
+    monkeypatch.setattr(kernel_module, "background", Never)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [(), 3, 4, 9, 3000])
+def test_the_code_of_the_first_call_gives_the_same_numbers(only_quick, dtype, n):
+    kd = floater(dtype=dtype)
+    q, nu, tau = motion(kd, n)
+    by_name = {"q": q, "nu": nu, "nu_dot": tau, "tau": tau}
+    for name in ("mass_matrix", "bias_force", "inverse_dynamics", "com_jacobian", "jacobian_dot"):
+        request = (name, "tip") if QUANTITIES[name].frames else name
+        kernel = kd.function(request)
+        inputs = [by_name[port.name] for port in kernel.signature.inputs]
+        first = kernel(*inputs)
+        assert (kernel._level, kernel._wide) == (QUICK, False)
+        kernel.warmup()
+        assert (kernel._level, kernel._wide) == (FAST, True)
+        error = np.abs(kernel(*inputs) - first).max()
+        assert error <= (1e-13 if dtype == np.float64 else 1e-4) * np.abs(first).max()
+
+
+def test_warmup_before_the_first_call_makes_fast_code_only(only_quick, monkeypatch):
+    levels = []
+    compiled = kernel_module.compiled
+    monkeypatch.setattr(
+        kernel_module,
+        "compiled",
+        lambda ir, level=FAST: (levels.append(level), compiled(ir, level))[1],
+    )
+    kd = floater()
+    kd.warmup("com")
+    assert levels == [FAST, FAST]
+    kd.com(kd.neutral())
+    kd.com(kd.random(3000, seed=0))
+    kd.warmup()
+    kd.warmup("com")
+    assert levels == [FAST, FAST]
+
+
+def test_fast_code_arrives_by_itself(no_cache):
+    kd = floater()
+    kernel = kd.function("com")
+    kernel(kd.neutral())
+    until = time.monotonic() + 60
+    while not kernel._wide and time.monotonic() < until:
+        time.sleep(0.01)
+    assert (kernel._level, kernel._wide) == (FAST, True)
+
+
+def test_calls_go_on_while_faster_code_takes_over():
+    done = output_of(TAKE_OVER)
+    assert done == "done"
+
+
+@needs_signals
+@pytest.mark.parametrize("when", ["at once", "later"])
+def test_calls_go_on_when_the_process_that_compiles_dies(when):
+    returncode, out, err = run_python(
+        BUSY
+        + f"""
+import signal
+pid = worker_pid()
+time.sleep({0 if when == "at once" else 0.3})
+os.kill(pid, signal.SIGKILL)
+for _ in range(20):
+    np.testing.assert_allclose(kd.forward_dynamics(q, nu, tau), expected, rtol=1e-9, atol=1e-9)
+kd.warmup()
+np.testing.assert_allclose(kd.forward_dynamics(q, nu, tau), expected, rtol=1e-9, atol=1e-9)
+small = floater()
+small.com(small.neutral())
+kernel = small.function("com")
+until = time.monotonic() + 60
+while not kernel._wide and time.monotonic() < until: time.sleep(0.01)
+assert kernel._wide   # the background still works
+print("done")
+"""
+    )
+    assert (returncode, out) == (0, "done\n")
+    # what was being compiled failed, and is reported; what had not been sent yet did not
+    assert err.count("the reason: EOFError: the compiler process ended") <= 1
+    assert bool(err) == ("the reason: EOFError: the compiler process ended" in err)
+
+
+@needs_signals
+def test_an_interrupt_from_the_terminal_leaves_the_background_working():
+    """It goes to the process that compiles as well."""
+    process = start_python(
+        BUSY
+        + """
+worker_pid()
+print("go", flush=True)
+try:
+    time.sleep(30)
+except KeyboardInterrupt:
+    pass
+kernel = kd.function("forward_dynamics")
+until = time.monotonic() + 60
+while not kernel._wide and time.monotonic() < until: time.sleep(0.01)
+assert kernel._wide
+np.testing.assert_allclose(kernel(q, nu, tau), expected, rtol=1e-9, atol=1e-9)
+print("done", flush=True)
+"""
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "go\n"
+    time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)  # it leads a group of its own
+    assert finish(process) == (0, "done\n", "")
+
+
+@needs_signals
+def test_a_signal_may_call_the_function_that_is_being_compiled():
+    """Its handler runs in the same thread, in the middle of the first call."""
+    done = output_of(
+        """
+        import signal
+        kd = lw.KinDyn(lw.robots.load("arm"))
+        q, nu, tau = motion(kd)
+        found = []
+        kd.com(q)   # LLVM is loaded: Python itself gives a handler half of what is being imported
+        signal.signal(signal.SIGALRM, lambda *_: found.append(kd.forward_dynamics(q, nu, tau)))
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        first = kd.forward_dynamics(q, nu, tau)
+        while not found: time.sleep(0.01)
+        np.testing.assert_allclose(found[0], first, rtol=1e-9, atol=1e-9)
+        print("done")
+        """
+    )
+    assert done == "done"
+
+
+@pytest.mark.parametrize("mode", ["process", "off"])
+@pytest.mark.filterwarnings("always::linkwork.SlowCompileWarning")
+def test_a_compilation_that_takes_long_is_announced_once(no_cache, monkeypatch, mode):
+    monkeypatch.setenv("LINKWORK_BACKGROUND", mode)
+    monkeypatch.setattr(kernel_module, "LONG", 0.0)
+    monkeypatch.setattr("linkwork.engine.runtime.notices._told", set())
+    kd = floater()
+    with pytest.warns(lw.SlowCompileWarning) as caught:
+        kd.com(kd.neutral())
+    text = str(caught[0].message)
+    facts = ["com", f"{len(kd.com.program.steps):,} operations", "warmup()", "batch", "cache"]
+    assert [fact for fact in facts if fact not in text] == []
+    assert ("in the background" in text) == (mode == "process")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kd.mass_matrix(kd.neutral())
+
+
+def test_short_functions_are_not_announced(no_cache, monkeypatch):
+    monkeypatch.setattr("linkwork.engine.runtime.notices._told", set())
+    kd = floater()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kd.warmup("mass_matrix")

@@ -1,0 +1,735 @@
+"""Compiling beside the calls: leaving, forking, and the process that compiles."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.support.kernels import BUSY, Never, floater, motion, output_of, run_python
+
+import linkwork as lw
+from linkwork.engine.runtime import background as module
+from linkwork.engine.runtime import worker
+from linkwork.engine.runtime.background import Background
+from linkwork.engine.runtime.process import CompilerProcess
+from linkwork.engine.runtime.processor import NoMachineCodeError, this_target
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
+
+
+@pytest.fixture
+def no_cache(monkeypatch):
+    monkeypatch.setenv("LINKWORK_CACHE", "off")
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.02, 0.1, 0.5, 1.0])
+def test_leaving_while_compiling_is_clean_and_leaves_no_process(wait):
+    out = output_of(
+        BUSY
+        + f"""
+from linkwork.engine.runtime.background import background
+kd.inverse_dynamics(q, nu, tau)
+time.sleep({wait})
+process = background()._process
+print(process.pid or 0 if process else 0)
+"""
+    )
+    assert not is_running(int(out))
+
+
+@pytest.mark.parametrize("end", ["os._exit(3)", "os.kill(os.getpid(), 9)", "sys.exit(3)", "1 / 0"])
+@needs_signals
+def test_any_end_of_a_process_ends_the_one_that_compiles(end):
+    returncode, out, err = run_python(
+        BUSY
+        + f"""
+print(worker_pid(), flush=True)
+{end}
+"""
+    )
+    assert returncode == {"1 / 0": 1, "os.kill(os.getpid(), 9)": -9}.get(end, 3)
+    assert err.count("Traceback") == (end == "1 / 0")
+    assert "Exception ignored" not in err
+    assert not is_running(int(out))
+
+
+def is_running(pid: int, patience: float = 10.0) -> bool:
+    """Whether a process is still there after some seconds."""
+    until = time.monotonic() + patience
+    while pid:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        if time.monotonic() > until:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_nothing_is_started_after_the_end(monkeypatch):
+    """Else leaving waits for a process that nobody needs."""
+    beside = Background()
+    beside.close()
+    started = []
+    monkeypatch.setattr(subprocess, "Popen", lambda *args, **_: started.append(args))
+    with contextlib.suppress(Exception):
+        beside.compiled("define void @f() {\n ret void\n}\n")
+    assert not started
+
+
+@needs_fork
+def test_a_child_forked_while_compiling_works():
+    done = output_of(
+        BUSY
+        + """
+def child_works():
+    import signal
+    signal.alarm(40)
+    np.testing.assert_allclose(kd.forward_dynamics(q, nu, tau), expected, rtol=1e-9, atol=1e-9)
+    small = floater()
+    assert small.com(small.neutral()).shape == (3,)
+    small.warmup()
+for k in range(5):
+    time.sleep(0.05)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            child_works()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(pid, 0)[1] == 0
+print("done")
+"""
+    )
+    assert done == "done"
+
+
+@needs_fork
+def test_a_child_forked_while_another_thread_compiles_works():
+    """Locks that the other thread held are held by nobody in the child."""
+    done = output_of(
+        """
+        import signal
+        stop = threading.Event()
+        shared = floater()
+        names = ["com", "mass_matrix", "bias_force", "com_jacobian", "momentum", "gravity_force"]
+        def compile_much():
+            while not stop.is_set():
+                shared._kernels.clear()
+                shared.warmup(*names)
+        threads = [threading.Thread(target=compile_much) for _ in range(2)]
+        for thread in threads: thread.start()
+        bad = 0
+        for k in range(5):
+            time.sleep(0.03 + 0.02 * k)
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(8)
+                try:
+                    own = floater()
+                    own.com(own.neutral())
+                    for name in names: shared.warmup(name)
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            bad += os.waitpid(pid, 0)[1] != 0
+        stop.set()
+        for thread in threads: thread.join()
+        print(bad, "of 5 hang")
+        """
+    )
+    assert done == "0 of 5 hang"
+
+
+@needs_fork
+def test_a_forked_child_ends_without_a_word():
+    done = output_of(
+        BUSY
+        + """
+pid = os.fork()
+if pid == 0:
+    import gc
+    gc.collect()
+    kd.com(q)
+    gc.collect()
+    sys.exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+kd.warmup()
+print("done")
+"""
+    )
+    assert done == "done"
+
+
+@needs_fork
+def test_a_forked_child_gets_fast_code_too():
+    """The parent's background does nothing for it."""
+    done = output_of(
+        BUSY
+        + """
+pid = os.fork()
+if pid == 0:
+    kernel = kd.function("forward_dynamics")
+    until = time.monotonic() + 15
+    while not kernel._wide and time.monotonic() < until:
+        kernel(q, nu, tau)
+        time.sleep(0.02)
+    os._exit(0 if kernel._wide else 1)
+assert os.waitpid(pid, 0)[1] == 0
+print("done")
+"""
+    )
+    assert done == "done"
+
+
+@needs_fork
+def test_a_child_forked_while_another_thread_drops_code_works():
+    """What is dropped takes the lock of LLVM, wherever that happens."""
+    done = output_of(
+        """
+        import gc, signal
+        from linkwork.engine.runtime.compiler import Code, compiled
+        data = compiled("define void @f() {\\n ret void\\n}\\n")
+        stop = threading.Event()
+        def drop_much():
+            while not stop.is_set():
+                Code(data)
+        threads = [threading.Thread(target=drop_much) for _ in range(3)]
+        for thread in threads: thread.start()
+        for _ in range(20):
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(20)
+                os._exit(0 if Code(data).address("f") else 1)
+            assert os.waitpid(pid, 0)[1] == 0
+        stop.set()
+        for thread in threads: thread.join()
+        print("done")
+        """
+    )
+    assert done == "done"
+
+
+@needs_signals
+def test_nobody_waits_for_a_process_that_does_nothing():
+    done = output_of(
+        BUSY
+        + """
+import signal
+pid = worker_pid()
+os.kill(pid, signal.SIGSTOP)
+small = floater()
+small.com(small.neutral())
+small.warmup()
+kd.warmup()
+np.testing.assert_allclose(kd.forward_dynamics(q, nu, tau), expected, rtol=1e-9, atol=1e-9)
+print(pid)
+"""
+    )
+    os.kill(int(done), signal.SIGCONT)  # it finds that nobody is there any more
+    assert not is_running(int(done))
+
+
+def test_functions_may_be_called_while_the_process_ends():
+    done = output_of(
+        """
+        import atexit
+        kd = floater()
+        def last():
+            print(kd.com(kd.neutral()).shape)
+            kd.warmup()
+            print(kd.mass_matrix(kd.neutral()).shape)
+        atexit.register(last)
+        import linkwork.engine.runtime.background   # leaves before `last`, or after it
+        module = linkwork.engine.runtime.background
+        atexit.unregister(module._close)
+        atexit.register(module._close)
+        """
+    )
+    assert done.split("\n") == ["(3,)", "(8, 8)"]
+
+
+def test_the_background_lets_go_of_what_it_compiled(no_cache):
+    kd = floater()
+    kernel = kd.function("com")
+    kernel(kd.neutral())
+    kernel.warmup()
+    dead = weakref.ref(kernel)
+    del kd, kernel
+    until = time.monotonic() + 20
+    while dead() is not None and time.monotonic() < until:
+        gc.collect()
+        time.sleep(0.05)
+    assert dead() is None
+
+
+def test_only_the_first_of_several_jobs_waits(monkeypatch):
+    """In a thread, too, where no process is there to tell that work has begun."""
+    own, waits, done = Background(), [], threading.Semaphore(0)
+    monkeypatch.setattr(own._end, "wait", waits.append)
+    for _ in range(5):
+        own.submit(done.release)
+    assert all(done.acquire(timeout=10) for _ in range(5))
+    assert waits == [module.DELAY]
+    own.close()
+
+
+def test_all_threads_have_the_same_background(monkeypatch):
+    """Two of them would start two processes, of which one is never closed."""
+    monkeypatch.setattr(module, "_state", {})
+    init = Background.__init__
+    monkeypatch.setattr(Background, "__init__", lambda own: (time.sleep(0.01), init(own))[1])
+    found: list[object] = []
+    barrier = threading.Barrier(8)
+
+    def ask() -> None:
+        barrier.wait()
+        found.append(module.background())
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(map(id, found))) == 1
+
+
+# The process that compiles.
+
+
+@pytest.fixture
+def process():
+    started = CompilerProcess()
+    started.wait_until_ready()
+    yield started
+    started.close()
+
+
+def ask(process, ir: str, level: int = 1, *, triple: str | None = None) -> bytes:
+    target = this_target()
+    return process.compiled(level, replace(target, triple=triple or target.triple), ir)
+
+
+GOOD = "define i32 @f() {\n ret i32 5\n}\n"
+
+
+@pytest.mark.parametrize(
+    "ir",
+    [
+        "garbage",
+        "define void @f() {",
+        "define void @f() {\n ret i32 1\n}\n",
+        "define i32 @f() {\n %x = add i32 %y, 1\n ret i32 %x\n}\n",
+        "ü" * 1000,
+        "}" * 100_000,
+    ],
+)
+def test_ir_that_is_none_is_an_answer_and_the_next_job_is_done(process, ir):
+    with pytest.raises(RuntimeError):
+        ask(process, ir)
+    assert ask(process, GOOD)[:4]
+
+
+def test_nothing_at_all_is_compiled_to_an_empty_object(process):
+    assert ask(process, "")
+
+
+@pytest.mark.parametrize(("level", "triple"), [(200, None), (1, "nonsense-triple"), (1, " ")])
+def test_a_job_that_cannot_be_is_an_answer_and_the_next_job_is_done(process, level, triple):
+    with pytest.raises(RuntimeError):
+        ask(process, GOOD, level, triple=triple)
+    assert ask(process, GOOD)
+
+
+def test_bytes_that_are_no_text_are_an_answer_and_the_next_job_is_done(process):
+    assert ask(process, GOOD)
+    process._socket.sendall(struct.pack("<B4I", 1, 0, 0, 0, 4) + b"\xff\xfe\xff\xff")
+    with pytest.raises(RuntimeError):
+        worker.read_answer(process._socket.recv)
+    assert ask(process, GOOD)
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x01", b"\x01" * 12, struct.pack("<B4I", 1, 9, 9, 9, 9)])
+def test_a_job_cut_off_ends_the_process(process, sent):
+    assert ask(process, GOOD)
+    assert is_running(process.pid, 0)
+    process._socket.sendall(sent)
+    process.close()
+    assert not is_running(process.pid)
+
+
+@pytest.mark.parametrize("when", ["before", "during"])
+@needs_signals
+def test_what_ended_the_process_is_not_tried_here(monkeypatch, when):
+    """Whatever it was, memory or a mistake of LLVM, would end this process, too."""
+    here: list[str] = []
+    monkeypatch.setattr(module, "compiled", lambda ir, _: here.append(ir))
+    beside = Background()
+    try:
+        assert beside.compiled(GOOD)
+        first = beside._process
+        assert first is not None
+        if when == "before":
+            os.kill(first.pid, signal.SIGKILL)
+            assert not is_running(first.pid)
+            assert beside.compiled(GOOD)  # by another process
+            assert beside._process is not first
+        else:
+            os.kill(first.pid, signal.SIGSTOP)
+            threading.Timer(0.2, os.kill, (first.pid, signal.SIGKILL)).start()
+            with pytest.raises(EOFError):
+                beside.compiled(GOOD)
+        assert not here
+    finally:
+        beside.close()
+
+
+def test_ir_that_is_none_is_an_error_here_as_well():
+    beside = Background()
+    try:
+        with pytest.raises(RuntimeError):
+            beside.compiled("garbage")
+        assert beside.compiled(GOOD)
+    finally:
+        beside.close()
+
+
+@pytest.fixture
+def no_process(monkeypatch):
+    """Counts what is started instead of starting it."""
+    started: list[object] = []
+    monkeypatch.setattr(subprocess, "Popen", lambda *args, **_: started.append(args))
+    return started
+
+
+def test_a_frozen_program_does_not_start_itself_again(monkeypatch, no_process):
+    """There, `sys.executable` is the program, which would start the next, and so on."""
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    beside = Background()
+    assert beside.compiled(GOOD)
+    beside.close()
+    assert not no_process
+
+
+HOSTS = ["uwsgi", "FreeCAD", "isaac-sim.sh", "pythonista", "mypython", "python3.11-config"]
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_program_with_python_inside_is_not_started(monkeypatch, no_process, tmp_path, host):
+    (tmp_path / host).write_text("#!/bin/sh\n", encoding="utf-8")
+    (tmp_path / host).chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / host))
+    assert module.background_mode() == "thread"
+    beside = Background()
+    assert beside.compiled(GOOD)
+    beside.close()
+    assert not no_process
+
+
+@pytest.mark.parametrize("name", ["python", "python3", "python3.13t", "pypy3.10", "python3.11d"])
+def test_interpreters_are_known_by_their_names(monkeypatch, tmp_path, name):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / name))
+    assert module.background_mode() == "thread"  # there is no such file
+    (tmp_path / name).touch(0o755)
+    assert module.background_mode() == "process"
+
+
+@pytest.mark.parametrize("executable", [None, "", "/nonexistent/python"])
+def test_without_a_python_to_start_it_is_compiled_here(monkeypatch, executable):
+    """Programs that have Python inside do not know of one beside."""
+    monkeypatch.setattr(sys, "executable", executable)
+    beside = Background()
+    assert beside.compiled(GOOD)
+    beside.close()
+
+
+def test_something_else_that_is_called_python_does_no_harm(monkeypatch, tmp_path):
+    fake = tmp_path / "python3"
+    fake.write_text("#!/bin/sh\necho hello\n", encoding="utf-8")
+    fake.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(fake))
+    monkeypatch.setattr("linkwork.engine.runtime.notices._told", set())
+    beside = Background()
+    with pytest.warns(lw.LinkworkWarning, match="no compiler process.*EOFError"):
+        assert beside.compiled(GOOD)
+    beside.close()
+
+
+# Failures are reported.
+
+
+@pytest.fixture
+def broken_llvmlite(tmp_path, monkeypatch):
+    """What the compiler process is to import, as from a folder on PYTHONPATH."""
+    package = tmp_path / "llvmlite"
+    package.mkdir()
+    (package / "__init__.py").write_text("", encoding="utf-8")
+    (package / "binding.py").write_text("raise ImportError('not a wheel')", encoding="utf-8")
+    monkeypatch.setattr(
+        "linkwork.engine.runtime.process.llvmlite_file", lambda: str(package / "__init__.py")
+    )
+    monkeypatch.setattr("linkwork.engine.runtime.notices._told", set())
+
+
+@pytest.mark.usefixtures("broken_llvmlite")
+def test_the_process_imports_the_llvmlite_of_this_one_wherever_it_is():
+    process = CompilerProcess()
+    process.wait_until_ready()
+    with pytest.raises(worker.CompileError, match="ImportError: not a wheel"):
+        ask(process, GOOD)
+    process.close()
+
+
+@pytest.mark.usefixtures("broken_llvmlite")
+def test_what_only_the_process_cannot_compile_is_reported_once():
+    beside = Background()
+    with pytest.warns(lw.LinkworkWarning, match="no compiler process.*not a wheel"):
+        assert beside.compiled(GOOD)
+    assert beside.compiled(GOOD)  # a second warning would be an error
+    beside.close()
+
+
+FAILING = """
+from linkwork.engine.kernel import kernel as module
+emitted = module.emitted
+def broken(program, width, *more):
+    if width > 1: raise ZeroDivisionError("a printer failed")
+    return emitted(program, width, *more)
+module.emitted = broken
+kd = floater()
+print(kd.com.status)
+for name in ("com", "mass_matrix"):
+    kernel = kd.function(name)
+    kernel(kd.neutral())
+    until = time.monotonic() + 30
+    while not kernel._failure and time.monotonic() < until: time.sleep(0.01)
+    print(kernel.status)
+print(kd.com(kd.neutral()).shape)
+"""
+
+
+@pytest.mark.parametrize("mode", ["process", "thread"])
+@pytest.mark.parametrize("action", ["default", "error"])
+def test_a_failure_in_the_background_is_reported_once_with_its_reason(mode, action):
+    code = f"import warnings\nwarnings.simplefilter({action!r})\n{FAILING}"
+    _, out, err = run_python(code, LINKWORK_BACKGROUND=mode)
+    failed = "failed: ZeroDivisionError: a printer failed"
+    assert out.splitlines() == ["none", failed, failed, "(3,)"]
+    assert err.count("the reason: ZeroDivisionError: a printer failed") == 1
+
+
+def test_an_end_while_compiling_is_no_failure():
+    """It is not reported that the compiler process was ended on purpose."""
+    code = BUSY + "print(worker_pid() > 0)\ntime.sleep(0.1)\n"
+    assert run_python(code) == (0, "True\n", "")
+
+
+def test_the_status_tells_which_code_is_in_use(no_cache, monkeypatch):
+    kd = floater()
+    kernel = kd.function("com")
+    assert kernel.status == "none"
+    with monkeypatch.context() as patch:
+        patch.setattr("linkwork.engine.kernel.kernel.background", Never)
+        kernel(kd.neutral())
+    assert kernel.status == "quick"
+    kernel.warmup()
+    assert kernel.status == kd.com.status == "fast"
+    assert kd.com.jvp("q").status == "none"
+
+
+def test_the_status_tells_why_numpy_computes(no_cache, monkeypatch):
+    monkeypatch.setattr("linkwork.engine.runtime.notices._told", set())
+
+    def refuse() -> None:
+        raise NoMachineCodeError("memory is not executable")
+
+    monkeypatch.setattr("linkwork.engine.runtime.compiler.check_executable", refuse)
+    kd = floater()
+    with pytest.warns(lw.LinkworkWarning, match="memory is not executable"):
+        kd.com(kd.neutral())
+    assert kd.com.status == "NumPy: memory is not executable"
+
+
+# What the environment chooses.
+
+CHOSEN = """
+import subprocess
+started, Popen = [], subprocess.Popen
+subprocess.Popen = lambda *args, **named: (started.append(args), Popen(*args, **named))[1]
+kd = floater()
+kernel = kd.function("com")
+kernel(kd.neutral())
+first = kernel._level, kernel._wide
+until = time.monotonic() + 30
+while not kernel._wide and time.monotonic() < until: time.sleep(0.01)
+names = [thread.name for thread in threading.enumerate()]
+print(len(started), names.count("linkwork"), *first, kernel._level, kernel._wide)
+"""
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ("", "1 1 0 False 1 True"),
+        ("process", "1 1 0 False 1 True"),
+        ("thread", "0 1 0 False 1 True"),
+        ("off", "0 0 1 True 1 True"),
+    ],
+)
+def test_where_fast_code_is_made_can_be_chosen(chosen, expected):
+    assert output_of(CHOSEN, LINKWORK_BACKGROUND=chosen) == expected
+
+
+def test_a_choice_that_is_unknown_is_said_once(monkeypatch):
+    monkeypatch.setattr("linkwork.engine.runtime.notices._told", set())
+    monkeypatch.setenv("LINKWORK_BACKGROUND", "threads")
+    text = "LINKWORK_BACKGROUND='threads' is unknown; did you mean 'thread'?; 'process' is used"
+    with pytest.warns(lw.LinkworkWarning) as caught:
+        modes = [module.background_mode() for _ in range(2)]
+    assert modes == ["process", "process"]
+    assert [str(warning.message) for warning in caught] == [text]
+
+
+# The process is nobody's child, and does not stay.
+
+
+@needs_signals
+def test_waiting_for_all_children_does_not_wait_for_the_process_that_compiles():
+    done = output_of(
+        BUSY
+        + """
+worker_pid()
+pid = os.fork()
+if pid == 0: os._exit(7)
+waited = []
+try:
+    while True: waited.append(os.wait())
+except ChildProcessError:
+    pass
+assert waited == [(pid, 7 << 8)]
+kd.warmup()
+print("done")
+"""
+    )
+    assert done == "done"
+
+
+@needs_signals
+def test_the_process_ends_when_it_has_nothing_to_do(no_cache, monkeypatch):
+    monkeypatch.setattr(module, "IDLE_LIMIT", 0.2)
+    beside = Background()
+    objects: list[bytes] = []
+    beside.submit(lambda: objects.append(beside.compiled(GOOD)))
+    until = time.monotonic() + 30
+    while not objects and time.monotonic() < until:
+        time.sleep(0.001)
+    until = time.monotonic() + 10
+    while beside._process is not None and time.monotonic() < until:
+        time.sleep(0.01)
+    assert beside._process is None
+    beside.submit(lambda: objects.append(beside.compiled(GOOD)))  # and starts when there is
+    until = time.monotonic() + 30
+    while len(objects) < 2 and time.monotonic() < until:
+        time.sleep(0.001)
+    assert objects[0] == objects[1]
+    beside.close()
+
+
+@needs_signals
+def test_a_compilation_in_progress_ends_with_its_parent():
+    """Not when it is done: large code takes a minute and a gigabyte."""
+    returncode, out, _ = run_python(
+        """
+        from linkwork.engine.runtime.process import CompilerProcess
+        from linkwork.engine.runtime.processor import NoMachineCodeError, this_target
+        steps = [f" %v{k+1} = fmul double %v{k}, %v{k // 2}" for k in range(400_000)]
+        steps = ["define double @f(double %v0) {", *steps, " ret double %v400000", "}"]
+        ir = "\\n".join(steps)
+        process = CompilerProcess()
+        process.wait_until_ready()
+        arguments = (1, this_target(), ir)
+        threading.Thread(target=process.compiled, args=arguments, daemon=True).start()
+        time.sleep(1.0)
+        print(process.pid, os.getpriority(os.PRIO_PROCESS, process.pid), flush=True)
+        os.kill(os.getpid(), 9)
+        """
+    )
+    pid, priority = map(int, out.split())
+    assert (returncode, priority) == (-9, 19)
+    assert not is_running(pid, 3.0)
+
+
+# What a process leaves to the next one, however it ends: files, and no process.
+
+SCRIPT = """
+kd = floater()
+q, nu, tau = motion(kd)
+def first_calls():
+    dynamics = kd.function("inverse_dynamics")
+    return [kd.mass_matrix(q), dynamics(q, nu, tau), dynamics.vjp("q")(q, nu, tau, np.ones(8))]
+"""
+ENDS = {
+    "as usual": "",
+    "os._exit": "os._exit(0)",
+    "killed": "os.kill(os.getpid(), 9)",
+    "exception": "1 / 0",
+    "sys.exit": "sys.exit(3)",
+    "interrupt": "signal.raise_signal(signal.SIGINT)",
+}
+SECOND = """
+from linkwork.engine.symbolic import program
+from linkwork.engine.kernel import derive, kernel as module
+from linkwork.kindyn import kernels
+def refused(*args, **named): raise AssertionError("it is made anew")
+module.compiled = program.trace = kernels.trace = refused
+derive.PROGRAMS["vjp"] = refused
+found = first_calls()
+print(float(sum(np.abs(part).sum() for part in found)), "llvmlite" in sys.modules)
+os._exit(0)
+"""
+
+
+def processes_with(setting: str) -> list[str]:
+    """The ids of all processes that have a variable in their environment."""
+    found: list[str] = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if setting.encode() in path.read_bytes().split(b"\0"):
+                found.append(path.parent.name)
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("end", ENDS)
+def test_the_next_process_continues_and_none_is_left(tmp_path, end):
+    """Neither traced, nor differentiated, nor compiled again: LLVM is not even imported."""
+    code = SCRIPT + f"import signal\nfirst_calls()\nprint('called', flush=True)\n{ENDS[end]}\n"
+    name = f"{tmp_path.parent.name}-{tmp_path.name}"
+    _, out, _ = run_python(code, cache=tmp_path, LINKWORK_TEST_NAME=name)
+    assert out == "called\n"
+    until = time.monotonic() + 5
+    while processes_with(f"LINKWORK_TEST_NAME={name}") and time.monotonic() < until:
+        time.sleep(0.02)
+    assert processes_with(f"LINKWORK_TEST_NAME={name}") == []
+    total, imported = output_of(SCRIPT + SECOND, cache=tmp_path).split()
+    assert imported == "False"
+    kd = floater()
+    q, nu, tau = motion(kd)
+    dynamics = kd.inverse_dynamics
+    parts = kd.mass_matrix(q), dynamics(q, nu, tau), dynamics.vjp("q")(q, nu, tau, np.ones(8))
+    assert float(total) == pytest.approx(sum(np.abs(part).sum() for part in parts), rel=1e-9)

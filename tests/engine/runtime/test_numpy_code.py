@@ -1,0 +1,288 @@
+"""Where no machine code can be made or run, NumPy computes the same, which is said once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from tests.support.kernels import motion, output_of
+from tests.support.models import random_model
+
+import linkwork as lw
+from linkwork.engine.kernel import kernel as kernel_module
+from linkwork.engine.kernel.compile import CompiledFunction
+from linkwork.engine.runtime import notices
+from linkwork.engine.runtime.numpy_code import NumpyCode, python_source
+from linkwork.engine.runtime.processor import NoMachineCodeError
+from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.program import Port, trace
+from linkwork.kindyn.quantities import QUANTITIES
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="a setting of Linux")
+
+
+@pytest.fixture
+def no_code(monkeypatch):
+    """No machine code can be made, and it was said already."""
+
+    def refuse(*_: object) -> None:
+        raise NoMachineCodeError("refused")
+
+    monkeypatch.setenv("LINKWORK_CACHE", "off")
+    monkeypatch.setattr(kernel_module, "compiled", refuse)
+    monkeypatch.setattr(notices, "_told", {"machine code"})
+
+
+def request_for(name: str, frames: tuple[str, ...]) -> object:
+    quantity = QUANTITIES[name]
+    if quantity.of_many:
+        return name, frames
+    return (name, *frames[: len(quantity.frames)]) if quantity.frames else name
+
+
+def agree(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-12) -> None:
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    scale = max(np.abs(expected).max(initial=0.0), 1.0)
+    assert np.abs(found - expected).max(initial=0.0) <= tolerance * scale
+
+
+@cache
+def robot(dtype: type) -> lw.KinDyn:
+    """One with joints of all kinds."""
+    return lw.KinDyn(random_model(np.random.default_rng(3), 9), dtype=dtype)
+
+
+def results(kernel: lw.Kernel, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    """Of a batch, of one row, and of a batch with one row of the last input."""
+    found = (
+        kernel(*inputs),
+        kernel(*(array[0] for array in inputs)),
+        kernel(*inputs[:-1], inputs[-1][1]),
+    )
+    return [x for own in found for x in (own if isinstance(own, tuple) else (own,))]
+
+
+SINGLE = ("mass_matrix", "forward_dynamics", "difference")  # in float32, too
+CASES = [(name, np.float64) for name in QUANTITIES] + [(name, np.float32) for name in SINGLE]
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_every_quantity_agrees_with_machine_code(name, dtype, no_code, monkeypatch):
+    kd = robot(dtype)
+    request = request_for(name, kd.model.frame_names)
+    slow, rng = kd.replace().function(request), np.random.default_rng(0)
+    inputs = [
+        kd.random(7, seed=k) if port.size == kd.nq else rng.normal(size=(7, port.size))
+        for k, port in enumerate(slow.signature.inputs)
+    ]
+    inputs = [array.astype(dtype) for array in inputs]
+    found = results(slow, inputs)
+    assert slow._numpy_path is not None
+    assert slow._code == (None, None)
+    monkeypatch.undo()
+    fast = kd.function(request)
+    fast.warmup()
+    assert fast._wide
+    for one, other in zip(found, results(fast, inputs), strict=True):
+        agree(one, other, 1e-12 if dtype == np.float64 else 2e-4)
+
+
+@lw.compile(x=(4,))
+def odd(x):
+    """Operations whose results may be infinite, NaN, or a choice."""
+    angle = lw.engine.symbolic.arrays.where(
+        x[3] * x[3] < 1e10, x[3], np.inf
+    )  # larger ones lose all digits
+    large = lw.engine.symbolic.arrays.where(x[0] < x[1], x[0], np.maximum(x[2], 1.0))
+    return np.array(
+        [
+            x[0] / x[1],
+            1.0 / x[2],
+            np.sqrt(x[0]),
+            np.log(x[1]),
+            np.exp(x[3]),
+            np.sin(angle),
+            np.arctan2(x[0], x[1]),
+            large * -2.5,
+            np.clip(x[3], -1.0, 1.0),
+            -x[0] - -0.5,
+            np.inf,
+        ]
+    )
+
+
+ODD = [0.0, -0.0, 1.0, -1.0, 2.5, 800.0, 1e200, -1e308, np.inf, -np.inf, np.nan]
+
+
+def test_odd_numbers_give_what_machine_code_gives(no_code, monkeypatch):
+    """One at a time, too, where Python's own floats would raise."""
+    rng = np.random.default_rng(0)
+    x = rng.choice(ODD, size=(400, 4))
+    slow = CompiledFunction("odd", odd.program, np.float64)
+    batch = slow(x)
+    rows = np.array([slow(row) for row in x])
+    assert isinstance(slow._numpy_path, NumpyCode)
+    monkeypatch.undo()
+    odd.warmup()
+    expected = odd(x)
+    np.testing.assert_allclose(batch, expected, rtol=1e-12)
+    np.testing.assert_allclose(rows, expected, rtol=1e-12)
+
+
+def test_large_batches_are_computed_in_threads_and_parts(no_code):
+    kd = lw.KinDyn(lw.robots.load("double_pendulum"))
+    q = kd.random(10_000, seed=0)
+    found = kd.mass_matrix(q)
+    np.testing.assert_array_equal(found[::997], kd.mass_matrix(q[::997].copy()))
+    out = np.empty_like(found)
+    assert kd.function("mass_matrix")(q, out=out, threads=2) is out
+    np.testing.assert_array_equal(out, found)
+    assert kd.mass_matrix(q[:0]).shape == (0, 8, 8)
+
+
+def test_a_program_is_written_as_python_and_uses_variables_again():
+    def function(x):
+        a, b = x
+        return np.array([np.sqrt(a * a + b * b), (a - b) / 2.0, 3.0])
+
+    source = python_source(trace(function, [Port("x", (2,))], "y"))
+    assert source.split("\n") == [
+        "def f(x):",
+        " v0=x[0]",
+        " v1=x[1]",
+        " v2=v0*v0",
+        " v3=v1*v1",
+        " v3=v2+v3",
+        " v3=sqrt(v3)",
+        " v1=v0-v1",
+        " v1=0.5*v1",
+        " return [v3,v1,3.0]",
+    ]
+
+
+def test_constants_that_divide_by_zero_are_infinite():
+    def function(x):
+        return np.array([x[0] + x[1]])
+
+    program = trace(function, [Port("x", (2,))], "y")
+    steps = ((Op.CONST, 1.0), (Op.CONST, 0.0), (Op.DIV, 0, 1), (Op.INPUT, 0), (Op.ADD, 2, 3))
+    code = NumpyCode(replace(program, steps=steps, results=(4,)))
+    with np.errstate(all="ignore"):
+        assert code([np.zeros(1), np.zeros(1)])[0][0] == np.inf
+
+
+# How it is said.
+
+MISSING = """
+import warnings
+class Missing:
+    def find_spec(self, name, *_):
+        if name.startswith("llvmlite"): raise ModuleNotFoundError("no such package")
+sys.meta_path.insert(0, Missing())
+import linkwork.engine.runtime.processor as processor
+class Nowhere:
+    def find_spec(name): return None
+processor.PathFinder = Nowhere
+"""
+REFUSED = """
+import ctypes, warnings
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(65, 1, 0, 0, 0) == 0   # PR_SET_MDWE: no page is made executable any more
+"""
+STORY = """
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    kd = floater()
+    q, nu, tau = motion(kd, 5)
+    found = [kd.forward_dynamics(q, nu, tau), kd.mass_matrix(q[0]), kd.com(q)]
+    kd.warmup()
+    kd.warmup("bias_force")
+
+    @lw.compile(x=3)
+    def square(x): return x * x
+    assert square.jacobian("x")([1.0, 2.0, 3.0])[1, 1] == 4.0
+for w in caught: print(w.category.__name__, os.path.basename(w.filename), w.message)
+print([part.tolist() for part in found])
+"""
+REASONS = {
+    "missing": (
+        MISSING,
+        "llvmlite cannot be imported (no such package); `pip install llvmlite` mends this",
+    ),
+    "refused": (REFUSED, "memory cannot be made executable (Permission denied)"),
+    "refused to llvm": (REFUSED, "memory cannot be made executable (Permission denied)"),
+}
+
+
+@on_linux
+@pytest.mark.parametrize("case", REASONS)
+def test_what_is_missing_is_said_once_and_numpy_computes(case):
+    preparation, reason = REASONS[case]
+    loader = "llvm" if case.endswith("llvm") else "own"
+    said, found = output_of(preparation + STORY, LINKWORK_LOADER=loader).split("\n")
+    expected = f"no machine code here: {reason}; NumPy computes instead, slower"
+    assert said == f"LinkworkWarning <string> {expected}"
+    kd = lw.KinDyn(lw.robots.load("double_pendulum"))
+    q, nu, tau = motion(kd, 5)
+    wanted = [kd.forward_dynamics(q, nu, tau), kd.mass_matrix(q[0]), kd.com(q)]
+    for numbers, array in zip(json.loads(found), wanted, strict=True):
+        agree(np.array(numbers), array)
+
+
+@on_linux
+def test_code_in_the_cache_is_no_trouble_where_it_cannot_be_run(tmp_path):
+    output_of("floater().warmup('mass_matrix')", cache=tmp_path)
+    done = output_of(
+        REFUSED
+        + """
+warnings.simplefilter("ignore")
+kd = floater()
+print(kd.mass_matrix(kd.neutral()).shape)
+""",
+        cache=tmp_path,
+    )
+    assert done == "(8, 8)"
+
+
+def test_a_warning_that_is_an_error_is_raised_once():
+    done = output_of(
+        MISSING
+        + """
+kd = floater()
+try:
+    kd.com(kd.neutral())
+except lw.LinkworkWarning:
+    print("raised")
+print(kd.com(kd.neutral()).shape)
+"""
+    )
+    assert done == "raised\n(3,)"
+
+
+def test_code_of_the_first_call_stays_if_no_other_can_be_made(no_code, monkeypatch):
+    monkeypatch.setattr(notices, "_told", set())
+    refuse = kernel_module.compiled
+    monkeypatch.undo()
+    monkeypatch.setattr(notices, "_told", set())
+    monkeypatch.setenv("LINKWORK_CACHE", "off")
+    monkeypatch.setattr(kernel_module, "background", Never)
+    kd = lw.KinDyn(lw.robots.load("double_pendulum"))
+    first = kd.com(kd.neutral())
+    monkeypatch.setattr(kernel_module, "compiled", refuse)
+    text = "^no machine code here: refused; the code of the first call stays in use$"
+    with pytest.warns(lw.LinkworkWarning, match=text):
+        kd.warmup()
+    np.testing.assert_array_equal(kd.com(kd.neutral()), first)
+    assert kd.function("com")._numpy_path is None
+
+
+class Never:
+    """Never gets round to anything."""
+
+    def submit(self, run: object, order: object = None) -> None:
+        pass

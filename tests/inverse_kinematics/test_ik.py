@@ -1,0 +1,258 @@
+"""Inverse kinematics: targets are reached, limits are kept, and what cannot be reached is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.support.models import random_model, random_q
+
+import linkwork as lw
+from linkwork.inverse_kinematics import step as stepping
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return lw.KinDyn(lw.robots.load("arm"), floating=False)
+
+
+@pytest.fixture(scope="module")
+def quadruped():
+    return lw.KinDyn(lw.robots.load("quadruped"))
+
+
+def feet_of(kd):
+    return [name for name in kd.model.frame_names if "foot" in name.lower()]
+
+
+def angle_between(A, B):
+    """Angles between rotations, from the length of the chord."""
+    chord = np.linalg.norm(A - B, axis=(-2, -1)) / np.sqrt(8.0)
+    return 2.0 * np.arcsin(np.clip(chord, 0.0, 1.0))
+
+
+def within_limits(kd, q):
+    lower, upper = kd.limits.lower, kd.limits.upper
+    s = q[..., -len(lower) :]
+    return bool(((s >= lower) & (s <= upper)).all())
+
+
+def test_poses_that_can_be_reached_are_reached(arm):
+    targets = arm.transform("tool", arm.random(150, seed=1))
+    found = lw.ik(arm, {"tool": targets}, restarts=100)
+    assert found.converged.all()
+    poses = arm.transform("tool", found.q)
+    distance = np.linalg.norm(poses[:, :3, 3] - targets[:, :3, 3], axis=-1)
+    np.testing.assert_allclose(found.position_errors["tool"], distance, atol=1e-12)
+    assert distance.max() <= 1e-6
+    assert angle_between(poses[:, :3, :3], targets[:, :3, :3]).max() <= 1.1e-6
+    assert within_limits(arm, found.q)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_kind_of_joint_is_moved(seed):
+    rng = np.random.default_rng(seed)
+    kd = lw.KinDyn(random_model(rng, 7), floating=False)
+    q = random_q(kd.layout, rng)
+    frames = kd.model.frame_names[-2:]
+    start = kd.integrate(q, 0.05 * rng.normal(size=kd.nv))
+    targets = {frames[0]: kd.transform(frames[0], q), frames[1]: kd.transform(frames[1], q)[:3, 3]}
+    found = lw.ik(kd, targets, start)
+    assert found.converged
+    for frame, target in targets.items():
+        pose = kd.transform(frame, found.q)
+        reached = pose if target.shape == (4, 4) else pose[:3, 3]
+        np.testing.assert_allclose(reached, target, atol=3e-6)
+
+
+def test_limits_are_never_left_from_outside_either(arm):
+    outside = arm.limits.upper + 1.0
+    outside[~np.isfinite(outside)] = 1.0
+    far = np.array([[2.0, 0.5, 1.0], [-3.0, 0.1, 0.2]])
+    found = lw.ik(arm, {"tool": far}, outside, restarts=3)
+    assert not found.converged.any()
+    assert within_limits(arm, found.q)
+    assert repr(found).startswith("<IkResult: 0 of 2 converged")
+    free = lw.ik(arm, {"tool": far}, outside, restarts=3, limits=False)
+    assert not free.limits
+    assert not within_limits(arm, free.q) or not free.active_limits
+
+
+def test_what_cannot_be_reached_is_approached_as_far_as_it_goes(arm):
+    """No step in any direction that the limits allow brings the tool nearer."""
+    target = np.array([2.0, 0.5, 1.0])
+    found = lw.ik(arm, {"tool": target}, restarts=0, max_iterations=2000)
+    assert found.position_errors["tool"] > 0.5
+    way = target - arm.transform("tool", found.q)[:3, 3]
+    slope = way @ arm.jacobian("tool", found.q)[:3]
+    sides = np.array([found.limits.get(name, 0) for name in arm.joint_names])
+    pushes = np.where(sides * slope > 0, 0.0, slope)  # against a limit
+    np.testing.assert_allclose(pushes, 0.0, atol=1e-4)
+
+
+def test_limits_of_dependent_joints_limit_the_joint_they_depend_on():
+    builder = lw.ModelBuilder("pair")
+    for name in ("base", "first", "second"):
+        builder.add_link(name, inertia=lw.solid_box(1.0, (0.1, 0.1, 0.1)))
+    shift = lw.Pose((1.0, 0.0, 0.0))
+    builder.add_joint("lead", "prismatic", "base", "first", axis=(1, 0, 0), lower=-9, upper=9)
+    builder.add_joint(
+        *("follow", "prismatic", "first", "second"),
+        axis=(1, 0, 0),
+        first_H_joint=shift,
+        lower=-0.5,
+        upper=0.2,
+        mimic=lw.Mimic(joint="lead", multiplier=-2.0),
+    )
+    kd = lw.KinDyn(builder.build(), floating=False)
+    found = lw.ik(kd, {"first": [5.0, 0.0, 0.0]}, restarts=0)
+    np.testing.assert_allclose(found.q, [0.25])  # where the other joint is at its lower limit
+    assert found.active_limits == ("lead",)
+
+
+def test_a_floating_robot_moves_its_body_over_feet_that_stay(quadruped):
+    feet = feet_of(quadruped)
+    q0 = quadruped.q({name: 0.4 for name in quadruped.joint_names if "thigh" in name.lower()})
+    com = quadruped.com(q0) + np.array([0.02, 0.01, -0.01])
+    found = lw.ik(quadruped, {}, q0, com=com, weights={"com": 1.0}, fixed=feet, restarts=0)
+    positions = {foot: quadruped.transform(foot, q0)[:3, 3] for foot in feet}
+    loose = lw.ik(quadruped, positions, q0, com=com, restarts=0)
+    assert loose.converged
+    np.testing.assert_allclose(quadruped.com(loose.q), com, atol=2e-6)
+    for foot in feet:
+        reached = quadruped.transform(foot, loose.q)[:3, 3]
+        np.testing.assert_allclose(reached, positions[foot], atol=2e-6)
+    assert set(found.rotation_errors) == set(feet)
+    assert set(found.position_errors) == {*feet, "com"}
+
+
+def test_what_is_held_stays(quadruped):
+    rng = np.random.default_rng(0)
+    q0 = random_q(quadruped.layout, rng)
+    foot, legs = feet_of(quadruped)[0], quadruped.joint_names
+    target = quadruped.transform(foot, q0)[:3, 3] + np.array([0.01, 0.0, 0.01])
+    found = lw.ik(quadruped, {foot: target}, q0, hold=["base", legs[-1]], limits=False)
+    np.testing.assert_array_equal(found.q[:7], q0[:7])
+    np.testing.assert_array_equal(found.q[-1], q0[-1])
+    free = lw.ik(quadruped, {foot: target}, q0, limits=False)
+    assert free.converged
+    assert np.abs(free.q[:7] - q0[:7]).max() > 1e-6
+
+
+def test_a_posture_is_kept_as_far_as_the_target_allows(arm):
+    target = arm.transform("tool", arm.random(30, seed=3))[:, :3, 3]
+    posture = arm.random(seed=5)
+    plain = lw.ik(arm, {"tool": target}, restarts=40)
+    near = lw.ik(arm, {"tool": target}, posture=posture, posture_weight=0.3, restarts=40)
+    assert plain.converged.all()
+    assert near.converged.all()
+    away = [np.linalg.norm(r.q - posture, axis=-1).mean() for r in (plain, near)]
+    assert away[1] < 0.8 * away[0]
+
+
+def test_weights_decide_where_targets_exclude_each_other(arm):
+    one, other = arm.random(2, seed=2)
+    targets = {
+        "tool": arm.transform("tool", one)[:3, 3],
+        "hand": arm.transform("hand", other)[:3, 3],
+    }
+    first = lw.ik(arm, targets, one, weights={"tool": 100.0}, restarts=4)
+    second = lw.ik(arm, targets, one, weights={"hand": (100.0, 1.0)}, restarts=4)
+    assert first.position_errors["tool"] < 1e-2 < second.position_errors["tool"]
+    assert second.position_errors["hand"] < 1e-2 < first.position_errors["hand"]
+
+
+def test_batches_are_rows_and_results_are_always_the_same(arm):
+    targets = arm.transform("tool", arm.random((2, 3), seed=4))
+    found, again = (lw.ik(arm, {"tool": targets}) for _ in range(2))
+    assert found.q.shape == (2, 3, arm.nq)
+    assert found.converged.shape == found.iterations.shape == (2, 3)
+    np.testing.assert_array_equal(found.q, again.q)
+    alone = lw.ik(arm, {"tool": targets[1, 2]}, restarts=0)
+    together = lw.ik(arm, {"tool": targets}, restarts=0)
+    np.testing.assert_allclose(alone.q, together.q[1, 2], atol=1e-9)
+    none = lw.ik(arm, {"tool": targets[:0]})
+    assert none.q.shape == (0, 3, arm.nq)
+
+
+def test_a_step_never_raises_the_cost(arm):
+    rng = np.random.default_rng(0)
+    tasks = (lw.inverse_kinematics.tasks.Task("pose", "tool"),)
+    bounds = lw.inverse_kinematics.bounds.bounds_of(arm.layout)
+    step, errors = (
+        stepping.step_kernel(arm, tasks, bounds, False),
+        stepping.error_kernel(arm, tasks),
+    )
+    q, pose = arm.random(200, seed=0), arm.transform("tool", arm.random(200, seed=1))
+    target = np.concatenate([pose[:, :3, 3], pose[:, :3, :3].reshape(-1, 9)], axis=-1)
+    damping = 10.0 ** rng.uniform(-6, 2, size=200)
+    ones = np.ones((1, 2))
+    cost = (errors(q, target, ones, ones)[0] ** 2).sum(axis=(1, 2))
+    state = q, damping, cost, np.full(200, 7.0)
+    moved, damped, lower, excess = step(*state, target, np.ones(6), np.ones(arm.nv), [1e3, 1e2])
+    taken = (moved != q).any(axis=-1)
+    assert taken.any()
+    assert (lower[taken] < cost[taken]).all()
+    after, cost_after, excess_after = errors(moved, target, ones, [[1e3, 1e2]])
+    np.testing.assert_allclose(lower, (after**2).sum(axis=(1, 2)), rtol=1e-10)
+    largest = (after[:, 0] * [1e3, 1e2]).max(axis=-1)
+    np.testing.assert_allclose(excess, np.where(taken, largest, 7.0), rtol=1e-10)
+    np.testing.assert_allclose(cost_after, lower, rtol=1e-10)
+    np.testing.assert_allclose(excess_after, largest, rtol=1e-10)
+    assert ((damped < damping) == taken)[damping > stepping.LEAST_DAMPING].all()
+
+
+def test_bad_use_is_explained(arm):
+    pose = np.eye(4)
+    for call, error, text in (
+        (lambda: lw.ik(arm, {"tol": pose}), lw.NameNotFoundError, "did you mean 'tool'"),
+        (lambda: lw.ik(arm, {}), lw.ArgumentError, "there is nothing to reach"),
+        (lambda: lw.ik(arm), lw.ArgumentError, "there is nothing to reach"),
+        (lambda: lw.ik(arm, pose), lw.ArgumentError, "expected poses or positions by frame"),
+        (lambda: lw.ik(arm, "tool", pose), lw.ArgumentError, "by frame, as in {.*, got 'tool'"),
+        (
+            lambda: lw.ik(arm, {"tool": np.zeros(4)}),
+            lw.ShapeError,
+            r"tool: expected a pose \(..., 4, 4\) or a position \(..., 3\), got \(4,\)",
+        ),
+        (lambda: lw.ik(arm, {"tool": 2 * pose}), lw.ValueRangeError, "the target is no pose"),
+        (lambda: lw.ik(arm, {"tool": [0, 0, np.nan]}), lw.ValueRangeError, "is not finite"),
+        (
+            lambda: lw.ik(arm, {"tool": pose}, np.zeros(3)),
+            lw.ShapeError,
+            r"q0: expected \(..., 8\)",
+        ),
+        (lambda: lw.ik(arm, {"tool": pose}, hold=["base"]), lw.NameNotFoundError, "no joint named"),
+        (
+            lambda: lw.ik(arm, {"tool": pose}, hold="x"),
+            lw.ArgumentError,
+            "expected a list of names",
+        ),
+        (
+            lambda: lw.ik(arm, {"tool": pose}, fixed=["tool"]),
+            lw.ArgumentError,
+            "frame 'tool' has a target, and is to be held",
+        ),
+        (
+            lambda: lw.ik(arm, {"tool": pose}, weights={"hand": 1.0}),
+            lw.NameNotFoundError,
+            "weights: 'hand' has no target; known: tool",
+        ),
+        (
+            lambda: lw.ik(arm, {"tool": pose}, weights={"tool": -1.0}),
+            lw.ValueRangeError,
+            "none negative, got -1.0",
+        ),
+        (lambda: lw.ik(arm, {"tool": pose}, restarts=-1), lw.ValueRangeError, "expected a count"),
+        (
+            lambda: lw.ik(arm, {"tool": np.zeros((2, 3)), "hand": np.zeros((3, 3))}),
+            lw.ShapeError,
+            "batch axes do not fit each other",
+        ),
+        (
+            lambda: lw.ik(arm, {"tool": np.zeros((2, 3))}, np.zeros((3, 8))),
+            lw.ShapeError,
+            "batch axes of q0, targets and posture do not fit",
+        ),
+    ):
+        with pytest.raises(error, match=text):
+            call()

@@ -1,0 +1,303 @@
+"""Inverse kinematics as people call it: odd targets, odd robots, odd arguments."""
+
+from __future__ import annotations
+
+import gc
+import time
+import weakref
+from functools import lru_cache
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+
+module = import_module("linkwork.inverse_kinematics.ik")  # whose name is that of the function
+settings = import_module("linkwork.inverse_kinematics.settings")
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return lw.KinDyn(lw.robots.load("arm"), floating=False)
+
+
+def chain(kind, n=2, lower=-np.inf, upper=np.inf, **options):
+    """Links l0 to ln on joints of one kind."""
+    builder = lw.ModelBuilder("chain")
+    box = lw.solid_box(1.0, (0.1, 0.1, 0.1))
+    builder.add_link("l0", inertia=box)
+    for k in range(n):
+        builder.add_link(f"l{k + 1}", inertia=box)
+        ends = {"lower": lower, "upper": upper} if np.isfinite(lower) else {}
+        mount = lw.Pose((0.3, 0.1, 0.2))
+        builder.add_joint(f"j{k}", kind, f"l{k}", f"l{k + 1}", first_H_joint=mount, **ends)
+    return lw.KinDyn(builder.build(), floating=False, **options)
+
+
+@pytest.mark.parametrize("kind", ["revolute", "prismatic", "spherical", "planar", "floating"])
+def test_joints_without_limits_of_every_kind_reach(kind):
+    kd = chain(kind)
+    targets = kd.transform("l2", kd.random(5, seed=1))
+    found = lw.ik(kd, {"l2": targets})
+    assert found.converged.all()
+    np.testing.assert_allclose(kd.transform("l2", found.q), targets, atol=3e-6)
+
+
+def test_robots_are_not_kept_for_ever(monkeypatch):
+    """A program that makes many robots would run out of memory."""
+    for name in ("_functions_of", "_kept"):
+        keeping_one = lru_cache(maxsize=1)(getattr(settings, name).__wrapped__)
+        monkeypatch.setattr(settings, name, keeping_one)
+    assert module._converted.cache_info().maxsize == settings.MOST_KEPT
+    kept = []
+    for n in (1, 2):
+        kd = chain("prismatic", n)
+        lw.ik(kd, {"l1": kd.transform("l1", kd.neutral())})
+        kept.append(weakref.ref(kd))
+    del kd
+    for _ in range(100):  # what compiles in the background refers to it for a moment
+        gc.collect()
+        if kept[0]() is None:
+            break
+        time.sleep(0.05)
+    assert [one() is None for one in kept] == [True, False]
+
+
+def test_one_joint_and_none():
+    one = chain("revolute", 1)
+    found = lw.ik(one, {"l1": one.transform("l1", [2.0])})
+    np.testing.assert_allclose(found.q, [2.0], atol=1e-6)
+    none = chain("revolute", 0)
+    assert lw.ik(none, {"l0": np.eye(4)}).converged
+    away = lw.ik(none, {"l0": [0.0, 0.0, 1.0]})
+    assert not away.converged
+    assert away.position_errors["l0"] == 1.0
+
+
+def test_a_joint_without_room_stands_at_its_limit():
+    kd = chain("revolute", 2, 0.5, 0.5)
+    found = lw.ik(kd, {"l2": [0.0, 0.0, 9.0]}, [2.0, -3.0], restarts=2)
+    np.testing.assert_array_equal(found.q, [0.5, 0.5])
+    assert found.active_limits == ("j0", "j1")
+
+
+def test_rows_do_not_depend_on_each_other(arm):
+    """Random starts are the same for all rows, whichever of them need any."""
+    targets = arm.transform("tool", arm.random(40, seed=9))
+    together = lw.ik(arm, {"tool": targets})
+    needed = np.flatnonzero(together.iterations > 96)[:2]
+    assert needed.size
+    for row in (0, *needed):
+        alone = lw.ik(arm, {"tool": targets[row]})
+        np.testing.assert_allclose(alone.q, together.q[row], atol=1e-6)
+
+
+def test_starts_and_targets_are_broadcast(arm):
+    targets = arm.transform("tool", arm.random(4, seed=0))
+    found = lw.ik(arm, {"tool": targets}, arm.random((3, 1), seed=1))
+    assert found.q.shape == (3, 4, arm.nq)
+    assert found.converged.all()
+    strided = lw.ik(arm, {"tool": np.asfortranarray(targets)[::2]}, np.zeros((2, 16))[:, ::2])
+    again = lw.ik(arm, {"tool": targets[::2].tolist()}, np.zeros(8, dtype=np.float32))
+    np.testing.assert_allclose(strided.q, again.q, atol=1e-6)
+
+
+def test_a_target_where_the_arm_is_stretched_out_is_reached(arm):
+    """At a singularity the Jacobian has lost rank, and Newton's method is slow."""
+    q = np.zeros(arm.nq)
+    stretched = arm.transform("tool", q)
+    for start in (q, q + 0.3, arm.random(seed=4)):
+        found = lw.ik(arm, {"tool": stretched}, start, tolerance=1e-5)
+        assert found.converged
+    further = stretched.copy()
+    further[:3, 3] *= 1.0 + 1e-3
+    assert np.isfinite(lw.ik(arm, {"tool": further}, q, restarts=2).q).all()
+
+
+def test_a_weight_of_zero_leaves_a_part_out(arm):
+    target = arm.transform("tool", arm.random(seed=1))
+    position = lw.ik(arm, {"tool": target}, weights={"tool": (1, 0)}, restarts=0)
+    assert position.converged
+    assert position.rotation_errors["tool"] > 1e-3
+    rotation = lw.ik(arm, {"tool": target}, weights={"tool": (0, 1)}, restarts=0)
+    assert rotation.converged
+    assert rotation.rotation_errors["tool"] < 1e-6 < rotation.position_errors["tool"]
+
+
+@pytest.mark.parametrize("size", [1e-8, 1e8])
+def test_only_the_ratio_of_weights_matters(arm, size):
+    target = arm.transform("tool", arm.random(seed=1))
+    plain = lw.ik(arm, {"tool": target})
+    scaled = lw.ik(arm, {"tool": target}, weights={"tool": size})
+    np.testing.assert_allclose(scaled.q, plain.q, atol=1e-9)
+
+
+def test_tolerances_of_metres_and_radians_may_differ(arm):
+    target = arm.transform("tool", arm.random(200, seed=2))
+    few = {"restarts": 0, "max_iterations": 4}
+    found = lw.ik(arm, {"tool": target}, tolerance=(1e-2, 1e-3), **few)
+    near = found.position_errors["tool"] <= 1e-2, found.rotation_errors["tool"] <= 1e-3
+    np.testing.assert_array_equal(found.converged, near[0] & near[1])
+    assert (near[0] != near[1]).any()
+    assert found.converged.any()
+
+
+def test_settings_that_are_kept_are_not_mixed_up(arm):
+    """A robot that has seen other options gives what a new one gives."""
+    target = {"tool": arm.transform("tool", arm.random(seed=8))}
+    weights = {"tool": np.array([1.0, 0.5])}
+    for options in (
+        {},
+        {"limits": False},
+        {"tolerance": 1e-2},
+        {"tolerance": [1e-2, 1e-1]},
+        {"hold": [arm.joint_names[0]]},
+        {"weights": {"tool": (1.0, 0.0)}},
+        {"weights": weights},
+        {"weights": {"tool": 2}, "posture": arm.random(seed=1)},
+    ):
+        fresh = lw.ik(lw.KinDyn(arm.model, floating=False), target, **options)
+        np.testing.assert_array_equal(lw.ik(arm, target, **options).q, fresh.q)
+    weights["tool"][1] = 0.0
+    position = lw.ik(arm, target, weights=weights)
+    np.testing.assert_array_equal(position.q, lw.ik(arm, target, weights={"tool": (1.0, 0.0)}).q)
+
+
+@pytest.mark.parametrize("steps", [0, 96])
+def test_arguments_stay_as_they_are(arm, steps):
+    q0, poses = arm.random(3, seed=1), arm.transform("tool", arm.random(3, seed=2))
+    before = q0.copy(), poses.copy()
+    found = lw.ik(arm, {"tool": poses}, q0, posture=q0, max_iterations=steps)
+    np.testing.assert_array_equal(q0, before[0])
+    np.testing.assert_array_equal(poses, before[1])
+    assert not np.shares_memory(found.q, q0)
+
+
+def test_steps_with_and_without_a_posture_are_counted(arm):
+    """The first search is with its pull, the second without; both end after the most steps."""
+    far = np.array([[2.0, 0.5, 1.0], [-3.0, 0.1, 0.2]])
+    options = {"restarts": 0, "max_iterations": 5}
+    assert (lw.ik(arm, {"tool": far}, **options).iterations == 5).all()
+    found = lw.ik(arm, {"tool": far}, posture=arm.random(seed=1), **options)
+    assert (found.iterations == 10).all()
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "text"),
+    [
+        ((0, 3), np.nan, "the target is not finite"),
+        ((2, 3), -np.inf, "the target is not finite"),
+        ((1, 1), np.inf, "the target is not finite"),
+        ((3, 1), 1e-300, "its last row is not 0, 0, 0, 1"),
+        ((3, 3), np.nan, "the target is not finite"),
+        ((0, 1), 1e-5, "its rotation is off by 1e-05"),
+        ((1, 1), -1.0, "left-handed"),
+    ],
+)
+def test_one_wrong_pose_of_many_is_refused(arm, at, value, text):
+    poses = np.tile(np.eye(4), (20, 1, 1))
+    poses[(7, *at)] = value
+    for given in (poses, poses[7]):
+        with pytest.raises(lw.ValueRangeError, match=f"tool: .*{text}"):
+            lw.ik(arm, {"tool": given})
+
+
+def test_poses_may_be_off_by_rounding(arm):
+    """No entry of R^T R - 1 is above 1e-6, though their norm is."""
+    pose = arm.transform("tool", arm.random(seed=8))
+    pose[:3, :3] *= 1.0 + 4.5e-7
+    assert lw.ik(arm, {"tool": pose}, tolerance=1e-5).converged
+
+
+def test_robots_of_other_kinds_give_the_same(arm):
+    model, target = arm.model, arm.transform("tool", arm.random(seed=1))
+    plain = lw.ik(arm, {"tool": target})
+    body = lw.KinDyn(model, floating=False, representation="body")
+    single = lw.KinDyn(model, floating=False, dtype=np.float32)
+    for kd in (body, single):
+        found = lw.ik(kd, {"tool": target})
+        assert found.q.dtype == np.float64
+        np.testing.assert_allclose(found.q, plain.q, atol=1e-9)
+
+
+def test_the_com_is_moved_over_fixed_feet():
+    kd = lw.KinDyn(lw.robots.load("humanoid"))
+    feet, bent = ["l_sole", "r_sole"], {"hip_pitch": -0.4, "knee": 0.8, "ankle_pitch": -0.4}
+    q0 = kd.q({f"{side}_{joint}": angle for side in "lr" for joint, angle in bent.items()})
+    com = kd.com(q0) + np.array([0.01, 0.02, -0.01])
+    found = lw.ik(kd, q0=q0, com=com, fixed=feet, restarts=0)
+    assert found.converged
+    np.testing.assert_allclose(kd.com(found.q), com, atol=1e-6)
+    for foot in feet:
+        np.testing.assert_allclose(kd.transform(foot, found.q), kd.transform(foot, q0), atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("targets", "options", "error", "text"),
+    [
+        (
+            {"tool": np.eye(4) * 1j},
+            {},
+            lw.ArgumentError,
+            "tool: expected real numbers, got complex",
+        ),
+        ({"tool": None}, {}, lw.ArgumentError, "tool: expected real numbers, got NoneType"),
+        ({"tool": "x"}, {}, lw.ArgumentError, "tool: expected real numbers, got str"),
+        (
+            {"tool": np.ma.masked_array([0.3, 0.2, 0.4], [0, 1, 0])},
+            {},
+            lw.ArgumentError,
+            "tool: masked elements have no value",
+        ),
+        ({"tool": np.ones((4, 4))}, {}, lw.ValueRangeError, "its last row is not 0, 0, 0, 1"),
+        (
+            {"tool": np.diag([1.0, 1.0, -1.0, 1.0])},
+            {},
+            lw.ValueRangeError,
+            "the target is no pose",
+        ),
+        ({"tool": [0, 0, 0]}, {"q0": "x"}, lw.ArgumentError, "q0: expected real numbers, got str"),
+        ({"tool": [0, 0, 0]}, {"q0": [0.0]}, lw.ShapeError, r"q0: expected \(..., 8\), got \(1,\)"),
+        ({}, {"com": "x"}, lw.ArgumentError, "com: expected real numbers, got str"),
+        ({"tool": [0, 0, 0]}, {"seed": -1}, lw.ValueRangeError, "seed: expected a count, got -1"),
+        (
+            {"tool": [0, 0, 0]},
+            {"weights": {"tool": "x"}},
+            lw.ArgumentError,
+            "weights: tool: expected real numbers",
+        ),
+        (
+            {"tool": [0, 0, 0]},
+            {"weights": [1.0]},
+            lw.ArgumentError,
+            "weights: expected numbers by frame",
+        ),
+        (
+            {"tool": [0, 0, 0]},
+            {"weights": {"tool": 0.0}},
+            lw.ValueRangeError,
+            "weights: all are zero, so there is nothing to reach",
+        ),
+        (
+            {"tool": [0, 0, 0]},
+            {"tolerance": -1},
+            lw.ValueRangeError,
+            "tolerance: expected a number, or two for metres and radians, none negative, got -1",
+        ),
+        (
+            {"tool": [0, 0, 0]},
+            {"posture": np.zeros(8), "posture_weight": np.nan},
+            lw.ValueRangeError,
+            "posture_weight: expected a number >= 0, got nan",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(arm, targets, options, error, text):
+    with pytest.raises(error, match=text):
+        lw.ik(arm, targets, **options)
+
+
+def test_a_model_is_no_kindyn():
+    with pytest.raises(lw.ArgumentError, match="ik: expected a KinDyn, got <Model 'arm'"):
+        lw.ik(lw.robots.load("arm"), {"tool": [0, 0, 0]})

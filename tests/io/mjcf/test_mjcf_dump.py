@@ -1,0 +1,342 @@
+"""MJCF that linkwork writes: MuJoCo loads it and computes what linkwork does."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+from tests.support.models import assert_close
+from tests.support.mujoco import Both, compiled
+from tests.support.real_robots import ROBOT_FILES, label, load_quietly
+
+import linkwork as lw
+from linkwork.io.load import repaired
+from linkwork.io.mjcf.writer import write_mjcf
+from linkwork.model.differences import differences
+
+mujoco = pytest.importorskip("mujoco")
+
+REAL = [
+    path
+    for path in ROBOT_FILES
+    if label(path)
+    in (
+        "talos_data/talos_reduced",
+        "panda_description/panda",
+        "anymal_b_simple_description/anymal",
+        "icub_description/icub",
+        "baxter_description/baxter",
+        "ur_description/ur5_robot",
+        "human_description/human",
+    )
+]
+BALL = lw.solid_sphere(1.0, 0.1, (0.1, 0.2, 0.3))
+
+
+def both(model: lw.Model, **options) -> Both:
+    """The model in linkwork, and in MuJoCo by way of the text, in one state."""
+    written = write_mjcf(model, meshes=False, **options)
+    floating = "<freejoint" in written.text
+    kd = lw.KinDyn(model, floating=floating, representation="body")
+    return Both(compiled(written.text), kd=kd)
+
+
+def agree(pair: Both) -> None:
+    pair.agree_on_poses()
+    pair.agree_on_jacobians()
+    kd, data, q = pair.kd, pair.data, pair.q
+    M = pair.map.mass_matrix(data.qpos, pair.M)
+    assert_close(kd.mass_matrix(q), M, 1e-9)
+    h = pair.map.bias_force(data.qpos, data.qvel, data.qfrc_bias, pair.M)
+    assert_close(kd.bias_force(q, pair.nu), h, 1e-9, scale=max(np.abs(M).max(), np.abs(h).max()))
+
+
+def chain(*joints: lw.Joint) -> lw.Model:
+    names = list(dict.fromkeys(name for j in joints for name in (j.first, j.second)))
+    links = [
+        lw.Link(name=name, inertia=lw.Inertia() if name == "world" else BALL) for name in names
+    ]
+    return lw.Model(name="chain", links=tuple(links), joints=joints)
+
+
+def joint(name: str, kind: str, first: str, second: str, **facts) -> lw.Joint:
+    mount = lw.Pose((0.1, -0.2, 0.3), (0.3, -0.4, 1.1))
+    return lw.Joint(name=name, kind=kind, first=first, second=second, first_H_joint=mount, **facts)
+
+
+def lost(model: lw.Model, **options) -> list[str]:
+    return [finding.text for finding in write_mjcf(model, **options).findings]
+
+
+@pytest.mark.parametrize("name", lw.robots.names())
+def test_mujoco_agrees_on_bundled_robots(name):
+    agree(both(lw.robots.load(name)))
+
+
+@pytest.mark.parametrize("path", REAL, ids=label)
+def test_mujoco_agrees_on_real_robots(path):
+    assert len(REAL) == 7
+    agree(both(repaired(load_quietly(path))[0]))
+
+
+def test_a_base_that_is_fixed_has_no_free_joint():
+    pair = both(lw.robots.load("arm"), floating=False)
+
+    assert pair.mj.nv == 9  # 8 joints and the dependent one
+    agree(pair)
+
+
+@pytest.mark.parametrize("kind", ["revolute", "prismatic", "spherical"])
+@pytest.mark.parametrize("tail", [lw.Pose(), lw.Pose((0.3, 0.1, -0.2))], ids=["at origin", "away"])
+def test_each_kind_of_joint_moves_as_in_mujoco(kind, tail):
+    axis = (0.6, 0.0, 0.8)
+    moving = joint("a", kind, "world", "b", axis=axis, joint_H_second=tail)
+    agree(both(chain(moving, joint("c", "revolute", "b", "d", joint_H_second=tail))))
+
+
+def test_a_link_off_its_joint_and_turned_keeps_its_frame():
+    tail = lw.Pose((0.3, 0.1, -0.2), (0.5, 0.2, -0.9))
+    agree(
+        both(chain(joint("a", "revolute", "world", "b", axis=(0, 0.6, 0.8), joint_H_second=tail)))
+    )
+
+
+def test_a_joint_that_points_to_the_base_moves_the_other_way():
+    inward = joint("c", "revolute", "d", "b", axis=(0.6, 0, 0.8), joint_H_second=lw.Pose((1, 2, 3)))
+    agree(both(chain(joint("a", "prismatic", "world", "b"), inward)))
+
+
+def test_several_free_bodies_in_the_world():
+    free = [lw.Joint(name=n, kind="floating", first="world", second=n.upper()) for n in "ab"]
+    agree(both(chain(*free)))
+
+
+@pytest.mark.parametrize("kind", ["universal", "planar"])
+def test_joints_of_several_axes_are_written_as_several(kind):
+    """Poses and energies agree where the several joints stand as the one does."""
+    model = chain(joint("a", kind, "world", "b", axis=(0.0, 0.6, 0.8)))
+    with pytest.warns(lw.LinkworkWarning, match=f"a {kind} joint is written as two"):
+        mj = compiled(lw.dump_mjcf(model))
+    kd, data = lw.KinDyn(model, floating=False), mujoco.MjData(mj)
+    q, nu = kd.random(seed=3), np.random.default_rng(0).normal(size=kd.nv)
+
+    data.qpos[:] = q
+    data.qvel[:] = kd.velocity_kinematics(q) @ nu
+    mujoco.mj_forward(mj, data)
+
+    assert_close(data.body("b").xpos, kd.transform("b", q)[:3, 3], 1e-12)
+    assert_close(data.body("b").xmat, kd.transform("b", q)[:3, :3].ravel(), 1e-12)
+    assert_close(data.energy[1], kd.kinetic_energy(q, nu), 1e-12)
+
+
+@pytest.mark.parametrize("name", ["arm", "quadruped", "cartpole"])
+def test_a_robot_comes_back_from_mjcf(name):
+    """What MuJoCo has no words for is taken away before; all else is the same to rounding."""
+    model = lw.robots.load(name)
+    slow = [replace(j, limits=replace(j.limits, velocity=inf)) for j in model.joints]
+    model = replace(model, joints=tuple(slow))
+    again = lw.load(quietly(model))
+
+    found = [d for d in differences(model, again, 1e-12) if d.what != "name"]
+    # a fixed joint has no name in MJCF, and the centre of mass of nothing no place
+    fixed = {j.name for j in model.joints if j.is_fixed} | {
+        j.name for j in again.joints if j.is_fixed
+    }
+    light = {link.name for link in model.links if not link.inertia.mass}
+    left = [
+        str(d)
+        for d in found
+        if not any(repr(name) in d.element for name in fixed)
+        and not (d.what.startswith("centre of mass") and any(repr(n) in d.element for n in light))
+    ]
+    assert left == []
+    assert len(again.joints) == len(model.joints)
+    shapes = [[len(one.visuals) + len(one.collisions) for one in m.links] for m in (model, again)]
+    assert sorted(shapes[0]) == sorted(shapes[1])
+
+
+def test_mjcf_becomes_urdf_and_a_robot_again():
+    text = """<mujoco><worldbody><body name="a" pos="0 0 1"><joint name="h" pos="0 .1 0"/>
+    <joint name="s" type="slide" axis="1 0 0" range="-1 2"/><geom size=".1" mass="2"/>
+    <body name="b" pos="0 .2 0"><joint name="k" axis="0 1 0" armature=".1" damping=".3"/>
+    <geom type="capsule" fromto="0 0 0 .3 0 0" size=".05" mass="1"/></body></body></worldbody>
+    </mujoco>"""
+    model = lw.load(text)
+    again = load_quietly(lw.dump_urdf(model.rerooted()))
+    twice = lw.load(quietly(again))
+
+    kds = [lw.KinDyn(one, floating=False, joint_dynamics=True) for one in (model, again, twice)]
+    q = kds[0].random(seed=0)
+    assert [kd.joint_names for kd in kds] == [("h", "s", "k")] * 3
+    for kd in kds[1:]:
+        assert_close(kd.mass_matrix(q), kds[0].mass_matrix(q), 1e-12)
+        assert_close(kd.gravity_force(q), kds[0].gravity_force(q), 1e-12)
+    agree(both(model))
+
+
+def quietly(model: lw.Model, **options) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.LinkworkWarning)
+        return lw.dump_mjcf(model, **options)
+
+
+def test_frames_become_sites_and_limits_ranges():
+    limits = lw.Limits(lower=-1.0, upper=2.0, effort=5.0)
+    more = {"armature": 0.5, "damping": 0.25, "friction": 0.125}
+    model = chain(joint("a", "revolute", "world", "b", limits=limits, **more))
+    model = model.with_frame("tip", "b", lw.Pose((1, 2, 3), (0, 0, 0.5)))
+    again = lw.load(lw.dump_mjcf(model))
+
+    assert again.joint("a").limits == limits
+    assert [getattr(again.joint("a"), name) for name in more] == list(more.values())
+    assert again.frame("tip").link == "b"
+    assert_close(again.frame("tip").link_H_frame.matrix(), model.frames[0].link_H_frame.matrix())
+
+
+def test_dependent_joints_depend_again_when_read():
+    again = lw.load(quietly(lw.robots.load("arm")))
+
+    mimic = lw.robots.load("arm").joint("right_finger_slide").mimic
+    assert again.joint("right_finger_slide").mimic == mimic
+
+
+def test_massless_links_that_move_get_the_least_mujoco_takes_and_it_is_told():
+    model = chain(joint("a", "revolute", "world", "b"), joint("c", "revolute", "b", "d"))
+    model = model.with_inertia("b", lw.Inertia())
+
+    assert "1e-14 kg and kg m^2 were written where there was less: b" in " ".join(lost(model))
+    agree(both(model))
+
+
+def test_what_is_welded_to_a_massless_link_is_mass_enough():
+    model = chain(joint("a", "revolute", "world", "b"), joint("c", "fixed", "b", "d"))
+    assert lost(model.with_inertia("b", lw.Inertia())) == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "text"),
+    [
+        (lw.Limits(velocity=1.0), "left out: limits of velocity, which MuJoCo does not have: a"),
+        (lw.Limits(lower=0.0), "limits of one side only have 1e+10 on the other: a"),
+        (lw.Limits(effort=0.0), "an effort limit of 0 is written as 1e-300: a"),
+        (
+            lw.Limits(lower=0.0, upper=0.0),
+            "limits that leave no room are one step of a float apart: a",
+        ),
+    ],
+)
+def test_limits_that_mujoco_has_not_are_told_of(limits, text):
+    model = chain(joint("a", "revolute", "world", "b", limits=limits))
+    again = lw.load(quietly(model)).joint("a").limits
+
+    assert lost(model) == [text]
+    for bound in ("lower", "upper", "effort"):
+        kept = getattr(again, bound)
+        assert kept == pytest.approx(getattr(limits, bound), abs=1e-300) or abs(kept) == 1e10
+
+
+def test_another_order_of_joints_is_told_of():
+    star = [joint("a", "revolute", "world", "b"), joint("c", "revolute", "world", "d")]
+    model = chain(*star, joint("e", "revolute", "b", "f"))
+
+    assert lost(model) == ["MuJoCo numbers joints in another order, depth first: a, e, c"]
+    agree(both(model))
+
+
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [
+        (
+            chain(joint("a", "helical", "world", "b", pitch=0.1)),
+            "joint 'a': MuJoCo has no helical joint",
+        ),
+        (
+            chain(joint("a", "revolute", "world", "b"), joint("c", "floating", "b", "d")),
+            "joint 'c': MuJoCo lets bodies float in the world only, and this one floats on 'b'",
+        ),
+        (
+            chain(joint("a", "revolute", "b", "world"), joint("c", "revolute", "d", "b")),
+            (
+                "link 'world': MuJoCo keeps this name for the world itself, which is fixed and has "
+                "no mass; model.renamed(links=...) gives another"
+            ),
+        ),
+        (
+            chain(joint("a", "revolute", "world", "b")).with_inertia(
+                "b", lw.Inertia(1.0, (0, 0, 0), (1, 0, 0, 1, 0, 5))
+            ),
+            (
+                "link 'b': MuJoCo refuses an inertia that no body can have; load the robot with "
+                "repair=True, or convert it with --repair"
+            ),
+        ),
+        (
+            lw.Model(name="r", links=(lw.Link(name="a\x1b", inertia=BALL),)),
+            r"<body>: name 'a\x1b' holds a character that XML cannot write",
+        ),
+    ],
+    ids=["helical", "floating", "world", "unphysical", "control character"],
+)
+def test_what_mujoco_cannot_hold_is_refused(model, text):
+    with pytest.raises(lw.ModelError) as caught:
+        lw.dump_mjcf(model)
+
+    assert str(caught.value) == text
+
+
+def test_moments_on_the_edge_of_the_triangle_inequality_are_taken():
+    plate = lw.Inertia(1.0, (0, 0, 0), (0.1, 0, 0, 0.2, 0, 0.1 + 0.2 + 1e-9))
+    model = chain(joint("a", "revolute", "world", "b")).with_inertia("b", plate)
+
+    assert "rounded down to the sum of the others" in lost(model)[0]
+    assert_close(compiled(quietly(model)).body("b").inertia, [0.1, 0.2, 0.3], 1e-8)
+
+
+def test_shapes_are_read_again(tmp_path):
+    mesh = tmp_path / "tetra.obj"
+    mesh.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
+    red, at = lw.Material("red", (1.0, 0.0, 0.0, 1.0)), lw.Pose((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+    visuals = (
+        lw.Shape(lw.Box((1.0, 2.0, 3.0)), at, "box", red),
+        lw.Shape(lw.Sphere(0.5), at, "ball", red),
+        lw.Shape(lw.Mesh("package://x/tetra.obj", (1.0, 2.0, 0.5), str(mesh)), at, "mesh", red),
+    )
+    collisions = (lw.Shape(lw.Cylinder(0.5, 2.0), at, "can"), lw.Shape(lw.Capsule(0.5, 2.0), at))
+    link = lw.Link(name="a", inertia=BALL, visuals=visuals, collisions=collisions)
+    again = lw.load(lw.dump_mjcf(lw.Model(name="r", links=(link,)))).link("a")
+
+    assert [shape.geometry for shape in again.visuals[:2]] == [s.geometry for s in visuals[:2]]
+    assert again.visuals[2].geometry.path == str(mesh)
+    assert again.visuals[2].geometry.scale == (1.0, 2.0, 0.5)
+    assert [shape.geometry for shape in again.collisions] == [s.geometry for s in collisions]
+    assert {shape.material for shape in again.visuals} == {red}
+    for shape in (*again.visuals, *again.collisions):
+        assert_close(shape.link_H_shape.matrix(), at.matrix(), 1e-6)  # a mesh is in floats
+
+
+def test_meshes_that_mujoco_cannot_open_are_told_of(tmp_path):
+    meshes = {
+        "package://x/a.dae": str(tmp_path / "a.dae"),
+        "b.stl": None,
+    }
+    shapes = [lw.Shape(lw.Mesh(name, path=path)) for name, path in meshes.items()]
+    model = lw.Model(name="r", links=(lw.Link(name="a", inertia=BALL, visuals=tuple(shapes)),))
+
+    told = lost(model)
+    assert re.search(r"cannot read \(\.stl, \.obj, \.msh\): package://x/a\.dae", told[0])
+    assert told[1] == "left out: meshes that were not found: b.stl"
+    assert lost(model, meshes=False) == ["left out, as asked: meshes: a"]
+    compiled(quietly(model))
+
+
+def test_the_file_is_written(tmp_path):
+    path = tmp_path / "r.xml"
+    model = lw.Model(name="r", links=(lw.Link(name="a", inertia=BALL),))
+
+    assert lw.dump_mjcf(model, path) == path.read_text()
+    with pytest.raises(lw.ArgumentError, match="expected a Model"):
+        lw.dump_mjcf("arm")

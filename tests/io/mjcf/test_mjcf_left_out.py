@@ -1,0 +1,236 @@
+"""MJCF beyond a tree of bodies: what is read of it, and what is said of the rest."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+from tests.support.urdf_files import loaded, notes
+
+import linkwork as lw
+from linkwork import Mimic, Model
+from linkwork.io.mjcf.reader import collected_warnings
+
+mujoco = pytest.importorskip("mujoco")
+
+BALL = '<geom size=".1" mass="1"/>'
+ARM = f'<body name="arm"><joint name="hinge"/>{BALL}</body>'
+
+
+def mjcf(body: str, more: str = "") -> str:
+    return f"<mujoco><worldbody>{body}</worldbody>{more}</mujoco>"
+
+
+def quietly(body: str, more: str = "", **options: bool) -> Model:
+    """Read without a word, or the test fails: warnings are errors here."""
+    return lw.load(mjcf(body, more), **options)
+
+
+TWO = f'<body name="a"><joint name="one" ref="10"/>{BALL}<body name="b"><joint name="two"/>{BALL}'
+TWO += f'<body name="c"><joint name="three" type="slide"/>{BALL}</body></body></body>'
+
+
+def equality(*lines: str) -> str:
+    return f"<equality>{''.join(lines)}</equality>"
+
+
+def test_linear_joint_equality_makes_a_dependent_joint():
+    more = equality('<joint joint1="two" joint2="one" polycoef=".5 -2 0 0 0"/>')
+
+    assert quietly(TWO, more).joint("two").mimic == Mimic(joint="one", multiplier=-2, offset=0.5)
+    assert quietly(TWO, more, mimic=False).joint("two").mimic is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            '<joint joint1="two" joint2="one" polycoef="0 1 .5 0 0"/>',
+            "equality of joint 'two': left out: its polynomial is not linear",
+        ),
+        (
+            '<joint joint1="two" polycoef=".3"/>',
+            "equality of joint 'two': left out: it holds a joint still",
+        ),
+        (
+            '<joint joint1="two" joint2="one"/><joint joint1="two" joint2="three"/>',
+            "equality of joint 'two': left out: joint 'two' depends on another already",
+        ),
+        (
+            '<joint joint1="two" joint2="one"/><joint joint1="one" joint2="two"/>',
+            "equality of joint 'one': left out: it closes a cycle",
+        ),
+        (
+            '<connect body1="b" anchor="0 0 0" name="pin"/>',
+            "left out: equality of the kind connect: pin",
+        ),
+        ('<weld body1="b"/>', "left out: equality of the kind weld: number 0"),
+    ],
+)
+def test_equality_that_is_no_dependence_is_named(lines: str, said: str):
+    assert loaded(mjcf(TWO, equality(lines)))[1] == [said]
+
+
+def test_equality_that_is_switched_off_says_nothing():
+    lines = '<joint joint1="two" joint2="one" active="false"/><weld body1="b" active="false"/>'
+
+    assert quietly(TWO, equality(lines)).joint("two").mimic is None
+
+
+TENDON = '<tendon><fixed name="t" stiffness="3"><joint joint="hinge" coef="1"/></fixed></tendon>'
+SPRING = ARM.replace('"hinge"', '"hinge" stiffness="2"')
+FREE = f'<body name="a"><joint type="free" damping="1" armature="2" frictionloss="3"/>{BALL}</body>'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (mjcf(SPRING), ["left out: stiffness of joints: hinge"]),
+        (
+            mjcf(FREE),
+            [
+                "left out: damping of the free joint of 'a', the floating base",
+                "left out: frictionloss of the free joint of 'a', the floating base",
+                "left out: armature of the free joint of 'a', the floating base",
+            ],
+        ),
+        (
+            mjcf(ARM, TENDON),
+            ["left out: tendons with stiffness, damping, friction or armature: t"],
+        ),
+        (mjcf(ARM, '<option density="1.2"/>'), ["left out: forces of the surrounding fluid"]),
+        (
+            mjcf(ARM, '<option gravity="0 0 -3.71"/>'),
+            ["left out: gravity; give it to KinDyn(model, gravity=(0, 0, -3.71))"],
+        ),
+        (
+            mjcf(ARM, '<option><flag gravity="disable"/></option>'),
+            ["left out: gravity; give it to KinDyn(model, gravity=(0, 0, 0))"],
+        ),
+        (
+            mjcf(ARM.replace('"arm"', '"arm" gravcomp="1"')),
+            ["left out: gravity compensation of bodies: arm"],
+        ),
+    ],
+)
+def test_what_would_change_the_motion_but_is_left_out_is_named(text: str, said: list[str]):
+    assert loaded(text)[1] == said
+    assert refusal_lines(text) == said
+
+
+def refusal_lines(text: str) -> list[str]:
+    with pytest.raises(lw.ParseError) as caught:
+        lw.load(text, strict=True)
+    return [str(finding) for finding in caught.value.findings]
+
+
+@pytest.mark.parametrize("down", ["9.8", "9.80665", "9.81"])
+def test_the_gravity_of_the_earth_says_nothing(down: str):
+    quietly(ARM, f'<option gravity="0 0 -{down}"/>')
+
+
+def test_actuators_sensors_contacts_and_plain_tendons_pass_without_a_word():
+    quietly(
+        ARM + '<geom type="plane" size="1 1 1"/><light/><camera/>',
+        '<actuator><motor joint="hinge"/></actuator><sensor><jointpos joint="hinge"/></sensor>'
+        '<tendon><fixed><joint joint="hinge" coef="1"/></fixed></tendon>'
+        '<contact><exclude body1="arm" body2="world"/></contact>'
+        '<keyframe><key qpos="1"/></keyframe>',
+    )
+
+
+def test_notes_tell_of_what_has_no_place_but_moves_nothing():
+    free = f'<site name="mark"/><body name="a"><freejoint/>{BALL}</body>'
+    mocap = f'{ARM}<body name="hand" mocap="true"/>'
+
+    assert "sites fixed to the world, which is no link here, are left out: mark" in notes(
+        mjcf(free)
+    )
+    assert "mocap bodies stay where the file puts them: hand" in notes(mjcf(mocap))
+
+
+WARNED_OF = """
+<robot name="r"><link name="base"/><link name="arm"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j"
+type="revolute"><parent link="base"/><child link="arm"/><limit lower="0" upper="0"/></joint></robot>
+"""
+
+
+def test_warnings_of_mujoco_are_collected_and_leave_no_file(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = mujoco.get_mju_user_warning()
+
+    with collected_warnings(mujoco) as said:
+        mujoco.MjModel.from_xml_string(WARNED_OF)
+
+    assert said == ["joint 'j' has equal lower and upper limits, limit ignored"]
+    assert list(tmp_path.iterdir()) == []
+    assert mujoco.get_mju_user_warning() is before
+
+
+def test_one_warning_lists_everything():
+    text = mjcf(SPRING, '<option density="1"/>' + equality('<weld body1="arm"/>'))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        lw.load(text)
+
+    (warning,) = caught
+    assert warning.filename == __file__
+    assert str(warning.message).startswith("3 warnings\n")
+
+
+@pytest.mark.parametrize(
+    ("flag", "expected"),
+    [
+        ("damper", (0.0, 0.7)),
+        ("frictionloss", (0.3, 0.0)),
+        ("constraint", (0.3, 0.0)),
+        ("spring", (0.3, 0.7)),
+    ],
+)
+def test_disabled_flags_disable_what_joints_do(flag, expected):
+    """Joint forces with `joint_dynamics=True` are those of MuJoCo's inverse dynamics."""
+    joint = '<joint name="hinge" damping=".3" frictionloss=".7"/>'
+    text = mjcf(
+        ARM.replace('<joint name="hinge"/>', joint),
+        f'<option><flag {flag}="disable" contact="disable"/></option>',
+    )
+
+    model = lw.load(text)
+
+    assert (model.joint("hinge").damping, model.joint("hinge").friction) == expected
+    if flag == "damper":
+        text = text.replace('frictionloss=".7"', "")
+        mj = mujoco.MjModel.from_xml_string(text)
+        data = mujoco.MjData(mj)
+        data.qvel[:] = 2.0
+        mujoco.mj_inverse(mj, data)
+        kd = lw.KinDyn(
+            lw.load(text.replace('frictionloss=".7"', "")), joint_dynamics=True, floating=False
+        )
+        assert kd.inverse_dynamics([0.0], [2.0], [0.0]) == pytest.approx(data.qfrc_inverse)
+
+
+@pytest.mark.parametrize("flag", ["equality", "constraint"])
+def test_disabled_equalities_tie_no_joints(flag):
+    more = equality(
+        '<joint joint1="two" joint2="one"/>', '<connect body1="a" body2="c" anchor="0 0 0"/>'
+    )
+    more += f'<option><flag {flag}="disable"/></option>'
+
+    assert quietly(TWO, more).joint("two").mimic is None
+
+
+def test_springs_that_a_flag_disables_are_not_mentioned():
+    spring = ARM.replace('<joint name="hinge"/>', '<joint name="hinge" stiffness="3"/>')
+
+    quietly(spring, '<option><flag spring="disable"/></option>')
+
+
+def test_limits_that_a_flag_disables_are_read_and_noted():
+    limited = ARM.replace('<joint name="hinge"/>', '<joint name="hinge" range="-30 60"/>')
+    text = mjcf(limited, '<option><flag limit="disable"/></option>')
+
+    assert lw.load(text).joint("hinge").limits.upper == pytest.approx(1.0471975511965976)
+    assert [note for note in notes(text) if "limits" in note]
