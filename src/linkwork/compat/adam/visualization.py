@@ -203,8 +203,9 @@ class Visualizer:
         host, port: the address of the page; if port 8080 is in use, the next free one is taken.
         up_direction: of the page.
         world_axes, ground: whether they are shown.
-        ground_name, ground_width, ground_height, ground_plane, ground_cell_size,
-            ground_section_size: of the grid [m].
+        ground_name, ground_plane: of the grid.
+        ground_width, ground_height: size of the grid [m].
+        ground_cell_size, ground_section_size: distances between its lines [m].
         default_lights, default_lights_cast_shadow: of the page.
         camera_position, camera_look_at: where the camera is at first [m].
         root_name, show_frames, axes_length, axes_radius, origin_radius, default_color: see
