@@ -30,6 +30,9 @@ WORLD = "WORLD"
 NORM_TOLERANCE = 1e-3
 """A quaternion or (cos, sin) pair whose norm is further than this from 1 is refused."""
 
+# A norm that is this close to 1 stays as it is, so that scaling a second time changes no bit.
+UNIT_ROUNDING = 1e-15
+
 _MOVABLE = KINDS["floating"]  # a movable frame has the coordinates of a floating joint
 
 
@@ -206,5 +209,6 @@ def unit_numbers(kind: JointKind, theta: Iterable[float]) -> tuple[float, ...]:
         norm = math.hypot(*numbers[at])
         if not abs(norm - 1) <= NORM_TOLERANCE:
             raise model_error(f"the {part.name} has norm {norm:.6g}, not 1")
-        numbers[at] = [number / norm for number in numbers[at]]
+        if abs(norm - 1) > UNIT_ROUNDING:
+            numbers[at] = [number / norm for number in numbers[at]]
     return tuple(numbers)
