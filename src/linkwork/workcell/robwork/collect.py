@@ -14,8 +14,12 @@ from linkwork.model.pose import IDENTITY
 from linkwork.model.structure import cycles, joined
 from linkwork.workcell.devices import DeviceSpec
 from linkwork.workcell.parts import ROOT, WORLD, CellFrame
-from linkwork.workcell.robwork.elements import CellPart, CellReport, is_own_property
-from linkwork.workcell.robwork.extensions import HELPER_PROPERTY, PlacedRobot, read_own
+from linkwork.workcell.robwork.elements import CellPart, CellReport, is_linkwork_property
+from linkwork.workcell.robwork.extensions import (
+    HELPER_PROPERTY,
+    PlacedRobot,
+    read_linkwork_property,
+)
 from linkwork.workcell.robwork.joints import (
     DH_TYPES,
     MODELS,
@@ -124,8 +128,8 @@ class Collected:
         for child in sorted(part.parts(), key=is_motion_property, reverse=True):
             if child.tag in MODELS:
                 self.add_model(child, scope, own)
-            elif is_own_property(child):
-                read = read_own(child, self.meshes)
+            elif is_linkwork_property(child):
+                read = read_linkwork_property(child, self.meshes)
                 self.referring.append(Referring(child, scope, own, read))
                 if child.text("name") == HELPER_PROPERTY:
                     self.helpers.add(full_name(own, scope))
@@ -208,7 +212,7 @@ class Collected:
 
         self.referring.append(Referring(limit.part, scope, limit.joint, apply))
 
-    def found(self, ref: str, scope: Scope) -> str | None:
+    def lookup(self, ref: str, scope: Scope) -> str | None:
         """Full name of the frame that a name means in a scope."""
         for depth in range(len(scope), -1, -1):
             name = full_name(ref, scope[:depth])
@@ -233,7 +237,7 @@ def resolve(cell: Collected) -> tuple[CellFrame | PlacedRobot, ...]:
     _report_untyped(cell)
     for pending in cell.pending.values():
         if pending.ref is not None:
-            name = cell.found(pending.ref, pending.scope)
+            name = cell.lookup(pending.ref, pending.scope)
             pending.parent = name or (pending.ref if pending.ref in robots else "")
         if pending.parent not in known:
             wanted = pending.ref if pending.ref is not None else pending.parent
@@ -291,7 +295,7 @@ def _resolve_dependence(cell: Collected, pending: Pending, joints: Collection[st
     if not isinstance(frame, CellFrame) or frame.motion is None or frame.motion.depends is None:
         return
     depends = frame.motion.depends
-    leader = cell.found(depends.joint, pending.scope)
+    leader = cell.lookup(depends.joint, pending.scope)
     if leader is None or leader not in joints:
         _missing(cell, pending.part, ("joint", depends.joint), joints, pending.scope)
         return
@@ -301,7 +305,7 @@ def _resolve_dependence(cell: Collected, pending: Pending, joints: Collection[st
 
 def _apply_referring(cell: Collected, known: Collection[str], robots: Collection[str]) -> None:
     for item in cell.referring:
-        name = cell.found(item.ref, item.scope)
+        name = cell.lookup(item.ref, item.scope)
         pending = cell.pending.get(name) if name else None
         if name == WORLD:
             cell.world = item.applied(cell.world)

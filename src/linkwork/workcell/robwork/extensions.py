@@ -61,7 +61,7 @@ DEVICE_KINDS: dict[str, Callable[..., DeviceSpec]] = {
 }
 
 
-def read_own(part: CellPart, meshes: CellMeshes) -> Change:
+def read_linkwork_property(part: CellPart, meshes: CellMeshes) -> Change:
     """Read a `<Property>` of linkwork; what it changes in the frame it belongs to."""
     part.note_attributes("name")
     name = (part.text("name") or "").removeprefix(PREFIX)
@@ -280,7 +280,7 @@ def _inline(part: CellPart) -> Source:
     return Source(part.place.file, "\n" * (part.place.line - 1) + text, None)
 
 
-def read_own_device(part: CellPart, name: str) -> DeviceSpec | None:
+def read_linkwork_device(part: CellPart, name: str) -> DeviceSpec | None:
     """Read a `<Device>`: its kind, base, ends, and the joints or devices that it is made of."""
     part.note_unknown(("End", "Of"), ("name", "kind", "base", "radius", "track"), strict=True)
     kind = part.choice("kind", DEVICE_KINDS, "serial")

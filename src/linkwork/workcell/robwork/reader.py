@@ -29,18 +29,18 @@ from linkwork.workcell.robwork.dynamic import (
     with_workcell,
     workcell_of,
 )
-from linkwork.workcell.robwork.elements import BEYOND_KINEMATICS, CellPart, is_own_property
+from linkwork.workcell.robwork.elements import BEYOND_KINEMATICS, CellPart, is_linkwork_property
 from linkwork.workcell.robwork.extensions import (
     PlacedRobot,
-    read_own_device,
+    read_linkwork_device,
     read_placed_robot,
 )
 from linkwork.workcell.robwork.include import allowed_roots, expanded
 from linkwork.workcell.robwork.joints import LIMITS, MODELS
 from linkwork.workcell.robwork.shapes import CellMeshes
 
-_OWN = ("Robot", "Device")
-_KNOWN = (*DEVICES, *FRAMES, *MODELS, *LIMITS, *_OWN, *BEYOND_KINEMATICS)
+_EXTENSIONS = ("Robot", "Device")
+_KNOWN = (*DEVICES, *FRAMES, *MODELS, *LIMITS, *_EXTENSIONS, *BEYOND_KINEMATICS)
 
 
 class CellReading(NamedTuple):
@@ -127,9 +127,9 @@ def _read_cell(cell: Collected, top: CellPart) -> None:
             cell.add_model(part, (), None)
         elif part.tag in LIMITS:
             part.error(f"<{part.tag}> stands outside of a device")
-        elif part.tag in _OWN:
-            _read_own(cell, part, last)
-        elif is_own_property(part):
+        elif part.tag in _EXTENSIONS:
+            _read_robot_or_device(cell, part, last)
+        elif is_linkwork_property(part):
             part.error("a <Property> of linkwork stands outside of a frame")
         elif part.tag == "Property":
             cell.add_property(part, (), None)
@@ -137,14 +137,14 @@ def _read_cell(cell: Collected, top: CellPart) -> None:
             part.pass_over()
 
 
-def _read_own(cell: Collected, part: CellPart, last: str) -> None:
+def _read_robot_or_device(cell: Collected, part: CellPart, last: str) -> None:
     """Read a `<Robot>` or a `<Device>`."""
     part = part.name("robot" if part.tag == "Robot" else "device")
     name = part.needed_text("name")
     if not name.strip():
         return
     if part.tag == "Device":
-        cell.add_device(name, read_own_device(part, name), part)
+        cell.add_device(name, read_linkwork_device(part, name), part)
         return
     if not cell.add_device(name, None, part):
         return

@@ -31,8 +31,8 @@ from linkwork.workcell.robwork.devices import mobile_frames
 from linkwork.workcell.robwork.extensions import DEVICE_KINDS, HELPER_PROPERTY
 from linkwork.workcell.robwork.writer_frames import (
     add_property,
+    explicit_home,
     needs_helper,
-    own_home,
     robwork_type,
     with_local_leader,
     write_extras,
@@ -234,7 +234,7 @@ class _Writer:
         write_pose(element, base.parent_H_frame)
         element.append(robot_element(robot.model))
         joints = [self.cell.frame(name) for name in robot.joints]
-        if any(own_home(joint) for joint in joints):
+        if any(explicit_home(joint) for joint in joints):
             home = [number for joint in joints for number in joint.home]
             add(element, "Q", name="Home").text = number_text(*home)
 
@@ -287,7 +287,7 @@ def _fits_mobile(device: MobileDevice, frames: Sequence[CellFrame]) -> bool:
     own = [replace(frame, visuals=(), collisions=(), home=()) for frame in frames[:3]]
     end = frames[-1].name if len(frames) > 3 else cart
     named = (device.left, device.right, device.end) == (left, right, end)
-    return named and own == plain and not own_home(frames[0])
+    return named and own == plain and not explicit_home(frames[0])
 
 
 def _free_name(name: str, taken: set[str]) -> str:

@@ -37,7 +37,7 @@ def with_local_leader(frame: CellFrame, prefix: str) -> CellFrame:
     return replace(frame, motion=replace(frame.motion, depends=leader))
 
 
-def own_home(frame: CellFrame) -> tuple[float, ...]:
+def explicit_home(frame: CellFrame) -> tuple[float, ...]:
     """The numbers of a frame in the default state, if the file must say them."""
     return () if replace(frame, home=()).home == frame.home else frame.home
 
@@ -241,7 +241,7 @@ def write_extras(element: Element, frame: CellFrame, refframe: str | None = None
         write_link(add_property(element, "linkwork.link"), link)
     for name, value in frame.properties:
         add(element, "Property", name=name, **named).text = value
-    if home := own_home(frame):
+    if home := explicit_home(frame):
         add_property(element, "linkwork.home", number_text(*home))
     if frame.home_parent is not None:
         add_property(element, "linkwork.parent", frame.home_parent)
