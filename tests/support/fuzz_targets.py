@@ -41,7 +41,7 @@ from linkwork.engine.runtime.objects import LoadedObject
 from linkwork.engine.symbolic import serialization as stored
 from linkwork.errors import LinkworkError, LinkworkWarning
 from linkwork.viewer.trajectories import read_trajectory
-from linkwork.workcell import state_data
+from linkwork.workcell import state_serialization
 
 CORPUS = Path(__file__).parent.parent / "fuzz" / "corpus"
 
@@ -123,13 +123,13 @@ def run_state_bytes(data: bytes) -> None:
 
 
 def _same_state(one: lw.State, other: lw.State) -> bool:
-    return state_data.to_bytes(one) == state_data.to_bytes(other)
+    return state_serialization.to_bytes(one) == state_serialization.to_bytes(other)
 
 
 def _with_right_digest(data: bytes) -> bytes:
     try:
         value = json.loads(data)
-        value["digest"] = state_data._layout(value)[0].digest
+        value["digest"] = state_serialization._layout(value)[0].digest
         return json.dumps(value).encode()
     except Exception:  # noqa: BLE001 - what is wrong with it is for the target to see
         return data

@@ -17,7 +17,7 @@ from linkwork.model.pose import NOT_A_ROTATION, Pose
 from linkwork.spatial.source import quat, se3
 from linkwork.workcell import fk
 from linkwork.workcell.layout import StateLayout
-from linkwork.workcell.parts import numbers_of_one
+from linkwork.workcell.parts import pose_to_xyz_wxyz
 from linkwork.workcell.state import State, flat_rows, normalize
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def with_pose(
             frame,
             fk.world_H_frames(cell, (reference,), spread)[..., 0, :, :] @ matrix,
         )
-    return with_values(cell, state, frame, pose_numbers(matrix))
+    return with_values(cell, state, frame, poses_to_xyz_wxyz(matrix))
 
 
 def attached(cell: WorkCell, state: State, frame: str, parent: str | Sequence[str]) -> State:
@@ -123,7 +123,7 @@ def gripped(cell: WorkCell, state: State, frame: str, gripper: str | Sequence[st
         poses = fk.FKTable(cell, state).world_H_frames
         world_H_gripper = _chosen(poses, after.parents[..., column])
         gripper_H_frame = se3.inverse(world_H_gripper) @ poses[..., cell.layout.frame(frame), :, :]
-    numbers = pose_numbers(gripper_H_frame)
+    numbers = poses_to_xyz_wxyz(gripper_H_frame)
     stays = after.parents[..., column] == state.parents[..., column]
     if stays.any():  # there is nothing to compute, nor to round
         numbers = np.where(stays[..., None], state.values[..., span], numbers)
@@ -237,8 +237,8 @@ def as_matrix(pose: Pose | ArrayLike, what: str = "pose") -> Array:
     return matrix
 
 
-def pose_numbers(matrix: Array) -> Array:
+def poses_to_xyz_wxyz(matrix: Array) -> Array:
     """(..., 7) position and quaternion wxyz of poses."""
     if matrix.ndim == 2:  # many times faster than by NumPy
-        return np.array(numbers_of_one(*matrix[:3].ravel().tolist()))
+        return np.array(pose_to_xyz_wxyz(*matrix[:3].ravel().tolist()))
     return np.concatenate([matrix[..., :3, 3], quat.from_rotation(matrix[..., :3, :3])], axis=-1)

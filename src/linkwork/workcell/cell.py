@@ -24,13 +24,13 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ModelError, counted, name_not_found
 from linkwork.model.parts import check_name
 from linkwork.model.pose import Pose
-from linkwork.workcell import attach, fk, paths, upgrade
+from linkwork.workcell import attach, fk, paths
 from linkwork.workcell.check import cell_findings
 from linkwork.workcell.devices import DeviceSpec
 from linkwork.workcell.editing import Editing
 from linkwork.workcell.layout import StateLayout, layout_of
 from linkwork.workcell.parts import ROOT, WORLD, CellFrame
-from linkwork.workcell.state import State
+from linkwork.workcell.state import State, check_state, upgraded_state
 
 if TYPE_CHECKING:
     from linkwork.workcell.device import Device
@@ -131,7 +131,7 @@ class WorkCell(Editing):
 
     def check_state(self, state: State) -> State:
         """The state itself, or an error that says why it is no state of this cell."""
-        return upgrade.checked(self.layout, state)
+        return check_state(self.layout, state)
 
     def upgrade(self, state: State) -> State:
         """Bring a state of an older structure of this cell over, by the names of the frames.
@@ -142,7 +142,7 @@ class WorkCell(Editing):
         Raises:
             StateError: the state is of another cell, or a frame has changed its kind.
         """
-        return upgrade.upgraded(self, state)
+        return upgraded_state(self, state)
 
     def values(self, frame: str, state: State) -> Array:
         """(..., size) the numbers of a joint or movable frame in a state."""

@@ -23,7 +23,7 @@ from linkwork.kindyn import KinDyn
 from linkwork.kindyn.core import STANDARD_GRAVITY
 from linkwork.model.pose import as_floats
 from linkwork.parameters import Gravity, JointPose, Parameter
-from linkwork.workcell.attach import pose_numbers
+from linkwork.workcell.attach import poses_to_xyz_wxyz
 from linkwork.workcell.device_model import DeviceModel, device_model, locked_pose
 from linkwork.workcell.loads import Loads, Plan, columns_of, warmup
 from linkwork.workcell.payloads import Payloads
@@ -243,7 +243,7 @@ class CellDynamics:
         numbers = np.broadcast_to(numbers, (*state.batch_shape, kd.parameters.size)).copy()
         for name in self._robot.locked:
             pose = locked_pose(self.cell, name, state.values)
-            numbers[..., kd.parameters[f"joint_pose.{name}"]] = pose_numbers(pose)
+            numbers[..., kd.parameters[f"joint_pose.{name}"]] = poses_to_xyz_wxyz(pose)
         if self._rotation is None:
             R = self.device.world_H_base(state)[..., :3, :3]
             numbers[..., kd.parameters["gravity"]] = self._fall @ R

@@ -25,7 +25,6 @@ from linkwork.io.meshes import Folders
 from linkwork.io.named.bundled import CELL_FOLDER, bundled_cells
 from linkwork.io.xml.source import Source, read_source
 from linkwork.workcell.cell import WorkCell
-from linkwork.workcell.documents import cell_of, document_of
 from linkwork.workcell.robwork.reader import read_workcell
 from linkwork.workcell.robwork.writer import write_workcell
 
@@ -61,15 +60,11 @@ def load_workcell(
     text = _source(source)
     reading = read_workcell(text, include_dirs=include_dirs, package_dirs=package_dirs)
     doubts = [finding for finding in reading.findings if finding.severity == "warning"]
-    if reading.document is None or (strict and doubts):
+    if reading.cell is None or (strict and doubts):
         errors = [finding for finding in reading.findings if finding.severity != "note"]
         raise ParseError(sorted(errors, key=lambda f: f.severity))
-    try:
-        cell = cell_of(reading.document)
-    except ModelError as error:
-        raise ParseError(error.findings) from None
     warn_of(doubts)
-    return cell
+    return reading.cell
 
 
 def dump_workcell(
@@ -98,9 +93,8 @@ def dump_workcell(
     """
     if not isinstance(cell, WorkCell):
         raise ArgumentError(f"cell: expected a WorkCell, got {shown(cell)}")
-    document = document_of(cell)
     for devices in (True, False):
-        text, joints, elements = write_workcell(document, devices=devices)
+        text, joints, elements = write_workcell(cell, devices=devices)
         if _reads_back(text, cell):
             if robwork and (joints or elements):
                 beyond = [replace(finding, severity="error") for finding in (*joints, *elements)]
@@ -115,8 +109,7 @@ def dump_workcell(
 
 def _reads_back(text: str, cell: WorkCell) -> bool:
     try:
-        document = read_workcell(read_source(text)).document
-        return document is not None and cell_of(document) == cell
+        return read_workcell(read_source(text)).cell == cell
     except LinkworkError:
         return False
 

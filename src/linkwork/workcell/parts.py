@@ -30,6 +30,9 @@ WORLD = "WORLD"
 NORM_TOLERANCE = 1e-3
 """A quaternion or (cos, sin) pair whose norm is further than this from 1 is refused."""
 
+NORM_NOISE = 4e-16
+"""A norm that differs from 1 by no more is 1 to rounding, and nothing is scaled."""
+
 _MOVABLE = KINDS["floating"]  # a movable frame has the coordinates of a floating joint
 
 
@@ -124,7 +127,7 @@ class CellFrame:
         if not self.size:
             return ()
         if not self.home:
-            return pose_numbers(self.parent_H_frame) if self.movable else self.own_kind.neutral
+            return xyz_wxyz_of(self.parent_H_frame) if self.movable else self.own_kind.neutral
         return unit_numbers(self.own_kind, finite_numbers(self.home, self.size, "home"))
 
     @property
@@ -158,7 +161,7 @@ class CellFrame:
 ROOT = CellFrame(name=WORLD, parent=None)
 
 
-def pose_numbers(pose: Pose) -> tuple[float, ...]:
+def xyz_wxyz_of(pose: Pose) -> tuple[float, ...]:
     """Position and quaternion wxyz of a pose."""
     (sr, sp, sy), (cr, cp, cy) = (tuple(map(f, pose.rpy)) for f in (math.sin, math.cos))
     rows = (
@@ -169,10 +172,10 @@ def pose_numbers(pose: Pose) -> tuple[float, ...]:
     near = [[round(x) if abs(x - round(x)) <= ROUNDING_NOISE else x for x in row] for row in rows]
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = near
     px, py, pz = pose.xyz
-    return numbers_of_one(xx, xy, xz, px, yx, yy, yz, py, zx, zy, zz, pz)
+    return pose_to_xyz_wxyz(xx, xy, xz, px, yx, yy, yz, py, zx, zy, zz, pz)
 
 
-def numbers_of_one(  # noqa: PLR0917 - the entries of a pose
+def pose_to_xyz_wxyz(  # noqa: PLR0917 - the entries of a pose
     xx: float,
     xy: float,
     xz: float,
@@ -186,7 +189,7 @@ def numbers_of_one(  # noqa: PLR0917 - the entries of a pose
     zz: float,
     pz: float,
 ) -> tuple[float, ...]:
-    """Position and quaternion wxyz of one pose; as `quat.from_rotation` has it."""
+    """Position and quaternion wxyz of the entries of one pose; as `quat.from_rotation` has it."""
     rows = (
         (1 + xx + yy + zz, zy - yz, xz - zx, yx - xy),
         (zy - yz, 1 + xx - yy - zz, yx + xy, xz + zx),
@@ -206,5 +209,6 @@ def unit_numbers(kind: JointKind, theta: Iterable[float]) -> tuple[float, ...]:
         norm = math.hypot(*numbers[at])
         if not abs(norm - 1) <= NORM_TOLERANCE:
             raise model_error(f"the {part.name} has norm {norm:.6g}, not 1")
-        numbers[at] = [number / norm for number in numbers[at]]
+        if abs(norm - 1) > NORM_NOISE:
+            numbers[at] = [number / norm for number in numbers[at]]
     return tuple(numbers)

@@ -27,12 +27,12 @@ from linkwork.errors import (
     shown,
 )
 from linkwork.workcell.layout import StateLayout
-from linkwork.workcell.parts import NORM_TOLERANCE
+from linkwork.workcell.parts import NORM_NOISE, NORM_TOLERANCE
 
 if TYPE_CHECKING:
     from typing_extensions import Never, Self
 
-NORM_NOISE = 4e-16  # a norm that differs from 1 by less is 1 to rounding
+    from linkwork.workcell.cell import WorkCell
 
 
 class State:
@@ -185,27 +185,27 @@ class State:
 
     def to_json(self) -> str:
         """The state as JSON, with the names of the frames; `State.from_json` reads it."""
-        from linkwork.workcell.state_data import to_json
+        from linkwork.workcell.state_serialization import to_json
 
         return to_json(self)
 
     @staticmethod
     def from_json(text: str | bytes) -> State:
         """A state from what `to_json` wrote; refused with a reason if it is damaged."""
-        from linkwork.workcell.state_data import from_json
+        from linkwork.workcell.state_serialization import from_json
 
         return from_json(text)
 
     def to_bytes(self) -> bytes:
         """The state as bytes, every bit of every number; `State.from_bytes` reads them."""
-        from linkwork.workcell.state_data import to_bytes
+        from linkwork.workcell.state_serialization import to_bytes
 
         return to_bytes(self)
 
     @staticmethod
     def from_bytes(data: bytes) -> State:
         """A state from what `to_bytes` wrote; refused with a reason if it is damaged."""
-        from linkwork.workcell.state_data import from_bytes
+        from linkwork.workcell.state_serialization import from_bytes
 
         return from_bytes(data)
 
@@ -296,6 +296,59 @@ def _what(layout: StateLayout, name: str) -> tuple[object, ...]:
 def _frame_of(layout: StateLayout, number: int) -> str:
     frames = [k for k, slot in enumerate(layout.slots) if slot.size]
     return layout.slots[max(k for k in frames if layout.offsets[k] <= number)].name
+
+
+def check_state(layout: StateLayout, state: State) -> State:
+    """The state itself, or an error that says why it is no state of this layout."""
+    if not isinstance(state, State):
+        raise ArgumentError(f"state: expected a State, got {shown(state)}")
+    theirs = state.layout
+    if theirs is layout or theirs.digest == layout.digest:
+        return state
+    why = difference(theirs, layout)
+    if theirs.cell != layout.cell:
+        raise StateError(f"this is no state of cell {layout.cell!r}: {why}")
+    text = f"this state is of another structure of cell {layout.cell!r}: {why}"
+    raise StateError(f"{text}; cell.upgrade(state) brings it over")
+
+
+def upgraded_state(cell: WorkCell, state: State) -> State:
+    """A state of this cell with the numbers and attachments of one of another structure."""
+    if not isinstance(state, State):
+        raise ArgumentError(f"state: expected a State, got {shown(state)}")
+    ours, theirs = cell.layout, state.layout
+    if theirs is ours or theirs.digest == ours.digest:
+        return state
+    if theirs.cell != ours.cell:
+        why = difference(theirs, ours)
+        raise StateError(f"this is no state of cell {ours.cell!r}: {why}")
+    _refuse_changed(theirs, ours)
+    start = cell.state()
+    values = np.broadcast_to(start.values, (*state.batch_shape, ours.n_values)).copy()
+    parents = np.broadcast_to(start.parents, (*state.batch_shape, len(ours.attachable))).copy()
+    new_index = np.array([ours.index.get(slot.name, 0) for slot in theirs.slots], dtype=np.int32)
+    for k, slot in enumerate(ours.slots):
+        old = theirs.index.get(slot.name)
+        if old is None:
+            continue
+        if slot.size and theirs.slots[old].size:
+            values[..., ours.span(k)] = state.values[..., theirs.span(old)]
+        if slot.attachable and theirs.slots[old].attachable:
+            parents[..., ours.column[k]] = new_index[state.parents[..., theirs.column[old]]]
+    return State(ours, values, parents)
+
+
+def _refuse_changed(theirs: StateLayout, ours: StateLayout) -> None:
+    """Refuse numbers that mean something else now."""
+    changed: list[str] = []
+    for slot in theirs.slots:
+        k = ours.index.get(slot.name)
+        if k is not None and slot.size and ours.slots[k].size and slot.kind != ours.slots[k].kind:
+            changed.append(f"{slot.name} ({slot.kind} then, {ours.slots[k].kind} now)")
+    if changed:
+        raise StateError(
+            f"the state cannot be upgraded, frames changed their kind: {listed(changed)}"
+        )
 
 
 def flat_rows(array: Array) -> Array:

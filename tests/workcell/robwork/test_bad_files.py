@@ -161,7 +161,7 @@ WHOLE_DEVICES = {
     '<Drawable name="d" refframe="r.l"/>': "frame 'r.l' belongs to a <Robot>; put this into",
     '<Joint name="j" type="linkwork"><Property name="linkwork.motion">'
     '<motion kind="revolute" acceleration="-1"/></Property></Joint>': (
-        "<text>:2: frame 'j': acceleration: expected 0 or more, got -1"
+        "<text>:2: joint 'j': acceleration: expected 0 or more, got -1"
     ),
     '<Robot name="r" base="q"><robot name="x"><link name="l"/></robot></Robot>': (
         "base: no frame named 'q'"

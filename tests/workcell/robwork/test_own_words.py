@@ -51,6 +51,20 @@ def test_efforts_homes_and_parents_are_kept():
     assert cell.values("m", cell.state()).tolist() == [1, 2, 3, 0, 1, 0, 0]
 
 
+def test_the_default_state_may_come_before_what_it_depends_on():
+    text = """<Joint name="j" type="linkwork"><Property name="linkwork.home">0.5</Property>
+    <Property name="linkwork.motion"><motion kind="revolute"/></Property></Joint>
+    <Frame name="m" refframe="WORLD" type="Movable" daf="true">
+    <Property name="linkwork.parent">late</Property></Frame>
+    <Robot name="r" refframe="WORLD"><robot name="x"><link name="l"/></robot></Robot>
+    <Frame name="late" refframe="WORLD"/>"""
+
+    cell = cell_of(text)
+
+    assert cell.frame("j").home == (0.5,)
+    assert cell.parent("m", cell.state()) == "late"
+
+
 def test_a_joint_moves_as_linkwork_says():
     text = """<motion kind="helical" axis="0 0 2" pitch="0.5" active="false" acceleration="3">
     <origin xyz="1 0 0"/><limit lower="-1" effort="9"/></motion>"""

@@ -22,8 +22,8 @@ from linkwork.compat.robwork.transforms import Transform3D
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, model_error, shown
 from linkwork.workcell import devices as specs
+from linkwork.workcell.device import Cart
 from linkwork.workcell.device import Device as BoundDevice
-from linkwork.workcell.mobile import Cart
 
 
 class JacobianCalculator:

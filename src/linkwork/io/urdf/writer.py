@@ -55,6 +55,11 @@ def dump_urdf(model: Model, path: str | PathLike[str] | None = None) -> str:
 
 def urdf_text(model: Model) -> str:
     """The text of `dump_urdf`, without its warning."""
+    return document_text(robot_element(model))
+
+
+def robot_element(model: Model) -> Element:
+    """A robot as a `<robot>` element of URDF."""
     _reject_other_forms(model)
     version = "1.1" if _has_capsules(model) else None
     robot = top_element("robot", name=model.name, version=version)
@@ -66,7 +71,7 @@ def urdf_text(model: Model) -> str:
         _write_joint(robot, joint)
     for frame, name in zip(model.frames, _mount_names(model), strict=True):
         _write_mount(robot, frame, name)
-    return document_text(robot)
+    return robot
 
 
 def extension_findings(model: Model) -> list[Finding]:

@@ -9,13 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
-from linkwork.errors import MOST_FINDINGS, Finding, listed, nearest, shown
+from linkwork.errors import MOST_FINDINGS, Finding, ModelError, listed, nearest, shown
 from linkwork.model.pose import IDENTITY
 from linkwork.model.structure import cycles, joined
-from linkwork.workcell.robwork.document import WORLD, DeviceEntry, FrameEntry, RobotEntry
-from linkwork.workcell.robwork.elements import CellPart, CellReport, is_own_property
-from linkwork.workcell.robwork.extensions import read_own
-from linkwork.workcell.robwork.joints import DH_TYPES, MODELS, OWN_TYPE, Limit, read_frame
+from linkwork.workcell.devices import DeviceSpec
+from linkwork.workcell.parts import ROOT, WORLD, CellFrame
+from linkwork.workcell.robwork.elements import CellPart, CellReport, is_linkwork_property
+from linkwork.workcell.robwork.extensions import (
+    HELPER_PROPERTY,
+    PlacedRobot,
+    read_linkwork_property,
+)
+from linkwork.workcell.robwork.joints import (
+    DH_TYPES,
+    MODELS,
+    Limit,
+    is_motion_property,
+    read_frame,
+)
 from linkwork.workcell.robwork.shapes import CellMeshes, Shapes, read_shapes
 
 Scope = tuple[str, ...]  # names of the device and the chains around an element
@@ -25,16 +36,11 @@ Scope = tuple[str, ...]  # names of the device and the chains around an element
 class Pending:
     """A frame or robot whose parent may still be a name in a scope."""
 
-    entry: FrameEntry | RobotEntry
+    content: CellFrame | PlacedRobot
     part: CellPart
     scope: Scope
     ref: str | None  # the parent, by the name that the file gives it
-    default: str  # the parent, by its full name, if the file names none
-
-    @property
-    def owner(self) -> str:
-        """For messages."""
-        return f"frame {self.entry.name!r}"
+    parent: str  # by its full name: until names are resolved, the parent if the file names none
 
 
 @dataclass(slots=True)
@@ -44,7 +50,15 @@ class Referring:
     part: CellPart
     scope: Scope
     ref: str
-    apply: Callable[[FrameEntry], FrameEntry]
+    apply: Callable[[CellFrame], CellFrame]
+
+    def applied(self, frame: CellFrame) -> CellFrame:
+        """The frame with it; the frame as it is after an error, which is reported."""
+        try:
+            return self.apply(frame)
+        except ModelError as error:
+            self.part.error(error.findings[0].text)
+            return frame
 
 
 @dataclass(slots=True)
@@ -53,11 +67,13 @@ class Collected:
 
     report: CellReport
     meshes: CellMeshes
-    world: FrameEntry = field(default_factory=lambda: FrameEntry(name=WORLD, parent=""))
+    world: CellFrame = ROOT
     pending: dict[str, Pending] = field(default_factory=dict)  # by full name, in the file's order
     referring: list[Referring] = field(default_factory=list)
-    devices: list[DeviceEntry] = field(default_factory=list)
+    helpers: set[str] = field(default_factory=set)  # frames that are there for RobWork alone
+    devices: dict[str, DeviceSpec | None] = field(default_factory=dict)  # None: of a <Robot>
     device_parts: dict[str, CellPart] = field(default_factory=dict)
+    homes: dict[str, tuple[float, ...]] = field(default_factory=dict)  # q by device
     n_hints: int = 0  # how often the nearest name was looked for
     on_world: list[Pending] = field(default_factory=list)  # frames that name no parent
     first: CellPart | None = None  # the first <Frame> directly in the workcell
@@ -76,10 +92,14 @@ class Collected:
             return name
         if part.tag == "DHJoint":
             self._note_dh_type(part)
-        entries = read_frame(part, name)
-        for entry in entries:
-            self.add(Pending(entry, part, scope, ref, default))
-            ref, default = None, entry.name
+        try:
+            frames = read_frame(part, name)
+        except ModelError as error:
+            part.error(error.findings[0].text)
+            return None
+        for frame in frames:
+            self.add(Pending(frame, part, scope, ref, default))
+            ref, default = None, frame.name
         self._add_inner(part, scope, own)
         return name
 
@@ -97,26 +117,29 @@ class Collected:
 
     def _add_world(self, part: CellPart) -> None:
         """Read a frame that repeats the root, as older files have it."""
-        (entry,) = read_frame(part, WORLD)
-        if (entry.pose, entry.movable, entry.attachable) != (IDENTITY, False, False):
+        (frame,) = read_frame(part, WORLD)
+        if (frame.parent_H_frame, frame.movable, frame.attachable) != (IDENTITY, False, False):
             part.error(f"{WORLD} is the root of every cell: it is fixed, and has no pose")
         self._add_inner(part, (), WORLD)
 
     def _add_inner(self, part: CellPart, scope: Scope, own: str) -> None:
         """Read the shapes and properties inside a frame."""
-        for child in part.parts():
+        # How a joint moves comes first: other properties depend on its kind.
+        for child in sorted(part.parts(), key=is_motion_property, reverse=True):
             if child.tag in MODELS:
                 self.add_model(child, scope, own)
-            elif is_own_property(child):
-                read = read_own(child, self.meshes)
+            elif is_linkwork_property(child):
+                read = read_linkwork_property(child, self.meshes)
                 self.referring.append(Referring(child, scope, own, read))
+                if child.text("name") == HELPER_PROPERTY:
+                    self.helpers.add(full_name(own, scope))
             elif child.tag == "Property":
                 self.add_property(child, scope, own)
 
     def add(self, pending: Pending) -> None:
         """Add a frame or robot, unless its name is taken."""
-        name = pending.entry.name
-        if isinstance(pending.entry, RobotEntry):
+        name = pending.content.name
+        if isinstance(pending.content, PlacedRobot):
             self.pending[f"<Robot> {name}"] = pending
             return
         taken = self.pending.get(name)
@@ -128,6 +151,16 @@ class Collected:
         else:
             self.pending[name] = pending
 
+    def add_device(self, name: str, device: DeviceSpec | None, part: CellPart) -> bool:
+        """Add a device, unless its name is taken; None for that of a robot."""
+        if name in self.device_parts:
+            where = self.device_parts[name].place
+            part.error(f"the name {name!r} is taken by the device of {where.short}")
+            return False
+        self.device_parts[name] = part
+        self.devices[name] = device
+        return True
+
     def add_model(self, part: CellPart, scope: Scope, around: str | None) -> None:
         """Read a `<Drawable>` or `<CollisionModel>` of the frame around it, or of another."""
         shapes = read_shapes(part, self.meshes)
@@ -136,7 +169,7 @@ class Collected:
             part.error(f"<{part.tag}> has no 'refframe', and no frame is around it")
             return
 
-        def apply(frame: FrameEntry) -> FrameEntry:
+        def apply(frame: CellFrame) -> CellFrame:
             own = Shapes(frame.visuals, frame.collisions) + shapes
             return replace(frame, visuals=own.visuals, collisions=own.collisions)
 
@@ -153,7 +186,7 @@ class Collected:
         if part.text("desc") is not None or part.text("type") not in (None, "string"):
             self.report.pass_over(part.element, "'type' or 'desc' of a <Property>")
 
-        def apply(frame: FrameEntry) -> FrameEntry:
+        def apply(frame: CellFrame) -> CellFrame:
             return replace(frame, properties=(*frame.properties, (name, value)))
 
         self.referring.append(Referring(part, scope, ref, apply))
@@ -171,15 +204,15 @@ class Collected:
             limit.part.error(f"<{limit.part.tag}> has no 'refjoint', and no joint is around it")
             return
 
-        def apply(frame: FrameEntry) -> FrameEntry:
-            if frame.joint is None:
+        def apply(frame: CellFrame) -> CellFrame:
+            if frame.motion is None:
                 limit.part.error(f"{shown(limit.joint)} is no joint")
                 return frame
-            return replace(frame, joint=limit.applied(frame.joint))
+            return replace(frame, motion=limit.applied(frame.motion))
 
         self.referring.append(Referring(limit.part, scope, limit.joint, apply))
 
-    def found(self, ref: str, scope: Scope) -> str | None:
+    def lookup(self, ref: str, scope: Scope) -> str | None:
         """Full name of the frame that a name means in a scope."""
         for depth in range(len(scope), -1, -1):
             name = full_name(ref, scope[:depth])
@@ -193,7 +226,7 @@ def full_name(name: str, scope: Scope) -> str:
     return ".".join((*scope, name))
 
 
-def resolve(cell: Collected) -> tuple[FrameEntry | RobotEntry, ...]:
+def resolve(cell: Collected) -> tuple[CellFrame | PlacedRobot, ...]:
     """Resolve all names; frames and robots in an order in which parents come first."""
     robots = robot_frames(cell)
     known = {*cell.pending, *robots, WORLD}
@@ -203,55 +236,43 @@ def resolve(cell: Collected) -> tuple[FrameEntry | RobotEntry, ...]:
     _report_first(cell)
     _report_untyped(cell)
     for pending in cell.pending.values():
-        parent = pending.default
         if pending.ref is not None:
-            name = cell.found(pending.ref, pending.scope)
-            parent = name or (pending.ref if pending.ref in robots else "")
-        if parent not in known:
-            wanted = pending.ref if pending.ref is not None else parent
+            name = cell.lookup(pending.ref, pending.scope)
+            pending.parent = name or (pending.ref if pending.ref in robots else "")
+        if pending.parent not in known:
+            wanted = pending.ref if pending.ref is not None else pending.parent
             _missing(cell, pending.part, ("frame", wanted), known, pending.scope)
-            parent = WORLD
-        pending.entry = replace(pending.entry, parent=parent)
+            pending.parent = WORLD
     _apply_referring(cell, known, robots)
     _drop_helpers(cell)
     joints = {
         name
         for name, other in cell.pending.items()
-        if isinstance(other.entry, FrameEntry) and other.entry.joint
+        if isinstance(other.content, CellFrame) and other.content.motion
     }
     for pending in cell.pending.values():
-        entry = pending.entry
-        if isinstance(entry, FrameEntry) and entry.joint and entry.joint.kind == OWN_TYPE:
-            pending.part.error(f"a <Joint> of type {OWN_TYPE!r} wants a property linkwork.motion")
         _resolve_dependence(cell, pending, joints)
     return _in_order(cell, robots)
 
 
 def _drop_helpers(cell: Collected) -> None:
     """Leave out frames that stand in the file for RobWork alone; what is on them sits below."""
-    above = {
-        name: pending.entry.parent
-        for name, pending in cell.pending.items()
-        if isinstance(pending.entry, FrameEntry) and pending.entry.helper
-    }
-    for name in above:
-        del cell.pending[name]
+    helpers = cell.helpers & cell.pending.keys()
+    above = {name: cell.pending.pop(name).parent for name in helpers}
     for pending in cell.pending.values():
-        parent, seen = pending.entry.parent, set[str]()
-        while parent in above and parent not in seen:
-            seen.add(parent)
-            parent = above[parent]
-        if seen:
-            pending.entry = replace(pending.entry, parent=parent)
+        seen = set[str]()
+        while pending.parent in above and pending.parent not in seen:
+            seen.add(pending.parent)
+            pending.parent = above[pending.parent]
 
 
 def robot_frames(cell: Collected) -> dict[str, str]:
     """The frames that placed robots bring, and the robot of each."""
     return {
-        f"{pending.entry.name}.{frame}": key
+        pending.content.placement.frame(name): key
         for key, pending in cell.pending.items()
-        if isinstance(pending.entry, RobotEntry)
-        for frame in pending.entry.model.frame_names
+        if isinstance(pending.content, PlacedRobot)
+        for name in pending.content.model.frame_names
     }
 
 
@@ -270,27 +291,26 @@ def _missing(
 
 
 def _resolve_dependence(cell: Collected, pending: Pending, joints: Collection[str]) -> None:
-    entry = pending.entry
-    if not isinstance(entry, FrameEntry) or entry.joint is None or entry.joint.depends is None:
+    frame = pending.content
+    if not isinstance(frame, CellFrame) or frame.motion is None or frame.motion.depends is None:
         return
-    depends = entry.joint.depends
-    leader = cell.found(depends.joint, pending.scope)
-    if leader not in joints:
+    depends = frame.motion.depends
+    leader = cell.lookup(depends.joint, pending.scope)
+    if leader is None or leader not in joints:
         _missing(cell, pending.part, ("joint", depends.joint), joints, pending.scope)
-        joint = replace(entry.joint, depends=None)
-    else:
-        joint = replace(entry.joint, depends=replace(depends, joint=leader))
-    pending.entry = replace(entry, joint=joint)
+        return
+    motion = replace(frame.motion, depends=replace(depends, joint=leader))
+    pending.content = replace(frame, motion=motion)
 
 
 def _apply_referring(cell: Collected, known: Collection[str], robots: Collection[str]) -> None:
     for item in cell.referring:
-        name = cell.found(item.ref, item.scope)
+        name = cell.lookup(item.ref, item.scope)
         pending = cell.pending.get(name) if name else None
         if name == WORLD:
-            cell.world = item.apply(cell.world)
-        elif pending is not None and isinstance(pending.entry, FrameEntry):
-            pending.entry = item.apply(pending.entry)
+            cell.world = item.applied(cell.world)
+        elif pending is not None and isinstance(pending.content, CellFrame):
+            pending.content = item.applied(pending.content)
         elif item.ref in robots:
             item.part.error(f"frame {item.ref!r} belongs to a <Robot>; put this into its own file")
         elif item.part.tag in MODELS and item.scope:
@@ -324,7 +344,7 @@ def _report_untyped(cell: Collected) -> None:
 def _report_world(cell: Collected) -> None:
     """Warn of frames that sit on WORLD because they name no parent; the manual differs."""
     if cell.on_world:
-        names = listed([shown(pending.entry.name) for pending in cell.on_world])
+        names = listed([shown(pending.content.name) for pending in cell.on_world])
         text = (
             f"no 'refframe', so on {WORLD}, as in RobWork's loader; its manual says on the frame "
         )
@@ -332,11 +352,10 @@ def _report_world(cell: Collected) -> None:
         cell.report.extend([Finding("warning", "", text, cell.on_world[0].part.place)])
 
 
-def _in_order(cell: Collected, robots: dict[str, str]) -> tuple[FrameEntry | RobotEntry, ...]:
+def _in_order(cell: Collected, robots: dict[str, str]) -> tuple[CellFrame | PlacedRobot, ...]:
     """Parents before children, otherwise in the order of the file; cycles are errors."""
     above = {
-        name: robots.get(pending.entry.parent, pending.entry.parent)
-        for name, pending in cell.pending.items()
+        name: robots.get(pending.parent, pending.parent) for name, pending in cell.pending.items()
     }
     for loop in cycles({name: parent for name, parent in above.items() if parent != WORLD}):
         text = f"frames that sit on each other: {joined([*loop, loop[0]], ' -> ')}"
@@ -349,4 +368,11 @@ def _in_order(cell: Collected, robots: dict[str, str]) -> tuple[FrameEntry | Rob
             chain.append(here)
             here = above[here]
         done.update(dict.fromkeys(reversed(chain)))
-    return tuple(cell.pending[name].entry for name in done if name != WORLD)
+    return tuple(_with_parent(cell.pending[name]) for name in done if name != WORLD)
+
+
+def _with_parent(pending: Pending) -> CellFrame | PlacedRobot:
+    content = pending.content
+    if isinstance(content, CellFrame):
+        return replace(content, parent=pending.parent)
+    return content._replace(placement=replace(content.placement, parent=pending.parent))

@@ -7,11 +7,14 @@ device, whatever it says. Where the first frame is a joint, the base is the fram
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 from linkwork.errors import shown
+from linkwork.model.pose import Pose
+from linkwork.workcell.devices import DeviceSpec, MobileDevice, SerialDevice, TreeDevice
+from linkwork.workcell.parts import WORLD, CellFrame, Motion
 from linkwork.workcell.robwork.collect import Collected, Pending, Scope, full_name
-from linkwork.workcell.robwork.document import DeviceEntry, FrameEntry, mobile_frames
 from linkwork.workcell.robwork.elements import BEYOND_KINEMATICS, CellPart
 from linkwork.workcell.robwork.extensions import read_configuration
 from linkwork.workcell.robwork.joints import LIMITS, MODELS, read_limit
@@ -62,26 +65,23 @@ def read_device(cell: Collected, part: CellPart, on: str) -> None:
     if not device.frames:
         part.error(f"<{part.tag}> has no frames")
         return
-    base, first = device.frames[0], cell.pending[device.frames[0]].entry
-    if isinstance(first, FrameEntry) and first.joint is not None:
+    base, first = device.frames[0], cell.pending[device.frames[0]].content
+    if isinstance(first, CellFrame) and first.motion is not None:
         base = on
         text = f"begins with the joint {first.name!r}, so its base is {on!r}, which carries it; "
         part.warning(
             f"{text}RobWork takes the joint for the base, and its pose as if it were fixed"
         )
     ends = device.ends if part.tag == "TreeDevice" and device.ends else [device.frames[-1]]
-    kind = "serial" if device.serial else "tree"
-    _add(device, DeviceEntry(name=name, kind=kind, base=base, ends=tuple(ends)))
+    if device.serial:
+        _add(device, SerialDevice(name, base, ends[0]))
+    else:
+        _add(device, TreeDevice(name, base, ends))
 
 
-def _add(device: _Device, entry: DeviceEntry) -> None:
-    cell, part = device.cell, device.part
-    if entry.name in cell.device_parts:
-        where = cell.device_parts[entry.name].place
-        part.error(f"the name {entry.name!r} is taken by the device of {where.short}")
-        return
-    cell.device_parts[entry.name] = part
-    cell.devices.append(replace(entry, home=device.home, place=part.place))
+def _add(device: _Device, spec: DeviceSpec) -> None:
+    if device.cell.add_device(spec.name, spec, device.part) and device.home is not None:
+        device.cell.homes[spec.name] = device.home
 
 
 def _read_body(device: _Device, part: CellPart, scope: Scope) -> None:
@@ -152,15 +152,25 @@ def _read_mobile(device: _Device, name: str) -> None:
         return
     own = [full_name(one, (name,)) for one in (base, *names)]
     cart, left, right = own
-    for entry in mobile_frames(cart, left, right, width[0]):
-        placed = replace(entry, place=part.place)
-        cell.add(Pending(placed, part, (name,), None, entry.parent))
+    for frame in mobile_frames(cart, left, right, width[0]):
+        placed = replace(frame, place=part.place)
+        cell.add(Pending(placed, part, (name,), None, str(frame.parent)))
     device.on = cart
     _read_body(device, part, (name,))
     end = device.frames[-1] if device.frames else cart
-    _add(
-        device,
-        DeviceEntry(
-            name=name, kind="mobile", base=cart, ends=(end,), joints=(left, right), track=width[0]
-        ),
-    )
+    _add(device, MobileDevice(name, cart, end, left, right, track=width[0]))
+
+
+def mobile_frames(base: str, left: str, right: str, width: float) -> list[CellFrame]:
+    """The frames of a cart: itself, on WORLD, and its wheels, which turn about its y axis."""
+    cart = CellFrame(name=base, parent=WORLD, movable=True, attachable=True)
+    wheels = [
+        CellFrame(
+            name=name,
+            parent=base,
+            parent_H_frame=Pose((0.0, side * width, 0.0), (math.pi / 2, 0.0, 0.0)),
+            motion=Motion(kind="revolute"),
+        )
+        for name, side in ((left, 0.5), (right, -0.5))
+    ]
+    return [cart, *wheels]

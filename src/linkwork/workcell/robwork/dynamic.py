@@ -20,7 +20,6 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from linkwork.errors import ModelError
 from linkwork.io.xml.source import Source
 from linkwork.model.geometry import Box, Cylinder, Geometry, Shape, Sphere
 from linkwork.model.inertia import (
@@ -32,9 +31,9 @@ from linkwork.model.inertia import (
     solid_cylinder,
     solid_sphere,
 )
+from linkwork.workcell.parts import CellFrame
 from linkwork.workcell.robwork.collect import Collected, Referring
 from linkwork.workcell.robwork.devices import DEVICES
-from linkwork.workcell.robwork.document import FrameEntry
 from linkwork.workcell.robwork.elements import CellPart
 
 DYNAMIC = ("DynamicWorkCell", "DynamicWorkcell")
@@ -120,16 +119,12 @@ def _add_force_limit(cell: Collected, part: CellPart, prefix: str) -> None:
     joint = prefix + part.needed_text("joint")
     limit = part.numbers_in(part.content("joint"), "", 1)
 
-    def apply(frame: FrameEntry) -> FrameEntry:
-        if frame.joint is None or limit is None:
+    def apply(frame: CellFrame) -> CellFrame:
+        if frame.motion is None or limit is None:
             part.error(f"{joint!r} is no joint")
             return frame
-        try:
-            limits = replace(frame.joint.limits, effort=limit[0])
-        except ModelError as error:
-            part.error(error.findings[0].text)
-            return frame
-        return replace(frame, joint=replace(frame.joint, limits=limits))
+        limits = replace(frame.motion.limits, effort=limit[0])
+        return replace(frame, motion=replace(frame.motion, limits=limits))
 
     if limit is not None:
         cell.referring.append(Referring(part, (), joint, apply))
@@ -141,24 +136,14 @@ def _add_body(cell: Collected, part: CellPart, attribute: str, prefix: str) -> N
         return
     part = part.owned_by(f"body {prefix + name!r}")
     inertia = _read_inertia(part)
-    cell.referring.append(Referring(part, (), prefix + name, _with_inertia(part, inertia)))
+
+    def apply(frame: CellFrame) -> CellFrame:
+        return replace(frame, inertia=inertia(frame) or frame.inertia)
+
+    cell.referring.append(Referring(part, (), prefix + name, apply))
 
 
-def _with_inertia(
-    part: CellPart, inertia: Callable[[FrameEntry], Inertia | None]
-) -> Callable[[FrameEntry], FrameEntry]:
-    def apply(frame: FrameEntry) -> FrameEntry:
-        try:
-            found = inertia(frame)
-        except ModelError as error:
-            part.error(error.findings[0].text)
-            return frame
-        return frame if found is None else replace(frame, inertia=found)
-
-    return apply
-
-
-def _read_inertia(part: CellPart) -> Callable[[FrameEntry], Inertia | None]:
+def _read_inertia(part: CellPart) -> Callable[[CellFrame], Inertia | None]:
     """The inertia of a body, as a function of its frame, whose shapes it may be estimated from."""
     mass_part, cog_part, tensor_part = (part.one(tag) for tag in ("Mass", "COG", "Inertia"))
     estimate = part.one("EstimateInertia")
@@ -198,7 +183,7 @@ def _read_tensor(part: CellPart) -> tuple[float, float, float, float, float, flo
 
 
 def _estimated(
-    part: CellPart, frame: FrameEntry, mass: float, com: tuple[float, float, float] | None
+    part: CellPart, frame: CellFrame, mass: float, com: tuple[float, float, float] | None
 ) -> Inertia:
     """A homogeneous solid of the collision shapes of a frame; a point where there are none."""
     shapes = frame.collisions or frame.visuals

@@ -149,7 +149,7 @@ def _is(word: str, number: float) -> bool:
         return False
 
 
-def is_own_property(part: Part) -> bool:
+def is_linkwork_property(part: Part) -> bool:
     """Whether a `<Property>` is one that linkwork writes and reads."""
     return part.tag == "Property" and (part.text("name") or "").startswith("linkwork.")
 

@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from linkwork.errors import ParseError, SourceError, nearest, shown
+from linkwork.errors import ModelError, ParseError, SourceError, nearest, shown
 from linkwork.io.load import read as read_robot
 from linkwork.io.urdf.elements import Part
 from linkwork.io.urdf.links import read_link, read_origin
@@ -30,7 +30,17 @@ from linkwork.io.xml.source import Source, read_source
 from linkwork.model.joints import KINDS
 from linkwork.model.model import Model
 from linkwork.model.parts import Limits, Mimic, unit_vector
-from linkwork.workcell.robwork.document import DeviceEntry, FrameEntry, JointEntry, RobotEntry
+from linkwork.workcell.devices import (
+    CompositeDevice,
+    DeviceSpec,
+    FreeDevice,
+    JointDevice,
+    MobileDevice,
+    SerialDevice,
+    TreeDevice,
+)
+from linkwork.workcell.parts import CellFrame, Motion
+from linkwork.workcell.robots import Placement
 from linkwork.workcell.robwork.elements import CellPart, read_pose
 from linkwork.workcell.robwork.include import allowed_file
 from linkwork.workcell.robwork.shapes import PLACED, CellMeshes
@@ -38,12 +48,20 @@ from linkwork.workcell.robwork.shapes import PLACED, CellMeshes
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-Change = Callable[[FrameEntry], FrameEntry]
+Change = Callable[[CellFrame], CellFrame]
 PREFIX = "linkwork."
-DEVICE_KINDS = ("serial", "tree", "joint", "composite", "mobile", "free")
+HELPER_PROPERTY = "linkwork.helper"
+DEVICE_KINDS: dict[str, Callable[..., DeviceSpec]] = {
+    "serial": SerialDevice,
+    "tree": TreeDevice,
+    "joint": JointDevice,
+    "composite": CompositeDevice,
+    "mobile": MobileDevice,
+    "free": FreeDevice,
+}
 
 
-def read_own(part: CellPart, meshes: CellMeshes) -> Change:
+def read_linkwork_property(part: CellPart, meshes: CellMeshes) -> Change:
     """Read a `<Property>` of linkwork; what it changes in the frame it belongs to."""
     part.note_attributes("name")
     name = (part.text("name") or "").removeprefix(PREFIX)
@@ -53,7 +71,7 @@ def read_own(part: CellPart, meshes: CellMeshes) -> Change:
     return _READERS[name](part, meshes)
 
 
-def _unchanged(frame: FrameEntry) -> FrameEntry:
+def _unchanged(frame: CellFrame) -> CellFrame:
     return frame
 
 
@@ -65,7 +83,7 @@ def _read_link(part: CellPart, meshes: CellMeshes) -> Change:
         element.element.set("name", "link")  # the frame has a name
     link = read_link(Part(element.element, part.owner, part.report), {}, meshes.finder(part))
 
-    def change(frame: FrameEntry) -> FrameEntry:
+    def change(frame: CellFrame) -> CellFrame:
         return replace(
             frame,
             inertia=link.inertia,
@@ -80,14 +98,14 @@ def _read_effort(part: CellPart, meshes: CellMeshes) -> Change:
     del meshes
     numbers = part.numbers_in(part.element.text or "", "linkwork.effort", 1)
 
-    def change(frame: FrameEntry) -> FrameEntry:
-        if frame.joint is None or frame.joint.kind not in ("revolute", "prismatic"):
+    def change(frame: CellFrame) -> CellFrame:
+        if frame.motion is None or frame.motion.kind not in ("revolute", "prismatic"):
             part.error("linkwork.effort: the frame is no joint of one coordinate")
             return frame
         if numbers is None:
             return frame
-        limits = replace(frame.joint.limits, effort=numbers[0])
-        return replace(frame, joint=replace(frame.joint, limits=limits))
+        limits = replace(frame.motion.limits, effort=numbers[0])
+        return replace(frame, motion=replace(frame.motion, limits=limits))
 
     return change
 
@@ -96,8 +114,8 @@ def _read_home(part: CellPart, meshes: CellMeshes) -> Change:
     del meshes
     text = part.element.text or ""
 
-    def change(frame: FrameEntry) -> FrameEntry:
-        size = 7 if frame.movable else KINDS[frame.joint.kind].nq if frame.joint else 0
+    def change(frame: CellFrame) -> CellFrame:
+        size = frame.own_kind.nq if frame.movable or frame.motion else 0
         numbers = part.numbers_in(text, "linkwork.home", size)
         return frame if numbers is None else replace(frame, home=numbers)
 
@@ -113,27 +131,28 @@ def _read_parent(part: CellPart, meshes: CellMeshes) -> Change:
 def _read_motion(part: CellPart, meshes: CellMeshes) -> Change:
     del meshes
     element = part.needed_child("motion")
-    joint = read_motion(element) if element else None
+    motion = read_motion(element) if element else None
     mount = element.child("mount") if element else None
     pose = read_origin(mount) if mount else None
 
-    def change(frame: FrameEntry) -> FrameEntry:
-        if (frame.joint is None) != (pose is not None) or frame.movable:
+    def change(frame: CellFrame) -> CellFrame:
+        if (frame.motion is None) != (pose is not None) or frame.movable:
             part.error("linkwork.motion: expected in a <Joint>, or with a <mount> in a fixed frame")
             return frame
-        if joint is None:
+        if motion is None:
             return frame
-        return replace(frame, joint=joint, pose=frame.pose if pose is None else pose)
+        parent_H_joint = frame.parent_H_frame if pose is None else pose
+        return replace(frame, motion=motion, parent_H_frame=parent_H_joint, home=())
 
     return change
 
 
 def _read_helper(part: CellPart, meshes: CellMeshes) -> Change:
     del part, meshes
-    return lambda frame: replace(frame, helper=True)
+    return _unchanged  # the frame is left out, see `Collected`
 
 
-def read_motion(part: Part) -> JointEntry | None:
+def read_motion(part: Part) -> Motion | None:
     """Read a `<motion>`: kind, axis, pitch and so on, in linkwork's terms and in radians."""
     names = ("kind", "axis", "pitch", "backwards", "active", "joint", "acceleration")
     part.note_unknown(("origin", "mount", "limit", "depends"), names, strict=True)
@@ -161,18 +180,22 @@ def read_motion(part: Part) -> JointEntry | None:
     origin = read_origin(part)
     if part.report.n_errors > errors:
         return None
-    return JointEntry(
-        kind=kind,
-        axis=unit_vector(axis),
-        pitch=part.number("pitch", 0.0),
-        limits=Limits(**bounds),
-        acceleration=part.number("acceleration", inf),
-        depends=follows,
-        active=_is_true(part, "active", default=True),
-        joint_H_frame=origin,
-        backwards=_is_true(part, "backwards", default=False),
-        joint=part.text("joint") or "",
-    )
+    try:
+        return Motion(
+            kind=kind,
+            axis=unit_vector(axis),
+            pitch=part.number("pitch", 0.0),
+            limits=Limits(**bounds),
+            acceleration=part.number("acceleration", inf),
+            depends=follows,
+            active=_is_true(part, "active", default=True),
+            joint_H_frame=origin,
+            backwards=_is_true(part, "backwards", default=False),
+            joint=part.text("joint") or "",
+        )
+    except ModelError as error:
+        part.error(error.findings[0].text)
+        return None
 
 
 def _is_true(part: Part, attribute: str, *, default: bool) -> bool:
@@ -182,7 +205,20 @@ def _is_true(part: Part, attribute: str, *, default: bool) -> bool:
     return default if value is None else value == "true"
 
 
-def read_placed_robot(part: CellPart, name: str, meshes: CellMeshes) -> RobotEntry | None:
+class PlacedRobot(NamedTuple):
+    """A robot of a `<Robot>` element."""
+
+    model: Model
+    placement: Placement  # its parent is not known yet
+    home: tuple[float, ...] | None
+
+    @property
+    def name(self) -> str:
+        """The name of its device."""
+        return self.placement.name
+
+
+def read_placed_robot(part: CellPart, name: str, meshes: CellMeshes) -> PlacedRobot | None:
     """Read a `<Robot>`: a pose, and the URDF of a robot, in a file or inside the element."""
     attributes = ("name", "refframe", "file", "base", "end", "floating", "daf")
     part.check((*PLACED, "robot", "Q"), attributes)
@@ -198,18 +234,16 @@ def read_placed_robot(part: CellPart, name: str, meshes: CellMeshes) -> RobotEnt
                 f"{attribute}: no frame named {shown(link)}; {nearest(link, model.frame_names)}"
             )
             return None
-    return RobotEntry(
+    placement = Placement(
         name=name,
-        model=model,
         parent="",
-        pose=pose,
+        parent_H_base=pose,
         base=part.text("base"),
         end=part.text("end"),
         floating=part.choice("floating", ("true", "false"), "false") == "true",
         attachable=part.choice("daf", ("true", "false"), "false") == "true",
-        home=read_configuration(home) if home else None,
-        place=part.place,
     )
+    return PlacedRobot(model, placement, read_configuration(home) if home else None)
 
 
 def read_configuration(part: CellPart) -> tuple[float, ...] | None:
@@ -246,7 +280,7 @@ def _inline(part: CellPart) -> Source:
     return Source(part.place.file, "\n" * (part.place.line - 1) + text, None)
 
 
-def read_own_device(part: CellPart, name: str) -> DeviceEntry | None:
+def read_linkwork_device(part: CellPart, name: str) -> DeviceSpec | None:
     """Read a `<Device>`: its kind, base, ends, and the joints or devices that it is made of."""
     part.note_unknown(("End", "Of"), ("name", "kind", "base", "radius", "track"), strict=True)
     kind = part.choice("kind", DEVICE_KINDS, "serial")
@@ -259,18 +293,22 @@ def read_own_device(part: CellPart, name: str) -> DeviceEntry | None:
         part.error("<Device> has no <End>")
     if not base.strip() or not all(named["End"]) or not all(named["Of"]) or not named["End"]:
         return None
-    composite = kind == "composite"
-    return DeviceEntry(
-        name=name,
-        kind=kind,  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-        base=base,
-        ends=named["End"],
-        joints=() if composite else named["Of"],
-        parts=named["Of"] if composite else (),
-        radius=part.number("radius", 1.0),
-        track=part.number("track", 1.0),
-        place=part.place,
-    )
+    (end, *more_ends), of = named["End"], named["Of"]
+    sizes = part.number("radius", 1.0), part.number("track", 1.0)
+    if kind == "mobile" and len(of) != 2:
+        part.error(f"a mobile device has two wheels, got {len(of)}")
+        return None
+    more: dict[str, tuple[Any, ...]] = {
+        "joint": (of,),
+        "composite": (of, tuple(more_ends)),
+        "mobile": (*of, *sizes),
+    }
+    ends = named["End"] if kind == "tree" else end
+    try:
+        return DEVICE_KINDS[kind](name, base, ends, *more.get(kind, ()))
+    except ModelError as error:
+        part.error(error.findings[0].text)
+        return None
 
 
 _READERS: dict[str, Callable[[CellPart, CellMeshes], Change]] = {

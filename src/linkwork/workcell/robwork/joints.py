@@ -15,17 +15,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import cos, sin
+from typing import Any
 
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import nearest, shown
 from linkwork.io.degrees import radians_of
-from linkwork.model.joints import KINDS
 from linkwork.model.numbers import Triple
 from linkwork.model.parts import Mimic
 from linkwork.model.pose import IDENTITY, Pose, as_pose, snapped
-from linkwork.workcell.robwork.document import FrameEntry, JointEntry
+from linkwork.workcell.parts import CellFrame, Motion
 from linkwork.workcell.robwork.elements import CellPart, read_pose
 from linkwork.workcell.robwork.shapes import PLACED
 
@@ -43,6 +43,7 @@ JOINT_TYPES: dict[str, tuple[tuple[str, str, Triple], ...]] = {
     ),
 }
 OWN_TYPE = "linkwork"  # of a joint that RobWork has no type for; a property says how it moves
+MOTION_PROPERTY = "linkwork.motion"  # the name of that property
 FRAME_TYPES = ("Fixed", "Movable", "EndEffector")
 DH_TYPES = ("craig", "schilling", "HGP")
 LIMITS = ("PosLimit", "VelLimit", "AccLimit")
@@ -56,7 +57,7 @@ class Limit:
     part: CellPart
     joint: str | None  # by its name in the scope of the limit; None: the one around it
 
-    def applied(self, joint: JointEntry) -> JointEntry:
+    def applied(self, joint: Motion) -> Motion:
         """A joint with this limit."""
         part = self.part
         if joint.kind not in ("revolute", "prismatic"):
@@ -82,7 +83,7 @@ class Limit:
             return replace(joint, limits=replace(joint.limits, velocity=high))
         return replace(joint, limits=replace(joint.limits, lower=low, upper=high))
 
-    def _number(self, attribute: str, joint: JointEntry) -> float:
+    def _number(self, attribute: str, joint: Motion) -> float:
         number = self.part.number(attribute)
         text = (self.part.text(attribute) or "").strip()
         if joint.kind == "prismatic" or not text or abs(number) > 1e15:
@@ -98,6 +99,11 @@ def float_of(text: str) -> float | None:
         return None
 
 
+def is_motion_property(part: CellPart) -> bool:
+    """Whether an element is the property that says how a joint moves."""
+    return part.tag == "Property" and part.text("name") == MOTION_PROPERTY
+
+
 def read_limit(part: CellPart) -> Limit:
     """Read a limit; what it means depends on the joint."""
     attributes = ("min", "max") if part.tag == "PosLimit" else ("max",)
@@ -105,7 +111,7 @@ def read_limit(part: CellPart) -> Limit:
     return Limit(part, part.text("refjoint"))
 
 
-def read_frame(part: CellPart, name: str) -> list[FrameEntry]:
+def read_frame(part: CellPart, name: str) -> list[CellFrame]:
     """Read a `<Frame>`, `<Joint>` or `<DHJoint>`; its parent is not known yet.
 
     Returns:
@@ -121,41 +127,30 @@ def read_frame(part: CellPart, name: str) -> list[FrameEntry]:
         pose, kind = _read_dh(part)
     attachable = part.choice("daf", ("true", "false"), "false") == "true"
     if kind == OWN_TYPE:
-        joint = JointEntry(kind=OWN_TYPE)
-        return [
-            FrameEntry(
-                name=name,
-                parent="",
-                pose=pose,
-                joint=joint,
-                attachable=attachable,
-                place=part.place,
-            )
-        ]
+        if not any(is_motion_property(child) for child in part.parts()):
+            part.error(f"a <Joint> of type {OWN_TYPE!r} wants a property {MOTION_PROPERTY}")
+        kind = "Revolute"  # until that property is read
     active = part.choice("state", ("Active", "Passive"), "Active") == "Active"
     depends = _read_depend(part, kind)
-    frames: list[FrameEntry] = []
-    for ending, motion, axis in JOINT_TYPES[kind]:
-        joint = JointEntry(kind=motion, axis=axis, active=active, depends=depends)
-        entry = FrameEntry(name=name + ending, parent="", pose=pose, joint=joint, place=part.place)
-        frames.append(entry)
+    frames: list[CellFrame] = []
+    for ending, joint_kind, axis in JOINT_TYPES[kind]:
+        motion = Motion(kind=joint_kind, axis=axis, active=active, depends=depends)
+        frames.append(_frame(part, name + ending, pose, motion=motion))
         pose = IDENTITY
     frames[0] = replace(frames[0], attachable=attachable)
     return _with_limits(part, frames)
 
 
-def _read_plain_frame(part: CellPart, name: str) -> FrameEntry:
+def _frame(part: CellPart, name: str, pose: Pose, **fields: Any) -> CellFrame:
+    return CellFrame(name=name, parent=None, parent_H_frame=pose, place=part.place, **fields)
+
+
+def _read_plain_frame(part: CellPart, name: str) -> CellFrame:
     part.check((*PLACED, *MODELS), ("name", "refframe", "type", "daf"))
     kind = part.choice("type", FRAME_TYPES, "Fixed")
     attachable = part.choice("daf", ("true", "false"), "false") == "true"
-    return FrameEntry(
-        name=name,
-        parent="",
-        pose=read_pose(part),
-        movable=kind == "Movable",
-        attachable=attachable,
-        place=part.place,
-    )
+    movable = kind == "Movable"
+    return _frame(part, name, read_pose(part), movable=movable, attachable=attachable)
 
 
 def _read_type(part: CellPart) -> str:
@@ -179,7 +174,7 @@ def _read_depend(part: CellPart, kind: str) -> Mimic | None:
     return Mimic(joint=on, multiplier=gain, offset=offset) if on.strip() else None
 
 
-def _with_limits(part: CellPart, frames: list[FrameEntry]) -> list[FrameEntry]:
+def _with_limits(part: CellPart, frames: list[CellFrame]) -> list[CellFrame]:
     """The n-th limit of a kind belongs to the n-th coordinate."""
     one_each = [k for k, frame in enumerate(frames) for _ in range(_coordinates(frame))]
     counts = dict.fromkeys(LIMITS, 0)
@@ -195,13 +190,13 @@ def _with_limits(part: CellPart, frames: list[FrameEntry]) -> list[FrameEntry]:
             )
             continue
         frame = frames[one_each[at]]
-        if frame.joint is not None:
-            frames[one_each[at]] = replace(frame, joint=limit.applied(frame.joint))
+        if frame.motion is not None:
+            frames[one_each[at]] = replace(frame, motion=limit.applied(frame.motion))
     return frames
 
 
-def _coordinates(frame: FrameEntry) -> int:
-    return KINDS[frame.joint.kind].nq if frame.joint else 1
+def _coordinates(frame: CellFrame) -> int:
+    return frame.motion.motion_kind.nq if frame.motion else 1
 
 
 def _read_dh(part: CellPart) -> tuple[Pose, str]:

@@ -3,26 +3,25 @@
 Units     RPY, the angles of DHJoint, and limits of revolute joints are in degrees; Q in radians
 RPY       three angles a b c: Rz(a) Ry(b) Rx(c), so the first is about z
 Names     frame `f` of a device `d` is `d.f`
-Parents   `refframe` in a workcell, WORLD without it; see `workcell_devices` for devices
+Parents   `refframe` in a workcell, WORLD without it; see `devices` for devices
 Kept      frames, joints, devices, shapes, properties of frames; the rest is told of, once per kind
-Masses    from dynamic workcells, see `workcell_dynamic`
+Masses    from dynamic workcells, see `dynamic`
 """
 
 from __future__ import annotations
 
-from linkwork.errors import Finding, nearest, shown
+from dataclasses import replace
+from typing import NamedTuple
+
+from linkwork.errors import Finding, ModelError, nearest, shown
 from linkwork.io.meshes import Folders
 from linkwork.io.xml.parse import namespace_of
 from linkwork.io.xml.source import Source
-from linkwork.workcell.robwork.collect import Collected, Pending, resolve
+from linkwork.workcell.cell import WorkCell
+from linkwork.workcell.parts import WORLD, CellFrame
+from linkwork.workcell.robots import placed
+from linkwork.workcell.robwork.collect import Collected, Pending, resolve, robot_frames
 from linkwork.workcell.robwork.devices import DEVICES, FRAMES, read_device
-from linkwork.workcell.robwork.document import (
-    WORLD,
-    CellDocument,
-    CellReading,
-    DeviceEntry,
-    RobotEntry,
-)
 from linkwork.workcell.robwork.dynamic import (
     DYNAMIC,
     INCLUDED,
@@ -30,14 +29,25 @@ from linkwork.workcell.robwork.dynamic import (
     with_workcell,
     workcell_of,
 )
-from linkwork.workcell.robwork.elements import BEYOND_KINEMATICS, CellPart, is_own_property
-from linkwork.workcell.robwork.extensions import read_own_device, read_placed_robot
+from linkwork.workcell.robwork.elements import BEYOND_KINEMATICS, CellPart, is_linkwork_property
+from linkwork.workcell.robwork.extensions import (
+    PlacedRobot,
+    read_linkwork_device,
+    read_placed_robot,
+)
 from linkwork.workcell.robwork.include import allowed_roots, expanded
 from linkwork.workcell.robwork.joints import LIMITS, MODELS
 from linkwork.workcell.robwork.shapes import CellMeshes
 
-_OWN = ("Robot", "Device")
-_KNOWN = (*DEVICES, *FRAMES, *MODELS, *LIMITS, *_OWN, *BEYOND_KINEMATICS)
+_EXTENSIONS = ("Robot", "Device")
+_KNOWN = (*DEVICES, *FRAMES, *MODELS, *LIMITS, *_EXTENSIONS, *BEYOND_KINEMATICS)
+
+
+class CellReading(NamedTuple):
+    """What came out of a file: a workcell unless there were errors, and all findings."""
+
+    cell: WorkCell | None
+    findings: tuple[Finding, ...]
 
 
 def read_workcell(
@@ -71,14 +81,9 @@ def read_workcell(
         _refuse(top)
     if dynamic is not None:
         read_dynamics(cell, dynamic)
-    nodes = () if report.n_errors else resolve(cell)
-    if not report.n_errors:
-        _check_devices(cell)
+    workcell = _built(cell, name)
     report.tell_passed_over()
-    if report.n_errors:
-        return CellReading(None, tuple(report.findings))
-    document = CellDocument(name=name, world=cell.world, nodes=nodes, devices=tuple(cell.devices))
-    return CellReading(document, tuple(report.findings))
+    return CellReading(None if report.n_errors else workcell, tuple(report.findings))
 
 
 def _refuse(top: CellPart) -> None:
@@ -122,9 +127,9 @@ def _read_cell(cell: Collected, top: CellPart) -> None:
             cell.add_model(part, (), None)
         elif part.tag in LIMITS:
             part.error(f"<{part.tag}> stands outside of a device")
-        elif part.tag in _OWN:
-            _read_own(cell, part, last)
-        elif is_own_property(part):
+        elif part.tag in _EXTENSIONS:
+            _read_robot_or_device(cell, part, last)
+        elif is_linkwork_property(part):
             part.error("a <Property> of linkwork stands outside of a frame")
         elif part.tag == "Property":
             cell.add_property(part, (), None)
@@ -132,40 +137,74 @@ def _read_cell(cell: Collected, top: CellPart) -> None:
             part.pass_over()
 
 
-def _read_own(cell: Collected, part: CellPart, last: str) -> None:
+def _read_robot_or_device(cell: Collected, part: CellPart, last: str) -> None:
     """Read a `<Robot>` or a `<Device>`."""
     part = part.name("robot" if part.tag == "Robot" else "device")
     name = part.needed_text("name")
     if not name.strip():
         return
-    if name in cell.device_parts:
-        where = cell.device_parts[name].place
-        part.error(f"the name {name!r} is taken by the device of {where.short}")
-        return
-    cell.device_parts[name] = part
     if part.tag == "Device":
-        device = read_own_device(part, name)
-        if device is not None:
-            cell.devices.append(device)
+        cell.add_device(name, read_linkwork_device(part, name), part)
+        return
+    if not cell.add_device(name, None, part):
         return
     robot = read_placed_robot(part, name, cell.meshes)
     if robot is not None:
-        cell.devices.append(DeviceEntry(name=name, kind="robot", place=part.place))
         cell.add(Pending(robot, part, (), part.text("refframe") or None, last))
+        if robot.home is not None:
+            cell.homes[name] = robot.home
+
+
+def _built(cell: Collected, name: str) -> WorkCell | None:
+    """The workcell of what was read; None if there are errors, which are reported."""
+    if cell.report.n_errors:
+        return None
+    contents = resolve(cell)
+    if cell.report.n_errors:
+        return None
+    _check_devices(cell)
+    if cell.report.n_errors:
+        return None
+    frames: list[CellFrame] = [cell.world]
+    devices = dict(cell.devices)
+    try:
+        for content in contents:
+            if isinstance(content, PlacedRobot):
+                own_frames, devices[content.name] = placed(content.model, content.placement)
+                frames += own_frames
+            else:
+                frames.append(content)
+        specs = tuple(device for device in devices.values() if device is not None)
+        return _with_homes(WorkCell(name, tuple(frames), specs), cell)
+    except ModelError as error:
+        cell.report.extend(error.findings)
+        return None
+
+
+def _with_homes(workcell: WorkCell, cell: Collected) -> WorkCell:
+    """A cell in whose default state devices are where their files say."""
+    frames = {frame.name: frame for frame in workcell.frames}
+    for name, home in cell.homes.items():
+        device = workcell.device(name)
+        if len(home) != device.nq:
+            text = f"Q 'Home': expected {device.nq} numbers, got {len(home)}"
+            place = cell.device_parts[name].place
+            cell.report.extend([Finding("error", f"device {name!r}", text, place)])
+            continue
+        at = 0
+        for joint in device.joint_names:
+            size = frames[joint].size
+            frames[joint] = replace(frames[joint], home=home[at : at + size])
+            at += size
+    return replace(workcell, frames=tuple(frames.values())) if cell.homes else workcell
 
 
 def _check_devices(cell: Collected) -> None:
     """Are the frames there that `<Device>` elements name?"""
-    frames = {WORLD, *cell.pending}
-    for pending in cell.pending.values():
-        if isinstance(pending.entry, RobotEntry):
-            own = pending.entry
-            frames |= {f"{own.name}.{frame}" for frame in own.model.frame_names}
-    for device in cell.devices:
-        if device.kind == "robot":
-            continue
-        for name in (device.base, *device.ends, *device.joints):
+    frames = {WORLD, *cell.pending, *robot_frames(cell)}
+    for device in filter(None, cell.devices.values()):
+        for name in device.frame_names():
             if name not in frames:
                 text = f"no frame named {shown(name)}; {nearest(name, frames)}"
-                finding = Finding("error", f"device {device.name!r}", text, device.place)
-                cell.report.extend([finding])
+                place = cell.device_parts[device.name].place
+                cell.report.extend([Finding("error", f"device {device.name!r}", text, place)])

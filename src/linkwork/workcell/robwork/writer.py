@@ -1,8 +1,8 @@
-"""Write a workcell as RobWork's XML. Reading the text again gives an equal document.
+"""Write a workcell as RobWork's XML. Reading the text again gives an equal workcell.
 
 Devices become the elements of RobWork where their frames fit: in a row for a SerialDevice, in one
 block for a TreeDevice or a MobileDevice. What RobWork has no words for is written in linkwork's,
-see `workcell_own`. Helpers are frames for RobWork alone, which linkwork passes over: joints about
+see `extensions`. Helpers are frames for RobWork alone, which linkwork passes over: joints about
 the z axis, and a first frame on WORLD, where RobWork puts the first frame of a workcell.
 """
 
@@ -14,19 +14,24 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from linkwork.errors import Finding
-from linkwork.io.urdf.writer import urdf_text
+from linkwork.io.urdf.writer import robot_element
 from linkwork.io.xml.write import add, document_text, number_text, top_element
-from linkwork.model.joints import KINDS
-from linkwork.workcell.robwork.document import (
-    WORLD,
-    CellDocument,
-    DeviceEntry,
-    FrameEntry,
-    RobotEntry,
-    mobile_frames,
+from linkwork.workcell.cell import WorkCell
+from linkwork.workcell.devices import (
+    CompositeDevice,
+    DeviceSpec,
+    JointDevice,
+    MobileDevice,
+    RobotDevice,
+    SerialDevice,
+    TreeDevice,
 )
+from linkwork.workcell.parts import WORLD, CellFrame
+from linkwork.workcell.robwork.devices import mobile_frames
+from linkwork.workcell.robwork.extensions import DEVICE_KINDS, HELPER_PROPERTY
 from linkwork.workcell.robwork.writer_frames import (
     add_property,
+    explicit_home,
     needs_helper,
     robwork_type,
     with_local_leader,
@@ -47,17 +52,17 @@ class Written(NamedTuple):
     elements: tuple[Finding, ...]  # robots, devices and joints in places where it cannot
 
 
-def write_workcell(document: CellDocument, *, devices: bool = True) -> Written:
-    """A document as XML.
+def write_workcell(cell: WorkCell, *, devices: bool = True) -> Written:
+    """A workcell as XML.
 
     Args:
-        document: the workcell, parents before children.
+        cell: the workcell.
         devices: whether devices become elements of RobWork where they can; else all are written in
             linkwork's words.
     """
-    top = top_element("WorkCell", name=document.name)
-    write_extras(top, document.world, refframe=WORLD)
-    writer = _Writer(top, document, devices)
+    top = top_element("WorkCell", name=cell.name)
+    write_extras(top, cell.frames[0], refframe=WORLD)
+    writer = _Writer(top, cell, devices)
     writer.write()
     return Written(document_text(top), tuple(writer.beyond_joints), tuple(writer.beyond))
 
@@ -65,71 +70,75 @@ def write_workcell(document: CellDocument, *, devices: bool = True) -> Written:
 class _Writer:
     """Writes frames, robots and devices in an order that keeps theirs."""
 
-    def __init__(self, top: Element, document: CellDocument, blocks: bool) -> None:
+    def __init__(self, top: Element, cell: WorkCell, blocks: bool) -> None:
         self.top = top
-        self.nodes = document.nodes
-        self.devices = document.devices
+        self.cell = cell
+        self.nodes = _nodes(cell)
         self.blocks = blocks
         self.last = WORLD  # the last frame that is in no device
         self.beyond: list[Finding] = []  # elements that RobWork cannot read
         self.beyond_joints: list[Finding] = []
         self.has_first = False  # whether a <Frame> stands directly in the workcell
-        names = {WORLD, *(node.name for node in document.nodes)}
+        names = {WORLD, *(node.name for node in self.nodes)}
         self.first = _free_name("linkwork.first", names)
         self.helpers = {
             node.name: _free_name(f"{node.name}.joint", names)
-            for node in document.nodes
-            if isinstance(node, FrameEntry) and needs_helper(node)
+            for node in self.nodes
+            if isinstance(node, CellFrame) and needs_helper(node)
         }
 
     def write(self) -> None:
         """Write all nodes, and the devices in between and after them."""
         at = 0
-        waiting = list(self.devices)
+        waiting = list(self.cell.devices)
         while at < len(self.nodes):
             node = self.nodes[at]
-            device = next((d for d in waiting if self.blocks and d.base == node.name), None)
+            device = next((d for d in waiting if self._starts_at(node, d)), None)
             block = self._block(device, at) if device else ()
             if device and block:
                 self._write_block(device, block)
                 waiting.remove(device)
                 at += len(block)
                 continue
-            if isinstance(node, RobotEntry):
+            if isinstance(node, RobotDevice):
                 before = [d.name for d in waiting].index(node.name)
                 self._write_devices(waiting[:before])
                 del waiting[: before + 1]
                 self._write_robot(node)
             else:
                 self._write_first(node)
-                self._write_frame(self.top, node, (node.name, node.parent))
-                if node.joint is not None:
+                self._write_frame(self.top, node, (node.name, str(node.parent)))
+                if node.motion is not None:
                     self._note(f"frame {node.name!r}", "a <Joint> outside of a device")
                 self.last = node.name
             at += 1
         self._write_devices(waiting)
 
-    def _write_first(self, frame: FrameEntry) -> None:
+    def _starts_at(self, node: CellFrame | RobotDevice, device: DeviceSpec) -> bool:
+        """Whether an element of RobWork for a device could start with a node."""
+        return self.blocks and not isinstance(device, RobotDevice) and device.base == node.name
+
+    def _write_first(self, frame: CellFrame) -> None:
         """Write a frame on WORLD where the first frame of the workcell is none."""
         helper = self.helpers.get(frame.name)
-        is_frame = frame.joint is None or helper is not None
+        is_frame = frame.motion is None or helper is not None
         if is_frame and not self.has_first and (frame.parent != WORLD or helper):
             element = add(self.top, "Frame", name=self.first, refframe=WORLD)
             text = f"for RobWork, which puts the first frame of a workcell on {WORLD}"
-            add_property(element, "linkwork.helper", text)
+            add_property(element, HELPER_PROPERTY, text)
         self.has_first |= is_frame
 
     def _write_frame(
         self,
         parent: Element,
-        frame: FrameEntry,
+        frame: CellFrame,
         names: tuple[str, str | None],
         prefix: str = "",
         *,
         end: bool = False,
     ) -> None:
         """Write a frame; names in an element of a device are without the prefix of the device."""
-        helper, joint = self.helpers.get(frame.name), frame.joint
+        helper, joint = self.helpers.get(frame.name), frame.motion
         leader = self.helpers.get(joint.depends.joint) if joint and joint.depends else None
         if joint and helper is None and (frame.attachable or robwork_type(joint) is None):
             kind = f"{'attachable ' if frame.attachable else ''}{joint.kind}"
@@ -147,104 +156,138 @@ class _Writer:
     def _note(self, element: str, text: str) -> None:
         self.beyond.append(Finding("error", element, f"RobWork cannot read {text}"))
 
-    def _block(self, device: DeviceEntry, at: int) -> tuple[FrameEntry, ...]:
+    def _block(self, device: DeviceSpec, at: int) -> tuple[CellFrame, ...]:
         """The frames of a device that can stand in an element of RobWork, from its base on."""
-        block: dict[str, FrameEntry] = {}
+        block: dict[str, CellFrame] = {}
         for node in self.nodes[at:]:
-            inside = node.name.startswith(f"{device.name}.") and (not block or node.parent in block)
-            if not isinstance(node, FrameEntry) or not inside:
+            if not isinstance(node, CellFrame) or not node.name.startswith(f"{device.name}."):
+                break
+            if block and node.parent not in block:
                 break
             block[node.name] = node
-            if device.kind == "serial" and node.name == device.ends[0]:
+            if isinstance(device, SerialDevice) and node.name == device.end:
                 break
         frames = tuple(block.values())
-        fits = {"serial": self._fits_serial, "tree": self._fits_tree, "mobile": self._fits_mobile}
-        return frames if frames and fits.get(device.kind, _never)(device, frames) else ()
+        return frames if frames and self._fits(device, frames) else ()
 
-    def _fits_serial(self, device: DeviceEntry, frames: Sequence[FrameEntry]) -> bool:
+    def _fits(self, device: DeviceSpec, frames: Sequence[CellFrame]) -> bool:
+        """Whether an element of RobWork with these frames says all about a device."""
+        match device:
+            case SerialDevice():
+                return self._fits_serial(device, frames)
+            case TreeDevice():
+                return self._fits_tree(device, frames)
+            case MobileDevice():
+                return _fits_mobile(device, frames)
+            case _:
+                return False
+
+    def _fits_serial(self, device: SerialDevice, frames: Sequence[CellFrame]) -> bool:
         row = all(b.parent == a.name for a, b in pairwise(frames))
-        return row and frames[-1].name == device.ends[0] and self._has_base(frames)
+        return row and frames[-1].name == device.end and self._has_base(frames)
 
-    def _fits_tree(self, device: DeviceEntry, frames: Sequence[FrameEntry]) -> bool:
+    def _fits_tree(self, device: TreeDevice, frames: Sequence[CellFrame]) -> bool:
         ends = [frame.name for frame in frames if _is_end(device, frame)]
         return self._has_base(frames) and tuple(ends) == device.ends
 
-    def _has_base(self, frames: Sequence[FrameEntry]) -> bool:
-        return frames[0].parent == self.last and frames[0].joint is None
+    def _has_base(self, frames: Sequence[CellFrame]) -> bool:
+        return frames[0].parent == self.last and frames[0].motion is None
 
-    def _fits_mobile(self, device: DeviceEntry, frames: Sequence[FrameEntry]) -> bool:
-        if (
-            len(frames) < 3
-            or device.radius != 1
-            or device.joints != (frames[1].name, frames[2].name)
-        ):
-            return False
-        cart, left, right = (frame.name for frame in frames[:3])
-        plain = mobile_frames(cart, left, right, device.track)
-        own = [replace(frame, visuals=(), collisions=(), home=()) for frame in frames[:3]]
-        end = frames[-1].name if len(frames) > 3 else frames[0].name
-        return own == plain and not frames[0].home and device.ends == (end,)
-
-    def _write_block(self, device: DeviceEntry, frames: Sequence[FrameEntry]) -> None:
+    def _write_block(self, device: DeviceSpec, frames: Sequence[CellFrame]) -> None:
         prefix = f"{device.name}."
         local = {frame.name: frame.name.removeprefix(prefix) for frame in frames}
-        tag = {"serial": "SerialDevice", "tree": "TreeDevice"}.get(device.kind, "MobileDevice")
-        element = add(self.top, tag, name=device.name)
-        if device.kind == "mobile":
+        element = add(self.top, type(device).__name__, name=device.name)
+        mobile = isinstance(device, MobileDevice)
+        if mobile:
             element.set("basename", local[frames[0].name])
             add(element, "AxelWidth").text = number_text(device.track)
             for wheel, frame in zip(("LeftWheel", "RightWheel"), frames[1:3], strict=True):
                 add(element, wheel, name=local[frame.name])
-        driven = _driven(device, frames)
-        for frame in frames[3:] if device.kind == "mobile" else frames:
+        driven = device.driven({frame.name: frame for frame in self.cell.frames}, {})
+        for frame in frames[3:] if mobile else frames:
             own = replace(frame, home=()) if frame.name in driven else frame
-            ref = None if device.kind == "serial" or frame is frames[0] else local[frame.parent]
-            end = device.kind == "tree" and _is_end(device, frame)
+            first = isinstance(device, SerialDevice) or frame is frames[0]
+            ref = None if first else local[str(frame.parent)]
+            end = isinstance(device, TreeDevice) and _is_end(device, frame)
             self._write_frame(element, own, (local[frame.name], ref), prefix, end=end)
-        for frame in frames[:3] if device.kind == "mobile" else ():
-            bare = FrameEntry(name=frame.name, parent="")
+        for frame in frames[:3] if mobile else ():
+            bare = CellFrame(name=frame.name, parent=None)
             shapes = replace(bare, visuals=frame.visuals, collisions=frame.collisions)
             write_extras(element, shapes, refframe=local[frame.name])
-        home = [n for f in driven.values() for n in (f.home or KINDS[str(_kind(f))].neutral)]
+        home = [number for name in driven for number in self.cell.frame(name).home]
         if any(home):
             add(element, "Q", name="Home").text = number_text(*home)
 
-    def _write_robot(self, robot: RobotEntry) -> None:
-        from lxml import etree
-
+    def _write_robot(self, robot: RobotDevice) -> None:
         self._note(f"robot {robot.name!r}", "a <Robot>")
+        base = self.cell.frame(robot.frame(robot.base_link))
         element = add(
             self.top,
             "Robot",
             name=robot.name,
-            refframe=robot.parent,
-            base=robot.base,
-            end=robot.end,
+            refframe=str(base.parent),
+            base=None if robot.base_link == robot.model.default_base else robot.base_link,
+            end=robot.end.removeprefix(f"{robot.name}."),
             floating="true" if robot.floating else None,
-            daf="true" if robot.attachable else None,
+            daf="true" if base.attachable else None,
         )
-        write_pose(element, robot.pose)
-        element.append(etree.fromstring(urdf_text(robot.model).encode()))
-        if robot.home is not None:
-            add(element, "Q", name="Home").text = number_text(*robot.home)
+        write_pose(element, base.parent_H_frame)
+        element.append(robot_element(robot.model))
+        joints = [self.cell.frame(name) for name in robot.joints]
+        if any(explicit_home(joint) for joint in joints):
+            home = [number for joint in joints for number in joint.home]
+            add(element, "Q", name="Home").text = number_text(*home)
 
-    def _write_devices(self, devices: Iterable[DeviceEntry]) -> None:
+    def _write_devices(self, devices: Iterable[DeviceSpec]) -> None:
+        kinds = {cls: kind for kind, cls in DEVICE_KINDS.items()}
         for device in devices:
-            mobile = device.kind == "mobile"
             self._note(f"device {device.name!r}", "a <Device>")
             element = add(
-                self.top,
-                "Device",
-                name=device.name,
-                kind=device.kind,
-                base=device.base,
-                radius=number_text(device.radius) if mobile else None,
-                track=number_text(device.track) if mobile else None,
+                self.top, "Device", name=device.name, kind=kinds[type(device)], base=device.base
             )
-            for end in device.ends:
+            consists_of: tuple[str, ...] = ()
+            match device:
+                case MobileDevice():
+                    element.set("radius", number_text(device.radius))
+                    element.set("track", number_text(device.track))
+                    consists_of = (device.left, device.right)
+                case JointDevice():
+                    consists_of = device.joints
+                case CompositeDevice():
+                    consists_of = device.parts
+                case _:
+                    pass
+            for end in device.all_ends():
                 add(element, "End", name=end)
-            for name in (*device.joints, *device.parts):
+            for name in consists_of:
                 add(element, "Of", name=name)
+
+
+def _nodes(cell: WorkCell) -> tuple[CellFrame | RobotDevice, ...]:
+    """The frames of a cell in their order, with a robot in the place of its first frame."""
+    robots = [device for device in cell.devices if isinstance(device, RobotDevice)]
+    owner = {robot.frame(name): robot for robot in robots for name in robot.model.frame_names}
+    nodes: list[CellFrame | RobotDevice] = []
+    written: set[str] = set()
+    for frame in cell.frames[1:]:
+        robot = owner.get(frame.name)
+        if robot is None:
+            nodes.append(frame)
+        elif robot.name not in written:
+            nodes.append(robot)
+            written.add(robot.name)
+    return tuple(nodes)
+
+
+def _fits_mobile(device: MobileDevice, frames: Sequence[CellFrame]) -> bool:
+    if len(frames) < 3 or device.radius != 1:
+        return False
+    cart, left, right = (frame.name for frame in frames[:3])
+    plain = mobile_frames(cart, left, right, device.track)
+    own = [replace(frame, visuals=(), collisions=(), home=()) for frame in frames[:3]]
+    end = frames[-1].name if len(frames) > 3 else cart
+    named = (device.left, device.right, device.end) == (left, right, end)
+    return named and own == plain and not explicit_home(frames[0])
 
 
 def _free_name(name: str, taken: set[str]) -> str:
@@ -255,32 +298,6 @@ def _free_name(name: str, taken: set[str]) -> str:
     return name
 
 
-def _never(device: DeviceEntry, frames: Sequence[FrameEntry]) -> bool:
-    del device, frames
-    return False
-
-
-def _is_end(device: DeviceEntry, frame: FrameEntry) -> bool:
+def _is_end(device: TreeDevice, frame: CellFrame) -> bool:
     """Whether a frame is an end of a device that can be marked as one."""
-    return frame.name in device.ends and frame.joint is None and not frame.movable
-
-
-def _kind(frame: FrameEntry) -> str | None:
-    return frame.joint.kind if frame.joint else None
-
-
-def _driven(device: DeviceEntry, frames: Sequence[FrameEntry]) -> dict[str, FrameEntry]:
-    """The frames whose numbers are the q of a device, in its order."""
-    known = {frame.name: frame for frame in frames}
-    if device.kind == "mobile":
-        return {name: known[name] for name in device.joints}
-    found: dict[str, FrameEntry] = {}
-    for end in device.ends:
-        path: list[FrameEntry] = []
-        here = end
-        while here != device.base:
-            path.append(known[here])
-            here = known[here].parent
-        active = [f for f in path if f.joint and f.joint.active and not f.joint.depends]
-        found.update({frame.name: frame for frame in reversed(active)})
-    return found
+    return frame.name in device.ends and frame.motion is None and not frame.movable

@@ -17,8 +17,9 @@ from linkwork.model.joints import KINDS
 from linkwork.model.joints.kind import axes_across
 from linkwork.model.parts import NO_LIMITS, Link
 from linkwork.model.pose import IDENTITY, Pose, as_pose
-from linkwork.workcell.robwork.document import FrameEntry, JointEntry
-from linkwork.workcell.robwork.joints import JOINT_TYPES, OWN_TYPE
+from linkwork.workcell.parts import CellFrame, Motion
+from linkwork.workcell.robwork.extensions import HELPER_PROPERTY
+from linkwork.workcell.robwork.joints import JOINT_TYPES, MOTION_PROPERTY, OWN_TYPE
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
@@ -27,13 +28,18 @@ _HELPED = ("revolute", "prismatic")
 _LARGEST = 1e6  # limits beyond this [rad] are not written in degrees
 
 
-def with_local_leader(frame: FrameEntry, prefix: str) -> FrameEntry:
+def with_local_leader(frame: CellFrame, prefix: str) -> CellFrame:
     """A joint of a device that names the joint it depends on without the device."""
-    if frame.joint is None or frame.joint.depends is None:
+    if frame.motion is None or frame.motion.depends is None:
         return frame
-    depends = frame.joint.depends
+    depends = frame.motion.depends
     leader = replace(depends, joint=depends.joint.removeprefix(prefix))
-    return replace(frame, joint=replace(frame.joint, depends=leader))
+    return replace(frame, motion=replace(frame.motion, depends=leader))
+
+
+def explicit_home(frame: CellFrame) -> tuple[float, ...]:
+    """The numbers of a frame in the default state, if the file must say them."""
+    return () if replace(frame, home=()).home == frame.home else frame.home
 
 
 def add_property(frame: Element, name: str, text: str | None = None) -> Element:
@@ -54,7 +60,7 @@ def write_pose(parent: Element, pose: Pose, *, always: bool = False) -> None:
 
 def write_frame(
     parent: Element,
-    frame: FrameEntry,
+    frame: CellFrame,
     name: str,
     refframe: str | None = None,
     *,
@@ -73,24 +79,24 @@ def write_frame(
         helper: name of the joint to write before it, for one that `needs_helper`.
         leader: the joint that it depends on, as RobWork knows it, if that is another's helper.
     """
-    joint, daf = frame.joint, "true" if frame.attachable else None
+    joint, daf = frame.motion, "true" if frame.attachable else None
     if joint is None:
         kind = "Movable" if frame.movable else "EndEffector" if end else None
         element = add(parent, "Frame", name=name, refframe=refframe, type=kind, daf=daf)
-        write_pose(element, frame.pose)
+        write_pose(element, frame.parent_H_frame)
     elif helper is not None:
         element = _write_with_helper(parent, frame, (name, refframe, helper), leader)
     else:
         kind = robwork_type(joint) or OWN_TYPE
-        element = _joint_element(parent, frame, (name, refframe), kind, frame.pose)
+        element = _joint_element(parent, frame, (name, refframe), kind, frame.parent_H_frame)
         if kind != OWN_TYPE:
             _write_limits(element, joint, leader)
         if kind == OWN_TYPE or leader is not None or not _is_plain(joint):
-            _write_motion(add_property(element, "linkwork.motion"), joint)
+            _write_motion(add_property(element, MOTION_PROPERTY), joint)
     write_extras(element, frame)
 
 
-def robwork_type(joint: JointEntry) -> str | None:
+def robwork_type(joint: Motion) -> str | None:
     """The type of a joint in RobWork, about whose axis it moves; None if there is none."""
     if joint.joint_H_frame != IDENTITY or joint.backwards:
         return None
@@ -100,23 +106,23 @@ def robwork_type(joint: JointEntry) -> str | None:
     return None
 
 
-def needs_helper(frame: FrameEntry) -> bool:
+def needs_helper(frame: CellFrame) -> bool:
     """Whether RobWork reads a joint as two frames: its own joint about z, and a frame on it.
 
     For a revolute or prismatic joint about another axis, or with a pose behind it.
     """
-    joint = frame.joint
+    joint = frame.motion
     if joint is None or joint.kind not in _HELPED or frame.attachable:
         return False
     return robwork_type(joint) is None
 
 
 def _joint_element(
-    parent: Element, frame: FrameEntry, names: tuple[str, str | None], kind: str, pose: Pose
+    parent: Element, frame: CellFrame, names: tuple[str, str | None], kind: str, pose: Pose
 ) -> Element:
     """Add a `<Joint>` and its pose, without which RobWork takes `<PosLimit` for `<Pos`."""
     name, refframe = names
-    passive = frame.joint is not None and not frame.joint.active and kind != OWN_TYPE
+    passive = frame.motion is not None and not frame.motion.active and kind != OWN_TYPE
     element = add(
         parent,
         "Joint",
@@ -131,31 +137,31 @@ def _joint_element(
 
 
 def _write_with_helper(
-    parent: Element, frame: FrameEntry, names: tuple[str, str | None, str], leader: str | None
+    parent: Element, frame: CellFrame, names: tuple[str, str | None, str], leader: str | None
 ) -> Element:
     """Add a joint about z that linkwork passes over, and the frame on it, which says how it moves.
 
     P M(axis) J = (P R) M(z) (R^-1 J), with R z = axis; M^-1 is M about the opposite axis.
     """
     name, refframe, helper = names
-    joint = frame.joint
+    joint = frame.motion
     assert joint
     x, y, z = (-c for c in joint.axis) if joint.backwards else joint.axis
     R = np.eye(4)
     R[:3, :3] = np.transpose([*axes_across((x, y, z)), (x, y, z)])
     joint_H_frame = as_pose(R.T @ joint.joint_H_frame.matrix())
-    about_z = as_pose(frame.pose.matrix() @ R)
+    about_z = as_pose(frame.parent_H_frame.matrix() @ R)
     kind = joint.kind.capitalize()
     first = _joint_element(parent, frame, (helper, refframe), kind, about_z)
     _write_limits(first, joint, leader)
-    add_property(first, "linkwork.helper", "for RobWork: the joint of the next frame")
+    add_property(first, HELPER_PROPERTY, "for RobWork: the joint of the next frame")
     element = add(parent, "Frame", name=name, refframe=None if refframe is None else helper)
     write_pose(element, joint_H_frame)
-    _write_motion(add_property(element, "linkwork.motion"), joint, frame.pose)
+    _write_motion(add_property(element, MOTION_PROPERTY), joint, frame.parent_H_frame)
     return element
 
 
-def _is_plain(joint: JointEntry) -> bool:
+def _is_plain(joint: Motion) -> bool:
     """Whether the elements of RobWork say all about a joint that has a type there."""
     limits = joint.limits
     bounded = isfinite(limits.lower) and isfinite(limits.upper)
@@ -165,7 +171,7 @@ def _is_plain(joint: JointEntry) -> bool:
     return (free or bounded) and small and limited and not joint.joint
 
 
-def _write_limits(element: Element, joint: JointEntry, leader: str | None) -> None:
+def _write_limits(element: Element, joint: Motion, leader: str | None) -> None:
     """Add the limits of a joint as RobWork has them: of one coordinate, both bounds or none."""
     if KINDS[joint.kind].nv != 1:
         return
@@ -188,7 +194,7 @@ def _write_limits(element: Element, joint: JointEntry, leader: str | None) -> No
         add_property(element, "linkwork.effort", number_text(limits.effort))
 
 
-def _write_motion(parent: Element, joint: JointEntry, mount: Pose | None = None) -> None:
+def _write_motion(parent: Element, joint: Motion, mount: Pose | None = None) -> None:
     element = add(
         parent,
         "motion",
@@ -216,7 +222,7 @@ def _write_motion(parent: Element, joint: JointEntry, mount: Pose | None = None)
         add(element, "depends", on=on, gain=number_text(gain), offset=number_text(offset))
 
 
-def write_extras(element: Element, frame: FrameEntry, refframe: str | None = None) -> None:
+def write_extras(element: Element, frame: CellFrame, refframe: str | None = None) -> None:
     """Shapes, inertia, properties and the default state of a frame."""
     named = {"refframe": refframe}
     bare = tuple(replace(shape, material=None) for shape in frame.visuals)
@@ -235,8 +241,8 @@ def write_extras(element: Element, frame: FrameEntry, refframe: str | None = Non
         write_link(add_property(element, "linkwork.link"), link)
     for name, value in frame.properties:
         add(element, "Property", name=name, **named).text = value
-    if frame.home:
-        add_property(element, "linkwork.home", number_text(*frame.home))
+    if home := explicit_home(frame):
+        add_property(element, "linkwork.home", number_text(*home))
     if frame.home_parent is not None:
         add_property(element, "linkwork.parent", frame.home_parent)
 
