@@ -52,12 +52,13 @@ class FrameMethods(KinDynCore):
             q, parameters, out, threads: as for all methods.
             frames: their names; all of `model.frame_names` if not given.
         """
-        key: Any = tuple(frames) if isinstance(frames, list) else frames
+        names: Any = tuple(frames) if isinstance(frames, list) else frames
+        kernels = self._kernels["transforms"]
         try:
-            kernel = self._of_transforms[key]
-        except (KeyError, TypeError):  # not made yet, or no names
-            names: Any = self.model.frame_names if frames is None else key
-            kernel = self._of_transforms[key] = self.function(("transforms", names))
+            kernel = kernels[names]
+        except (KeyError, TypeError):  # not made yet, or no names, which `function` says
+            known: Any = self.model.frame_names if names is None else names
+            kernel = kernels[names] = self.function(("transforms", known))
         if parameters is not None:
             return kernel(q, parameters=parameters, out=out, threads=threads)
         return kernel(q, out=out) if threads is None else kernel(q, out=out, threads=threads)
@@ -183,12 +184,12 @@ class FrameMethods(KinDynCore):
                 representation, else `reference`.
         """
         if origin is None and axes is None:
-            kernel = self._of("relative_jacobian", reference, frame)
+            kernel = self._of("relative_jacobian", (reference, frame))
         else:
             inertial, body = self.representation == "inertial", self.representation == "body"
             origin = origin or (reference if inertial else frame)
             axes = axes or (frame if body else reference)
-            kernel = self._of("relative_jacobian_at", reference, frame, origin, axes)
+            kernel = self._of("relative_jacobian_at", (reference, frame, origin, axes))
         if parameters is not None:
             return kernel(q, parameters=parameters, out=out, threads=threads)
         return kernel(q, out=out) if threads is None else kernel(q, out=out, threads=threads)

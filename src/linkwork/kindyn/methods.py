@@ -18,7 +18,6 @@ from functools import update_wrapper
 from typing import Any, TypeVar, cast
 
 from linkwork.kindyn.quantities import QUANTITIES
-from linkwork.kindyn.requests import missing_input
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -31,7 +30,7 @@ def quantity(method: Method) -> Method:
     inputs = [one.name for one in row.inputs]
     assert declared == [*row.frames, *inputs], f"{name} takes {[*row.frames, *inputs]}"
     method.__qualname__ = f"KinDyn.{name}"  # what messages and help call it
-    made: Any = _of_frames(name, row.frames, inputs) if row.frames else _OfRobot(name)
+    made: Any = (_OfRobot, _of_frame, _of_pair)[len(row.frames)](name)
     return cast("Method", update_wrapper(made, method))
 
 
@@ -71,24 +70,27 @@ class _OfRobot:
         return self.__get__(kindyn, type(kindyn))(*args, **named)
 
 
-def _of_frames(name: str, frames: tuple[str, ...], inputs: list[str]) -> Callable[..., Any]:
-    """A method that looks up the kernel of its frames and calls it."""
-    listed, given = ", ".join(frames), ", ".join(inputs)
-    takes = ", ".join(f"{one}=None" for one in inputs)
-    code = f"""
-def {name}(self, {listed}, {takes}, *, parameters=None, out=None, threads=None):
-    if {inputs[-1]} is None:
-        raise missing_input({name!r}, {listed})
-    try:
-        kernel = self._of_{name}[{listed}]
-    except (KeyError, TypeError):  # not made yet, or no names, which `function` says
-        kernel = self._of_{name}[{listed}] = self.function(({name!r}, {listed}))
-    if parameters is not None:
-        return kernel({given}, parameters=parameters, out=out, threads=threads)
-    if threads is None:
-        return kernel({given}) if out is None else kernel({given}, out=out)
-    return kernel({given}, out=out, threads=threads)
-"""
-    names: dict[str, Any] = {"missing_input": missing_input}
-    exec(compile(code, f"<linkwork quantity {name}>", "exec"), names)
-    return names[name]
+def _of_frame(name: str) -> Callable[..., Any]:
+    """A method that looks up the kernel of its frame and calls it."""
+
+    def method(self: Any, frame: str, *inputs: Any, **named: Any) -> Any:
+        try:
+            kernel = self._kernels[name][frame]
+        except (KeyError, TypeError):  # not made yet, or no name, which `function` says
+            kernel = self.function((name, frame))
+        return kernel(*inputs, **named)
+
+    return method
+
+
+def _of_pair(name: str) -> Callable[..., Any]:
+    """The same for two frames."""
+
+    def method(self: Any, reference: str, frame: str, *inputs: Any, **named: Any) -> Any:
+        try:
+            kernel = self._kernels[name][reference, frame]
+        except (KeyError, TypeError):
+            kernel = self.function((name, reference, frame))
+        return kernel(*inputs, **named)
+
+    return method

@@ -109,11 +109,9 @@ def spec_of(request: object, model: Model) -> Spec:
     return Spec(name, tuple(frames))
 
 
-def missing_input(name: str, *frames: object) -> ArgumentError:
-    """The error for a call without an input; where a frame is no name, that may be the reason."""
-    for frame in frames:
-        _check_name(name, frame)
-    return ArgumentError(f"{_usage(name)}: {QUANTITIES[name].inputs[-1].name} is missing")
+def missing_argument(name: str, argument: str) -> ArgumentError:
+    """The error for a call of a method without a frame or an input."""
+    return ArgumentError(f"{_usage(name)}: {argument} is missing")
 
 
 def _check_name(name: str, frame: object) -> None:

@@ -135,7 +135,7 @@ def test_swapped_and_missing_arguments_are_named(kd):
             call()
         assert "frame, q" in str(caught.value)
         assert "array of shape (9,)" in str(caught.value)
-    with pytest.raises(lw.ArgumentError, match=r"velocity\(frame, q, nu\): nu is missing"):
+    with pytest.raises(lw.ArgumentError, match=r"velocity\(tip\) takes q, nu; nu missing"):
         kd.velocity("tip", q)
 
 
