@@ -26,7 +26,7 @@ from linkwork.errors import ArgumentError, FrozenError
 from linkwork.kindyn import KinDyn as NumpyKinDyn
 from linkwork.kindyn.foreign_names import no_attribute
 from linkwork.kindyn.kernels import QuantityKernel
-from linkwork.kindyn.quantities import QUANTITIES
+from linkwork.kindyn.quantities import QUANTITIES, Quantity
 from linkwork.kindyn.requests import missing_argument
 
 if TYPE_CHECKING:
@@ -51,9 +51,8 @@ class Method:
     doc: str
 
 
-def _method(name: str) -> Method:
-    quantity, declared = QUANTITIES[name], inspect.getattr_static(NumpyKinDyn, name)
-    signature = inspect.signature(getattr(declared, "__wrapped__", declared))
+def _method(name: str, quantity: Quantity, declared: Callable[..., Any]) -> Method:
+    signature = inspect.signature(declared)
     own = [p for p in signature.parameters.values() if p.name not in ("self", *OPTIONS)]
     inputs = tuple(one.name for one in quantity.inputs)
     given = {p.name: p.default for p in own if p.default is not p.empty}
@@ -63,7 +62,7 @@ def _method(name: str) -> Method:
         inputs,
         {key: value for key, value in given.items() if key in inputs},
         quantity.forces,
-        getattr(quantity.result, "_fields", ()),
+        quantity.fields,
         signature.replace(
             parameters=[p.replace(annotation=p.empty) for p in own],
             return_annotation=signature.empty,
@@ -73,7 +72,7 @@ def _method(name: str) -> Method:
 
 
 METHODS: dict[str, Method] = {
-    name: _method(name) for name in QUANTITIES if name != "relative_jacobian_at"
+    name: _method(name, one, one.method) for name, one in QUANTITIES.items() if one.method
 }
 """The methods of `KinDyn` that compute quantities, by name."""
 
