@@ -12,9 +12,13 @@ import pytest
 from tests.support.models import assert_close, random_model
 
 import linkwork as lw
+from linkwork.algorithms.kinematics.frames import frame_pose
 from linkwork.kindyn import requests
 from linkwork.kindyn.kernels import QuantityKernel
+from linkwork.kindyn.methods import quantity
 from linkwork.kindyn.quantities import QUANTITIES
+from linkwork.kindyn.requests import request_of_text
+from linkwork.spatial.blocks import times
 
 ARM = lw.robots.load("arm")
 WRENCH = np.array([1.0, -2.0, 3.0, 0.5, 0.2, -0.1])
@@ -31,32 +35,82 @@ def state(kd, seed=0):
     return kd.random(seed=seed), *rng.normal(size=(2, kd.nv))
 
 
+def kernels_of(kd):
+    return [kernel for each in kd._kernels.values() for kernel in each.values()]
+
+
 # Declarations.
 
 
 def test_every_quantity_has_a_method_and_every_method_declares_the_inputs_of_its_quantity(kd):
-    for name, quantity in QUANTITIES.items():
-        if name == "relative_jacobian_at":  # relative_jacobian(..., origin=, axes=)
+    for name, row in QUANTITIES.items():
+        if row.method is None:  # relative_jacobian(..., origin=, axes=)
             continue
         parameters = inspect.signature(getattr(lw.KinDyn, name)).parameters
-        wanted = [*quantity.frames, *(one.name for one in quantity.inputs)]
+        wanted = [*row.frames, *(one.name for one in row.inputs)]
         assert set(wanted) <= set(parameters), name
         assert {"out", "threads"} <= set(parameters), name
-        assert ("gravity" in parameters) == ("gravity" in quantity.forces), name
-        assert ("wrenches" in parameters) == ("wrenches" in quantity.forces), name
+        assert ("gravity" in parameters) == ("gravity" in row.forces), name
+        assert ("wrenches" in parameters) == ("wrenches" in row.forces), name
         assert inspect.getdoc(getattr(kd, name)), name
         bound = inspect.signature(getattr(kd, name)).parameters
         assert [*bound] == [*parameters][1:], name
 
 
-def test_a_declaration_that_differs_from_its_quantity_is_refused():
-    from linkwork.kindyn.methods import quantity
+def test_a_declaration_with_an_argument_that_is_nothing_known_is_refused():
+    for method in (lambda self, speed: None, lambda self, q, frame: None):
+        with pytest.raises(AssertionError, match="neither frames"):
+            quantity(weight_height, shape=())(method)
 
-    def com(self, nu):
-        del self, nu
 
-    with pytest.raises(AssertionError, match="com takes"):
-        quantity(com)
+def weight_height(skeleton, q, frame, *, gravity):
+    """An algorithm: the height of a frame times the acceleration of free fall."""
+    return times(frame_pose(skeleton, q, frame)[2][3], gravity[2])
+
+
+@pytest.fixture
+def new_quantity():
+    """A class with one quantity more, which is declared as those of `KinDyn` are."""
+    known = dict(QUANTITIES)
+
+    class Extended(lw.KinDyn):
+        @quantity(weight_height, shape=())
+        def weight_height(
+            self, frame: str, q, *, gravity=None, parameters=None, out=None, threads=None
+        ):
+            """(...) height of a frame times the acceleration of free fall [m^2/s^2]."""
+            ...
+
+    yield Extended
+    QUANTITIES.clear()
+    QUANTITIES.update(known)
+
+
+def test_a_function_and_a_declaration_make_a_quantity(new_quantity):
+    own = new_quantity(ARM)
+    q = own.random(5, seed=0)
+    expected = own.transform("tool", q)[:, 2, 3] * own.gravity[2]
+    for found in (
+        own.weight_height("tool", q),
+        own.function(request_of_text("weight_height:tool"))(q),
+        lw.KinDyn(ARM).function(("weight_height", "tool"))(q),
+    ):
+        assert_close(found, expected, 1e-13)
+    assert_close(own.weight_height("tool", q, gravity=GRAVITY), expected * -8 / own.gravity[2])
+    row = QUANTITIES["weight_height"]
+    assert (row.frames, row.forces, row.of_coordinates) == (("frame",), ("gravity",), False)
+    assert [one.name for one in row.inputs] == ["q"]
+    by_q = own.function(("weight_height", "tool")).jacobian("q")(q)
+    assert by_q.shape == (5, own.nq)
+    with pytest.raises(lw.ArgumentError, match="expected the name of a frame"):
+        own.weight_height(q)
+
+
+def test_code_of_a_users_quantity_is_not_kept_under_the_name_of_the_robot(new_quantity):
+    kd = lw.KinDyn(ARM)
+    del new_quantity
+    assert kd._is_known(kd.function(("transform", "tool")).order)
+    assert not kd._is_known(kd.function(("weight_height", "tool")).order)
 
 
 def test_the_types_know_every_quantity_and_no_other():
@@ -103,11 +157,10 @@ def test_methods_and_functions_share_one_kernel_for_each_request(kd):
     q, nu, tau = state(kd)
     kd.jacobian("tool", q)
     kd.forward_dynamics(q, nu, tau, gravity=GRAVITY, wrenches={"tool": WRENCH})
-    before = len(kd._kernels)
+    before = len(kernels_of(kd))
     kd.function(("jacobian", "tool"))
     kd.function("forward_dynamics", wrenches=["tool"], gravity=True)
-    assert len(kd._kernels) == before
-    assert all(isinstance(key, tuple) for key in kd._kernels)
+    assert len(kernels_of(kd)) == before
 
 
 @pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics", "joint_wrenches"])
@@ -251,14 +304,13 @@ def test_kernels_and_methods_are_pickled_as_the_robot_and_the_request(kd):
 def test_warmup_compiles_what_is_named_what_was_asked_for_or_a_first_set():
     kd = lw.KinDyn(lw.robots.load("pendulum"))
     kd.warmup()
-    names = {key[0] for key in kd._kernels}
-    assert names == {"mass_matrix", "bias_force", "inverse_dynamics", "forward_dynamics"}
-    assert all(kernel._wide for kernel in kd._kernels.values())
+    assert set(kd._kernels) == {"mass_matrix", "bias_force", "inverse_dynamics", "forward_dynamics"}
+    assert all(kernel._wide for kernel in kernels_of(kd))
     kd.function("com")
     kd.warmup(("jacobian", kd.model.link_names[-1]))
     assert not kd.function("com")._wide
     kd.warmup()
-    assert all(kernel._wide for kernel in kd._kernels.values())
+    assert all(kernel._wide for kernel in kernels_of(kd))
 
 
 def test_every_kind_of_robot_has_the_same_by_method_and_by_function():

@@ -26,8 +26,8 @@ from linkwork.errors import ArgumentError, FrozenError
 from linkwork.kindyn import KinDyn as NumpyKinDyn
 from linkwork.kindyn.foreign_names import no_attribute
 from linkwork.kindyn.kernels import QuantityKernel
-from linkwork.kindyn.quantities import QUANTITIES
-from linkwork.kindyn.requests import missing_input
+from linkwork.kindyn.quantities import QUANTITIES, Quantity
+from linkwork.kindyn.requests import missing_argument
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -51,9 +51,8 @@ class Method:
     doc: str
 
 
-def _method(name: str) -> Method:
-    quantity, declared = QUANTITIES[name], inspect.getattr_static(NumpyKinDyn, name)
-    signature = inspect.signature(getattr(declared, "__wrapped__", declared))
+def _method(name: str, quantity: Quantity, declared: Callable[..., Any]) -> Method:
+    signature = inspect.signature(declared)
     own = [p for p in signature.parameters.values() if p.name not in ("self", *OPTIONS)]
     inputs = tuple(one.name for one in quantity.inputs)
     given = {p.name: p.default for p in own if p.default is not p.empty}
@@ -63,7 +62,7 @@ def _method(name: str) -> Method:
         inputs,
         {key: value for key, value in given.items() if key in inputs},
         quantity.forces,
-        getattr(quantity.result, "_fields", ()),
+        quantity.fields,
         signature.replace(
             parameters=[p.replace(annotation=p.empty) for p in own],
             return_annotation=signature.empty,
@@ -73,7 +72,7 @@ def _method(name: str) -> Method:
 
 
 METHODS: dict[str, Method] = {
-    name: _method(name) for name in QUANTITIES if name != "relative_jacobian_at"
+    name: _method(name, one, one.method) for name, one in QUANTITIES.items() if one.method
 }
 """The methods of `KinDyn` that compute quantities, by name."""
 
@@ -327,18 +326,23 @@ class _Attribute:
 
 def _made_method(method: Method) -> Callable[..., Any]:
     """A method that looks up the function of its frames and calls it."""
-    frames = "".join(f", {frame}" for frame in method.frames)
-    takes = ", ".join(f"{name}={method.defaults.get(name)!r}" for name in method.inputs)
-    needed = [name for name in method.inputs if name not in method.defaults]
-    code = f"""
-def {method.name}(self{frames}, {takes}, **named):
-    if {needed[-1]} is None:
-        raise missing_input({method.name!r}{frames})
-    return self._of({method.name!r}{frames})({", ".join(method.inputs)}, **named)
-"""
-    names: dict[str, Any] = {"missing_input": missing_input}
-    exec(compile(code, f"<linkwork bridge {method.name}>", "exec"), names)
-    made = names[method.name]
+    count = len(method.frames)
+
+    def made(self: Any, *args: Any, **named: Any) -> Any:
+        frames, inputs = args[:count], args[count:]
+        for name in method.frames[len(frames) :]:
+            if name not in named:
+                raise missing_argument(method.name, name)
+            frames = (*frames, named.pop(name))
+        function = self._of(method.name, *frames)
+        for name in method.inputs[len(inputs) :]:
+            if name in named:
+                break
+            if name not in method.defaults:
+                raise missing_argument(method.name, name)
+            inputs = (*inputs, method.defaults[name])
+        return function(*inputs, **named)
+
     made.__qualname__ = f"KinDyn.{method.name}"
     return made
 

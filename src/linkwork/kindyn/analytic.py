@@ -19,17 +19,6 @@ from linkwork.kindyn.quantities import QUANTITIES
 from linkwork.kindyn.requests import Spec
 from linkwork.spatial.blocks import Scalar, is_zero, plus, times
 
-# By quantity: the one that gives its derivatives, by the inputs that its fields are named after.
-DERIVATIVES = {
-    "inverse_dynamics": "inverse_dynamics_derivatives",
-    "forward_dynamics": "forward_dynamics_derivatives",
-    "gravity_force": "gravity_force_derivative",
-    "velocity": "velocity_derivatives",
-    "acceleration": "acceleration_derivatives",
-    "com_velocity": "com_velocity_derivatives",
-    "centroidal_momentum": "centroidal_momentum_derivatives",
-    "centroidal_momentum_rate": "centroidal_momentum_rate_derivatives",
-}
 _E_T = Spec("velocity_kinematics_inverse")
 
 
@@ -43,7 +32,7 @@ def derivative_specs(
         kind: of the derivative.
         wrt: names of the inputs to differentiate with respect to.
     """
-    name = DERIVATIVES.get(specs[0].name) if len(specs) == 1 else None
+    name = specs[0].quantity.derivatives if len(specs) == 1 else None
     if name is None or kind != "jacobian" or not set(wrt) <= set(_fields(name)):
         return None
     return Spec(name, specs[0].frames), _E_T
@@ -75,7 +64,7 @@ def jacobian_program(
 
 
 def _fields(name: str) -> tuple[str, ...]:
-    return getattr(QUANTITIES[name].result, "_fields", ("q",))
+    return QUANTITIES[name].fields or ("q",)
 
 
 def _product(a: Array, b: Array) -> Array:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
+from linkwork.algorithms.centroidal import average_velocity as average
+from linkwork.algorithms.centroidal import com as com_algorithms
+from linkwork.algorithms.centroidal import momentum as momentum_algorithms
+from linkwork.algorithms.dynamics import energy
 from linkwork.engine.symbolic.arrays import Array
+from linkwork.kindyn.checks import singular_body
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.methods import quantity
 
@@ -16,7 +21,7 @@ class CentroidalMethods(KinDynCore):
     base in the body representation.
     """
 
-    @quantity
+    @quantity(com_algorithms.com, shape=(3,))
     def com(
         self,
         q: ArrayLike,
@@ -34,7 +39,7 @@ class CentroidalMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(com_algorithms.com_velocity, shape=(3,), derivatives="com_velocity_derivatives")
     def com_velocity(
         self,
         q: ArrayLike,
@@ -47,7 +52,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 3) velocity of the centre of mass in the world [m/s]."""
         ...
 
-    @quantity
+    @quantity(com_algorithms.com_acceleration, shape=(3,))
     def com_acceleration(
         self,
         q: ArrayLike,
@@ -61,7 +66,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 3) acceleration of the centre of mass in the world [m/s^2]."""
         ...
 
-    @quantity
+    @quantity(com_algorithms.com_acceleration, shape=(3,))
     def com_bias_acceleration(
         self,
         q: ArrayLike,
@@ -74,7 +79,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 3) acceleration of the centre of mass at nu_dot = 0, in the world [m/s^2]."""
         ...
 
-    @quantity
+    @quantity(com_algorithms.com_jacobian, shape=(3, "nv"))
     def com_jacobian(
         self,
         q: ArrayLike,
@@ -86,7 +91,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 3, nv) Jacobian J of the centre of mass: its velocity is `J @ nu`."""
         ...
 
-    @quantity
+    @quantity(momentum_algorithms.momentum, shape=(6,))
     def momentum(
         self,
         q: ArrayLike,
@@ -99,7 +104,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 6) momentum of the robot, [linear; angular], dual to the velocity of the base."""
         ...
 
-    @quantity
+    @quantity(momentum_algorithms.momentum_jacobian, shape=(6, "nv"))
     def momentum_jacobian(
         self,
         q: ArrayLike,
@@ -111,7 +116,11 @@ class CentroidalMethods(KinDynCore):
         """(..., 6, nv) Jacobian J of the momentum: the momentum is `J @ nu`."""
         ...
 
-    @quantity
+    @quantity(
+        momentum_algorithms.centroidal_momentum,
+        shape=(6,),
+        derivatives="centroidal_momentum_derivatives",
+    )
     def centroidal_momentum(
         self,
         q: ArrayLike,
@@ -124,7 +133,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 6) momentum about the centre of mass, [linear; angular]."""
         ...
 
-    @quantity
+    @quantity(momentum_algorithms.centroidal_momentum_matrix, shape=(6, "nv"))
     def centroidal_momentum_matrix(
         self,
         q: ArrayLike,
@@ -136,7 +145,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 6, nv) centroidal momentum matrix A: the momentum is `A @ nu`."""
         ...
 
-    @quantity
+    @quantity(momentum_algorithms.centroidal_momentum_bias, shape=(6,))
     def centroidal_momentum_bias(
         self,
         q: ArrayLike,
@@ -149,7 +158,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 6) rate of the centroidal momentum at nu_dot = 0: A_dot nu."""
         ...
 
-    @quantity
+    @quantity(average.average_velocity, shape=(6,), singular=singular_body)
     def average_velocity(
         self,
         q: ArrayLike,
@@ -165,7 +174,7 @@ class CentroidalMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(average.average_velocity_jacobian, shape=(6, "nv"), singular=singular_body)
     def average_velocity_jacobian(
         self,
         q: ArrayLike,
@@ -177,7 +186,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 6, nv) Jacobian J of the average velocity, which is `J @ nu`."""
         ...
 
-    @quantity
+    @quantity(average.centroidal_average_velocity, shape=(6,), singular=singular_body)
     def centroidal_average_velocity(
         self,
         q: ArrayLike,
@@ -190,7 +199,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 6) velocity of the centre of mass, and the average angular velocity."""
         ...
 
-    @quantity
+    @quantity(average.centroidal_average_velocity_jacobian, shape=(6, "nv"), singular=singular_body)
     def centroidal_average_velocity_jacobian(
         self,
         q: ArrayLike,
@@ -202,7 +211,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 6, nv) Jacobian J of the centroidal average velocity, which is `J @ nu`."""
         ...
 
-    @quantity
+    @quantity(average.locked_inertia, shape=(6, 6))
     def locked_inertia(
         self,
         q: ArrayLike,
@@ -214,7 +223,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 6, 6) inertia with all joints locked, dual to the velocity of the base."""
         ...
 
-    @quantity
+    @quantity(average.centroidal_locked_inertia, shape=(6, 6))
     def centroidal_locked_inertia(
         self,
         q: ArrayLike,
@@ -226,7 +235,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 6, 6) inertia with all joints locked, about the centre of mass."""
         ...
 
-    @quantity
+    @quantity(energy.kinetic_energy, shape=())
     def kinetic_energy(
         self,
         q: ArrayLike,
@@ -239,7 +248,7 @@ class CentroidalMethods(KinDynCore):
         """(...) kinetic energy [J]."""
         ...
 
-    @quantity
+    @quantity(energy.potential_energy, shape=())
     def potential_energy(
         self,
         q: ArrayLike,

@@ -14,7 +14,7 @@ from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.program import Port
 from linkwork.errors import SingularJointError, ValueRangeError
-from linkwork.kindyn.inputs import PARAMETERS, Input
+from linkwork.kindyn.inputs import PARAMETERS, UNNORMALIZED_Q, Input
 from linkwork.kindyn.quantities import Context
 from linkwork.kindyn.requests import Spec
 from linkwork.model.layout import Layout
@@ -24,7 +24,6 @@ from linkwork.model.layout import Layout
 OVERFLOWING = 1e150
 
 ResultCheck: TypeAlias = Callable[[Kernel, Sequence[Array], Sequence[Array]], None]
-_Blame: TypeAlias = Callable[[Context, Layout, Array], SingularJointError | None]
 
 
 def finite_check(
@@ -55,9 +54,8 @@ def result_check(
 
     None for quantities that have a finite value wherever their inputs are reasonable.
     """
-    names = [spec.name for spec in specs]
-    blame = next((_CHECKS[name] for name in names if name in _CHECKS), None)
-    if blame is None and "normalize" in names:
+    blame = next((spec.quantity.singular for spec in specs if spec.quantity.singular), None)
+    if blame is None and any(UNNORMALIZED_Q in spec.quantity.inputs for spec in specs):
         return lambda kernel, inputs, outputs: _check_directions(inputs[0], outputs, unit_norms)
     if blame is None:
         return None
@@ -110,7 +108,8 @@ def _reason(
     return blame(q) or large
 
 
-def _singular_joint(context: Context, layout: Layout, q: Array) -> SingularJointError | None:
+def singular_joint(context: Context, layout: Layout, q: Array) -> SingularJointError | None:
+    """The joint that nothing resists, as `Quantity.singular` of what needs the inverse of M."""
     with np.errstate(all="ignore"):
         rows = dynamics.mass_matrix(
             context.skeleton,
@@ -125,7 +124,8 @@ def _singular_joint(context: Context, layout: Layout, q: Array) -> SingularJoint
     return SingularJointError(f"{_freest(M, layout)}: {text}")
 
 
-def _singular_body(context: Context, layout: Layout, q: Array) -> SingularJointError | None:
+def singular_body(context: Context, layout: Layout, q: Array) -> SingularJointError | None:
+    """Masses on a line, as `Quantity.singular` of what needs the inverse of the locked inertia."""
     del layout
     with np.errstate(all="ignore"):
         rows: Any = average_velocity.locked_inertia(
@@ -135,17 +135,6 @@ def _singular_body(context: Context, layout: Layout, q: Array) -> SingularJointE
             return None
     text = "its masses lie on a line, so its average velocity is not defined"
     return SingularJointError(f"the robot as one body: {text}")
-
-
-_CHECKS: dict[str, _Blame] = {
-    "forward_dynamics": _singular_joint,
-    "inverse_mass_matrix": _singular_joint,
-    "forward_dynamics_derivatives": _singular_joint,
-    "average_velocity": _singular_body,
-    "average_velocity_jacobian": _singular_body,
-    "centroidal_average_velocity": _singular_body,
-    "centroidal_average_velocity_jacobian": _singular_body,
-}
 
 
 def _matrix(rows: Any) -> Array:

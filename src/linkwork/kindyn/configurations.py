@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.algorithms.kinematics import manifold
 from linkwork.engine.symbolic.arrays import Array, ObjectArray, as_array
 from linkwork.engine.symbolic.traced import is_traced
 from linkwork.errors import ArgumentError, ShapeError, model_error, shown, warn
 from linkwork.kindyn.core import KinDynCore
+from linkwork.kindyn.inputs import UNNORMALIZED_Q
 from linkwork.kindyn.methods import quantity
 from linkwork.kindyn.sampling import random_configurations
 from linkwork.model.pose import Pose, as_floats, as_pose
@@ -106,6 +108,7 @@ class ConfigurationMethods(KinDynCore):
         q = random_configurations(self.layout, _batch(n), np.random.default_rng(seed))
         return q.astype(self.dtype)
 
+    @quantity(manifold.integrate, shape=("nq",), has_body=True)
     def integrate(
         self,
         q: ArrayLike,
@@ -132,7 +135,7 @@ class ConfigurationMethods(KinDynCore):
             return kernel(q, nu, dt, out=out)
         return kernel(q, nu, dt, out=out, threads=threads)
 
-    @quantity
+    @quantity(manifold.difference, shape=("nv",))
     def difference(
         self,
         q_start: ArrayLike,
@@ -148,7 +151,7 @@ class ConfigurationMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(manifold.normalize, shape=("nq",), inputs=(UNNORMALIZED_Q,))
     def normalize(
         self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
@@ -60,8 +61,8 @@ class KinDynCore:
     check: bool
     joint_dynamics: bool
     _descriptions: tuple[Parameter, ...]  # of the numbers that are inputs
-    _kernels: dict[tuple[Any, ...], QuantityKernel[Any]]  # by `Order.key`
-    _of_transforms: dict[Any, QuantityKernel[Array]]  # by frames, as of each quantity of frames
+    # All that were made, by the name of the (first) quantity, then by `Order.detail`.
+    _kernels: dict[str, dict[Any, QuantityKernel[Any]]]
 
     def __init__(
         self,
@@ -107,12 +108,10 @@ class KinDynCore:
             check=bool(check),
             joint_dynamics=bool(joint_dynamics),
             _descriptions=parameters,
-            _kernels={},
+            _kernels=defaultdict(dict),
         )
         if type(parameters) is not tuple or parameters:
             self.__dict__["_descriptions"] = self.parameters.descriptions
-        of_frames = (name for name, quantity in QUANTITIES.items() if quantity.frames)
-        self.__dict__.update((f"_of_{name}", {}) for name in of_frames)
         moving = sum(not joint.is_fixed for joint in model.joints)
         if moving > MOST_UNROLLED:
             text = f"{model.name}: {moving} moving joints are too many to compile"
@@ -265,30 +264,37 @@ class KinDynCore:
             requests: what to compile, as `function` takes it. If none is named: all that were asked
                 for so far; if none was, mass matrix, bias force, inverse and forward dynamics.
         """
-        if requests or not self._kernels:
+        of_each = [list(kernels.values()) for kernels in list(self._kernels.values())]
+        kernels = [kernel for kernels in of_each for kernel in kernels]
+        if requests or not kernels:
             kernels = [self.function(request) for request in requests or WARMED_FIRST]
-        else:
-            kernels = list(self._kernels.values())
         for kernel in kernels:
             kernel.warmup()
 
-    def _of(self, *request: Any) -> QuantityKernel[Array]:
-        """The kernel of one quantity; the dict is asked first, as `function` takes microseconds."""
+    def _of(self, name: str, frames: Any = ()) -> QuantityKernel[Array]:
+        """The kernel of one quantity; the dict is asked first, as `function` takes microseconds.
+
+        Args:
+            name: of the quantity.
+            frames: a name if it takes one frame, a tuple if it takes none, several, or any number.
+        """
         try:
-            return self._kernels[request]
-        except (KeyError, TypeError):  # not made yet, or no names
-            return self.function(request)  # pyright: ignore[reportArgumentType]
+            return self._kernels[name][frames]
+        except (KeyError, TypeError):  # not made yet, or no names, which `function` says
+            is_one = len(QUANTITIES[name].frames) == 1
+            return self.function((name, frames) if is_one else (name, *frames))  # pyright: ignore[reportArgumentType]
 
     def _kernel(self, order: Order) -> QuantityKernel[Any]:
         """The kernel of an order, made if it is not there yet."""
-        kernel = self._kernels.get(order.key)
+        kernels, detail = self._kernels[order.specs[0].name], order.detail
+        kernel = kernels.get(detail)
         if kernel is not None:
             return kernel
         with LOCK:  # which is not left locked in a forked child
-            kernel = self._kernels.get(order.key)
+            kernel = kernels.get(detail)
             if kernel is None:
                 key = self._digest if self._is_known(order) else None
-                kernel = self._kernels[order.key] = build_kernel(
+                kernel = kernels[detail] = build_kernel(
                     self, order, key=key, dtype=self.dtype, check=self.check
                 )
             return kernel

@@ -3,20 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.algorithms.derivatives.forward_dynamics import forward_dynamics_derivatives
+from linkwork.algorithms.derivatives.gravity import gravity_force_derivative
+from linkwork.algorithms.derivatives.inverse_dynamics import inverse_dynamics_derivatives
+from linkwork.algorithms.dynamics import coriolis, dynamics
+from linkwork.algorithms.dynamics.inverse_mass_matrix import inverse_mass_matrix
+from linkwork.algorithms.dynamics.joint_wrenches import joint_wrenches
+from linkwork.algorithms.dynamics.regressor import PER_LINK, regressor
 from linkwork.engine.symbolic.arrays import Array
+from linkwork.kindyn.checks import singular_joint
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.methods import quantity
+from linkwork.kindyn.quantities import Numbers
 from linkwork.kindyn.results import ForwardDynamicsDerivatives, InverseDynamicsDerivatives
+from linkwork.mechanics.base import Representation
+from linkwork.mechanics.skeleton import Skeleton
+from linkwork.model.layout import Layout
+from linkwork.spatial.blocks import ZERO
+
+
+def _coriolis_force(
+    skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
+) -> Any:
+    return dynamics.inverse_dynamics(skeleton, q, nu, velocity=velocity, gravity=ZERO)
+
+
+def _n_joints(layout: Layout) -> int:
+    return len(layout.model.joints)
+
+
+def _n_inertial_parameters(layout: Layout) -> int:
+    return PER_LINK * len(layout.model.links)
 
 
 class DynamicsMethods(KinDynCore):
     """Forces and accelerations, and the matrices between them."""
 
-    @quantity
+    @quantity(dynamics.mass_matrix, shape=("nv", "nv"), per_pair=21)
     def mass_matrix(
         self,
         q: ArrayLike,
@@ -34,7 +62,7 @@ class DynamicsMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(inverse_mass_matrix, shape=("nv", "nv"), per_pair=50, singular=singular_joint)
     def inverse_mass_matrix(
         self,
         q: ArrayLike,
@@ -46,7 +74,7 @@ class DynamicsMethods(KinDynCore):
         """(..., nv, nv) inverse of the mass matrix, symmetric: nu_dot per unit of tau."""
         ...
 
-    @quantity
+    @quantity(coriolis.mass_matrix_dot, shape=("nv", "nv"), per_pair=60)
     def mass_matrix_dot(
         self,
         q: ArrayLike,
@@ -59,7 +87,7 @@ class DynamicsMethods(KinDynCore):
         """(..., nv, nv) time derivative of the mass matrix, symmetric."""
         ...
 
-    @quantity
+    @quantity(coriolis.coriolis_matrix, shape=("nv", "nv"), per_pair=60)
     def coriolis_matrix(
         self,
         q: ArrayLike,
@@ -72,7 +100,7 @@ class DynamicsMethods(KinDynCore):
         """(..., nv, nv) Coriolis matrix C: `C @ nu` is the Coriolis force, Mdot = C + C^T."""
         ...
 
-    @quantity
+    @quantity(dynamics.inverse_dynamics, shape=("nv",), derivatives="inverse_dynamics_derivatives")
     def inverse_dynamics(
         self,
         q: ArrayLike,
@@ -98,7 +126,7 @@ class DynamicsMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(inverse_dynamics_derivatives, shape=[("nv", "nv")] * 3, per_pair=95)
     def inverse_dynamics_derivatives(
         self,
         q: ArrayLike,
@@ -119,7 +147,12 @@ class DynamicsMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(
+        dynamics.forward_dynamics,
+        shape=("nv",),
+        derivatives="forward_dynamics_derivatives",
+        singular=singular_joint,
+    )
     def forward_dynamics(
         self,
         q: ArrayLike,
@@ -142,7 +175,12 @@ class DynamicsMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(
+        forward_dynamics_derivatives,
+        shape=[*[("nv", "nv")] * 3, ("wrenches", "nv", 6)],
+        per_pair=280,
+        singular=singular_joint,
+    )
     def forward_dynamics_derivatives(
         self,
         q: ArrayLike,
@@ -164,7 +202,7 @@ class DynamicsMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(dynamics.inverse_dynamics, shape=("nv",))
     def bias_force(
         self,
         q: ArrayLike,
@@ -186,7 +224,7 @@ class DynamicsMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(_coriolis_force, shape=("nv",))
     def coriolis_force(
         self,
         q: ArrayLike,
@@ -199,7 +237,7 @@ class DynamicsMethods(KinDynCore):
         """(..., nv) Coriolis forces C nu: the forces at nu_dot = 0 without gravity."""
         ...
 
-    @quantity
+    @quantity(dynamics.inverse_dynamics, shape=("nv",), derivatives="gravity_force_derivative")
     def gravity_force(
         self,
         q: ArrayLike,
@@ -219,7 +257,7 @@ class DynamicsMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(gravity_force_derivative, shape=("nv", "nv"), per_pair=10)
     def gravity_force_derivative(
         self,
         q: ArrayLike,
@@ -232,7 +270,7 @@ class DynamicsMethods(KinDynCore):
         """(..., nv, nv) derivative of `gravity_force` by q, by the tangent of `integrate`."""
         ...
 
-    @quantity
+    @quantity(dynamics.external_force, shape=("nv",))
     def external_force(
         self,
         q: ArrayLike,
@@ -245,7 +283,7 @@ class DynamicsMethods(KinDynCore):
         """(..., nv) generalized forces of wrenches on frames: sum J^T f."""
         ...
 
-    @quantity
+    @quantity(joint_wrenches, shape=(_n_joints, 6))
     def joint_wrenches(
         self,
         q: ArrayLike,
@@ -265,7 +303,7 @@ class DynamicsMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(regressor, shape=("nv", _n_inertial_parameters), per_pair=90, of_links=True)
     def regressor(
         self,
         q: ArrayLike,

@@ -8,16 +8,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.algorithms.kinematics import frames, jacobians, relative
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.node import Op
 from linkwork.kindyn.core import KinDynCore
+from linkwork.kindyn.inputs import Q
 from linkwork.kindyn.methods import quantity
+from linkwork.kindyn.quantities import QUANTITIES, Numbers, Quantity, with_context
+from linkwork.mechanics.base import Representation
+from linkwork.mechanics.skeleton import Skeleton
+from linkwork.model.layout import Layout
+
+
+def _bias_acceleration(
+    skeleton: Skeleton, q: Numbers, nu: Numbers, frame: int, *, velocity: Representation
+) -> Any:
+    return frames.frame_acceleration(skeleton, q, nu, None, frame, velocity=velocity)
+
+
+def _n_joint_velocities(layout: Layout) -> int:
+    return sum(joint.nv for joint in layout.model.joints)
+
+
+# `relative_jacobian(..., origin=, axes=)`, which has no method of its own.
+QUANTITIES["relative_jacobian_at"] = Quantity(
+    (Q,),
+    ((6, _n_joint_velocities),),
+    with_context(relative.relative_jacobian_at),
+    frames=("reference", "frame", "origin", "axes"),
+)
 
 
 class FrameMethods(KinDynCore):
     """Quantities of frames, in the representation of the `KinDyn`."""
 
-    @quantity
+    @quantity(frames.frame_pose, shape=(4, 4))
     def transform(
         self,
         frame: str,
@@ -37,6 +62,7 @@ class FrameMethods(KinDynCore):
         """
         ...
 
+    @quantity(frames.frame_poses, shape=("frames", 4, 4), of_many=True, has_body=True)
     def transforms(
         self,
         q: ArrayLike,
@@ -52,17 +78,18 @@ class FrameMethods(KinDynCore):
             q, parameters, out, threads: as for all methods.
             frames: their names; all of `model.frame_names` if not given.
         """
-        key: Any = tuple(frames) if isinstance(frames, list) else frames
+        names: Any = tuple(frames) if isinstance(frames, list) else frames
+        kernels = self._kernels["transforms"]
         try:
-            kernel = self._of_transforms[key]
-        except (KeyError, TypeError):  # not made yet, or no names
-            names: Any = self.model.frame_names if frames is None else key
-            kernel = self._of_transforms[key] = self.function(("transforms", names))
+            kernel = kernels[names]
+        except (KeyError, TypeError):  # not made yet, or no names, which `function` says
+            known: Any = self.model.frame_names if names is None else names
+            kernel = kernels[names] = self.function(("transforms", known))
         if parameters is not None:
             return kernel(q, parameters=parameters, out=out, threads=threads)
         return kernel(q, out=out) if threads is None else kernel(q, out=out, threads=threads)
 
-    @quantity
+    @quantity(relative.relative_pose, shape=(4, 4))
     def relative_transform(
         self,
         reference: str,
@@ -76,7 +103,7 @@ class FrameMethods(KinDynCore):
         """(..., 4, 4) pose of a frame in another one, reference_H_frame."""
         ...
 
-    @quantity
+    @quantity(frames.frame_velocity, shape=(6,), derivatives="velocity_derivatives")
     def velocity(
         self,
         frame: str,
@@ -97,7 +124,7 @@ class FrameMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(frames.frame_acceleration, shape=(6,), derivatives="acceleration_derivatives")
     def acceleration(
         self,
         frame: str,
@@ -112,7 +139,7 @@ class FrameMethods(KinDynCore):
         """(..., 6) time derivative of the velocity of a frame, in the same representation."""
         ...
 
-    @quantity
+    @quantity(_bias_acceleration, shape=(6,))
     def bias_acceleration(
         self,
         frame: str,
@@ -126,7 +153,7 @@ class FrameMethods(KinDynCore):
         """(..., 6) acceleration of a frame at nu_dot = 0: Jdot nu."""
         ...
 
-    @quantity
+    @quantity(jacobians.jacobian, shape=(6, "nv"))
     def jacobian(
         self,
         frame: str,
@@ -145,7 +172,7 @@ class FrameMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(jacobians.jacobian_dot, shape=(6, "nv"))
     def jacobian_dot(
         self,
         frame: str,
@@ -159,6 +186,7 @@ class FrameMethods(KinDynCore):
         """(..., 6, nv) time derivative of the Jacobian of a frame."""
         ...
 
+    @quantity(relative.relative_jacobian, shape=(6, _n_joint_velocities), has_body=True)
     def relative_jacobian(
         self,
         reference: str,
@@ -183,12 +211,12 @@ class FrameMethods(KinDynCore):
                 representation, else `reference`.
         """
         if origin is None and axes is None:
-            kernel = self._of("relative_jacobian", reference, frame)
+            kernel = self._of("relative_jacobian", (reference, frame))
         else:
             inertial, body = self.representation == "inertial", self.representation == "body"
             origin = origin or (reference if inertial else frame)
             axes = axes or (frame if body else reference)
-            kernel = self._of("relative_jacobian_at", reference, frame, origin, axes)
+            kernel = self._of("relative_jacobian_at", (reference, frame, origin, axes))
         if parameters is not None:
             return kernel(q, parameters=parameters, out=out, threads=threads)
         return kernel(q, out=out) if threads is None else kernel(q, out=out, threads=threads)

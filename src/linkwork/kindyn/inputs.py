@@ -81,7 +81,7 @@ def merged(inputs: Iterable[Input]) -> list[Input]:
     for one in inputs:
         known = by_name.get(one.name, one)
         by_name[one.name] = one if one.has_unit_norms else known
-    return sorted(by_name.values(), key=lambda one: _ORDER.index(one.name))
+    return [by_name[name] for name in INPUTS if name in by_name]
 
 
 def _no_slices(layout: Layout) -> Mapping[str, slice]:
@@ -128,4 +128,5 @@ GRAVITY = Input(
     "gravity", lambda layout: (3,), _no_slices, lambda layout: "gravity is a vector in the world"
 )
 
-_ORDER = [one.name for one in (Q, Q_START, Q_END, NU, DT, NU_DOT, TAU, GRAVITY)]
+# All that quantities take, in the order in which a function of several takes them.
+INPUTS = {one.name: one for one in (Q, Q_START, Q_END, NU, DT, NU_DOT, TAU, GRAVITY)}

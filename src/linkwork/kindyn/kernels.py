@@ -60,6 +60,12 @@ class Order:
         names = tuple(part for spec in self.specs for part in spec.request)
         return (*names, self.wrenches, self.gravity) if self.wrenches or self.gravity else names
 
+    @cached_property
+    def detail(self) -> Any:
+        """What follows the name of the first quantity in `key`: one thing, or a tuple of others."""
+        _, *others = self.key
+        return others[0] if len(others) == 1 else tuple(others)
+
     @property
     def inputs(self) -> list[Input]:
         """The union of what the quantities need, then the wrenches."""

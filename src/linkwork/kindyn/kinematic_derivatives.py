@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.algorithms.centroidal import momentum
+from linkwork.algorithms.derivatives import centroidal, frames, manifold
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.methods import quantity
@@ -24,7 +26,7 @@ from linkwork.kindyn.results import (
 class KinematicDerivativeMethods(KinDynCore):
     """Derivatives by q are by the tangent of `integrate`: column k is that along e_k of nu."""
 
-    @quantity
+    @quantity(frames.velocity_derivatives, shape=[(6, "nv")] * 2)
     def velocity_derivatives(
         self,
         frame: str,
@@ -43,7 +45,7 @@ class KinematicDerivativeMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(frames.acceleration_derivatives, shape=[(6, "nv")] * 3)
     def acceleration_derivatives(
         self,
         frame: str,
@@ -63,7 +65,7 @@ class KinematicDerivativeMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(centroidal.com_velocity_derivatives, shape=[(3, "nv")] * 2)
     def com_velocity_derivatives(
         self,
         q: ArrayLike,
@@ -80,7 +82,11 @@ class KinematicDerivativeMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(
+        momentum.centroidal_momentum_rate,
+        shape=(6,),
+        derivatives="centroidal_momentum_rate_derivatives",
+    )
     def centroidal_momentum_rate(
         self,
         q: ArrayLike,
@@ -98,7 +104,7 @@ class KinematicDerivativeMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(centroidal.centroidal_momentum_derivatives, shape=[(6, "nv")] * 2)
     def centroidal_momentum_derivatives(
         self,
         q: ArrayLike,
@@ -116,7 +122,7 @@ class KinematicDerivativeMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(centroidal.centroidal_momentum_rate_derivatives, shape=[(6, "nv")] * 3)
     def centroidal_momentum_rate_derivatives(
         self,
         q: ArrayLike,
@@ -135,7 +141,7 @@ class KinematicDerivativeMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(manifold.velocity_kinematics, shape=("nq", "nv"), per_pair=21)
     def velocity_kinematics(
         self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
@@ -145,7 +151,7 @@ class KinematicDerivativeMethods(KinDynCore):
         """
         ...
 
-    @quantity
+    @quantity(manifold.velocity_kinematics_inverse, shape=("nv", "nq"), per_pair=21)
     def velocity_kinematics_inverse(
         self, q: ArrayLike, *, out: Array | None = None, threads: int | None = None
     ) -> Array:
@@ -157,6 +163,7 @@ class KinematicDerivativeMethods(KinDynCore):
         """
         ...
 
+    @quantity(manifold.integrate_derivatives, shape=[("nv", "nv")] * 2, per_pair=42, has_body=True)
     def integrate_derivatives(
         self,
         q: ArrayLike,
@@ -178,7 +185,7 @@ class KinematicDerivativeMethods(KinDynCore):
             return kernel(q, nu, dt, out=out)
         return kernel(q, nu, dt, out=out, threads=threads)
 
-    @quantity
+    @quantity(manifold.difference_derivatives, shape=[("nv", "nv")] * 2, per_pair=42)
     def difference_derivatives(
         self,
         q_start: ArrayLike,

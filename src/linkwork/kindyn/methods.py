@@ -1,9 +1,13 @@
-"""Methods that are declared only: name, arguments and documentation of a quantity.
+"""The declaration of a quantity, which is a method of `KinDyn`.
 
-    @quantity
-    def mass_matrix(self, q: ArrayLike, *, out: ..., threads: ...) -> Array:
+    @quantity(dynamics.mass_matrix, shape=("nv", "nv"))
+    def mass_matrix(self, q: ArrayLike, *, parameters: ..., out: ..., threads: ...) -> Array:
         '''Mass matrix M: the kinetic energy is `nu @ M @ nu / 2`.'''
         ...
+
+Frames, inputs, forces and the type of the result are read from the signature. To add a quantity: a
+function in `algorithms`, and such a declaration. (Type checkers know the names that
+`KinDyn.function` takes from a list in `requests`, which a test compares with the table.)
 
 A quantity of the robot becomes an attribute that holds the kernel itself once it was used, so that
 a call passes no Python code. A quantity of frames becomes a method that looks up the kernel of its
@@ -17,22 +21,72 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, TypeVar, cast
 
-from linkwork.kindyn.quantities import QUANTITIES
-from linkwork.kindyn.requests import missing_input
+from linkwork.kindyn.inputs import INPUTS, PARAMETERS, Input
+from linkwork.kindyn.quantities import FORCES, QUANTITIES, Blame, Quantity, Shape, with_context
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def quantity(method: Method) -> Method:
-    """Make the declaration of a quantity a method that computes it."""
-    name = method.__name__
-    row, own = QUANTITIES[name], inspect.signature(method).parameters
-    declared = [p.name for p in own.values() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
-    inputs = [one.name for one in row.inputs]
-    assert declared == [*row.frames, *inputs], f"{name} takes {[*row.frames, *inputs]}"
-    method.__qualname__ = f"KinDyn.{name}"  # what messages and help call it
-    made: Any = _of_frames(name, row.frames, inputs) if row.frames else _OfRobot(name)
-    return cast("Method", update_wrapper(made, method))
+def quantity(
+    function: Callable[..., Any],
+    *,
+    shape: Shape | list[Any],
+    inputs: tuple[Input, ...] | None = None,
+    of_many: bool = False,
+    has_body: bool = False,
+    per_pair: int = 0,
+    of_links: bool = False,
+    derivatives: str | None = None,
+    singular: Blame | None = None,
+) -> Callable[[Method], Method]:
+    """Declare a quantity, and make its declaration a method that computes it.
+
+    Args:
+        function: the algorithm, as `with_context` takes it.
+        shape: of one row; a list of one for each field if the method returns a named tuple.
+        inputs: what the arguments are; those of `INPUTS` with their names if not given.
+        of_many: whether it takes any number of frames, `frames`, and gives a row for each.
+        has_body: whether the method is written out, so that it stays as it is.
+        per_pair, of_links, derivatives, singular: as of `Quantity`.
+    """
+
+    def declare(method: Method) -> Method:
+        name, signature = method.__name__, inspect.signature(method)
+        given = list(signature.parameters.values())[1:]
+        by_position = [one for one in given if one.kind is one.POSITIONAL_OR_KEYWORD]
+        frames = [one.name for one in by_position if one.annotation in ("str", str)]
+        names = [one.name for one in by_position[len(frames) :]]
+        unknown = [one for one in names if one not in INPUTS]
+        assert not unknown, f"{name}: {unknown} are neither frames (of type str) nor inputs"
+        forces = tuple(one for one in FORCES if one in signature.parameters)
+        QUANTITIES[name] = Quantity(
+            inputs or tuple(INPUTS[one] for one in names),
+            tuple(shape) if isinstance(shape, list) else (shape,),
+            with_context(function, forces),
+            frames=("frames",) if of_many else tuple(frames),
+            of_many=of_many,
+            forces=forces,
+            result=_named_tuple(signature.return_annotation, method),
+            of_coordinates=PARAMETERS not in signature.parameters,
+            per_pair=per_pair,
+            of_links=of_links,
+            derivatives=derivatives,
+            singular=singular,
+            method=method,
+        )
+        if has_body:
+            return method
+        method.__qualname__ = f"KinDyn.{name}"  # what messages and help call it
+        made: Any = _MAKERS[tuple(frames)](name)
+        return cast("Method", update_wrapper(made, method))
+
+    return declare
+
+
+def _named_tuple(annotation: Any, method: Any) -> type[tuple[Any, ...]] | None:
+    """The type that a method returns, if it is a named tuple."""
+    found = method.__globals__.get(annotation) if isinstance(annotation, str) else annotation
+    return found if isinstance(found, type) and issubclass(found, tuple) else None
 
 
 Class = TypeVar("Class", bound=type[Any])
@@ -71,24 +125,34 @@ class _OfRobot:
         return self.__get__(kindyn, type(kindyn))(*args, **named)
 
 
-def _of_frames(name: str, frames: tuple[str, ...], inputs: list[str]) -> Callable[..., Any]:
-    """A method that looks up the kernel of its frames and calls it."""
-    listed, given = ", ".join(frames), ", ".join(inputs)
-    takes = ", ".join(f"{one}=None" for one in inputs)
-    code = f"""
-def {name}(self, {listed}, {takes}, *, parameters=None, out=None, threads=None):
-    if {inputs[-1]} is None:
-        raise missing_input({name!r}, {listed})
-    try:
-        kernel = self._of_{name}[{listed}]
-    except (KeyError, TypeError):  # not made yet, or no names, which `function` says
-        kernel = self._of_{name}[{listed}] = self.function(({name!r}, {listed}))
-    if parameters is not None:
-        return kernel({given}, parameters=parameters, out=out, threads=threads)
-    if threads is None:
-        return kernel({given}) if out is None else kernel({given}, out=out)
-    return kernel({given}, out=out, threads=threads)
-"""
-    names: dict[str, Any] = {"missing_input": missing_input}
-    exec(compile(code, f"<linkwork quantity {name}>", "exec"), names)
-    return names[name]
+def _of_frame(name: str) -> Callable[..., Any]:
+    """A method that looks up the kernel of its frame and calls it."""
+
+    def method(self: Any, frame: str, *inputs: Any, **named: Any) -> Any:
+        try:
+            kernel = self._kernels[name][frame]
+        except (KeyError, TypeError):  # not made yet, or no name, which `function` says
+            kernel = self.function((name, frame))
+        return kernel(*inputs, **named)
+
+    return method
+
+
+def _of_pair(name: str) -> Callable[..., Any]:
+    """The same for two frames."""
+
+    def method(self: Any, reference: str, frame: str, *inputs: Any, **named: Any) -> Any:
+        try:
+            kernel = self._kernels[name][reference, frame]
+        except (KeyError, TypeError):
+            kernel = self.function((name, reference, frame))
+        return kernel(*inputs, **named)
+
+    return method
+
+
+_MAKERS: dict[tuple[str, ...], Callable[[str], Any]] = {
+    (): _OfRobot,
+    ("frame",): _of_frame,
+    ("reference", "frame"): _of_pair,
+}

@@ -1,39 +1,31 @@
 """What can be computed of a robot, by name: inputs, shape, and the function that computes it.
 
-A quantity may need frames; a fused function computes several quantities from shared work. To add
-one: a function in `algorithms`, a row in `QUANTITIES`, its name among the types in `requests`, and
-the declaration of a method of `KinDyn`.
+A quantity may need frames; a fused function computes several quantities from shared work. The table
+is filled by the declarations of methods, see `linkwork.kindyn.methods`.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-from linkwork.algorithms.centroidal import average_velocity, com, momentum
-from linkwork.algorithms.derivatives import centroidal as centroidal_derivatives
-from linkwork.algorithms.derivatives import frames as frame_derivatives
-from linkwork.algorithms.derivatives import manifold as manifold_derivatives
-from linkwork.algorithms.derivatives.forward_dynamics import forward_dynamics_derivatives
-from linkwork.algorithms.derivatives.gravity import gravity_force_derivative
-from linkwork.algorithms.derivatives.inverse_dynamics import inverse_dynamics_derivatives
-from linkwork.algorithms.dynamics import coriolis, dynamics, energy
-from linkwork.algorithms.dynamics.inverse_mass_matrix import inverse_mass_matrix
-from linkwork.algorithms.dynamics.joint_wrenches import joint_wrenches
-from linkwork.algorithms.dynamics.regressor import PER_LINK, regressor
-from linkwork.algorithms.kinematics import frames, jacobians, manifold, relative
-from linkwork.kindyn import results
-from linkwork.kindyn.inputs import DT, NU, NU_DOT, Q_END, Q_START, TAU, UNNORMALIZED_Q, Input, Q
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import SingularJointError
+from linkwork.kindyn.inputs import Input
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.joint_dynamics import DynamicsByIndex
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.layout import Layout
-from linkwork.spatial.blocks import ZERO, Scalar, Vec
+from linkwork.spatial.blocks import Scalar, Vec
 
 Numbers: TypeAlias = Sequence[Scalar]
-Shape: TypeAlias = Callable[[Layout], tuple[int, ...]]
-PER_WRENCH = -1  # stands in a shape for the number of wrenches that are given
+Dimension: TypeAlias = int | str | Callable[[Layout], int]
+Shape: TypeAlias = tuple[Dimension, ...]
+"""Of one row: numbers, "nq", "nv", "frames" or "wrenches" (how many are given), or functions."""
+
+FORCES = ("gravity", "wrenches")  # what a call may give in place of what the `KinDyn` has
 
 
 @dataclass(frozen=True)
@@ -48,12 +40,16 @@ class Context:
     wrenches: Mapping[int, Numbers]  # by the index of the frame they act on
 
 
+Blame: TypeAlias = Callable[[Context, Layout, Array], SingularJointError | None]
+"""Says what is to blame for an infinite result at a configuration, if that is singular."""
+
+
 @dataclass(frozen=True)
 class Quantity:
     """Something that can be computed of a robot."""
 
     inputs: tuple[Input, ...]
-    shape: Shape | tuple[Shape, ...]  # of one row; of each field of `result`, if that is given
+    shapes: tuple[Shape, ...]  # of its array; of each field of `result`, if that is given
     compute: Callable[..., Any]  # (context, numbers of each input, index of each frame)
     frames: tuple[str, ...] = ()  # what the frames are that it needs
     of_many: bool = False  # whether it takes any number of frames, and gives a row for each
@@ -64,246 +60,51 @@ class Quantity:
     result: type[tuple[Any, ...]] | None = None  # the named tuple of one with several outputs
     # whether no number of the robot enters, so that it takes no parameters
     of_coordinates: bool = False
+    # The quantity that gives its derivatives, by the inputs that the fields there are named after.
+    derivatives: str | None = None
+    singular: Blame | None = None  # of a quantity that is not defined at every configuration
+    method: Callable[..., Any] | None = None  # the declaration of the method of `KinDyn`
 
     def __post_init__(self) -> None:
-        assert isinstance(self.shape, tuple) == (self.result is not None)
+        assert len(self.shapes) == (1 if self.result is None else len(self.fields))
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of several outputs; none if there is one array."""
+        return getattr(self.result, "_fields", ())
+
+    def output_shapes(
+        self, layout: Layout, n_frames: int = 0, n_wrenches: int = 0
+    ) -> list[tuple[int, ...]]:
+        """The shape of one row of each output."""
+        known = {"nq": layout.nq, "nv": layout.nv, "frames": n_frames, "wrenches": n_wrenches}
+
+        def size(dimension: Dimension) -> int:
+            if isinstance(dimension, int):
+                return dimension
+            return known[dimension] if isinstance(dimension, str) else dimension(layout)
+
+        return [tuple(map(size, shape)) for shape in self.shapes]
 
 
-def _of(function: Callable[..., Any], *needed: str, **constants: Any) -> Callable[..., Any]:
-    """A function of the skeleton, the inputs and the frames, in the representation in force.
+QUANTITIES: dict[str, Quantity] = {}
+
+
+def with_context(function: Callable[..., Any], forces: Sequence[str] = ()) -> Callable[..., Any]:
+    """What `Quantity.compute` is, of an algorithm.
 
     Args:
-        function: to compute with; it also takes `velocity`, the representation.
-        needed: further fields of the context that it takes.
-        constants: further arguments that are the same in every context.
+        function: takes the skeleton, the numbers of each input, the index of each frame and, by
+            name, what it needs of the other fields of `Context`.
+        forces: which of gravity and wrenches it is given.
     """
-    return _without_velocity(function, "velocity", *needed, **constants)
-
-
-def _without_velocity(
-    function: Callable[..., Any], *needed: str, **constants: Any
-) -> Callable[..., Any]:
-    """The same where no velocity enters, so that the representation does not matter."""
+    left_out = set(FORCES) - set(forces)
+    taken = inspect.signature(function).parameters.keys() - {"skeleton", *left_out}
+    needed = [field.name for field in fields(Context) if field.name in taken]
 
     def compute(context: Context, *given: Any) -> Any:
         named = {name: getattr(context, name) for name in needed}
-        return function(context.skeleton, *given, **named, **constants)
+        return function(context.skeleton, *given, **named)
 
+    compute.__module__ = function.__module__  # which tells whether users' code is computed
     return compute
-
-
-def _bias_acceleration(
-    skeleton: Skeleton, q: Numbers, nu: Numbers, frame: int, *, velocity: Representation
-) -> Any:
-    return frames.frame_acceleration(skeleton, q, nu, None, frame, velocity=velocity)
-
-
-def _fixed_shape(*shape: int) -> Shape:
-    return lambda layout: shape
-
-
-def _by_nv(*rows: int) -> Shape:
-    return lambda layout: (*rows, layout.nv)
-
-
-def _q_by_nv(layout: Layout) -> tuple[int, ...]:
-    return (layout.nq, layout.nv)
-
-
-def _nv_by_q(layout: Layout) -> tuple[int, ...]:
-    return (layout.nv, layout.nq)
-
-
-def _by_nq(layout: Layout) -> tuple[int, ...]:
-    return (layout.nq,)
-
-
-def _square(layout: Layout) -> tuple[int, ...]:
-    return (layout.nv, layout.nv)
-
-
-def _per_wrench(layout: Layout) -> tuple[int, ...]:
-    return (PER_WRENCH, layout.nv, 6)
-
-
-def _by_joints(layout: Layout) -> tuple[int, ...]:
-    return (6, sum(joint.nv for joint in layout.model.joints))
-
-
-_Q, _Q_NU, _ALL = (Q,), (Q, NU), (Q, NU, NU_DOT)
-_FRAME, _PAIR = ("frame",), ("reference", "frame")
-_GRAVITY, _WRENCHES, _BOTH = ("gravity",), ("wrenches",), ("gravity", "wrenches")
-_POSE, _SIX, _THREE, _ONE = (_fixed_shape(*s) for s in ((4, 4), (6,), (3,), ()))
-_BIAS_FORCE = _of(dynamics.inverse_dynamics, "gravity", "joint_dynamics")  # at nu_dot = 0
-
-QUANTITIES: dict[str, Quantity] = {
-    "transform": Quantity(_Q, _POSE, _without_velocity(frames.frame_pose), _FRAME),
-    "transforms": Quantity(
-        _Q, _POSE, _without_velocity(frames.frame_poses), ("frames",), of_many=True
-    ),
-    "relative_transform": Quantity(_Q, _POSE, _without_velocity(relative.relative_pose), _PAIR),
-    "velocity": Quantity(_Q_NU, _SIX, _of(frames.frame_velocity), _FRAME),
-    "acceleration": Quantity(_ALL, _SIX, _of(frames.frame_acceleration), _FRAME),
-    "bias_acceleration": Quantity(_Q_NU, _SIX, _of(_bias_acceleration), _FRAME),
-    "jacobian": Quantity(_Q, _by_nv(6), _of(jacobians.jacobian), _FRAME),
-    "jacobian_dot": Quantity(_Q_NU, _by_nv(6), _of(jacobians.jacobian_dot), _FRAME),
-    "relative_jacobian": Quantity(_Q, _by_joints, _of(relative.relative_jacobian), _PAIR),
-    "relative_jacobian_at": Quantity(
-        _Q,
-        _by_joints,
-        _without_velocity(relative.relative_jacobian_at),
-        (*_PAIR, "origin", "axes"),
-    ),
-    "mass_matrix": Quantity(_Q, _square, _of(dynamics.mass_matrix, "joint_dynamics"), per_pair=21),
-    "inverse_mass_matrix": Quantity(
-        _Q, _square, _of(inverse_mass_matrix, "joint_dynamics"), per_pair=50
-    ),
-    "mass_matrix_dot": Quantity(_Q_NU, _square, _of(coriolis.mass_matrix_dot), per_pair=60),
-    "coriolis_matrix": Quantity(_Q_NU, _square, _of(coriolis.coriolis_matrix), per_pair=60),
-    "inverse_dynamics": Quantity(
-        _ALL, _by_nv(), _of(dynamics.inverse_dynamics, *_BOTH, "joint_dynamics"), forces=_BOTH
-    ),
-    "inverse_dynamics_derivatives": Quantity(
-        _ALL,
-        (_square,) * 3,
-        _of(inverse_dynamics_derivatives, *_BOTH, "joint_dynamics"),
-        forces=_BOTH,
-        per_pair=95,
-        result=results.InverseDynamicsDerivatives,
-    ),
-    "bias_force": Quantity(_Q_NU, _by_nv(), _BIAS_FORCE, forces=_GRAVITY),
-    "coriolis_force": Quantity(_Q_NU, _by_nv(), _of(dynamics.inverse_dynamics, gravity=ZERO)),
-    "gravity_force": Quantity(_Q, _by_nv(), _BIAS_FORCE, forces=_GRAVITY),
-    "gravity_force_derivative": Quantity(
-        _Q, _square, _of(gravity_force_derivative, "gravity"), forces=_GRAVITY, per_pair=10
-    ),
-    "external_force": Quantity(
-        _Q, _by_nv(), _of(dynamics.external_force, "wrenches"), forces=_WRENCHES
-    ),
-    "forward_dynamics": Quantity(
-        (Q, NU, TAU),
-        _by_nv(),
-        _of(dynamics.forward_dynamics, *_BOTH, "joint_dynamics"),
-        forces=_BOTH,
-    ),
-    "forward_dynamics_derivatives": Quantity(
-        (Q, NU, TAU),
-        (_square, _square, _square, _per_wrench),
-        _of(forward_dynamics_derivatives, *_BOTH, "joint_dynamics"),
-        forces=_BOTH,
-        per_pair=280,
-        result=results.ForwardDynamicsDerivatives,
-    ),
-    "joint_wrenches": Quantity(
-        _ALL,
-        lambda layout: (len(layout.model.joints), 6),
-        _of(joint_wrenches, *_BOTH, "base_link"),
-        forces=_BOTH,
-    ),
-    "regressor": Quantity(
-        _ALL,
-        lambda layout: (layout.nv, PER_LINK * len(layout.model.links)),
-        _of(regressor, "gravity"),
-        forces=_GRAVITY,
-        per_pair=90,
-        of_links=True,
-    ),
-    "com": Quantity(_Q, _THREE, _without_velocity(com.com)),
-    "com_velocity": Quantity(_Q_NU, _THREE, _of(com.com_velocity)),
-    "com_acceleration": Quantity(_ALL, _THREE, _of(com.com_acceleration)),
-    "com_bias_acceleration": Quantity(_Q_NU, _THREE, _of(com.com_acceleration)),
-    "com_jacobian": Quantity(_Q, _by_nv(3), _of(com.com_jacobian)),
-    "momentum": Quantity(_Q_NU, _SIX, _of(momentum.momentum)),
-    "momentum_jacobian": Quantity(_Q, _by_nv(6), _of(momentum.momentum_jacobian)),
-    "centroidal_momentum": Quantity(_Q_NU, _SIX, _of(momentum.centroidal_momentum)),
-    "centroidal_momentum_matrix": Quantity(_Q, _by_nv(6), _of(momentum.centroidal_momentum_matrix)),
-    "centroidal_momentum_bias": Quantity(_Q_NU, _SIX, _of(momentum.centroidal_momentum_bias)),
-    "average_velocity": Quantity(_Q_NU, _SIX, _of(average_velocity.average_velocity)),
-    "average_velocity_jacobian": Quantity(
-        _Q, _by_nv(6), _of(average_velocity.average_velocity_jacobian)
-    ),
-    "centroidal_average_velocity": Quantity(
-        _Q_NU, _SIX, _of(average_velocity.centroidal_average_velocity)
-    ),
-    "centroidal_average_velocity_jacobian": Quantity(
-        _Q, _by_nv(6), _of(average_velocity.centroidal_average_velocity_jacobian)
-    ),
-    "locked_inertia": Quantity(_Q, _fixed_shape(6, 6), _of(average_velocity.locked_inertia)),
-    "centroidal_locked_inertia": Quantity(
-        _Q, _fixed_shape(6, 6), _of(average_velocity.centroidal_locked_inertia)
-    ),
-    "kinetic_energy": Quantity(_Q_NU, _ONE, _of(energy.kinetic_energy, "joint_dynamics")),
-    "potential_energy": Quantity(
-        _Q, _ONE, _without_velocity(energy.potential_energy, "gravity"), forces=_GRAVITY
-    ),
-    "integrate": Quantity((Q, NU, DT), _by_nq, _of(manifold.integrate), of_coordinates=True),
-    "difference": Quantity(
-        (Q_START, Q_END), _by_nv(), _of(manifold.difference), of_coordinates=True
-    ),
-    "normalize": Quantity(
-        (UNNORMALIZED_Q,), _by_nq, _without_velocity(manifold.normalize), of_coordinates=True
-    ),
-    "velocity_derivatives": Quantity(
-        _Q_NU,
-        (_by_nv(6),) * 2,
-        _of(frame_derivatives.velocity_derivatives),
-        _FRAME,
-        result=results.VelocityDerivatives,
-    ),
-    "acceleration_derivatives": Quantity(
-        _ALL,
-        (_by_nv(6),) * 3,
-        _of(frame_derivatives.acceleration_derivatives),
-        _FRAME,
-        result=results.AccelerationDerivatives,
-    ),
-    "com_velocity_derivatives": Quantity(
-        _Q_NU,
-        (_by_nv(3),) * 2,
-        _of(centroidal_derivatives.com_velocity_derivatives),
-        result=results.ComVelocityDerivatives,
-    ),
-    "centroidal_momentum_rate": Quantity(_ALL, _SIX, _of(momentum.centroidal_momentum_rate)),
-    "centroidal_momentum_derivatives": Quantity(
-        _Q_NU,
-        (_by_nv(6),) * 2,
-        _of(centroidal_derivatives.centroidal_momentum_derivatives),
-        result=results.CentroidalMomentumDerivatives,
-    ),
-    "centroidal_momentum_rate_derivatives": Quantity(
-        _ALL,
-        (_by_nv(6),) * 3,
-        _of(centroidal_derivatives.centroidal_momentum_rate_derivatives),
-        result=results.CentroidalMomentumRateDerivatives,
-    ),
-    "velocity_kinematics": Quantity(
-        _Q,
-        _q_by_nv,
-        _of(manifold_derivatives.velocity_kinematics),
-        per_pair=21,
-        of_coordinates=True,
-    ),
-    "velocity_kinematics_inverse": Quantity(
-        _Q,
-        _nv_by_q,
-        _of(manifold_derivatives.velocity_kinematics_inverse),
-        per_pair=21,
-        of_coordinates=True,
-    ),
-    "integrate_derivatives": Quantity(
-        (Q, NU, DT),
-        (_square,) * 2,
-        _of(manifold_derivatives.integrate_derivatives),
-        per_pair=42,
-        result=results.IntegrateDerivatives,
-        of_coordinates=True,
-    ),
-    "difference_derivatives": Quantity(
-        (Q_START, Q_END),
-        (_square,) * 2,
-        _of(manifold_derivatives.difference_derivatives),
-        per_pair=42,
-        result=results.DifferenceDerivatives,
-        of_coordinates=True,
-    ),
-}

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from linkwork.engine.symbolic.program import Port
 from linkwork.errors import ArgumentError, name_not_found, shown
-from linkwork.kindyn.quantities import PER_WRENCH, QUANTITIES, Quantity
+from linkwork.kindyn.quantities import QUANTITIES, Quantity
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
 
@@ -59,18 +59,9 @@ class Spec:
 
     def outputs(self, layout: Layout, n_wrenches: int = 0) -> tuple[Port, ...]:
         """Name and shape of one row of each array that it gives."""
-        quantity = self.quantity
-        if not isinstance(quantity.shape, tuple):
-            own = quantity.shape(layout)
-            return (Port(self.label, (len(self.frames), *own) if quantity.of_many else own),)
-        fields: tuple[str, ...] = getattr(quantity.result, "_fields", ())
-        shapes = [shape(layout) for shape in quantity.shape]
-        return tuple(
-            Port(
-                f"{self.label}_{field}", tuple(n_wrenches if n == PER_WRENCH else n for n in shape)
-            )
-            for field, shape in zip(fields, shapes, strict=True)
-        )
+        shapes = self.quantity.output_shapes(layout, len(self.frames), n_wrenches)
+        labels = [f"{self.label}_{field}" for field in self.quantity.fields] or [self.label]
+        return tuple(map(Port, labels, shapes))
 
     @property
     def request(self) -> tuple[Any, ...]:
@@ -109,11 +100,9 @@ def spec_of(request: object, model: Model) -> Spec:
     return Spec(name, tuple(frames))
 
 
-def missing_input(name: str, *frames: object) -> ArgumentError:
-    """The error for a call without an input; where a frame is no name, that may be the reason."""
-    for frame in frames:
-        _check_name(name, frame)
-    return ArgumentError(f"{_usage(name)}: {QUANTITIES[name].inputs[-1].name} is missing")
+def missing_argument(name: str, argument: str) -> ArgumentError:
+    """The error for a call of a method without a frame or an input."""
+    return ArgumentError(f"{_usage(name)}: {argument} is missing")
 
 
 def _check_name(name: str, frame: object) -> None:

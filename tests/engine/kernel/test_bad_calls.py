@@ -7,7 +7,7 @@ import pytest
 from tests.support.kernels import floater, motion, one_link, pendulum, with_frames
 
 import linkwork as lw
-from linkwork.kindyn.quantities import PER_WRENCH, QUANTITIES
+from linkwork.kindyn.quantities import QUANTITIES
 
 # Sizes.
 
@@ -135,7 +135,7 @@ def test_swapped_and_missing_arguments_are_named(kd):
             call()
         assert "frame, q" in str(caught.value)
         assert "array of shape (9,)" in str(caught.value)
-    with pytest.raises(lw.ArgumentError, match=r"velocity\(frame, q, nu\): nu is missing"):
+    with pytest.raises(lw.ArgumentError, match=r"velocity\(tip\) takes q, nu; nu missing"):
         kd.velocity("tip", q)
 
 
@@ -332,19 +332,14 @@ def test_a_robot_without_joints_has_every_quantity(floating, batch):
     by_name = {"q": q, "nu": nu, "nu_dot": tau, "tau": tau, "dt": np.ones(batch)}
     by_name |= {"q_start": q, "q_end": q}
     for name, quantity in QUANTITIES.items():
-        if name == "transforms":  # of several frames
-            kernel, shape = kd.function((name, ["body"])), (1, 4, 4)
-        else:
-            kernel = kd.function((name, *["body" for _ in quantity.frames]))
-            shape = quantity.shape
-            shape = shape if isinstance(shape, tuple) else shape(kd.layout)
+        frames = ["body" for _ in quantity.frames]
+        kernel = kd.function((name, frames) if quantity.of_many else (name, *frames))
         found = kernel(*(by_name[port.name] for port in kernel.signature.inputs))
         if quantity.result is None:
-            found, shape = (found,), (shape,)
+            found = (found,)
         else:
             assert type(found) is quantity.result
-            shape = [of_row(kd.layout) for of_row in shape]
-            shape = [tuple(0 if n == PER_WRENCH else n for n in one) for one in shape]
-        for array, own in zip(found, shape, strict=True):
+        shapes = quantity.output_shapes(kd.layout, len(frames))
+        for array, own in zip(found, shapes, strict=True):
             assert array.shape == (*batch, *own), name
             assert np.isfinite(array).all(), name

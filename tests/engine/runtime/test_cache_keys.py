@@ -259,7 +259,7 @@ USERS = {
 PREPARED = """
 from dataclasses import replace
 from linkwork.kindyn.quantities import QUANTITIES
-from linkwork.model import kinds
+from linkwork.model import joints as kinds
 from linkwork.parameters import DensityMultiplier
 from linkwork.spatial.blocks import IDENTITY, ZERO, scale
 rod = hinge(BODY)
