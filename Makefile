@@ -66,8 +66,8 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --upgrade "pip>=25.1"
 
-# The package itself, editable; again when the C extension has changed.
-$(VENV)/.ready: pyproject.toml setup.py $(wildcard src/linkwork/engine/kernel/csrc/*.[ch] src/linkwork/bridges/casadi/_*.c) | $(BIN)/python
+# The package itself, editable; again when a C extension has changed.
+$(VENV)/.ready: pyproject.toml setup.py $(wildcard src/linkwork/*/csrc/*.[ch] src/linkwork/*/*/csrc/*.[ch] src/linkwork/bridges/casadi/*.c) | $(BIN)/python
 	$(PIP) --editable .
 	touch $@
 

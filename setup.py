@@ -1,29 +1,39 @@
 """The C extensions, which are optional: without a compiler, calls are slower; a warning says so."""
 
+import sys
+from pathlib import Path
+
 import numpy
 from setuptools import Extension, setup
 
-FOLDER = "src/linkwork/engine/kernel/csrc"
-HEADERS = (
-    *("call", "init", "inputs", "outputs", "pool", "chunks", "threads"),
-    *("tiles", "rollout", "roll_calls"),
-    *("xla_ffi", "xla_calls"),
-    *("poses", "pose_rows"),
-)
+KERNEL = "src/linkwork/engine/kernel/csrc"
+WORKCELL = "src/linkwork/workcell/csrc"
+CASADI = "src/linkwork/bridges/casadi"
+
+
+def files(folder: str, pattern: str) -> list[str]:
+    """Files of a folder, by their paths from here: setuptools accepts no others."""
+    return sorted(path.as_posix() for path in Path(folder).glob(pattern))
+
+
+def extension(name: str, folder: str, *others: str) -> Extension:
+    """An extension of all C files in a folder; `others` are folders of headers that it includes."""
+    folders = (folder, *others)
+    return Extension(
+        name,
+        files(folder, "*.c"),
+        depends=[header for each in folders for header in files(each, "*.h")],
+        include_dirs=[*folders, numpy.get_include()],
+        # one file calls functions of another directly, and other libraries see none of them
+        extra_compile_args=[] if sys.platform == "win32" else ["-fvisibility=hidden"],
+        optional=True,
+    )
+
 
 setup(
     ext_modules=[
-        Extension(
-            "linkwork.engine.kernel._call",
-            [f"{FOLDER}/_call.c"],
-            depends=[f"{FOLDER}/_{name}.h" for name in HEADERS],
-            include_dirs=[numpy.get_include()],
-            optional=True,
-        ),
-        Extension(
-            "linkwork.bridges.casadi._casadi",
-            ["src/linkwork/bridges/casadi/_casadi.c"],
-            optional=True,
-        ),
+        extension("linkwork.engine.kernel._call", KERNEL),
+        extension("linkwork.workcell._poses", WORKCELL, KERNEL),
+        extension("linkwork.bridges.casadi._casadi", CASADI),
     ]
 )

@@ -2,13 +2,14 @@
 
     python tools/check_install.py
 
-It checks that the C extension is there, that this is not the source tree, and some results.
+It checks that the C extensions are there, that this is not the source tree, and some results.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,12 @@ import linkwork as lw
 def check_files() -> None:
     folder = Path(lw.__file__).parent
     assert folder.parent.name != "src", f"{folder} is a source tree"
-    from linkwork.engine.kernel import _call
-
-    assert Path(_call.__file__).parent == folder / "engine" / "kernel"
-    assert not list(folder.rglob("*.c")), "sources of the extensions are not for wheels"
+    for name in ("engine.kernel._call", "workcell._poses"):
+        module = import_module(f"linkwork.{name}")
+        assert Path(module.__file__ or "").is_relative_to(folder)
+    # importing it would need CasADi
+    assert list(folder.glob("bridges/casadi/_casadi.*")), "the extension for CasADi is missing"
+    assert not list(folder.rglob("*.[ch]")), "sources of the extensions are not for wheels"
 
 
 def check_dynamics(name: str, dtype: type) -> None:

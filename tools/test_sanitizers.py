@@ -23,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "sanitizers"
 
+EXTENSIONS = ["_call", "_casadi", "_poses"]
 FLAGS = {
     "address": "-fsanitize=address,undefined -fno-sanitize-recover=undefined",
     "thread": "-fsanitize=thread",
@@ -87,9 +88,9 @@ def build(kind: str) -> Path:
     command = [sys.executable, "setup.py", "-q", "build", "--force"]
     folders = ["--build-base", str(target / "build"), "--build-lib", str(target / "lib")]
     subprocess.run([*command, *folders], cwd=ROOT, env=environment, check=True)
-    built = list((target / "lib" / "linkwork").rglob("_*.so"))
-    if len(built) != 2:
-        sys.exit(f"expected two C extensions, got {built}")
+    built = sorted(path.name.split(".")[0] for path in (target / "lib").rglob("*.so"))
+    if built != EXTENSIONS:
+        sys.exit(f"expected the C extensions {EXTENSIONS}, got {built}")
     return target / "lib"
 
 

@@ -275,7 +275,7 @@ def test_paths_refuse_other_attachments_and_only_those(rng):
 
 
 def test_without_the_extension_numpy_computes_and_warns_once(monkeypatch, rng):
-    monkeypatch.setitem(sys.modules, "linkwork.engine.kernel._call", None)
+    monkeypatch.setitem(sys.modules, "linkwork.workcell._poses", None)
     monkeypatch.setattr(notices, "_told", set())
     cell = random_cell(np.random.default_rng(0))
     states = random_state(cell, rng, (5,))

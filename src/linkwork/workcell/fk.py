@@ -19,7 +19,6 @@ from linkwork.errors import ArgumentError, ShapeError
 from linkwork.spatial.source import se3
 from linkwork.workcell.local import local_pose
 from linkwork.workcell.state import State, flat_rows
-from linkwork.workcell.steps import NoFactorsError, StepBuilder
 
 if TYPE_CHECKING:
     from linkwork.workcell.cell import WorkCell
@@ -149,8 +148,13 @@ def in_batch(array: Array, batch: tuple[int, ...]) -> Array:
 
 def steps_of(cell: WorkCell) -> Steps:
     """What the C extension computes the poses of a cell with; None if NumPy has to."""
+    poses: Any = _extension()
+    if poses is None:
+        return None
+    from linkwork.workcell.steps import NoFactorsError, StepBuilder
+
     try:
-        arrays = StepBuilder(cell).arrays()
+        return poses(*StepBuilder(cell).arrays())
     except NoFactorsError as error:
         frame, kind = error.args
         text = f"joint kind {kind!r}, of frame {frame!r}, declares no factors"
@@ -160,18 +164,14 @@ def steps_of(cell: WorkCell) -> Steps:
             " write the method `factors` of the kind",
         )
         return None
-    poses: Any = _extension()
-    return None if poses is None else poses(*arrays)
 
 
 def _extension() -> Any:
     try:
-        poses = getattr(import_module("linkwork.engine.kernel._call"), "Poses", None)
+        return import_module("linkwork.workcell._poses").Poses
     except ImportError:
-        poses = None
-    if poses is None:
         warn_once("poses", _WARNING)
-    return poses
+        return None
 
 
 def _by_numpy(

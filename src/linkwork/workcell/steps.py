@@ -1,4 +1,4 @@
-"""The steps by which the C extension computes the poses of all frames (_poses.h).
+"""The steps by which the C extension computes the poses of all frames (csrc/poses.c).
 
 The pose of a frame on its parent is a product of factors: constant poses, rotations about an axis,
 displacements, quaternions. Constants are multiplied into their neighbours, and what is left becomes
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +23,13 @@ from linkwork.workcell.parts import CellFrame
 if TYPE_CHECKING:
     from linkwork.workcell.cell import WorkCell
 
-_LINEAR, _TURN, _FREE, _SPIN = range(4)  # as in _poses.h
-_ROOTED, _ATTACHED = -1, -2
+_extension: Any = import_module("linkwork.workcell._poses")  # without it, nobody needs steps
+_LINEAR: int = _extension.LINEAR_POSE
+_ROTATION: int = _extension.ROTATION_POSE
+_FREE: int = _extension.FREE_POSE
+_QUATERNION: int = _extension.QUATERNION_POSE
+_ROOTED: int = _extension.ROOTED
+_ATTACHED: int = _extension.ATTACHED
 
 
 class NoFactorsError(Exception):
@@ -108,7 +114,7 @@ class StepBuilder:
         start = 12 * len(self.constants)
         self.constants += [pose[:3].reshape(-1) for pose in factor.poses]
         argument = factor.argument
-        if factor.op == _TURN:  # four cosines, then their sines
+        if factor.op == _ROTATION:  # four cosines, then their sines
             argument = 8 * (argument // 4) + argument % 4
         self.steps.append((factor.op, parent, slot, start, argument, terms))
 
@@ -142,14 +148,14 @@ class StepBuilder:
         match part.motion:
             case "rotation":
                 index = self.angles.setdefault((at, factor, offset), len(self.angles))
-                return Factor(_TURN, index, _about(axes[0]))
+                return Factor(_ROTATION, index, _about(axes[0]))
             case "cos_sin":
                 return Factor(_LINEAR, at, _about(axes[0]))
             case "translation":
                 start = sum((offset * axis for axis in axes), np.zeros(3))
                 return _slide(at, [factor * axis for axis in axes], start)
             case "quaternion":
-                return Factor(_SPIN, at)
+                return Factor(_QUATERNION, at)
 
     def arrays(self) -> tuple[Any, ...]:
         """What the constructor of the C type takes."""
@@ -196,8 +202,8 @@ def _slide(at: int, axes: Sequence[Array], offset: Array | float = 0.0) -> Facto
 
 def _inverse(factor: Factor) -> Factor:
     """The inverse of a factor that no constant was multiplied into."""
-    if factor.op == _SPIN:
-        return Factor(_SPIN, factor.argument, inverse=True)
+    if factor.op == _QUATERNION:
+        return Factor(_QUATERNION, factor.argument, inverse=True)
     poses = [pose.copy() for pose in factor.poses]
     is_slide = factor.op == _LINEAR and any(pose[:3, 3].any() for pose in poses)
     for pose in poses:

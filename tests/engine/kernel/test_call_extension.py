@@ -7,6 +7,9 @@ import pytest
 from tests.support.calls import GIVEN, Call, make
 from tests.support.kernels import run_python
 
+from linkwork.engine.codegen.llvm import finite
+from linkwork.engine.kernel import _call
+
 
 @pytest.mark.parametrize(
     ("changes", "error"),
@@ -74,11 +77,11 @@ def test_slow_may_raise_or_be_no_function():
 
 def test_a_call_that_was_never_initialised_says_so():
     call = Call.__new__(Call)
-    with pytest.raises(RuntimeError, match="the call was not initialised"):
+    with pytest.raises(RuntimeError, match="the call was not initialized"):
         call()
-    with pytest.raises(RuntimeError, match="the call was not initialised"):
+    with pytest.raises(RuntimeError, match="the call was not initialized"):
         call(np.zeros(2))
-    with pytest.raises(RuntimeError, match="the call was not initialised"):
+    with pytest.raises(RuntimeError, match="the call was not initialized"):
         call._use(1, 0, 1, None)
     with pytest.raises(ValueError, match="run: arguments that do not fit the function"):
         call._run((), (), 0, None)
@@ -247,7 +250,7 @@ HOSTILE = {
         assert call(np.zeros(2)) == "slow"
         """,
     "poses made by an argument while they are made": """
-        from linkwork.engine.kernel._call import Poses
+        from linkwork.workcell._poses import Poses
         from linkwork.workcell.steps import StepBuilder
         (frames, slots, *rest), *arrays = StepBuilder(
             lw.WorkCell("bench").with_joint("hinge", "revolute")).arrays()
@@ -269,6 +272,10 @@ HOSTILE = {
             attempt(lambda: call._use(0, 0, 1, None))
         """,
 }
+
+
+def test_the_extension_and_the_code_generator_agree_on_which_results_code_checks():
+    assert _call.SMALL_MATRIX == finite.SMALL_MATRIX
 
 
 @pytest.mark.parametrize("case", HOSTILE)

@@ -103,7 +103,7 @@ print("done")
 
 
 def test_the_tests_of_calls_pass_in_threads_with_small_stacks():
-    root = FOLDER.parents[1]
+    root = FOLDER.parents[2]
     options = ["-q", "-x", "-p", "tests.support.small_stack", "-p", "no:cacheprovider"]
     options += ["-p", "no:xdist", "--rootdir", str(root)]
     path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))

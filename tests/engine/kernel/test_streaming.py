@@ -7,7 +7,7 @@ import pytest
 
 import linkwork as lw
 
-STREAMED = 8 << 20  # bytes; as in _call.c
+STREAMED = pytest.importorskip("linkwork.engine.kernel._call").STREAMED_BYTES
 
 
 @pytest.fixture(scope="module", params=[np.float64, np.float32])

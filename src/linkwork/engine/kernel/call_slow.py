@@ -18,7 +18,7 @@ CHUNK_ROWS = 512  # Python handles signals after each chunk
 _FUNCTION = ctypes.CFUNCTYPE(
     ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p
 )
-_DONE, _NOT_UNIT_NORM, _NOT_FINITE_OUTPUT = 0, 1, 3  # values of `Status` in _call.h
+DONE, NOT_UNIT_NORM, NOT_FINITE_OUTPUT = range(3)  # how a call ended
 _WARNING = (
     "linkwork was installed without its C extension, so each call takes some 10 microseconds more, "
     "and large batches use one thread; install a C compiler and then linkwork again, or a wheel"
@@ -120,7 +120,7 @@ class Call:
         assert code
         prepared = normalized(inputs, self._unit_norms, self._type)
         if prepared is None:
-            return _NOT_UNIT_NORM
+            return NOT_UNIT_NORM
         step = max(code.width, CHUNK_ROWS // code.width * code.width)
         memory, workspace = code.workspace(code.bytes)
         for start in range(0, rows, step):
@@ -131,7 +131,7 @@ class Call:
                     _run_range(function, prepared, outputs, (first, last), workspace)
         del memory
         is_finite = not self._checks[1] or all(np.isfinite(array).all() for array in outputs)
-        return _DONE if is_finite else _NOT_FINITE_OUTPUT
+        return DONE if is_finite else NOT_FINITE_OUTPUT
 
     def _roll(  # noqa: PLR0917 - as the C extension
         self,

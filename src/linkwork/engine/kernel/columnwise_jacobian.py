@@ -14,12 +14,12 @@ import numpy as np
 
 from linkwork.engine.autodiff.ports import Kind
 from linkwork.engine.kernel.arguments import Signature
+from linkwork.engine.kernel.extension import DONE, NOT_FINITE_OUTPUT
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.program import Port
 
 # Products are computed for at most this many bytes of results at a time.
 CHUNK_BYTES = 8 << 20
-DONE, NOT_FINITE = 0, 3  # values of `Status` in _call.h
 
 
 class Sweep:
@@ -67,7 +67,7 @@ class Sweep:
             parts = products if isinstance(products, tuple) else (products,)
             self._write(parts, [array[start:stop] for array in outputs])
         is_finite = all(np.isfinite(array).all() for array in outputs)
-        return DONE if is_finite else NOT_FINITE
+        return DONE if is_finite else NOT_FINITE_OUTPUT
 
     def _write(self, parts: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Write products to the outputs: for each output of the function, one for each input."""

@@ -28,6 +28,7 @@ from linkwork.engine.kernel.arguments import (
     thread_number,
 )
 from linkwork.engine.kernel.differentiable import Differentiable
+from linkwork.engine.kernel.extension import DONE, NOT_FINITE_OUTPUT, Call
 from linkwork.engine.kernel.inline import inlined
 from linkwork.engine.kernel.lazy_arrays import bridge_of
 from linkwork.engine.kernel.numpy_rows import run_with_numpy
@@ -46,14 +47,8 @@ from linkwork.engine.symbolic.traced import is_traced
 from linkwork.errors import ArgumentError, SlowCompileWarning, ValueRangeError
 from linkwork.version import __version__
 
-if TYPE_CHECKING:  # the C type has the same signatures
+if TYPE_CHECKING:
     from linkwork.engine.autodiff.ports import Kind
-    from linkwork.engine.kernel.call_slow import Call
-else:
-    try:
-        from linkwork.engine.kernel._call import Call
-    except ImportError:  # no compiler when linkwork was installed
-        from linkwork.engine.kernel.call_slow import Call
 
 # With more rows than this, a rollout waits for the fast code rather than use that of a first call.
 MANY_ROWS = 10_000
@@ -61,7 +56,6 @@ MANY_ROWS = 10_000
 # fast code of one row and of several.
 SECONDS_PER_STEP = {QUICK: 30e-6, FAST: 100e-6}
 LONG = 2.0  # [s] a call that waits longer for a compiler warns first
-_DONE, _NOT_FINITE_OUTPUT = 0, 3  # values of `Status` in _call.h
 
 
 class Kernel(Differentiable, Call):
@@ -197,9 +191,9 @@ class Kernel(Differentiable, Call):
             self._prepare(QUICK)  # sets `_numpy_path` if there can be no machine code
         if self._numpy_path is not None:
             is_finite = run_with_numpy(self.signature, self._numpy_path, rows, outputs)
-            return _DONE if is_finite else _NOT_FINITE_OUTPUT
+            return DONE if is_finite else NOT_FINITE_OUTPUT
         status = self._run(rows, outputs, n, threads)
-        if status not in (_DONE, _NOT_FINITE_OUTPUT):
+        if status not in (DONE, NOT_FINITE_OUTPUT):
             raise ValueRangeError("an input was changed by another thread during the call")
         return status
 
@@ -225,7 +219,7 @@ class Kernel(Differentiable, Call):
             for array, port in zip(outputs, signature.outputs, strict=True)
         )
         status = self.run_rows(rows, flat, n, workers)
-        if self.check_result and status == _NOT_FINITE_OUTPUT:
+        if self.check_result and status == NOT_FINITE_OUTPUT:
             self.check_result(self, rows, flat)
         for target, array in zip(given, outputs, strict=True):
             if target is not array:

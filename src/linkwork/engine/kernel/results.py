@@ -1,7 +1,8 @@
 """New arrays for results.
 
 The memory of large ones is used again when they die, since the system takes longer to hand out
-memory than it takes to fill it: see `_pool.h`. `LINKWORK_POOL` sets how much is kept, or `off`.
+memory than it takes to fill it: see `csrc/result_memory.c`. `LINKWORK_POOL` sets how much is kept,
+or `off`.
 """
 
 from __future__ import annotations

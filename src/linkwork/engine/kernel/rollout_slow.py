@@ -1,6 +1,6 @@
 """Rollouts by a loop in Python, where the C extension or machine code is missing.
 
-As in `_rollout.h`: all steps for one tile of rows after the other; backwards with checkpoints.
+As in `csrc/rollout.c`: all steps for one tile of rows after the other; backwards with checkpoints.
 Python handles signals between the steps.
 """
 

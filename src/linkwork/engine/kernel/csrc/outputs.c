@@ -1,9 +1,7 @@
 /* Result arrays: new ones, or those that the caller gives as `out`. */
-#ifndef LINKWORK_OUTPUTS_H
-#define LINKWORK_OUTPUTS_H
+#include "outputs.h"
 
-#include "_inputs.h"
-#include "_pool.h"
+#include "result_memory.h"
 
 /* A tuple for the outputs, of the type that the Call returns; its items are not set yet. */
 static PyObject *new_tuple(const Call *self)
@@ -13,7 +11,7 @@ static PyObject *new_tuple(const Call *self)
 }
 
 /* Say what to do about a result that does not fit into memory. */
-static void say_too_large(int axes, const npy_intp *shape, size_t item)
+static void explain_memory_error(int axes, const npy_intp *shape, size_t item)
 {
     if (!PyErr_ExceptionMatches(PyExc_MemoryError)) return;
     double bytes = (double)item;
@@ -26,7 +24,7 @@ static void say_too_large(int axes, const npy_intp *shape, size_t item)
 }
 
 /* New output arrays: a tuple, or the array itself if there is one output. */
-static PyObject *new_outputs(const Call *self, const Batch *batch, void **out)
+PyObject *new_outputs(const Call *self, const Batch *batch, void **out)
 {
     PyObject *tuple = self->n_out == 1 ? NULL : new_tuple(self);
     if (self->n_out != 1 && !tuple) return NULL;
@@ -38,7 +36,7 @@ static PyObject *new_outputs(const Call *self, const Batch *batch, void **out)
         PyObject *array = new_array(axes, shape, self->type);
         if (!array) {
             Py_XDECREF(tuple);
-            say_too_large(axes, shape, self->item);
+            explain_memory_error(axes, shape, self->item);
             return NULL;
         }
         out[k] = PyArray_DATA((PyArrayObject *)array);
@@ -49,7 +47,7 @@ static PyObject *new_outputs(const Call *self, const Batch *batch, void **out)
 }
 
 /* The range of memory that an array spans. */
-static void extent(PyArrayObject *array, const char **start, const char **stop)
+static void memory_range(PyArrayObject *array, const char **start, const char **stop)
 {
     *start = *stop = PyArray_BYTES(array);
     for (int i = 0; i < PyArray_NDIM(array); i++) {
@@ -61,12 +59,12 @@ static void extent(PyArrayObject *array, const char **start, const char **stop)
     *stop += PyArray_ITEMSIZE(array);
 }
 
-static int overlap(PyArrayObject *one, PyObject *other)
+static int arrays_overlap(PyArrayObject *one, PyObject *other)
 {
     const char *start, *stop, *other_start, *other_stop;
     if (!PyArray_Check(other)) return 0;
-    extent(one, &start, &stop);
-    extent((PyArrayObject *)other, &other_start, &other_stop);
+    memory_range(one, &start, &stop);
+    memory_range((PyArrayObject *)other, &other_start, &other_stop);
     return start < other_stop && other_start < stop;
 }
 
@@ -87,8 +85,8 @@ static int is_writable_output(const Call *self, const Port *port, PyObject *give
 }
 
 /* Take the arrays given as `out`; NULL, without an error, if they are left to Python. */
-static PyObject *given_outputs(const Call *self, PyObject *given, PyObject *const *args,
-                               const Batch *batch, void **out)
+PyObject *accept_outputs(const Call *self, PyObject *given, PyObject *const *args,
+                         const Batch *batch, void **out)
 {
     int is_tuple = PyTuple_Check(given);
     if (is_tuple != (self->n_out > 1) || (is_tuple && PyTuple_GET_SIZE(given) != self->n_out))
@@ -97,9 +95,9 @@ static PyObject *given_outputs(const Call *self, PyObject *given, PyObject *cons
         PyObject *array = is_tuple ? PyTuple_GET_ITEM(given, k) : given;
         if (!is_writable_output(self, &self->outs[k], array, batch)) return NULL;
         for (int i = 0; i < self->n_in; i++)
-            if (overlap((PyArrayObject *)array, args[i])) return NULL;
+            if (arrays_overlap((PyArrayObject *)array, args[i])) return NULL;
         for (int i = 0; i < k; i++)
-            if (overlap((PyArrayObject *)array, PyTuple_GET_ITEM(given, i))) return NULL;
+            if (arrays_overlap((PyArrayObject *)array, PyTuple_GET_ITEM(given, i))) return NULL;
         out[k] = PyArray_DATA((PyArrayObject *)array);
     }
     if (!self->result || Py_IS_TYPE(given, self->result)) return Py_NewRef(given);
@@ -108,5 +106,3 @@ static PyObject *given_outputs(const Call *self, PyObject *given, PyObject *cons
         PyTuple_SET_ITEM(tuple, k, Py_NewRef(PyTuple_GET_ITEM(given, k)));
     return tuple;
 }
-
-#endif

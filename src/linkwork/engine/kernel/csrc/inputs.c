@@ -3,24 +3,7 @@
  * Arrays of any memory layout and most number types, flat lists and tuples of numbers, and single
  * numbers are read here. All other arguments, and all errors, are left to Python.
  */
-#ifndef LINKWORK_INPUTS_H
-#define LINKWORK_INPUTS_H
-
-#include "_call.h"
-
-typedef struct {           /* where the rows of an input lie */
-    const char *data;
-    npy_intp step;         /* bytes from one row to the next; 0 if one row is broadcast */
-    npy_intp strides[MOST_AXES];  /* bytes along each axis of a row */
-    int type;              /* of the numbers, as NumPy counts types */
-    int is_direct;         /* whether compiled code can read the rows without a copy */
-} Source;
-
-typedef struct {           /* the leading axes of a call; -1 before any input is read */
-    int axes;
-    int is_single;         /* whether it is one row, whatever the number of axes */
-    npy_intp rows, shape[MOST_AXES];
-} Batch;
+#include "inputs.h"
 
 /* Whether the numbers of a row are contiguous, in C order. */
 static int row_is_contiguous(const Port *port, const npy_intp *strides, npy_intp item)
@@ -64,8 +47,7 @@ static int is_number_type(int type)
 }
 
 /* Where the rows of an array are, and its batch axes; 0 if it is left to Python. */
-static int read_array(const Call *self, const Port *port, PyArrayObject *array, Source *source,
-                      Batch *own)
+int read_array(const Call *self, const Port *port, PyArrayObject *array, Source *source, Batch *own)
 {
     int type = PyArray_TYPE(array), axes = PyArray_NDIM(array) - port->axes, ok = 1;
     if (axes < 0 || axes > MOST_AXES || !is_number_type(type) || PyArray_ISBYTESWAPPED(array))
@@ -104,8 +86,8 @@ static int read_number(PyObject *value, double *number)
 }
 
 /* A number, or a list or tuple of numbers, as one row; 0 if it is something else. */
-static int read_list(const Call *self, const Port *port, PyObject *value, double *numbers,
-                     Source *source, Batch *own)
+int read_list(const Call *self, const Port *port, PyObject *value, double *numbers, Source *source,
+              Batch *own)
 {
     if (port->axes == 0) {
         if (!read_number(value, numbers)) return 0;
@@ -128,7 +110,7 @@ static int read_list(const Call *self, const Port *port, PyObject *value, double
 }
 
 /* Add the batch axes of one more input; 0 if broadcasting them is left to Python. */
-static int join_batch(Batch *batch, const Batch *own)
+int join_batch(Batch *batch, const Batch *own)
 {
     if (batch->axes < 0 || (batch->is_single && own->axes >= batch->axes)) {
         *batch = *own;
@@ -179,8 +161,8 @@ static npy_intp nested_offset(const Port *port, const Source *source, npy_intp n
 }
 
 /* Copy some numbers of each row to a contiguous buffer. */
-static void copy_part(const Call *self, const Port *port, const Source *source, npy_intp start,
-                      npy_intp rows, npy_intp first, npy_intp count, void *memory)
+void copy_part(const Call *self, const Port *port, const Source *source, npy_intp start,
+               npy_intp rows, npy_intp first, npy_intp count, void *memory)
 {
     npy_intp step = source->step, inner = port->axes ? source->strides[port->axes - 1] : 0;
     const char *data = source->data + start * step;
@@ -199,79 +181,8 @@ static void copy_part(const Call *self, const Port *port, const Source *source, 
 }
 
 /* Copy rows to a contiguous buffer. */
-static void copy_rows(const Call *self, const Port *port, const Source *source, npy_intp start,
-                      npy_intp rows, void *memory)
+void copy_rows(const Call *self, const Port *port, const Source *source, npy_intp start,
+               npy_intp rows, void *memory)
 {
     copy_part(self, port, source, start, rows, 0, port->size, memory);
 }
-
-/* Unit norms, in contiguous rows; `step` counts numbers from one row to the next. */
-#define SUM_OF_SQUARES(x)                                                                   \
-    double sum = 0.0;                                                                       \
-    for (npy_intp i = 0; i < unit->count; i++) sum += (double)(x)[i] * (double)(x)[i];
-
-#define NORMS_ARE_ONE(kind)                                                                 \
-    const kind *x = (const kind *)data + unit->offset;                                      \
-    int is_off = 0;                                                                         \
-    for (npy_intp row = 0; row < rows; row++, x += step) {                                  \
-        SUM_OF_SQUARES(x)                                                                   \
-        is_off |= fabs(sum - 1.0) > self->noise;                                            \
-    }                                                                                       \
-    return !is_off;
-
-#define NORMALISE(kind)                                                                     \
-    kind *x = (kind *)data + unit->offset;                                                  \
-    for (npy_intp row = 0; row < rows; row++, x += step) {                                  \
-        SUM_OF_SQUARES(x)                                                                   \
-        if (!(fabs(sum - 1.0) > self->noise)) continue;                                     \
-        double norm = sqrt(sum);                                                            \
-        if (fabs(norm - 1.0) > self->tolerance) return 0;                                   \
-        for (npy_intp i = 0; writes && i < unit->count; i++) x[i] = (kind)(x[i] / norm);    \
-    }                                                                                       \
-    return 1;
-
-/* Whether norms are 1 to rounding. NaN passes. */
-static int norms_are_one(const Call *self, const UnitNorm *unit, const void *data, npy_intp step,
-                         npy_intp rows)
-{
-    if (self->type == NPY_DOUBLE) { NORMS_ARE_ONE(double) }
-    NORMS_ARE_ONE(float)
-}
-
-/* Whether norms are within the tolerance of 1; makes them 1 if `writes`. */
-static int normalise(const Call *self, const UnitNorm *unit, void *data, npy_intp step,
-                     npy_intp rows, int writes)
-{
-    if (self->type == NPY_DOUBLE) { NORMALISE(double) }
-    NORMALISE(float)
-}
-
-/* Whether numbers are finite: one more in the exponent of those that are not overflows to the sign.
-   Compilers vectorize this for any processor, which they do not with comparisons of 64 bits. */
-static int is_finite(const Call *self, const void *data, npy_intp count)
-{
-    if (self->type == NPY_DOUBLE) {
-        const uint64_t exponent = (uint64_t)0x7FF << 52, one = (uint64_t)1 << 52, *bits = data;
-        uint64_t sums = 0;
-        for (npy_intp i = 0; i < count; i++) sums |= (bits[i] & exponent) + one;
-        return !(sums >> 63);
-    }
-    const uint32_t exponent = (uint32_t)0xFF << 23, one = (uint32_t)1 << 23, *bits = data;
-    uint32_t sums = 0;
-    for (npy_intp i = 0; i < count; i++) sums |= (bits[i] & exponent) + one;
-    return !(sums >> 31);
-}
-
-/* Whether the rows of an output are finite. The first `blocks` of them are from code that computes
-   several rows at a time. It has checked large square matrices itself: batches of them are not in
-   the cache any more. */
-static int output_is_finite(const Call *self, const Port *port, const char *data, npy_intp rows,
-                            npy_intp blocks)
-{
-    int is_square = port->axes == 2 && port->shape[0] == port->shape[1];
-    npy_intp first = is_square && port->shape[0] > SMALL_MATRIX ? blocks : 0;
-    data += first * port->size * (npy_intp)self->item;
-    return is_finite(self, data, (rows - first) * port->size);
-}
-
-#endif

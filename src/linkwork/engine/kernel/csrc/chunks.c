@@ -1,41 +1,7 @@
-/* One chunk of the rows of a call: converted, normalised, checked, computed. */
-#ifndef LINKWORK_CHUNKS_H
-#define LINKWORK_CHUNKS_H
+/* One chunk of the rows of a call: converted, normalized, checked, computed. */
+#include "chunks.h"
 
-#include "_inputs.h"
-#if defined(__SSE2__) || defined(_M_X64)
-#include <emmintrin.h>
-#define end_of_stream _mm_sfence   /* non-temporal stores become visible to other threads */
-#else
-static void end_of_stream(void) {}
-#endif
-
-typedef struct Job {       /* a call, as the threads that work on it see it */
-    const Call *call;
-    Code *code;
-    Source *sources;
-    void **outs;
-    npy_intp rows;
-    int is_large;          /* whether results use non-temporal stores */
-    int only_checks;       /* whether inputs are checked, and nothing is computed */
-    int is_checked;        /* whether inputs were checked before, and none has to be normalised */
-    npy_intp chunk;        /* most rows of a chunk; a multiple of the width */
-    npy_intp fitting;      /* most rows that fit into the buffers */
-    size_t pointers_at, buffers_at, bytes;  /* block of a thread: workspace, pointers, buffers */
-    int (*work)(struct Job *, npy_intp start, npy_intp rows, char *block, PyThreadState **state);
-                           /* does a chunk in place of `do_chunk`; NULL but in rollouts */
-    long long handled;     /* when the calling thread last looked for signals [ns] */
-    int threads;
-    npy_intp next;         /* the first row that no thread has taken */
-    int status;
-    int has_drifted;       /* whether an input has to be normalised */
-    int has_bad_outputs;   /* whether a result is not finite */
-} Job;
-
-static npy_intp multiple(npy_intp rows, npy_intp width)
-{
-    return rows < width ? width : rows / width * width;
-}
+#include "checks.h"
 
 static int needs_buffer(const Job *job, int input)
 {
@@ -46,7 +12,7 @@ static int needs_buffer(const Job *job, int input)
 }
 
 /* Choose the size of chunks, and the layout of the block of a thread. */
-static void plan(Job *job)
+void plan_chunks(Job *job)
 {
     const Call *self = job->call;
     npy_intp width = job->code->width;
@@ -55,9 +21,9 @@ static void plan(Job *job)
         if (needs_buffer(job, k)) row_bytes += (size_t)self->ins[k].size * self->item;
     job->fitting = row_bytes ? (npy_intp)(BUFFER_BYTES / row_bytes) : MOST_ROWS;
     if (job->fitting > MOST_ROWS) job->fitting = MOST_ROWS;
-    job->fitting = multiple(job->fitting, width);
-    job->chunk = chunk_of(job->code);
-    job->chunk = multiple(job->chunk < job->fitting ? job->chunk : job->fitting, width);
+    job->fitting = round_to_width(job->fitting, width);
+    job->chunk = LOAD_RELAXED(job->code->chunk);
+    job->chunk = round_to_width(job->chunk < job->fitting ? job->chunk : job->fitting, width);
     npy_intp rows = job->rows < job->fitting ? job->rows : job->fitting;
     job->pointers_at = round_up(job->code->bytes);
     job->buffers_at = job->pointers_at
@@ -76,8 +42,8 @@ static npy_intp rows_in_blocks(const Code *code, npy_intp rows)
 
 /* Compute rows: `width` at a time with `many`, the remainder with `one`. Returns whether all the
    results that `many` checks are finite. */
-static int compute(const Job *job, void **in, void **out, npy_int64 *strides, npy_intp rows,
-                    void *workspace)
+int compute_rows(const Job *job, void **in, void **out, npy_int64 *strides, npy_intp rows,
+                 void *workspace)
 {
     const Call *self = job->call;
     const Code *code = job->code;
@@ -104,24 +70,24 @@ static int check_norms(const Job *job, const UnitNorm *unit, npy_intp start, npy
     copy_part(self, &self->ins[k], &job->sources[k], start, rows, unit->offset, unit->count,
               buffer);
     if (norms_are_one(self, &alone, buffer, unit->count, rows)) return DONE;
-    return normalise(self, &alone, buffer, unit->count, rows, 0) ? DRIFTED : NOT_UNIT_NORM;
+    return normalize(self, &alone, buffer, unit->count, rows, 0) ? DRIFTED : NOT_UNIT_NORM;
 }
 
-/* Normalise rows that have drifted, in a copy if they are the caller's; returns the status. */
-static int normalise_rows(const Job *job, const UnitNorm *unit, void **in, npy_int64 *strides,
+/* Normalize rows that have drifted, in a copy if they are the caller's; returns the status. */
+static int normalize_rows(const Job *job, const UnitNorm *unit, void **in, npy_int64 *strides,
                           npy_intp start, npy_intp rows, void *buffer)
 {
     const Call *self = job->call;
     int k = unit->input;
     if (norms_are_one(self, unit, in[k], strides[k], rows)) return DONE;
     if (job->only_checks)
-        return normalise(self, unit, in[k], strides[k], rows, 0) ? DRIFTED : NOT_UNIT_NORM;
+        return normalize(self, unit, in[k], strides[k], rows, 0) ? DRIFTED : NOT_UNIT_NORM;
     if (in[k] != buffer) {
         copy_rows(self, &self->ins[k], &job->sources[k], start, rows, buffer);
         in[k] = buffer;
         if (strides[k]) strides[k] = self->ins[k].size;
     }
-    return normalise(self, unit, buffer, self->ins[k].size, rows, 1) ? DONE : NOT_UNIT_NORM;
+    return normalize(self, unit, buffer, self->ins[k].size, rows, 1) ? DONE : NOT_UNIT_NORM;
 }
 
 static int inputs_are_finite(const Call *self, void **in, const npy_int64 *strides, npy_intp rows)
@@ -140,7 +106,7 @@ static int inputs_are_finite(const Call *self, void **in, const npy_int64 *strid
 }
 
 /* Check and compute some rows, with a block of memory of `job->bytes`; returns the status. */
-static int do_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
+int run_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
 {
     const Call *self = job->call;
     void **in = (void **)(block + job->pointers_at), **out = in + self->n_in;
@@ -167,7 +133,7 @@ static int do_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
             if (self->unit_norms[u].input != k) continue;
             const UnitNorm *unit = &self->unit_norms[u];
             int status = is_converted
-                ? normalise_rows(job, unit, in, strides, start, count, own)
+                ? normalize_rows(job, unit, in, strides, start, count, own)
                 : check_norms(job, unit, start, count, own);
             if (status == NOT_UNIT_NORM) return status;
             if (status == DRIFTED) ending = status;
@@ -178,7 +144,7 @@ static int do_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
     if (job->only_checks) return ending;
     for (int k = 0; k < self->n_out; k++)
         out[k] = (char *)job->outs[k] + start * self->outs[k].size * (npy_intp)self->item;
-    int is_good = compute(job, in, out, strides, rows, block);
+    int is_good = compute_rows(job, in, out, strides, rows, block);
     if (!self->check_outputs) return DONE;
     if (!is_good) return NOT_FINITE_OUTPUT;
     for (int k = 0; k < self->n_out; k++) {
@@ -188,5 +154,3 @@ static int do_chunk(const Job *job, npy_intp start, npy_intp rows, char *block)
     }
     return DONE;
 }
-
-#endif

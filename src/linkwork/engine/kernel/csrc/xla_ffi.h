@@ -70,7 +70,7 @@ typedef struct { XlaExtension base; XlaMetadata *metadata; } XlaMetadataExtensio
 
 /* Whether a frame is laid out as it is declared here; early versions have no `api` in the question for the
    version, all have it in calls. */
-static int frame_fits(const XlaFrame *frame)
+static inline int frame_fits(const XlaFrame *frame)
 {
     if (frame->size < XLA_BYTES(XlaFrame, attributes)) return 0;
     return !frame->api
@@ -80,7 +80,7 @@ static int frame_fits(const XlaFrame *frame)
 }
 
 /* The same for a call, whose frame contains these structs: their sizes must be exactly the same. */
-static int call_fits(const XlaFrame *frame)
+static inline int call_fits(const XlaFrame *frame)
 {
     return frame_fits(frame) && frame->api && frame->inputs.size == XLA_BYTES(XlaBuffers, buffers)
         && frame->outputs.size == XLA_BYTES(XlaBuffers, buffers)

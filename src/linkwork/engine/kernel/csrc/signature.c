@@ -1,10 +1,5 @@
 /* Call.__init__: shapes of inputs and outputs, which numbers have unit norm, options. */
-#ifndef LINKWORK_INIT_H
-#define LINKWORK_INIT_H
-
-#include "_call.h"
-
-static PyTypeObject *call_type;
+#include "signature.h"
 
 /* Ports from a tuple of shapes; NULL with an error if they are not valid. */
 static Port *parse_shapes(Call *self, PyObject *shapes, int *count)
@@ -68,7 +63,7 @@ static int parse_unit_norms(Call *self, PyObject *spans)
     return 0;
 }
 
-static void free_ports(Call *self)
+void free_ports(Call *self)
 {
     free(self->ins);
     free(self->outs);
@@ -78,7 +73,7 @@ static void free_ports(Call *self)
     self->n_in = self->n_out = self->n_unit_norms = 0;
 }
 
-static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
+int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
 {
     Call *self = (Call *)object;
     static char *names[] = {"in_shapes", "out_shapes", "unit_norms", "norm_limits",
@@ -123,8 +118,6 @@ static int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
     self->outs = parse_shapes(self, outputs, &self->n_out);
     if (!self->outs || parse_unit_norms(self, spans) < 0) return -1;
     if (result != Py_None) self->result = (PyTypeObject *)Py_NewRef(result);
-    self->slow = Py_NewRef(slow);  /* last: it marks the Call as initialised */
+    self->slow = Py_NewRef(slow);  /* last: it marks the Call as initialized */
     return 0;
 }
-
-#endif

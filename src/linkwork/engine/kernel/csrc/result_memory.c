@@ -1,4 +1,4 @@
-/* Memory of large result arrays, which is used again when an array dies.
+/* Memory of large result arrays, which is reused when an array is freed.
  *
  * The system hands out memory page by page, and clears each page when it is first written. For the
  * mass matrices of a large batch this takes longer than computing them.
@@ -14,21 +14,18 @@
  *           guards the list, which the thread that returns memory uses without the GIL
  * Fork      the child starts without spare regions: to write to those of the parent would copy them
  */
-#ifndef LINKWORK_POOL_H
-#define LINKWORK_POOL_H
-
-#include "_call.h"
+#include "result_memory.h"
 
 #define POOLED_BYTES ((size_t)256 << 10)  /* smaller arrays are left to NumPy */
 
 #ifdef _WIN32
 
-static PyObject *new_array(int axes, npy_intp *shape, int type)
+PyObject *new_array(int axes, npy_intp *shape, int type)
 {
     return PyArray_SimpleNew(axes, shape, type);
 }
 
-static int start_pool(void) { return 0; }
+int start_result_memory(void) { return 0; }
 static size_t spare_bytes(void) { return 0; }
 
 #else
@@ -308,7 +305,7 @@ static void forget_pool(void)
     unmap(parents);
 }
 
-static int start_pool(void)
+int start_result_memory(void)
 {
     pool_capsule = PyCapsule_New(&pool_handler, "mem_handler", NULL);
     if (!pool_capsule) return -1;
@@ -326,7 +323,7 @@ static size_t spare_bytes(void)
 }
 
 /* A new array, in C order; its numbers are not set. */
-static PyObject *new_array(int axes, npy_intp *shape, int type)
+PyObject *new_array(int axes, npy_intp *shape, int type)
 {
     double bytes = type == NPY_FLOAT ? sizeof(float) : sizeof(double);
     for (int i = 0; i < axes; i++) bytes *= (double)shape[i];
@@ -352,7 +349,7 @@ static PyObject *new_array(int axes, npy_intp *shape, int type)
 #endif
 
 /* empty(shape, dtype): a new array, as the results of calls are. */
-static PyObject *module_empty(PyObject *module, PyObject *args)
+PyObject *module_empty(PyObject *module, PyObject *args)
 {
     PyArray_Dims shape = {NULL, 0};
     PyArray_Descr *dtype = NULL;
@@ -370,11 +367,9 @@ static PyObject *module_empty(PyObject *module, PyObject *args)
 }
 
 /* spare_bytes(): how much memory is kept for later arrays. */
-static PyObject *module_spare_bytes(PyObject *module, PyObject *unused)
+PyObject *module_spare_bytes(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
     return PyLong_FromSize_t(spare_bytes());
 }
-
-#endif

@@ -3,279 +3,24 @@
  * Frames are computed by steps, each of which gives the pose of one frame, or of a frame between two,
  * on its parent as a combination of constant poses, and from it the pose in the world:
  *
- *   LINEAR_POSE   C0 + v0 C1 + v1 C2 + ...   with numbers v of the state; C0 alone is a fixed frame
- *   TURN_POSE     C0 + cos C1 + sin C2       with an angle, factor v + offset
- *   FREE_POSE     position and quaternion
- *   SPIN_POSE     quaternion, or its inverse
+ *   LINEAR_POSE       C0 + v0 C1 + v1 C2 + ...   v: entries of the state; C0 alone is a fixed frame
+ *   ROTATION_POSE     C0 + cos C1 + sin C2       of the angle  factor v + offset
+ *   FREE_POSE         position and quaternion
+ *   QUATERNION_POSE   quaternion, or its inverse
  *
  * Steps are grouped into parts: what WORLD carries in every state, and what each attachable frame
  * carries in every state. Within a part each step comes after that of its parent. Parts are computed
  * in the order of what they are attached to, which may differ from row to row.
  *
  * Nothing is compiled for a cell, so a new cell or attachment costs nothing. States with more than
- * MOST_AXES batch axes are left to Python, which calls with one axis for all; it knows the number as
- * `Poses.MOST_AXES`.
+ * MOST_AXES batch axes are left to Python, which calls with one axis for all.
  */
-#ifndef LINKWORK_POSES_H
-#define LINKWORK_POSES_H
+#define LINKWORK_IMPORTS_NUMPY
+#include "poses.h"
 
-#include "_threads.h"
-#if defined(__GNUC__) && defined(__x86_64__)
-#include <immintrin.h>
-#define HAS_WIDE_POSES 1
-#else
-#define HAS_WIDE_POSES 0
-#endif
-
-#define LARGE_ANGLE 1e5    /* larger ones are left to the C library [rad] */
-#define ROOTED (-1)        /* parent of a step whose pose is in the world already */
-#define ATTACHED (-2)      /* and below: of the root of an attachable part, by its column */
 #define POSE_CHUNK 256     /* rows of a chunk */
-#define BAD_PARENTS 100    /* status: attachments that do not form a tree */
 
-enum { LINEAR_POSE, TURN_POSE, FREE_POSE, SPIN_POSE };
-
-typedef struct {
-    npy_int32 op, parent, slot, constant, argument, terms;
-} PoseStep;
-
-typedef struct {
-    PyObject_HEAD
-    int n_frames, n_slots, n_values, n_attachable, n_angles, n_steps, n_parts;
-    PoseStep *steps;
-    npy_int32 *part_starts;   /* first step of each part, and the end */
-    npy_int32 *part_of;       /* part of each frame */
-    npy_int32 *step_of;       /* step of each slot */
-    npy_int32 *angle_at;      /* number of the state behind each angle; padded to four */
-    double *factors, *offsets, *constants;
-    void *memory;             /* that holds all of them */
-    size_t block_bytes;       /* that a thread needs */
-} Poses;
-
-typedef struct {              /* one joint coordinate in the Jacobian of one frame */
-    npy_int32 target;         /* the frame, by its place among those wanted */
-    npy_int32 axes, origin;   /* frames: of the axes that v and w are in, and of where v is */
-    npy_int32 column;         /* of the Jacobian; coordinates that share one are added up */
-} PoseColumn;
-
-typedef struct {
-    Job job;                  /* first: threads know only it */
-    const Poses *poses;
-    const char *values, *parents;
-    npy_intp value_step, parent_step;  /* bytes from row to row; 0 if they share one */
-    double *out;
-    npy_intp n_out;           /* frames that are written */
-    npy_intp row_size;        /* numbers that are written for each row */
-    const PoseColumn *columns;  /* of Jacobians in place of poses; NULL for poses */
-    const double *twists;     /* v and w of each of them */
-    npy_intp n_columns, nv;
-    const npy_int32 *out_at;  /* where the pose of a frame in the world goes; -1 if nowhere */
-    const npy_int32 *wanted;  /* frames, if their poses are to be in a reference frame */
-    npy_intp reference;       /* that frame; -1 for the world */
-    const char *is_needed;    /* by slot; NULL if all are */
-    int streamed;             /* to what non-temporal stores are aligned, 32 or 16; 0 without */
-    int is_late;              /* whether poses are written when all of a row are there */
-} PoseJob;
-
-typedef struct {              /* a step, with where its parent and its result are in the rows */
-    npy_int32 op, parent, slot, constant, argument, terms, out, unused;
-} PlannedStep;
-
-typedef struct {              /* what a thread works on */
-    const double *values;
-    const npy_int32 *parents;
-    double *world, *turns, *out;
-    PlannedStep *plan;        /* the steps of all parts, in an order that fits the attachments */
-    npy_int32 *n_planned;     /* how many there are; 0 before the first row */
-    npy_int32 *planned_for;   /* parents that the plan is for: a copy, so that what was checked stays */
-    npy_int32 *order;         /* the parts in the order of the plan, WORLD first */
-    npy_int32 *position;      /* of each part in that order */
-    npy_int32 *root_at;       /* step that attaches each part; -1 if it is not needed */
-    char *is_turned;          /* whether a group of four angles is needed */
-} Rows;
-
-static size_t rows_bytes(const Poses *self)
-{
-    size_t n_parts = (size_t)self->n_parts, n_angles = (size_t)self->n_angles;
-    return round_up((12 * (size_t)self->n_slots + 2 * n_angles) * sizeof(double)
-                    + (size_t)self->n_steps * sizeof(PlannedStep)
-                    + (1 + 4 * n_parts) * sizeof(npy_int32) + n_angles / 4);
-}
-
-static Rows rows_in(const Poses *self, char *block)
-{
-    Rows row = {0};
-    row.world = (double *)block;
-    row.turns = row.world + 12 * (npy_intp)self->n_slots;
-    row.plan = (PlannedStep *)(row.turns + 2 * (npy_intp)self->n_angles);
-    row.n_planned = (npy_int32 *)(row.plan + self->n_steps);
-    row.planned_for = row.n_planned + 1;
-    row.order = row.planned_for + self->n_parts;
-    row.position = row.order + self->n_parts;
-    row.root_at = row.position + self->n_parts;
-    row.is_turned = (char *)(row.root_at + self->n_parts);
-    *row.n_planned = 0;
-    for (int k = 0; k < self->n_parts; k++) row.order[k] = k;
-    return row;
-}
-
-/* Put the parts in order, each after the one that it is attached to; 0 if that cannot be. */
-static int put_in_order(const Poses *self, Rows *row)
-{
-    for (int k = 1; k < self->n_parts; k++) row->position[k] = -1;
-    row->position[0] = 0;
-    for (int i = 1; i < self->n_parts; i++) {
-        int j = i;
-        for (; j < self->n_parts; j++) {
-            npy_int32 parent = row->planned_for[row->order[j] - 1];
-            if (parent < 0 || parent >= self->n_frames) return 0;
-            if (row->position[self->part_of[parent]] >= 0) break;
-        }
-        if (j == self->n_parts) return 0;  /* parts that sit on each other */
-        npy_int32 part = row->order[j];
-        row->order[j] = row->order[i];
-        row->order[i] = part;
-        row->position[part] = i;
-    }
-    return 1;
-}
-
-/* Plan the steps of a row, without those that are not needed; 0 if it is attached in a circle. */
-static int make_plan(const PoseJob *job, Rows *row)
-{
-    const Poses *self = job->poses;
-    PlannedStep *to = row->plan;
-    memcpy(row->planned_for, row->parents, (size_t)self->n_attachable * sizeof(npy_int32));
-    if (!put_in_order(self, row)) return 0;
-    memset(row->is_turned, 0, (size_t)self->n_angles / 4);
-    for (int i = 0; i < self->n_parts; i++) {
-        int part = row->order[i];
-        row->root_at[part] = -1;
-        for (int s = self->part_starts[part]; s < self->part_starts[part + 1]; s++) {
-            const PoseStep *step = &self->steps[s];
-            if (job->is_needed && !job->is_needed[step->slot]) continue;
-            *to = (PlannedStep){step->op, step->parent, step->slot, step->constant, step->argument,
-                                step->terms, -1, 0};
-            if (step->slot < self->n_frames && !job->is_late) to->out = job->out_at[step->slot];
-            if (step->parent <= ATTACHED) {
-                to->parent = row->planned_for[part - 1];
-                row->root_at[part] = (npy_int32)(to - row->plan);
-            }
-            if (step->op == TURN_POSE) row->is_turned[step->argument / 8] = 1;
-            to++;
-        }
-    }
-    *row->n_planned = (npy_int32)(to - row->plan);
-    return 1;
-}
-
-/* Make the plan fit a row: mostly the order stays, and only parents change. */
-static int keep_plan(const PoseJob *job, Rows *row)
-{
-    const Poses *self = job->poses;
-    size_t bytes = (size_t)self->n_attachable * sizeof(npy_int32);
-    if (*row->n_planned == 0) return make_plan(job, row);
-    if (job->parent_step == 0 || memcmp(row->parents, row->planned_for, bytes) == 0) return 1;
-    memcpy(row->planned_for, row->parents, bytes);
-    for (int part = 1; part < self->n_parts; part++) {
-        npy_int32 parent = row->planned_for[part - 1];
-        if (parent < 0 || parent >= self->n_frames
-            || row->position[self->part_of[parent]] >= row->position[part])
-            return make_plan(job, row);
-        if (row->root_at[part] >= 0) row->plan[row->root_at[part]].parent = parent;
-    }
-    return 1;
-}
-
-static void turned(const double *m, const double *v, double *to)
-{
-    for (int i = 0; i < 3; i++) to[i] = m[4 * i] * v[0] + m[4 * i + 1] * v[1] + m[4 * i + 2] * v[2];
-}
-
-static void turned_back(const double *m, const double *v, double *to)
-{
-    for (int i = 0; i < 3; i++) to[i] = m[i] * v[0] + m[4 + i] * v[1] + m[8 + i] * v[2];
-}
-
-/* (6, nv) Jacobian of each wanted frame, at its origin and along the axes of the reference frame. */
-static void write_jacobians(const PoseJob *job, const Rows *row)
-{
-    const double *base = row->world + 12 * job->reference;
-    memset(row->out, 0, (size_t)job->row_size * sizeof(double));
-    for (npy_intp k = 0; k < job->n_columns; k++) {
-        const PoseColumn *column = &job->columns[k];
-        const double *axes = row->world + 12 * (npy_intp)column->axes;
-        const double *origin = row->world + 12 * (npy_intp)column->origin;
-        const double *target = row->world + 12 * (npy_intp)job->wanted[column->target];
-        double v[3], w[3], arm[3], along[3], about[3];
-        turned(axes, job->twists + 6 * k, v);
-        turned(axes, job->twists + 6 * k + 3, w);
-        for (int i = 0; i < 3; i++) arm[i] = target[4 * i + 3] - origin[4 * i + 3];
-        v[0] += w[1] * arm[2] - w[2] * arm[1];
-        v[1] += w[2] * arm[0] - w[0] * arm[2];
-        v[2] += w[0] * arm[1] - w[1] * arm[0];
-        turned_back(base, v, along);
-        turned_back(base, w, about);
-        double *to = row->out + (npy_intp)column->target * 6 * job->nv + column->column;
-        for (int i = 0; i < 3; i++) {
-            to[i * job->nv] += along[i];
-            to[(3 + i) * job->nv] += about[i];
-        }
-    }
-}
-
-#define POSE(name) plain_pose_##name
-#include "_pose_rows.h"
-#if HAS_WIDE_POSES
-#define POSE(name) wide_pose_##name
-#define WIDE
-#include "_pose_rows.h"
-#endif
-
-static int has_wide_registers;  /* set when the module is imported */
-
-static void look_at_processor(void)
-{
-#if HAS_WIDE_POSES
-    __builtin_cpu_init();
-    has_wide_registers = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#endif
-}
-
-static int pose_chunk(const PoseJob *job, npy_intp start, npy_intp rows, char *block)
-{
-#if HAS_WIDE_POSES
-    if (has_wide_registers) return wide_pose_chunk(job, start, rows, block);
-#endif
-    return plain_pose_chunk(job, start, rows, block);
-}
-
-static int pose_work(Job *job, npy_intp start, npy_intp rows, char *block, PyThreadState **state)
-{
-    (void)state;
-    return pose_chunk((const PoseJob *)job, start, rows, block);
-}
-
-/* Mark what some frames need in states of one tree; 0 if parents are out of range. */
-static int mark_needed(const PoseJob *job, char *is_needed)
-{
-    const Poses *self = job->poses;
-    const npy_int32 *parents = (const npy_int32 *)job->parents;
-    npy_intp n = job->n_out, m = job->n_columns;
-    memset(is_needed, 0, (size_t)self->n_slots);
-    for (npy_intp k = 0; k <= n + 2 * m; k++) {
-        npy_int32 slot = k < n ? job->wanted[k] : k == n ? (npy_int32)job->reference
-            : k <= n + m ? job->columns[k - n - 1].axes : job->columns[k - n - m - 1].origin;
-        while (slot >= 0 && !is_needed[slot]) {
-            is_needed[slot] = 1;
-            slot = self->steps[self->step_of[slot]].parent;
-            if (slot > ATTACHED) continue;
-            slot = parents[ATTACHED - slot];
-            if (slot < 0 || slot >= self->n_frames) return 0;
-        }
-    }
-    return 1;
-}
+static const CApi *api;    /* threads and result arrays of the extension `_call` */
 
 /* Rows of an array (..., size) with at most MOST_AXES batch axes: their number, and the bytes from one to
    the next; 0 if it does not fit. */
@@ -305,8 +50,8 @@ static int parents_fit(npy_intp rows, npy_intp parent_rows, npy_intp parent_step
 
 /* The array to write to, (..., n, height, width) with the batch axes of values that `read_pose_rows` has
    checked: new, or a new reference to the one that is given; NULL, maybe without an error, if not. */
-static PyArrayObject *pose_output(PyObject *given, PyArrayObject *values, npy_intp n, npy_intp height,
-                                  npy_intp width)
+static PyArrayObject *pose_output(PyObject *given, PyArrayObject *values, npy_intp n,
+                                  npy_intp height, npy_intp width)
 {
     npy_intp shape[MOST_AXES + 3];
     int axes = PyArray_NDIM(values) - 1;
@@ -314,7 +59,7 @@ static PyArrayObject *pose_output(PyObject *given, PyArrayObject *values, npy_in
     shape[axes] = n;
     shape[axes + 1] = height;
     shape[axes + 2] = width;
-    if (given == Py_None) return (PyArrayObject *)new_array(axes + 3, shape, NPY_DOUBLE);
+    if (given == Py_None) return (PyArrayObject *)api->new_array(axes + 3, shape, NPY_DOUBLE);
     PyArrayObject *out = (PyArrayObject *)given;
     if (!PyArray_Check(given) || PyArray_TYPE(out) != NPY_DOUBLE || !PyArray_ISCARRAY(out)
         || PyArray_NDIM(out) != axes + 3)
@@ -324,32 +69,10 @@ static PyArrayObject *pose_output(PyObject *given, PyArrayObject *values, npy_in
     return (PyArrayObject *)Py_NewRef(given);
 }
 
+/* Compute all rows; returns the status. */
 static int run_poses(PoseJob *job, npy_intp rows, int threads)
 {
-    Code code = {.width = 1, .chunk = POSE_CHUNK};  /* of chunks; there is no machine code */
-    size_t bytes = job->poses->block_bytes;
-    Block block = take_block(bytes);
-    if (!block.start) return NO_MEMORY;
-    int status;
-    if (rows == 1) {
-        status = pose_chunk(job, 0, 1, block.start);
-    } else if (rows <= POSE_CHUNK) {
-        PyThreadState *state = PyEval_SaveThread();
-        status = pose_chunk(job, 0, rows, block.start);
-        PyEval_RestoreThread(state);
-    } else {
-        Job *own = &job->job;
-        own->code = &code;
-        own->rows = rows;
-        own->threads = threads;
-        own->chunk = own->fitting = POSE_CHUNK;
-        own->bytes = bytes;
-        own->work = pose_work;
-        run_job(own, block.start);
-        status = own->status;
-    }
-    give_block(block);
-    return status;
+    return api->run_rows(pose_chunk, job, rows, POSE_CHUNK, job->poses->block_bytes, threads);
 }
 
 /* The frames that are wanted, each once, or NULL for all; 0 if they do not fit. */
@@ -373,7 +96,7 @@ static int read_wanted(const Poses *self, PyObject *value, PoseJob *job, npy_int
     return 1;
 }
 
-static PyObject *refused_poses(void)
+static PyObject *reject_arguments(void)
 {
     if (!PyErr_Occurred())
         PyErr_SetString(PyExc_ValueError, "run: arguments that do not fit the frames");
@@ -387,8 +110,8 @@ static PyObject *poses_run(PyObject *object, PyObject *const *args, Py_ssize_t c
     const Poses *self = (Poses *)object;
     PoseJob job = {.poses = self};
     npy_intp rows = 0, parent_rows = 0;
-    if (count != 6 || !self->memory) return refused_poses();
-    int threads = read_threads(args[5]);
+    if (count != 6 || !self->memory) return reject_arguments();
+    int threads = api->read_threads(args[5]);
     job.reference = PyLong_Check(args[3]) ? PyLong_AsSsize_t(args[3]) : -2;
     if (PyErr_Occurred()) return NULL;  /* more than fits */
     if (threads < 0 || job.reference < -1 || job.reference >= self->n_frames
@@ -396,12 +119,12 @@ static PyObject *poses_run(PyObject *object, PyObject *const *args, Py_ssize_t c
         || !read_pose_rows(args[0], NPY_DOUBLE, self->n_values, &rows, &job.value_step)
         || !read_pose_rows(args[1], NPY_INT32, self->n_attachable, &parent_rows, &job.parent_step)
         || !parents_fit(rows, parent_rows, job.parent_step))
-        return refused_poses();
+        return reject_arguments();
     job.values = PyArray_BYTES((PyArrayObject *)args[0]);
     job.parents = PyArray_BYTES((PyArrayObject *)args[1]);
-    Block room = take_block((size_t)self->n_frames * sizeof(npy_int32) + (size_t)self->n_slots);
-    if (!room.start) return PyErr_NoMemory();
-    npy_int32 *out_at = (npy_int32 *)room.start;
+    npy_int32 *out_at = PyMem_Malloc((size_t)self->n_frames * sizeof(npy_int32)
+                                     + (size_t)self->n_slots);
+    if (!out_at) return PyErr_NoMemory();
     char *is_needed = (char *)(out_at + self->n_frames);
     PyArrayObject *out = NULL;
     if (read_wanted(self, args[2], &job, out_at))
@@ -421,11 +144,11 @@ static PyObject *poses_run(PyObject *object, PyObject *const *args, Py_ssize_t c
         }
         if (status == DONE) status = run_poses(&job, rows, threads);
     }
-    give_block(room);
+    PyMem_Free(out_at);
     if (status == DONE) return (PyObject *)out;
     Py_XDECREF(out);
     if (status == NO_MEMORY) return PyErr_NoMemory();
-    return status == INTERRUPTED ? NULL : refused_poses();
+    return status == INTERRUPTED ? NULL : reject_arguments();
 }
 
 /* Whether a value is an array of this type, in C order, of shape (n,), or (n, width) if a width is given. */
@@ -443,8 +166,8 @@ static PyObject *poses_jacobians(PyObject *object, PyObject *const *args, Py_ssi
     const Poses *self = (Poses *)object;
     PoseJob job = {.poses = self};
     npy_intp rows = 0, parent_rows = 0;
-    if (count != 8 || !self->memory) return refused_poses();
-    int threads = read_threads(args[7]);
+    if (count != 8 || !self->memory) return reject_arguments();
+    int threads = api->read_threads(args[7]);
     job.reference = PyLong_Check(args[2]) ? PyLong_AsSsize_t(args[2]) : -1;
     job.nv = PyLong_Check(args[6]) ? PyLong_AsSsize_t(args[6]) : -1;
     if (PyErr_Occurred()) return NULL;  /* more than fits */
@@ -455,7 +178,7 @@ static PyObject *poses_jacobians(PyObject *object, PyObject *const *args, Py_ssi
         || job.parent_step || parent_rows != 1 || !is_pose_array(args[3], NPY_INT32, 0)
         || !is_pose_array(args[4], NPY_INT32, 4) || !is_pose_array(args[5], NPY_DOUBLE, 6)
         || PyArray_DIM((PyArrayObject *)args[4], 0) != PyArray_DIM((PyArrayObject *)args[5], 0))
-        return refused_poses();
+        return reject_arguments();
     job.values = PyArray_BYTES((PyArrayObject *)args[0]);
     job.parents = PyArray_BYTES((PyArrayObject *)args[1]);
     job.wanted = PyArray_DATA((PyArrayObject *)args[3]);
@@ -465,37 +188,37 @@ static PyObject *poses_jacobians(PyObject *object, PyObject *const *args, Py_ssi
     job.twists = PyArray_DATA((PyArrayObject *)args[5]);
     job.is_late = 1;
     for (npy_intp k = 0; k < job.n_out; k++)
-        if (job.wanted[k] < 0 || job.wanted[k] >= self->n_frames) return refused_poses();
+        if (job.wanted[k] < 0 || job.wanted[k] >= self->n_frames) return reject_arguments();
     for (npy_intp k = 0; k < job.n_columns; k++) {
         const PoseColumn *column = &job.columns[k];
         if (column->target < 0 || column->target >= job.n_out || column->axes < 0
             || column->axes >= self->n_frames || column->origin < 0
             || column->origin >= self->n_frames || column->column < 0 || column->column >= job.nv)
-            return refused_poses();
+            return reject_arguments();
     }
     PyArrayObject *out = pose_output(Py_None, (PyArrayObject *)args[0], job.n_out, 6, job.nv);
     if (!out) return NULL;
-    Block room = take_block((size_t)self->n_slots);
-    if (!room.start) {
+    char *is_needed = PyMem_Malloc((size_t)self->n_slots);
+    if (!is_needed) {
         Py_DECREF(out);
         return PyErr_NoMemory();
     }
-    job.is_needed = room.start;
+    job.is_needed = is_needed;
     job.out = PyArray_DATA(out);
-    int status = mark_needed(&job, room.start) ? DONE : BAD_PARENTS;
+    int status = mark_needed(&job, is_needed) ? DONE : BAD_PARENTS;
     if (status == DONE && rows > 0) {
         job.row_size = PyArray_SIZE(out) / rows;
         status = run_poses(&job, rows, threads);
     }
-    give_block(room);
+    PyMem_Free(is_needed);
     if (status == DONE) return (PyObject *)out;
     Py_DECREF(out);
     if (status == NO_MEMORY) return PyErr_NoMemory();
-    return status == INTERRUPTED ? NULL : refused_poses();
+    return status == INTERRUPTED ? NULL : reject_arguments();
 }
 
 /* Copy a one-dimensional array; 0 if it is not one of this type. */
-static int copied(PyObject *value, int type, void *to, npy_intp count)
+static int copy_array(PyObject *value, int type, void *to, npy_intp count)
 {
     PyArrayObject *array = (PyArrayObject *)value;
     if (!PyArray_Check(value) || PyArray_TYPE(array) != type || PyArray_SIZE(array) != count
@@ -521,13 +244,13 @@ static int steps_fit(const Poses *self, npy_intp n_constants)
         for (int s = start; s < stop; s++) {
             const PoseStep *step = &self->steps[s];
             npy_intp poses = step->op == LINEAR_POSE ? 1 + (npy_intp)step->terms
-                : step->op == TURN_POSE ? 3 : 0;
+                : step->op == ROTATION_POSE ? 3 : 0;
             npy_intp numbers = step->op == LINEAR_POSE ? step->terms
-                : step->op == FREE_POSE ? 7 : step->op == SPIN_POSE ? 4 : 0;
-            if (step->op < 0 || step->op > SPIN_POSE || step->terms < 0 || step->constant < 0
+                : step->op == FREE_POSE ? 7 : step->op == QUATERNION_POSE ? 4 : 0;
+            if (step->op < 0 || step->op > QUATERNION_POSE || step->terms < 0 || step->constant < 0
                 || step->argument < 0 || step->constant + 12 * poses > n_constants
                 || (numbers && step->argument + numbers > self->n_values)
-                || (step->op == TURN_POSE
+                || (step->op == ROTATION_POSE
                     && (self->n_values < 1 || step->argument >= 2 * self->n_angles - 4))
                 || step->slot < 0 || step->slot >= self->n_slots || self->step_of[step->slot] >= 0)
                 return 0;
@@ -565,7 +288,7 @@ static int poses_init(PyObject *object, PyObject *args, PyObject *kwargs)
     if (n_frames < 1 || n_slots < n_frames || n_values < 0 || n_attachable < 0
         || n_attachable >= n_frames || n_angles % 4 || n_steps > NPY_MAX_INT / 8
         || n_angles > NPY_MAX_INT / 8 || n_constants > NPY_MAX_INT)
-        goto refused;
+        goto rejected;
     self->n_frames = n_frames;
     self->n_slots = n_slots;
     self->n_values = n_values;
@@ -590,19 +313,19 @@ static int poses_init(PyObject *object, PyObject *args, PyObject *kwargs)
     self->step_of = self->part_of + self->n_frames;
     self->angle_at = self->step_of + self->n_slots;
     self->block_bytes = rows_bytes(self);
-    if (!copied(steps, NPY_INT32, self->steps, 6 * n_steps)
-        || !copied(starts, NPY_INT32, self->part_starts, self->n_parts + 1)
-        || !copied(part_of, NPY_INT32, self->part_of, self->n_frames)
-        || !copied(angle_at, NPY_INT32, self->angle_at, n_angles)
-        || !copied(angles, NPY_DOUBLE, self->factors, 2 * n_angles)
-        || !copied(constants, NPY_DOUBLE, self->constants, n_constants)
+    if (!copy_array(steps, NPY_INT32, self->steps, 6 * n_steps)
+        || !copy_array(starts, NPY_INT32, self->part_starts, self->n_parts + 1)
+        || !copy_array(part_of, NPY_INT32, self->part_of, self->n_frames)
+        || !copy_array(angle_at, NPY_INT32, self->angle_at, n_angles)
+        || !copy_array(angles, NPY_DOUBLE, self->factors, 2 * n_angles)
+        || !copy_array(constants, NPY_DOUBLE, self->constants, n_constants)
         || !steps_fit(self, n_constants)) {
         free(memory);
-        goto refused;
+        goto rejected;
     }
     self->memory = memory;
     return 0;
-refused:
+rejected:
     PyErr_SetString(PyExc_ValueError, "steps that do not fit each other");
     return -1;
 }
@@ -632,10 +355,54 @@ static PyType_Slot poses_slots[] = {
 };
 
 static PyType_Spec poses_spec = {
-    .name = "linkwork.engine.kernel._call.Poses",
+    .name = "linkwork.workcell._poses.Poses",
     .basicsize = sizeof(Poses),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = poses_slots,
 };
 
+static int execute(PyObject *module)
+{
+    import_array1(-1);
+    api = import_c_api();
+    if (!api) return -1;
+    detect_processor();
+    static const struct { const char *name; long value; } constants[] = {
+        {"LINEAR_POSE", LINEAR_POSE},
+        {"ROTATION_POSE", ROTATION_POSE},
+        {"FREE_POSE", FREE_POSE},
+        {"QUATERNION_POSE", QUATERNION_POSE},
+        {"ROOTED", ROOTED},
+        {"ATTACHED", ATTACHED},
+    };
+    for (size_t k = 0; k < sizeof constants / sizeof constants[0]; k++)
+        if (PyModule_AddIntConstant(module, constants[k].name, constants[k].value) < 0) return -1;
+    PyObject *type = PyType_FromModuleAndSpec(module, &poses_spec, NULL);
+    if (!type) return -1;
+    int status = PyModule_AddObjectRef(module, "Poses", type);
+    PyObject *most = PyLong_FromLong(MOST_AXES);  /* where Python has only the object */
+    if (status == 0) status = most ? PyObject_SetAttrString(type, "MOST_AXES", most) : -1;
+    Py_XDECREF(most);
+    Py_DECREF(type);
+    return status;
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, execute},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
 #endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_USED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_poses",
+    .m_doc = "Poses of the frames of a workcell.",
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__poses(void) { return PyModuleDef_Init(&definition); }

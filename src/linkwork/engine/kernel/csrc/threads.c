@@ -10,15 +10,16 @@
  *
  * Without POSIX threads (Windows), every call runs on the calling thread alone.
  */
-#ifndef LINKWORK_THREADS_H
-#define LINKWORK_THREADS_H
+#include "threads.h"
 
-#include "_chunks.h"
+#include "blocks.h"
 
 #define MOST_THREADS 64
+#define FEWEST_ROWS 64     /* a thread takes at least this many rows of a shared batch at a time */
+#define CHUNK_NS 4000000   /* chunks are sized to take this long: signals wait for the end of one */
 
 /* A number of threads; 0 for one per core, -1 if it is not an integer. */
-static int read_threads(PyObject *value)
+int read_threads(PyObject *value)
 {
     int overflow;
     if (value == Py_None) return 0;
@@ -35,7 +36,7 @@ static npy_intp next_chunk(const Job *job)
     if (job->threads > 1) {
         npy_intp share = left / (2 * job->threads), fewest = job->work ? width : FEWEST_ROWS;
         if (share < fewest) share = fewest;
-        if (share < rows) rows = multiple(share + width - 1, width);
+        if (share < rows) rows = round_to_width(share + width - 1, width);
     }
     return rows < left ? rows : left;
 }
@@ -45,10 +46,10 @@ static npy_intp next_chunk(const Job *job)
 #include <windows.h>
 #define LOCK() ((void)0)
 #define UNLOCK() ((void)0)
-static void read_environment(void) {}
-static int default_threads(void) { return 1; }
+void read_environment(void) {}
+int default_threads(void) { return 1; }
 
-static long long nanoseconds(void)
+long long nanoseconds(void)
 {
     LARGE_INTEGER now, per_second;
     QueryPerformanceCounter(&now);
@@ -93,7 +94,7 @@ static int wanted_threads;  /* LINKWORK_THREADS when it was last read; 0 if it i
 
 /* Read LINKWORK_THREADS, with the GIL held: another thread of Python may change the environment, and
    `getenv` would read what that has freed. */
-static void read_environment(void)
+void read_environment(void)
 {
     const char *given = getenv("LINKWORK_THREADS");
     int is_number = given && *given && strspn(given, "0123456789") == strlen(given);
@@ -101,7 +102,7 @@ static void read_environment(void)
 }
 
 /* How many threads to use: LINKWORK_THREADS, else one for each core that the process may use. */
-static int default_threads(void)
+int default_threads(void)
 {
     int wanted = LOAD_RELAXED(wanted_threads);
     if (wanted) return wanted;
@@ -112,7 +113,7 @@ static int default_threads(void)
     return capped(sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-static long long nanoseconds(void)
+long long nanoseconds(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -149,12 +150,12 @@ static npy_intp better_chunk(const Job *job, npy_intp rows, long long elapsed)
     if (rows < chunk) return chunk;  /* the time of a shorter chunk says little */
     if (elapsed < CHUNK_NS / 4 && chunk < job->fitting) chunk = 4 * chunk;
     if (elapsed > 2 * CHUNK_NS) chunk = chunk / 2;
-    return multiple(chunk < job->fitting ? chunk : job->fitting, job->code->width);
+    return round_to_width(chunk < job->fitting ? chunk : job->fitting, job->code->width);
 }
 
 /* Run Python's signal handlers; returns INTERRUPTED if one of them raises. A handler may fork and return
    in the child, where the chunks that other threads had taken are computed by nobody. */
-static int handle_signals(PyThreadState **state)
+int handle_signals(PyThreadState **state)
 {
     PyEval_RestoreThread(*state);
 #ifdef _WIN32
@@ -184,7 +185,7 @@ static void take_chunks(Job *job, char *block, int leads, PyThreadState **state)
         job->next += rows;
         UNLOCK();
         int status = job->work ? job->work(job, start, rows, block, state)
-                               : do_chunk(job, start, rows, block);
+                               : run_chunk(job, start, rows, block);
         long long before = now;
         if (leads && start + rows < job->rows) {
             now = nanoseconds();
@@ -256,7 +257,10 @@ static void forget_helpers(void)
     pool.jobs = 0;
 }
 
-static int publish(Job *job)
+void start_threads(void) { pthread_atfork(NULL, NULL, forget_helpers); }
+
+/* Have helpers join a job; 0 if they are busy with another. */
+static int publish_job(Job *job)
 {
     LOCK();
     int is_shared = !pool.is_busy;
@@ -272,7 +276,8 @@ static int publish(Job *job)
     return is_shared;
 }
 
-static void withdraw(void)
+/* Wait until all helpers have left the job. */
+static void withdraw_job(void)
 {
     LOCK();
     pool.job = NULL;                    /* no more helpers join */
@@ -282,13 +287,21 @@ static void withdraw(void)
 }
 
 #else
-static int publish(Job *job) { (void)job; return 0; }
-static void withdraw(void) {}
+void start_threads(void) {}
+static int publish_job(Job *job) { (void)job; return 0; }
+static void withdraw_job(void) {}
 #endif
+
+void run_on_threads(Job *job, char *block, PyThreadState **state)
+{
+    int is_shared = job->threads > 1 && publish_job(job);
+    take_chunks(job, block, 1, state);
+    if (is_shared) withdraw_job();
+}
 
 /* Run a planned job, on several threads if it has many rows. No thread needs the GIL, but that of
    `state` to handle signals; NULL if none does. */
-static void share_out(Job *job, char *block, PyThreadState **state)
+void run_chunks(Job *job, char *block, PyThreadState **state)
 {
     npy_intp most = job->rows / FEWEST_ROWS;  /* threads that are worth it */
     if (job->rows <= SHARED_ROWS) job->threads = 1;
@@ -296,24 +309,20 @@ static void share_out(Job *job, char *block, PyThreadState **state)
     if (job->threads > most && most > 0) job->threads = (int)most;
     job->next = 0;
     if (job->threads == 1 && job->rows <= job->chunk) {  /* one chunk: no other thread, no clock */
-        int status = do_chunk(job, 0, job->rows, block);
+        int status = run_chunk(job, 0, job->rows, block);
         job->has_bad_outputs = status == NOT_FINITE_OUTPUT;
         job->status = status == NOT_FINITE_OUTPUT ? DONE : status;
     } else {
-        int is_shared = job->threads > 1 && publish(job);
-        take_chunks(job, block, 1, state);
-        if (is_shared) withdraw();
+        run_on_threads(job, block, state);
     }
 }
 
 /* Run a planned job without the GIL, which is held before and after. */
-static void run_job(Job *job, char *block)
+void run_job(Job *job, char *block)
 {
     if (job->threads == 0 && job->rows > SHARED_ROWS) read_environment();
     PyThreadState *state = PyEval_SaveThread();
-    share_out(job, block, &state);
+    run_chunks(job, block, &state);
     PyEval_RestoreThread(state);
-    if (!job->only_checks) keep_chunk(job->code, job->chunk);
+    if (!job->only_checks) STORE_RELAXED(job->code->chunk, job->chunk);
 }
-
-#endif

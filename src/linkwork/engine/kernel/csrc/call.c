@@ -3,7 +3,7 @@
  * A Call knows the shapes of its inputs and outputs. It is called by one of three functions:
  *
  *   call_row      one row of arrays that need no conversion: most calls
- *   call_rows     batches, and rows that are converted or normalised first
+ *   call_rows     batches, and rows that are converted or normalized first
  *   slow          a Python callable for all that is rare; it also raises the errors
  *
  * The module requires the GIL, which guards the reference counts of `Code`, the spare blocks of
@@ -12,14 +12,19 @@
  * Who keeps what. Machine code stays in memory as long as a `Code` refers to it, by `keep`. The Call
  * that has it, every call that runs it and the table of XLA count as its users. Nothing else may run
  * it: a Call that the garbage collector clears has no code any more, and what it had is freed when the
- * last call that runs it has ended. A Call in the table of XLA is never freed; see _xla_calls.h.
+ * last call that runs it has ended. A Call in the table of XLA is never freed; see xla.c.
  */
-#include "_call.h"
-#include "_init.h"
-#include "_outputs.h"
-#include "_poses.h"
-#include "_roll_calls.h"
-#include "_xla_calls.h"
+#include "call.h"
+
+#include "blocks.h"
+#include "checks.h"
+#include "chunks.h"
+#include "inputs.h"
+#include "outputs.h"
+#include "rollout.h"
+#include "signature.h"
+#include "threads.h"
+#include "xla.h"
 
 #if defined(__GNUC__)
 #define NOINLINE __attribute__((noinline))  /* keeps its stack frame out of the caller's */
@@ -40,7 +45,7 @@ static int is_direct_row(const Call *self, const Port *port, PyObject *value)
     return 1;
 }
 
-/* A call of one row. NULL, without an error, if arguments have to be converted or normalised. */
+/* A call of one row. NULL, without an error, if arguments have to be converted or normalized. */
 static PyObject *call_row(Call *self, PyObject *const *args, PyObject *given)
 {
     static const Batch no_batch = {0, 1, 1, {0}};
@@ -57,7 +62,7 @@ static PyObject *call_row(Call *self, PyObject *const *args, PyObject *given)
         const UnitNorm *unit = &self->unit_norms[k];
         if (!norms_are_one(self, unit, in[unit->input], 0, 1)) return NULL;
     }
-    PyObject *result = given ? given_outputs(self, given, args, &no_batch, out)
+    PyObject *result = given ? accept_outputs(self, given, args, &no_batch, out)
                              : new_outputs(self, &no_batch, out);
     if (!result) return NULL;
     const Code *code = self->code;  /* no Python code runs from here on: it stays valid */
@@ -82,16 +87,16 @@ static PyObject *call_row(Call *self, PyObject *const *args, PyObject *given)
     return result;
 }
 
-/* Run a job; returns the status. Arrays given as `out` stay untouched if an input is refused. */
+/* Run a job; returns the status. Arrays given as `out` stay untouched if an input is rejected. */
 static int run_checked(Job *job, int is_given)
 {
     const Call *self = job->call;
     if (job->rows == 0) return DONE;
-    plan(job);
+    plan_chunks(job);
     Block block = take_block(job->bytes);
     if (!block.start) return NO_MEMORY;
     if (job->rows == 1) {
-        job->status = do_chunk(job, 0, 1, block.start);
+        job->status = run_chunk(job, 0, 1, block.start);
         give_block(block);
         return job->status;
     }
@@ -101,7 +106,7 @@ static int run_checked(Job *job, int is_given)
         run_job(job, block.start);
         job->only_checks = 0;
         job->is_checked = !job->has_drifted;
-        if (job->status == DONE) plan(job);  /* without buffers, chunks may be longer */
+        if (job->status == DONE) plan_chunks(job);  /* without buffers, chunks may be longer */
     }
     if (job->status == DONE) run_job(job, block.start);
     give_block(block);
@@ -129,7 +134,7 @@ static int read_inputs(const Call *self, PyObject *const *args, Source *sources,
 static NOINLINE PyObject *call_rows(Call *self, PyObject *const *args, PyObject *given, int threads)
 {
     if (!self->code) return NULL;  /* a collection during `call_row` may have run any code */
-    Job job = {.call = self, .code = held(self->code), .threads = threads};
+    Job job = {.call = self, .code = hold_code(self->code), .threads = threads};
     Batch batch;
     size_t numbers = 0, result_bytes = 0;
     for (int k = 0; k < self->n_in; k++) numbers += (size_t)self->ins[k].size;
@@ -137,7 +142,7 @@ static NOINLINE PyObject *call_rows(Call *self, PyObject *const *args, PyObject 
     size_t outs_bytes = round_up((size_t)self->n_out * sizeof(void *));
     Block block = take_block(sources_bytes + outs_bytes + numbers * sizeof(double));
     if (!block.start) {
-        release(job.code);
+        release_code(job.code);
         return PyErr_NoMemory();
     }
     job.sources = (Source *)block.start;
@@ -145,7 +150,7 @@ static NOINLINE PyObject *call_rows(Call *self, PyObject *const *args, PyObject 
     double *listed = (double *)(block.start + sources_bytes + outs_bytes);
     PyObject *result = NULL;
     if (read_inputs(self, args, job.sources, listed, &batch))
-        result = given ? given_outputs(self, given, args, &batch, job.outs)
+        result = given ? accept_outputs(self, given, args, &batch, job.outs)
                        : new_outputs(self, &batch, job.outs);
     if (result) {
         for (int k = 0; k < self->n_out; k++)
@@ -157,7 +162,7 @@ static NOINLINE PyObject *call_rows(Call *self, PyObject *const *args, PyObject 
         if (status == NO_MEMORY) PyErr_NoMemory();
     }
     give_block(block);
-    release(job.code);
+    release_code(job.code);
     return result;
 }
 
@@ -192,7 +197,7 @@ static PyObject *call_vector(PyObject *callable, PyObject *const *args, size_t n
     PyObject *result = call_fast(self, args, count, names);
     if (result || PyErr_Occurred()) return result;
     if (!self->slow) {
-        PyErr_SetString(PyExc_RuntimeError, "the call was not initialised");
+        PyErr_SetString(PyExc_RuntimeError, "the call was not initialized");
         return NULL;
     }
     if (Py_EnterRecursiveCall(" in a compiled function")) return NULL;
@@ -232,11 +237,11 @@ static PyObject *call_run(PyObject *callable, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "run: arguments that do not fit the function");
         return NULL;
     }
-    Job job = {.call = self, .code = held(self->code), .rows = rows, .threads = threads};
+    Job job = {.call = self, .code = hold_code(self->code), .rows = rows, .threads = threads};
     size_t sources_bytes = round_up((size_t)self->n_in * sizeof(Source)), result_bytes = 0;
     Block block = take_block(sources_bytes + (size_t)self->n_out * sizeof(void *));
     if (!block.start) {
-        release(job.code);
+        release_code(job.code);
         return PyErr_NoMemory();
     }
     job.sources = (Source *)block.start;
@@ -262,7 +267,7 @@ static PyObject *call_run(PyObject *callable, PyObject *args)
     job.is_large = result_bytes > STREAMED_BYTES;
     int status = is_good ? run_checked(&job, 1) : DONE;
     give_block(block);
-    release(job.code);
+    release_code(job.code);
     if (!is_good || status == INTERRUPTED) return NULL;
     if (status == NO_MEMORY) return PyErr_NoMemory();
     return PyLong_FromLong(status);
@@ -278,7 +283,7 @@ static PyObject *call_use(PyObject *callable, PyObject *args)
     if (!PyArg_ParseTuple(args, "KKnO", &one, &many, &width, &keep)) return NULL;
     if (width < 1 || !self->slow) {
         const char *why = self->slow ? "use: the width must be at least 1"
-                                     : "the call was not initialised";
+                                     : "the call was not initialized";
         PyErr_SetString(self->slow ? PyExc_ValueError : PyExc_RuntimeError, why);
         return NULL;
     }
@@ -300,8 +305,8 @@ static PyObject *call_use(PyObject *callable, PyObject *args)
     }
     Code *old = self->code;
     self->code = code;
-    if (self->shared && code) offer_code(self, self->shared);
-    release(old);
+    if (self->xla_entry && code) offer_code(self, self->xla_entry);
+    release_code(old);
     Py_RETURN_NONE;
 }
 
@@ -320,7 +325,7 @@ static int call_clear(PyObject *object)
     Call *self = (Call *)object;
     Code *code = self->code;
     self->code = NULL;
-    release(code);
+    release_code(code);
     Py_CLEAR(self->slow);
     Py_CLEAR(self->result);
     return 0;
@@ -378,70 +383,12 @@ static PyType_Slot call_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec call_spec = {
+PyTypeObject *call_type;
+
+PyType_Spec call_spec = {
     .name = "linkwork.engine.kernel._call.Call",
     .basicsize = sizeof(Call),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC
              | Py_TPFLAGS_HAVE_VECTORCALL,
     .slots = call_slots,
 };
-
-static int execute(PyObject *module)
-{
-    import_array1(-1);
-    if (!call_type) {  /* a second import shares the type, blocks and threads of the first */
-        call_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &call_spec, NULL);
-        if (!call_type) return -1;
-        if (start_pool() < 0) return -1;
-        look_at_processor();
-#ifndef _WIN32
-        pthread_atfork(NULL, NULL, forget_helpers);
-        pthread_atfork(hold_xla, release_xla, forget_xla);
-#endif
-    }
-    if (PyModule_AddIntMacro(module, MOST_AXES) < 0) return -1;
-    if (PyModule_AddObjectRef(module, "Call", (PyObject *)call_type) < 0) return -1;
-    PyObject *poses_type = PyType_FromModuleAndSpec(module, &poses_spec, NULL);
-    if (!poses_type) return -1;
-    PyObject *most = PyLong_FromLong(MOST_AXES);
-    int status = most ? PyObject_SetAttrString(poses_type, "MOST_AXES", most) : -1;
-    Py_XDECREF(most);
-    if (status == 0) status = PyModule_AddObjectRef(module, "Poses", poses_type);
-    Py_DECREF(poses_type);
-    return status;
-}
-
-static PyModuleDef_Slot slots[] = {
-    {Py_mod_exec, execute},
-#ifdef Py_mod_multiple_interpreters
-    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
-#endif
-#ifdef Py_mod_gil
-    {Py_mod_gil, Py_MOD_GIL_USED},
-#endif
-    {0, NULL},
-};
-
-static PyMethodDef module_methods[] = {
-    {"empty", module_empty, METH_VARARGS,
-     "empty(shape, dtype): a new array of float64 or float32, as the results of calls are."},
-    {"spare_bytes", module_spare_bytes, METH_NOARGS,
-     "How much memory is kept for later arrays."},
-    {"xla_handler", module_handler, METH_NOARGS,
-     "The handler of calls from XLA, as jax.ffi.register_ffi_target takes it."},
-    {"xla_close", module_close, METH_NOARGS,
-     "Have no call from XLA use Python from now on, and wait for those that do."},
-    {"xla_interface", module_interface, METH_NOARGS,
-     "(major, minor, whether it fits) of XLA's interface; None before registering."},
-    {NULL, NULL, 0, NULL},
-};
-
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "_call",
-    .m_doc = "Calls compiled functions on NumPy arrays.",
-    .m_methods = module_methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC PyInit__call(void) { return PyModuleDef_Init(&definition); }

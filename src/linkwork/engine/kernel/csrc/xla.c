@@ -15,12 +15,19 @@
  * its entries refer to, and the spare blocks of memory of these calls. Whoever holds it waits for
  * nothing else, so it may be taken with and without the GIL.
  */
-#ifndef LINKWORK_XLA_CALLS_H
-#define LINKWORK_XLA_CALLS_H
+#include "xla.h"
 
-#include "_threads.h"
-#include "_xla_ffi.h"
+#include "blocks.h"
+#include "chunks.h"
+#include "threads.h"
+#include "xla_ffi.h"
 
+#ifdef _WIN32
+#include <windows.h>
+#else
+#include <pthread.h>
+#include <unistd.h>
+#endif
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
@@ -41,19 +48,19 @@ static pthread_mutex_t xla_lock = PTHREAD_MUTEX_INITIALIZER;
 #define rest_briefly() usleep(100)
 #endif
 
-typedef struct Shared {    /* a function in the table */
-    struct Shared *next;   /* in the same bucket */
+struct XlaEntry {          /* a function in the table */
+    XlaEntry *next;        /* in the same bucket */
     char key[KEY_LENGTH];
     Call *call;            /* owned */
     Code *code;            /* the fastest so far, which is counted here; NULL if there is none yet */
-} Shared;
+};
 
-static Shared *xla_table[BUCKETS];
+static XlaEntry *xla_table[BUCKETS];
 static Block xla_blocks[SPARE_BLOCKS];
 static struct { int is_known, fits, major, minor; } xla_seen;  /* what XLA said when registering */
-static struct { int is_closed, users; } xla_python;  /* calls that use Python; see `module_close` */
+static struct { int is_closed, users; } xla_python;  /* calls that use Python; see `module_xla_close` */
 
-static Shared **bucket_of(const char *key)
+static XlaEntry **bucket_of(const char *key)
 {
     unsigned hash = 0;
     for (int k = 0; k < 8; k++) hash = 31 * hash + (unsigned char)key[k];
@@ -61,21 +68,21 @@ static Shared **bucket_of(const char *key)
 }
 
 /* With the lock held: the entry of a key, NULL if there is none. */
-static Shared *found(const char *key)
+static XlaEntry *find_entry(const char *key)
 {
-    Shared *entry = *bucket_of(key);
+    XlaEntry *entry = *bucket_of(key);
     while (entry && memcmp(entry->key, key, KEY_LENGTH) != 0) entry = entry->next;
     return entry;
 }
 
 /* With the GIL held: have an entry use the code of a Call, if that is better than what it has. What it
    had may be running, so its count stays. */
-static void offer_code(const Call *self, Shared *entry)
+void offer_code(const Call *self, XlaEntry *entry)
 {
     Code *old = entry->code, *code = self->code;
     if (old && (code->width < old->width || (code->width == old->width && self != entry->call)))
         return;
-    held(code)->older = old;
+    hold_code(code)->older = old;
     XLA_LOCK();
     entry->code = code;
     XLA_UNLOCK();
@@ -144,7 +151,7 @@ static int read_buffers(const Call *self, const XlaFrame *frame, Job *job)
 
 /* The rows of all inputs, or room for those of all outputs, as a tuple of arrays. They are copies: errors
    may keep what a function was called with, and the memory of XLA may be gone then. */
-static PyObject *copies(const Call *self, const Job *job, int is_output)
+static PyObject *copy_to_arrays(const Call *self, const Job *job, int is_output)
 {
     int count = is_output ? self->n_out : self->n_in;
     PyObject *tuple = PyTuple_New(count);
@@ -193,7 +200,8 @@ static XlaError *call_python(Call *self, const XlaFrame *frame, const Job *job)
     if (is_closed) return xla_error(frame, XLA_REFUSED, "Python is being finalized");
     PyGILState_STATE state = PyGILState_Ensure();
     PyObject *result = NULL, *named = NULL;
-    PyObject *inputs = copies(self, job, 0), *outputs = inputs ? copies(self, job, 1) : NULL;
+    PyObject *inputs = copy_to_arrays(self, job, 0);
+    PyObject *outputs = inputs ? copy_to_arrays(self, job, 1) : NULL;
     if (outputs) {
         named = Py_BuildValue("{sO}", "out", self->n_out == 1 ? PyTuple_GET_ITEM(outputs, 0) : outputs);
         if (named) result = PyObject_Call((PyObject *)self, inputs, named);
@@ -243,7 +251,7 @@ static void restore_rounding(Rounding before) { (void)before; }
 #endif
 
 /* Compute the rows of a call with its code, without the GIL; returns the status. */
-static int run_frame(Job *job, Shared *entry)
+static int run_frame(Job *job, XlaEntry *entry)
 {
     XLA_LOCK();
     job->code = entry->code;
@@ -251,24 +259,24 @@ static int run_frame(Job *job, Shared *entry)
         XLA_UNLOCK();
         return NO_CODE;
     }
-    plan(job);
+    plan_chunks(job);
     Block block = take_from(xla_blocks, job->bytes);
     XLA_UNLOCK();
     if (!block.start) return NO_MEMORY;
     if (job->rows == 1) {
-        job->status = do_chunk(job, 0, 1, block.start);
+        job->status = run_chunk(job, 0, 1, block.start);
         job->has_bad_outputs = 0;
     } else {
-        share_out(job, block.start, NULL);
+        run_chunks(job, block.start, NULL);
     }
     XLA_LOCK();
-    keep_chunk(job->code, job->chunk);
+    STORE_RELAXED(job->code->chunk, job->chunk);
     give_to(xla_blocks, block);
     XLA_UNLOCK();
     return job->status == DONE && job->has_bad_outputs ? NOT_FINITE_OUTPUT : job->status;
 }
 
-static XlaError *call_shared(const XlaFrame *frame, Shared *entry)
+static XlaError *call_shared(const XlaFrame *frame, XlaEntry *entry)
 {
     Call *self = entry->call;
     Source few_sources[FEW_PORTS], *sources = few_sources;
@@ -321,7 +329,7 @@ static XlaError *xla_handler(XlaFrame *frame)
     if (!key || key->length != KEY_LENGTH)
         return xla_error(frame, XLA_INTERNAL, "linkwork: expected the key of a function");
     XLA_LOCK();
-    Shared *entry = found(key->text);
+    XlaEntry *entry = find_entry(key->text);
     XLA_UNLOCK();
     if (!entry)
         return xla_error(frame, XLA_REFUSED,
@@ -331,7 +339,7 @@ static XlaError *xla_handler(XlaFrame *frame)
 }
 
 /* _share(key): have programs of XLA find this function by its key. */
-static PyObject *call_share(PyObject *callable, PyObject *text)
+PyObject *call_share(PyObject *callable, PyObject *text)
 {
     Call *self = (Call *)callable;
     Py_ssize_t length;
@@ -341,16 +349,16 @@ static PyObject *call_share(PyObject *callable, PyObject *text)
         PyErr_SetString(PyExc_ValueError, "share: not a key of 64 characters, or too many axes");
         return NULL;
     }
-    if (self->shared && memcmp(self->shared->key, key, KEY_LENGTH) != 0) {
+    if (self->xla_entry && memcmp(self->xla_entry->key, key, KEY_LENGTH) != 0) {
         PyErr_SetString(PyExc_ValueError, "share: the function has another key");
         return NULL;
     }
     read_environment();  /* for calls from XLA, which do not have the GIL */
     XLA_LOCK();
-    Shared *entry = found(key);
+    XlaEntry *entry = find_entry(key);
     XLA_UNLOCK();
     if (!entry) {
-        entry = calloc(1, sizeof(Shared));
+        entry = calloc(1, sizeof(XlaEntry));
         if (!entry) return PyErr_NoMemory();
         memcpy(entry->key, key, KEY_LENGTH);
         entry->call = (Call *)Py_NewRef(callable);
@@ -359,14 +367,14 @@ static PyObject *call_share(PyObject *callable, PyObject *text)
         *bucket_of(key) = entry;
         XLA_UNLOCK();
     }
-    if (!self->shared && self->code) offer_code(self, entry);
-    self->shared = entry;
+    if (!self->xla_entry && self->code) offer_code(self, entry);
+    self->xla_entry = entry;
     Py_RETURN_NONE;
 }
 
 /* xla_close(): before Python is finalized. A thread of XLA that asked for the GIL after that would be ended
    in the middle of XLA's code. */
-static PyObject *module_close(PyObject *module, PyObject *unused)
+PyObject *module_xla_close(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
@@ -384,7 +392,7 @@ static PyObject *module_close(PyObject *module, PyObject *unused)
 }
 
 /* xla_handler(): the handler, as jax.ffi.register_ffi_target takes it. */
-static PyObject *module_handler(PyObject *module, PyObject *unused)
+PyObject *module_xla_handler(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
@@ -392,7 +400,7 @@ static PyObject *module_handler(PyObject *module, PyObject *unused)
 }
 
 /* xla_interface(): (major, minor, whether it fits) of XLA's interface; None before registering. */
-static PyObject *module_interface(PyObject *module, PyObject *unused)
+PyObject *module_xla_interface(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
@@ -410,6 +418,11 @@ static void forget_xla(void)
     xla_python.users = 0;
     XLA_UNLOCK();
 }
-#endif
+
+void start_xla(void) { pthread_atfork(hold_xla, release_xla, forget_xla); }
+
+#else
+
+void start_xla(void) {}
 
 #endif

@@ -90,13 +90,13 @@ TARGET static inline void POSE(sincos4)(__m256d x, double *to)
 #endif
 
 /* Cosines and sines of the angles of a row: four cosines, then their sines, and so on. */
-TARGET static inline void POSE(turns)(const Poses *self, const Rows *row)
+TARGET static inline void POSE(cos_sin)(const Poses *self, const Rows *row)
 {
     for (int k = 0; k < self->n_angles; k += 4) {
         const npy_int32 *at = self->angle_at + k;
         const double *values = row->values;
-        double *to = row->turns + 2 * k;
-        if (!row->is_turned[k / 4]) continue;
+        double *to = row->cos_sin + 2 * k;
+        if (!row->angle_is_needed[k / 4]) continue;
 #ifdef WIDE
         ROW x = ROW_OF(values[at[0]], values[at[1]], values[at[2]], values[at[3]]);
         x = FMA(x, ROW_AT(self->factors + k), ROW_AT(self->offsets + k));
@@ -151,7 +151,7 @@ TARGET static inline void POSE(steps)(const PoseJob *job, const Rows *row)
     for (const PlannedStep *step = row->plan; step < stop; step++) {
         const double *c = self->constants + step->constant;
         ROW a, b, d;
-        if (step->op == FREE_POSE || step->op == SPIN_POSE) {
+        if (step->op == FREE_POSE || step->op == QUATERNION_POSE) {
             const double *v = row->values + step->argument;
             double px = 0, py = 0, pz = 0;
             if (step->op == FREE_POSE) {
@@ -169,8 +169,8 @@ TARGET static inline void POSE(steps)(const PoseJob *job, const Rows *row)
             a = ROW_AT(c);
             b = ROW_AT(c + 4);
             d = ROW_AT(c + 8);
-            if (step->op == TURN_POSE) {
-                const double *turn = row->turns + step->argument;
+            if (step->op == ROTATION_POSE) {
+                const double *turn = row->cos_sin + step->argument;
                 ROW cosine = SPLAT(turn[0]), sine = SPLAT(turn[4]);
                 a = FMA(sine, ROW_AT(c + 24), FMA(cosine, ROW_AT(c + 12), a));
                 b = FMA(sine, ROW_AT(c + 28), FMA(cosine, ROW_AT(c + 16), b));
@@ -246,7 +246,7 @@ TARGET static int POSE(chunk)(const PoseJob *job, npy_intp start, npy_intp rows,
         row.parents = (const npy_int32 *)(job->parents + k * job->parent_step);
         row.out = job->out + k * job->row_size;
         if (!keep_plan(job, &row)) return BAD_PARENTS;
-        POSE(turns)(self, &row);
+        POSE(cos_sin)(self, &row);
         POSE(steps)(job, &row);
         if (job->columns) write_jacobians(job, &row);
         else if (job->is_late) POSE(write_all)(job, &row);

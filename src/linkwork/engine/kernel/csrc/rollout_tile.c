@@ -1,54 +1,17 @@
-/* Tiles of a rollout: their states at one time, read, normalised, stepped on, and written.
+/* Tiles of a rollout: their states at one time, read, normalized, stepped on, and written.
  *
  * A tile is some rows of the batch. A frame holds its states at one time, one state after the other,
  * each with contiguous rows. A track is an array of the caller with numbers for each row and time.
  */
-#ifndef LINKWORK_TILES_H
-#define LINKWORK_TILES_H
+#include "rollout_tile.h"
 
-#include "_threads.h"
+#include "checks.h"
+#include "threads.h"
 
-#define TILE_ROWS 64                     /* most rows of a tile */
-#define TILE_BYTES ((size_t)12 << 10)    /* of the states and inputs of a tile at one time */
-#define BACK_TILE_BYTES ((size_t)48 << 10)  /* the same backwards, with cotangents */
-#define STAGED_BYTES ((size_t)192 << 10) /* of the frames that are written together */
-#define STAGED_STEPS 64                  /* most of them */
-#define WATCHED_ROWS 64                  /* rows times steps between two looks at the clock */
-
-typedef struct {           /* where an array of rows, steps, numbers lies */
-    char *data;            /* NULL if it is not given */
-    npy_intp row, time;    /* bytes from one row to the next, and from one step to the next */
-} Track;
-
-typedef struct {
-    Job job;               /* the first member: what the threads know; `call` is the step */
-    Job back;              /* `call` and `code` of the vjp; NULL for rollouts forwards */
-    npy_intp steps;
-    int n_states;
-    int is_large;          /* whether results use non-temporal stores */
-    int is_final;          /* whether only the last states are results */
-    Track *starts, *others, *results;                  /* of states, other inputs, states */
-    Track *states, *cotangents, *finals, *gradients;   /* backwards; the last are of each output */
-    char *sums;            /* for each gradient: whether it is the sum over all steps */
-    size_t *state_at;      /* where each state is in a frame */
-    size_t *gradient_at;   /* where each output of the vjp after the states is in a buffer */
-    size_t frame, gradient_bytes;
-    npy_intp staged;       /* frames that are written together */
-    npy_intp segment, segments;  /* steps of a segment, and their number */
-} Roll;
-
-typedef struct {           /* a tile, as the thread that works on it sees it */
-    Roll *roll;
-    npy_intp start, rows;
-    char *workspace, *frames;
-    void **in, **out;
-    npy_int64 *strides;
-    PyThreadState **state; /* of the calling thread; NULL in a helper */
-    npy_intp unwatched;    /* rows times steps since the last look at the clock */
-} Tile;
+#define WATCHED_ROWS 64    /* rows times steps between two looks at the clock */
 
 /* After a step: the status with which to go on or to end. The calling thread handles signals. */
-static int watch(Tile *tile)
+int check_progress(Tile *tile)
 {
     Job *job = &tile->roll->job;
     int status = LOAD_RELAXED(job->status);
@@ -59,11 +22,6 @@ static int watch(Tile *tile)
     status = handle_signals(tile->state);
     job->handled = nanoseconds();
     return status;
-}
-
-static npy_intp bytes_of(const Call *self, const Port *port)
-{
-    return port->size * (npy_intp)self->item;
 }
 
 /* Copy rows of some bytes; few of them are copied in line. */
@@ -81,29 +39,23 @@ static void copy_strided(char *to, npy_intp to_step, const char *from, npy_intp 
     }
 }
 
-/* The rows of a tile in an array, at one time. */
-static char *at(const Tile *tile, const Track *track, npy_intp time)
-{
-    return track->data + tile->start * track->row + time * track->time;
-}
-
-static void read_frame(const Tile *tile, const Track *tracks, npy_intp time, char *frame)
+void read_frame(const Tile *tile, const Track *tracks, npy_intp time, char *frame)
 {
     const Roll *roll = tile->roll;
     for (int k = 0; k < roll->n_states; k++) {
         npy_intp bytes = bytes_of(roll->job.call, &roll->job.call->ins[k]);
-        copy_strided(frame + roll->state_at[k], bytes, at(tile, &tracks[k], time), tracks[k].row,
-                     bytes, tile->rows);
+        copy_strided(frame + roll->state_at[k], bytes, rows_at(tile, &tracks[k], time),
+                     tracks[k].row, bytes, tile->rows);
     }
 }
 
-static void write_frame(const Tile *tile, const Track *tracks, npy_intp time, const char *frame)
+void write_frame(const Tile *tile, const Track *tracks, npy_intp time, const char *frame)
 {
     const Roll *roll = tile->roll;
     for (int k = 0; k < roll->n_states; k++) {
         npy_intp bytes = bytes_of(roll->job.call, &roll->job.call->ins[k]);
-        copy_strided(at(tile, &tracks[k], time), tracks[k].row, frame + roll->state_at[k], bytes,
-                     bytes, tile->rows);
+        copy_strided(rows_at(tile, &tracks[k], time), tracks[k].row, frame + roll->state_at[k],
+                     bytes, bytes, tile->rows);
     }
 }
 
@@ -111,51 +63,33 @@ static void write_frame(const Tile *tile, const Track *tracks, npy_intp time, co
     for (npy_intp row = 0; row < rows; row++, to += to_step, from += from_step)             \
         for (npy_intp i = 0; i < size; i++) ((kind *)to)[i] += ((const kind *)from)[i];
 
-static void add_strided(const Call *self, char *to, npy_intp to_step, const char *from,
-                        npy_intp from_step, npy_intp size, npy_intp rows)
+void add_strided(const Call *self, char *to, npy_intp to_step, const char *from, npy_intp from_step,
+                 npy_intp size, npy_intp rows)
 {
     if (self->type == NPY_DOUBLE) { ADD_ROWS(double) }
     else { ADD_ROWS(float) }
 }
 
 /* Add cotangents that the caller gives to those in a frame. */
-static void add_to_frame(const Tile *tile, const Track *tracks, npy_intp time, char *frame)
+void add_to_frame(const Tile *tile, const Track *tracks, npy_intp time, char *frame)
 {
     const Roll *roll = tile->roll;
     const Call *self = roll->job.call;
     for (int k = 0; k < roll->n_states; k++)
         if (tracks[k].data)
             add_strided(self, frame + roll->state_at[k], bytes_of(self, &self->ins[k]),
-                        at(tile, &tracks[k], time), tracks[k].row, self->ins[k].size, tile->rows);
-}
-
-/* Divide numbers of each row by the norm of the same numbers of `x`, unless it is 1 to rounding. */
-#define DIVIDE_BY_NORM(kind)                                                                \
-    const kind *x = (const kind *)given + unit->offset;                                     \
-    kind *y = (kind *)divided + unit->offset;                                               \
-    for (npy_intp row = 0; row < rows; row++, x += size, y += size) {                       \
-        SUM_OF_SQUARES(x)                                                                   \
-        if (!(fabs(sum - 1.0) > self->noise)) continue;                                     \
-        double norm = sqrt(sum);                                                            \
-        for (npy_intp i = 0; i < unit->count; i++) y[i] = (kind)(y[i] / norm);              \
-    }
-
-static void divide_by_norm(const Call *self, const UnitNorm *unit, const char *given,
-                           char *divided, npy_intp rows)
-{
-    npy_intp size = self->ins[unit->input].size;
-    if (self->type == NPY_DOUBLE) { DIVIDE_BY_NORM(double) }
-    else { DIVIDE_BY_NORM(float) }
+                        rows_at(tile, &tracks[k], time), tracks[k].row, self->ins[k].size,
+                        tile->rows);
 }
 
 /* Divide the unit-norm parts of a frame by their norms in another, or in the same one. */
-static void divide_frame(const Tile *tile, const char *given, char *divided)
+void divide_frame(const Tile *tile, const char *given, char *divided)
 {
     const Roll *roll = tile->roll;
     const Call *self = roll->job.call;
     for (int u = 0; u < self->n_unit_norms; u++) {
         const UnitNorm *unit = &self->unit_norms[u];
-        if (unit->input >= roll->n_states) continue;  /* Python has normalised it */
+        if (unit->input >= roll->n_states) continue;  /* Python has normalized it */
         size_t place = roll->state_at[unit->input];
         divide_by_norm(self, unit, given + place, divided + place, tile->rows);
     }
@@ -176,7 +110,7 @@ static int has_drifted(const Tile *tile, const char *frame)
 }
 
 /* The frame itself, or a copy with unit norms if they have drifted. */
-static char *normalised(const Tile *tile, char *frame, char *copy)
+char *normalized_frame(const Tile *tile, char *frame, char *copy)
 {
     if (!has_drifted(tile, frame)) return frame;
     memcpy(copy, frame, tile->roll->frame);
@@ -185,7 +119,7 @@ static char *normalised(const Tile *tile, char *frame, char *copy)
 }
 
 /* Where a function finds its inputs: states in a frame, then the other inputs at this time. */
-static void point_inputs(const Tile *tile, npy_intp time, char *frame)
+void point_inputs(const Tile *tile, npy_intp time, char *frame)
 {
     const Roll *roll = tile->roll;
     const Call *self = roll->job.call;
@@ -195,21 +129,21 @@ static void point_inputs(const Tile *tile, npy_intp time, char *frame)
     }
     for (int k = roll->n_states; k < self->n_in; k++) {
         const Track *track = &roll->others[k - roll->n_states];
-        tile->in[k] = at(tile, track, time);
+        tile->in[k] = rows_at(tile, track, time);
         tile->strides[k] = track->row / (npy_intp)self->item;
     }
 }
 
 /* One step of a tile, from a frame with unit norms to the next one. */
-static void step_frame(const Tile *tile, npy_intp time, char *from, char *to)
+void step_frame(const Tile *tile, npy_intp time, char *from, char *to)
 {
     const Roll *roll = tile->roll;
     point_inputs(tile, time, from);
     for (int k = 0; k < roll->n_states; k++) tile->out[k] = to + roll->state_at[k];
-    compute(&roll->job, tile->in, tile->out, tile->strides, tile->rows, tile->workspace);
+    compute_rows(&roll->job, tile->in, tile->out, tile->strides, tile->rows, tile->workspace);
 }
 
-static Tile tile_of(Job *job, npy_intp start, npy_intp rows, char *block, PyThreadState **state)
+Tile make_tile(Job *job, npy_intp start, npy_intp rows, char *block, PyThreadState **state)
 {
     Roll *roll = (Roll *)job;
     int most = job->call->n_in + roll->n_states;  /* inputs of the vjp */
@@ -240,7 +174,7 @@ static void stream(char *to, const char *from, npy_intp bytes)
     memcpy(to, from, (size_t)bytes);
 }
 
-/* Write several steps of a row, which are neighbours there: whole cache lines by `stream`. */
+/* Write several steps of a row, which are neighbors there: whole cache lines by `stream`. */
 static void stream_row(char *to, const char *from, npy_intp frame, npy_intp bytes, npy_intp steps)
 {
     char *first = (char *)round_up((uintptr_t)to);
@@ -265,7 +199,7 @@ static void write_steps(const Tile *tile, const Track *track, npy_intp time, npy
                         const char *from, size_t frame, npy_intp bytes)
 {
     int is_streamed = tile->roll->is_large && track->time == bytes && bytes % 8 == 0;
-    char *to = at(tile, track, time);
+    char *to = rows_at(tile, track, time);
     for (npy_intp row = 0; row < tile->rows; row++, from += bytes, to += track->row) {
         if (is_streamed && (uintptr_t)to % 8 == 0)
             stream_row(to, from, (npy_intp)frame, bytes, steps);
@@ -275,7 +209,7 @@ static void write_steps(const Tile *tile, const Track *track, npy_intp time, npy
 }
 
 /* Write frames of several steps to the results. */
-static void write_states(const Tile *tile, npy_intp time, npy_intp steps, const char *frames)
+void write_states(const Tile *tile, npy_intp time, npy_intp steps, const char *frames)
 {
     const Roll *roll = tile->roll;
     const Call *self = roll->job.call;
@@ -285,7 +219,7 @@ static void write_states(const Tile *tile, npy_intp time, npy_intp steps, const 
 }
 
 /* Write the products of several steps to the gradients that have a value for each step. */
-static void write_products(const Tile *tile, npy_intp time, npy_intp steps, const char *products)
+void write_products(const Tile *tile, npy_intp time, npy_intp steps, const char *products)
 {
     const Roll *roll = tile->roll;
     const Call *back = roll->back.call;
@@ -295,5 +229,3 @@ static void write_products(const Tile *tile, npy_intp time, npy_intp steps, cons
                         products + roll->gradient_at[k - roll->n_states], roll->gradient_bytes,
                         bytes_of(back, &back->outs[k]));
 }
-
-#endif

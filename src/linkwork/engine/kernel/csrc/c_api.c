@@ -1,0 +1,55 @@
+/* The capsule `C_API`: threads and result arrays for other C extensions of linkwork. */
+#include "c_api.h"
+
+#include "blocks.h"
+#include "result_memory.h"
+#include "threads.h"
+
+typedef struct {
+    Job job;               /* the first member: threads know only this */
+    RowsFunction function;
+    void *context;
+} RowsJob;
+
+static int run_rows_chunk(Job *job, npy_intp start, npy_intp rows, char *block,
+                          PyThreadState **state)
+{
+    RowsJob *rows_job = (RowsJob *)job;
+    (void)state;
+    return rows_job->function(rows_job->context, start, rows, block);
+}
+
+static int run_rows(RowsFunction function, void *context, npy_intp rows, npy_intp chunk,
+                    size_t bytes, int threads)
+{
+    Block block = take_block(bytes);
+    if (!block.start) return NO_MEMORY;
+    int status;
+    if (rows == 1) {  /* releasing the GIL would take longer */
+        status = function(context, 0, 1, block.start);
+    } else if (rows <= chunk) {
+        PyThreadState *state = PyEval_SaveThread();
+        status = function(context, 0, rows, block.start);
+        PyEval_RestoreThread(state);
+    } else {
+        Code code = {.width = 1, .chunk = chunk};  /* of chunks; there is no machine code */
+        RowsJob rows_job = {.function = function, .context = context};
+        rows_job.job = (Job){.code = &code, .rows = rows, .threads = threads, .chunk = chunk,
+                             .fitting = chunk, .bytes = bytes, .work = run_rows_chunk};
+        run_job(&rows_job.job, block.start);
+        status = rows_job.job.status;
+    }
+    give_block(block);
+    return status;
+}
+
+static const CApi c_api = {run_rows, read_threads, new_array};
+
+int add_c_api(PyObject *module)
+{
+    PyObject *capsule = PyCapsule_New((void *)(uintptr_t)&c_api, C_API_NAME, NULL);
+    if (!capsule) return -1;
+    int status = PyModule_AddObjectRef(module, "C_API", capsule);
+    Py_DECREF(capsule);
+    return status;
+}

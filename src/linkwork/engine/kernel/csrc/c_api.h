@@ -1,0 +1,39 @@
+/* What other C extensions of linkwork use of this one: its threads and result arrays.
+ *
+ * They cannot be linked with it. So the module has a capsule `C_API` with pointers to these functions,
+ * which `import_c_api` returns.
+ */
+#ifndef LINKWORK_C_API_H
+#define LINKWORK_C_API_H
+
+#include "common.h"
+
+/* Computes some rows, with memory of its own for each thread; returns the status. */
+typedef int (*RowsFunction)(void *context, npy_intp start, npy_intp rows, char *memory);
+
+typedef struct {
+    /* Call a function for all rows, without the GIL, in chunks of so many rows. Batches of many rows
+       use several threads, each with memory of so many bytes. Returns the status. */
+    int (*run_rows)(RowsFunction function, void *context, npy_intp rows, npy_intp chunk,
+                    size_t bytes, int threads);
+    int (*read_threads)(PyObject *value);  /* as threads.h declares it */
+    PyObject *(*new_array)(int axes, npy_intp *shape, int type);  /* as result_memory.h does */
+} CApi;
+
+#define C_API_NAME "linkwork.engine.kernel._call.C_API"
+
+/* Add the capsule to the module; -1 with an error if that fails. */
+int add_c_api(PyObject *module);
+
+/* For another extension: the functions; NULL with an error if there are none. */
+static inline const CApi *import_c_api(void)
+{
+    PyObject *module = PyImport_ImportModule("linkwork.engine.kernel._call");
+    PyObject *capsule = module ? PyObject_GetAttrString(module, "C_API") : NULL;
+    const CApi *api = capsule ? PyCapsule_GetPointer(capsule, C_API_NAME) : NULL;
+    Py_XDECREF(capsule);
+    Py_XDECREF(module);
+    return api;
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* Checks of unit norms and of finite numbers, in contiguous rows. */
+#include "checks.h"
+
+#define NORMALIZE(kind)                                                                     \
+    kind *x = (kind *)data + unit->offset;                                                  \
+    for (npy_intp row = 0; row < rows; row++, x += step) {                                  \
+        SUM_OF_SQUARES(x)                                                                   \
+        if (!(fabs(sum - 1.0) > self->noise)) continue;                                     \
+        double norm = sqrt(sum);                                                            \
+        if (fabs(norm - 1.0) > self->tolerance) return 0;                                   \
+        for (npy_intp i = 0; writes && i < unit->count; i++) x[i] = (kind)(x[i] / norm);    \
+    }                                                                                       \
+    return 1;
+
+/* Whether norms are within the tolerance of 1; makes them 1 if `writes`. */
+int normalize(const Call *self, const UnitNorm *unit, void *data, npy_intp step, npy_intp rows,
+              int writes)
+{
+    if (self->type == NPY_DOUBLE) { NORMALIZE(double) }
+    NORMALIZE(float)
+}
+
+/* Divide numbers of each row by the norm of the same numbers of `x`, unless it is 1 to rounding. */
+#define DIVIDE_BY_NORM(kind)                                                                \
+    const kind *x = (const kind *)given + unit->offset;                                     \
+    kind *y = (kind *)divided + unit->offset;                                               \
+    for (npy_intp row = 0; row < rows; row++, x += size, y += size) {                       \
+        SUM_OF_SQUARES(x)                                                                   \
+        if (!(fabs(sum - 1.0) > self->noise)) continue;                                     \
+        double norm = sqrt(sum);                                                            \
+        for (npy_intp i = 0; i < unit->count; i++) y[i] = (kind)(y[i] / norm);              \
+    }
+
+void divide_by_norm(const Call *self, const UnitNorm *unit, const char *given, char *divided,
+                    npy_intp rows)
+{
+    npy_intp size = self->ins[unit->input].size;
+    if (self->type == NPY_DOUBLE) { DIVIDE_BY_NORM(double) }
+    else { DIVIDE_BY_NORM(float) }
+}

@@ -1,0 +1,54 @@
+/* What all files of the extension include: Python, NumPy, limits, status codes, small helpers. */
+#ifndef LINKWORK_COMMON_H
+#define LINKWORK_COMMON_H
+
+#define PY_SSIZE_T_CLEAN
+#define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_22_API_VERSION  /* the first with allocators of arrays */
+#define PY_ARRAY_UNIQUE_SYMBOL linkwork_numpy_api
+#ifndef LINKWORK_IMPORTS_NUMPY  /* defined in the file that calls `import_array` */
+#define NO_IMPORT_ARRAY
+#endif
+#include <Python.h>
+#include <structmember.h>
+#include <numpy/arrayobject.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(__SSE2__) || defined(_M_X64)
+#include <emmintrin.h>
+#endif
+
+#define MOST_AXES 8        /* of a row, and of a batch; arrays with more are left to Python */
+#define CACHE_LINE 64
+#define STREAMED_BYTES ((size_t)8 << 20)  /* larger results use non-temporal stores */
+
+/* Status: how a call ended. For those that are errors, Python finds out why, and raises. */
+enum { DONE, NOT_UNIT_NORM, NOT_FINITE_INPUT, NOT_FINITE_OUTPUT, NO_MEMORY, INTERRUPTED, DRIFTED,
+       NO_CODE };
+
+static inline size_t round_up(size_t bytes)
+{
+    return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+}
+
+/* Make non-temporal stores visible to other threads. */
+static inline void end_of_stream(void)
+{
+#if defined(__SSE2__) || defined(_M_X64)
+    _mm_sfence();
+#endif
+}
+
+/* Numbers that several threads read and write without a lock; any value that was written will do. */
+#if defined(__GNUC__)
+#define LOAD_RELAXED(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
+#define STORE_RELAXED(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
+#else
+#define LOAD_RELAXED(place) (place)
+#define STORE_RELAXED(place, value) ((place) = (value))
+#endif
+
+#endif

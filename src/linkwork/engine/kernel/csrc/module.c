@@ -1,0 +1,73 @@
+/* The module `_call`: its types, functions and constants. */
+#define LINKWORK_IMPORTS_NUMPY
+#include "call.h"
+#include "c_api.h"
+#include "checks.h"
+#include "result_memory.h"
+#include "threads.h"
+#include "xla.h"
+
+/* Constants that Python shares. */
+static int add_constants(PyObject *module)
+{
+    static const struct { const char *name; long value; } constants[] = {
+        {"MOST_AXES", MOST_AXES},
+        {"SMALL_MATRIX", SMALL_MATRIX},
+        {"STREAMED_BYTES", (long)STREAMED_BYTES},
+        {"DONE", DONE},
+        {"NOT_UNIT_NORM", NOT_UNIT_NORM},
+        {"NOT_FINITE_INPUT", NOT_FINITE_INPUT},
+        {"NOT_FINITE_OUTPUT", NOT_FINITE_OUTPUT},
+    };
+    for (size_t k = 0; k < sizeof constants / sizeof constants[0]; k++)
+        if (PyModule_AddIntConstant(module, constants[k].name, constants[k].value) < 0) return -1;
+    return 0;
+}
+
+static int execute(PyObject *module)
+{
+    import_array1(-1);
+    if (!call_type) {  /* a second import shares the type, blocks and threads of the first */
+        call_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &call_spec, NULL);
+        if (!call_type || start_result_memory() < 0) return -1;
+        start_threads();
+        start_xla();
+    }
+    if (PyModule_AddObjectRef(module, "Call", (PyObject *)call_type) < 0) return -1;
+    return add_constants(module) < 0 ? -1 : add_c_api(module);
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, execute},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_USED},
+#endif
+    {0, NULL},
+};
+
+static PyMethodDef module_methods[] = {
+    {"empty", module_empty, METH_VARARGS,
+     "empty(shape, dtype): a new array of float64 or float32, as the results of calls are."},
+    {"spare_bytes", module_spare_bytes, METH_NOARGS,
+     "How much memory is kept for later arrays."},
+    {"xla_handler", module_xla_handler, METH_NOARGS,
+     "The handler of calls from XLA, as jax.ffi.register_ffi_target takes it."},
+    {"xla_close", module_xla_close, METH_NOARGS,
+     "Have no call from XLA use Python from now on, and wait for those that do."},
+    {"xla_interface", module_xla_interface, METH_NOARGS,
+     "(major, minor, whether it fits) of XLA's interface; None before registering."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_call",
+    .m_doc = "Calls compiled functions on NumPy arrays.",
+    .m_methods = module_methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__call(void) { return PyModuleDef_Init(&definition); }

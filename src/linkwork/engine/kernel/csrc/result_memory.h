@@ -1,0 +1,17 @@
+/* Memory of large result arrays, which is reused when an array is freed. */
+#ifndef LINKWORK_RESULT_MEMORY_H
+#define LINKWORK_RESULT_MEMORY_H
+
+#include "common.h"
+
+/* A new array, in C order; its numbers are not set. */
+PyObject *new_array(int axes, npy_intp *shape, int type);
+
+/* Prepare the memory when the module is imported; -1 with an error if that fails. */
+int start_result_memory(void);
+
+/* Functions of the module. */
+PyObject *module_empty(PyObject *module, PyObject *args);
+PyObject *module_spare_bytes(PyObject *module, PyObject *unused);
+
+#endif
