@@ -43,7 +43,7 @@ def test_versions_side_by_side_do_not_read_each_others_code(tmp_path, folder):
     them apart: it has the same number."""
     here = Path(lw.__file__).parents[1]
     shutil.copytree(here / "linkwork", tmp_path / "linkwork")
-    com = tmp_path / "linkwork" / "algorithms" / "com.py"
+    com = tmp_path / "linkwork" / "algorithms" / "centroidal" / "com.py"
     text = com.read_text()
     wanted = "    return [*add(base.o, apply(base.R, c))]\n"
     assert wanted in text
