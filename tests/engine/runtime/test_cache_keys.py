@@ -31,8 +31,8 @@ def test_what_differs_never_shares_code():
         lw.KinDyn(model),
         lw.KinDyn(model, floating=False),
         lw.KinDyn(model, base="tip"),
-        lw.KinDyn(model, velocity="body"),
-        lw.KinDyn(model, velocity="inertial"),
+        lw.KinDyn(model, representation="body"),
+        lw.KinDyn(model, representation="inertial"),
         lw.KinDyn(model, gravity=(0, 0, -1.62)),
         lw.KinDyn(model, gravity=(0, 0, -1.6200000000000003)),
         lw.KinDyn(model, dtype=np.float32),
@@ -259,7 +259,7 @@ USERS = {
 PREPARED = """
 from dataclasses import replace
 from linkwork.kindyn.quantities import QUANTITIES
-from linkwork.model import kinds
+from linkwork.model import joints as kinds
 from linkwork.parameters import DensityMultiplier
 from linkwork.spatial.blocks import IDENTITY, ZERO, scale
 rod = hinge(BODY)
