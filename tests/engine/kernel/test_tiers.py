@@ -174,7 +174,7 @@ def test_a_signal_may_call_the_function_that_is_being_compiled():
 def test_a_compilation_that_takes_long_is_announced_once(no_cache, monkeypatch, mode):
     monkeypatch.setenv("LINKWORK_BACKGROUND", mode)
     monkeypatch.setattr(kernel_module, "LONG", 0.0)
-    monkeypatch.setattr("linkwork.engine.runtime.notices._told", set())
+    monkeypatch.setattr("linkwork.errors._warned_topics", set())
     kd = floater()
     with pytest.warns(lw.SlowCompileWarning) as caught:
         kd.com(kd.neutral())
@@ -188,7 +188,7 @@ def test_a_compilation_that_takes_long_is_announced_once(no_cache, monkeypatch, 
 
 
 def test_short_functions_are_not_announced(no_cache, monkeypatch):
-    monkeypatch.setattr("linkwork.engine.runtime.notices._told", set())
+    monkeypatch.setattr("linkwork.errors._warned_topics", set())
     kd = floater()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -463,7 +463,7 @@ def test_something_else_that_is_called_python_does_no_harm(monkeypatch, tmp_path
     fake.write_text("#!/bin/sh\necho hello\n", encoding="utf-8")
     fake.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(fake))
-    monkeypatch.setattr("linkwork.engine.runtime.notices._told", set())
+    monkeypatch.setattr("linkwork.errors._warned_topics", set())
     beside = Background()
     with pytest.warns(lw.LinkworkWarning, match="no compiler process.*EOFError"):
         assert beside.compiled(GOOD)
@@ -483,7 +483,7 @@ def broken_llvmlite(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "linkwork.engine.runtime.process.llvmlite_file", lambda: str(package / "__init__.py")
     )
-    monkeypatch.setattr("linkwork.engine.runtime.notices._told", set())
+    monkeypatch.setattr("linkwork.errors._warned_topics", set())
 
 
 @pytest.mark.usefixtures("broken_llvmlite")
@@ -506,11 +506,11 @@ def test_what_only_the_process_cannot_compile_is_reported_once():
 
 FAILING = """
 from linkwork.engine.kernel import kernel as module
-emitted = module.emitted
-def broken(program, width, *more):
-    if width > 1: raise ZeroDivisionError("a printer failed")
-    return emitted(program, width, *more)
-module.emitted = broken
+emit_llvm = module.emit_llvm
+def broken(program, name, lanes, **options):
+    if lanes.width > 1: raise ZeroDivisionError("a printer failed")
+    return emit_llvm(program, name, lanes, **options)
+module.emit_llvm = broken
 kd = floater()
 print(kd.com.status)
 for name in ("com", "mass_matrix"):
@@ -553,7 +553,7 @@ def test_the_status_tells_which_code_is_in_use(no_cache, monkeypatch):
 
 
 def test_the_status_tells_why_numpy_computes(no_cache, monkeypatch):
-    monkeypatch.setattr("linkwork.engine.runtime.notices._told", set())
+    monkeypatch.setattr("linkwork.errors._warned_topics", set())
 
     def refuse() -> None:
         raise NoMachineCodeError("memory is not executable")
@@ -596,7 +596,7 @@ def test_where_fast_code_is_made_can_be_chosen(chosen, expected):
 
 
 def test_a_choice_that_is_unknown_is_said_once(monkeypatch):
-    monkeypatch.setattr("linkwork.engine.runtime.notices._told", set())
+    monkeypatch.setattr("linkwork.errors._warned_topics", set())
     monkeypatch.setenv("LINKWORK_BACKGROUND", "threads")
     text = "LINKWORK_BACKGROUND='threads' is unknown; did you mean 'thread'?; 'process' is used"
     with pytest.warns(lw.LinkworkWarning) as caught:

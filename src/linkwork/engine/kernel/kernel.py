@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwork.engine.codegen.llvm.emit import emit_llvm
+from linkwork.engine.codegen.llvm.finite import checked_results
+from linkwork.engine.codegen.llvm.lanes import Lanes
 from linkwork.engine.kernel import norms
 from linkwork.engine.kernel.arguments import (
     Signature,
@@ -34,8 +37,6 @@ from linkwork.engine.kernel.numpy_rows import run_with_numpy
 from linkwork.engine.runtime import cache
 from linkwork.engine.runtime.background import Background, background, background_mode
 from linkwork.engine.runtime.compiler import FAST, LOCK, QUICK, RELOCATION, Code, compiled
-from linkwork.engine.runtime.emission import emitted
-from linkwork.engine.runtime.notices import warn_once
 from linkwork.engine.runtime.numpy_code import NumpyCode
 from linkwork.engine.runtime.processor import NoMachineCodeError, this_machine
 from linkwork.engine.runtime.sources import source_digest
@@ -43,7 +44,7 @@ from linkwork.engine.symbolic import serialization as stored
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.program import Port, Program
 from linkwork.engine.symbolic.traced import is_traced
-from linkwork.errors import ArgumentError, SlowCompileWarning, ValueRangeError
+from linkwork.errors import ArgumentError, SlowCompileWarning, ValueRangeError, warn_once
 from linkwork.version import __version__
 
 if TYPE_CHECKING:  # the C type has the same signatures
@@ -290,7 +291,7 @@ class Kernel(Differentiable, Call):
         quick = cache.fetch(key, cache.QUICK_CODE)
         if quick is None:
             self._announce(QUICK)
-            quick = compiled(self._emitted(1), QUICK)
+            quick = compiled(self._llvm_ir(1), QUICK)
             cache.keep(key, quick, cache.QUICK_CODE)
             cache.keep(self._program_key, stored.to_bytes(self.program), cache.PROGRAM)
         return Code(quick), QUICK
@@ -359,13 +360,15 @@ class Kernel(Differentiable, Call):
         self._use(0, 0, 1, None)
 
     def _compile(self, width: int, compiler: Callable[[str], bytes]) -> bytes:
-        data = compiler(self._emitted(width))
+        data = compiler(self._llvm_ir(width))
         cache.keep_fast(self._cache_key(width), data, width)
         return data
 
-    def _emitted(self, width: int) -> str:
-        """LLVM IR for so many rows at a time."""
-        return emitted(self.program, width, self._scalar, self.check_result is not None)
+    def _llvm_ir(self, width: int) -> str:
+        """LLVM IR of a function `f` that computes so many rows at a time."""
+        has_checks = self.check_result is not None and width > 1
+        checked = checked_results(self.program) if has_checks else ()
+        return emit_llvm(self.program, "f", Lanes(width, self._scalar), checked=checked)
 
     def _from_cache(self) -> bool:
         one, many = cache.fetch(self._cache_key(1)), cache.fetch(self._cache_key(self._width))
