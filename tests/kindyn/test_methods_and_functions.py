@@ -253,12 +253,12 @@ def test_warmup_compiles_what_is_named_what_was_asked_for_or_a_first_set():
     kd.warmup()
     names = {key[0] for key in kd._kernels}
     assert names == {"mass_matrix", "bias_force", "inverse_dynamics", "forward_dynamics"}
-    assert all(kernel._wide for kernel in kd._kernels.values())
+    assert all(kernel._has_simd_code for kernel in kd._kernels.values())
     kd.function("com")
     kd.warmup(("jacobian", kd.model.link_names[-1]))
-    assert not kd.function("com")._wide
+    assert not kd.function("com")._has_simd_code
     kd.warmup()
-    assert all(kernel._wide for kernel in kd._kernels.values())
+    assert all(kernel._has_simd_code for kernel in kd._kernels.values())
 
 
 def test_every_kind_of_robot_has_the_same_by_method_and_by_function():

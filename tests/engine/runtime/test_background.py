@@ -186,10 +186,10 @@ pid = os.fork()
 if pid == 0:
     kernel = kd.function("forward_dynamics")
     until = time.monotonic() + 15
-    while not kernel._wide and time.monotonic() < until:
+    while not kernel._has_simd_code and time.monotonic() < until:
         kernel(q, nu, tau)
         time.sleep(0.02)
-    os._exit(0 if kernel._wide else 1)
+    os._exit(0 if kernel._has_simd_code else 1)
 assert os.waitpid(pid, 0)[1] == 0
 print("done")
 """
@@ -574,11 +574,11 @@ subprocess.Popen = lambda *args, **named: (started.append(args), Popen(*args, **
 kd = floater()
 kernel = kd.function("com")
 kernel(kd.neutral())
-first = kernel._level, kernel._wide
+first = kernel._level, kernel._has_simd_code
 until = time.monotonic() + 30
-while not kernel._wide and time.monotonic() < until: time.sleep(0.01)
+while not kernel._has_simd_code and time.monotonic() < until: time.sleep(0.01)
 names = [thread.name for thread in threading.enumerate()]
-print(len(started), names.count("linkwork"), *first, kernel._level, kernel._wide)
+print(len(started), names.count("linkwork"), *first, kernel._level, kernel._has_simd_code)
 """
 
 

@@ -83,7 +83,7 @@ def _has_code(kernel: Kernel) -> bool:
     ports = (*kernel.signature.inputs, *kernel.signature.outputs)
     if any(len(port.shape) > HANDLER.most_axes for port in ports):
         return False
-    if isinstance(kernel, Derivative) and kernel.is_swept:
+    if isinstance(kernel, Derivative) and kernel.is_columnwise:
         return False
     return kernel.prepare(1)
 

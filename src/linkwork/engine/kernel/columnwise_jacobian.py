@@ -22,7 +22,7 @@ CHUNK_BYTES = 8 << 20
 DONE, NOT_FINITE = 0, 3  # values of `Status` in _call.h
 
 
-class Sweep:
+class ColumnwiseJacobian:
     """Computes a Jacobian, or a Hessian, from a kernel of products."""
 
     def __init__(self, kernel: Any, kind: Kind, own: Signature, wrt: Sequence[str]) -> None:

@@ -128,7 +128,9 @@ class Kernel(Differentiable, Call):
         self._process = 0  # id of the process whose background job makes the fast code
         self._code: tuple[Code | None, Code | None] = None, None  # of one row, and of W rows
         self._level = -1  # of the code in use: QUICK or FAST; -1 for none
-        self._wide = False  # whether there is code for W rows at a time, which is made last
+        self._has_simd_code = (
+            False  # whether there is code for W rows at a time, which is made last
+        )
         self._failure = ""  # why there is no fast code, or no machine code at all
 
     def __repr__(self) -> str:
@@ -167,7 +169,7 @@ class Kernel(Differentiable, Call):
         compiled; `fast`; `NumPy: ...` with the reason why there is no machine code; `failed: ...`
         with the reason why the quick code stays in use.
         """
-        if self._wide:
+        if self._has_simd_code:
             return "fast"
         if self._numpy_path is not None:
             return f"NumPy: {self._failure or 'the program is too long to compile'}"
@@ -182,7 +184,7 @@ class Kernel(Differentiable, Call):
 
     def prepare(self, rows: int) -> bool:
         """Have code in use that is worth it for so many rows; False if NumPy has to compute."""
-        if not self._wide and self._numpy_path is None:
+        if not self._has_simd_code and self._numpy_path is None:
             self._prepare(FAST if rows > MANY_ROWS else QUICK)
         return self._numpy_path is None
 
@@ -194,7 +196,7 @@ class Kernel(Differentiable, Call):
         threads: int | None = None,
     ) -> int:
         """Compute n rows of arrays that were checked, by machine code or NumPy; the status."""
-        if not self._wide and self._numpy_path is None:
+        if not self._has_simd_code and self._numpy_path is None:
             self._prepare(QUICK)  # sets `_numpy_path` if there can be no machine code
         if self._numpy_path is not None:
             is_finite = run_with_numpy(self.signature, self._numpy_path, rows, outputs)
@@ -274,7 +276,7 @@ class Kernel(Differentiable, Call):
         one, level = self._code[0], self._level
         if one is None:
             one, level = self._first_code()
-        self._take(one, None, level)  # in a forked child, `_reset_after_fork` took it out of use
+        self._install(one, None, level)  # in a forked child, `_reset_after_fork` took it out of use
         self._submit()
         self._process = os.getpid()
 
@@ -316,7 +318,7 @@ class Kernel(Differentiable, Call):
 
     def _is_ready(self, level: int) -> bool:
         """Whether code of this level is in use, and fast code is in use or being made."""
-        return self._wide or (level == QUICK and self._process == os.getpid())
+        return self._has_simd_code or (level == QUICK and self._process == os.getpid())
 
     def _submit(self) -> None:
         own, reference = background(), weakref.ref(self)
@@ -343,17 +345,17 @@ class Kernel(Differentiable, Call):
             with LOCK:
                 own.check_open()
                 if self._level < FAST:
-                    self._take(Code(one), None, FAST)
-        if not self._wide:
+                    self._install(Code(one), None, FAST)
+        if not self._has_simd_code:
             many = self._compile(self._width, own.compiled)
             with LOCK:
                 own.check_open()
-                if not self._wide:
-                    self._take(self._code[0], Code(many), FAST)
+                if not self._has_simd_code:
+                    self._install(self._code[0], Code(many), FAST)
 
     def _compile_fast(self) -> None:
         one = self._code[0] if self._level == FAST else Code(self._compile(1, compiled))
-        self._take(one, Code(self._compile(self._width, compiled)), FAST)
+        self._install(one, Code(self._compile(self._width, compiled)), FAST)
 
     def _reset_after_fork(self) -> None:
         """In a forked child: make the next call go to `_prepare`, which submits the job again."""
@@ -374,18 +376,18 @@ class Kernel(Differentiable, Call):
         one, many = cache.fetch(self._cache_key(1)), cache.fetch(self._cache_key(self._width))
         if one is None or many is None:
             return False
-        self._take(Code(one), Code(many), FAST)
+        self._install(Code(one), Code(many), FAST)
         return True
 
-    def _take(self, one: Code | None, many: Code | None, level: int) -> None:
+    def _install(self, one: Code | None, many: Code | None, level: int) -> None:
         """Use this code from now on."""
         assert one
         self._code = one, many
         many_address = many.address("f") if many else 0
         leases = one.lease, many.lease if many else None
         self._use(one.address("f"), many_address, self._width if many else 1, leases)
-        self._level, self._wide = level, many is not None
-        if self._wide:
+        self._level, self._has_simd_code = level, many is not None
+        if self._has_simd_code:
             _unfinished.discard(self)
         else:
             _unfinished.add(self)
