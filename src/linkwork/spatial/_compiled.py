@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import cached_property, wraps
+from functools import wraps
 from importlib import import_module
 from inspect import signature
 from types import FunctionType
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import as_array, batch_of
 from linkwork.engine.symbolic.traced import foreign_package
 
