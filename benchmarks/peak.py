@@ -33,7 +33,7 @@ def operations() -> Section:
     )
     for case in CASES:
         for velocity in ("mixed", "body"):
-            kd = kindyn_of(case).replace(velocity=velocity)
+            kd = kindyn_of(case).replace(representation=velocity)
             counts = [kernel_of(kd, name, case.frame).program.n_ops for name in FUNCTIONS]
             marks = MOST_OPERATIONS.get(case.name, ())
             verdicts = [

@@ -121,22 +121,6 @@ _LATER = {
 _MODULES = ("linalg", "parameters", "robots", "spatial")
 _INNER_MODULES = ("engine", "errors", "io", "model")
 
-# Older names that still work, with a warning: the module that has them, and what to write instead.
-# Those without a module are methods of `Model`.
-_OLDER = {
-    "attached": ("", "model.attached(...)"),
-    "renamed": ("", "model.renamed(...)"),
-    "with_frame": ("", "model.with_frame(...)"),
-    "with_inertia": ("", "model.with_inertia(...)"),
-    "with_payload": ("", "model.with_payload(...)"),
-    "reduced": ("", "model.reduced(...)"),
-    "lumped": ("", "model.lumped()"),
-    "rerooted": ("", "model.rerooted(...)"),
-    "Layout": ("linkwork.model.layout", "KinDyn(model).layout"),
-    "Tree": ("linkwork.model.tree", "linkwork.model.tree.Tree"),
-    "tree_from": ("linkwork.model.tree", "KinDyn(model, base).tree"),
-}
-
 if not _TYPE_CHECKING:  # type checkers know the names above and no others
 
     def __getattr__(name: str) -> object:
@@ -148,13 +132,6 @@ if not _TYPE_CHECKING:  # type checkers know the names above and no others
             return found
         if name in _MODULES or name in _INNER_MODULES:
             return import_module(f"linkwork.{name}")  # which sets the attribute
-        if name in _OLDER:
-            from warnings import warn
-
-            module, instead = _OLDER[name]
-            text = f"linkwork.{name} is deprecated; write {instead}"
-            warn(text, DeprecationWarning, stacklevel=2)
-            return getattr(import_module(module) if module else __getattr__("Model"), name)
         text = f"module 'linkwork' has no attribute {name!r}"
         raise AttributeError(text)
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from linkwork.singular import SingularJointError as SingularJointError  # noqa: PLC0414
 
 Severity = Literal["error", "warning", "note"]
+_warned_topics: set[str] = set()  # of `warn_once`
 
 MOST_NAMES = 12  # a message lists no more known names than this
 MOST_LISTED = 8  # a message names no more parts of a robot than this
@@ -197,6 +198,13 @@ def warn(
     while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] == "linkwork":
         level, frame = level + 1, frame.f_back
     warnings.warn(category(message, findings), stacklevel=level)
+
+
+def warn_once(topic: str, message: str, category: type[LinkworkWarning] = LinkworkWarning) -> None:
+    """Warn, unless this process has already warned about the topic."""
+    if topic not in _warned_topics:
+        _warned_topics.add(topic)
+        warn(message, category=category)
 
 
 def warn_of(findings: Sequence[Finding]) -> None:

@@ -142,39 +142,6 @@ def test_public_names_are_documented():
     assert all(getattr(linkwork, name).__doc__ for name in public_names())
 
 
-@pytest.mark.parametrize("name", linkwork._OLDER)
-def test_an_older_name_works_and_says_what_to_write(name):
-    module, instead = linkwork._OLDER[name]
-    with pytest.warns(DeprecationWarning, match=f"linkwork.{name}") as caught:
-        found = getattr(linkwork, name)
-    owner = importlib.import_module(module) if module else linkwork.Model
-    assert found is getattr(owner, name)
-    assert str(caught[0].message) == f"linkwork.{name} is deprecated; write {instead}"
-    assert caught[0].filename == __file__
-    assert name not in dir(linkwork)
-
-
-def test_an_older_function_is_the_method_that_took_its_place():
-    model = linkwork.robots.load("arm")
-    gripper = linkwork.robots.load("pendulum")
-    load = linkwork.solid_box(0.5, (0.1, 0.1, 0.1))
-    for name, arguments, options in (
-        ("reduced", (["elbow_pitch"], {"wrist_pitch": 0.3}), {}),
-        ("lumped", (), {}),
-        ("rerooted", ("tool",), {}),
-        ("with_frame", ("tip", "tool", linkwork.Pose(xyz=(0, 0, 0.1))), {}),
-        ("with_inertia", ("tool", load), {}),
-        ("with_payload", ("tool", load), {}),
-        ("attached", (gripper,), {"to": "tool", "joint": "mount", "prefix": "g_"}),
-        ("renamed", (), {"links": {"tool": "tip"}, "prefix": "left_"}),
-    ):
-        with pytest.warns(DeprecationWarning, match="is deprecated; write model."):
-            function = getattr(linkwork, name)
-        changed = getattr(model, name)(*arguments, **options)
-        assert changed == function(model, *arguments, **options)
-        assert changed != model
-
-
 def test_a_name_that_nobody_has_is_no_attribute():
     with pytest.raises(AttributeError, match="module 'linkwork' has no attribute 'KinDin'"):
         _ = linkwork.KinDin

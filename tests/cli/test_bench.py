@@ -63,7 +63,7 @@ def test_times_of_numpy_are_marked_as_such(monkeypatch, tmp_path):
         monkeypatch.setattr(
             f"linkwork.engine.runtime.{module}.check_executable", refuse, raising=False
         )
-    monkeypatch.setattr("linkwork.engine.runtime.notices._told", {"machine code"})
+    monkeypatch.setattr("linkwork.errors._warned_topics", {"machine code"})
     monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path))
     done = run("bench", "pendulum", *FAST, "mass_matrix", columns=200)
     assert "mass_matrix: not the fast machine code was timed, but NumPy" in done.stdout

@@ -17,7 +17,8 @@ def test_export_writes_and_tells_what_it_found(tmp_path):
     functions = "mass_matrix,jacobian:pole, bias_force"
     done = run(
         *("export", "cartpole", "-o", tmp_path / "new", "--functions", functions, "--fixed"),
-        *("--float", "--prefix", "cart", "--velocity", "body", "--base", "cart", "--one-file"),
+        *("--float", "--prefix", "cart", "--representation", "body", "--base", "cart"),
+        "--one-file",
     )
 
     assert (done.returncode, done.stderr) == (0, "")

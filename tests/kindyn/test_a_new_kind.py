@@ -20,7 +20,7 @@ from tests.support.kindyn import random_case
 from tests.support.models import assert_close, random_q
 
 import linkwork as lw
-from linkwork.engine.runtime import notices
+from linkwork import errors
 from linkwork.engine.symbolic.arrays import cos, sin
 from linkwork.model import joints as kinds
 from linkwork.model.joints.kind import Factor, JointKind, axes_across
@@ -113,7 +113,7 @@ def test_batches_of_compiled_code_give_what_single_rows_give(rng):
 def test_a_workcell_computes_what_a_robot_of_its_own_does(monkeypatch, kind, seed, chosen, rng):
     """Poses, Jacobians and dynamics, also of what is gripped; what is slow is reported."""
     monkeypatch.setitem(kinds._ALL, "rolling", kind())
-    monkeypatch.setattr(notices, "_told", set())
+    monkeypatch.setattr(errors, "_warned_topics", set())
     model = robot(seed, chosen).model
     kd = lw.KinDyn(model, floating=False)
     cell = lw.WorkCell("hall").with_robot("r", model)

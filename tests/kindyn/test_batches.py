@@ -264,7 +264,7 @@ FLOAT32_BOUND = 2e-5
 @pytest.mark.parametrize("name", ["mass_matrix", "inverse_dynamics", "com", "jacobian"])
 @pytest.mark.parametrize("velocity", REPRESENTATIONS)
 def test_float32_stays_within_its_bound(name, velocity):
-    double = lw.KinDyn(lw.robots.load("humanoid"), velocity=velocity)
+    double = lw.KinDyn(lw.robots.load("humanoid"), representation=velocity)
     single = double.replace(dtype=np.float32)
     frame = double.model.frame_names[-1]
     rows = arguments(double, name, (9,))
@@ -345,7 +345,8 @@ def test_a_single_body_obeys_newton_and_euler(velocity):
     """F = m (c_ddot - g) and N = d/dt (I w) about the centre of mass, written out."""
     inertia = random_inertia(np.random.default_rng(2))
     kd = lw.KinDyn(
-        lw.Model(name="body", links=(lw.Link(name="body", inertia=inertia),)), velocity=velocity
+        lw.Model(name="body", links=(lw.Link(name="body", inertia=inertia),)),
+        representation=velocity,
     )
     q, nu, nu_dot = arguments(kd, "inverse_dynamics")
     H = kd.transform("body", q)

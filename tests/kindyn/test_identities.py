@@ -137,7 +137,7 @@ def test_mass_matrix_is_symmetric_positive_definite_and_the_hessian_of_kinetic_e
 def test_mass_matrix_is_the_sum_of_what_each_link_weighs(case):
     """M = sum J^T I J over the links, as files give them: nothing lost in merging and moving."""
     kd, q = case.kd, case.q
-    body = Interpreted(kd.kd.replace(velocity="body"))
+    body = Interpreted(kd.kd.replace(representation="body"))
     T = np.eye(kd.nv)
     if kd.floating:
         T[:6, :6] = base_X(q, kd.representation)
@@ -266,7 +266,7 @@ def test_momentum_changes_by_the_forces_from_outside(seed, velocity):
     """Newton and Euler for the whole robot: d/dt of the momentum about the CoM, in world axes."""
     case = random_case(seed, velocity=velocity)
     kd, q, nu = case.kd, case.q, case.nu
-    mixed = Interpreted(kd.kd.replace(velocity="mixed"))
+    mixed = Interpreted(kd.kd.replace(representation="mixed"))
     T = np.eye(kd.nv)
     T[:6, :6] = np.linalg.inv(base_X(q, "mixed")) @ base_X(q, velocity)
     tau = kd.inverse_dynamics(q, nu, case.nu_dot)
@@ -318,7 +318,7 @@ def test_representations_differ_by_the_formula_of_a_change_of_velocities(seed, v
     """M_r = X^T M_B X, h_r = X^T (h_B + M_B X_dot nu_r), at base velocities that are not small."""
     case = random_case(seed, velocity=velocity)
     kd, q, nu, nu_dot = case.kd, case.q, 4 * case.nu, case.nu_dot
-    body = Interpreted(kd.kd.replace(velocity="body"))
+    body = Interpreted(kd.kd.replace(representation="body"))
     X = np.eye(kd.nv)
     X[:6, :6] = base_X(q, velocity)
     X_dot_nu = np.zeros(kd.nv)

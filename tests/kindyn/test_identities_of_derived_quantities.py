@@ -66,7 +66,7 @@ def test_relative_transform_is_one_pose_seen_from_the_other(case):
 def test_relative_jacobian_is_the_difference_of_two_motions(case):
     """With J of both frames at the world's origin, whatever the base does cancels."""
     kd, q, rng = case.kd, case.q, np.random.default_rng(3)
-    inertial = Interpreted(kd.kd.replace(velocity="inertial"))
+    inertial = Interpreted(kd.kd.replace(representation="inertial"))
     first = 6 if kd.floating else 0
     for reference, frame in pairs(case):
         J = (inertial.jacobian(frame, q) - inertial.jacobian(reference, q))[:, first:]
@@ -232,7 +232,7 @@ def test_wrenches_through_joints_are_what_moves_all_beyond(case):
     through = kd.joint_wrenches(q, nu, nu_dot, wrenches=case.wrenches)
     tau = kd.inverse_dynamics(q, nu, nu_dot, wrenches=case.wrenches)
     assert through.shape == (len(case.model.joints), 6)
-    inertial = Interpreted(kd.kd.replace(velocity="inertial"))
+    inertial = Interpreted(kd.kd.replace(representation="inertial"))
     world = inertial_wrenches(case, through)
     # what a joint feels along its coordinates is its torque
     first = 6 if kd.floating else 0

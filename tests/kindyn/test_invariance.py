@@ -81,7 +81,7 @@ def same_state_elsewhere(case, model):
     """
     kd = case.kd
     there = on_numpy(
-        lw.KinDyn(model, base=kd.base, floating=kd.floating, velocity=kd.representation)
+        lw.KinDyn(model, base=kd.base, floating=kd.floating, representation=kd.representation)
     )
     q_at, nu_at = list(range(7 * kd.floating)), list(range(6 * kd.floating))
     for name in there.layout.joint_names:
@@ -249,7 +249,7 @@ def test_energies_and_momenta_are_sums_over_links(seed, floating):
         p = H[:3, :3] @ (inertia.mass * v)
         momentum += [*p, *(np.cross(c, p) + H[:3, :3] @ inertia.matrix() @ w)]
     com = first / case.model.total_mass
-    in_world = Interpreted(kd.kd.replace(velocity="mixed"))
+    in_world = Interpreted(kd.kd.replace(representation="mixed"))
     mixed = nu.copy()
     if floating:
         mixed[:6] = np.linalg.inv(base_X(q, "mixed")) @ nu[:6]
@@ -266,9 +266,9 @@ def test_two_robots_on_a_floating_joint_have_the_energies_of_both():
     rng = np.random.default_rng(5)
     one, two = random_model(rng, 6), random_model(rng, 5, name="two")
     joined = one.attached(two, to=one.default_base, joint="between", kind="floating", prefix="b_")
-    case = Case(joined, rng, floating=True, velocity="body")
+    case = Case(joined, rng, floating=True, representation="body")
     kd, q, nu = case.kd, case.q, case.nu
-    first, second = (Interpreted(lw.KinDyn(m, velocity="body")) for m in (one, two))
+    first, second = (Interpreted(lw.KinDyn(m, representation="body")) for m in (one, two))
     base_of_two = f"b_{two.default_base}"
     H, V = kd.transform(base_of_two, q), kd.velocity(base_of_two, q, nu)
     at, v_at = kd.layout.q["between"], kd.layout.nu["between"]

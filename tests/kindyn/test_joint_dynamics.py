@@ -34,7 +34,7 @@ class Driven:
     def __init__(self, seed, *, floating, velocity):
         rng = np.random.default_rng(seed)
         self.model = with_drives(random_model(rng, 9), rng)
-        self.bare = Interpreted(lw.KinDyn(self.model, floating=floating, velocity=velocity))
+        self.bare = Interpreted(lw.KinDyn(self.model, floating=floating, representation=velocity))
         self.kd = Interpreted(self.bare.kd.replace(joint_dynamics=True))
         self.q = random_q(self.kd.layout, rng)
         self.nu, self.nu_dot = rng.normal(size=(2, self.kd.nv))

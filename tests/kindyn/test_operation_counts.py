@@ -63,7 +63,7 @@ PRESENT_IN_BODY = {
 
 def count(quantity, velocity, name):
     path = next(path for path in ROBOT_FILES if label(path) == name)
-    kd = lw.KinDyn(load_quietly(path, mimic=False), velocity=velocity)
+    kd = lw.KinDyn(load_quietly(path, mimic=False), representation=velocity)
     return kd.function(quantity).program.n_ops
 
 

@@ -22,22 +22,11 @@ PLACED = lw.Pose(xyz=(0.3, -0.2, 0.5), rpy=(0.4, -0.7, 1.1))
 
 
 @pytest.mark.parametrize("name", REPRESENTATIONS)
-def test_velocity_is_an_older_name_of_representation(name):
+def test_the_representation_of_velocities(name):
     kd = lw.KinDyn(ARM, representation=name)
-    assert kd == lw.KinDyn(ARM, velocity=name)
-    assert (
-        kd == lw.KinDyn(ARM).replace(velocity=name) == lw.KinDyn(ARM).replace(representation=name)
-    )
+    assert kd == lw.KinDyn(ARM).replace(representation=name)
     assert kd.representation == kd.options["representation"] == name
     assert kd.replace(floating=False).representation == name
-
-
-def test_both_names_at_once_are_refused():
-    text = "give representation or velocity, its older name, not both"
-    for make in (lambda **o: lw.KinDyn(ARM, **o), lw.KinDyn(ARM).replace):
-        with pytest.raises(lw.ArgumentError) as caught:
-            make(representation="body", velocity="body")
-        assert str(caught.value) == text
 
 
 @pytest.mark.parametrize(

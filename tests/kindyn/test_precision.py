@@ -103,7 +103,7 @@ def test_large_angles_cost_no_digits(humanoid, states):
 
 def sum_over_links(kd, q):
     """M = sum J^T I J with the links' own inertias, by another road than the composite one."""
-    body = Interpreted(kd.replace(velocity="body"))
+    body = Interpreted(kd.replace(representation="body"))
     T = np.eye(kd.nv)
     T[:6, :6] = base_X(q, kd.representation)
     M = np.zeros((kd.nv, kd.nv))

@@ -43,7 +43,7 @@ def test_a_moving_leaf_without_mass_is_named(kind, floating):
 @pytest.mark.parametrize("floating", [True, False])
 @pytest.mark.parametrize("velocity", ["mixed", "body", "inertial"])
 def test_mass_on_the_axis_resists_no_turning_and_the_joint_is_named(floating, velocity):
-    kd = lw.KinDyn(arm(POINT_ON_AXIS), floating=floating, velocity=velocity)
+    kd = lw.KinDyn(arm(POINT_ON_AXIS), floating=floating, representation=velocity)
     with pytest.raises(lw.SingularJointError, match="wrist"):
         call(kd)
 

@@ -61,7 +61,7 @@ def test_many_small_steps_at_constant_nu_are_one_large_step(seed, velocity):
 
 @every_representation
 def test_the_base_moves_as_the_representation_says(velocity):
-    kd = lw.KinDyn(lw.robots.load("quadruped"), velocity=velocity)
+    kd = lw.KinDyn(lw.robots.load("quadruped"), representation=velocity)
     q, rng = kd.random(seed=1), np.random.default_rng(2)
     V = rng.normal(size=6)
     nu = np.concatenate([V, np.zeros(kd.nv - 6)])
@@ -79,7 +79,7 @@ def test_the_base_moves_as_the_representation_says(velocity):
 def test_pinocchio_integrates_and_subtracts_alike():
     """Its free-flyer moves as a base in the body representation; quaternions are x y z w."""
     model = lw.robots.load("quadruped")
-    kd = lw.KinDyn(model, velocity="body")
+    kd = lw.KinDyn(model, representation="body")
     there = pin.buildModelFromXML(lw.dump_urdf(model), pin.JointModelFreeFlyer())
     order = [there.joints[there.getJointId(name)].idx_v for name in kd.joint_names]
     q, end = kd.random(2, seed=3)

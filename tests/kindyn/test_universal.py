@@ -76,7 +76,7 @@ class Pair:
 
 @in_some(STATES[:4])  # of a fixed base, only frames know representations
 def test_dynamics_are_the_same(seed, floating, velocity):
-    pair = Pair(seed, velocity=velocity, floating=floating)
+    pair = Pair(seed, representation=velocity, floating=floating)
     q, nu = pair.q, pair.nu
 
     pair.agree("mass_matrix", q)
@@ -95,7 +95,7 @@ def test_dynamics_are_the_same(seed, floating, velocity):
 
 @in_some(STATES)
 def test_frames_move_the_same(seed, floating, velocity):
-    pair = Pair(seed, velocity=velocity, floating=floating)
+    pair = Pair(seed, representation=velocity, floating=floating)
     q, nu = pair.q, pair.nu
     for frame in pair.frames:
         pair.agree("transform", frame, q)

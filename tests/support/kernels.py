@@ -48,7 +48,7 @@ kernel.warmup()
 one = kernel._compile(1, lambda ir: compiled(ir, 1))
 many = kernel._compile(kernel._width, lambda ir: compiled(ir, 1))
 for turn in range(50):
-    kernel._take(Code(one), Code(many) if turn % 2 else None, 1)
+    kernel._install(Code(one), Code(many) if turn % 2 else None, 1)
     time.sleep(0.002)
 stop.set()
 for thread in threads: thread.join()

@@ -122,7 +122,7 @@ def random_case(seed, *, floating=True, velocity="mixed", base="by seed", n_link
     if base == "by seed":
         last_link = model.link_names[-1]
         base = [None, last_link, model.frames[0].name, model.frames[1].name][seed % 4]
-    return Case(model, rng, floating=floating, velocity=velocity, base=base)
+    return Case(model, rng, floating=floating, representation=velocity, base=base)
 
 
 STATES = [(floating, velocity) for floating in (True, False) for velocity in REPRESENTATIONS]

@@ -33,7 +33,7 @@ class Moving:
 
     def __init__(self, path, *, floating, velocity, base=None):
         model = load_quietly(path, mimic=False)
-        self.kd = shared(lw.KinDyn(model, base=base, floating=floating, velocity=velocity))
+        self.kd = shared(lw.KinDyn(model, base=base, floating=floating, representation=velocity))
         rng = np.random.default_rng(7)
         self.q = random_q(self.kd.layout, rng)
         self.nu, self.nu_dot, self.tau = rng.normal(size=(3, self.kd.nv)) * [[2.0], [4.0], [6.0]]

@@ -128,7 +128,7 @@ def test_gripping_compiles_nothing(monkeypatch, rng):
     def refuse(*given, **named):
         raise AssertionError("something is compiled")
 
-    monkeypatch.setattr(kernel, "emitted", refuse)
+    monkeypatch.setattr(kernel, "emit_llvm", refuse)
     monkeypatch.setattr(kernel, "compiled", refuse)
     states = [first, cell.release(first, "box"), cell.state()]
     for name in OBJECTS:

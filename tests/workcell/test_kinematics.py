@@ -13,7 +13,7 @@ from tests.support.cells import chained, random_cell, random_parents, random_sta
 from tests.support.models import BATCHES, assert_close
 
 import linkwork as lw
-from linkwork.engine.runtime import notices
+from linkwork import errors
 from linkwork.model.joints import KINDS
 from linkwork.workcell import fk
 from linkwork.workcell.state import State
@@ -276,7 +276,7 @@ def test_paths_refuse_other_attachments_and_only_those(rng):
 
 def test_without_the_extension_numpy_computes_and_warns_once(monkeypatch, rng):
     monkeypatch.setitem(sys.modules, "linkwork.workcell._poses", None)
-    monkeypatch.setattr(notices, "_told", set())
+    monkeypatch.setattr(errors, "_warned_topics", set())
     cell = random_cell(np.random.default_rng(0))
     states = random_state(cell, rng, (5,))
     with pytest.warns(lw.LinkworkWarning, match="NumPy computes the poses of workcells"):
@@ -297,7 +297,7 @@ def test_without_the_extension_numpy_computes_and_warns_once(monkeypatch, rng):
 
 
 def test_a_kind_of_joint_without_factors_is_computed_by_numpy_with_a_warning(monkeypatch, rng):
-    monkeypatch.setattr(notices, "_told", set())
+    monkeypatch.setattr(errors, "_warned_topics", set())
     monkeypatch.delattr(type(KINDS["universal"]), "factors")
     cell = random_cell(np.random.default_rng(0))
     state = random_state(cell, rng)

@@ -119,7 +119,6 @@ def _timing(
 def _compiling(kernel: Kernel) -> tuple[float | None, int | None]:
     """Seconds to compile from nothing, and bytes of the result; None where nothing is compiled."""
     from linkwork.engine.runtime.compiler import FAST, compiled
-    from linkwork.engine.runtime.emission import emitted
     from linkwork.engine.runtime.processor import NoMachineCodeError, this_machine
 
     if not kernel.is_unrolled:
@@ -127,8 +126,7 @@ def _compiling(kernel: Kernel) -> tuple[float | None, int | None]:
     try:
         widths = 1, this_machine().lanes
         start = time.perf_counter()
-        checks = kernel.check_result is not None
-        code = [compiled(emitted(kernel.program, w, "double", checks), FAST) for w in widths]
+        code = [compiled(kernel._llvm_ir(width), FAST) for width in widths]  # pyright: ignore[reportPrivateUsage]
         return time.perf_counter() - start, sum(map(len, code))
     except NoMachineCodeError:
         return None, None

@@ -46,7 +46,7 @@ Fixed = Annotated[bool, typer.Option("--fixed", help="fix the base to the world"
 Representation = Annotated[
     str | None,
     typer.Option(
-        *("--representation", "--velocity"),
+        "--representation",
         metavar="NAME",
         help="mixed, body or inertial",
         autocompletion=one_of("mixed", "body", "inertial"),

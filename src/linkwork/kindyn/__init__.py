@@ -56,7 +56,6 @@ class KinDyn(
         parameters: numbers of the robot that shall be inputs of every function, as descriptions of
             `linkwork.parameters`. Every method then takes `parameters` (..., n), those of the
             model if not given.
-        velocity: the older name of `representation`, deprecated.
     """
 
 

@@ -77,7 +77,6 @@ class KinDynCore:
         check: bool = False,
         joint_dynamics: bool = False,
         parameters: Iterable[Parameter] = (),
-        velocity: Representation | None = None,
         **unknown: Never,
     ) -> None:
         if unknown:
@@ -101,7 +100,7 @@ class KinDynCore:
             model=model,
             base=base,
             floating=bool(floating),
-            representation=_representation(representation, velocity),
+            representation=_representation(representation),
             gravity=tuple(fall.tolist()),
             base_pose=None if base_pose is None else as_pose(base_pose, "base_pose"),
             dtype=np.dtype(dtype).type,
@@ -177,10 +176,8 @@ class KinDynCore:
 
     def replace(self, **changes: Any) -> Self:
         """Another one, with some options changed."""
-        given: dict[str, Any] = {"model": self.model, **self.options, **changes}
-        if "velocity" in changes and "representation" not in changes:
-            del given["representation"]
-        return type(self)(**given)
+        options: dict[str, Any] = {"model": self.model, **self.options, **changes}
+        return type(self)(**options)
 
     @cached_property
     def layout(self) -> Layout:
@@ -370,16 +367,13 @@ class KinDynCore:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _representation(given: object, velocity: object) -> Representation:
-    """The option `representation`, which `velocity` is an older name of."""
-    if given is not None and velocity is not None:
-        raise ArgumentError("give representation or velocity, its older name, not both")
-    wanted: Any = given if velocity is None else velocity
-    wanted = "mixed" if wanted is None else wanted
-    if not isinstance(wanted, str) or wanted not in REPRESENTATIONS:
-        hint = nearest(wanted, REPRESENTATIONS)
-        raise ArgumentError(f"unknown velocity representation {wanted!r}; {hint}")
-    return wanted
+def _representation(name: Any) -> Representation:
+    """The option `representation`; mixed if it is not given."""
+    name = "mixed" if name is None else name
+    if not isinstance(name, str) or name not in REPRESENTATIONS:
+        hint = nearest(name, REPRESENTATIONS)
+        raise ArgumentError(f"unknown velocity representation {name!r}; {hint}")
+    return name
 
 
 def _is_float(dtype: Any) -> bool:

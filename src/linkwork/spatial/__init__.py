@@ -19,14 +19,14 @@ Frameworks   PyTorch tensors, JAX arrays and CasADi's SX, MX and DM give results
              views or several arrays (`se3.rotation_of`, `motion.split`, `inertia.to_com`) and those
              that need LAPACK (`so3.project`, `inertia.principal_moments`)
 
-Speed        a function that is called often is compiled in the background: then a row takes less
-             than a microsecond, instead of 50 to 500 with NumPy; `warmup` compiles at once
+Speed        functions are compiled at their first call, which takes 20 to 40 ms, or about 1 ms with
+             code from the disk cache (the very first one 100 ms more, to import the compiler);
+             then a row takes about a microsecond. `warmup` compiles beforehand
 
 Every function is pure: it never writes into its arguments. A part of an argument, such as the
 rotation of a pose, is returned as a view. A wrong trailing shape raises
 `linkwork.errors.ShapeError`; anything but real numbers, such as a complex number, a text, None or a
 masked element, raises `linkwork.errors.ArgumentError`. Results that are not finite give no warning.
-The same numbers give the same result up to rounding, before and after a function is compiled.
 """
 
 from linkwork.spatial import inertia as inertia

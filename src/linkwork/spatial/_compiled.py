@@ -1,40 +1,31 @@
-"""The public functions of `linkwork.spatial`: NumPy code that is compiled when it is used often.
+"""The public functions of `linkwork.spatial`: kernels of the functions in `source`.
 
-Source    a function of `linkwork.spatial.source` runs on NumPy arrays as it is written. The first
-          calls do so, and a short script never waits for a compiler
-Compiled  after `CALLS` calls, a kernel is traced from the same source and compiled in the
-          background, or loaded from the disk cache; calls with float64 arrays then go to it
-Types     traced values, float16 and longdouble always use the source; float32 is computed in
-          float64 and rounded
+Kernel    arrays of float64 are computed by a kernel, which is compiled or loaded from the disk
+          cache at the first call; float32 is computed in float64 and rounded
+Source    traced values, float16 and longdouble are computed by the source itself
 Bridges   arrays of PyTorch, JAX and CasADi go to the same kernel, by `wrap` of their bridge
 linkwork  itself imports the sources, so that loading a robot needs no compiler
-
-Both give the same result up to rounding, and neither warns about numbers that are not finite.
 """
 
 from __future__ import annotations
 
-import contextlib
-import inspect
-import os
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib import import_module
+from inspect import signature
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.engine.symbolic.arrays import Array, as_array, batch_of
+from linkwork.engine.cached_property import cached_property
+from linkwork.engine.symbolic.arrays import as_array, batch_of
 from linkwork.engine.symbolic.traced import foreign_package
 
 if TYPE_CHECKING:
-    from linkwork.spatial._kernels import SpatialKernel
+    from linkwork.engine.kernel.kernel import Kernel
 
-CALLS = 16  # a function is compiled after this many calls
-ROWS = 64  # a batch counts as one more call for every this many rows
 SHAPES: dict[str, tuple[int, ...]] = {  # by name of an argument, the same in all functions
     **dict.fromkeys(("angle", "mass"), ()),
     **dict.fromkeys(("phi", "rpy", "xyz", "axis", "position", "b_point", "vector", "com"), (3,)),
@@ -66,15 +57,15 @@ def compile_in(module: str, but: Sequence[str] = ()) -> None:
 
 
 def warmup(*functions: Callable[..., Any]) -> None:
-    """Compile functions of `linkwork.spatial` now, so that every call takes the same short time.
+    """Wait until the optimized code of functions of `linkwork.spatial` is in use.
 
     Args:
-        functions: such as `se3.log`; all if none is given, which takes seconds. Those that cannot
-            be compiled, such as `so3.project`, are left as they are.
+        functions: such as `se3.log`; all if none is given, which takes seconds. Those that are not
+            compiled, such as `so3.project`, are left as they are.
     """
     for function in functions or tuple(_functions):
         if function in _functions:
-            _functions[function].warmup()
+            _functions[function].kernel.warmup()
 
 
 def _public(source: Callable[..., Any], module: str) -> Callable[..., Any]:
@@ -84,14 +75,13 @@ def _public(source: Callable[..., Any], module: str) -> Callable[..., Any]:
 
     @wraps(source)
     def function(*args: Any, **named: Any) -> Any:
-        kernel = compiled.kernel
-        if kernel is not None and len(args) == count and not named:
+        if len(args) == count and not named:
             for array in args:
                 if type(array) is not array_type or array.dtype is not _FLOAT64:
                     break
             else:
-                return kernel(*args)
-        return compiled.call(*args, **named)
+                return compiled.compute(*args)
+        return compiled.convert_and_compute(*args, **named)
 
     function.__module__ = module
     _functions[function] = compiled
@@ -99,88 +89,67 @@ def _public(source: Callable[..., Any], module: str) -> Callable[..., Any]:
 
 
 class _Compiled:
-    """A source function, and the kernel that replaces it after some calls."""
-
-    __slots__ = ("_bridges", "_calls", "_maker", "kernel", "name", "names", "source", "tails")
+    """A source function and its kernel."""
 
     def __init__(self, source: Callable[..., Any], name: str) -> None:
         self.source = source
         self.name = name
-        self.names = tuple(inspect.signature(source).parameters)
-        self.tails = tuple(SHAPES[name] for name in self.names)
-        self.kernel: Callable[..., Any] | None = None
+        self.names = tuple(signature(source).parameters)
+        self.shapes = tuple(SHAPES[name] for name in self.names)
         self._bridges: dict[str, Callable[..., Any]] = {}  # by package, of other arrays
-        self._calls = 0
-        self._maker = 0  # id of the process in which a thread makes the kernel
 
-    def call(self, *args: Any, **named: Any) -> Any:
-        """Any call: by name, with lists, with other number types, or before it is compiled."""
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The kernel; it compiles at its first call."""
+        from linkwork.engine.kernel.arguments import Signature
+        from linkwork.engine.kernel.kernel import Kernel
+        from linkwork.engine.runtime.sources import source_digest
+        from linkwork.engine.symbolic.program import Port, trace
+
+        source, inputs = self.source, tuple(map(Port, self.names, self.shapes))
+        with np.errstate(all="ignore"):
+            result = source(*(np.zeros(shape) for shape in self.shapes))
+        return Kernel(
+            Signature(self.name, inputs, (Port(source.__name__, np.shape(result)),)),
+            lambda: trace(source, inputs, source.__name__),
+            key=f"{self.name}|{source_digest()}|{np.__version__}",
+        )
+
+    @cached_property
+    def compute(self) -> Callable[..., Any]:
+        """The kernel as a function that returns a single number as a scalar, as NumPy does."""
+        kernel = self.kernel
+        is_number = kernel.signature.outputs[0].shape == ()
+        return (lambda *arrays: kernel(*arrays)[()]) if is_number else kernel
+
+    def convert_and_compute(self, *args: Any, **named: Any) -> Any:
+        """Any call: by name, with lists, with other number types, with traced values."""
         if named:
             args += tuple(named.pop(name) for name in self.names[len(args) :] if name in named)
         if named or len(args) != len(self.names):
-            inspect.signature(self.source).bind(*args, **named)  # raises Python's TypeError
+            signature(self.source).bind(*args, **named)  # raises Python's TypeError
         for value in args:
             package = foreign_package(value)
             if package in BRIDGES:
                 return self._bridge(package)(*args)
-        arrays = [*map(as_array, args, self.names, self.tails)]
-        dtype, *others = {array.dtype for array in arrays}
-        kernel = self.kernel
-        if kernel is not None and dtype is _FLOAT64 and not others:
-            return kernel(*arrays)
+        arrays = [*map(as_array, args, self.names, self.shapes)]
         dtype = np.result_type(*arrays)
-        if kernel is None or dtype.type not in (np.float64, np.float32):
-            return self._from_source(arrays, dtype)
-        result = kernel(*(array.astype(_FLOAT64, copy=False) for array in arrays))
+        if dtype.kind == "O":
+            return self.source(*arrays)
+        if dtype.type not in (np.float64, np.float32):
+            batch_of(self.names, self.shapes, arrays)  # raises an error that names the arguments
+            with np.errstate(all="ignore"):  # compiled code does not warn either
+                return self.source(*arrays)
+        result = self.compute(*(array.astype(_FLOAT64, copy=False) for array in arrays))
+        if dtype is _FLOAT64:
+            return result
         with np.errstate(over="ignore"):  # too large for the type is infinite
-            return result.astype(dtype, copy=False)
+            return result.astype(dtype)
 
     def _bridge(self, package: str) -> Callable[..., Any]:
         """The function for arrays of another package, made once."""
         known = self._bridges.get(package)
         if known is None:
-            from linkwork.spatial._kernels import SpatialKernel
-
-            kernel = SpatialKernel(self.name, self.source, self.names, self.tails)
-            wrapped = import_module(f"linkwork.{package}").wrap(kernel)
+            wrapped = import_module(f"linkwork.{package}").wrap(self.kernel)
             known = self._bridges.setdefault(package, wrapped)
         return known
-
-    def warmup(self) -> None:
-        """Have compiled code in use."""
-        if self.kernel is None:
-            from linkwork.spatial._kernels import SpatialKernel
-
-            kernel = SpatialKernel(self.name, self.source, self.names, self.tails)
-            kernel.warmup()
-            self._take(kernel)
-
-    def _from_source(self, arrays: Sequence[Array], dtype: np.dtype[Any]) -> Any:
-        if dtype.kind == "O":
-            return self.source(*arrays)
-        batch = batch_of(self.names, self.tails, arrays)
-        if dtype == np.float64:
-            self._calls += 1 + int(np.prod(batch)) // ROWS
-            if self._calls > CALLS and self._maker != os.getpid():
-                self._maker = os.getpid()
-                thread = threading.Thread(target=self._make, name="linkwork spatial", daemon=True)
-                with contextlib.suppress(RuntimeError):  # no more threads: no compiled code
-                    thread.start()
-        with np.errstate(all="ignore"):  # compiled code gives no warnings either
-            return self.source(*arrays)
-
-    def _make(self) -> None:
-        """In a thread, for the imports take time, too: make the kernel."""
-        try:
-            from linkwork.spatial._kernels import SpatialKernel
-
-            SpatialKernel(self.name, self.source, self.names, self.tails).make_ready(self._take)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
-            from linkwork.engine.runtime.notices import report_failure
-
-            report_failure(f"{self.name} could not be compiled; NumPy computes, slower", error)
-
-    def _take(self, kernel: SpatialKernel) -> None:
-        """Use a kernel from now on; like NumPy, it returns a single number as a scalar."""
-        is_number = kernel.signature.outputs[0].shape == ()
-        self.kernel = (lambda *rows: kernel(*rows)[()]) if is_number else kernel

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from linkwork.engine.kernel.arguments import thread_number
-from linkwork.engine.runtime.notices import warn_once
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, ShapeError
+from linkwork.errors import ArgumentError, ShapeError, warn_once
 from linkwork.spatial.source import se3
 from linkwork.workcell.local import local_pose
 from linkwork.workcell.state import State, flat_rows

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from linkwork.engine.runtime.notices import warn_once
 from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import warn_once
 from linkwork.spatial.blocks import scalars
 from linkwork.spatial.source import motion, se3
 from linkwork.workcell import fk

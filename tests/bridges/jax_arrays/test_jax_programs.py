@@ -229,9 +229,9 @@ def test_the_code_that_takes_over_is_used_by_programs_that_run_already():
     (q,) = arguments(kd, ("q",), (9,))
     compiled = jax.jit(kd.gravity_force).lower(q).compile()
     first = compiled(q)
-    assert not kd.numpy.gravity_force._wide
+    assert not kd.numpy.gravity_force._has_simd_code
     kd.warmup()
-    assert kd.numpy.gravity_force._wide
+    assert kd.numpy.gravity_force._has_simd_code
     np.testing.assert_allclose(compiled(q), first, rtol=1e-13, atol=1e-14)
     np.testing.assert_array_equal(compiled(q), kd.numpy.gravity_force(q))
 
@@ -242,8 +242,8 @@ def test_warmup_waits_for_derivatives_in_use():
     jax.grad(kd.potential_energy)(q)
     kd.warmup()
     vjp = kd.numpy.potential_energy.vjp("q")
-    assert vjp._wide
-    assert not kd.numpy.potential_energy.jvp("q")._wide  # nothing computed it
+    assert vjp._has_simd_code
+    assert not kd.numpy.potential_energy.jvp("q")._has_simd_code  # nothing computed it
 
 
 def test_without_the_handler_python_is_called(kd, without_handler):
@@ -308,7 +308,7 @@ def test_where_there_is_no_machine_code_numpy_computes(monkeypatch):
 def test_jacobians_that_are_swept(monkeypatch):
     monkeypatch.setattr(derive, "MOST_UNROLLED_STEPS", 10)
     kernel = pendulum().jacobian("x")
-    assert kernel.is_swept
+    assert kernel.is_columnwise
     x, u = np.array([0.3, 0.2]), np.array([0.1])
     np.testing.assert_array_equal(linkwork.jax.wrap(kernel)(x, u), kernel(x, u))
 

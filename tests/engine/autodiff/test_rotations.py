@@ -8,7 +8,7 @@ from tests.support.expressions import mp_jacobian, program_for, values
 
 from linkwork.engine.autodiff.diff import jacobian, jvp, vjp
 from linkwork.engine.autodiff.inlined import inlined
-from linkwork.engine.autodiff.rotations import turns_of
+from linkwork.engine.autodiff.rotations import rotation_pairs
 from linkwork.engine.symbolic.node import Graph
 
 
@@ -84,9 +84,9 @@ def program_of(function):
 def test_derivatives_with_rotations(name, rng):
     function, count = (FOUND | NOT_ALL_FOUND)[name]
     program = program_of(function)
-    turns = turns_of(program)
-    assert len(turns.slope) == count
-    assert len(turns.moved) == 2 * count
+    rotations = rotation_pairs(program)
+    assert len(rotations.slope) == count
+    assert len(rotations.absorbed_factor) == 2 * count
 
     at = rng.normal(size=4)
     wanted = mp_jacobian(program, (at,), range(4))
@@ -118,4 +118,4 @@ def test_a_root_or_a_select_elsewhere_leaves_rotations_alone(rng):
     at = rng.normal(size=4)
     (got,) = values(made, at, np.ones(program.outputs[0].shape))
     np.testing.assert_allclose(got, mp_jacobian(program, (at,), range(4))[0], rtol=1e-12)
-    assert len(inlined(program, frozenset(range(4)), Graph()).turns.slope) == 2
+    assert len(inlined(program, frozenset(range(4)), Graph()).rotations.slope) == 2

@@ -19,9 +19,8 @@ from tests.support.cells import random_cell, random_state
 from tests.support.kernels import floater, output_of
 
 import linkwork as lw
-from linkwork import LinkworkWarning
+from linkwork import LinkworkWarning, errors
 from linkwork.engine.kernel import results
-from linkwork.engine.runtime import notices
 
 core = pytest.importorskip("numpy._core.multiarray", reason="has another name before NumPy 2")
 get_handler_name = core.get_handler_name
@@ -233,7 +232,7 @@ def test_it_can_be_switched_off(mass_matrix, q, monkeypatch, value):
 
 def test_an_unknown_setting_is_named(mass_matrix, q, monkeypatch):
     monkeypatch.setenv("LINKWORK_POOL", "lots")
-    monkeypatch.setattr(notices, "_told", set())
+    monkeypatch.setattr(errors, "_warned_topics", set())
     text = "LINKWORK_POOL: expected megabytes, or off, got 'lots'; the default is used"
     with pytest.warns(LinkworkWarning, match=text):
         importlib.reload(results)

@@ -107,7 +107,7 @@ def test_calls_work_where_no_thread_can_be_started(when):
 @pytest.mark.parametrize("how", ["copy", "deepcopy", "pickle", "replace"])
 @pytest.mark.parametrize("used", [False, True])
 def test_a_copy_gives_the_same(how, used):
-    kd = floater(base="tip", velocity="body", gravity=(0, 1, 2), check=True)
+    kd = floater(base="tip", representation="body", gravity=(0, 1, 2), check=True)
     inputs = motion(kd, 3)
     if used:
         kd.forward_dynamics(*inputs)
@@ -278,7 +278,7 @@ def test_an_interrupt_stops_a_long_batch(threads):
 
 
 def test_robots_do_not_disturb_each_other():
-    one, other = floater(), floater(gravity=(0, 0, -1.62), velocity="body")
+    one, other = floater(), floater(gravity=(0, 0, -1.62), representation="body")
     inputs = motion(one, 5)
     first = one.bias_force(*inputs[:2])
     other.bias_force(*inputs[:2])

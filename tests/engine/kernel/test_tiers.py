@@ -52,9 +52,9 @@ def test_the_code_of_the_first_call_gives_the_same_numbers(only_quick, dtype, n)
         kernel = kd.function(request)
         inputs = [by_name[port.name] for port in kernel.signature.inputs]
         first = kernel(*inputs)
-        assert (kernel._level, kernel._wide) == (QUICK, False)
+        assert (kernel._level, kernel._has_simd_code) == (QUICK, False)
         kernel.warmup()
-        assert (kernel._level, kernel._wide) == (FAST, True)
+        assert (kernel._level, kernel._has_simd_code) == (FAST, True)
         error = np.abs(kernel(*inputs) - first).max()
         assert error <= (1e-13 if dtype == np.float64 else 1e-4) * np.abs(first).max()
 
@@ -82,9 +82,9 @@ def test_fast_code_arrives_by_itself(no_cache):
     kernel = kd.function("com")
     kernel(kd.neutral())
     until = time.monotonic() + 60
-    while not kernel._wide and time.monotonic() < until:
+    while not kernel._has_simd_code and time.monotonic() < until:
         time.sleep(0.01)
-    assert (kernel._level, kernel._wide) == (FAST, True)
+    assert (kernel._level, kernel._has_simd_code) == (FAST, True)
 
 
 def test_calls_go_on_while_faster_code_takes_over():
@@ -110,8 +110,8 @@ small = floater()
 small.com(small.neutral())
 kernel = small.function("com")
 until = time.monotonic() + 60
-while not kernel._wide and time.monotonic() < until: time.sleep(0.01)
-assert kernel._wide   # the background still works
+while not kernel._has_simd_code and time.monotonic() < until: time.sleep(0.01)
+assert kernel._has_simd_code   # the background still works
 print("done")
 """
     )
@@ -135,8 +135,8 @@ except KeyboardInterrupt:
     pass
 kernel = kd.function("forward_dynamics")
 until = time.monotonic() + 60
-while not kernel._wide and time.monotonic() < until: time.sleep(0.01)
-assert kernel._wide
+while not kernel._has_simd_code and time.monotonic() < until: time.sleep(0.01)
+assert kernel._has_simd_code
 np.testing.assert_allclose(kernel(q, nu, tau), expected, rtol=1e-9, atol=1e-9)
 print("done", flush=True)
 """
@@ -174,7 +174,7 @@ def test_a_signal_may_call_the_function_that_is_being_compiled():
 def test_a_compilation_that_takes_long_is_announced_once(no_cache, monkeypatch, mode):
     monkeypatch.setenv("LINKWORK_BACKGROUND", mode)
     monkeypatch.setattr(kernel_module, "LONG", 0.0)
-    monkeypatch.setattr("linkwork.engine.runtime.notices._told", set())
+    monkeypatch.setattr("linkwork.errors._warned_topics", set())
     kd = floater()
     with pytest.warns(lw.SlowCompileWarning) as caught:
         kd.com(kd.neutral())
@@ -188,7 +188,7 @@ def test_a_compilation_that_takes_long_is_announced_once(no_cache, monkeypatch, 
 
 
 def test_short_functions_are_not_announced(no_cache, monkeypatch):
-    monkeypatch.setattr("linkwork.engine.runtime.notices._told", set())
+    monkeypatch.setattr("linkwork.errors._warned_topics", set())
     kd = floater()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

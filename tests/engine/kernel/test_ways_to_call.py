@@ -317,7 +317,7 @@ def test_code_may_be_replaced_while_large_batches_write_to_out():
         one = kernel._compile(1, lambda ir: compiled(ir, 1))
         many = kernel._compile(kernel._width, lambda ir: compiled(ir, 1))
         for k in range(60):
-            kernel._take(Code(one), Code(many) if k % 2 else None, 1)
+            kernel._install(Code(one), Code(many) if k % 2 else None, 1)
             time.sleep(0.002)
         stop.set()
         for worker in workers: worker.join()

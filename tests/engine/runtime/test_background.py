@@ -186,10 +186,10 @@ pid = os.fork()
 if pid == 0:
     kernel = kd.function("forward_dynamics")
     until = time.monotonic() + 15
-    while not kernel._wide and time.monotonic() < until:
+    while not kernel._has_simd_code and time.monotonic() < until:
         kernel(q, nu, tau)
         time.sleep(0.02)
-    os._exit(0 if kernel._wide else 1)
+    os._exit(0 if kernel._has_simd_code else 1)
 assert os.waitpid(pid, 0)[1] == 0
 print("done")
 """
@@ -463,7 +463,7 @@ def test_something_else_that_is_called_python_does_no_harm(monkeypatch, tmp_path
     fake.write_text("#!/bin/sh\necho hello\n", encoding="utf-8")
     fake.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(fake))
-    monkeypatch.setattr("linkwork.engine.runtime.notices._told", set())
+    monkeypatch.setattr("linkwork.errors._warned_topics", set())
     beside = Background()
     with pytest.warns(lw.LinkworkWarning, match="no compiler process.*EOFError"):
         assert beside.compiled(GOOD)
@@ -483,7 +483,7 @@ def broken_llvmlite(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "linkwork.engine.runtime.process.llvmlite_file", lambda: str(package / "__init__.py")
     )
-    monkeypatch.setattr("linkwork.engine.runtime.notices._told", set())
+    monkeypatch.setattr("linkwork.errors._warned_topics", set())
 
 
 @pytest.mark.usefixtures("broken_llvmlite")
@@ -506,11 +506,11 @@ def test_what_only_the_process_cannot_compile_is_reported_once():
 
 FAILING = """
 from linkwork.engine.kernel import kernel as module
-emitted = module.emitted
-def broken(program, width, *more):
-    if width > 1: raise ZeroDivisionError("a printer failed")
-    return emitted(program, width, *more)
-module.emitted = broken
+emit_llvm = module.emit_llvm
+def broken(program, name, lanes, **options):
+    if lanes.width > 1: raise ZeroDivisionError("a printer failed")
+    return emit_llvm(program, name, lanes, **options)
+module.emit_llvm = broken
 kd = floater()
 print(kd.com.status)
 for name in ("com", "mass_matrix"):
@@ -553,7 +553,7 @@ def test_the_status_tells_which_code_is_in_use(no_cache, monkeypatch):
 
 
 def test_the_status_tells_why_numpy_computes(no_cache, monkeypatch):
-    monkeypatch.setattr("linkwork.engine.runtime.notices._told", set())
+    monkeypatch.setattr("linkwork.errors._warned_topics", set())
 
     def refuse() -> None:
         raise NoMachineCodeError("memory is not executable")
@@ -574,11 +574,11 @@ subprocess.Popen = lambda *args, **named: (started.append(args), Popen(*args, **
 kd = floater()
 kernel = kd.function("com")
 kernel(kd.neutral())
-first = kernel._level, kernel._wide
+first = kernel._level, kernel._has_simd_code
 until = time.monotonic() + 30
-while not kernel._wide and time.monotonic() < until: time.sleep(0.01)
+while not kernel._has_simd_code and time.monotonic() < until: time.sleep(0.01)
 names = [thread.name for thread in threading.enumerate()]
-print(len(started), names.count("linkwork"), *first, kernel._level, kernel._wide)
+print(len(started), names.count("linkwork"), *first, kernel._level, kernel._has_simd_code)
 """
 
 
@@ -596,7 +596,7 @@ def test_where_fast_code_is_made_can_be_chosen(chosen, expected):
 
 
 def test_a_choice_that_is_unknown_is_said_once(monkeypatch):
-    monkeypatch.setattr("linkwork.engine.runtime.notices._told", set())
+    monkeypatch.setattr("linkwork.errors._warned_topics", set())
     monkeypatch.setenv("LINKWORK_BACKGROUND", "threads")
     text = "LINKWORK_BACKGROUND='threads' is unknown; did you mean 'thread'?; 'process' is used"
     with pytest.warns(lw.LinkworkWarning) as caught:

@@ -25,8 +25,9 @@ from tests.support.kernels import (
 )
 
 import linkwork as lw
+from linkwork import errors
 from linkwork.engine.kernel import kernel
-from linkwork.engine.runtime import cache, notices
+from linkwork.engine.runtime import cache
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="files have no such owners there")
 only_for_root = pytest.mark.skipif(
@@ -192,7 +193,7 @@ def test_a_file_that_others_may_write_is_not_trusted(folder, compile_count, mode
 @pytest.fixture
 def not_told(monkeypatch):
     """As if nothing had been said yet in this process."""
-    monkeypatch.setattr(notices, "_told", set())
+    monkeypatch.setattr(errors, "_warned_topics", set())
 
 
 def refused(folder: Path) -> str:

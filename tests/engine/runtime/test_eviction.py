@@ -100,9 +100,9 @@ def test_the_limit_is_read_in_megabytes(given, expected, monkeypatch):
 
 @pytest.mark.parametrize("given", ["much", "-1", "nan", "inf", "1e400", "1e305"])
 def test_a_limit_that_makes_no_sense_is_told(given, monkeypatch):
-    from linkwork.engine.runtime import notices
+    from linkwork import errors
 
-    monkeypatch.setattr(notices, "_told", set(), raising=False)
+    monkeypatch.setattr(errors, "_warned_topics", set(), raising=False)
     monkeypatch.setenv("LINKWORK_CACHE_SIZE", given)
     with pytest.warns(UserWarning, match="LINKWORK_CACHE_SIZE: expected megabytes"):
         assert eviction.size_limit() == 10**9

@@ -13,9 +13,9 @@ from tests.support.kernels import motion, output_of
 from tests.support.models import random_model
 
 import linkwork as lw
+from linkwork import errors
 from linkwork.engine.kernel import kernel as kernel_module
 from linkwork.engine.kernel.compile import CompiledFunction
-from linkwork.engine.runtime import notices
 from linkwork.engine.runtime.numpy_code import NumpyCode, python_source
 from linkwork.engine.runtime.processor import NoMachineCodeError
 from linkwork.engine.symbolic.node import Op
@@ -34,7 +34,7 @@ def no_code(monkeypatch):
 
     monkeypatch.setenv("LINKWORK_CACHE", "off")
     monkeypatch.setattr(kernel_module, "compiled", refuse)
-    monkeypatch.setattr(notices, "_told", {"machine code"})
+    monkeypatch.setattr(errors, "_warned_topics", {"machine code"})
 
 
 def request_for(name: str, frames: tuple[str, ...]) -> object:
@@ -87,7 +87,7 @@ def test_every_quantity_agrees_with_machine_code(name, dtype, no_code, monkeypat
     monkeypatch.undo()
     fast = kd.function(request)
     fast.warmup()
-    assert fast._wide
+    assert fast._has_simd_code
     for one, other in zip(found, results(fast, inputs), strict=True):
         agree(one, other, 1e-12 if dtype == np.float64 else 2e-4)
 
@@ -265,10 +265,10 @@ print(kd.com(kd.neutral()).shape)
 
 
 def test_code_of_the_first_call_stays_if_no_other_can_be_made(no_code, monkeypatch):
-    monkeypatch.setattr(notices, "_told", set())
+    monkeypatch.setattr(errors, "_warned_topics", set())
     refuse = kernel_module.compiled
     monkeypatch.undo()
-    monkeypatch.setattr(notices, "_told", set())
+    monkeypatch.setattr(errors, "_warned_topics", set())
     monkeypatch.setenv("LINKWORK_CACHE", "off")
     monkeypatch.setattr(kernel_module, "background", Never)
     kd = lw.KinDyn(lw.robots.load("double_pendulum"))

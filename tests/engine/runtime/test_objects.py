@@ -105,7 +105,7 @@ def test_code_gives_the_same_bits_as_when_llvm_loads_it(case, level):
     )
     found = []
     for load in (LoadedObject, LoadedByLlvm):
-        kernel._take(load(one), load(many), FAST)
+        kernel._install(load(one), load(many), FAST)
         results = kernel(*inputs)
         found.append(np.concatenate([np.ravel(part) for part in results]).tobytes())
     assert found[0] == found[1]

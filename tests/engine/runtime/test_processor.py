@@ -110,7 +110,9 @@ def test_llvm_is_asked_where_its_version_is_not_known(spec, monkeypatch):
 
 
 @only_here
-@pytest.mark.parametrize("options", ["", "dtype=np.float32", "floating=False, velocity='body'"])
+@pytest.mark.parametrize(
+    "options", ["", "dtype=np.float32", "floating=False, representation='body'"]
+)
 def test_code_from_the_cache_is_run_without_llvm_and_without_tracing(options, tmp_path):
     story = """
     kd = floater({options})

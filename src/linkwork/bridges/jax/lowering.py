@@ -23,10 +23,9 @@ from jax.interpreters import mlir
 from linkwork.bridges.jax.primitive import Value, batch_of, call_p, common_batch
 from linkwork.engine.kernel.derive import Derivative
 from linkwork.engine.kernel.kernel import Kernel
-from linkwork.engine.runtime.notices import warn_once
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import per_port
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, warn_once
 from linkwork.version import __version__
 
 TARGET = "linkwork_call"
@@ -84,7 +83,7 @@ def _has_code(kernel: Kernel) -> bool:
     ports = (*kernel.signature.inputs, *kernel.signature.outputs)
     if any(len(port.shape) > HANDLER.most_axes for port in ports):
         return False
-    if isinstance(kernel, Derivative) and kernel.is_swept:
+    if isinstance(kernel, Derivative) and kernel.is_columnwise:
         return False
     return kernel.prepare(1)
 

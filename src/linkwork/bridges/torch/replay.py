@@ -15,12 +15,11 @@ import torch
 from torch import Tensor
 
 from linkwork.engine.kernel.kernel import Kernel
-from linkwork.engine.runtime.notices import warn_once
 from linkwork.engine.runtime.numpy_code import python_source
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import per_port
 from linkwork.engine.symbolic.rules import FLOAT_FUNCTIONS
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, warn_once
 
 
 def _of_tensors(op: Op, function: Callable[..., Tensor]) -> Callable[..., Any]:

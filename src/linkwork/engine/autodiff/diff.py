@@ -25,7 +25,7 @@ from typing import TypeAlias
 
 from linkwork.engine.autodiff.forward import Row, forward
 from linkwork.engine.autodiff.inlined import Inlined, inlined
-from linkwork.engine.autodiff.jacobian_size import Mode, planned
+from linkwork.engine.autodiff.jacobian_size import Mode, cheaper_mode
 from linkwork.engine.autodiff.ports import Kind, derived_ports
 from linkwork.engine.autodiff.reverse import reverse
 from linkwork.engine.symbolic.node import Expr, Graph
@@ -182,7 +182,7 @@ class _Differentiated:
         distinct = dict.fromkeys(self.at.program.results)
         one = self.at.graph.constant(1.0)
         if mode is None:
-            mode, _ = planned(self.at.program, self.at.active)
+            mode, _ = cheaper_mode(self.at.program, self.at.active)
         if mode == "forward":
             return forward(self.at, {k: {k: one} for k in self.at.active})
         rows = {result: reverse(self.at, {result: [one]}) for result in distinct}

@@ -23,17 +23,17 @@ def forward(at: Inlined, seeds: Mapping[int, Row]) -> list[Row]:
         seeds: for each input number to differentiate by, its own derivatives.
     """
     rows: list[Row] = []
-    turns = at.turns
+    rotations = at.rotations
     for step, (op, *args) in enumerate(at.program.steps):
         if op is Op.INPUT:
             rows.append(seeds.get(args[0], {}))
         elif at.depends[step]:
             known = [rows[arg] for arg in args]
-            if step in turns.moved:
-                known[turns.moved[step]] = {}
+            if step in rotations.absorbed_factor:
+                known[rotations.absorbed_factor[step]] = {}
             row = _row(at, step, known)
-            if step in turns.slope:  # a number of a rotated vector, and the angle
-                angle, sign, other = turns.slope[step]
+            if step in rotations.slope:  # a number of a rotated vector, and the angle
+                angle, sign, other = rotations.slope[step]
                 by_angle = _scaled(at.graph, rows[angle], at.nodes[other])
                 row = (_sum if sign > 0 else _difference)(at.graph, row, by_angle)
             rows.append(row)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwork.engine.autodiff.bounds import Bounds, bounds_of
-from linkwork.engine.autodiff.rotations import Turns, turns_of
+from linkwork.engine.autodiff.rotations import RotationPairs, rotation_pairs
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.node import Expr, Graph, Op
 from linkwork.engine.symbolic.program import Program
@@ -38,16 +38,17 @@ class Inlined:
         return depends
 
     @cached_property
-    def turns(self) -> Turns:
+    def rotations(self) -> RotationPairs:
         """The rotations whose derivatives by an angle need no operation; none under guards."""
-        return turns_of(self.program, self.guarded)
+        return rotation_pairs(self.program, self.guarded)
 
     @cached_property
     def guarded(self) -> list[bool]:
         """Which steps need products that are 0 where a factor is 0 and the other not finite."""
-        optional, steep = self.optional, self.steep
+        under_select, steep = self.under_select, self.steep
         return [
-            root or (optional[step] and any(steep[step])) for step, root in enumerate(self.rooted)
+            root or (under_select[step] and any(steep[step]))
+            for step, root in enumerate(self.feeds_sqrt)
         ]
 
     @cached_property
@@ -62,12 +63,12 @@ class Inlined:
         return [self._bounds.steep(self.program, step) for step in range(len(steps))]
 
     @cached_property
-    def optional(self) -> list[bool]:
+    def under_select(self) -> list[bool]:
         """Which steps a select may discard."""
         return self._used_by([step[0] is Op.SELECT for step in self.program.steps])
 
     @cached_property
-    def rooted(self) -> list[bool]:
+    def feeds_sqrt(self) -> list[bool]:
         """Which steps may have an infinite adjoint: a square root that may be 0 depends on them.
 
         The root of a sum of squares is 0 only where each square is 0. Then the adjoint of what is

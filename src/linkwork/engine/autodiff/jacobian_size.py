@@ -11,7 +11,7 @@ from linkwork.engine.symbolic.program import Program, per_port
 Mode: TypeAlias = Literal["forward", "reverse"]
 
 # More of the terms of reverse mode turn out to be equal or constant: this part of them is left.
-LEFT_IN_REVERSE = 0.8
+REVERSE_CSE_FACTOR = 0.8
 
 
 def jacobian_steps(program: Program, wrt: Sequence[str]) -> int:
@@ -23,10 +23,10 @@ def jacobian_steps(program: Program, wrt: Sequence[str]) -> int:
     """
     total = sum(port.size for port in program.inputs)
     ports = per_port(program.inputs, range(total))
-    return planned(program, {k for port, own in ports if port.name in wrt for k in own})[1]
+    return cheaper_mode(program, {k for port, own in ports if port.name in wrt for k in own})[1]
 
 
-def planned(program: Program, active: Collection[int]) -> tuple[Mode, int]:
+def cheaper_mode(program: Program, active: Collection[int]) -> tuple[Mode, int]:
     """The mode in which a Jacobian takes fewer steps, and about how many.
 
     Args:
@@ -35,7 +35,7 @@ def planned(program: Program, active: Collection[int]) -> tuple[Mode, int]:
     """
     columns = _columns(program, active)
     forward = _forward_steps(program, columns)
-    reverse = int(LEFT_IN_REVERSE * _reverse_steps(program, columns))
+    reverse = int(REVERSE_CSE_FACTOR * _reverse_steps(program, columns))
     mode: Mode = "reverse" if reverse < forward else "forward"
     return mode, len(program.steps) + min(forward, reverse)
 

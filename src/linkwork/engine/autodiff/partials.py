@@ -44,7 +44,7 @@ def masked(entry: Expr, slope: Expr | float) -> Expr:
     return _is_finite(slope).select(product, entry.select(product, 0.0))
 
 
-def unrooted(term: Expr, entry: Expr, slope: Expr) -> Expr:
+def mask_infinite_adjoint(term: Expr, entry: Expr, slope: Expr) -> Expr:
     """A product of a derivative that may be infinite and a slope: 0 where the slope is 0.
 
     Args:

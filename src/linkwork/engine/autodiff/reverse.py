@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from linkwork.engine.autodiff.inlined import Inlined
-from linkwork.engine.autodiff.partials import is_zero, masked, slopes, unrooted
+from linkwork.engine.autodiff.partials import is_zero, mask_infinite_adjoint, masked, slopes
 from linkwork.engine.symbolic.node import Expr, Op
 from linkwork.engine.symbolic.rules import RULES
 
@@ -34,7 +34,7 @@ class _Sweep:
         self._last = max(seeds, default=-1)
         self._adjoint: list[Expr | None] = [None] * (self._last + 1)
         self._depends = at.depends
-        self._slope, self._moved = at.turns.slope, at.turns.moved
+        self._slope, self._absorbed_factor = at.rotations.slope, at.rotations.absorbed_factor
         self._guarded = at.guarded
 
     def run(self) -> dict[int, Expr]:
@@ -68,10 +68,10 @@ class _Sweep:
 
     def _of_product(self, step: int, entry: Expr) -> None:
         _, a, b = self._at.program.steps[step]
-        nodes, moved = self._at.nodes, self._moved.get(step)
-        if self._depends[a] and moved != 0:
+        nodes, absorbed = self._at.nodes, self._absorbed_factor.get(step)
+        if self._depends[a] and absorbed != 0:
             self._add(a, _mul(self._graph, entry, nodes[b]))
-        if self._depends[b] and moved != 1:
+        if self._depends[b] and absorbed != 1:
             self._add(b, _mul(self._graph, entry, nodes[a]))
 
     def _of_sum(self, step: int, entry: Expr) -> None:
@@ -113,15 +113,15 @@ class _Sweep:
             self._add(indices[2], args[0].select(zero, entry))
             return
         # A step that is not selected has the adjoint 0, and adds 0 even if its slope is NaN.
-        guarded = op is Op.SQRT or at.optional[step]
+        guarded = op is Op.SQRT or at.under_select[step]
         partials = slopes(op, args, at.nodes[step])
         for index, slope, steep in zip(indices, partials, at.steep[step], strict=False):
             if not self._depends[index]:
                 continue
             term = masked(entry, slope) if guarded and steep else entry * slope
             # The adjoint of an argument of sqrt(0) is infinite; where the slope is 0, it adds 0.
-            if at.rooted[step] and isinstance(slope, Expr):
-                term = unrooted(term, entry, slope)
+            if at.feeds_sqrt[step] and isinstance(slope, Expr):
+                term = mask_infinite_adjoint(term, entry, slope)
             self._add(index, term)
 
     def _add(self, step: int, term: Expr) -> None:

@@ -22,29 +22,31 @@ _Form: TypeAlias = tuple[int, _Term, _Term]  # angle, the factors of c and of s:
 
 
 @dataclass(frozen=True)
-class Turns:
+class RotationPairs:
     """The steps whose derivative by an angle is another step."""
 
     slope: dict[int, tuple[int, int, int]] = field(default_factory=dict[int, tuple[int, int, int]])
     """By step: the angle, and the sign and the step of the derivative by it."""
-    moved: dict[int, int] = field(default_factory=dict[int, int])
+    absorbed_factor: dict[int, int] = field(default_factory=dict[int, int])
     """By product c x or s x that only such steps use: the position of c or s in it. The derivative
     by way of this argument is counted in `slope`."""
 
 
-def turns_of(program: Program, guarded: Sequence[bool] | None = None) -> Turns:
+def rotation_pairs(program: Program, guarded: Sequence[bool] | None = None) -> RotationPairs:
     """The rotations in a program.
 
     Args:
         program: what is differentiated.
         guarded: which steps have derivatives with guards, and are left out.
     """
-    waves = {k for k, step in enumerate(program.steps) if step[0] is Op.SIN or step[0] is Op.COS}
-    products = _products(program, waves)
+    trig_steps = {
+        k for k, step in enumerate(program.steps) if step[0] is Op.SIN or step[0] is Op.COS
+    }
+    products = _products(program, trig_steps)
     if guarded is not None:
         products = {k: at for k, at in products.items() if not guarded[k]}
     if not products:
-        return Turns()
+        return RotationPairs()
     forms = _forms(program, products)
     if guarded is not None:
         forms = {k: form for k, form in forms.items() if not guarded[k]}
@@ -63,12 +65,12 @@ def _times(sign: int, term: _Term) -> _Term:
     return sign * term[0], term[1]
 
 
-def _products(program: Program, waves: set[int]) -> dict[int, int]:
+def _products(program: Program, trig_steps: set[int]) -> dict[int, int]:
     """The products c x and s x: by step, the position of c or s."""
     found: dict[int, int] = {}
-    for k, step in enumerate(program.steps) if waves else ():
-        if step[0] is Op.MUL and (step[1] in waves) != (step[2] in waves):
-            found[k] = 0 if step[1] in waves else 1
+    for k, step in enumerate(program.steps) if trig_steps else ():
+        if step[0] is Op.MUL and (step[1] in trig_steps) != (step[2] in trig_steps):
+            found[k] = 0 if step[1] in trig_steps else 1
     return found
 
 
@@ -92,7 +94,7 @@ def _forms(program: Program, products: dict[int, int]) -> dict[int, _Form]:
 
 def _consistent(
     program: Program, products: dict[int, int], slope: dict[int, tuple[int, int, int]]
-) -> Turns:
+) -> RotationPairs:
     """Leave out what uses a product that is used elsewhere too, until nothing is left to leave."""
     users: dict[int, set[int]] = {product: set() for product in products}
     for step, operands in enumerate(program.operands):
@@ -101,7 +103,7 @@ def _consistent(
                 users[operand].add(step)
     results = set(program.results)
     while True:
-        moved = {
+        absorbed_factor = {
             product: at
             for product, at in products.items()
             if product not in results and all(user in slope for user in users[product])
@@ -109,8 +111,8 @@ def _consistent(
         kept = {
             step: known
             for step, known in slope.items()
-            if all(operand in moved for operand in program.operands[step])
+            if all(operand in absorbed_factor for operand in program.operands[step])
         }
         if len(kept) == len(slope):
-            return Turns(slope, {k: at for k, at in moved.items() if users[k]})
+            return RotationPairs(slope, {k: at for k, at in absorbed_factor.items() if users[k]})
         slope = kept

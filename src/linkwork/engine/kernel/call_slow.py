@@ -11,8 +11,8 @@ import numpy as np
 
 from linkwork.engine.kernel.norms import normalized
 from linkwork.engine.kernel.rollout_slow import Step, Tracks, roll, roll_back
-from linkwork.engine.runtime.notices import warn_once
 from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import warn_once
 
 CHUNK_ROWS = 512  # Python handles signals after each chunk
 _FUNCTION = ctypes.CFUNCTYPE(

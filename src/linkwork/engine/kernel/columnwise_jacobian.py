@@ -22,7 +22,7 @@ from linkwork.engine.symbolic.program import Port
 CHUNK_BYTES = 8 << 20
 
 
-class Sweep:
+class ColumnwiseJacobian:
     """Computes a Jacobian, or a Hessian, from a kernel of products."""
 
     def __init__(self, kernel: Any, kind: Kind, own: Signature, wrt: Sequence[str]) -> None:

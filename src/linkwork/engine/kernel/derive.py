@@ -5,7 +5,7 @@ differentiated. It is named on disk by the key of the function, its kind and its
 process neither traces nor differentiates. The program is kept there too, for derivatives of it.
 
 The Jacobian of a long program would be too long to compile. It is computed from the product with a
-tangent, or a cotangent, for each unit vector instead: see `sweep.py`.
+tangent, or a cotangent, for each unit vector instead: see `columnwise_jacobian.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from linkwork.engine.autodiff import diff
 from linkwork.engine.autodiff.jacobian_size import jacobian_steps
 from linkwork.engine.autodiff.ports import Kind, derived_ports
 from linkwork.engine.kernel.arguments import Signature
-from linkwork.engine.kernel.columnwise_jacobian import Sweep
+from linkwork.engine.kernel.columnwise_jacobian import ColumnwiseJacobian
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.runtime import cache
 from linkwork.engine.runtime.compiler import LOCK
@@ -75,24 +75,24 @@ class Derivative(Kernel):
         )
         self._function, self._wrt = function, wrt
         self._kind: Kind = kind
-        self._sweep: Sweep | None = None
+        self._columnwise: ColumnwiseJacobian | None = None
         self._is_known_short = kind not in ("jacobian", "hessian")
 
     def __reduce__(self) -> Any:
-        return _found_again, (self._function, self._kind, self._wrt)
+        return _unpickle, (self._function, self._kind, self._wrt)
 
     @property
     def status(self) -> str:
         """Which code a call uses now, as of every `Kernel`."""
-        return super().status if self._sweep is None else self._sweep.kernel.status
+        return super().status if self._columnwise is None else self._columnwise.kernel.status
 
     def warmup(self) -> None:
         """Wait until the fast code is in use."""
-        sweep = self._found_sweep()
-        if sweep is None:
+        columnwise = self._find_columnwise()
+        if columnwise is None:
             super().warmup()
         else:
-            sweep.kernel.warmup()
+            columnwise.kernel.warmup()
 
     # The program.
 
@@ -100,13 +100,13 @@ class Derivative(Kernel):
         """From the program of the function."""
         program = self._analytic_program()
         if program is None:
-            if self._found_sweep() is not None and self._steps() > MOST_STEPS:
+            if self._find_columnwise() is not None and self._steps() > MOST_STEPS:
                 text = f"{self.signature.name} has some {self._steps():,} operations, too many for"
                 raise ArgumentError(f"{text} one program; use jvp or vjp")
             make = PROGRAMS[self._kind]
             units = unit_indices(self._function.signature)
             program = make(self._function.program, self._wrt, units=units)
-        if self._sweep is None:
+        if self._columnwise is None:
             cache.keep(self._program_key, stored.to_bytes(program), cache.PROGRAM)
         return program
 
@@ -121,14 +121,14 @@ class Derivative(Kernel):
     # Long Jacobians.
 
     @property
-    def is_swept(self) -> bool:
+    def is_columnwise(self) -> bool:
         """Whether it is computed column by column, by another kernel."""
-        return self._found_sweep() is not None
+        return self._find_columnwise() is not None
 
-    def _found_sweep(self) -> Sweep | None:
+    def _find_columnwise(self) -> ColumnwiseJacobian | None:
         """What computes the derivative column by column, if it is too long to be unrolled."""
-        if self._wide or self._is_known_short or self._sweep is not None:
-            return self._sweep
+        if self._has_simd_code or self._is_known_short or self._columnwise is not None:
+            return self._columnwise
         with LOCK:
             kept = self._kept()
             is_long = kept == _TOO_LONG
@@ -138,16 +138,16 @@ class Derivative(Kernel):
                 if is_long:
                     cache.keep(self._program_key, _TOO_LONG, cache.PROGRAM)
             self._is_known_short = not is_long
-            self._sweep = self._made_sweep() if is_long else None
-            return self._sweep
+            self._columnwise = self._build_columnwise() if is_long else None
+            return self._columnwise
 
-    def _made_sweep(self) -> Sweep:
+    def _build_columnwise(self) -> ColumnwiseJacobian:
         function, own = self._function, self._function.signature
         n_outputs = sum(port.size for port in own.outputs)
         n_inputs = sum(port.size for port in own.inputs if port.name in self._wrt)
         kind: Kind = "vjp" if n_outputs < n_inputs else "jvp"
         kind = "hvp" if self._kind == "hessian" else kind
-        return Sweep(function.derivative(kind, self._wrt), kind, own, self._wrt)
+        return ColumnwiseJacobian(function.derivative(kind, self._wrt), kind, own, self._wrt)
 
     def _steps(self) -> int:
         """About how many steps it has."""
@@ -164,10 +164,10 @@ class Derivative(Kernel):
         threads: int | None = None,
     ) -> int:
         """Compute n rows of arrays that were checked; the status."""
-        sweep = self._found_sweep()
-        if sweep is None:
+        columnwise = self._find_columnwise()
+        if columnwise is None:
             return super().run_rows(rows, outputs, n, threads)
-        return sweep(rows, outputs, n, threads)
+        return columnwise(rows, outputs, n, threads)
 
 
 _TITLES: dict[Kind, str] = {"jacobian": "Jacobian", "hessian": "Hessian"}
@@ -183,7 +183,7 @@ def unit_indices(signature: Signature) -> list[list[int]]:
     ]
 
 
-def _found_again(function: Kernel, kind: Kind, wrt: tuple[str, ...]) -> Kernel:
+def _unpickle(function: Kernel, kind: Kind, wrt: tuple[str, ...]) -> Kernel:
     return function.derivative(kind, wrt)
 
 

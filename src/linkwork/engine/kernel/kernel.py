@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwork.engine.codegen.llvm.emit import emit_llvm
+from linkwork.engine.codegen.llvm.finite import checked_results
+from linkwork.engine.codegen.llvm.lanes import Lanes
 from linkwork.engine.kernel import norms
 from linkwork.engine.kernel.arguments import (
     Signature,
@@ -35,8 +38,6 @@ from linkwork.engine.kernel.numpy_rows import run_with_numpy
 from linkwork.engine.runtime import cache
 from linkwork.engine.runtime.background import Background, background, background_mode
 from linkwork.engine.runtime.compiler import FAST, LOCK, QUICK, RELOCATION, Code, compiled
-from linkwork.engine.runtime.emission import emitted
-from linkwork.engine.runtime.notices import warn_once
 from linkwork.engine.runtime.numpy_code import NumpyCode
 from linkwork.engine.runtime.processor import NoMachineCodeError, this_machine
 from linkwork.engine.runtime.sources import source_digest
@@ -44,7 +45,7 @@ from linkwork.engine.symbolic import serialization as stored
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.program import Port, Program
 from linkwork.engine.symbolic.traced import is_traced
-from linkwork.errors import ArgumentError, SlowCompileWarning, ValueRangeError
+from linkwork.errors import ArgumentError, SlowCompileWarning, ValueRangeError, warn_once
 from linkwork.version import __version__
 
 if TYPE_CHECKING:
@@ -121,7 +122,9 @@ class Kernel(Differentiable, Call):
         self._process = 0  # id of the process whose background job makes the fast code
         self._code: tuple[Code | None, Code | None] = None, None  # of one row, and of W rows
         self._level = -1  # of the code in use: QUICK or FAST; -1 for none
-        self._wide = False  # whether there is code for W rows at a time, which is made last
+        self._has_simd_code = (
+            False  # whether there is code for W rows at a time, which is made last
+        )
         self._failure = ""  # why there is no fast code, or no machine code at all
 
     def __repr__(self) -> str:
@@ -160,7 +163,7 @@ class Kernel(Differentiable, Call):
         compiled; `fast`; `NumPy: ...` with the reason why there is no machine code; `failed: ...`
         with the reason why the quick code stays in use.
         """
-        if self._wide:
+        if self._has_simd_code:
             return "fast"
         if self._numpy_path is not None:
             return f"NumPy: {self._failure or 'the program is too long to compile'}"
@@ -175,7 +178,7 @@ class Kernel(Differentiable, Call):
 
     def prepare(self, rows: int) -> bool:
         """Have code in use that is worth it for so many rows; False if NumPy has to compute."""
-        if not self._wide and self._numpy_path is None:
+        if not self._has_simd_code and self._numpy_path is None:
             self._prepare(FAST if rows > MANY_ROWS else QUICK)
         return self._numpy_path is None
 
@@ -187,7 +190,7 @@ class Kernel(Differentiable, Call):
         threads: int | None = None,
     ) -> int:
         """Compute n rows of arrays that were checked, by machine code or NumPy; the status."""
-        if not self._wide and self._numpy_path is None:
+        if not self._has_simd_code and self._numpy_path is None:
             self._prepare(QUICK)  # sets `_numpy_path` if there can be no machine code
         if self._numpy_path is not None:
             is_finite = run_with_numpy(self.signature, self._numpy_path, rows, outputs)
@@ -267,7 +270,7 @@ class Kernel(Differentiable, Call):
         one, level = self._code[0], self._level
         if one is None:
             one, level = self._first_code()
-        self._take(one, None, level)  # in a forked child, `_reset_after_fork` took it out of use
+        self._install(one, None, level)  # in a forked child, `_reset_after_fork` took it out of use
         self._submit()
         self._process = os.getpid()
 
@@ -284,7 +287,7 @@ class Kernel(Differentiable, Call):
         quick = cache.fetch(key, cache.QUICK_CODE)
         if quick is None:
             self._announce(QUICK)
-            quick = compiled(self._emitted(1), QUICK)
+            quick = compiled(self._llvm_ir(1), QUICK)
             cache.keep(key, quick, cache.QUICK_CODE)
             cache.keep(self._program_key, stored.to_bytes(self.program), cache.PROGRAM)
         return Code(quick), QUICK
@@ -309,7 +312,7 @@ class Kernel(Differentiable, Call):
 
     def _is_ready(self, level: int) -> bool:
         """Whether code of this level is in use, and fast code is in use or being made."""
-        return self._wide or (level == QUICK and self._process == os.getpid())
+        return self._has_simd_code or (level == QUICK and self._process == os.getpid())
 
     def _submit(self) -> None:
         own, reference = background(), weakref.ref(self)
@@ -336,47 +339,49 @@ class Kernel(Differentiable, Call):
             with LOCK:
                 own.check_open()
                 if self._level < FAST:
-                    self._take(Code(one), None, FAST)
-        if not self._wide:
+                    self._install(Code(one), None, FAST)
+        if not self._has_simd_code:
             many = self._compile(self._width, own.compiled)
             with LOCK:
                 own.check_open()
-                if not self._wide:
-                    self._take(self._code[0], Code(many), FAST)
+                if not self._has_simd_code:
+                    self._install(self._code[0], Code(many), FAST)
 
     def _compile_fast(self) -> None:
         one = self._code[0] if self._level == FAST else Code(self._compile(1, compiled))
-        self._take(one, Code(self._compile(self._width, compiled)), FAST)
+        self._install(one, Code(self._compile(self._width, compiled)), FAST)
 
     def _reset_after_fork(self) -> None:
         """In a forked child: make the next call go to `_prepare`, which submits the job again."""
         self._use(0, 0, 1, None)
 
     def _compile(self, width: int, compiler: Callable[[str], bytes]) -> bytes:
-        data = compiler(self._emitted(width))
+        data = compiler(self._llvm_ir(width))
         cache.keep_fast(self._cache_key(width), data, width)
         return data
 
-    def _emitted(self, width: int) -> str:
-        """LLVM IR for so many rows at a time."""
-        return emitted(self.program, width, self._scalar, self.check_result is not None)
+    def _llvm_ir(self, width: int) -> str:
+        """LLVM IR of a function `f` that computes so many rows at a time."""
+        has_checks = self.check_result is not None and width > 1
+        checked = checked_results(self.program) if has_checks else ()
+        return emit_llvm(self.program, "f", Lanes(width, self._scalar), checked=checked)
 
     def _from_cache(self) -> bool:
         one, many = cache.fetch(self._cache_key(1)), cache.fetch(self._cache_key(self._width))
         if one is None or many is None:
             return False
-        self._take(Code(one), Code(many), FAST)
+        self._install(Code(one), Code(many), FAST)
         return True
 
-    def _take(self, one: Code | None, many: Code | None, level: int) -> None:
+    def _install(self, one: Code | None, many: Code | None, level: int) -> None:
         """Use this code from now on."""
         assert one
         self._code = one, many
         many_address = many.address("f") if many else 0
         leases = one.lease, many.lease if many else None
         self._use(one.address("f"), many_address, self._width if many else 1, leases)
-        self._level, self._wide = level, many is not None
-        if self._wide:
+        self._level, self._has_simd_code = level, many is not None
+        if self._has_simd_code:
             _unfinished.discard(self)
         else:
             _unfinished.add(self)

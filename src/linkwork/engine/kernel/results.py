@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.engine.runtime.notices import warn_once
+from linkwork.errors import warn_once
 
 if TYPE_CHECKING:
     empty = np.empty

@@ -27,10 +27,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from linkwork.engine.runtime.compiler import FAST, LOCK, compiled
-from linkwork.engine.runtime.notices import report_failure, setting
+from linkwork.engine.runtime.compiler import FAST, LOCK, compiled, setting
 from linkwork.engine.runtime.processor import this_target
 from linkwork.engine.runtime.worker import CompileError
+from linkwork.errors import LinkworkWarning, warn_once
 
 if TYPE_CHECKING:
     from linkwork.engine.runtime.process import CompilerProcess
@@ -83,7 +83,7 @@ class Background:
                     self._thread.start()
                 except RuntimeError as error:  # no more threads
                     self._thread = None
-                    report_failure(_NO_FAST_CODE, error)
+                    _report_failure(_NO_FAST_CODE, error)
 
     def compiled(self, ir: str) -> bytes:
         """Compile in the compiler process, or in this one if there is none.
@@ -109,7 +109,7 @@ class Background:
             self.check_open()
             code = compiled(ir, FAST)
         if reason is not None:
-            report_failure(_NO_PROCESS, reason)
+            _report_failure(_NO_PROCESS, reason)
         return code
 
     def check_open(self) -> None:
@@ -148,7 +148,7 @@ class Background:
         except Exception as error:  # noqa: BLE001 - it cannot be started, for whatever reason
             self._end_process()
             if not self.closed:
-                report_failure(_NO_PROCESS, error)
+                _report_failure(_NO_PROCESS, error)
         return self._process
 
     def _work(self) -> None:
@@ -170,7 +170,7 @@ class Background:
                     job()
             except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
                 if not self.closed:
-                    report_failure(_NO_FAST_CODE, error)
+                    _report_failure(_NO_FAST_CODE, error)
             del job  # it refers to a kernel
         self._end_process()
 
@@ -202,3 +202,16 @@ def _close() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
+
+
+def _report_failure(what: str, error: Exception) -> None:
+    """Warn once of an error in a background thread, which goes on.
+
+    Where warnings are errors, it is reported as threads report their exceptions.
+    """
+    reason = f"{type(error).__name__}: {error}".removesuffix(": ")
+    try:
+        warn_once(what, f"{what}; the reason: {reason}")
+    except LinkworkWarning as warning:
+        details = type(warning), warning, error.__traceback__, threading.current_thread()
+        threading.excepthook(threading.ExceptHookArgs(details))

@@ -23,7 +23,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from linkwork.engine.runtime.eviction import MARKER, MARKER_TEXT, TEMPORARY, Watch, is_used_again
-from linkwork.engine.runtime.notices import warn_once
+from linkwork.errors import warn_once
 
 CODE, QUICK_CODE, PROGRAM, SOURCES = "o", "quick", "program", "sources"  # endings of files
 SUBFOLDER = "linkwork-code"  # of a folder that the user names

@@ -10,14 +10,23 @@ from typing import Any
 
 from linkwork.engine.runtime.elf import ObjectError
 from linkwork.engine.runtime.memory import Lease, check_executable
-from linkwork.engine.runtime.notices import setting
 from linkwork.engine.runtime.objects import LoadedObject
 from linkwork.engine.runtime.processor import NoMachineCodeError, llvm_binding, this_target
+from linkwork.errors import nearest, shown, warn_once
 
 LOCK = threading.RLock()  # held while code is compiled or loaded, and during a fork
 # Addresses have 64 bits: in a large process, code and its constants may be more than 2 GB apart.
 RELOCATION = {"reloc": "static", "codemodel": "jitdefault"}
 FAST, QUICK = 1, 0  # levels of code generation: code that runs fast, or that compiles quickly
+
+
+def setting(name: str, options: tuple[str, ...]) -> str:
+    """The value of an environment variable; the first option if it is not set, or unknown."""
+    value = os.environ.get(name, "").lower()
+    if value and value not in options:
+        text = f"{name}={shown(value)} is unknown; {nearest(value, options)}"
+        warn_once(name, f"{text}; {options[0]!r} is used")
+    return value if value in options else options[0]
 
 
 def compiled(ir: str, level: int = FAST) -> bytes:

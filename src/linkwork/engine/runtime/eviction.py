@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from linkwork.engine.runtime.notices import warn_once
+from linkwork.errors import warn_once
 
 MEGABYTE = 1_000_000
 MOST_MEGABYTES = 1000

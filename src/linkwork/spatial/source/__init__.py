@@ -1,4 +1,4 @@
 """The functions of `linkwork.spatial` as they are written: on NumPy arrays, or on traced values.
 
-linkwork itself uses these: they give the same bits in every call, and never start a compiler.
+linkwork itself uses these: they never start a compiler.
 """

@@ -39,7 +39,7 @@ class Constants:
         self._anchors = Anchors(lanes, new, ())
 
     @property
-    def taken(self) -> str:
+    def extra_parameter(self) -> str:
         """The argument of each piece: the address of the table."""
         return ", ptr %constants" if self._texts else ""
 

@@ -80,7 +80,7 @@ def emit_llvm(program: Program, name: str, lanes: Lanes, *, checked: Collection[
         if is_bounded:
             parts += [f"declare void @{_BOUNDARY}(metadata)", '!1 = !{!"region"}']
         for index, piece in enumerate(pieces):
-            given = f"{arrays}, ptr %scratch, {STAGES}, i64 %row{writer.taken}"
+            given = f"{arrays}, ptr %scratch, {STAGES}, i64 %row{writer.extra_parameters}"
             lines = writer.straight_line(piece)
             parts += [
                 f"define internal void @piece{index}({given}) noinline{lanes.frame} {{",
@@ -126,13 +126,13 @@ class _Writer:
         return Constants(self.program, self.lanes, self._new)
 
     @property
-    def taken(self) -> str:
+    def extra_parameters(self) -> str:
         """Further arguments of each piece."""
-        return self.finite.taken + self.constants.taken
+        return self.finite.extra_parameter + self.constants.extra_parameter
 
-    def begun(self) -> Iterator[str]:
+    def prologue(self) -> Iterator[str]:
         """What comes before all else in the function."""
-        yield from self.finite.begun()
+        yield from self.finite.prologue()
         yield from self.constants.address()
 
     @cached_property
@@ -148,7 +148,7 @@ class _Writer:
         n_slots = max(piece.n_slots for piece in pieces)
         if len(pieces) > 1 and self.lanes.width > 1 and not self.stage.slots:
             return self._tiled_body(len(pieces), n_slots)
-        lines = ["entry:", *self.begun(), *_unless_empty(), *self.pointers()]
+        lines = ["entry:", *self.prologue(), *_unless_empty(), *self.pointers()]
         after = f"ptr %workspace, i64 {self.stage.size}"
         lines += [
             f"  %scratch = getelementptr {self.lanes.vector}, {after}",
@@ -163,7 +163,7 @@ class _Writer:
         else:
             stages = STAGES if self.stage.slots else NO_STAGES
             given = f"ptr %in, ptr %out, ptr %stride, ptr %scratch, {stages}, i64 %row"
-            given += self.taken
+            given += self.extra_parameters
             lines += [f"  call void @piece{k}({given})" for k in range(len(pieces))]
         lines += [
             f"  %next = add i64 %row, {self.lanes.width}",
@@ -171,7 +171,7 @@ class _Writer:
             f"  br i1 %more, label %loop, label %{'drain' if self.stage.slots else 'end'}",
             *self.stage.drained(),
             "end:",
-            *self.finite.returned((self.stage.size + n_slots) * self.lanes.bytes),
+            *self.finite.epilogue((self.stage.size + n_slots) * self.lanes.bytes),
         ]
         return iter(lines)
 
@@ -180,7 +180,7 @@ class _Writer:
         lanes = self.lanes
         blocks = max(1, min(TILE_BLOCKS, TILE_BYTES // max(n_slots * lanes.bytes, 1)))
         yield "entry:"
-        yield from self.begun()
+        yield from self.prologue()
         yield from _unless_empty()
         yield "  br label %loop"
         yield "loop:"
@@ -195,7 +195,7 @@ class _Writer:
             yield f"  %row{k} = phi i64 [ %first, %{before} ], [ %next{k}, %blocks{k} ]"
             yield f"  %own{k} = phi ptr [ %workspace, %{before} ], [ %other{k}, %blocks{k} ]"
             given = f"ptr %in, ptr %out, ptr %stride, ptr %own{k}, {NO_STAGES}, i64 %row{k}"
-            given += self.taken
+            given += self.extra_parameters
             yield f"  call void @piece{k}({given})"
             yield f"  %next{k} = add i64 %row{k}, {lanes.width}"
             yield f"  %other{k} = getelementptr {lanes.vector}, ptr %own{k}, i64 {n_slots}"
@@ -207,7 +207,7 @@ class _Writer:
         yield "  %again = icmp slt i64 %last, %rows"
         yield "  br i1 %again, label %loop, label %end"
         yield "end:"
-        yield from self.finite.returned(n_slots * blocks * lanes.bytes)
+        yield from self.finite.epilogue(n_slots * blocks * lanes.bytes)
 
     def pointers(self) -> Iterator[str]:
         """Pointers to inputs and outputs, and the strides of inputs."""
@@ -243,14 +243,14 @@ class _Writer:
                     yield from slots.store(step, piece.kept[step], names[step])
             if op is not Op.CONST:
                 yield from self.stage.put(step, names[step])
-                yield from self.finite.seen(step, names[step])
+                yield from self.finite.accumulate(step, names[step])
             yield from self.stage.burst(step)
             while n_stored < len(ends) and ends[n_stored] <= step:
                 _, port, start, steps = self._store_blocks[n_stored]
                 yield from slots.loads(steps, step, names)
                 yield from self._store(port, start, steps, names)
                 n_stored += 1
-        yield from self.finite.ended()
+        yield from self.finite.flush()
 
     def _row_pointers(self, kind: str, ports: Sequence[Port]) -> Iterator[str]:
         """Pointers to the row of each lane."""

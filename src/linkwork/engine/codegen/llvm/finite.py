@@ -40,17 +40,17 @@ class Finite:
         self._count = 0
 
     @property
-    def taken(self) -> str:
+    def extra_parameter(self) -> str:
         """The argument of each piece: where the sum is kept."""
         return ", ptr %sum" if self._steps else ""
 
-    def begun(self) -> Iterator[str]:
+    def prologue(self) -> Iterator[str]:
         """At the start of the function: nothing is summed up yet."""
         if self._steps:
             yield f"  %sum = alloca {self._lanes.vector}"
             yield f"  store {self._lanes.vector} {self._lanes.constant(0.0)}, ptr %sum"
 
-    def seen(self, step: int, value: str) -> Iterator[str]:
+    def accumulate(self, step: int, value: str) -> Iterator[str]:
         """After a step: add its value, times zero."""
         if step not in self._steps:
             return
@@ -60,7 +60,7 @@ class Finite:
             yield f"  {name} = fadd {FLAGS} {vector} {self._sum}, {name}.zero"
         self._sum = name if self._sum else f"{name}.zero"
 
-    def ended(self) -> Iterator[str]:
+    def flush(self) -> Iterator[str]:
         """At the end of a piece: add its sum to that of the others."""
         if self._sum:
             vector, before, after = self._lanes.vector, self._new(), self._new()
@@ -69,7 +69,7 @@ class Finite:
             yield f"  store {vector} {after}, ptr %sum"
         self._sum = ""
 
-    def returned(self, size: int) -> Iterator[str]:
+    def epilogue(self, size: int) -> Iterator[str]:
         """At the end of the function: return a size, or -1 if the sum is NaN."""
         if not self._steps:
             yield f"  ret i64 {size}"

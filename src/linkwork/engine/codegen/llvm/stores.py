@@ -24,7 +24,7 @@ EMPTY, ORDINARY, NON_TEMPORAL = 0, 1, 2  # what a stage holds: nothing, or rows 
 
 
 def grain_of(size: int, lanes: Lanes) -> int:
-    """Numbers of the largest part of a vector of which the row size is a multiple."""
+    """Entries of the widest store to which every row is aligned: gcd(row size, W)."""
     return gcd(size, lanes.width)
 
 
