@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 
+import numpy as np
+
 from linkwork.errors import ArgumentError, Finding, ParseError, warn_of
 from linkwork.io.meshes import Folders, MeshFinder, as_folders
 from linkwork.io.mjcf.reader import is_mjcf, read_mjcf
@@ -104,14 +106,16 @@ def read(
         original = read_source(source)
         text, said = _expanded(original, package_dirs, xacro_args, expand=expand)
         reader = next((reader for fits, reader in FORMATS if fits(text)), read_urdf)
-        reading = reader(text, mimic=mimic, package_dirs=package_dirs, repair=repair)
+        with np.errstate(all="ignore"):  # numbers that overflow are rejected by the model's parts
+            reading = reader(text, mimic=mimic, package_dirs=package_dirs, repair=repair)
     except ParseError as error:
         return Reading(None, error.findings)
     if reading.model is None:
         return Reading(None, _sorted([*said, *reading.findings]))
-    model, repairs = repaired(reading.model) if repair else (reading.model, [])
-    settle(model, source=original.path)  # nobody else has the model yet
-    return Reading(model, _sorted([*said, *reading.findings, *repairs, *check(model)]))
+    with np.errstate(all="ignore"):
+        model, repairs = repaired(reading.model) if repair else (reading.model, [])
+        settle(model, source=original.path)  # nobody else has the model yet
+        return Reading(model, _sorted([*said, *reading.findings, *repairs, *check(model)]))
 
 
 def _read_named(
