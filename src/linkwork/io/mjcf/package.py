@@ -48,17 +48,16 @@ def given_name(mj: MjModel, kind: str, number: int) -> str:
     return name if name and name.strip() else ""
 
 
-def is_disabled(mj: MjModel, *flags: str) -> bool:
-    """Whether one of these flags of `<option><flag>` is disabled, such as `damper`.
+# Flags that disable others too. Older versions of MuJoCo have `passive` instead of two flags.
+_WIDER_FLAGS = {
+    **dict.fromkeys(("equality", "frictionloss", "limit"), "constraint"),
+    **dict.fromkeys(("spring", "damper"), "passive"),
+}
 
-    `constraint` disables everything that MuJoCo computes by constraints: equalities, friction loss
-    and limits. Versions before 3.4 disable springs and dampers together by the flag `passive`.
-    """
+
+def is_disabled(mj: MjModel, flag: str) -> bool:
+    """Whether `<option><flag>` disables something, such as `damper`, itself or by a wider flag."""
     bits = import_mujoco().mjtDisableBit
-    names = {*flags}
-    if names & {"equality", "frictionloss", "limit"}:
-        names.add("constraint")
-    if names & {"spring", "damper"}:
-        names.add("passive")
+    names = [name for name in (flag, _WIDER_FLAGS.get(flag)) if name]
     mask = sum(int(getattr(bits, f"mjDSBL_{name.upper()}", 0)) for name in names)
     return bool(mj.opt.disableflags & mask)
