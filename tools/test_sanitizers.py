@@ -32,25 +32,13 @@ LIBRARIES = {"address": ("libasan.so", "libubsan.so"), "thread": ("libtsan.so",)
 MEASURED = (
     "tests/engine/kernel/test_call_memory.py::test_robots_that_come_and_go_do_not_fill_the_memory"
 )
-TESTS = {
-    "address": (
-        *("tests/engine/kernel", "tests/workcell", "tests/bridges", "tests/engine/runtime"),
-        "tests/spatial/test_compiled.py",
-        "--ignore=tests/engine/kernel/test_small_stacks.py",  # sanitizers need more of the stack
-        # it measures memory, of which the sanitizer keeps what is freed for a while
-        f"--deselect={MEASURED}",
-    ),
-    # those with threads: under this sanitizer everything takes ten times as long
-    "thread": (
-        "tests/engine/kernel/test_helper_threads.py",
-        "tests/engine/kernel/test_call_memory.py",
-        "tests/engine/kernel/test_result_memory.py",
-        "tests/engine/kernel/test_rollout_ways.py",
-        "tests/engine/kernel/test_streaming.py",
-        "tests/workcell/test_kinematics.py",
-        "tests/bridges/jax_arrays/test_jax_programs.py",
-    ),
-}
+TESTS = (
+    *("tests/engine/kernel", "tests/workcell", "tests/bridges", "tests/engine/runtime"),
+    "tests/spatial/test_compiled.py",
+    "--ignore=tests/engine/kernel/test_small_stacks.py",  # sanitizers need more of the stack
+    # it measures memory, of which the sanitizer keeps what is freed for a while
+    f"--deselect={MEASURED}",
+)
 OPTIONS = {
     "ASAN_OPTIONS": (
         "malloc_context_size=4",  # less to write down for each block
@@ -62,6 +50,7 @@ OPTIONS = {
     ),
     "UBSAN_OPTIONS": ("print_stacktrace=1",),
     "TSAN_OPTIONS": (
+        "allocator_may_return_null=1",  # for tests of MemoryError
         "exitcode=0",  # tests check how processes end; the files are looked at here
         "die_after_fork=0",
         "report_signal_unsafe=0",
@@ -148,7 +137,7 @@ def main() -> int:
     reports = FOLDER / kind / "reports"
     reports.mkdir()
     # GCC's reports of undefined behavior go to stderr only, where pytest must not capture them
-    command = [sys.executable, "-m", "pytest", "-q", "--capture=no", *(rest or TESTS[kind])]
+    command = [sys.executable, "-m", "pytest", "-q", "--capture=no", *(rest or TESTS)]
     if kind == "thread" and shutil.which("setarch"):
         command = ["setarch", "-R", *command]  # it knows only some layouts of memory
     done = subprocess.run(command, cwd=ROOT, env=setting(kind, imported, reports), check=False)
