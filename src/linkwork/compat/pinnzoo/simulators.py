@@ -16,7 +16,7 @@ from linkwork.export.pinnzoo.state_space import config_names, velocity_names
 from linkwork.export.pinnzoo.state_space.names import BASE_CONFIG, BASE_VELOCITY, joint_labels
 from linkwork.kindyn import KinDyn
 from linkwork.model.model import Model
-from linkwork.model.walk import walk
+from linkwork.model.tree import walk
 
 
 def known_orders(model: Model, kd: KinDyn, torques: Sequence[str]) -> dict[str, StateOrder]:

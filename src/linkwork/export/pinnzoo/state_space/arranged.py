@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from linkwork.errors import model_error
 from linkwork.model.model import Model
-from linkwork.model.walk import Visit, walk
+from linkwork.model.tree import Visit, walk
 
 KINDS = ("fixed", "prismatic", "revolute")
 

@@ -1,31 +1,37 @@
-"""Joints as MuJoCo writes them: in the frame of the body that they move.
+"""Joints and shapes as MJCF elements of the body that they belong to.
 
-Kinds       revolute, revolute_cos_sin -> hinge; prismatic -> slide; spherical -> ball;
+Joints      revolute, revolute_cos_sin -> hinge; prismatic -> slide; spherical -> ball;
             floating -> free; universal -> two hinges; planar -> two slides and a hinge
 Dependent   `<equality><joint polycoef="offset multiplier 0 0 0">`: in MuJoCo the joint moves by
             itself, and a soft constraint pulls it to where it belongs
 Limits      `range`, and `actuatorfrcrange` for the effort; MuJoCo has no limits of velocity
+Shapes      visual ones in group 2, which touch nothing; collision shapes in group 3
+Meshes      named by their path on this machine, since MuJoCo opens them and knows no packages; it
+            reads binary STL, OBJ and MSH
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, isfinite, nextafter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import Finding, ModelError, model_error
-from linkwork.io.mjcf.writer_doubts import Doubts
+from linkwork.errors import Finding, ModelError, listed, model_error
 from linkwork.io.xml.write import add, number_text
+from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Material, Mesh, Shape, Sphere
 from linkwork.model.joints import plane_basis
 from linkwork.model.model import Model
-from linkwork.model.parts import Joint
-from linkwork.spatial.source import se3
+from linkwork.model.parts import Joint, Link
+from linkwork.model.pose import IDENTITY
+from linkwork.spatial.source import quat, se3
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+
 
 UNBOUNDED = 1e10  # MuJoCo's mjMAXVAL; stands for infinity where the other bound is finite
 SMALLEST = 1e-300  # stands for 0 where MuJoCo takes 0 for no limit
@@ -187,3 +193,131 @@ def _dynamics(joint: Joint) -> dict[str, str | None]:
         for ours, theirs in names.items()
         if (value := getattr(joint, ours))
     }
+
+
+VISUAL, COLLISION = "visual", "collision"  # classes of geoms
+MESH_FILES = (".stl", ".obj", ".msh")
+
+
+class ShapeWriter:
+    """Writes geoms, and the meshes and materials that they use, each once."""
+
+    def __init__(self, top: Element, *, meshes: bool) -> None:
+        defaults = add(top, "default")
+        for name, group, touches in ((VISUAL, "2", "0"), (COLLISION, "3", None)):
+            geoms = add(defaults, "default", class_=name)
+            add(geoms, "geom", group=group, contype=touches, conaffinity=touches)
+        self._assets = add(top, "asset")
+        self._wanted = meshes
+        self._meshes: dict[tuple[str, tuple[float, float, float]], str] = {}
+        self._materials: dict[str, tuple[float, float, float, float] | None] = {}
+        self._names: set[str] = set()
+        self.doubts = Doubts()
+
+    def write(self, body: Element, link: Link) -> None:
+        """Add the shapes of a link."""
+        for kind, shapes in ((VISUAL, link.visuals), (COLLISION, link.collisions)):
+            for shape in shapes:
+                self._write_geom(body, link, shape, kind)
+
+    def _write_geom(self, body: Element, link: Link, shape: Shape, kind: str) -> None:
+        geometry = self._geometry(shape.geometry, link)
+        if geometry is None:
+            return
+        pose = shape.link_H_shape
+        turned = any(pose.rpy)
+        add(
+            body,
+            "geom",
+            name=self._name(shape.name, link),
+            class_=kind,
+            **geometry,
+            pos=number_text(*pose.xyz) if pose != IDENTITY else None,
+            quat=number_text(*quat.from_rotation(pose.matrix()[:3, :3])) if turned else None,
+            **self._material(shape.material, link),
+        )
+
+    def _geometry(self, geometry: Geometry, link: Link) -> dict[str, str | None] | None:
+        match geometry:
+            case Mesh():
+                return self._mesh(geometry, link)
+            case Box(size):
+                sizes, kind = tuple(edge / 2 for edge in size), "box"
+            case Sphere(radius):
+                sizes, kind = (radius,), "sphere"
+            case Cylinder(radius, length):
+                sizes, kind = (radius, length / 2), "cylinder"
+            case Capsule(radius, length):
+                sizes, kind = (radius, length / 2), "capsule"
+        if min(sizes) <= 0:
+            self.doubts.add("left out: shapes without size, which MuJoCo refuses", link.name)
+            return None
+        return {"type": kind, "size": number_text(*sizes)}
+
+    def _mesh(self, mesh: Mesh, link: Link) -> dict[str, str | None] | None:
+        if not self._wanted:
+            self.doubts.add("left out, as asked: meshes", link.name)
+            return None
+        if mesh.path is None:
+            self.doubts.add("left out: meshes that were not found", mesh.filename)
+            return None
+        if Path(mesh.path).suffix.lower() not in MESH_FILES:
+            kinds = ", ".join(MESH_FILES)
+            self.doubts.add(
+                f"left out: meshes of a kind that MuJoCo cannot read ({kinds})", mesh.filename
+            )
+            return None
+        known = mesh.path, mesh.scale
+        if known not in self._meshes:
+            name = Path(mesh.path).stem
+            while name in self._meshes.values():
+                name += "_"
+            self._meshes[known] = name
+            scaled = number_text(*mesh.scale) if mesh.scale != (1.0, 1.0, 1.0) else None
+            add(self._assets, "mesh", name=name, file=mesh.path, scale=scaled)
+        return {"type": "mesh", "mesh": self._meshes[known]}
+
+    def _material(self, material: Material | None, link: Link) -> dict[str, str | None]:
+        if material is None:
+            return {}
+        if material.texture:
+            self.doubts.add("left out: textures", link.name)
+        rgba = None if material.rgba is None else number_text(*material.rgba)
+        if not material.name:
+            return {"rgba": rgba}
+        if material.name not in self._materials:
+            self._materials[material.name] = material.rgba
+            add(self._assets, "material", name=material.name, rgba=rgba)
+        own = material.rgba != self._materials[material.name]
+        return {"material": material.name, "rgba": rgba if own else None}
+
+    def _name(self, name: str, link: Link) -> str | None:
+        """A name that no other geom has, as MuJoCo wants it."""
+        if not name:
+            return None
+        unique, number = name, 2
+        while unique in self._names:
+            unique, number = f"{name}_{number}", number + 1
+        self._names.add(unique)
+        if unique != name:
+            self.doubts.add("shapes of one name have numbers behind it", link.name)
+        return unique
+
+
+class Doubts:
+    """Warnings that may concern many parts of a robot, each with the names of all of them."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, list[str]] = {}  # by text
+
+    def add(self, text: str, name: str) -> None:
+        """Say something about a part."""
+        names = self._names.setdefault(text, [])
+        if name not in names:
+            names.append(name)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Each text once."""
+        texts = self._names.items()
+        return [Finding("warning", "", f"{text}: {listed(names)}") for text, names in texts]
