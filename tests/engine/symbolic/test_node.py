@@ -43,7 +43,7 @@ def test_a_comparison_is_a_condition(xy):
     x, y = xy
 
     try:
-        assert isinstance(np.float64(2.0) == x, Expr)  # noqa: SIM300
+        assert isinstance(np.float64(2.0) == x, Expr)
     except ArgumentError:  # older NumPy asks for a boolean
         assert np.lib.NumpyVersion(np.__version__) < "2.3.0"
     for condition in (x == 2, 2.0 == x, x != 2, x == y, x != y):  # noqa: SIM300
