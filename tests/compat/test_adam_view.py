@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import pickle
-from importlib import import_module
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import adam
@@ -26,9 +28,8 @@ from tests.support.models import assert_close
 from tests.support.real_robots import ROBOT_FILES, label
 
 import linkwork as lw
-import linkwork.compat.adam
 from linkwork.compat.adam import KinDynComputations, Representations
-from linkwork.compat.adam.read import read_adam_model
+from linkwork.compat.adam.model import read_adam_model
 
 BODY, MIXED, INERTIAL = REPRESENTATIONS
 CHAIN = """<robot name="chain">
@@ -51,12 +52,6 @@ CHAIN = """<robot name="chain">
   <joint name="weightless_joint" type="fixed"><origin xyz="0 0 0.1" rpy="0 0 0"/>
     <parent link="arm"/><child link="weightless"/></joint>
 </robot>"""
-
-
-MANY = (
-    "<text>:14: joint 'turn': a floating joint has several coordinates, of which adam knows none; "
-    "leave it out of joints_name_list to lock it"
-)
 
 
 @pytest.fixture(scope="module")
@@ -121,15 +116,6 @@ def test_models_trees_links_and_joints_have_the_names_of_adam(kd):
     for other, own in (inertial, (inertial[0].inertia, inertial[1].inertia)):
         missing = public(other) - public(own)
         assert missing <= {"build", "zero", "set_mass", "set_inertia", "set_origin"}
-
-
-def test_imports_are_those_of_adam():
-    """`import adam` and `from adam.numpy import ...`, with the name of the package before it."""
-    import linkwork.compat.adam as ours
-    import linkwork.compat.adam.numpy as in_numpy
-
-    assert ours.numpy.KinDynComputations is in_numpy.KinDynComputations is KinDynComputations
-    assert ours.Representations.MIXED_REPRESENTATION == adam.Representations.MIXED_REPRESENTATION
 
 
 def test_representations_are_those_of_adam(kd):
@@ -289,7 +275,7 @@ def test_gravity_can_be_set_and_changed_in_place():
     with pytest.raises(ValueError, match=r"last three"):
         kd.g = [0, 0, -9.81, 0, 0, 1]
     kd.g[5] = 1.0
-    with pytest.raises(ValueError, match=r"^g: the last three .* gravity turns nothing$"):
+    with pytest.raises(ValueError, match=r"^g: .*last three"):
         kd.bias_force(*moving)
 
 
@@ -422,12 +408,12 @@ def test_the_tree_follows_the_root():
 
 
 def test_a_frame_cannot_be_the_root(kd):
-    text = r"^root_link: 'tip' is a frame, fixed to link 'arm'$"
+    text = "^root_link: 'tip' is a frame.*'arm'"
     with pytest.raises(ValueError, match=text):
         kd.set_root_link("tip")
     with pytest.raises(ValueError, match=text):
         KinDynComputations(CHAIN, root_link="tip")
-    with pytest.raises(ValueError, match=r"^no link named 'slid'; did you mean 'slider'\?$"):
+    with pytest.raises(ValueError, match=r"'slid'.*'slider'"):
         kd.set_root_link("slid")
 
 
@@ -435,44 +421,38 @@ def test_a_frame_cannot_be_the_root(kd):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "facts"),
     [
-        ((CHAIN, ["trun"]), "no joint named 'trun'; did you mean 'turn'?"),
-        ((CHAIN, ["tip_joint"]), "joint 'tip_joint': is fixed"),
-        ((CHAIN, ["turn", "turn"]), "joint 'turn': named twice"),
-        ((CHAIN, "turn"), "joints_name_list: expected names, got the text 'turn'"),
-        (
-            (3.0,),
-            "urdfstring: expected the path or text of a URDF, or a mujoco.MjModel, got 3.0",
-        ),
-        ((CHAIN.replace("continuous", "floating"),), MANY),
+        ((CHAIN, ["trun"]), "'trun'.*'turn'"),
+        ((CHAIN, ["tip_joint"]), "'tip_joint'.*fixed"),
+        ((CHAIN, ["turn", "turn"]), "'turn'.*twice"),
+        ((CHAIN, "turn"), "^joints_name_list: .*'turn'"),
+        ((3.0,), r"^urdfstring: .*URDF.*MjModel.*3\.0"),
+        ((CHAIN.replace("continuous", "floating"),), ":14: .*'turn'.*floating.*joints_name_list"),
     ],
 )
-def test_what_makes_no_robot_is_told(arguments, message):
-    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole text is compared below
+def test_invalid_descriptions_are_explained(arguments, facts):
+    with pytest.raises(ValueError, match=facts):
         quietly(KinDynComputations, *arguments)
-    assert str(error.value) == message
 
 
-def test_what_cannot_be_computed_is_told(kd, state):
-    with pytest.raises(
-        ValueError, match=r"^no link or frame named 'sliders'; did you mean 'slider'\?$"
-    ):
+def test_invalid_arguments_are_explained(kd, state):
+    with pytest.raises(ValueError, match=r"'sliders'.*'slider'"):
         kd.jacobian("sliders", state.H, state.s)
-    with pytest.raises(ValueError, match=r"^no link or frame named"):
+    with pytest.raises(ValueError, match=r"'tpi'.*tip"):
         kd.aba(state.H, state.s, state.v, state.sd, state.tau, {"tpi": state.v})
-    with pytest.raises(ValueError, match=r"no link or frame named 3"):
+    with pytest.raises(ValueError, match="3"):
         kd.jacobian(3, state.H, state.s)
     with pytest.raises(ValueError, match=r"^joint_positions: expected \(..., 2\), got \(3,\)$"):
         kd.mass_matrix(state.H, np.zeros(3))
     with pytest.raises(ValueError, match=r"^base_transform: expected \(..., 4, 4\), got"):
         kd.mass_matrix(np.eye(3), state.s)
     for unknown in (0, 4, "mixed", None):
-        with pytest.raises(ValueError, match=r"^unknown representation .*known: BODY_FIXED"):
+        with pytest.raises(ValueError, match=r"representation.*BODY_FIXED"):
             kd.set_frame_velocity_representation(unknown)
-    with pytest.raises(ValueError, match=r"^link 'slider': does not hang on link 'arm'$"):
+    with pytest.raises(ValueError, match=r"'slider'.*'arm'"):
         kd.model.get_joints_chain("arm", "slider")
-    with pytest.raises(ValueError, match=r"^no link or frame named 'arms'; did you mean 'arm'\?$"):
+    with pytest.raises(ValueError, match=r"'arms'.*'arm'"):
         kd.model.get_joints_chain("base", "arms")
 
 
@@ -500,7 +480,7 @@ def calls_with_a_pose(kd, state, H):
 def test_a_matrix_that_is_no_pose_is_refused(kd, state, spoil, representation):
     """Also where the result does not depend on the pose, as body velocities make it."""
     kd.set_frame_velocity_representation(representation)
-    text = "^base_transform: expected a pose, the rotation and position of the base in the world"
+    text = "^base_transform: expected a pose"
     for call in calls_with_a_pose(kd, state, np.ascontiguousarray(spoil(state.H))).values():
         with pytest.raises(ValueError, match=text):
             call()
@@ -512,17 +492,13 @@ def test_a_matrix_that_is_no_pose_is_refused(kd, state, spoil, representation):
 
 def test_wrenches_have_names(kd, state):
     moving = (state.H, state.s, state.v, state.sd, state.tau)
-    text = (
-        r"^external_wrenches: expected a mapping from links and frames to wrenches \(..., 6\), got"
-    )
-    with pytest.raises(TypeError, match=text):
+    with pytest.raises(TypeError, match=r"^external_wrenches: .*mapping"):
         kd.aba(*moving, np.zeros(6))
     assert_close(kd.aba(*moving, {}), kd.aba(*moving))
 
 
 def test_complex_numbers_are_refused(kd, state):
-    text = r"^joint_positions: expected numbers, got ndarray of complex128$"
-    with pytest.raises(TypeError, match=text):
+    with pytest.raises(TypeError, match=r"^joint_positions: .*complex128"):
         kd.mass_matrix(state.H, state.s + 1j)
 
 
@@ -564,7 +540,7 @@ def test_files_that_make_no_robot_are_refused_though_adam_reads_them(reason):
 
 
 def test_a_missing_file_is_not_found():
-    with pytest.raises(lw.SourceError, match=r"^no file 'nowhere.urdf'"):
+    with pytest.raises(lw.SourceError, match=r"nowhere\.urdf"):
         KinDynComputations("nowhere.urdf")
 
 
@@ -586,7 +562,7 @@ def test_a_joint_that_nothing_resists_is_named(state):
         'ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"',
     )
     kd = quietly(KinDynComputations, light)
-    with pytest.raises(lw.SingularJointError, match=r"^joint 'turn': nothing resists its motion"):
+    with pytest.raises(lw.SingularJointError, match="'turn'"):
         kd.aba(state.H, state.s, state.v, state.sd, state.tau)
 
 
@@ -609,19 +585,55 @@ def test_robots_too_large_to_compile_are_computed_with_numpy():
     assert_close(com, np.mean([pose[:, :3, 3] for pose in poses.values()], axis=0))
 
 
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [
-        ("", "Representations"),
-        (".core", "Representations"),
-        (".core.constants", "Representations"),
-        (".numpy", "KinDynComputations"),
-        (".numpy.computations", "KinDynComputations"),
-        (".model.conversions", "to_idyntree_model"),
-        (".model.conversions.idyntree", "to_idyntree_model"),
-    ],
-)
-def test_imports_of_adam_work_with_linkwork_before_them(module, name):
-    assert hasattr(import_module(f"adam{module}"), name)
-    found = getattr(import_module(f"linkwork.compat.adam{module}"), name)
-    assert found is getattr(linkwork.compat.adam, name)
+IMPORTS = """
+from adam import Representations
+from adam.casadi import InverseKinematics, KinDynComputations, TargetType
+from adam.casadi.computations import KinDynComputations
+from adam.casadi.inverse_kinematics import FramesConstraint, InverseKinematics, TargetType
+from adam.core import Representations
+from adam.core.constants import Representations
+from adam.jax import KinDynComputations
+from adam.jax.computations import KinDynComputations
+from adam.model import Model, Node, Tree, build_model_factory
+from adam.model.conversions import to_idyntree_model
+from adam.model.conversions.idyntree import to_idyntree_model
+from adam.model.factory import build_model_factory
+from adam.model.mj_factory.mujoco_model import MujocoModelFactory
+from adam.model.model import Model
+from adam.model.std_factories.std_model import URDFModelFactory
+from adam.model.tree import Node, Tree
+from adam.numpy import KinDynComputations, NumpyLike
+from adam.numpy.computations import KinDynComputations
+from adam.numpy.numpy_like import NumpyLike, SpatialMath
+from adam.parametric.casadi import KinDynComputationsParametric
+from adam.parametric.casadi.computations_parametric import KinDynComputationsParametric
+from adam.parametric.jax import KinDynComputationsParametric
+from adam.parametric.jax.computations_parametric import KinDynComputationsParametric
+from adam.parametric.model import URDFParametricModelFactory
+from adam.parametric.model.parametric_factories.parametric_model import URDFParametricModelFactory
+from adam.parametric.numpy import KinDynComputationsParametric
+from adam.parametric.numpy.computations_parametric import KinDynComputationsParametric
+from adam.parametric.pytorch import KinDynComputationsParametric
+from adam.parametric.pytorch.computations_parametric import KinDynComputationsParametric
+from adam.pytorch import KinDynComputations, KinDynComputationsBatch
+from adam.pytorch.computation_batch import KinDynComputationsBatch
+from adam.pytorch.computations import KinDynComputations
+import adam.numpy.computations as module; module.KinDynComputations
+import adam.core.constants; adam.core.constants.Representations
+"""
+
+
+# Forgets all modules of the view after each line, so that no line depends on those before it.
+SCRIPT = """
+import sys
+for line in sys.stdin.read().splitlines():
+    exec(line, {})
+    for name in [name for name in sys.modules if name.startswith("linkwork.compat.adam")]:
+        del sys.modules[name]
+"""
+
+
+def test_imports_of_adam_work_with_linkwork_before_them():
+    lines = IMPORTS.strip()
+    for text in (lines, re.sub(r"\badam\b", "linkwork.compat.adam", lines)):
+        subprocess.run([sys.executable, "-c", SCRIPT], input=text, text=True, check=True)

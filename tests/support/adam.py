@@ -62,7 +62,7 @@ def clean(text: str) -> str:
 class Interpreted(ours.KinDynComputations):
     """The class under test, its functions run step by step: real robots take long to compile."""
 
-    def _made(self, key, request, wrenches=()):
+    def _add_kernel(self, key, request, wrenches=()):
         function = PoseFunction(self._kd, request, wrenches)
         return self._kernels.setdefault(key, interpreted(function))
 
@@ -70,11 +70,11 @@ class Interpreted(ours.KinDynComputations):
 class OnNumpy(ours.KinDynComputations):
     """The class under test, which takes its robot for too large to compile."""
 
-    def _made(self, key, request, wrenches=()):
+    def _add_kernel(self, key, request, wrenches=()):
         with pytest.MonkeyPatch.context() as patch:
             for module in (linkwork.kindyn.kernels, linkwork.compat.adam.kernels):
                 patch.setattr(module, "MOST_UNROLLED", -1)
-            return super()._made(key, request, wrenches)
+            return super()._add_kernel(key, request, wrenches)
 
 
 def quietly(make, *arguments, **options):

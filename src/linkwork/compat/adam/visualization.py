@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.adam.model.model import AdamModel
+from linkwork.compat.adam.model import AdamModel
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, ValueRangeError, shown, warn
 from linkwork.model.geometry import Material, Shape

@@ -10,11 +10,12 @@ import torch
 from numpy.typing import ArrayLike
 
 from linkwork.bridges.torch.functions import wrap
-from linkwork.compat.adam.differentiable import DifferentiableKinDyn
-from linkwork.compat.adam.kindyn import STANDARD_GRAVITY
-from linkwork.compat.adam.kindyn import KinDynComputations as NumpyKinDynComputations
+from linkwork.compat.adam.core import add_import_paths
+from linkwork.compat.adam.numpy import STANDARD_GRAVITY, DifferentiableKinDyn
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError, shown
+
+add_import_paths(__name__, "computations", "computation_batch")
 
 
 class KinDynComputations(DifferentiableKinDyn):
@@ -22,14 +23,14 @@ class KinDynComputations(DifferentiableKinDyn):
 
     Args:
         urdfstring: path or text of a URDF, or a `mujoco.MjModel`.
-        joints_name_list: the joints that move, in their order; all that can if not given. Others
-            are locked at 0.
-        device: where arguments are moved to and results are; if not given, where the tensors
-            among the arguments are.
+        joints_name_list: the joints that move, in their order; by default all movable joints. Other
+            joints are locked at 0.
+        device: of arguments, which are moved to it, and of results; by default the device of the
+            tensors among the arguments.
         dtype: torch.float32, as in adam, or torch.float64. All arguments are converted to this
             type, and results have it.
-        root_link: the link whose pose and velocity are those of the base; the one that no joint
-            holds if not given.
+        root_link: the link whose pose and velocity are those of the base; by default the link that
+            is the child of no joint.
         gravity: (6,) acceleration of free fall in the world, and three zeros.
     """
 
@@ -51,7 +52,7 @@ class KinDynComputations(DifferentiableKinDyn):
 
     @property
     def device(self) -> torch.device:
-        """Where constants are."""
+        """The device of constants."""
         return torch.device("cpu") if self._device is None else self._device
 
     @property
@@ -63,14 +64,17 @@ class KinDynComputations(DifferentiableKinDyn):
     def g(self, value: Any) -> None:
         if isinstance(value, torch.Tensor):
             value = value.detach().cpu().numpy()
-        NumpyKinDynComputations.g.fset(self, value)  # pyright: ignore[reportOptionalCall]
+        self._set_gravity(value)
 
-    def _of_kernel(self, kernel: Kernel) -> Any:
+    def _wrap(self, kernel: Kernel) -> Any:
         return Converted(wrap(kernel), self.dtype, self._device)
 
     def get_total_mass(self) -> Any:
         """Mass of the robot [kg]."""
         return torch.as_tensor(super().get_total_mass(), dtype=self.dtype, device=self.device)
+
+
+KinDynComputationsBatch = KinDynComputations
 
 
 class Converted:
@@ -94,5 +98,5 @@ class Converted:
         return torch.as_tensor(value, dtype=self._dtype, device=device)
 
     def warmup(self) -> None:
-        """Wait until the fast code is in use."""
+        """Wait for the optimized code."""
         self._function.warmup()
