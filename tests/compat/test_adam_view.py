@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import pickle
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import adam
 import adam.numpy
 import numpy as np
 import pytest
-from adam.core.rbd_algorithms import RBDAlgorithms
 from tests.support.adam import (
+    CHAIN,
     GRAVITY,
     REPRESENTATIONS,
     AtIDynTree,
@@ -32,26 +28,6 @@ from linkwork.compat.adam import KinDynComputations, Representations
 from linkwork.compat.adam.model import read_adam_model
 
 BODY, MIXED, INERTIAL = REPRESENTATIONS
-CHAIN = """<robot name="chain">
-  <link name="base"><inertial><origin xyz="0 0 0.1" rpy="0 0 0"/><mass value="2"/>
-    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
-  <link name="slider"><inertial><origin xyz="0.1 0 0" rpy="0.3 0 0"/><mass value="1"/>
-    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.15"/></inertial></link>
-  <link name="arm"><inertial><origin xyz="0.1 0 0.2" rpy="0 0.5 0"/><mass value="1.5"/>
-    <inertia ixx="0.2" ixy="0.01" ixz="0" iyy="0.2" iyz="0" izz="0.15"/></inertial></link>
-  <link name="tip"/>
-  <link name="weightless"><inertial><origin xyz="0 0 0" rpy="0 0 0"/><mass value="0"/>
-    <inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link>
-  <joint name="slide" type="prismatic"><origin xyz="0.2 0 0.3" rpy="0.4 0.5 0.6"/>
-    <parent link="base"/><child link="slider"/><axis xyz="1 0 0"/>
-    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
-  <joint name="turn" type="continuous"><origin xyz="0 0.1 0.3" rpy="0.1 0 0.6"/>
-    <parent link="slider"/><child link="arm"/><axis xyz="0 1 0"/></joint>
-  <joint name="tip_joint" type="fixed"><origin xyz="0 0 0.3" rpy="0 0 0"/>
-    <parent link="arm"/><child link="tip"/></joint>
-  <joint name="weightless_joint" type="fixed"><origin xyz="0 0 0.1" rpy="0 0 0"/>
-    <parent link="arm"/><child link="weightless"/></joint>
-</robot>"""
 
 
 @pytest.fixture(scope="module")
@@ -63,59 +39,6 @@ def kd():
 def state(kd):
     kd.set_frame_velocity_representation(MIXED)
     return State(kd.NDoF)
-
-
-# The interface.
-
-
-def public(kind):
-    """Names of a class, those it inherits too."""
-    return {name for name in dir(kind) if not name.startswith("_")}
-
-
-def assert_same_arguments(mine, theirs):
-    """Names and kinds, and which have a default; further ones of mine need one."""
-    mine = list(inspect.signature(mine).parameters.values())
-    theirs = list(inspect.signature(theirs).parameters.values())
-    for own, other in zip(mine, theirs, strict=True):
-        assert (own.name, own.kind) == (other.name, other.kind)
-        assert (own.default is own.empty) == (other.default is other.empty)
-
-
-def test_every_method_of_adam_is_there_with_the_same_arguments():
-    """Those of its base classes too, from which `from_urdf` and `from_mujoco_model` come."""
-    names = public(adam.numpy.KinDynComputations)
-    assert {"from_urdf", "from_mujoco_model", "mass_matrix"} <= names
-    for name in ("__init__", *names):
-        theirs = getattr(adam.numpy.KinDynComputations, name)
-        assert_same_arguments(getattr(KinDynComputations, name), theirs)
-
-
-def test_every_algorithm_of_adam_is_there_with_the_same_arguments(kd):
-    names = public(RBDAlgorithms)
-    assert {"crba", "rnea", "aba", "joints_jacobian"} <= names
-    for name in names:
-        assert_same_arguments(getattr(type(kd.rbdalgos), name), getattr(RBDAlgorithms, name))
-    assert {"model", "NDoF", "root_link", "frame_velocity_representation"} <= public(kd.rbdalgos)
-
-
-def test_models_trees_links_and_joints_have_the_names_of_adam(kd):
-    theirs, mine = adam_model(CHAIN), kd.model
-    assert public(theirs) <= public(mine)
-    assert public(theirs.tree) - public(mine.tree) == {"build_tree", "get_children", "print"}
-    pairs = [
-        (theirs.tree[1], mine.tree[1]),
-        (theirs.links["arm"], mine.links["arm"]),
-        (theirs.joints["turn"], mine.joints["turn"]),
-        (theirs.joints["turn"].limit, mine.joints["turn"].limit),
-        (theirs.joints["turn"].origin, mine.joints["turn"].origin),
-    ]
-    for other, own in pairs:
-        assert public(other) - public(own) <= {"math", "build", "zero"}
-    inertial = theirs.links["arm"].inertial, mine.links["arm"].inertial
-    for other, own in (inertial, (inertial[0].inertia, inertial[1].inertia)):
-        missing = public(other) - public(own)
-        assert missing <= {"build", "zero", "set_mass", "set_inertia", "set_origin"}
 
 
 def test_representations_are_those_of_adam(kd):
@@ -583,57 +506,3 @@ def test_robots_too_large_to_compile_are_computed_with_numpy():
     com = kd.CoM_position(state.H, state.s)
     poses = kd.link_poses(state.H, state.s)
     assert_close(com, np.mean([pose[:, :3, 3] for pose in poses.values()], axis=0))
-
-
-IMPORTS = """
-from adam import Representations
-from adam.casadi import InverseKinematics, KinDynComputations, TargetType
-from adam.casadi.computations import KinDynComputations
-from adam.casadi.inverse_kinematics import FramesConstraint, InverseKinematics, TargetType
-from adam.core import Representations
-from adam.core.constants import Representations
-from adam.jax import KinDynComputations
-from adam.jax.computations import KinDynComputations
-from adam.model import Model, Node, Tree, build_model_factory
-from adam.model.conversions import to_idyntree_model
-from adam.model.conversions.idyntree import to_idyntree_model
-from adam.model.factory import build_model_factory
-from adam.model.mj_factory.mujoco_model import MujocoModelFactory
-from adam.model.model import Model
-from adam.model.std_factories.std_model import URDFModelFactory
-from adam.model.tree import Node, Tree
-from adam.numpy import KinDynComputations, NumpyLike
-from adam.numpy.computations import KinDynComputations
-from adam.numpy.numpy_like import NumpyLike, SpatialMath
-from adam.parametric.casadi import KinDynComputationsParametric
-from adam.parametric.casadi.computations_parametric import KinDynComputationsParametric
-from adam.parametric.jax import KinDynComputationsParametric
-from adam.parametric.jax.computations_parametric import KinDynComputationsParametric
-from adam.parametric.model import URDFParametricModelFactory
-from adam.parametric.model.parametric_factories.parametric_model import URDFParametricModelFactory
-from adam.parametric.numpy import KinDynComputationsParametric
-from adam.parametric.numpy.computations_parametric import KinDynComputationsParametric
-from adam.parametric.pytorch import KinDynComputationsParametric
-from adam.parametric.pytorch.computations_parametric import KinDynComputationsParametric
-from adam.pytorch import KinDynComputations, KinDynComputationsBatch
-from adam.pytorch.computation_batch import KinDynComputationsBatch
-from adam.pytorch.computations import KinDynComputations
-import adam.numpy.computations as module; module.KinDynComputations
-import adam.core.constants; adam.core.constants.Representations
-"""
-
-
-# Forgets all modules of the view after each line, so that no line depends on those before it.
-SCRIPT = """
-import sys
-for line in sys.stdin.read().splitlines():
-    exec(line, {})
-    for name in [name for name in sys.modules if name.startswith("linkwork.compat.adam")]:
-        del sys.modules[name]
-"""
-
-
-def test_imports_of_adam_work_with_linkwork_before_them():
-    lines = IMPORTS.strip()
-    for text in (lines, re.sub(r"\badam\b", "linkwork.compat.adam", lines)):
-        subprocess.run([sys.executable, "-c", SCRIPT], input=text, text=True, check=True)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.bridges.jax.functions import wrap
 from linkwork.compat.adam.core import add_import_paths
-from linkwork.compat.adam.numpy import STANDARD_GRAVITY, DifferentiableKinDyn
+from linkwork.compat.adam.numpy import STANDARD_GRAVITY, ConvertedFunction, DifferentiableKinDyn
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError, shown
 
@@ -57,28 +57,13 @@ class KinDynComputations(DifferentiableKinDyn):
         self._set_gravity(value)
 
     def _wrap(self, kernel: Kernel) -> Any:
-        return Converted(wrap(kernel), self.dtype)
+        return ConvertedFunction(wrap(kernel), self._convert)
 
-
-class Converted:
-    """A function of JAX arrays that converts its arguments to one type."""
-
-    def __init__(self, function: Any, dtype: np.dtype[Any]) -> None:
-        self._function, self._dtype = function, dtype
-
-    def __call__(self, *arguments: Any) -> Any:
-        """The result, in that type."""
-        dtype = jax.dtypes.canonicalize_dtype(self._dtype)
-        return self._function(*[_as_dtype(value, dtype) for value in arguments])
-
-    def warmup(self) -> None:
-        """Wait for the optimized code."""
-        self._function.warmup()
-
-
-def _as_dtype(value: Any, dtype: np.dtype[Any]) -> Any:
-    if not isinstance(value, jax.Array):
-        value = np.asarray(value)
-    if value.dtype == dtype or value.dtype.kind in "cOUS":  # the latter is rejected by the function
-        return value
-    return jnp.asarray(value, dtype)
+    def _convert(self, arguments: Sequence[Any]) -> list[Any]:
+        """The arguments in the type of the class; the function rejects what is not real."""
+        dtype = jax.dtypes.canonicalize_dtype(self.dtype)
+        arrays = [x if isinstance(x, jax.Array) else np.asarray(x) for x in arguments]
+        return [
+            x if x.dtype == dtype or x.dtype.kind in "cOUS" else jnp.asarray(x, dtype)
+            for x in arrays
+        ]

@@ -417,6 +417,21 @@ class DifferentiableKinDyn(KinDynComputations):
         return super().centroidal_momentum_matrix(base_transform, joint_positions)
 
 
+class ConvertedFunction:
+    """A function of a framework's arrays that converts its arguments first."""
+
+    def __init__(self, function: Any, convert: Callable[[Sequence[Any]], Sequence[Any]]) -> None:
+        self._function, self._convert = function, convert
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The result for arguments of any array type."""
+        return self._function(*self._convert(arguments))
+
+    def warmup(self) -> None:
+        """Wait for the optimized code."""
+        self._function.warmup()
+
+
 def _with_arrays(method: Callable[..., Array]) -> Callable[..., NumpyLike]:
     """A method of `KinDynComputations` as a method of `RBDAlgorithms`."""
 

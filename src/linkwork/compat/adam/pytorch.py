@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.bridges.torch.functions import wrap
 from linkwork.compat.adam.core import add_import_paths
-from linkwork.compat.adam.numpy import STANDARD_GRAVITY, DifferentiableKinDyn
+from linkwork.compat.adam.numpy import STANDARD_GRAVITY, ConvertedFunction, DifferentiableKinDyn
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError, shown
 
@@ -67,7 +67,21 @@ class KinDynComputations(DifferentiableKinDyn):
         self._set_gravity(value)
 
     def _wrap(self, kernel: Kernel) -> Any:
-        return Converted(wrap(kernel), self.dtype, self._device)
+        return ConvertedFunction(wrap(kernel), self._convert)
+
+    def _convert(self, arguments: Sequence[Any]) -> list[Any]:
+        """The arguments as tensors of the type of the class, on its device or that of tensors."""
+        device = self._device
+        if device is None:
+            device = next((x.device for x in arguments if isinstance(x, torch.Tensor)), None)
+        return [self._tensor(x, device) for x in arguments]
+
+    def _tensor(self, value: Any, device: torch.device | None) -> Any:
+        if not isinstance(value, torch.Tensor):
+            value = np.asarray(value)
+        if value.dtype.kind in "cOUS" if isinstance(value, np.ndarray) else value.is_complex():
+            return value  # which the function rejects
+        return torch.as_tensor(value, dtype=self.dtype, device=device)
 
     def get_total_mass(self) -> Any:
         """Mass of the robot [kg]."""
@@ -75,28 +89,3 @@ class KinDynComputations(DifferentiableKinDyn):
 
 
 KinDynComputationsBatch = KinDynComputations
-
-
-class Converted:
-    """A function of tensors that converts its arguments to one type."""
-
-    def __init__(self, function: Any, dtype: torch.dtype, device: torch.device | None) -> None:
-        self._function, self._dtype, self._device = function, dtype, device
-
-    def __call__(self, *arguments: Any) -> Any:
-        """The result, in that type; on the device of the class, else on that of the tensors."""
-        device = self._device
-        if device is None:
-            device = next((x.device for x in arguments if isinstance(x, torch.Tensor)), None)
-        return self._function(*[self._tensor(value, device) for value in arguments])
-
-    def _tensor(self, value: Any, device: torch.device | None) -> Any:
-        if not isinstance(value, torch.Tensor):
-            value = np.asarray(value)
-        if value.dtype.kind in "cOUS" if isinstance(value, np.ndarray) else value.is_complex():
-            return value  # which the function rejects
-        return torch.as_tensor(value, dtype=self._dtype, device=device)
-
-    def warmup(self) -> None:
-        """Wait for the optimized code."""
-        self._function.warmup()
