@@ -193,9 +193,7 @@ def _no_order(model: Model, name: str) -> ModelError:
     mimic = model.joint(name).mimic
     text = "Pinocchio requires every leader before the joints that mimic it; there is no such order"
     if mimic:
-        text = (
-            f"mimics {mimic.joint!r}, which is beyond it; Pinocchio requires it to come first"
-        )
+        text = f"mimics {mimic.joint!r}, which is beyond it; Pinocchio requires it to come first"
     return model_error(text, f"joint {name!r}")
 
 
