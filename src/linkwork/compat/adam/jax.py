@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.bridges.jax.functions import wrap
-from linkwork.compat.adam.differentiable import DifferentiableKinDyn
-from linkwork.compat.adam.kindyn import STANDARD_GRAVITY
-from linkwork.compat.adam.kindyn import KinDynComputations as NumpyKinDynComputations
+from linkwork.compat.adam.core import add_import_paths
+from linkwork.compat.adam.numpy import STANDARD_GRAVITY, ConvertedFunction, DifferentiableKinDyn
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError, shown
+
+add_import_paths(__name__, "computations")
 
 
 class KinDynComputations(DifferentiableKinDyn):
@@ -23,12 +24,12 @@ class KinDynComputations(DifferentiableKinDyn):
 
     Args:
         urdfstring: path or text of a URDF, or a `mujoco.MjModel`.
-        joints_name_list: the joints that move, in their order; all that can if not given. Others
-            are locked at 0.
+        joints_name_list: the joints that move, in their order; by default all movable joints. Other
+            joints are locked at 0.
         dtype: jax.numpy.float64 or jax.numpy.float32. All arguments are converted to this type,
             and results have it; while JAX has 64 bits disabled, float64 is float32.
-        root_link: the link whose pose and velocity are those of the base; the one that no joint
-            holds if not given.
+        root_link: the link whose pose and velocity are those of the base; by default the link that
+            is the child of no joint.
         gravity: (6,) acceleration of free fall in the world, and three zeros.
     """
 
@@ -53,31 +54,16 @@ class KinDynComputations(DifferentiableKinDyn):
 
     @g.setter
     def g(self, value: Any) -> None:
-        NumpyKinDynComputations.g.fset(self, value)  # pyright: ignore[reportOptionalCall]
+        self._set_gravity(value)
 
-    def _of_kernel(self, kernel: Kernel) -> Any:
-        return InDtype(wrap(kernel), self.dtype)
+    def _wrap(self, kernel: Kernel) -> Any:
+        return ConvertedFunction(wrap(kernel), self._convert)
 
-
-class InDtype:
-    """A function of JAX arrays that converts its arguments to one type."""
-
-    def __init__(self, function: Any, dtype: np.dtype[Any]) -> None:
-        self._function, self._dtype = function, dtype
-
-    def __call__(self, *arguments: Any) -> Any:
-        """The result, in that type."""
-        dtype = jax.dtypes.canonicalize_dtype(self._dtype)
-        return self._function(*[_converted(value, dtype) for value in arguments])
-
-    def warmup(self) -> None:
-        """Wait until the fast code is in use."""
-        self._function.warmup()
-
-
-def _converted(value: Any, dtype: np.dtype[Any]) -> Any:
-    if not isinstance(value, jax.Array):
-        value = np.asarray(value)
-    if value.dtype == dtype or value.dtype.kind in "cOUS":  # the latter is rejected by the function
-        return value
-    return jnp.asarray(value, dtype)
+    def _convert(self, arguments: Sequence[Any]) -> list[Any]:
+        """The arguments in the type of the class; the function rejects what is not real."""
+        dtype = jax.dtypes.canonicalize_dtype(self.dtype)
+        arrays = [x if isinstance(x, jax.Array) else np.asarray(x) for x in arguments]
+        return [
+            x if x.dtype == dtype or x.dtype.kind in "cOUS" else jnp.asarray(x, dtype)
+            for x in arrays
+        ]

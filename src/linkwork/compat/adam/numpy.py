@@ -1,32 +1,45 @@
-"""The class that adam's users work with."""
+"""The class of `adam.numpy`, from which those for other frameworks derive."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.adam.core.constants import NAMES, Representations, name_of
-from linkwork.compat.adam.kernels import PoseFunction
-from linkwork.compat.adam.model.model import AdamModel, unknown_name, usd_error
-from linkwork.compat.adam.read import actuated_joints_of, read_adam_model
+from linkwork.compat.adam.core import (
+    NAMES,
+    NumpyLike,
+    Representations,
+    add_import_paths,
+    name_of,
+)
+from linkwork.compat.adam.core import SpatialMath as SpatialMath  # noqa: PLC0414 - adam.numpy
+from linkwork.compat.adam.kernels import PoseFunction, SmoothFunction, check_gravity
+from linkwork.compat.adam.model import (
+    AdamModel,
+    actuated_joints_of,
+    read_adam_model,
+    unknown_name,
+    usd_error,
+)
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
+from linkwork.errors import ArgumentError, ShapeError, shown
 from linkwork.kindyn import KinDyn
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from linkwork.compat.adam.algorithms import RBDAlgorithms
+add_import_paths(__name__, "computations", "numpy_like")
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665, 0.0, 0.0, 0.0)
 """Acceleration of free fall in the world [m/s^2], with the angular part that adam writes too."""
 
-# What each method of adam asks `KinDyn` for; those of frames take the frame first.
-REQUESTS = {
+# The quantity of `KinDyn` behind each method; methods of frames have the frame as first argument.
+QUANTITIES = {
     "forward_kinematics": "transform",
     "jacobian": "jacobian",
     "relative_jacobian": "relative_jacobian",
@@ -47,16 +60,18 @@ class KinDynComputations:
 
     Args:
         urdfstring: path or text of a URDF, or a `mujoco.MjModel`.
-        joints_name_list: the joints that move, in their order; all that can if not given. Others
-            are locked at 0.
+        joints_name_list: the joints that move, in their order; by default all movable joints. Other
+            joints are locked at 0.
         dtype: numpy.float64 or numpy.float32.
-        root_link: the link whose pose and velocity are those of the base; the one that no joint
-            holds if not given.
+        root_link: the link whose pose and velocity are those of the base; by default the link that
+            is the child of no joint.
         gravity: (6,) acceleration of free fall in the world, and three zeros.
 
     Raises:
-        ValueError: it is no robot, or has no such joints or link.
+        ValueError: the description is invalid, or has no such joints or link.
     """
+
+    _function: type[PoseFunction] = PoseFunction
 
     def __init__(
         self,
@@ -81,24 +96,24 @@ class KinDynComputations:
         return KinDyn(self._model.moving, self._model.root, dtype=dtype)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_views": {}, "_kernels": {}}  # functions are made again
+        return {**self.__dict__, "_views": {}, "_kernels": {}}  # kernels are compiled again
 
     @classmethod
     def from_urdf(cls, urdfstring: Any, *args: Any, **kwargs: Any) -> Self:
-        """Make one from the path or text of a URDF; further arguments as of the class."""
+        """Read the path or text of a URDF; further arguments are those of the class."""
         return cls(urdfstring, *args, **kwargs)
 
     @classmethod
     def from_mujoco_model(
         cls, mujoco_model: Any, use_mujoco_actuators: bool = False, *args: Any, **kwargs: Any
     ) -> Self:
-        """Make one from a `mujoco.MjModel`.
+        """Read a `mujoco.MjModel`.
 
         Args:
             mujoco_model: the compiled model.
-            use_mujoco_actuators: whether only the joints move that actuators drive, in the order
-                of the actuators.
-            args, kwargs: further arguments as of the class.
+            use_mujoco_actuators: whether to lock all joints that no actuator drives, and use the
+                order of the actuators.
+            args, kwargs: further arguments of the class.
         """
         if use_mujoco_actuators:
             kwargs.setdefault("joints_name_list", actuated_joints_of(mujoco_model))
@@ -112,17 +127,9 @@ class KinDynComputations:
             NotImplementedError: always.
         """
         del args, kwargs
-        raise usd_error("from_usd", "convert the robot to URDF and use from_urdf")
+        raise usd_error("convert the robot to URDF and use from_urdf")
 
-    @classmethod
-    def from_usd_stage(cls, *args: Any, **kwargs: Any) -> Self:
-        """Not available: linkwork does not read USD.
-
-        Raises:
-            NotImplementedError: always.
-        """
-        del args, kwargs
-        raise usd_error("from_usd_stage", "convert the robot to URDF and use from_urdf")
+    from_usd_stage = from_usd
 
     @property
     def model(self) -> AdamModel:
@@ -131,9 +138,7 @@ class KinDynComputations:
 
     @property
     def rbdalgos(self) -> RBDAlgorithms:
-        """The same quantities as adam has behind this name, and the model and the root link."""
-        from linkwork.compat.adam.algorithms import RBDAlgorithms
-
+        """The same quantities under the names of adam's algorithms."""
         return RBDAlgorithms(self)
 
     @property
@@ -143,7 +148,7 @@ class KinDynComputations:
 
     @property
     def frame_velocity_representation(self) -> Representations:
-        """How velocities of the base and of frames are written now."""
+        """The current representation of velocities of the base and of frames."""
         return next(key for key, name in NAMES.items() if name == self._kd.representation)
 
     @property
@@ -153,17 +158,18 @@ class KinDynComputations:
 
     @g.setter
     def g(self, value: ArrayLike) -> None:
-        given = np.array(value, dtype=self._kd.dtype)
-        if given.shape != (6,):
+        self._set_gravity(value)
+
+    def _set_gravity(self, value: ArrayLike) -> None:
+        gravity = np.array(value, dtype=self._kd.dtype)
+        if gravity.shape != (6,):
             hint = "write [0, 0, -9.80665, 0, 0, 0]"
-            raise ShapeError(f"gravity: expected (6,), got {given.shape}; {hint}")
-        if given[3:].any():
-            text = f"the last three of {given.tolist()} must be 0"
-            raise ValueRangeError(f"gravity: {text}; gravity turns nothing")
-        self._g = given
+            raise ShapeError(f"gravity: expected (6,), got {gravity.shape}; {hint}")
+        check_gravity("gravity", gravity)
+        self._g = gravity
 
     def set_frame_velocity_representation(self, representation: Representations) -> None:
-        """Set how velocities of the base and of frames are written, in every method.
+        """Set the representation of velocities of the base and of frames, for every method.
 
         Raises:
             ValueError: there is no such representation.
@@ -174,10 +180,10 @@ class KinDynComputations:
         self._kd, self._kernels = self._views[name]
 
     def set_root_link(self, root_link: str | None) -> None:
-        """Take another link as the base; joints keep their order and meaning.
+        """Set another link as the base; the order and meaning of joints stay.
 
         Args:
-            root_link: name of the link; None for the one that no joint of the file holds.
+            root_link: name of the link; None for the root of the file.
 
         Raises:
             ValueError: there is no such link, or it is a frame.
@@ -207,7 +213,7 @@ class KinDynComputations:
         names = self._model.tree.ordered_nodes_list
         kernel = self._kernels.get("link_poses")
         if kernel is None:
-            kernel = self._made("link_poses", ("transforms", names))
+            kernel = self._add_kernel("link_poses", ("transforms", names))
         poses = kernel(base_transform, joint_positions)
         return {name: poses[..., index, :, :] for index, name in enumerate(names)}
 
@@ -245,7 +251,7 @@ class KinDynComputations:
         return kernel(base_transform, joint_positions, base_velocity, joint_velocities)
 
     def CoM_position(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
-        """Centre of mass in the world.
+        """Center of mass in the world.
 
         Returns:
             (..., 3) [m].
@@ -253,7 +259,7 @@ class KinDynComputations:
         return self.robot_kernel("CoM_position")(base_transform, joint_positions)
 
     def CoM_jacobian(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
-        """Jacobian of the centre of mass: its velocity in the world is `J @ nu`.
+        """Jacobian of the center of mass: its velocity in the world is `J @ nu`.
 
         Returns:
             (..., 3, 6 + n).
@@ -269,7 +275,7 @@ class KinDynComputations:
         return self.robot_kernel("mass_matrix")(base_transform, joint_positions)
 
     def centroidal_momentum_matrix(self, base_transform: ArrayLike, s: ArrayLike) -> Array:
-        """Centroidal momentum matrix A: the momentum about the centre of mass is `A @ nu`.
+        """Centroidal momentum matrix A: the momentum about the center of mass is `A @ nu`.
 
         Returns:
             (..., 6, 6 + n), rows [linear; angular] in the axes of the base (body) or the world.
@@ -307,7 +313,7 @@ class KinDynComputations:
         return kernel(base_transform, joint_positions, base_velocity, joint_velocities)
 
     def gravity_term(self, base_transform: ArrayLike, joint_positions: ArrayLike) -> Array:
-        """Forces that gravity asks for at rest.
+        """Gravity forces g, which hold the robot at rest.
 
         Returns:
             (..., 6 + n).
@@ -323,10 +329,10 @@ class KinDynComputations:
         joint_torques: ArrayLike,
         external_wrenches: Mapping[str, ArrayLike] | None = None,
     ) -> Array:
-        """Accelerations nu_dot = M^-1 (tau + sum J^T f - h), with nothing pushing the base.
+        """Accelerations nu_dot = M^-1 (tau + sum J^T f - h), with zero generalized base forces.
 
         Args:
-            base_transform, joint_positions, base_velocity, joint_velocities: where and how fast.
+            base_transform, joint_positions, base_velocity, joint_velocities: the state.
             joint_torques: (..., n).
             external_wrenches: (..., 6) on links and frames by name, dual to their velocities.
 
@@ -334,25 +340,25 @@ class KinDynComputations:
             (..., 6 + n) derivatives of base velocity and joint velocities.
 
         Raises:
-            SingularJointError: nothing resists the motion of some joint.
+            SingularJointError: a joint moves no inertia.
         """
         kernel, wrenches = self.aba_kernel(external_wrenches)
-        moving = base_transform, joint_positions, base_velocity, joint_velocities
-        return kernel(*moving, joint_torques, self._g, *wrenches)
+        state = base_transform, joint_positions, base_velocity, joint_velocities
+        return kernel(*state, joint_torques, self._g, *wrenches)
 
     def get_total_mass(self) -> float:
         """Mass of the robot [kg]."""
         return self._model.get_total_mass()
 
     def warmup(self) -> None:
-        """Wait until the fast code of all functions that were called is in use; not in adam."""
+        """Wait for the optimized code of all functions that were called; not in adam."""
         for kernel in list(self._kernels.values()):
             kernel.warmup()
 
     def robot_kernel(self, method: str) -> Kernel:
-        """The compiled function behind a method; this is where most calls pass. Not in adam."""
+        """The compiled function behind a method. Not in adam."""
         kernel = self._kernels.get(method)
-        return self._made(method, REQUESTS[method]) if kernel is None else kernel
+        return self._add_kernel(method, QUANTITIES[method]) if kernel is None else kernel
 
     def frame_kernel(self, method: str, frame: str) -> Kernel:
         """The compiled function behind a method of a link or frame. Not in adam."""
@@ -361,7 +367,7 @@ class KinDynComputations:
         if kernel is None:
             self._check_frame(frame)
             base = (self.root_link,) if method == "relative_jacobian" else ()
-            kernel = self._made(key, (REQUESTS[method], *base, frame))
+            kernel = self._add_kernel(key, (QUANTITIES[method], *base, frame))
         return kernel
 
     def aba_kernel(
@@ -371,27 +377,160 @@ class KinDynComputations:
         if external_wrenches is None:
             return self.robot_kernel("aba"), ()
         if not isinstance(external_wrenches, Mapping):
-            wanted = "a mapping from links and frames to wrenches (..., 6)"
-            given = shown(external_wrenches)
-            raise ArgumentError(f"external_wrenches: expected {wanted}, got {given}")
+            expected = "a mapping from links and frames to wrenches (..., 6)"
+            got = shown(external_wrenches)
+            raise ArgumentError(f"external_wrenches: expected {expected}, got {got}")
         frames = tuple(external_wrenches)
         key = ("aba", frames) if frames else "aba"
         if key not in self._kernels:
             for frame in frames:
                 self._check_frame(frame)
-            self._made(key, REQUESTS["aba"], frames)
+            self._add_kernel(key, QUANTITIES["aba"], frames)
         return self._kernels[key], tuple(external_wrenches.values())
 
-    def _made(self, key: Any, request: Any, wrenches: tuple[str, ...] = ()) -> Kernel:
-        return self._kernels.setdefault(key, self._function_of(request, wrenches))
+    def _add_kernel(self, key: Any, request: Any, wrenches: tuple[str, ...] = ()) -> Kernel:
+        function = self._function(self._kd, request, wrenches)
+        return self._kernels.setdefault(key, self._wrap(function.kernel))
 
-    def _function_of(self, request: Any, wrenches: tuple[str, ...]) -> Any:
-        return self._of_kernel(PoseFunction(self._kd, request, wrenches).kernel)
-
-    def _of_kernel(self, kernel: Kernel) -> Any:
+    def _wrap(self, kernel: Kernel) -> Any:
         """A kernel as a function of this framework's arrays."""
         return kernel
 
     def _check_frame(self, frame: Any) -> None:
         if not isinstance(frame, str) or frame not in self._kd.model.frame_names:
             raise unknown_name("link or frame", frame, self._kd.model.frame_names)
+
+
+class DifferentiableKinDyn(KinDynComputations):
+    """The base of the classes for CasADi, JAX and PyTorch: smooth in all entries of arguments."""
+
+    _function = SmoothFunction
+
+    def centroidal_momentum_matrix(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, base_transform: Any, joint_positions: Any
+    ) -> Any:
+        """Centroidal momentum matrix A: the momentum about the center of mass is `A @ nu`.
+
+        Returns:
+            (..., 6, 6 + n), rows [linear; angular] in the axes of the base (body) or the world.
+        """
+        return super().centroidal_momentum_matrix(base_transform, joint_positions)
+
+
+class ConvertedFunction:
+    """A function of a framework's arrays that converts its arguments first."""
+
+    def __init__(self, function: Any, convert: Callable[[Sequence[Any]], Sequence[Any]]) -> None:
+        self._function, self._convert = function, convert
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The result for arguments of any array type."""
+        return self._function(*self._convert(arguments))
+
+    def warmup(self) -> None:
+        """Wait for the optimized code."""
+        self._function.warmup()
+
+
+def _with_arrays(method: Callable[..., Array]) -> Callable[..., NumpyLike]:
+    """A method of `KinDynComputations` as a method of `RBDAlgorithms`."""
+
+    @wraps(method)
+    def call(self: RBDAlgorithms, *args: Any, **kwargs: Any) -> NumpyLike:
+        return NumpyLike(method(self.kindyn, *args, **kwargs))
+
+    return call
+
+
+class RBDAlgorithms:
+    """The algorithms behind a `KinDynComputations`; results have the attribute `array`."""
+
+    def __init__(self, kindyn: KinDynComputations) -> None:
+        self.kindyn = kindyn
+
+    forward_kinematics = _with_arrays(KinDynComputations.forward_kinematics)
+    jacobian = _with_arrays(KinDynComputations.jacobian)
+    relative_jacobian = _with_arrays(KinDynComputations.relative_jacobian)
+    jacobian_dot = _with_arrays(KinDynComputations.jacobian_dot)
+    CoM_position = _with_arrays(KinDynComputations.CoM_position)
+    CoM_jacobian = _with_arrays(KinDynComputations.CoM_jacobian)
+
+    @property
+    def model(self) -> AdamModel:
+        """Links, frames and joints by name."""
+        return self.kindyn.model
+
+    @property
+    def NDoF(self) -> int:
+        """Number of actuated joints."""
+        return self.kindyn.NDoF
+
+    @property
+    def root_link(self) -> str:
+        """The link whose pose and velocity are those of the base."""
+        return self.kindyn.root_link
+
+    @property
+    def frame_velocity_representation(self) -> Representations:
+        """The representation of velocities of the base and of frames; may be set."""
+        return self.kindyn.frame_velocity_representation
+
+    @frame_velocity_representation.setter
+    def frame_velocity_representation(self, representation: Representations) -> None:
+        self.kindyn.set_frame_velocity_representation(representation)
+
+    def set_frame_velocity_representation(self, representation: Representations) -> None:
+        """Set the representation of velocities of the base and of frames, for every method."""
+        self.kindyn.set_frame_velocity_representation(representation)
+
+    def get_total_mass(self) -> float:
+        """Mass of the robot [kg]."""
+        return self.kindyn.get_total_mass()
+
+    def crba(
+        self, base_transform: ArrayLike, joint_positions: ArrayLike
+    ) -> tuple[NumpyLike, NumpyLike]:
+        """(..., 6 + n, 6 + n) mass matrix and (..., 6, 6 + n) centroidal momentum matrix."""
+        q, kindyn = (base_transform, joint_positions), self.kindyn
+        return NumpyLike(kindyn.mass_matrix(*q)), NumpyLike(kindyn.centroidal_momentum_matrix(*q))
+
+    def link_poses(
+        self, base_transform: ArrayLike, joint_positions: ArrayLike
+    ) -> dict[str, NumpyLike]:
+        """Poses of all links in the world, by name."""
+        poses = self.kindyn.link_poses(base_transform, joint_positions)
+        return {name: NumpyLike(pose) for name, pose in poses.items()}
+
+    def joints_jacobian(self, frame: str, joint_positions: ArrayLike) -> NumpyLike:
+        """(..., 6, n) Jacobian relative to the root link, in the axes of the frame."""
+        body = object.__new__(type(self.kindyn))  # another view with the same kernels
+        vars(body).update(vars(self.kindyn))
+        body.set_frame_velocity_representation(Representations.BODY_FIXED_REPRESENTATION)
+        return NumpyLike(body.relative_jacobian(frame, joint_positions))
+
+    def rnea(
+        self,
+        base_transform: ArrayLike,
+        joint_positions: ArrayLike,
+        base_velocity: ArrayLike,
+        joint_velocities: ArrayLike,
+        g: ArrayLike,
+    ) -> NumpyLike:
+        """(..., 6 + n) bias forces under a gravity (6,)."""
+        state = base_transform, joint_positions, base_velocity, joint_velocities
+        return NumpyLike(self.kindyn.robot_kernel("bias_force")(*state, g))
+
+    def aba(  # noqa: PLR0917 - adam's arguments
+        self,
+        base_transform: ArrayLike,
+        joint_positions: ArrayLike,
+        base_velocity: ArrayLike,
+        joint_velocities: ArrayLike,
+        joint_torques: ArrayLike,
+        g: ArrayLike,
+        external_wrenches: Mapping[str, ArrayLike] | None = None,
+    ) -> NumpyLike:
+        """(..., 6 + n) accelerations under a gravity (6,)."""
+        state = base_transform, joint_positions, base_velocity, joint_velocities
+        kernel, wrenches = self.kindyn.aba_kernel(external_wrenches)
+        return NumpyLike(kernel(*state, joint_torques, g, *wrenches))

@@ -10,11 +10,12 @@ import torch
 from numpy.typing import ArrayLike
 
 from linkwork.bridges.torch.functions import wrap
-from linkwork.compat.adam.differentiable import DifferentiableKinDyn
-from linkwork.compat.adam.kindyn import STANDARD_GRAVITY
-from linkwork.compat.adam.kindyn import KinDynComputations as NumpyKinDynComputations
+from linkwork.compat.adam.core import add_import_paths
+from linkwork.compat.adam.numpy import STANDARD_GRAVITY, ConvertedFunction, DifferentiableKinDyn
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError, shown
+
+add_import_paths(__name__, "computations", "computation_batch")
 
 
 class KinDynComputations(DifferentiableKinDyn):
@@ -22,14 +23,14 @@ class KinDynComputations(DifferentiableKinDyn):
 
     Args:
         urdfstring: path or text of a URDF, or a `mujoco.MjModel`.
-        joints_name_list: the joints that move, in their order; all that can if not given. Others
-            are locked at 0.
-        device: where arguments are moved to and results are; if not given, where the tensors
-            among the arguments are.
+        joints_name_list: the joints that move, in their order; by default all movable joints. Other
+            joints are locked at 0.
+        device: of arguments, which are moved to it, and of results; by default the device of the
+            tensors among the arguments.
         dtype: torch.float32, as in adam, or torch.float64. All arguments are converted to this
             type, and results have it.
-        root_link: the link whose pose and velocity are those of the base; the one that no joint
-            holds if not given.
+        root_link: the link whose pose and velocity are those of the base; by default the link that
+            is the child of no joint.
         gravity: (6,) acceleration of free fall in the world, and three zeros.
     """
 
@@ -51,7 +52,7 @@ class KinDynComputations(DifferentiableKinDyn):
 
     @property
     def device(self) -> torch.device:
-        """Where constants are."""
+        """The device of constants."""
         return torch.device("cpu") if self._device is None else self._device
 
     @property
@@ -63,36 +64,28 @@ class KinDynComputations(DifferentiableKinDyn):
     def g(self, value: Any) -> None:
         if isinstance(value, torch.Tensor):
             value = value.detach().cpu().numpy()
-        NumpyKinDynComputations.g.fset(self, value)  # pyright: ignore[reportOptionalCall]
+        self._set_gravity(value)
 
-    def _of_kernel(self, kernel: Kernel) -> Any:
-        return Converted(wrap(kernel), self.dtype, self._device)
+    def _wrap(self, kernel: Kernel) -> Any:
+        return ConvertedFunction(wrap(kernel), self._convert)
 
-    def get_total_mass(self) -> Any:
-        """Mass of the robot [kg]."""
-        return torch.as_tensor(super().get_total_mass(), dtype=self.dtype, device=self.device)
-
-
-class Converted:
-    """A function of tensors that converts its arguments to one type."""
-
-    def __init__(self, function: Any, dtype: torch.dtype, device: torch.device | None) -> None:
-        self._function, self._dtype, self._device = function, dtype, device
-
-    def __call__(self, *arguments: Any) -> Any:
-        """The result, in that type; on the device of the class, else on that of the tensors."""
+    def _convert(self, arguments: Sequence[Any]) -> list[Any]:
+        """The arguments as tensors of the type of the class, on its device or that of tensors."""
         device = self._device
         if device is None:
             device = next((x.device for x in arguments if isinstance(x, torch.Tensor)), None)
-        return self._function(*[self._tensor(value, device) for value in arguments])
+        return [self._tensor(x, device) for x in arguments]
 
     def _tensor(self, value: Any, device: torch.device | None) -> Any:
         if not isinstance(value, torch.Tensor):
             value = np.asarray(value)
         if value.dtype.kind in "cOUS" if isinstance(value, np.ndarray) else value.is_complex():
             return value  # which the function rejects
-        return torch.as_tensor(value, dtype=self._dtype, device=device)
+        return torch.as_tensor(value, dtype=self.dtype, device=device)
 
-    def warmup(self) -> None:
-        """Wait until the fast code is in use."""
-        self._function.warmup()
+    def get_total_mass(self) -> Any:
+        """Mass of the robot [kg]."""
+        return torch.as_tensor(super().get_total_mass(), dtype=self.dtype, device=self.device)
+
+
+KinDynComputationsBatch = KinDynComputations

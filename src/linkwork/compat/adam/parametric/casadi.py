@@ -10,28 +10,25 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from linkwork.bridges.casadi.sx import casadi_package, sx_function
-from linkwork.compat.adam.casadi.computations import KinDynComputations
-from linkwork.compat.adam.kindyn import STANDARD_GRAVITY
-from linkwork.compat.adam.parametric.base import SHAPE, Parametric
+from linkwork.compat.adam import casadi, parametric
+from linkwork.compat.adam.core import add_import_paths
+from linkwork.compat.adam.numpy import STANDARD_GRAVITY
+from linkwork.compat.adam.parametric import SHAPE
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.program import Port
+
+add_import_paths(__name__, "computations_parametric")
 
 F_OPTS: dict[str, Any] = {"jit": False, "jit_options": {"flags": "-Ofast"}}
 
 
-class KinDynComputationsParametric(Parametric, KinDynComputations):
+class KinDynComputationsParametric(
+    parametric.KinDynComputationsParametric, casadi.KinDynComputations
+):
     """The same for CasADi: functions `*_fun()` with lengths and densities as last arguments.
 
-    Args:
-        urdfstring: path or text of a URDF.
-        joints_name_list: the joints that move, in their order.
-        links_name_list: the links whose lengths and densities are inputs.
-        root_link: the link whose pose and velocity are those of the base; the one that no joint
-            holds if not given.
-        gravity: (6,) acceleration of free fall in the world, and three zeros.
-        f_opts: options of the functions.
-
-    Methods without `_fun`, which adam does not have here, take the arguments themselves.
+    `f_opts` are the options of these functions. Methods without `_fun`, which adam does not have
+    here, take the arguments themselves.
     """
 
     def __init__(  # noqa: PLR0917 - adam's arguments
@@ -43,8 +40,10 @@ class KinDynComputationsParametric(Parametric, KinDynComputations):
         gravity: ArrayLike = STANDARD_GRAVITY,
         f_opts: Mapping[str, Any] = F_OPTS,
     ) -> None:
-        self._list_links(links_name_list)
-        KinDynComputations.__init__(self, urdfstring, joints_name_list, root_link, gravity, f_opts)
+        self.links_name_list = links_name_list
+        casadi.KinDynComputations.__init__(
+            self, urdfstring, joints_name_list, root_link, gravity, f_opts
+        )
 
     @cached_property
     def length_multiplier(self) -> Any:
