@@ -20,9 +20,10 @@ from linkwork.cli.show import print_message, print_text, terminal
 from linkwork.errors import ArgumentError, escaped
 
 if TYPE_CHECKING:
-    from linkwork.batch.batch import Report, Runner
+    from linkwork.batch.chunks import Outcome
     from linkwork.batch.plan import Plan
-    from linkwork.batch.work import Outcome
+    from linkwork.batch.run import Report
+    from linkwork.batch.runners import Runner
 
 LINE_EVERY = 30.0  # [s] between lines about the progress, where there is no terminal
 
@@ -99,7 +100,7 @@ def batch(
         raise ArgumentError(f"--workers: expected at least one, got {workers}")
     if sample < 1:
         raise ArgumentError(f"--sample: expected at least one chunk, got {sample}")
-    from linkwork.batch import batch as batches
+    from linkwork.batch import run
     from linkwork.batch.plan import make_plan
     from linkwork.kindyn import KinDyn
 
@@ -114,14 +115,14 @@ def batch(
         **options,
     )
     plan = make_plan(kd, function, out, states=states, random=random, seed=seed, chunk=chunk)
-    report = batches.Report(plan)
-    with _runner(scheduler, workers) as runner:
+    report = run.Report(plan)
+    with open_runner(scheduler, workers) as runner:
         try:
-            with _shown(plan, runner, "computed") as tell:
-                batches.run(plan, runner, report, mixed=mixed, tell=tell)
+            with _shown(plan, runner, "computed") as on_chunk:
+                run.run(plan, runner, report, mixed=mixed, on_chunk=on_chunk)
             if verify:
-                with _shown(plan, runner, "verified") as tell:
-                    batches.verify(plan, runner, report, sample=sample, tell=tell)
+                with _shown(plan, runner, "verified") as on_chunk:
+                    run.verify(plan, runner, report, sample=sample, on_chunk=on_chunk)
         except BaseException:
             _print_where_it_stopped(report)
             raise
@@ -135,16 +136,15 @@ def batch(
 
 
 @contextlib.contextmanager
-def _runner(scheduler: str | None, workers: int | None) -> Generator[Runner, None, None]:
-    if scheduler is None and workers is None:
-        from linkwork.batch.local import Local
+def open_runner(scheduler: str | None, workers: int | None) -> Generator[Runner, None, None]:
+    """This process, or a cluster whose log is hidden meanwhile."""
+    from linkwork.batch import optional_package
+    from linkwork.batch.runners import Cluster, Local
 
+    if scheduler is None and workers is None:
         yield Local()
         return
-    from linkwork.batch.cluster import Cluster
-    from linkwork.batch.packages import package
-
-    package("distributed")  # before it is made quiet: it sets its levels when it is imported
+    optional_package("distributed")  # before it is quieted: it sets its log level when imported
     with _quiet("distributed"), Cluster(scheduler, workers or 0) as cluster:
         yield cluster
 
@@ -219,7 +219,7 @@ def _print_where_it_stopped(report: Report) -> None:
 
 
 def _print_report(report: Report) -> None:
-    from linkwork.batch.batch import refusals
+    from linkwork.batch.run import refusals
 
     plan, console = report.plan, terminal()
     if report.again:
