@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -123,14 +122,13 @@ def read_states(plan: Plan, chunk: int) -> tuple[str, dict[str, Array]]:
 def results(
     plan: Plan, chunk: int, states: dict[str, Array], threads: int | None
 ) -> Iterator[tuple[Port, Array]]:
-    """The rows of each array; they are valid until the next ones are requested."""
+    """The rows of each array of results."""
     this_environment().check(plan)
     start, stop = plan.span(chunk)
-    first, last = plan.aligned_span(chunk)
+    first, _ = plan.aligned_span(chunk)
     for function in _compiled(plan):
         inputs = [states[port.name] for port in function.inputs]
-        outputs = _buffers(plan, function, last - first)
-        function.kernel(*inputs, out=outputs, threads=threads)
+        outputs: Any = function.kernel(*inputs, threads=threads)
         arrays = outputs if isinstance(outputs, tuple) else (outputs,)
         for port, rows in zip(function.arrays, arrays, strict=True):
             yield port, rows[start - first : stop - first]
@@ -147,19 +145,6 @@ def _compiled(plan: Plan) -> tuple[Function, ...]:
 @lru_cache(maxsize=4)
 def _arrays(plan: Plan) -> dict[str, Any]:
     return store.open_arrays(plan)
-
-
-_thread = threading.local()  # buffers that each thread reuses: fresh memory is slower
-
-
-def _buffers(plan: Plan, function: Function, rows: int) -> Any:
-    """Arrays for the results of a function."""
-    if getattr(_thread, "key", None) != (plan.digest, rows):
-        _thread.key, _thread.buffers = (plan.digest, rows), {}
-    if function.text not in _thread.buffers:
-        arrays = [np.empty((rows, *port.shape), plan.kd.dtype) for port in function.arrays]
-        _thread.buffers[function.text] = tuple(arrays) if len(arrays) > 1 else arrays[0]
-    return _thread.buffers[function.text]
 
 
 def _bits(array: Array) -> Array:
