@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linkwork.cli.cells import is_cell
-from linkwork.cli.commands import model_of_file
 from linkwork.cli.complete import robot_and_cell_names
-from linkwork.cli.show import print_text, terminal
+from linkwork.cli.output import print_text, terminal
+from linkwork.cli.robot_files import Floating, is_cell, model_of_file
 from linkwork.errors import ArgumentError, escaped
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ TrajectoryFile = Annotated[
     str | None, typer.Option("--trajectory", metavar="FILE", help=".npy or .csv file to play")
 ]
 Dark = Annotated[bool, typer.Option("--dark", help="a dark page")]
-Floating = Annotated[bool, typer.Option("--floating", help="let the base move; else it is fixed")]
 Address = Annotated[
     str | None,
     typer.Option("--host", metavar="ADDRESS", help="0.0.0.0 lets other machines see the page"),
