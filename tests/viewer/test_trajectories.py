@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.viewer.player import Player
-from linkwork.viewer.trajectories import read_trajectory, trajectory
+from linkwork.viewer.trajectories import Player, read_trajectory, trajectory
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -51,20 +52,17 @@ def view(
 
     linkwork view arm --trajectory motion.csv
     """
-    viewer = _opened(files, port, floating=floating, dark=dark, host=host)
-    with viewer:
+    with _open_viewer(files, port, floating=floating, dark=dark, host=host) as viewer:
         if trajectory is not None:
             viewer.play(trajectory, robot=viewer.robots[0])
-        print_text(terminal(), f"{', '.join(map(escaped, files))} at {viewer.url}; Ctrl-C ends")
-        if not no_open:
-            viewer.open()
-        try:
+        with suppress(KeyboardInterrupt):
+            print_text(terminal(), f"{', '.join(map(escaped, files))} at {viewer.url}; Ctrl-C ends")
+            if not no_open:
+                viewer.open()
             viewer.wait()
-        except KeyboardInterrupt:
-            return
 
 
-def _opened(
+def _open_viewer(
     files: list[str], port: int | None, *, floating: bool, dark: bool, host: str | None
 ) -> Viewer:
     from linkwork.kindyn import KinDyn

@@ -28,10 +28,10 @@ from linkwork.errors import ArgumentError, LinkworkError, ShapeError, ValueRange
 from linkwork.model.geometry import Material, Shape
 from linkwork.spatial.source import quat
 from linkwork.viewer.colors import Rgb
-from linkwork.viewer.parts import Part, drawing_of_shapes
+from linkwork.viewer.drawing import Part, drawing_of_shapes
+from linkwork.viewer.robot import UNLIMITED_ANGLE, UNLIMITED_LENGTH
 from linkwork.viewer.scene import node, place
 from linkwork.viewer.server import FIRST_PORT, LOCAL, open_server
-from linkwork.viewer.sliders import UNLIMITED_ANGLE, UNLIMITED_LENGTH
 
 GREY: Rgb = (160, 160, 160)  # of visuals without a color
 GROUND_LINES: Rgb = (214, 217, 223)
