@@ -68,10 +68,6 @@ class Slider:
         low, high = self.ends
         return min(max(value, low), high)
 
-    def clamped(self, value: float) -> float:
-        """The nearest value within the limits."""
-        return min(max(value, self.lower), self.upper)
-
 
 def sliders_of(kd: KinDyn) -> list[Slider]:
     """The sliders of all joints that have coordinates of their own, in the order of s."""
@@ -153,8 +149,6 @@ class ViewedRobot:
         """
         if isinstance(robot, Model):
             robot = KinDyn(robot, floating=False)
-        elif not isinstance(robot, KinDyn):
-            raise ArgumentError(f"expected a Model or a KinDyn, got {shown(robot)}")
         self.kd = _floating(robot)
         self.name = robot.model.name if name is None else name
         self.fixed = not robot.floating

@@ -70,7 +70,7 @@ class Player:
         self, kd: KinDyn, trajectory: Trajectory, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._kd, self.trajectory, self._clock = kd, trajectory, clock
-        self.time, self.speed, self.loop = 0.0, 1.0, True
+        self.time, self.speed = 0.0, 1.0
         self._last: float | None = None  # what the clock showed when time was advanced
 
     @property
@@ -93,19 +93,17 @@ class Player:
         self.time = min(max(float(time), 0.0), self.trajectory.duration)
 
     def advance(self) -> None:
-        """Advance the time to now."""
+        """Advance the time to now; at the end, start again."""
         if self._last is None:
             return
         now = self._clock()
         self.time += (now - self._last) * self.speed
         self._last = now
         duration = self.trajectory.duration
-        if self.time < duration:
-            return
-        if self.loop and duration > 0:
+        if duration > 0:
             self.time %= duration
         else:
-            self.time = duration
+            self.time = 0.0
             self.stop()
 
     def state(self) -> tuple[Array, Array]:
