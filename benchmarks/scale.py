@@ -17,10 +17,9 @@ from typing import Any
 
 from report import Section
 
-from linkwork.batch import batch as batches
-from linkwork.batch.cluster import Cluster
-from linkwork.batch.local import Local
+from linkwork.batch import chunks, run
 from linkwork.batch.plan import Plan, make_plan
+from linkwork.batch.runners import Cluster, Local
 from robots import TALOS, kindyn_of
 
 FUNCTIONS = ("mass_matrix", "jacobian:{frame}", "inverse_dynamics")
@@ -49,7 +48,8 @@ def scale(most_bytes: int = 1 << 30) -> Section:
     for pattern in FUNCTIONS:
         text = pattern.format(frame=TALOS.frame)
         plan = make_plan(kd, text, MEMORY / "unused", random=0)
-        rows = min(MOST_ROWS, most_bytes // plan.row_bytes())
+        row_bytes = sum(8 * port.size for one in plan.functions for port in one.arrays)
+        rows = min(MOST_ROWS, most_bytes // row_bytes)
         kd.warmup(*(function.kernel.order.key for function in plan.functions))
         alone = _best(_computed_only, kd, text, rows, MEMORY)
         one = _best(lambda p: _local(p, 1), kd, text, rows, MEMORY)
@@ -60,9 +60,9 @@ def scale(most_bytes: int = 1 << 30) -> Section:
         verdict = section.check(f"{text}, efficiency of {cores} workers", efficiency, EFFICIENCY)
         rates = [f"{rate / 1e3:,.0f}" for rate in (alone, one, workers[1], threaded, disk)]
         shares = [rates[2], f"{efficiency:.0%} {verdict}", rates[3], rates[4]]
-        table.add(text, f"{rows:,}", f"{plan.row_bytes():,}", rates[0], rates[1], *shares)
+        table.add(text, f"{rows:,}", f"{row_bytes:,}", rates[0], rates[1], *shares)
         section.data.append({
-            **{"function": text, "bytes": plan.row_bytes(), "rows": rows, "cores": cores},
+            **{"function": text, "bytes": row_bytes, "rows": rows, "cores": cores},
             **{"computed": alone, "one": one, "threads": threaded, "disk": disk},
             **{"one_worker": workers[0], "workers": workers[1]},
         })  # fmt: skip
@@ -101,25 +101,21 @@ def _best(
 def _best_of_cluster(kd: Any, text: str, rows: int, workers: int) -> float:
     """The same, with workers that have started and have the code."""
     with Cluster(workers=workers) as runner:
-        return _best(
-            lambda plan: batches.run(plan, runner, batches.Report(plan)), kd, text, rows, MEMORY
-        )
+        return _best(lambda plan: run.run(plan, runner, run.Report(plan)), kd, text, rows, MEMORY)
 
 
 def _local(plan: Plan, threads: int) -> None:
     before = os.environ.get("LINKWORK_THREADS")
     os.environ["LINKWORK_THREADS"] = str(threads)
     try:
-        batches.run(plan, Local(), batches.Report(plan))
+        run.run(plan, Local(), run.Report(plan))
     finally:
         os.environ["LINKWORK_THREADS"] = before or "1"
 
 
 def _computed_only(plan: Plan) -> None:
     """Draw the states and compute, and store nothing."""
-    from linkwork.batch import work
-
     for chunk in range(plan.n_chunks):
-        states = work._states(plan, chunk)[1]
-        for _ in work._results(plan, chunk, states, 1):
+        states = chunks.read_states(plan, chunk)[1]
+        for _ in chunks.results(plan, chunk, states, 1):
             pass

@@ -64,7 +64,7 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.model.parts import Link as Link
     from linkwork.model.parts import Mimic as Mimic
     from linkwork.model.pose import Pose as Pose
-    from linkwork.viewer.view import view as view
+    from linkwork.viewer.viewer import view as view
     from linkwork.workcell.cell import WorkCell as WorkCell
     from linkwork.workcell.devices import CompositeDevice as CompositeDevice
     from linkwork.workcell.devices import FreeDevice as FreeDevice

@@ -1,13 +1,14 @@
-"""Batches on one machine: every bit, and every way to stop."""
+"""Batches on one machine: every bit, and every way to stop and to resume."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
+import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +26,19 @@ from tests.support.batches import (
 )
 
 import linkwork as lw
-from linkwork.batch import batch, journal, store, work
-from linkwork.batch.batch import Report, journal_path
+from linkwork.batch import chunks, journal, run, store
 from linkwork.batch.journal import Journal
-from linkwork.batch.local import Local
 from linkwork.batch.plan import ALIGNMENT, make_plan
+from linkwork.batch.run import Report, journal_path
+from linkwork.batch.runners import Local
+
+HEAD = {"facts": {"robot": ["arm"], "functions": ["com"]}, "stamp": None, "processor": "x"}
+
+
+def line(content):
+    """A line of a journal: JSON and its checksum."""
+    text = json.dumps(content)
+    return f"{text} {zlib.crc32(text.encode()):08x}\n"
 
 
 @pytest.fixture(scope="module")
@@ -112,12 +121,12 @@ def test_there_are_never_too_many_chunks_unless_one_asks_for_them(tmp_path):
 def stopped_after(plan, chunks):
     """Run until so many chunks are done, then be interrupted."""
 
-    def tell(report):
+    def on_chunk(report):
         if report.computed == chunks:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        computed(plan, tell=tell)
+        computed(plan, on_chunk=on_chunk)
 
 
 def test_a_finished_chunk_is_never_computed_again(tmp_path):
@@ -167,7 +176,8 @@ def added(self, chunk, digest):
     if len(self.done) == 4 and moment == "before its line":
         os.kill(os.getpid(), signal.SIGKILL)
     if len(self.done) == 4 and moment == "half a line":
-        os.write(self._handle, b'[9, "00')
+        with self.path.open("ab") as file:
+            file.write(b'[9, "00')
         os.kill(os.getpid(), signal.SIGKILL)
     add(self, chunk, digest)
 
@@ -199,7 +209,7 @@ def test_a_full_disk_stops_the_run_and_room_lets_it_go_on(tmp_path):
     plan = random_plan(disk / "out.zarr")  # 10 chunks of 51 KB
     try:
         if is_mounted:
-            with pytest.raises(lw.WriteError, match=r"out\.zarr.*: No space left on device$"):
+            with pytest.raises(lw.WriteError, match=r"out\.zarr.*No space left on device"):
                 computed(plan)
             before = files(plan)
             assert 3 <= len(before) < 10
@@ -207,7 +217,7 @@ def test_a_full_disk_stops_the_run_and_room_lets_it_go_on(tmp_path):
             subprocess.run(["mount", "-o", "remount,size=2m", str(disk)], check=True)
         else:
             failed = run_python(LIMITED, plan.out)
-            assert "cannot be written: File too large" in failed.stderr
+            assert "File too large" in failed.stderr
             before = files(plan)
             assert before == {}
         report = computed(plan)
@@ -235,13 +245,13 @@ def test_two_runs_do_not_write_at_the_same_time(tmp_path):
     plan = random_plan(tmp_path / "out.zarr")
     other = []
 
-    def tell(report):
+    def on_chunk(report):
         if report.computed == 2:
             with pytest.raises(lw.StateError, match="another run is writing"):
                 computed(random_plan(plan.out))
             other.append(report)
 
-    computed(plan, tell=tell)
+    computed(plan, on_chunk=on_chunk)
     assert other
     check_all(plan)
 
@@ -250,16 +260,16 @@ def test_two_runs_do_not_write_at_the_same_time(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "facts"),
     [
-        ({"chunk": 50}, "was begun with chunk 100, not 50"),
-        ({"rows": 900}, "was begun with rows 1000, not 900"),
-        ({"function": "com"}, "was begun with functions mass_matrix, not com"),
+        ({"chunk": 50}, "chunk 100.*50"),
+        ({"rows": 900}, "rows 1000.*900"),
+        ({"function": "com"}, "functions mass_matrix.*com"),
     ],
 )
-def test_another_plan_is_refused_with_what_differs(change, message, tmp_path):
+def test_another_plan_is_refused_with_what_differs(change, facts, tmp_path):
     stopped_after(random_plan(tmp_path / "out.zarr"), 2)
-    with pytest.raises(lw.StateError, match=message):
+    with pytest.raises(lw.StateError, match=facts):
         computed(random_plan(tmp_path / "out.zarr", **change))
 
 
@@ -267,47 +277,44 @@ def test_another_seed_robot_precision_or_version_is_refused(tmp_path, monkeypatc
     out = tmp_path / "out.zarr"
     computed(make_plan(robot(), "com", out, random=10))
     cases = {
-        "other states": make_plan(robot(), "com", out, random=10, seed=1),
-        "another robot or other options than this 'double_pendulum'": make_plan(
+        "states": make_plan(robot(), "com", out, random=10, seed=1),
+        "options.*'double_pendulum'": make_plan(
             robot(representation="body"), "com", out, random=10, chunk=699392
         ),
-        "dtype float64, not float32": make_plan(
+        "dtype float64.*float32": make_plan(
             robot(dtype=np.float32), "com", out, random=10, chunk=699392
         ),
-        "robot 'double_pendulum', not 'pendulum'": make_plan(
+        "robot 'double_pendulum'.*'pendulum'": make_plan(
             lw.KinDyn(lw.robots.load("pendulum")), "com", out, random=10
         ),
     }
-    for message, plan in cases.items():
-        with pytest.raises(lw.StateError, match=message):
+    for facts, plan in cases.items():
+        with pytest.raises(lw.StateError, match=facts):
             computed(plan)
     monkeypatch.setattr("linkwork.batch.plan.__version__", "9.9")
-    with pytest.raises(
-        lw.StateError, match=f"begun with linkwork {lw.__version__}, and this is 9.9"
-    ):
+    with pytest.raises(lw.StateError, match=rf"linkwork {lw.__version__}.* 9\.9"):
         computed(make_plan(robot(), "com", out, random=10))
 
 
 def test_another_processor_is_refused_unless_it_is_allowed(tmp_path, monkeypatch):
     plan = random_plan(tmp_path / "out.zarr")
     stopped_after(plan, 2)
-    place = Local().places().pop()
-    other = type(place)(place.linkwork, place.sources, "another one")
-    monkeypatch.setattr(Local, "places", lambda self: {other})
-    with pytest.raises(lw.LinkworkError, match=r"this is another one.* --mixed-processors goes on"):
+    this = Local().environments().pop()
+    other = replace(this, processor="another one")
+    monkeypatch.setattr(Local, "environments", lambda self: {other})
+    with pytest.raises(lw.LinkworkError, match=r"another one.*--mixed-processors"):
         computed(plan)
     assert computed(plan, mixed=True).done == 10
-    monkeypatch.setattr(Local, "places", lambda self: {other, place})
-    with pytest.raises(lw.LinkworkError, match="the workers have different processors"):
+    monkeypatch.setattr(Local, "environments", lambda self: {other, this})
+    with pytest.raises(lw.LinkworkError, match=r"another one.*--mixed-processors"):
         computed(random_plan(tmp_path / "more.zarr"))
 
 
 def test_a_chunk_of_another_processor_that_joins_later_does_not_count(tmp_path, monkeypatch):
     plan = random_plan(tmp_path / "out.zarr")
-    own = Local().places().pop()
-    other = type(own)(own.linkwork, own.sources, "another one")
-    monkeypatch.setattr(work, "this_place", lambda: other)
-    with pytest.raises(lw.LinkworkError, match=r"another processor \(another one\) has joined"):
+    other = replace(Local().environments().pop(), processor="another one")
+    monkeypatch.setattr(chunks, "this_environment", lambda: other)
+    with pytest.raises(lw.LinkworkError, match=r"another one.*--mixed-processors"):
         computed(plan)
     assert done(plan) == set()
 
@@ -316,10 +323,25 @@ def test_what_is_not_ours_is_left_alone(tmp_path):
     out = tmp_path / "precious"
     out.mkdir()
     (out / "file").write_text("mine")
-    with pytest.raises(lw.StateError, match="exists, and was not made by `linkwork batch`"):
+    with pytest.raises(lw.StateError, match=r"precious.*--out"):
         computed(random_plan(out))
     assert (out / "file").read_text() == "mine"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["precious"]
+
+
+@pytest.mark.parametrize("content", ["my notes\n", "{}", line({"facts": 1})])
+def test_a_file_that_is_not_a_journal_is_left_alone(content, tmp_path):
+    path = tmp_path / "out.zarr.journal"
+    path.write_text(content)
+    with pytest.raises(lw.StateError, match=r"out\.zarr\.journal.*--out"):
+        computed(random_plan(tmp_path / "out.zarr"))
+    assert path.read_text() == content
+    assert [p.name for p in tmp_path.iterdir()] == ["out.zarr.journal"]
+
+
+def test_a_run_that_was_killed_before_its_first_line_starts_anew(tmp_path):
+    (tmp_path / "out.zarr.journal").touch()
+    assert computed(random_plan(tmp_path / "out.zarr")).done == 10
 
 
 def test_states_that_were_written_to_are_compared_with_those_that_were_used(tmp_path):
@@ -338,7 +360,7 @@ def test_states_that_were_written_to_are_compared_with_those_that_were_used(tmp_
     q[changed, 0] += 1e-12
     np.save(path, q)
     work_plan = plan()
-    message = rf"rows {changed // 20 * 20} to {changed // 20 * 20 + 19} were computed from other"
+    message = rf"rows {changed // 20 * 20} to {changed // 20 * 20 + 19} "
     for _ in range(2):  # nor does it help to ask again
         with pytest.raises(lw.StateError, match=message):
             computed(work_plan)
@@ -357,22 +379,22 @@ def poisoned(tmp_path, row, column, value):
 
 
 @pytest.mark.parametrize(
-    ("row", "column", "value", "message"),
+    ("row", "column", "value", "facts"),
     [
-        (65, 8, np.nan, r"q: joint '\w+' is nan \(row 65\)"),
-        (60, 0, np.inf, r"q: the base is inf \(row 60\)"),
-        (89, 4, 7.0, r"q: the base quaternion has norm 7\.\d+, not 1 \(row 89\)"),
+        (65, 8, np.nan, ["q: ", "joint", "nan", "(row 65)"]),
+        (60, 0, np.inf, ["q: ", "base", "inf", "(row 60)"]),
+        (89, 4, 7.0, ["q: ", "base quaternion", "norm 7.", "(row 89)"]),
     ],
 )
 def test_states_that_are_no_states_are_refused_by_row_and_the_others_computed(
-    row, column, value, message, tmp_path
+    row, column, value, facts, tmp_path
 ):
     """Those of the chunks beside it, too, which are computed in groups of rows that reach there."""
     plan = poisoned(tmp_path, row, column, value)
     report = computed(plan)
     (refused,) = report.refused
-    assert re.fullmatch(message, refused.refused), refused.refused
-    assert batch.refusals(plan, report.refused).startswith("rows 60 to 89: q: ")
+    assert all(fact in refused.refused for fact in facts), refused.refused
+    assert run.refusals(plan, report.refused).startswith("rows 60 to 89: q: ")
     assert done(plan) == {0, 1, 3}
     stored = zarr.open_group(plan.out, mode="r")["mass_matrix"][:]
     assert np.isnan(stored[60:90]).all()
@@ -382,9 +404,9 @@ def test_states_that_are_no_states_are_refused_by_row_and_the_others_computed(
 
 
 def test_a_run_that_refuses_everything_is_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr(batch, "MOST_REFUSED", 3)
+    monkeypatch.setattr(run, "MOST_REFUSED", 3)
     plan = poisoned(tmp_path, slice(None), 4, 7.0)
-    with pytest.raises(lw.LinkworkError, match="3 chunks were refused, so the run is stopped"):
+    with pytest.raises(lw.LinkworkError, match="3 chunks"):
         computed(plan)
 
 
@@ -396,16 +418,17 @@ def test_a_damaged_chunk_is_found_and_computed_again(tmp_path):
     data = bytearray(whole.read_bytes())
     data[1000] ^= 1
     whole.write_bytes(data)
-    array = work._arrays(plan)["mass_matrix"]
+    array = zarr.open_group(plan.out, mode="r+")["mass_matrix"]
     array[930] = 0.0  # with a checksum that fits
 
     report = Report(plan)
-    batch.verify(plan, Local(), report, sample=100)
+    run.verify(plan, Local(), report, sample=100)
     found = {one.chunk: one.refused for one in report.damaged}
     assert report.verified == 10
     assert set(found) == {3, 9}
     assert "checksum" in found[3]
-    assert found[9] == "mass_matrix differs from row 930 on"
+    assert "mass_matrix" in found[9]
+    assert "row 930" in found[9]
 
     before = files(plan)
     assert done(plan) == set(range(10)) - {3, 9}
@@ -428,7 +451,7 @@ def test_a_file_that_is_gone_or_cut_off_is_made_again(damage, tmp_path):
 
 def test_lines_of_the_journal_that_are_damaged_do_not_count(tmp_path):
     path = tmp_path / "a.journal"
-    writer = Journal(path, {"facts": 1}, {})
+    writer = Journal(path, HEAD, {})
     for chunk in range(5):
         writer.add(chunk, f"{chunk:016x}")
     writer.close()
@@ -436,7 +459,7 @@ def test_lines_of_the_journal_that_are_damaged_do_not_count(tmp_path):
     lines[2] = lines[2].replace(b"1", b"7", 1)
     path.write_bytes(b"".join(lines)[:-5])
     head, found = journal.read(path)
-    assert head == {"facts": 1}
+    assert head == HEAD
     assert set(found) == {0, 2, 3}
     again = Journal(path, head, found)
     again.add(9, "ff")
@@ -446,11 +469,9 @@ def test_lines_of_the_journal_that_are_damaged_do_not_count(tmp_path):
 
 def test_lines_with_a_right_checksum_and_a_wrong_content_do_not_count(tmp_path):
     path = tmp_path / "a.journal"
-    lines = ['{"facts": 1}', '[0, "ab"]', "[]", "[1]", '["2", "ab"]', "[3, 4]", '[-1, "ab"]', "{"]
-    path.write_bytes(b"".join(map(journal._line, lines)))
-    assert journal.read(path) == ({"facts": 1}, {0: "ab"})
-    path.write_bytes(journal._line("["))
-    assert journal.read(path) is None
+    contents = [HEAD, [0, "ab"], [], [1], ["2", "ab"], [3, 4], [-1, "ab"], None]
+    path.write_text("".join(map(line, contents)))
+    assert journal.read(path) == (HEAD, {0: "ab"})
 
 
 @pytest.mark.parametrize(
@@ -462,8 +483,7 @@ def test_a_journal_that_does_not_describe_a_run_is_rejected(tmp_path, change):
     computed(plan)
     head, done = journal.read(journal_path(plan))
     head = {k: v for k, v in {**head, **change}.items() if v is not ...}
-    lines = [json.dumps(head), *(json.dumps(entry) for entry in done.items())]
-    journal_path(plan).write_bytes(b"".join(map(journal._line, lines)))
+    journal_path(plan).write_text("".join(map(line, [head, *done.items()])))
     with pytest.raises(lw.StateError, match=r"out\.zarr\.journal"):
         computed(plan)
 
@@ -484,20 +504,20 @@ def test_a_lock_that_another_run_holds_is_told_as_such(tmp_path, monkeypatch, re
 
     monkeypatch.setattr(journal.fcntl, "flock", flock)
     with pytest.raises(lw.StateError, match="another run is writing"):
-        Journal(tmp_path / "a.journal", {"facts": 1}, {})
+        Journal(tmp_path / "a.journal", HEAD, {})
     assert open_handles() == opened
     assert [path.name for path in tmp_path.iterdir()] == ["a.journal"]
 
 
 def test_a_journal_that_another_run_has_written_since_is_not_overwritten(tmp_path):
     path = tmp_path / "a.journal"
-    first = Journal(path, {"facts": 1}, {})
+    first = Journal(path, HEAD, {})
     first.add(4, "x")
     first.close()
-    for facts, known in ((1, {}), (2, {4: "x"})):
+    for head, known in ((HEAD, {}), ({**HEAD, "facts": {}}, {4: "x"})):
         with pytest.raises(lw.StateError, match="another run is writing"):
-            Journal(path, {"facts": facts}, known)
-    assert journal.read(path) == ({"facts": 1}, {4: "x"})
+            Journal(path, head, known)
+    assert journal.read(path) == (HEAD, {4: "x"})
 
 
 def test_many_files_that_are_gone_cost_one_journal(tmp_path, monkeypatch):
@@ -505,12 +525,11 @@ def test_many_files_that_are_gone_cost_one_journal(tmp_path, monkeypatch):
     computed(plan)
     for path in plan.out.glob("*/c.*"):
         path.unlink()
-    written = []
-    rewrite = Journal._rewrite
-    monkeypatch.setattr(Journal, "_rewrite", lambda self: (written.append(1), rewrite(self)))
+    written, move = [], Path.replace
+    monkeypatch.setattr(Path, "replace", lambda *paths: (written.append(paths[1]), move(*paths)))
     report = computed(plan)
     assert (report.again, report.computed) == (10, 10)
-    assert len(written) == 2  # when it is opened, and without the chunks
+    assert written.count(journal_path(plan)) == 2  # when it is opened, and without the chunks
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")

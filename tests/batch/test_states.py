@@ -12,8 +12,7 @@ import zarr
 from tests.support.batches import robot
 
 import linkwork as lw
-from linkwork.batch.functions import inputs_of, parsed
-from linkwork.batch.plan import make_plan
+from linkwork.batch.plan import inputs_of, make_plan, parse_functions
 from linkwork.batch.states import RANDOM_ROWS, RandomStates, stored_states
 from linkwork.kindyn.configurations import ranges_of
 
@@ -32,7 +31,7 @@ def numbers(kd):
 
 
 def inputs(kd, text):
-    return inputs_of(parsed(kd, text))
+    return inputs_of(parse_functions(kd, text))
 
 
 def write(folder, kind, arrays, **options):

@@ -7,8 +7,7 @@ import json
 from tests.support.commands import run_here as run
 
 import linkwork as lw
-from linkwork.cli.bench_pin import PinTimes
-from linkwork.cli.timing import least_time
+from linkwork.cli.bench import PinTimes, least_time
 from linkwork.engine.runtime.processor import NoMachineCodeError
 from linkwork.kindyn import kernels
 
@@ -23,7 +22,7 @@ def test_each_function_has_a_row_that_fits_the_screen():
     assert max(map(len, lines)) <= 80 + 20  # with colours
     assert any("mass_matrix" in line for line in lines)
     assert any("jacobian(rod)" in line for line in lines)
-    assert "row: one of 8 configurations in one call, on 1 thread" in done.stdout
+    assert "one of 8 configurations" in done.stdout
 
 
 def test_several_frames_are_named_as_for_other_commands():
@@ -66,8 +65,9 @@ def test_times_of_numpy_are_marked_as_such(monkeypatch, tmp_path):
     monkeypatch.setattr("linkwork.errors._warned_topics", {"machine code"})
     monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path))
     done = run("bench", "pendulum", *FAST, "mass_matrix", columns=200)
-    assert "mass_matrix: not the fast machine code was timed, but NumPy" in done.stdout
-    assert "memory is not executable" in done.stdout
+    note = done.stdout.partition("mass_matrix:")[2]
+    assert "NumPy" in note
+    assert "memory is not executable" in note
     facts = json.loads(run("bench", "pendulum", *FAST, "mass_matrix", "--json").stdout)
     assert facts["functions"][0]["code"].startswith("NumPy")
 
@@ -85,9 +85,9 @@ def test_pin_computes_the_same_robot():
     pin = PinTimes.of(lw.KinDyn(lw.load("quadruped")))
 
     assert pin is not None
-    assert pin._model.nv == lw.KinDyn(lw.load("quadruped")).nv
-    assert pin._call(("regressor",)) is None
-    assert pin._call(("jacobian", "no such frame")) is None
+    assert pin.least_time(("jacobian", "FL_foot")) > 0
+    assert pin.least_time(("regressor",)) is None
+    assert pin.least_time(("jacobian", "no such frame")) is None
 
 
 def test_a_function_that_is_singular_has_no_times(tmp_path):
@@ -100,19 +100,19 @@ def test_a_function_that_is_singular_has_no_times(tmp_path):
 
 
 def test_wrong_names_and_numbers_are_one_line():
-    for words, text in (
-        (("--functions", "mass_matix"), "no quantity named 'mass_matix'; did you mean"),
-        (("--functions", "jacobian"), "expected jacobian:FRAME, got 'jacobian'"),
-        (("--functions", "com:rod"), "expected com, got 'com:rod'"),
-        (("--functions", "transforms"), "expected transforms:FRAMES, got 'transforms'"),
-        (("--functions", "jacobian:rodd"), "no frame named 'rodd'; did you mean 'rod'?"),
-        (("--rows", "0"), "--rows is at least 1"),
-        (("--threads", "-1"), "and --threads at least 0"),
-        (("--rows", "many"), "--rows"),
+    for words, facts in (
+        (("--functions", "mass_matix"), ["'mass_matix'", "'mass_matrix'"]),
+        (("--functions", "jacobian"), ["jacobian:FRAME", "'jacobian'"]),
+        (("--functions", "com:rod"), ["'com:rod'"]),
+        (("--functions", "transforms"), ["transforms:FRAMES", "'transforms'"]),
+        (("--functions", "jacobian:rodd"), ["'rodd'", "'rod'"]),
+        (("--rows", "0"), ["--rows"]),
+        (("--threads", "-1"), ["--threads"]),
+        (("--rows", "many"), ["--rows"]),
     ):
         done = run("bench", "pendulum", *words)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-        assert text in done.stderr
+        assert all(fact in done.stderr for fact in facts)
 
 
 def test_the_least_time_is_per_call():

@@ -39,12 +39,11 @@ def test_what_differs_is_listed(changed):
     done = run("compare", "arm", changed)
 
     assert done.returncode == 1
-    assert done.stdout.splitlines() == [
-        "link 'forearm': mass [kg]: 1.3 -> 1.4",
-        "1 difference",
-        "mass: 16.97 kg and 17.07 kg, +0.1 kg",
-        "links of the same name: 0 m apart at most, in 50 random configurations",
-    ]
+    difference, count, mass, distance = done.stdout.splitlines()
+    assert all(fact in difference for fact in ("'forearm'", "mass", "1.3", "1.4"))
+    assert count == "1 difference"
+    assert all(fact in mass for fact in ("16.97 kg", "17.07 kg", "+0.1 kg"))
+    assert " 0 m " in distance
     facts = json.loads(run("compare", "arm", changed, "--json").stdout)
     assert facts["differences"][0]["element"] == "link 'forearm'"
     assert run("compare", "arm", changed, "--tolerance", "0.2").returncode == 0
@@ -91,6 +90,15 @@ def test_every_kind_of_difference_has_its_words():
         ),
     ):
         assert [str(d) for d in differences(plain, built(**changes))] == [text]
+
+
+def test_a_ball_joint_has_three_degrees_of_freedom(tmp_path):
+    path = tmp_path / "ball.xml"
+    body = '<body name="a"><joint type="ball"/><geom size=".1"/></body>'
+    path.write_text(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
+
+    facts = json.loads(run("compare", path, path, "--json").stdout)
+    assert facts["degrees_of_freedom"] == [3, 3]
 
 
 def test_robots_that_move_differently_are_far_apart(tmp_path):

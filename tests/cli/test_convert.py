@@ -51,8 +51,8 @@ def test_a_robot_goes_around_and_is_the_same(here):
 def test_mjcf_is_checked_by_mujoco_and_what_is_lost_is_printed(here):
     done = run("convert", "arm", "arm.xml", "--fixed")
 
-    assert "warning: left out: limits of velocity, which MuJoCo does not have: " in done.stdout
-    assert done.stdout.endswith("arm.xml: MJCF; MuJoCo loads it\n")
+    assert "warning: left out: limits of velocity" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("arm.xml: MJCF; MuJoCo")
     assert mujoco.MjModel.from_xml_path("arm.xml").nv == 9
     facts = json.loads(run("convert", "arm", "arm.xml", "--force", "--json").stdout)
     assert facts["format"] == "mjcf"
@@ -86,7 +86,7 @@ def test_a_file_is_not_overwritten_unless_told(here):
     done = run("convert", "arm", "r.urdf")
 
     assert done.returncode == 2
-    assert done.stderr == "linkwork: error: 'r.urdf' exists; --force overwrites it\n"
+    assert all(fact in done.stderr for fact in ("'r.urdf'", "--force"))
     assert (here / "r.urdf").read_text() == "mine"
     assert run("convert", "arm", "r.urdf", "--force").returncode == 0
     assert lw.load("r.urdf") == lw.load("arm")
@@ -122,9 +122,7 @@ def test_links_off_their_joints_are_moved_for_urdf_and_told(here):
 
 def test_a_device_of_a_workcell_is_written_by_its_name(here):
     done = run("convert", "pick_and_place", "p.urdf")
-    assert done.stderr == (
-        "linkwork: error: a workcell with 2 devices; name one: --device NAME, of arm, manipulator\n"
-    )
+    assert all(fact in done.stderr for fact in ("--device NAME", "arm, manipulator"))
     done = run("convert", "pick_and_place", "p.urdf", "--device", "arm")
     assert done.returncode == 0
     assert "warning: of the workcell, only the device 'arm' is written" in done.stdout
@@ -171,26 +169,23 @@ def test_relative_meshes_in_another_folder_are_told_of(here):
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("words", "facts"),
     [
-        (("arm", "x.foo"), "which format is 'x.foo'? end it in .urdf, .wc.xml, .mjcf, .xml, or"),
-        (("arm", "x.urdf", "--to", "mjfc"), "no format 'mjfc'; did you mean 'mjcf'?"),
-        (("arm", "no/x.urdf"), "cannot write 'no/x.urdf': No such file or directory"),
-        (("arm", "x.urdf", "--device", "a"), "--device: only a workcell has devices"),
-        (("arm", "x.urdf", "--fixed"), "--fixed: only MJCF has this"),
-        (("arm", "x.urdf", "--no-meshes"), "--no-meshes: only MJCF has this"),
-        (
-            ("pick_and_place", "x.xml", "--to", "workcell", "--repair"),
-            "--repair: not for workcells",
-        ),
-        (("nix.urdf", "x.urdf"), "no file 'nix.urdf'"),
-        (("pick_and_place", "x.urdf", "--device", "amr"), "--device: no device named 'amr'; known"),
+        ("arm x.foo", ["'x.foo'", ".urdf", ".wc.xml", ".mjcf", ".xml"]),
+        ("arm x.urdf --to mjfc", ["'mjfc'", "'mjcf'"]),
+        ("arm no/x.urdf", ["'no/x.urdf'", "No such file or directory"]),
+        ("arm x.urdf --device a", ["--device", "workcell"]),
+        ("arm x.urdf --fixed", ["--fixed", "MJCF"]),
+        ("arm x.urdf --no-meshes", ["--no-meshes", "MJCF"]),
+        ("pick_and_place x.xml --to workcell --repair", ["--repair", "workcell"]),
+        ("nix.urdf x.urdf", ["'nix.urdf'"]),
+        ("pick_and_place x.urdf --device amr", ["--device", "'amr'", "arm"]),
     ],
 )
-def test_a_wrong_call_is_one_line_and_exit_code_2(words, text, here):
-    done = run("convert", *words)
+def test_a_wrong_call_is_one_line_and_exit_code_2(words, facts, here):
+    done = run("convert", *words.split())
 
     assert done.returncode == 2
-    assert text in done.stderr
+    assert all(fact in done.stderr for fact in facts)
     assert done.stderr.count("\n") == 1
     assert not (here / "x.urdf").exists()

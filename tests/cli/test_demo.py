@@ -32,7 +32,7 @@ def test_a_broken_file_is_told_and_nothing_is_computed(tmp_path):
     done = run(path)
 
     assert (done.returncode, done.stderr) == (2, "")
-    assert "error: robot.urdf:1: link '[red]a': this name is taken" in done.stdout
+    assert "error: robot.urdf:1: link '[red]a': " in done.stdout
     assert "equations" not in done.stdout
 
 
@@ -40,6 +40,5 @@ def test_a_missing_file_is_one_line():
     done = run("quadrupd")
 
     assert done.returncode == 2
-    assert done.stderr == (
-        "linkwork: error: no file 'quadrupd'; did you mean the robot 'quadruped'?\n"
-    )
+    assert all(fact in done.stderr for fact in ("'quadrupd'", "'quadruped'"))
+    assert done.stderr.count("\n") == 1

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from linkwork.cli.json import json_pieces
+from linkwork.cli.output import json_pieces
 
 VALUES = [
     {},

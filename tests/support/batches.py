@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import zarr
 
-from linkwork.batch.batch import Report, journal_path, run
 from linkwork.batch.journal import read
-from linkwork.batch.local import Local
 from linkwork.batch.plan import Plan, make_plan
+from linkwork.batch.run import Report, journal_path, run
+from linkwork.batch.runners import Local
 from linkwork.kindyn import KinDyn
 from linkwork.robots import load
 

@@ -32,9 +32,8 @@ import numpy as np
 from lxml import etree
 
 import linkwork as lw
-from linkwork.batch.batch import _known as earlier_run
-from linkwork.batch.batch import journal_path
 from linkwork.batch.plan import Plan, make_plan
+from linkwork.batch.run import earlier_run, journal_path
 from linkwork.batch.states import stored_states
 from linkwork.engine.runtime.elf import ObjectError
 from linkwork.engine.runtime.objects import LoadedObject

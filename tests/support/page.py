@@ -1,13 +1,18 @@
-"""What a browser is to the viewer: a websocket that says what was moved. No page is drawn."""
+"""What a browser is to the viewer: a websocket with controls that are shown and moved."""
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 import viser
+import zstandard
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 CAMERA = {
@@ -25,25 +30,74 @@ CAMERA = {
 
 
 class Page:
-    """A page that is open, as the server sees it."""
+    """A page that is open: it shows nothing, and knows all controls and what they show."""
 
     def __init__(self, viewer: Any) -> None:
-        self._viewer = viewer
+        self.notifications: list[str] = []
+        self._controls: dict[str, dict[str, Any]] = {}  # properties by identifier
         self._socket = connect(
             viewer.url.replace("http", "ws"),
             subprotocols=[f"viser-v{viser.__version__}"],
             max_size=None,
         )
+        threading.Thread(target=self._receive, daemon=True).start()
         self._send(CAMERA)
         soon(viewer.server.get_clients)
+        soon(lambda: self._controls)
 
     def _send(self, message: dict[str, Any]) -> None:
         self._socket.send(msgspec.msgpack.encode(message))
 
-    def set(self, control: Any, value: Any) -> None:
+    def _receive(self) -> None:
+        with contextlib.suppress(ConnectionClosed):
+            for data in self._socket:
+                size = int.from_bytes(data[:8], "little")
+                packed = data[16 : 16 + int.from_bytes(data[8:16], "little")]
+                content = zstandard.ZstdDecompressor().decompress(packed, max_output_size=size)
+                for message in msgspec.msgpack.decode(content)["messages"]:
+                    self._update(message)
+
+    def _update(self, message: dict[str, Any]) -> None:
+        kind, uuid = message["type"], message.get("uuid")
+        if kind == "NotificationShowMessage":
+            self.notifications.append(message["props"]["body"])
+        elif kind == "GuiUpdateMessage" and uuid in self._controls:
+            self._controls[uuid] |= message["updates"]
+        elif kind.startswith("Gui") and "props" in message:
+            value = {"uuid": uuid, "value": message.get("value")}
+            self._controls[uuid] = message["props"] | value
+
+    def control(self, label: str) -> dict[str, Any]:
+        """The properties of the first control of this label, once the page has it."""
+
+        def found() -> list[dict[str, Any]]:
+            controls = list(self._controls.values())
+            return [one for one in controls if one.get("label", "").strip() == label]
+
+        soon(found)
+        return found()[0]
+
+    def text(self) -> str:
+        """All tables and charts of the page, as HTML."""
+        return "".join(one.get("content", "") for one in list(self._controls.values()))
+
+    def set(self, label: str, value: Any) -> None:
         """Move a control, as a hand would."""
+        control = self.control(label)
+        control["value"] = value
         updates = {"value": value}
-        self._send({"type": "GuiUpdateMessage", "uuid": control._impl.uuid, "updates": updates})
+        self._send({"type": "GuiUpdateMessage", "uuid": control["uuid"], "updates": updates})
+
+    def upload(self, label: str, name: str, content: bytes) -> None:
+        """Send a file by an upload button."""
+        transfer = {
+            "source_component_uuid": self.control(label)["uuid"],
+            "transfer_uuid": uuid4().hex,
+        }
+        size = {"mime_type": "", "part_count": 1, "size_bytes": len(content)}
+        self._send({"type": "FileTransferStartUpload", **transfer, "filename": name, **size})
+        part = {"part_index": 0, "content": content}
+        self._send({"type": "FileTransferPart", **transfer, **part})
 
     def drag(
         self,
@@ -64,10 +118,6 @@ class Page:
             return False
 
         soon(held)
-
-    def received(self) -> bytes:
-        """The next message of the server."""
-        return bytes(self._socket.recv(timeout=30))
 
     def close(self) -> None:
         self._socket.close()

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from tests.support.browser import Browser
-from tests.support.page import soon
+from tests.support.page import Page, soon
 
 import linkwork as lw
 
@@ -139,10 +139,10 @@ def test_a_dragged_frame_is_followed(browser, viewer, fixed, at_rest):
 def test_a_click_on_a_link_shows_its_triad(browser, viewer, fixed, at_rest):
     x, y = on_screen(viewer, fixed.transform(fixed.base, viewer.q())[:3, 3] + [0, 0, 0.08])
     browser.click(x, y)
-    triads = viewer._stage(None).triads
-    soon(lambda: len(triads.shown) == 1, PATIENCE)
+    triad = f"/arm/frames/{fixed.base}"
+    soon(lambda: viewer.server.scene.get_handle_by_name(triad) is not None, PATIENCE)
     browser.click(x + 1, y)
-    soon(lambda: not triads.shown, PATIENCE)
+    soon(lambda: not viewer.server.scene.get_handle_by_name(triad).visible, PATIENCE)
 
 
 def test_charts_are_drawn_and_the_page_turns_dark(browser, viewer, fixed, at_rest):
@@ -151,9 +151,10 @@ def test_charts_are_drawn_and_the_page_turns_dark(browser, viewer, fixed, at_res
     count = "document.querySelectorAll({!r}).length".format
     soon(lambda: browser.run(count(entries)) == fixed.nv**2, PATIENCE)  # of the mass matrix
     assert browser.run(count(bars)) >= len(fixed.joint_names)
-    viewer._theme.value = True
-    dark = still(browser)
-    viewer._theme.value = False
+    with Page(viewer) as page:
+        page.set("Dark", True)
+        dark = still(browser)
+        page.set("Dark", False)
     browser.click_text("Joints")
     assert dark.mean() < at_rest.mean() - 60
 
@@ -163,7 +164,7 @@ def test_a_workcell_grips(browser, viewer):
     cell = lw.load_workcell("pick_and_place")
     with opened(browser, cell) as shown:
         before = still(browser)
-        shown.grip(shown._cell.viewed.objects[0], cell.device("arm").end)
+        shown.grip("ball", cell.device("arm").end)
         shown.show(np.full(cell.device("arm").nq, 0.02), robot="arm")
         shown.flush()
         assert changed(before, still(browser)) > 200

@@ -72,6 +72,33 @@ def test_an_arm_on_a_cart_is_carried_along():
     np.testing.assert_allclose(viewed.robots["arm"].base_pose[0, 3], before[0, 3] + 0.7)
 
 
+CALIBRATED = """<WorkCell name="cell"><SerialDevice name="arm"><Frame name="Base"/>
+<Joint name="J1" type="Revolute"><RPY>0 0 0</RPY><Pos>0 0 1</Pos></Joint>
+<Frame name="Calibration" type="Movable"><RPY>0 0 0</RPY><Pos>0 2 0</Pos></Frame>
+<Joint name="J2" type="Revolute"><RPY>0 0 0</RPY><Pos>1 0 0</Pos></Joint>
+</SerialDevice></WorkCell>"""
+
+
+def test_an_arm_with_a_movable_frame_between_its_joints_is_a_robot(tmp_path):
+    """Its poses follow the frame, which the arm does not drive."""
+    (tmp_path / "cell.wc.xml").write_text(CALIBRATED)
+    cell = lw.load_workcell(tmp_path / "cell.wc.xml")
+    viewed = ViewedCell(cell)
+    robot = viewed.robots["arm"]
+    for x in (0.0, 0.7):
+        pose = cell.world_H_frame("arm.Calibration", viewed.state).copy()
+        pose[0, 3] += x
+        viewed.move("arm.Calibration", pose)
+        robot.q = robot.configuration([0.3, 0.2])
+        viewed.take("arm")
+        for name, frame in robot.behind.names.items():
+            expected = cell.world_H_frame(frame, viewed.state)
+            np.testing.assert_allclose(robot.pose(name), expected, atol=1e-12)
+        axis = cell.world_H_frame("arm.J2", viewed.state)
+        np.testing.assert_allclose(robot.joint_axes()[1][:3, 3], axis[:3, 3], atol=1e-12)
+    np.testing.assert_allclose(cell.device("arm").get_q(viewed.state), [0.3, 0.2])
+
+
 def test_a_floating_robot_in_a_cell_moves_its_base():
     cell = lw.WorkCell("c").with_frame("table", parent_H_frame=lw.Pose((0.0, 0.0, 0.8)))
     cell = cell.with_robot("dog", lw.robots.load("quadruped"), parent="table", floating=True)
@@ -89,20 +116,18 @@ def test_a_floating_robot_in_a_cell_moves_its_base():
 def test_frames_are_drawn_where_they_are_and_the_page_grips(cell):
     with lw.view(cell, port=0) as viewer:
         node = viewer.server.scene.get_handle_by_name
-        stage = viewer._cell
         with Page(viewer) as page:
-            page.set(stage.object, "ball")
-            soon(lambda: stage.object.value == "ball")
-            stage.grip()
+            page.set("Object", "ball")
+            page.set("", "grip")
+            soon(lambda: cell.parent("ball", viewer.state) == "arm.tcp")
             viewer.show(np.full(7, 0.01), robot="arm")
             viewer.flush()
             pose = cell.world_H_frame("ball", viewer.state)
             np.testing.assert_allclose(node("/pick_and_place/links/ball").position, pose[:3, 3])
-            assert "on arm.tcp" in stage.carried.content
-            stage.release()
-            viewer.flush()
-            assert "on arm.tcp" not in stage.carried.content
-            page.set(stage.movable, "cube")
+            soon(lambda: "on arm.tcp" in page.text())
+            page.set("", "release")
+            soon(lambda: "on arm.tcp" not in page.text())
+            page.set("Move", "cube")
             soon(lambda: node("/pick_and_place/move") is not None)
             wanted = (0.3, 0.2, 0.9)
 
@@ -151,14 +176,14 @@ def test_bad_use_is_refused(cell):
 
 def test_the_page_shows_the_mass_of_what_is_carried_and_how_far_the_gripper_is(cell):
     with lw.view(cell, port=0) as viewer:
-        stage, panel = viewer._cell, viewer._stages["arm"].panel
-        stage.object.value, stage.gripper.value = "can", "arm.tcp"
-        viewer.flush()
-        distance = stage.viewed.distance("can", "arm.tcp")
+        viewed = ViewedCell(cell)
+        distance, free = viewed.distance("can", "arm.tcp"), viewed.robots["arm"].total_mass()
         assert distance > 0.1
-        assert f"{distance:.3g} m" in stage.carried.content
-        free = stage.viewed.robots["arm"].total_mass()
-        assert f"{free:.5g} kg" in panel.summary.content
-        viewer.grip("can", "arm.tcp")
-        viewer.flush()
-        assert f"{free + cell.frame('can').inertia.mass:.5g} kg" in panel.summary.content
+        with Page(viewer) as page:
+            page.set("Object", "can")
+            page.set("Gripper", "arm.tcp")
+            soon(lambda: f"{distance:.3g} m" in page.text())
+            soon(lambda: f"{free:.5g} kg" in page.text())
+            viewer.grip("can", "arm.tcp")
+            carried = free + cell.frame("can").inertia.mass
+            soon(lambda: f"{carried:.5g} kg" in page.text())

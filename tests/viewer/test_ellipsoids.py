@@ -7,7 +7,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.viewer.colors import hexadecimal, linear, load_colors, rgb_of, signed_colors
-from linkwork.viewer.ellipsoids import (
+from linkwork.viewer.overlays import (
     inertia_ellipsoids,
     manipulability,
     manipulability_ellipsoid,

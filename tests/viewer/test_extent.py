@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.viewer.camera import FIELD_OF_VIEW, PANEL, place_for, sight_of
-from linkwork.viewer.extent import Extent, around, extent_of
-from linkwork.viewer.parts import drawing_of
+from linkwork.viewer.camera import (
+    FIELD_OF_VIEW,
+    PANEL,
+    Extent,
+    around,
+    extent_of,
+    place_for,
+    sight_of,
+)
+from linkwork.viewer.drawing import drawing_of
 from linkwork.viewer.robot import ViewedRobot
 
 
@@ -83,10 +90,10 @@ def test_what_is_drawn_over_a_robot_has_its_size(size):
         node = viewer.server.scene.get_handle_by_name
         sizes = [
             node("/m/frames/c").axes_length,
-            node("/m/com")._impl.props.radius,
+            node("/m/com").radius,
             node("/m/torques").batched_scales.max(),
             node("/m/manipulability").batched_scales.max(),
         ]
         assert all(0.005 * size < own < size for own in sizes)
-        assert 0.01 * size < viewer._grid.cell_size < size
+        assert 0.01 * size < node("/ground").cell_size < size
         assert viewer.server.initial_camera.near < 0.1 * size

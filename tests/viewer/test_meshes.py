@@ -10,8 +10,7 @@ import trimesh
 from tests.support.real_robots import FILES, load_quietly
 
 import linkwork as lw
-from linkwork.viewer.meshes import read_mesh
-from linkwork.viewer.parts import drawing_of
+from linkwork.viewer.drawing import drawing_of, read_mesh
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 import linkwork as lw
-from linkwork.viewer.origins import is_own_page, own_pages_only
+from linkwork.viewer.server import is_own_page, own_pages_only
 
 
 @pytest.mark.parametrize(

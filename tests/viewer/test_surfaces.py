@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.viewer.surfaces import box, capsule, cylinder, sphere, surface_of
+from linkwork.viewer.drawing import box, capsule, cylinder, sphere, surface_of
 
 SHAPES = {
     "box": (lw.Box((0.2, 0.3, 0.5)), 0.03, (0.2, 0.3, 0.5)),
@@ -53,10 +53,6 @@ def test_a_mirrored_surface_still_faces_outwards():
     mirrored = box((1, 2, 3)).scaled((-1.0, 2.0, 1.0))
 
     assert volume(mirrored) == pytest.approx(12)
-
-
-def test_a_mesh_has_no_surface_of_its_own():
-    assert surface_of(lw.Mesh("a.stl")) is None
 
 
 @pytest.mark.parametrize("surface", [sphere(0.0), cylinder(0.0, 0.0), box((0, 0, 0))])

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.viewer.player import Player
-from linkwork.viewer.trajectories import read_trajectory, trajectory
+from linkwork.viewer.trajectories import Player, read_trajectory, trajectory
 
 
 @pytest.fixture(scope="module")
@@ -170,16 +169,18 @@ def test_a_player_follows_its_clock(kd):
     now[0] = 11.25
     player.advance()
     assert player.time == pytest.approx(0.5)  # from the start again
-    player.loop = False
-    now[0] = 99.0
-    player.advance()
-    assert (player.time, player.playing) == (2.0, False)
-    player.start()
-    assert player.time == 0.0
     player.stop()
     now[0] = 200.0
     player.advance()
+    assert player.time == pytest.approx(0.5)
     player.seek(1.5)
     assert player.time == 1.5
     player.seek(-3)
     assert player.time == 0.0
+
+
+def test_a_trajectory_of_one_sample_stops_at_once(kd):
+    player = Player(kd, trajectory(kd, [[0.3, 0.4]]))
+    player.start()
+    player.advance()
+    assert (player.time, player.playing) == (0.0, False)

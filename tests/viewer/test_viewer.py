@@ -14,6 +14,7 @@ from tests.support.page import Page, soon
 
 import linkwork as lw
 from linkwork.viewer.colors import PHYSICAL, UNPHYSICAL, linear
+from linkwork.viewer.robot_controller import RobotController
 from linkwork.viewer.server import open_server
 
 
@@ -38,11 +39,6 @@ def drawn_pose(viewer, name):
     handle = viewer.server.scene.get_handle_by_name(name)
     R = lw.spatial.quat.to_rotation(handle.wxyz)
     return lw.spatial.se3.pose(R, handle.position)
-
-
-def slider(viewer, joint, robot=None):
-    stage = viewer._stage(robot)
-    return stage.panel.sliders[[s.joint for s in stage.robot.sliders].index(joint)]
 
 
 def test_every_link_is_drawn_where_it_is(viewer, fixed):
@@ -71,17 +67,15 @@ def test_the_page_is_there_and_for_this_machine_only(viewer):
 
 def test_a_slider_of_the_page_moves_a_link(viewer, fixed):
     with Page(viewer) as page:
-        page.set(slider(viewer, "elbow_pitch"), 0.8)
+        page.set("elbow_pitch", 0.8)
         k = fixed.joint_names.index("elbow_pitch")
         soon(lambda: viewer.q()[k] == 0.8)
-        soon(lambda: not viewer._changed)
         viewer.flush()
 
         q = fixed.q(elbow_pitch=0.8)
         name = fixed.model.joint("elbow_pitch").second
         expected = fixed.transform(name, q)
         np.testing.assert_allclose(drawn_pose(viewer, f"/arm/links/{name}"), expected, atol=1e-6)
-        assert len(page.received()) > 0
 
 
 def test_a_dragged_frame_is_followed(viewer, fixed):
@@ -98,18 +92,21 @@ def test_a_dragged_frame_is_followed(viewer, fixed):
             return np.allclose(fixed.transform("tool", viewer.q())[:3, 3], target, atol=3e-4)
 
         page.drag("/arm/drag", target, there, wxyz)
-    panel = viewer._stage(None).panel
-    soon(lambda: "reached" in panel.drag_note.content)
+        soon(lambda: "reached" in page.text())
 
 
 def test_the_base_is_moved_by_its_handles(viewer):
-    stage = viewer._stage(None)
+    target = (0.5, 0.25, 0.1)
+
+    def moved():
+        viewer.flush()
+        return np.allclose(drawn_pose(viewer, "/arm/links/base")[:3, 3], target)
+
     with Page(viewer) as page:
-        page.set(stage.panel.base, True)
+        page.set("Move base", True)
         soon(lambda: viewer.server.scene.get_handle_by_name("/arm/base") is not None)
-        wanted = (0.5, 0.25, 0.1)
-        page.drag("/arm/base", wanted, lambda: np.allclose(stage.robot.base_pose[:3, 3], wanted))
-        page.set(stage.panel.base, False)
+        page.drag("/arm/base", target, moved)
+        page.set("Move base", False)
         soon(lambda: viewer.server.scene.get_handle_by_name("/arm/base") is None)
 
 
@@ -121,27 +118,29 @@ def test_showing_does_not_let_controls_answer(viewer, fixed):
     viewer.flush()
 
     np.testing.assert_array_equal(viewer.q(), q)
-    handles = viewer._stage(None).panel.sliders
-    assert handles[0].value == fixed.limits.upper[0]
-    np.testing.assert_allclose([h.value for h in handles[1:]], q[1:], atol=1e-12)
+    with Page(viewer) as page:
+
+        def sliders():
+            return [page.control(name)["value"] for name in fixed.joint_names]
+
+        expected = [fixed.limits.upper[0], *q[1:]]
+        soon(lambda: np.allclose(sliders(), expected, atol=1e-12))
 
 
 def test_charts_follow_the_robot(viewer, fixed):
-    panel = viewer._stage(None).panel
     viewer.inspect("tool", manipulability=True)
-    seen = set()
-    for seed in range(3):
-        q = fixed.random(seed=seed)
-        viewer.show(q, np.full(fixed.nv, 0.5))
+    with Page(viewer) as page:
+        for seed in range(3):
+            q = fixed.random(seed=seed)
+            viewer.show(q, np.full(fixed.nv, 0.5))
+            viewer.flush()
+            force, inertia = fixed.gravity_force(q)[1], fixed.mass_matrix(q)[1, 1]
+            soon(lambda force=force: f"{force:.3g} / " in page.text())
+            soon(lambda inertia=inertia: f": {inertia:.6g}</title>" in page.text())
+            assert "velocity [m/s]" in page.text()
+        viewer.inspect(None)
         viewer.flush()
-        seen.add((panel.bars.content, panel.mass_matrix.content, panel.jacobian.content))
-        force = fixed.gravity_force(q)[1]
-        assert f"{force:.3g} / " in panel.bars.content
-        assert "velocity [m/s]" in panel.frame_numbers.content
-    assert len(seen) == 3
-    viewer.inspect(None)
-    viewer.flush()
-    assert panel.frame_numbers.content == ""
+        soon(lambda: "velocity [m/s]" not in page.text())
 
 
 def test_what_is_drawn_over_a_robot_moves_with_it(viewer, fixed):
@@ -193,31 +192,30 @@ def test_a_trajectory_is_played_and_can_be_set_to_a_time(viewer, fixed, tmp_path
     rows = np.linspace(0, 0.4, 21)[:, None] * np.ones(n) * 0.05
     np.save(tmp_path / "motion.npy", rows)
     viewer.play(tmp_path / "motion.npy", start=False)
-    panel = viewer._stage(None).panel
-    assert panel.time.max == pytest.approx(0.4)
     with Page(viewer) as page:
-        page.set(panel.time, 0.2)
+        assert page.control("Time [s]")["max"] == pytest.approx(0.4)
+        page.set("Time [s]", 0.2)
         soon(lambda: np.allclose(viewer.q(), rows[10], atol=1e-9))
-        page.set(panel.play, True)
+        page.set("Play", True)
         soon(lambda: not np.allclose(viewer.q(), rows[10], atol=1e-9))
-        page.set(slider(viewer, "elbow_pitch"), 0.5)  # taking hold of a joint stops it
+        page.set("elbow_pitch", 0.5)  # taking hold of a joint stops it
         k = fixed.joint_names.index("elbow_pitch")
-        soon(lambda: viewer.q()[k] == 0.5 and not panel.play.value)
-    with pytest.raises(lw.ArgumentError, match="times: a file has its own"):
-        viewer.play(tmp_path / "motion.npy", [0.0])
-    viewer.play(rows, np.arange(21.0))
-    soon(lambda: viewer._stage(None).player.time > 0)
-    assert viewer._stage(None).player.trajectory.duration == 20
+        soon(lambda: viewer.q()[k] == 0.5 and not page.control("Play")["value"])
+        with pytest.raises(lw.ArgumentError, match="times"):
+            viewer.play(tmp_path / "motion.npy", [0.0])
+        viewer.play(rows, np.arange(21.0))
+        soon(lambda: page.control("Time [s]")["max"] == 20)
+        soon(lambda: page.control("Time [s]")["value"] > 0)
 
 
-def test_a_file_from_the_page_is_read_or_refused_with_words(viewer, fixed, tmp_path):
-    stage = viewer._stage(None)
-    stage.upload("motion.csv", b"elbow_pitch\n0.1\n0.2\n")
-    assert "motion.csv: 2 samples" in stage.panel.play_note.content
-    told = []
-    viewer._host.notify = told.append
-    stage.upload("../../motion.csv", b"elbow_pich\n0.1\n")
-    assert "did you mean 'elbow_pitch'?" in told[0]
+def test_a_file_from_the_page_is_read_or_rejected_with_a_message(viewer):
+    button = "Open a trajectory (.npy, .csv)"
+    with Page(viewer) as page:
+        page.upload(button, "motion.csv", b"elbow_pitch\n0.1\n0.2\n")
+        soon(lambda: "motion.csv: 2 samples" in page.text())
+        page.upload(button, "../../motion.csv", b"elbow_pich\n0.1\n")
+        soon(lambda: page.notifications)
+        assert "'elbow_pitch'" in page.notifications[0]
 
 
 def test_traces_and_arrows(viewer, fixed):
@@ -245,30 +243,34 @@ def test_several_robots_stand_side_by_side(arm):
     dog = lw.robots.load("quadruped")
     with lw.view(arm, arm, {"dog": lw.KinDyn(dog)}, port=0) as viewer:
         assert viewer.robots == ("arm", "arm 2", "dog")
-        sides = [viewer._stage(name).robot.q[1] for name in viewer.robots]
+        bases = ("/arm/links/base", "/arm 2/links/base", "/dog/links/trunk")
+        sides = [drawn_pose(viewer, name)[1, 3] for name in bases]
         assert sides[0] + 0.3 < sides[1] < sides[2] - 0.3
-        assert viewer._extent.ground == pytest.approx(0.0, abs=1e-9)
+        ground = viewer.server.scene.get_handle_by_name("/ground")
+        assert ground.position[2] == pytest.approx(0.0, abs=1e-9)
         viewer.show({"arm 2": [0.1] * 8})
         np.testing.assert_allclose(viewer.q("arm 2"), 0.1)
         assert not np.allclose(viewer.q("arm"), 0.1)
         assert viewer.q("dog").shape == (19,)
-        visible = [viewer._stage(name).panel.folder.visible for name in viewer.robots]
+        with Page(viewer) as page:
+            visible = [page.control(name)["visible"] for name in viewer.robots]
         assert visible == [True, False, False]
-        with pytest.raises(lw.ArgumentError, match="say which robot: arm, arm 2, dog"):
+        with pytest.raises(lw.ArgumentError, match="arm, arm 2, dog"):
             viewer.show([0.1] * 8)
-        with pytest.raises(
-            lw.NameNotFoundError, match="no robot named 'dig'; known: arm, arm 2, dog"
-        ):
+        with pytest.raises(lw.NameNotFoundError, match=r"'dig'.*arm, arm 2, dog"):
             viewer.q("dig")
 
 
 def test_light_and_dark(arm):
     with lw.view(arm, port=0, dark=True) as viewer:
-        dark = viewer._grid.cell_color
+
+        def brightness():
+            return sum(viewer.server.scene.get_handle_by_name("/ground").cell_color)
+
+        dark = brightness()
         with Page(viewer) as page:
-            page.set(viewer._theme, False)
-            soon(lambda: viewer._grid.cell_color != dark)
-        assert sum(viewer._grid.cell_color) > sum(dark)
+            page.set("Dark", False)
+            soon(lambda: brightness() > dark)
 
 
 def test_many_threads_may_show(viewer, fixed):
@@ -305,21 +307,21 @@ def test_a_port_that_is_taken_is_refused(arm):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(lw.SourceError, match=f"cannot listen at 127.0.0.1:{port}"):
+        with pytest.raises(lw.SourceError, match=f"127.0.0.1:{port}"):
             lw.view(arm, port=port)
 
 
 @pytest.mark.parametrize(
-    ("things", "options", "text"),
+    ("things", "facts"),
     [
-        ((), {}, "name at least one robot"),
-        (("arm",), {}, "got 'arm'; lw.load reads a file"),
-        ((3,), {}, "expected a Model, a KinDyn or a WorkCell, got 3"),
+        ((), "at least one robot"),
+        (("arm",), "'arm'.*lw.load"),
+        ((3,), "Model.*KinDyn.*WorkCell.*3"),
     ],
 )
-def test_what_is_no_robot_is_refused(things, options, text):
-    with pytest.raises(lw.ArgumentError, match=text):
-        lw.view(*things, port=0, **options)
+def test_what_is_no_robot_is_refused(things, facts):
+    with pytest.raises(lw.ArgumentError, match=facts):
+        lw.view(*things, port=0)
 
 
 @pytest.mark.parametrize("port", ["80", 70000, True, -1])
@@ -329,28 +331,25 @@ def test_a_port_is_a_number(port):
 
 
 def test_bad_calls_say_what_is_wanted(viewer):
-    with pytest.raises(lw.NameNotFoundError, match=r"no frame named 'tol'; did you mean 'tool'\?"):
-        viewer.trace("tol")
-    with pytest.raises(lw.NameNotFoundError, match="no frame named 'tol'"):
-        viewer.drag("tol")
-    with pytest.raises(lw.NameNotFoundError, match="no frame named 'tol'"):
-        viewer.frames("tol")
-    with pytest.raises(lw.NameNotFoundError, match="no frame named 'tol'"):
-        viewer.inspect("tol")
-    with pytest.raises(lw.ValueRangeError, match="length: expected 2 or more, got 1"):
+    for call in (viewer.trace, viewer.drag, viewer.frames, viewer.inspect):
+        with pytest.raises(lw.NameNotFoundError, match=r"'tol'.*'tool'"):
+            call("tol")
+    with pytest.raises(lw.ValueRangeError, match=r"length.*1"):
         viewer.trace("tool", length=1)
-    with pytest.raises(lw.ShapeError, match=r"vector: expected \(3,\), got \(2,\)"):
+    with pytest.raises(lw.ShapeError, match=r"vector.*\(3,\).*\(2,\)"):
         viewer.arrow("a", (0, 0, 0), (1, 2))
-    with pytest.raises(lw.ValueRangeError, match="start: is not finite"):
+    with pytest.raises(lw.ValueRangeError, match=r"start.*finite"):
         viewer.arrow("a", (0, 0, np.inf), (1, 2, 3))
-    with pytest.raises(lw.ArgumentError, match="start: expected three numbers, got 'x'"):
+    with pytest.raises(lw.ArgumentError, match=r"start.*'x'"):
         viewer.arrow("a", "x", (1, 2, 3))
-    with pytest.raises(lw.ArgumentError, match="name: expected the name of the arrow, got 1"):
+    with pytest.raises(lw.ArgumentError, match=r"name.*1"):
         viewer.arrow(1, (0, 0, 0), (1, 2, 3))
-    with pytest.raises(lw.ArgumentError, match="this viewer shows robots and no workcell"):
+    with pytest.raises(lw.ArgumentError, match="no workcell"):
         viewer.grip("a", "b")
-    with pytest.raises(lw.ArgumentError, match="this viewer shows robots and no workcell"):
+    with pytest.raises(lw.ArgumentError, match="no workcell"):
         _ = viewer.state
+    with pytest.raises(lw.ArgumentError, match="no workcell"):
+        viewer.show(lw.load_workcell("two_arms").state())
 
 
 @pytest.mark.parametrize("package", ["viser", "trimesh"])
@@ -362,20 +361,19 @@ def test_a_missing_package_is_named_with_the_extra(arm, monkeypatch, package):
 
 def test_a_failure_of_drawing_is_reported_and_the_page_goes_on(viewer, fixed, monkeypatch):
     """In the thread that draws, an exception once ended drawing for good, in silence."""
-    stage = viewer._stage(None)
-    draw, failures = stage.draw, []
+    draw, failures = RobotController.draw, []
 
-    def failing():
+    def failing(self):
         failures.append(None)
         raise RuntimeError("no such texture")
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        monkeypatch.setattr(stage, "draw", failing)
+        monkeypatch.setattr(RobotController, "draw", failing)
         for seed in (1, 2):
             viewer.show(fixed.random(seed=seed))
             soon(lambda seed=seed: len(failures) >= seed)
-        monkeypatch.setattr(stage, "draw", draw)
+        monkeypatch.setattr(RobotController, "draw", draw)
         q = fixed.random(seed=3)
         viewer.show(q)
         expected = fixed.transform("wrist", q)
@@ -410,13 +408,12 @@ def test_a_trace_may_be_cleared_while_it_is_drawn(viewer, fixed):
     assert not len(trace.points)
 
 
-def test_the_camera_moves_back_for_a_trajectory_that_leaves_the_view(viewer):
-    page = Page(viewer)
-    (client,) = viewer.server.get_clients().values()
-    before = np.array(client.camera.position)
-    far = viewer._stage(None).robot.q.copy()
+def test_the_camera_moves_back_for_a_trajectory_that_leaves_the_view(viewer, arm):
+    near = lw.KinDyn(arm).neutral()
+    far = near.copy()
     far[:3] = [0.0, 25.0, 0.0]
-    viewer.play(np.stack([viewer._stage(None).robot.q, far]), [0.0, 1.0], start=False)
-
-    assert np.linalg.norm(client.camera.position) > 2 * np.linalg.norm(before)
-    page.close()
+    with Page(viewer):
+        (client,) = viewer.server.get_clients().values()
+        before = np.array(client.camera.position)
+        viewer.play(np.stack([near, far]), [0.0, 1.0], start=False)
+        assert np.linalg.norm(client.camera.position) > 2 * np.linalg.norm(before)

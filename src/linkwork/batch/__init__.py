@@ -1,7 +1,24 @@
 """Functions of very many states, computed chunk by chunk on one machine or on a cluster.
 
-`plan` says what is computed, `functions` and `states` what from; `work` computes one chunk, and
-`store` keeps it in a Zarr group. `journal` knows which chunks are done, so that a run can be
-stopped at any moment. `local` and `cluster` run chunks, and `batch` puts all of it together. The
-command `linkwork batch` shows how it goes.
+`plan` describes the computation, and `states` reads or draws its inputs. `chunks` computes one
+chunk, and `store` keeps it in a Zarr group. `journal` records which chunks are done, so that a run
+can be stopped at any moment. `runners` computes chunks in this process or on a cluster, and `run`
+combines all of it. The command is `linkwork batch`. Its packages are those of the extra `scale`.
 """
+
+from importlib import import_module
+from typing import Any
+
+from linkwork.errors import missing_package
+
+PACKAGES = ("dask[array]", "distributed", "zarr", "h5py", "psutil")
+
+
+def optional_package(name: str) -> Any:
+    """Import a package of the extra `scale`, or raise an error that explains how to install it."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != name.partition(".")[0]:
+            raise
+        raise missing_package(f"linkwork batch ({error.name})", *PACKAGES) from None

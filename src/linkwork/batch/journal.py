@@ -1,13 +1,14 @@
 """Which chunks are done, in a file beside the results: result.zarr.journal.
 
-Lines    the first says what is computed, as JSON; each other one that a chunk is done, with the
-         digest of its states. Every line ends with a checksum of itself
+Lines    the first describes the run, as JSON; each other line is a chunk that is done, with the
+         digest of its states. Every line ends with its own checksum
 Order    a line is written after the files of its chunk are on the disk. So a chunk with a line is
          done, in whatever way the run ended. A power cut may cost the lines of the last second,
          whose chunks are computed again; a kill costs none
-Torn     a last line that is not whole does not count
-Lock     held by the run that writes; a second one is refused, and so is one that has read the
-         journal before another one wrote to it
+Torn     a line whose checksum is wrong does not count; a file whose first line is not a description
+         of a run is not touched
+Lock     held by the run that writes; a second run is rejected, and so is one that has read the
+         journal before another run wrote to it
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ import time
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from linkwork.batch.store import synchronise, writing
+from linkwork.batch.store import synchronize, writing
 from linkwork.errors import StateError, escaped
 
-SYNCHRONISE_EVERY = 1.0  # [s] the journal itself is brought onto the disk
+SYNCHRONIZE_PERIOD = 1.0  # [s] between two synchronizations of the journal with the disk
 
 try:
     import fcntl
-except ImportError:  # Windows: nobody stops a second run
+except ImportError:  # Windows: a second run is not detected
     fcntl = None
 
 
@@ -38,12 +39,12 @@ class Journal:
     def __init__(self, path: Path, head: dict[str, Any], done: dict[int, str]) -> None:
         self.path, self.head = path, head
         self.done = dict(done)  # digests of the states, by chunk
-        self._synchronised = time.monotonic()
+        self._synchronized = time.monotonic()
         with writing(path):
             self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
             try:
                 self._lock(self._handle)
-                self._check_place()
+                self._check_file()
                 self._check_content()
                 self._rewrite()
             except BaseException:
@@ -54,9 +55,9 @@ class Journal:
         """Count a chunk as done."""
         with writing(self.path):
             self._append(json.dumps([chunk, digest]))
-            if time.monotonic() > self._synchronised + SYNCHRONISE_EVERY:
+            if time.monotonic() > self._synchronized + SYNCHRONIZE_PERIOD:
                 os.fsync(self._handle)
-                self._synchronised = time.monotonic()
+                self._synchronized = time.monotonic()
         self.done[chunk] = digest
 
     def remove(self, chunks: Iterable[int]) -> None:
@@ -67,7 +68,7 @@ class Journal:
             self._rewrite()
 
     def change_head(self, **facts: Any) -> None:
-        """Say something else in the first line."""
+        """Change the first line."""
         self.head = {**self.head, **facts}
         with writing(self.path):
             self._rewrite()
@@ -96,7 +97,7 @@ class Journal:
             os.fsync(handle)
             self._lock(handle)
             other.replace(self.path)
-            synchronise(self.path.parent)
+            synchronize(self.path.parent)
         except BaseException:
             os.close(handle)  # the file before it stays open, and locked
             other.unlink(missing_ok=True)
@@ -110,34 +111,40 @@ class Journal:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._refuse()
+            raise self._busy() from None
 
-    def _check_place(self) -> None:
-        """Refuse if another run has put its own file in the place of the one that is locked."""
-        own, there = os.fstat(self._handle), self.path.stat()
-        if (own.st_dev, own.st_ino) != (there.st_dev, there.st_ino):
-            self._refuse()
+    def _check_file(self) -> None:
+        """Raise if another run has replaced the file that is locked."""
+        if not os.path.samestat(os.fstat(self._handle), self.path.stat()):
+            raise self._busy()
 
     def _check_content(self) -> None:
-        """Refuse if another run has written since the journal was read, and has ended already."""
+        """Raise if another run has written since the journal was read, and has ended already."""
         now = read(self.path)
-        if now is not None and (now[0].get("facts"), now[1]) != (self.head["facts"], self.done):
-            self._refuse()
+        if now is not None and (now[0]["facts"], now[1]) != (self.head["facts"], self.done):
+            raise self._busy()
 
-    def _refuse(self) -> NoReturn:
+    def _busy(self) -> StateError:
         text = f"{escaped(str(self.path))}: another run is writing"
-        raise StateError(f"{text}; wait for it, or stop it")
+        return StateError(f"{text}; wait for it, or stop it")
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[int, str]] | None:
-    """The first line of a journal, and the chunks that are done; None if there is no journal."""
+    """The first line of a journal, and the chunks that are done; None if there is no journal.
+
+    Raises:
+        StateError: the file is not a journal, or its first line is damaged.
+    """
     try:
-        lines = path.read_bytes().split(b"\n")
+        data = path.read_bytes()
     except OSError:
         return None
-    head, *entries = [_content(line) for line in lines]
-    if not isinstance(head, dict):
+    if not data:  # a run was killed before it wrote the first line
         return None
+    head, *entries = [_content(line) for line in data.split(b"\n")]
+    if not _is_head(head):
+        text = f"{escaped(str(path))} is damaged, or is not a journal of `linkwork batch`"
+        raise StateError(f"{text}; give another --out, or remove it and the results")
     return head, {entry[0]: entry[1] for entry in entries if _is_entry(entry)}
 
 
@@ -147,7 +154,7 @@ def _line(text: str) -> bytes:
 
 
 def _content(line: bytes) -> Any:
-    """What a line says; None if it is not whole, or no JSON."""
+    """The content of a line; None if it is torn or not JSON."""
     data, _, checksum = line.rpartition(b" ")
     if checksum != b"%08x" % zlib.crc32(data):
         return None
@@ -157,8 +164,23 @@ def _content(line: bytes) -> Any:
         return None
 
 
+def _is_head(value: Any) -> bool:
+    """Whether it describes a run: the computation, its states and the processor."""
+    if not isinstance(value, dict):
+        return False
+    head: dict[str, Any] = value
+    facts = head.get("facts")
+    if not isinstance(facts, dict) or not isinstance(head.get("processor"), str):
+        return False
+    lists = (facts.get("robot"), facts.get("functions"))
+    return "stamp" in head and all(
+        isinstance(texts, list) and texts and all(isinstance(text, str) for text in texts)
+        for texts in lists
+    )
+
+
 def _is_entry(value: Any) -> bool:
-    """Whether it is a chunk that is done, with the digest of its states."""
+    """Whether it is the index of a chunk that is done, with the digest of its states."""
     return (
         isinstance(value, list) and [type(item) for item in value] == [int, str] and value[0] >= 0
     )

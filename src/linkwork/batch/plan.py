@@ -1,7 +1,10 @@
-"""What a batch computes, frozen: robot, functions, states, and how they are cut into chunks."""
+"""What a batch computes, frozen: robot, functions, states, and how they are split into chunks."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -9,24 +12,80 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.batch.digests import digest_of_json
-from linkwork.batch.functions import Function, inputs_of, parsed
 from linkwork.batch.states import RandomStates, States, stored_states
 from linkwork.engine.cached_property import cached_property
-from linkwork.engine.runtime.processor import this_machine
+from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.runtime.sources import source_digest
-from linkwork.errors import ArgumentError, LinkworkError, escaped
+from linkwork.engine.symbolic.program import Port
+from linkwork.errors import ArgumentError, escaped
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.configurations import ranges_of
+from linkwork.kindyn.requests import request_of_text
 from linkwork.version import __version__
 
-CHUNK_BYTES = 32 << 20  # about so much of the largest result is one chunk, if nothing else is asked
-MOST_CHUNKS = 100_000  # chunks that are chosen here are larger if there would be more of them
-CHUNK_STEP = 1024  # chunks that are chosen here have a multiple of so many rows
+# The size of chunks, unless the user gives one: a multiple of `CHUNK_STEP` rows, about
+# `CHUNK_BYTES` of the largest result, and more if there would be more than `MOST_CHUNKS` chunks.
+CHUNK_BYTES = 32 << 20
+MOST_CHUNKS = 100_000
+CHUNK_STEP = 1024
 # A kernel computes as many rows at a time as a register has lanes, and the last rows of a call one
-# by one, which rounds differently. Ranges that begin at multiples of this, the most lanes that
-# there are, are cut into the same groups of rows as all rows in one call would be.
+# by one, which rounds differently. Ranges that begin at multiples of this, the largest number of
+# lanes, are split into the same groups of rows as all rows in one call would be.
 ALIGNMENT = 16
+
+
+@dataclass(frozen=True)
+class Function:
+    """One quantity of a robot, as written on a command line, and the arrays of its results."""
+
+    kd: KinDyn
+    text: str  # such as "jacobian:l_sole"
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The kernel that computes it."""
+        request: Any = request_of_text(self.text)
+        return self.kd.function(request)
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """Its inputs, without parameters of the robot that have a default."""
+        signature = self.kernel.signature
+        return tuple(port for port in signature.inputs if port.name not in signature.defaults)
+
+    @property
+    def arrays(self) -> tuple[Port, ...]:
+        """Name and row shape of each array of results: the names of `Kernel.named`."""
+        outputs = self.kernel.signature.outputs
+        return tuple(Port(port.name.replace("/", "_"), port.shape) for port in outputs)
+
+
+def parse_functions(kd: KinDyn, text: str) -> tuple[Function, ...]:
+    """Parse names of quantities with commas between them; an unknown name raises.
+
+    Args:
+        kd: the robot.
+        text: such as "mass_matrix,jacobian:l_sole": the frames of a quantity follow it, each after
+            a colon.
+    """
+    words = [word.strip() for word in text.split(",")]
+    if not all(words):
+        raise ArgumentError(f"--function: expected names with commas between them, got {text!r}")
+    functions = tuple(Function(kd, word) for word in words)
+    seen: dict[str, str] = {}
+    for function in functions:
+        for port in function.arrays:
+            if port.name in seen:
+                what = f"{seen[port.name]!r} and {function.text!r}"
+                raise ArgumentError(f"--function: {what} both give an array named {port.name!r}")
+            seen[port.name] = function.text
+    return functions
+
+
+def inputs_of(functions: Sequence[Function]) -> tuple[Port, ...]:
+    """The inputs of all functions together, each once."""
+    ports = {port.name: port for function in functions for port in function.inputs}
+    return tuple(ports.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +119,7 @@ class Plan:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """What a run must have in common with the one that it continues, as JSON."""
+        """What a run must have in common with the run that it continues, as JSON."""
         return {
             "format": 1,
             "linkwork": __version__,
@@ -75,13 +134,8 @@ class Plan:
 
     @cached_property
     def digest(self) -> str:
-        """Names the plan."""
+        """Identifies the plan."""
         return digest_of_json([self.facts, str(self.out)])
-
-    def row_bytes(self) -> int:
-        """Of all results of one state."""
-        item = np.dtype(self.kd.dtype).itemsize
-        return item * sum(port.size for function in self.functions for port in function.arrays)
 
 
 def make_plan(
@@ -94,7 +148,7 @@ def make_plan(
     seed: int = 0,
     chunk: int | None = None,
 ) -> Plan:
-    """A plan from what a user says, or the error that says what does not fit.
+    """Make a plan from a user's options, which are checked.
 
     Args:
         kd: the robot and its options.
@@ -102,26 +156,28 @@ def make_plan(
         out: folder of the Zarr group to write.
         states: file with the states; or
         random: how many of them to draw, from `seed`.
-        seed: a whole number that is not negative.
-        chunk: rows of a chunk; by the size of the results if not given.
+        seed: a nonnegative integer.
+        chunk: rows of a chunk; chosen by the size of the results if not given.
     """
     if (states is None) == (random is None):
         raise ArgumentError("give --in FILE, or --random N to draw states")
     if chunk is not None and chunk < 1:
         raise ArgumentError(f"--chunk: expected at least one row, got {chunk}")
-    found = parsed(kd, functions)
-    inputs = inputs_of(found)
+    parsed = parse_functions(kd, functions)
+    inputs = inputs_of(parsed)
+    source: States
     if states is None:
         if random is None or random < 0 or seed < 0:
             text = "--random and --seed: expected whole numbers that are not negative"
             raise ArgumentError(f"{text}, got {random} and {seed}")
-        given: States = RandomStates(ranges_of(kd.layout), inputs, random, seed)
+        source = RandomStates(ranges_of(kd.layout), inputs, random, seed)
     else:
-        _refuse_overlap(states, out)
-        meanings = {k: v for f in found for k, v in f.kernel.signature.meanings.items()}
+        _check_overlap(states, out)
+        meanings = {k: v for f in parsed for k, v in f.kernel.signature.meanings.items()}
         meanings = {name: _with_options(text) for name, text in meanings.items()}
-        given = stored_states(states, inputs, meanings)
-    return Plan(kd, found, given, out.absolute(), chunk or _default_chunk(kd, found, given.rows))
+        source = stored_states(states, inputs, meanings)
+    rows = chunk or _default_chunk(kd, parsed, source.rows)
+    return Plan(kd, parsed, source, out.absolute(), rows)
 
 
 def _with_options(meaning: str) -> str:
@@ -130,8 +186,8 @@ def _with_options(meaning: str) -> str:
     return text.replace("with floating=True", "without --fixed")
 
 
-def _refuse_overlap(states: Path, out: Path) -> None:
-    """Refuse to write where the states are read."""
+def _check_overlap(states: Path, out: Path) -> None:
+    """Raise if the results would be written where the states are read."""
     source, target = states.resolve(), out.resolve()
     if source == target or source in target.parents or target in source.parents:
         text = f"--out {escaped(str(out))}: the states are read from there"
@@ -146,31 +202,6 @@ def _default_chunk(kd: KinDyn, functions: tuple[Function, ...], rows: int) -> in
     return max(1, by_size, by_number) * CHUNK_STEP
 
 
-@dataclass(frozen=True)
-class Place:
-    """What computes: the version of linkwork, and the processor, on which bits depend."""
-
-    linkwork: str
-    sources: str
-    processor: str
-
-    def check(self, plan: Plan) -> None:
-        """Refuse to compute a plan of another version."""
-        wanted = plan.facts["linkwork"], plan.facts["sources"]
-        if (self.linkwork, self.sources) != wanted:
-            raise LinkworkError(other_version(wanted[0], self.linkwork))
-
-
-def this_place() -> Place:
-    """What this process computes with."""
-    machine = this_machine()
-    vendor, family, model = machine.name.split("|")[:3]
-    name = f"{vendor} {family}/{model}, {machine.lanes} lanes, {digest_of_json(machine.name)[:8]}"
-    return Place(__version__, source_digest(), name)
-
-
-def other_version(own: str, found: str) -> str:
-    """The message about a worker that has another linkwork."""
-    which = "of the same version with other sources" if own == found else found
-    text = f"the command is linkwork {own}, and there are workers with linkwork {which}"
-    return f"{text}; install the same one on all of them"
+def digest_of_json(value: Any) -> str:
+    """A digest of a value that JSON can hold."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

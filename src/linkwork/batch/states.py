@@ -15,7 +15,8 @@ from __future__ import annotations
 import os
 import uuid
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -24,8 +25,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from linkwork.batch.digests import digest_of
-from linkwork.batch.packages import package
+from linkwork.batch import optional_package
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.program import Port
 from linkwork.errors import (
@@ -100,7 +100,7 @@ class RandomStates:
     def identity(self) -> dict[str, Any]:
         """The seed, and the first block: another version of NumPy may draw other numbers."""
         drawn = [self._block(port, 0) for port in self.inputs]
-        return {"random": self.rows, "seed": self.seed, "first": digest_of(drawn)}
+        return {"random": self.rows, "seed": self.seed, "first": digest_of_arrays(drawn)}
 
     def stamp(self) -> None:
         """There is no file."""
@@ -124,7 +124,7 @@ class StoredStates:
             return np.ascontiguousarray(array[start:stop])
         except Exception as error:  # noqa: BLE001 - damaged files are rejected in many ways
             text = f"{escaped(str(self.path))}: rows {start:,} to {stop - 1:,} of {name}"
-            raise SourceError(f"{text} cannot be read: {_first_line(error)}") from None
+            raise SourceError(f"{text} cannot be read: {first_line(error)}") from None
 
     def _arrays(self) -> dict[str, Any]:
         return _opened(str(self.path), tuple(port.name for port in self.inputs), self.opening)
@@ -136,7 +136,7 @@ class StoredStates:
         sampled = np.unique(np.linspace(0, last, SAMPLED_ROWS).astype(int)) if self.rows else []
         rows = [self.read(name, int(k), int(k) + 1) for name in names for k in sampled]
         described = {name: [list(arrays[name].shape), str(arrays[name].dtype)] for name in names}
-        return {"arrays": described, "sample": digest_of(rows)}
+        return {"arrays": described, "sample": digest_of_arrays(rows)}
 
     def stamp(self) -> list[int]:
         """Bytes, and when the last of them was written [ns]."""
@@ -177,6 +177,14 @@ def stored_states(path: Path, inputs: Sequence[Port], meanings: Mapping[str, str
     return StoredStates(path.resolve(), tuple(inputs), next(iter(rows.values())), opening)
 
 
+def digest_of_arrays(arrays: Iterable[Array]) -> str:
+    """A checksum of all bits of some arrays."""
+    digest = 0
+    for array in arrays:
+        digest = zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, digest)
+    return f"{digest:08x}"
+
+
 @lru_cache(maxsize=8)  # each process opens a file once for a run
 def _opened(path: str, names: tuple[str, ...], opening: str) -> dict[str, Any]:
     """The arrays of a file by the names of the inputs."""
@@ -199,7 +207,7 @@ def _opened(path: str, names: tuple[str, ...], opening: str) -> dict[str, Any]:
     except LinkworkError:
         raise
     except Exception as error:  # noqa: BLE001 - readers raise what they like
-        raise SourceError(f"{shown}: cannot be read: {_first_line(error)}") from None
+        raise SourceError(f"{shown}: cannot be read: {first_line(error)}") from None
     if not isinstance(found, dict):  # one array without a name
         if len(names) != 1:
             text = f"{shown} holds one array, and the functions take {', '.join(names)}"
@@ -211,7 +219,8 @@ def _opened(path: str, names: tuple[str, ...], opening: str) -> dict[str, Any]:
     return found
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """The first line of an error's message, or its type if it has none."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
@@ -244,13 +253,13 @@ def _check_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
 
 
 def _hdf5(path: str) -> Any:
-    h5py = package("h5py")
+    h5py = optional_package("h5py")
     file = h5py.File(path, "r", locking=False)  # many processes read it; some systems cannot lock
     found = {name: one for name, one in file.items() if isinstance(one, h5py.Dataset)}
     return next(iter(found.values())) if len(found) == 1 and "q" not in found else found
 
 
 def _zarr(path: str) -> Any:
-    zarr = package("zarr")
+    zarr = optional_package("zarr")
     opened = zarr.open(path, mode="r")
     return dict(opened.arrays()) if isinstance(opened, zarr.Group) else opened

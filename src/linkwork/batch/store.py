@@ -1,9 +1,9 @@
 """The results of a batch: a Zarr group with one array for each result.
 
 Chunks   each chunk of rows is one file, uncompressed, with a checksum that every reader of Zarr
-         verifies (crc32c). Zarr writes it under another name and renames it, so a file is there as
-         a whole or not at all; it is synchronised with the disk before it counts as done
-Empty    an array whose rows have no numbers has no files of chunks
+         verifies (crc32c). Zarr writes it under another name and renames it, so a file exists as a
+         whole or not at all; it is synchronized with the disk before it counts as done
+Empty    an array whose rows have no elements has no files of chunks
 Missing  rows that are not computed yet read as NaN
 """
 
@@ -17,21 +17,21 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.batch.packages import package
+from linkwork.batch import optional_package
 from linkwork.batch.plan import Plan
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.program import Port
 from linkwork.errors import LinkworkError, WriteError, escaped
 
 CHECKSUM_BYTES = 4
-METADATA = "zarr.json"  # what Zarr calls the description of a group or an array
-PARTIAL = "*.partial"  # what Zarr calls a file that is being written
+METADATA = "zarr.json"  # Zarr's name for the description of a group or an array
+PARTIAL = "*.partial"  # Zarr's name for a file that is being written
 
 
 def create(plan: Plan) -> None:
-    """Make the group and those of its arrays that are not there yet."""
-    zarr = package("zarr")
-    checksum = package("zarr.codecs").Crc32cCodec()
+    """Create the group, and those of its arrays that do not exist yet."""
+    zarr = optional_package("zarr")
+    checksum = optional_package("zarr.codecs").Crc32cCodec()
     with writing(plan.out):
         attributes = {
             "robot": plan.kd.model.name,
@@ -55,15 +55,15 @@ def create(plan: Plan) -> None:
                     chunk_key_encoding={"name": "default", "separator": "."},
                     attributes={"function": function.text},
                 )
-                synchronise(plan.out / port.name / METADATA)
-                synchronise(plan.out / port.name)
+                synchronize(plan.out / port.name / METADATA)
+                synchronize(plan.out / port.name)
         for path in (plan.out / METADATA, plan.out, plan.out.parent):
-            synchronise(path)
+            synchronize(path)
 
 
-def opened(plan: Plan) -> dict[str, Any]:
+def open_arrays(plan: Plan) -> dict[str, Any]:
     """The arrays by name, to read and to write."""
-    zarr = package("zarr")
+    zarr = optional_package("zarr")
     if not plan.out.is_dir():
         text = f"{escaped(str(plan.out))}: this worker sees no such folder"
         raise WriteError(f"{text}; give --out a folder that all workers share")
@@ -78,12 +78,12 @@ def write(plan: Plan, array: Any, port: Port, chunk: int, rows: Array) -> None:
     with writing(plan.out):
         array[start:stop] = rows
         if rows.size:
-            synchronise(chunk_file(plan, port, chunk))
-            synchronise(plan.out / port.name)
+            synchronize(chunk_file(plan, port, chunk))
+            synchronize(plan.out / port.name)
 
 
 def is_whole(plan: Plan, chunk: int) -> bool:
-    """Whether all files of a chunk are there, each with as many bytes as it should have."""
+    """Whether all files of a chunk exist, each with its full size."""
     item = np.dtype(plan.kd.dtype).itemsize
     for function in plan.functions:
         for port in (port for port in function.arrays if port.size):
@@ -97,7 +97,7 @@ def is_whole(plan: Plan, chunk: int) -> bool:
 
 
 def remove_partial(plan: Plan) -> None:
-    """Remove what writers that were killed have left."""
+    """Remove partial files of writers that were killed."""
     with writing(plan.out):
         for path in plan.out.glob(f"*/{PARTIAL}"):
             path.unlink(missing_ok=True)
@@ -108,10 +108,10 @@ def chunk_file(plan: Plan, port: Port, chunk: int) -> Path:
     return plan.out / port.name / ".".join(["c", str(chunk), *"0" * len(port.shape)])
 
 
-def synchronise(path: Path) -> None:
-    """Have the content of a file, or the names in a folder, on the disk."""
+def synchronize(path: Path) -> None:
+    """Wait until the content of a file, or the names in a folder, are on the disk."""
     is_folder = path.is_dir()
-    if is_folder and os.name != "posix":  # there, folders cannot be opened
+    if is_folder and os.name != "posix":  # elsewhere folders cannot be opened
         return
     handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
     try:
@@ -122,14 +122,14 @@ def synchronise(path: Path) -> None:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Generator[None, None, None]:
-    """Turn errors of the system into one that says what cannot be written."""
+    """Turn errors of the operating system into one that names what cannot be written."""
     try:
         yield
     except LinkworkError:
         raise
     except OSError as error:
-        why = error.strerror or str(error)
-        raise WriteError(f"{escaped(str(path))}: cannot be written: {why}") from error
+        reason = error.strerror or str(error)
+        raise WriteError(f"{escaped(str(path))}: cannot be written: {reason}") from error
 
 
 def _chunk_shape(plan: Plan, port: Port) -> tuple[int, ...]:

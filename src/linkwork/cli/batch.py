@@ -6,25 +6,25 @@ import contextlib
 import logging
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linkwork.cli.commands import File, Json, model_of_file
 from linkwork.cli.complete import function_names
-from linkwork.cli.export import Base, Fixed, JointDynamics, Representation
-from linkwork.cli.json import print_json
-from linkwork.cli.show import print_message, print_text, terminal
+from linkwork.cli.export import Base, JointDynamics, Representation
+from linkwork.cli.output import print_json, print_message, print_text, terminal
+from linkwork.cli.robot_files import File, Fixed, Json, model_of_file
 from linkwork.errors import ArgumentError, escaped
 
 if TYPE_CHECKING:
-    from linkwork.batch.batch import Report, Runner
+    from linkwork.batch.chunks import Outcome
     from linkwork.batch.plan import Plan
-    from linkwork.batch.work import Outcome
+    from linkwork.batch.run import Report
+    from linkwork.batch.runners import Runner
 
-LINE_EVERY = 30.0  # [s] between lines about the progress, where there is no terminal
+LINE_PERIOD = 30.0  # [s] between lines about the progress, where there is no terminal
 
 Function = Annotated[
     str,
@@ -99,7 +99,7 @@ def batch(
         raise ArgumentError(f"--workers: expected at least one, got {workers}")
     if sample < 1:
         raise ArgumentError(f"--sample: expected at least one chunk, got {sample}")
-    from linkwork.batch import batch as batches
+    from linkwork.batch import run
     from linkwork.batch.plan import make_plan
     from linkwork.kindyn import KinDyn
 
@@ -114,19 +114,19 @@ def batch(
         **options,
     )
     plan = make_plan(kd, function, out, states=states, random=random, seed=seed, chunk=chunk)
-    report = batches.Report(plan)
-    with _runner(scheduler, workers) as runner:
+    report = run.Report(plan)
+    with open_runner(scheduler, workers) as runner:
         try:
-            with _shown(plan, runner, "computed") as tell:
-                batches.run(plan, runner, report, mixed=mixed, tell=tell)
+            with _progress(plan, runner, "computed") as on_chunk:
+                run.run(plan, runner, report, mixed=mixed, on_chunk=on_chunk)
             if verify:
-                with _shown(plan, runner, "verified") as tell:
-                    batches.verify(plan, runner, report, sample=sample, tell=tell)
+                with _progress(plan, runner, "verified") as on_chunk:
+                    run.verify(plan, runner, report, sample=sample, on_chunk=on_chunk)
         except BaseException:
-            _print_where_it_stopped(report)
+            _print_hint_to_resume(report)
             raise
     if as_json:
-        print_json(_facts(report))
+        print_json(_report_data(report))
     else:
         _print_report(report)
     if report.refused or report.damaged:
@@ -135,23 +135,22 @@ def batch(
 
 
 @contextlib.contextmanager
-def _runner(scheduler: str | None, workers: int | None) -> Generator[Runner, None, None]:
-    if scheduler is None and workers is None:
-        from linkwork.batch.local import Local
+def open_runner(scheduler: str | None, workers: int | None) -> Generator[Runner, None, None]:
+    """This process, or a cluster whose log is hidden meanwhile."""
+    from linkwork.batch import optional_package
+    from linkwork.batch.runners import Cluster, Local
 
+    if scheduler is None and workers is None:
         yield Local()
         return
-    from linkwork.batch.cluster import Cluster
-    from linkwork.batch.packages import package
-
-    package("distributed")  # before it is made quiet: it sets its levels when it is imported
+    optional_package("distributed")  # before it is quieted: it sets its log level when imported
     with _quiet("distributed"), Cluster(scheduler, workers or 0) as cluster:
         yield cluster
 
 
 @contextlib.contextmanager
 def _quiet(name: str) -> Generator[None, None, None]:
-    """Hide the log of a package meanwhile: what matters in it is raised."""
+    """Hide the log of a package meanwhile: its errors are raised."""
     logger = logging.getLogger(name)
     before = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -162,47 +161,47 @@ def _quiet(name: str) -> Generator[None, None, None]:
 
 
 @contextlib.contextmanager
-def _shown(plan: Plan, runner: Runner, what: str) -> Generator[Any, None, None]:
-    """What to call after each chunk: it draws a bar on a terminal, and prints lines elsewhere."""
+def _progress(
+    plan: Plan, runner: Runner, what: str
+) -> Generator[Callable[[Report], None], None, None]:
+    """A function to call after each chunk: it updates a bar on a terminal, or prints lines."""
     from rich.console import Console
-
-    console = Console(stderr=True, highlight=False, emoji=False, markup=False)
-    start, first = time.monotonic(), dict[str, int]()
-    said = [start]
-
-    def told(report: Report) -> tuple[int, str]:
-        chunks = report.done if what == "computed" else report.verified
-        now = first.setdefault("chunks", chunks - 1)
-        seconds = max(time.monotonic() - start, 1e-9)
-        rate = (chunks - now) * plan.chunk / seconds
-        left = (plan.n_chunks - chunks) * plan.chunk / rate if rate and what == "computed" else 0
-        text = f"{rate:,.0f} rows/s, {_duration(left)} left, {runner.memory() / 1e6:,.0f} MB"
-        return chunks, text if what == "computed" else f"{chunks} chunks verified"
-
-    if not console.is_terminal:
-
-        def line(report: Report) -> None:
-            if time.monotonic() > said[0] + LINE_EVERY:
-                said[0] = time.monotonic()
-                chunks, text = told(report)
-                rows = min(chunks * plan.chunk, plan.rows)
-                print_text(console, f"{rows:,} of {plan.rows:,} rows {what}: {text}")
-            else:
-                first.setdefault("chunks", report.done - 1)
-
-        yield line
-        return
     from rich.progress import BarColumn, Progress, TextColumn
 
+    console = Console(stderr=True, highlight=False, emoji=False, markup=False)
+    start = printed = time.monotonic()
+    first: int | None = None  # chunks that were done before the first one of this run
+
+    def summary(report: Report) -> tuple[int, str]:
+        nonlocal first
+        if what == "verified":
+            return report.verified, f"{report.verified} chunks verified"
+        first = report.done - 1 if first is None else first
+        rate = (report.done - first) * plan.chunk / max(time.monotonic() - start, 1e-9)
+        left = (plan.n_chunks - report.done) * plan.chunk / rate if rate else 0
+        text = f"{rate:,.0f} rows/s, {_duration(left)} left, {runner.memory() / 1e6:,.0f} MB"
+        return report.done, text
+
+    def print_line(report: Report) -> None:
+        nonlocal printed
+        chunks, text = summary(report)
+        if time.monotonic() > printed + LINE_PERIOD:
+            printed = time.monotonic()
+            rows = min(chunks * plan.chunk, plan.rows)
+            print_text(console, f"{rows:,} of {plan.rows:,} rows {what}: {text}")
+
+    if not console.is_terminal:
+        yield print_line
+        return
     columns = (BarColumn(), TextColumn("{task.percentage:.0f}%"), TextColumn("{task.fields[text]}"))
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task(what, total=plan.n_chunks, text="")
 
-        def draw(report: Report) -> None:
-            chunks, text = told(report)
+        def update_bar(report: Report) -> None:
+            chunks, text = summary(report)
             progress.update(bar, completed=chunks, text=text)
 
-        yield draw
+        yield update_bar
 
 
 def _duration(seconds: float) -> str:
@@ -211,7 +210,7 @@ def _duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}"
 
 
-def _print_where_it_stopped(report: Report) -> None:
+def _print_hint_to_resume(report: Report) -> None:
     plan = report.plan
     if report.done:
         text = f"{report.done:,} of {plan.n_chunks:,} chunks are done"
@@ -219,7 +218,7 @@ def _print_where_it_stopped(report: Report) -> None:
 
 
 def _print_report(report: Report) -> None:
-    from linkwork.batch.batch import refusals
+    from linkwork.batch.run import refusals
 
     plan, console = report.plan, terminal()
     if report.again:
@@ -243,15 +242,14 @@ def _print_report(report: Report) -> None:
         print_message(f"{text}\nrerun the same command to compute these chunks again")
 
 
-def _facts(report: Report) -> dict[str, Any]:
-    """The report, for programs."""
+def _report_data(report: Report) -> dict[str, Any]:
     plan = report.plan
 
-    def told(outcomes: list[Outcome]) -> list[dict[str, Any]]:
-        spans = [plan.span(one.chunk) for one in outcomes]
+    def rejected_rows(outcomes: list[Outcome]) -> list[dict[str, Any]]:
+        spans = [plan.span(outcome.chunk) for outcome in outcomes]
         return [
-            {"first_row": start, "last_row": stop - 1, "why": one.refused}
-            for one, (start, stop) in zip(outcomes, spans, strict=True)
+            {"first_row": start, "last_row": stop - 1, "why": outcome.refused}
+            for outcome, (start, stop) in zip(outcomes, spans, strict=True)
         ]
 
     return {
@@ -261,7 +259,7 @@ def _facts(report: Report) -> dict[str, Any]:
         "chunks": plan.n_chunks,
         "done": report.done,
         "computed": report.computed,
-        "refused": told(report.refused),
+        "refused": rejected_rows(report.refused),
         "verified": report.verified,
-        "damaged": told(report.damaged),
+        "damaged": rejected_rows(report.damaged),
     }

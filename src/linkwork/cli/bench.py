@@ -1,21 +1,21 @@
-"""The command that times the functions of a robot on this machine."""
+"""The command that times the functions of a robot on this machine, and those of Pinocchio."""
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linkwork.cli.bench_pin import PinTimes
-from linkwork.cli.commands import File, Json, model_of_file
 from linkwork.cli.complete import function_names
-from linkwork.cli.json import print_json
-from linkwork.cli.show import print_table, print_text, terminal
-from linkwork.cli.timing import least_time
-from linkwork.errors import ArgumentError, escaped
+from linkwork.cli.output import print_json, print_table, print_text, terminal
+from linkwork.cli.robot_files import File, Fixed, Json, model_of_file
+from linkwork.errors import ArgumentError, LinkworkError, escaped
 from linkwork.model.table import Table
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from linkwork.kindyn import KinDyn
 
 DEFAULT_ROWS = 4096
+BURST = 0.005  # [s] of calls that are timed together, so that the clock is precise enough
+REPEATS = 7  # bursts, of which the fastest counts
 
 Functions = Annotated[
     str | None,
@@ -35,12 +37,11 @@ Functions = Annotated[
 ]
 Rows = Annotated[int, typer.Option("--rows", metavar="N", help="configurations in a batch")]
 Threads = Annotated[int, typer.Option("--threads", metavar="N", help="for batches; all cores if 0")]
-Fixed = Annotated[bool, typer.Option("--fixed", help="fix the base to the world")]
 
 
 @dataclass(frozen=True)
 class Timing:
-    """What was measured of one function; times are in seconds, None where there is none."""
+    """Measurements of one function; times are in seconds, None where there is none."""
 
     function: str
     operations: int | None  # additions, multiplications, divisions of one configuration
@@ -49,7 +50,7 @@ class Timing:
     one_call: float | None
     per_row: float | None  # of a batch
     pin: float | None
-    code: str | None = None  # what was timed: "fast", or NumPy and why; as `Kernel.status`
+    code: str | None = None  # that was timed: "fast", or NumPy and the reason; as `Kernel.status`
 
 
 def bench(
@@ -103,7 +104,7 @@ def _timing(
         start = time.perf_counter()
         operations = kernel._make_program().n_ops  # not `program`, which may be on the disk
         traced = time.perf_counter() - start
-        compiling, size = _compiling(kernel)
+        compiling, size = _compile_time(kernel)
         kernel.warmup()
         single, many = _inputs(kd, kernel, 1), _inputs(kd, kernel, rows)
         single = tuple(array[0] for array in single)
@@ -116,8 +117,8 @@ def _timing(
     return Timing(name, operations, compile_time, size, one, batch, peer, kernel.status)
 
 
-def _compiling(kernel: Kernel) -> tuple[float | None, int | None]:
-    """Seconds to compile from nothing, and bytes of the result; None where nothing is compiled."""
+def _compile_time(kernel: Kernel) -> tuple[float | None, int | None]:
+    """Seconds to compile without the cache, and bytes of the code; None if it is not compiled."""
     from linkwork.engine.runtime.compiler import FAST, compiled
     from linkwork.engine.runtime.processor import NoMachineCodeError, this_machine
 
@@ -179,3 +180,78 @@ def _print(
 
 def _shown(value: float | None, factor: float, digits: int) -> str:
     return "-" if value is None else f"{value * factor:,.{digits}f}"
+
+
+class PinTimes:
+    """Times of the same functions in Pinocchio, if its package `pin` is installed."""
+
+    def __init__(self, pin: Any, model: Any) -> None:
+        self.version = str(pin.__version__)
+        self._pin, self._model = pin, model
+        self._data = model.createData()
+
+    @classmethod
+    def of(cls, kd: KinDyn) -> PinTimes | None:
+        """The same robot, or None if Pinocchio is not here or cannot hold it."""
+        from linkwork.io.convert import in_urdf_form
+        from linkwork.io.urdf.writer import urdf_text
+
+        if find_spec("pinocchio") is None:
+            return None
+        try:
+            pin = import_module("pinocchio")
+            text = urdf_text(in_urdf_form(kd.model)[0])
+            root = [pin.JointModelFreeFlyer()] if kd.floating else []
+            return cls(pin, pin.buildModelFromXML(text, *root))
+        except (ImportError, LinkworkError, ValueError, RuntimeError):
+            return None
+
+    def least_time(self, request: Sequence[Any]) -> float | None:
+        """Seconds of a call of the function, None if Pinocchio has none of this kind."""
+        call = self._call(request)
+        return None if call is None else least_time(call)
+
+    def _call(self, request: Sequence[Any]) -> Callable[[], object] | None:
+        pin, model, data = self._pin, self._model, self._data
+        q, v, a = pin.neutral(model), *(0.1 * pin.utils.rand(model.nv) for _ in range(2))
+        is_of_frame = len(request) == 2 and isinstance(request[1], str)
+        frame = model.getFrameId(request[1]) if is_of_frame else 0
+        if frame >= model.nframes:
+            return None
+        axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+
+        def pose() -> Any:
+            pin.forwardKinematics(model, data, q)
+            return pin.updateFramePlacement(model, data, frame).homogeneous
+
+        calls: dict[str, Callable[[], object]] = {
+            "inverse_dynamics": lambda: pin.rnea(model, data, q, v, a),
+            "bias_force": lambda: pin.nonLinearEffects(model, data, q, v),
+            "gravity_force": lambda: pin.computeGeneralizedGravity(model, data, q),
+            "mass_matrix": lambda: pin.crba(model, data, q),
+            "inverse_mass_matrix": lambda: pin.computeMinverse(model, data, q),
+            "forward_dynamics": lambda: pin.aba(model, data, q, v, a),
+            "com": lambda: pin.centerOfMass(model, data, q),
+            "centroidal_momentum_matrix": lambda: pin.computeCentroidalMap(model, data, q),
+            "transform": pose,
+            "jacobian": lambda: pin.computeFrameJacobian(model, data, q, frame, axes),
+        }
+        return calls.get(request[0])
+
+
+def least_time(
+    call: Callable[[], object], *, burst: float = BURST, repeats: int = REPEATS
+) -> float:
+    """Seconds per call, in the fastest of several bursts: other load can only add to it."""
+    count, elapsed = 1, _elapsed(call, 1)
+    while elapsed < burst:
+        count = max(2 * count, int(count * burst / max(elapsed, 1e-9)))
+        elapsed = _elapsed(call, count)
+    return min([elapsed, *(_elapsed(call, count) for _ in range(repeats - 1))]) / count
+
+
+def _elapsed(call: Callable[[], object], count: int) -> float:
+    start = time.perf_counter()
+    for _ in range(count):
+        call()
+    return time.perf_counter() - start

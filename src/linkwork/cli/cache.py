@@ -7,9 +7,8 @@ from typing import Any
 
 import typer
 
-from linkwork.cli.commands import Json
-from linkwork.cli.json import print_json
-from linkwork.cli.show import print_text, terminal
+from linkwork.cli.output import print_json, print_text, terminal
+from linkwork.cli.robot_files import Json
 from linkwork.engine.runtime.cache import cache_folder
 from linkwork.engine.runtime.eviction import MEGABYTE, clear, kept_files, size_limit
 from linkwork.errors import escaped
@@ -18,7 +17,7 @@ cache = typer.Typer()
 
 
 @cache.callback(invoke_without_command=True)
-def kept(context: typer.Context) -> None:
+def overview(context: typer.Context) -> None:
     """Show or clear the cache of machine code.
 
     linkwork cache info
@@ -73,7 +72,7 @@ def path(*, as_json: Json = False) -> None:
 
 @cache.command(name="clear")
 def clear_all(*, as_json: Json = False) -> None:
-    """Remove all that is kept; it is made again when it is needed.
+    """Remove all code from the cache; it is compiled again when it is needed.
 
     linkwork cache clear
     """

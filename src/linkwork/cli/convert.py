@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linkwork.cli.cells import is_cell
-from linkwork.cli.commands import File, Json, model_in, read_file
 from linkwork.cli.complete import one_of
-from linkwork.cli.data import finding_data
-from linkwork.cli.json import print_json
-from linkwork.cli.show import print_findings, print_text, terminal
+from linkwork.cli.output import finding_data, print_findings, print_json, print_text, terminal
+from linkwork.cli.robot_files import File, Json, is_cell, model_in, read_file
 from linkwork.errors import (
     ArgumentError,
     Finding,

@@ -1,4 +1,4 @@
-"""The main job in one go: load a robot, look at it, compute with it, check the physics."""
+"""The command `demo`: load a robot, print it, compute with it, check the physics."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linkwork.cli.commands import read_file
+from linkwork.cli.bench import least_time
 from linkwork.cli.complete import robot_names
-from linkwork.cli.show import print_findings, print_table, print_text, print_tree, terminal
-from linkwork.cli.timing import least_time
+from linkwork.cli.output import print_findings, print_table, print_text, print_tree, terminal
+from linkwork.cli.robot_files import read_file
 from linkwork.errors import count_findings, counted, escaped
 from linkwork.version import __version__
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 BATCH = 10_000
 WIDTH = 80  # columns, where there is no terminal to ask
-LONGEST = 40  # characters of a path that is told more than once
+LONGEST = 40  # characters of a path that is printed more than once
 GOOD = 1e-6  # relative errors below this are rounding
 
 Robot = Annotated[
@@ -78,9 +78,9 @@ def _show_reading(console: Console, reading: Reading, elapsed: float, name: str)
     serious = [finding for finding in reading.findings if finding.severity != "note"]
     print_findings(console, serious)
     notes = len(reading.findings) - len(serious)
-    told = count_findings(serious) if serious else "no errors, no warnings"
+    outcome = count_findings(serious) if serious else "no errors, no warnings"
     more = f", {counted(notes, 'note')} (shown by `linkwork check {name}`)" if notes else ""
-    _say(console, f"read in {elapsed * 1e3:.0f} ms: {told}{more}")
+    _say(console, f"read in {elapsed * 1e3:.0f} ms: {outcome}{more}")
     if reading.model is not None:
         _say(console, summary(reading.model))
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linkwork.cli.commands import File, Json, model_of_file
 from linkwork.cli.complete import function_names, one_of
-from linkwork.cli.json import print_json
-from linkwork.cli.show import print_table, print_text, terminal
-from linkwork.errors import escaped
+from linkwork.cli.output import print_json, print_table, print_text, terminal
+from linkwork.cli.robot_files import File, Fixed, Json, model_of_file
+from linkwork.errors import ArgumentError, escaped
 from linkwork.model.table import Table
 
 if TYPE_CHECKING:
+    from linkwork.compat import pinnzoo
     from linkwork.export.report import Report
 
 Folder = Annotated[
@@ -42,7 +42,6 @@ Base = Annotated[
     str | None,
     typer.Option("--base", metavar="LINK", help="link or frame whose velocity is the base's"),
 ]
-Fixed = Annotated[bool, typer.Option("--fixed", help="fix the base to the world")]
 Representation = Annotated[
     str | None,
     typer.Option(
@@ -114,16 +113,12 @@ def export(
 
     linkwork export arm -o arm_c --functions mass_matrix,jacobian:tool
     """
-    from linkwork.cli.pinnzoo import export_zoo_robot
     from linkwork.export.requests import DEFAULT_FUNCTIONS
     from linkwork.export.write import export as write
     from linkwork.kindyn import KinDyn
 
-    listed: Any = DEFAULT_FUNCTIONS
-    if functions is not None:
-        listed = [name.strip() for name in functions.split(",") if name.strip()]
     options: dict[str, Any] = {
-        "functions": listed,
+        "functions": DEFAULT_FUNCTIONS if functions is None else _names(functions),
         "derivatives": derivatives,
         "dtype": "float32" if single else "float64",
         "prefix": prefix,
@@ -132,24 +127,30 @@ def export(
         "compensate": not no_compensation,
         "check": not no_check,
     }
-    of_pinnzoo: dict[str, Any] = {"bodies": bodies, "orientation": orientation}
-    refused = {"base": base, "representation": representation, "joint_dynamics": joint_dynamics}
     if pinnzoo:
-        given = {**of_pinnzoo, "refused": refused}
-        report = export_zoo_robot(file, output, fixed=fixed, **given, **options)
+        for name, value in (
+            ("base", base),
+            ("representation", representation),
+            ("joint_dynamics", joint_dynamics),
+        ):
+            if value:
+                raise ArgumentError(f"{name}: PinnZoo has no such option; leave it out")
+        robot = _pinnzoo_model(file, bodies, orientation, fixed=fixed)
+        report = robot.export(output, **options)
     else:
-        wanted: Any = representation
+        chosen: Any = representation
         kd = KinDyn(
             model_of_file(file),
             base,
             floating=not fixed,
-            representation=wanted,
+            representation=chosen,
             joint_dynamics=joint_dynamics,
         )
-        named = {name: value for name, value in of_pinnzoo.items() if value is not None}
-        report = write(kd, output, **options, **named)
+        of_pinnzoo: Any = {"bodies": bodies, "orientation": orientation}  # rejected by `write`
+        of_pinnzoo = {name: value for name, value in of_pinnzoo.items() if value is not None}
+        report = write(kd, output, **options, **of_pinnzoo)
     if as_json:
-        print_json(_data(report))
+        print_json(_report_data(report))
         return
     numeric = frozenset(report.columns[1:])
     heading = f"{escaped(str(output))}: {len(report.files)} files"
@@ -158,7 +159,7 @@ def export(
     print_text(console, report.told(), "" if report.compiler else "yellow")
 
 
-def _data(report: Report) -> dict[str, Any]:
+def _report_data(report: Report) -> dict[str, Any]:
     return {
         "folder": str(report.folder),
         "files": list(report.files),
@@ -178,3 +179,20 @@ def _data(report: Report) -> dict[str, Any]:
             for row in report.rows
         ],
     }
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _pinnzoo_model(
+    file: str, bodies: str | None, orientation: Any, *, fixed: bool
+) -> pinnzoo.Model:
+    """A robot of PinnZoo's zoo, or of a file, with the bodies that have kinematics."""
+    from linkwork.compat.pinnzoo import Model
+    from linkwork.compat.pinnzoo.zoo import in_zoo
+
+    names = None if bodies is None else _names(bodies)
+    if in_zoo(file) and not Path(file).exists():
+        return Model(file, names, orientation, floating=False if fixed else None)
+    return Model(model_of_file(file, mimic=False), names, orientation, floating=not fixed)

@@ -1,6 +1,6 @@
 """The `linkwork` command: thin commands over the library.
 
-Exit codes   0 fine, 1 doubtful (`check --strict`) or nobody reads on, 2 wrong
+Exit codes   0 success, 1 warnings (`check --strict`) or a closed pipe, 2 an error
 """
 
 from __future__ import annotations
@@ -13,19 +13,16 @@ from typing import Annotated, Any
 
 import typer
 
-from linkwork.cli import xacro_words
 from linkwork.cli.batch import batch
 from linkwork.cli.bench import bench
 from linkwork.cli.cache import cache
-from linkwork.cli.commands import check, info, tree
-from linkwork.cli.compare import compare
-from linkwork.cli.conventions import conventions
+from linkwork.cli.compute import dynamics, fk, ik
 from linkwork.cli.convert import convert
 from linkwork.cli.demo import demo
+from linkwork.cli.describe import check, compare, conventions, info, robots, tree
 from linkwork.cli.export import export
-from linkwork.cli.robots import robots
-from linkwork.cli.show import print_message
-from linkwork.cli.state import dynamics, fk, ik
+from linkwork.cli.output import print_message
+from linkwork.cli.robot_files import split_xacro_arguments, xacro_arguments
 from linkwork.cli.view import view
 from linkwork.errors import LinkworkError, LinkworkWarning
 from linkwork.version import __version__
@@ -97,8 +94,8 @@ def main() -> None:
             warnings.simplefilter("ignore")  # of other packages; they are not for the user
             warnings.simplefilter("default", LinkworkWarning)
             warnings.showwarning = _print_warning
-            words, arguments = xacro_words.split(sys.argv[1:])
-            xacro_words.given.set(arguments)
+            words, arguments = split_xacro_arguments(sys.argv[1:])
+            xacro_arguments.set(arguments)
             code = app(words, prog_name="linkwork", standalone_mode=False)
         sys.stdout.flush()
     except USAGE_ERROR as error:
@@ -125,9 +122,8 @@ def _print_warning(message: Warning | str, *_args: Any, **_options: Any) -> None
 
 
 def _drop_output() -> None:
-    """Send what is still to be written nowhere, or Python would complain of it at the end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    """Discard what is still to be written, or Python would report it at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

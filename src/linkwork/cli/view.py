@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linkwork.cli.cells import is_cell
-from linkwork.cli.commands import model_of_file
 from linkwork.cli.complete import robot_and_cell_names
-from linkwork.cli.show import print_text, terminal
+from linkwork.cli.output import print_text, terminal
+from linkwork.cli.robot_files import Floating, is_cell, model_of_file
 from linkwork.errors import ArgumentError, escaped
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ TrajectoryFile = Annotated[
     str | None, typer.Option("--trajectory", metavar="FILE", help=".npy or .csv file to play")
 ]
 Dark = Annotated[bool, typer.Option("--dark", help="a dark page")]
-Floating = Annotated[bool, typer.Option("--floating", help="let the base move; else it is fixed")]
 Address = Annotated[
     str | None,
     typer.Option("--host", metavar="ADDRESS", help="0.0.0.0 lets other machines see the page"),
@@ -53,20 +52,17 @@ def view(
 
     linkwork view arm --trajectory motion.csv
     """
-    viewer = _opened(files, port, floating=floating, dark=dark, host=host)
-    with viewer:
+    with _open_viewer(files, port, floating=floating, dark=dark, host=host) as viewer:
         if trajectory is not None:
             viewer.play(trajectory, robot=viewer.robots[0])
-        print_text(terminal(), f"{', '.join(map(escaped, files))} at {viewer.url}; Ctrl-C ends")
-        if not no_open:
-            viewer.open()
-        try:
+        with suppress(KeyboardInterrupt):
+            print_text(terminal(), f"{', '.join(map(escaped, files))} at {viewer.url}; Ctrl-C ends")
+            if not no_open:
+                viewer.open()
             viewer.wait()
-        except KeyboardInterrupt:
-            return
 
 
-def _opened(
+def _open_viewer(
     files: list[str], port: int | None, *, floating: bool, dark: bool, host: str | None
 ) -> Viewer:
     from linkwork.kindyn import KinDyn

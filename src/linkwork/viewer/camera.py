@@ -1,19 +1,23 @@
-"""From where a scene is seen when a page opens."""
+"""The camera, and the extent of the scene: camera, ground and sizes of marks depend on it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.viewer.extent import Extent
+from linkwork.viewer.drawing import Drawing
+from linkwork.viewer.robot import ViewedRobot
 
+LEAST_REACH = 1e-4  # of a scene in which everything is at one point [m]
 DIRECTION = np.array([1.0, -0.75, 0.42])  # from the scene to the camera
 FIELD_OF_VIEW = 0.7  # from the lower edge of the page to the upper one [rad]
-MARGIN = 1.05  # how much larger than what a camera shows a scene has to be for it to be moved back
-ASPECT = 1.5  # width of a page by its height, if it is not known
-NARROW = 1.0  # the same of a page that is higher than wide
+MARGIN = 1.05  # the camera moves back for a scene this many times larger than what it shows
+ASPECT = 1.5  # width of a page divided by its height, if it is not known
+NARROW = 1.0  # pages of a smaller aspect are narrow
 WIDTH = 1280  # of a page, if it is not known [pixels]
 PANEL = 410  # pixels that the controls cover at the right of a wide page
 # Where the scene may be, as fractions of the way from the center of the page to its left, right,
@@ -21,6 +25,60 @@ PANEL = 410  # pixels that the controls cover at the right of a wide page
 # narrow one.
 WIDE_PLACE = (0.72, 0.0, 0.66, 0.66)
 NARROW_PLACE = (0.8, 0.8, -0.1, 0.75)
+
+
+@dataclass(frozen=True, eq=False)
+class Extent:
+    """A scene as it is when the page opens."""
+
+    points: Array  # (n, 3) of all that is drawn, in the world [m]; at least one
+    ground: float  # height of the ground [m]
+
+    @property
+    def reach(self) -> float:
+        """Diagonal of the box around it [m]; never zero."""
+        edges = self.points.max(axis=0) - self.points.min(axis=0)
+        return max(float(np.linalg.norm(edges)), LEAST_REACH)
+
+    def including(self, points: Array) -> Extent:
+        """The extent of this scene and of further points (n, 3)."""
+        both = np.concatenate([self.points, points])
+        return Extent(both, min(self.ground, float(both[:, 2].min())))
+
+    @property
+    def cell(self) -> float:
+        """Distance between lines on the ground [m]: a power of ten, at most a quarter of reach."""
+        return float(10.0 ** np.floor(np.log10(self.reach / 4)))
+
+
+def extent_of(robots: Sequence[ViewedRobot], drawings: Sequence[Drawing]) -> Extent:
+    """The extent of robots where they are now."""
+    both = zip(robots, drawings, strict=True)
+    return around([drawn_points(own, robot.frame_names, robot.poses()) for robot, own in both])
+
+
+def around(clouds: Sequence[Array]) -> Extent:
+    """The extent of clouds of points (n, 3); the ground is at 0, or lower if they reach below."""
+    points = np.concatenate([*clouds, np.zeros((0, 3))])
+    points = points if len(points) else np.zeros((1, 3))
+    return Extent(points, min(0.0, float(points[:, 2].min())))
+
+
+def drawn_points(drawing: Drawing, names: Sequence[str], poses: Array) -> Array:
+    """(n, 3) points of surfaces, and origins of frames where there is no surface [m].
+
+    Args:
+        drawing: surfaces by the names of frames.
+        names: of the frames.
+        poses: (frames, 4, 4) of these frames in the world.
+    """
+    found = [np.zeros((0, 3))]
+    for name, pose in zip(names, poses, strict=True):
+        for part in drawing.parts.get(name, []):
+            H = pose @ part.link_H_part
+            found.append(part.surface.vertices @ H[:3, :3].T + H[:3, 3])
+    points = np.concatenate(found)
+    return points if len(points) else poses[:, :3, 3]
 
 
 class Camera:

@@ -1,4 +1,4 @@
-"""A workcell that is looked at: its state, and its devices as robots. Knows no page."""
+"""The state of a workcell in the viewer, and its devices as robots. Independent of the page."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError
 from linkwork.kindyn import KinDyn
@@ -22,25 +23,42 @@ if TYPE_CHECKING:
 
 
 class CellRobot(ViewedRobot):
-    """A device of a cell as a robot: what it has gripped counts in its forces."""
+    """A device of a cell as a robot: gripped objects are part of its masses and forces.
+
+    Frames between its joints that it does not drive, such as a movable calibration frame, are fixed
+    joints of its model, which is replaced when they move.
+    """
 
     def __init__(self, owner: ViewedCell, device: Device, behind: DeviceModel) -> None:
-        kd = KinDyn(behind.model, behind.base, floating=behind.floating)
-        super().__init__(kd, device.name)
+        super().__init__(_kindyn(behind), device.name)
         self.device, self.behind, self._owner = device, behind, owner
-        self._dynamics: CellDynamics | None = None
+
+    def follow(self, state: State) -> None:
+        """Take base, joints and locked frames from a state of the cell."""
+        if self.behind.locked:
+            behind = device_model(self.device, state)
+            if behind.model != self.behind.model:
+                self.behind = behind
+                self.replace_kindyn(_kindyn(behind))
+        q = self.device.get_q(state)
+        joints = q if self.fixed else q[BASE_NQ:]
+        base = self.device.cell.world_H_frame(self.base_frame, state)
+        self.q = np.concatenate([self.kd.q(base_pose=base)[:BASE_NQ], joints])
 
     @property
+    def base_frame(self) -> str:
+        """The frame of the cell that is its base."""
+        return self.behind.names[self.behind.base]
+
+    @cached_property
     def dynamics(self) -> CellDynamics:
         """Its dynamics in the cell."""
-        if self._dynamics is None:
-            self._dynamics = self.device.cell.dynamics(self.name)
-        return self._dynamics
+        return self.device.cell.dynamics(self.name)
 
     def gravity_force(self) -> Array:
         """(joints,) gravity compensation of the joints and what they carry [N m] or [N]."""
-        found = self.dynamics.gravity_force(self._owner.state)
-        return found if self.fixed else found[BASE_NV:]
+        force = self.dynamics.gravity_force(self._owner.state)
+        return force if self.fixed else force[BASE_NV:]
 
     def mass_matrix(self) -> Array:
         """Mass matrix, with what is carried."""
@@ -68,10 +86,10 @@ class ViewedCell:
                 behind = device_model(device)
             except ArgumentError:  # a cart, or a movable frame: no robot with joints
                 continue
-            if behind.locked:  # its KinDyn would know the default state only
+            if behind.attachments:  # the order of its joints depends on the state
                 continue
             self.robots[name] = CellRobot(self, device, behind)
-        self._to_robots()
+        self.set_state(self.state)
 
     @property
     def movable(self) -> list[str]:
@@ -99,19 +117,19 @@ class ViewedCell:
     def set_state(self, state: State) -> None:
         """Show another state."""
         self.state = self._single(state)
-        self._to_robots()
+        for robot in self.robots.values():
+            robot.follow(self.state)
 
     def take(self, name: str) -> None:
-        """Take the configuration of one of the robots into the state."""
+        """Copy the configuration of one of the robots to the state."""
         robot = self.robots[name]
-        state = robot.device.set_q(self.state, self._own_q(robot))
+        state = robot.device.set_q(self.state, robot.q[BASE_NQ:] if robot.fixed else robot.q)
         if not robot.fixed:
-            base = robot.behind.names[robot.behind.base]
-            state = self.cell.set_pose(state, base, robot.base_pose, WORLD)
+            state = self.cell.set_pose(state, robot.base_frame, robot.base_pose, WORLD)
         self.set_state(state)
 
     def move(self, frame: str, pose: Array) -> None:
-        """Put a movable frame elsewhere in the world."""
+        """Place a movable frame in the world."""
         self.set_state(self.cell.set_pose(self.state, frame, pose, WORLD))
 
     def distance(self, frame: str, other: str) -> float:
@@ -120,25 +138,19 @@ class ViewedCell:
         return float(np.linalg.norm(table[frame][:3, 3] - table[other][:3, 3]))
 
     def grip(self, frame: str, gripper: str) -> None:
-        """Let a frame be carried by another, without moving it."""
+        """Attach a frame to another one, without moving it."""
         self.set_state(self.cell.grip(self.state, frame, gripper))
 
     def release(self, frame: str) -> None:
-        """Let a frame stay where it is in the world."""
+        """Detach a frame, where it is in the world."""
         self.set_state(self.cell.release(self.state, frame))
-
-    def _own_q(self, robot: CellRobot) -> Array:
-        return robot.q[BASE_NQ:] if robot.fixed else robot.q
-
-    def _to_robots(self) -> None:
-        for robot in self.robots.values():
-            q = robot.device.get_q(self.state)
-            joints = q if robot.fixed else q[BASE_NQ:]
-            base = self.cell.world_H_frame(robot.behind.names[robot.behind.base], self.state)
-            robot.q = np.concatenate([robot.kd.q(base_pose=base)[:BASE_NQ], joints])
 
     def _single(self, state: State) -> State:
         self.cell.check_state(state)
         if state.batch_shape:
             raise ShapeError(f"state: expected a single one, got a batch {state.batch_shape}")
         return state
+
+
+def _kindyn(behind: DeviceModel) -> KinDyn:
+    return KinDyn(behind.model, behind.base, floating=behind.floating)

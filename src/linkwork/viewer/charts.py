@@ -22,7 +22,7 @@ WIDTH = 300  # of a chart [pixels]
 ROW = 16  # height of a bar with its label [pixels]
 MOST_LETTERS = 20  # of a label beside a bar
 MOST_COLUMNS = 10  # of a matrix that is written in numbers
-STRONG = 150  # opacity of a colour on which white letters are read best, 0 to 255
+STRONG = 150  # opacity of a color on which white letters are read best, 0 to 255
 LEAST = 1e-300  # smaller numbers are written as 0
 KEPT = "white-space:pre"  # in one line
 PIXELS = "image-rendering:pixelated;outline:1px solid #8886"
@@ -144,7 +144,7 @@ def bar_chart(names: Sequence[str], forces: Array, limits: Array) -> str:
         names: of the joints' coordinates.
         forces: (n,) [N m] or [N].
         limits: (n,) largest force either way; infinite where there is none, and then the bar has no
-            colour of its own and is drawn against the largest force without a limit.
+            color of its own and is drawn against the largest force without a limit.
     """
     shares, bounded = shares_of(forces, limits), np.isfinite(limits) & (limits > 0)
     colors = load_colors(shares)
@@ -174,7 +174,7 @@ def bar_chart(names: Sequence[str], forces: Array, limits: Array) -> str:
 
 
 def _svg(width: float, height: float, size: int, content: str) -> str:
-    """A drawing as wide as the controls, in the colour of their text."""
+    """A drawing as wide as the controls, in the color of their text."""
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width:g} {height:g}' width='100%'"
         f" font-size='{size}' font-family='sans-serif' fill='currentColor'"

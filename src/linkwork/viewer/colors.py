@@ -1,4 +1,4 @@
-"""Colours: of materials, of links without one, and scales for numbers. RGB, each 0 to 255."""
+"""Colors of materials and marks, and color scales for numbers. RGB, each 0 to 255."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ANGULAR: Rgb = (235, 130, 40)
 TRACE: Rgb = (200, 60, 160)
 MANIPULABILITY: Rgb = (120, 90, 210)
 
-# From no load to full load: each colour is for the share beside it.
+# From no load to full load: each color is for the share beside it.
 _LOAD_SHARES = (0.0, 0.5, 0.8, 1.0)
 _LOAD_COLORS = ((90, 190, 110), (240, 210, 70), (240, 140, 50), (220, 40, 40))
 NEGATIVE: Rgb = (45, 105, 205)
@@ -30,7 +30,7 @@ POSITIVE: Rgb = (205, 45, 55)
 
 
 def rgb_of(material: Material | None, otherwise: Rgb = GREY) -> tuple[Rgb, float]:
-    """Colour and opacity of a material; numbers beyond 0 to 1 are taken as the nearest of them."""
+    """Color and opacity of a material; numbers are clipped to 0 to 1."""
     if material is None or material.rgba is None:
         return otherwise, 1.0
     r, g, b, a = (min(max(number, 0.0), 1.0) for number in material.rgba)
@@ -38,7 +38,7 @@ def rgb_of(material: Material | None, otherwise: Rgb = GREY) -> tuple[Rgb, float
 
 
 def load_colors(shares: ArrayLike) -> Array:
-    """(..., 3) colours of loads: green for none, red for 1, the limit, and beyond it.
+    """(..., 3) colors of loads: green for none, red for 1, the limit, and beyond it.
 
     Args:
         shares: (...) each load divided by its limit, of either sign.
@@ -47,7 +47,7 @@ def load_colors(shares: ArrayLike) -> Array:
 
 
 def signed_colors(values: ArrayLike) -> Array:
-    """(..., 4) colours and opacities of numbers: blue where negative, red where positive.
+    """(..., 4) colors and opacities of numbers: blue where negative, red where positive.
 
     The largest absolute value is opaque, zero is clear, so that they are read on a light and on a
     dark page; what is not finite is grey.
@@ -64,14 +64,14 @@ def signed_colors(values: ArrayLike) -> Array:
 
 
 def linear(rgb: ArrayLike) -> Array:
-    """Colours as viser takes them for batches of meshes: proportional to light, not sRGB."""
+    """Colors as viser takes them for batches of meshes: proportional to light, not sRGB."""
     share = np.asarray(rgb, float) / 255
     light = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
     return np.round(255 * light).astype(np.uint8)
 
 
 def hexadecimal(rgb: ArrayLike) -> str:
-    """A colour as a page writes it, such as #ff8000."""
+    """A color as HTML writes it, such as #ff8000."""
     r, g, b = np.asarray(rgb).tolist()
     return f"#{r:02x}{g:02x}{b:02x}"
 

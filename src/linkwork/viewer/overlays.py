@@ -1,14 +1,22 @@
-"""What is drawn over a robot: centre of mass, inertias, loads of joints, velocities."""
+"""What is drawn over robots: center of mass, inertias, loads, velocities, traces, arrows."""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
+from linkwork.model.check import unphysical_links
+from linkwork.model.parts import Link
 from linkwork.spatial.source import quat
+from linkwork.viewer.camera import Extent
 from linkwork.viewer.charts import shares_of
 from linkwork.viewer.colors import (
     ANGULAR,
@@ -17,36 +25,37 @@ from linkwork.viewer.colors import (
     MANIPULABILITY,
     PHYSICAL,
     UNPHYSICAL,
+    Rgb,
     linear,
     load_colors,
 )
-from linkwork.viewer.ellipsoids import Ellipsoid, inertia_ellipsoids, manipulability_ellipsoid
-from linkwork.viewer.extent import Extent
+from linkwork.viewer.drawing import cylinder, sphere
 from linkwork.viewer.robot import ViewedRobot
 from linkwork.viewer.scene import node
-from linkwork.viewer.surfaces import cylinder, sphere
 
 LARGEST_DISC = 0.045  # radius of the disc that shows the load of a joint, in reaches
 LARGEST_ELLIPSOID = 0.3  # radius of the manipulability ellipsoid, in reaches
 VELOCITY_SCALE = 0.15  # radius of that ellipsoid for a velocity of 1 m/s [m]
 LINEAR_SCALE = 0.5  # length of the arrow of a velocity of 1 m/s [m]
 ANGULAR_SCALE = 0.15  # of 1 rad/s [m]
+LARGEST_RADIUS = 1e3  # of an ellipsoid [m]; inertias in files may be absurd
+LEAST_RATIO = 2e-3  # of the radii of a flat ellipsoid to the largest one
+LEAST_RADIUS = 1e-7  # of an ellipsoid that is a point [m]
 
 
 @dataclass
 class Shown:
-    """Which of them are drawn."""
+    """Which overlays are drawn."""
 
     com: bool = False
     inertias: bool = False
     torques: bool = False
     frame: str | None = None  # whose velocity and manipulability are drawn
-    velocity: bool = True
     manipulability: bool = False
 
 
 class Overlays:
-    """The nodes of one robot; made when first needed, then moved."""
+    """The nodes of one robot; added when first needed, then moved."""
 
     def __init__(self, server: Any, robot: ViewedRobot, size: float, extent: Extent) -> None:
         self._scene, self._robot = server.scene, robot
@@ -125,8 +134,8 @@ class Overlays:
 
     def _velocity(self, poses: Array) -> None:
         frame = self.shown.frame
-        wanted = frame is not None and self.shown.velocity and bool(self._robot.nu.any())
-        if not self._visible("velocity", wanted) or frame is None:
+        visible = frame is not None and bool(self._robot.nu.any())
+        if not self._visible("velocity", visible) or frame is None:
             return
         v = self._robot.frame_velocity(frame)
         at = poses[self._robot.kd.model.frame_index(frame)][:3, 3]
@@ -146,27 +155,20 @@ class Overlays:
 
     def _manipulability(self, poses: Array) -> None:
         frame = self.shown.frame
-        wanted = frame is not None and self.shown.manipulability
-        if not self._visible("manipulability", wanted) or frame is None:
+        visible = frame is not None and self.shown.manipulability
+        if not self._visible("manipulability", visible) or frame is None:
             return
         at = poses[self._robot.kd.model.frame_index(frame)][:3, 3]
-        own = manipulability_ellipsoid(self._robot.jacobian(frame), at, VELOCITY_SCALE)
+        ellipsoid = manipulability_ellipsoid(self._robot.jacobian(frame), at, VELOCITY_SCALE)
         largest = LARGEST_ELLIPSOID * self._extent.reach
-        shrunk = min(1.0, largest / float(own.radii.max()))
-        own = Ellipsoid(own.radii * shrunk, own.pose)
-        self._ellipsoid("manipulability", own)
-
-    def _ellipsoid(self, name: str, own: Ellipsoid) -> None:
-        if name not in self._nodes:
-            self._nodes[name] = self._batch(
-                node(self._robot.name, name),
-                own.pose[None],
-                own.radii[None],
-                np.array([MANIPULABILITY]),
-                0.4,
-            )
-        self._nodes[name].batched_scales = own.radii[None].astype(np.float32)
-        self._move(name, own.pose[None])
+        radii = ellipsoid.radii[None] * min(1.0, largest / float(ellipsoid.radii.max()))
+        pose = ellipsoid.pose[None]
+        if "manipulability" not in self._nodes:
+            name = node(self._robot.name, "manipulability")
+            colors = np.array([MANIPULABILITY])
+            self._nodes["manipulability"] = self._batch(name, pose, radii, colors, 0.4)
+        self._nodes["manipulability"].batched_scales = radii.astype(np.float32)
+        self._move("manipulability", pose)
 
     def _batch(  # noqa: PLR0917
         self,
@@ -198,3 +200,159 @@ class Overlays:
 
 def _arrays(surface: Any) -> tuple[Array, Array]:
     return surface.vertices.astype(np.float32), surface.faces.astype(np.uint32)
+
+
+# Ellipsoids.
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipsoid:
+    """Radii along the axes of a frame, and the pose of that frame."""
+
+    radii: Array  # (3,) [m]
+    pose: Array  # (4, 4) in the frame of the link, or in the world
+
+
+def inertia_ellipsoids(links: Sequence[Link]) -> list[tuple[str, Ellipsoid, bool]]:
+    """For each link with mass: its name, the ellipsoid in its frame, whether a body can have it.
+
+    The ellipsoid is the homogeneous one of the same mass and inertia: with principal moments I,
+    its radii are r_i^2 = 5 (I_j + I_k - I_i) / (2 m). Where a radius would be imaginary, the
+    inertia is unphysical, and its absolute value is taken.
+    """
+    bad = {link.name for link in unphysical_links(links)}
+    ellipsoids: list[tuple[str, Ellipsoid, bool]] = []
+    for link in links:
+        if link.inertia.mass <= 0:
+            continue
+        moments, axes = np.linalg.eigh(link.inertia.matrix())
+        squares = 2.5 * (moments.sum() - 2 * moments) / link.inertia.mass
+        pose = np.eye(4)
+        pose[:3, :3], pose[:3, 3] = _right_handed(axes), link.inertia.com
+        ellipsoid = Ellipsoid(_drawable(np.sqrt(np.abs(squares))), pose)
+        ellipsoids.append((link.name, ellipsoid, link.name not in bad))
+    return ellipsoids
+
+
+def manipulability_ellipsoid(jacobian: Array, at: Array, size: float = 0.3) -> Ellipsoid:
+    """The linear velocities that a frame can have with joint velocities of norm 1.
+
+    Args:
+        jacobian: (6, n) or (3, n), linear rows first, along the axes of the world.
+        at: (3,) where to draw it [m].
+        size: radius to draw a velocity of 1 m/s with [m].
+
+    Returns:
+        radii are the singular values of the linear part times `size`; flat where it is singular.
+    """
+    axes, values, _ = np.linalg.svd(jacobian[:3], full_matrices=True)
+    radii = np.zeros(3)
+    radii[: len(values)] = values
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = _right_handed(axes), at
+    return Ellipsoid(_drawable(radii * size), pose)
+
+
+def manipulability(jacobian: Array) -> float:
+    """Yoshikawa's measure: the volume spanned by the linear rows, sqrt(det(J J^T))."""
+    return float(np.prod(np.linalg.svd(jacobian[:3], compute_uv=False)[:3]))
+
+
+def _drawable(radii: Array) -> Array:
+    """Radii that are neither zero nor beyond what can be drawn."""
+    radii = np.minimum(np.nan_to_num(radii, nan=0.0, posinf=LARGEST_RADIUS), LARGEST_RADIUS)
+    return np.maximum(radii, max(LEAST_RATIO * float(radii.max()), LEAST_RADIUS))
+
+
+def _right_handed(axes: Array) -> Array:
+    return axes if np.linalg.det(axes) > 0 else axes * np.array([1.0, 1.0, -1.0])
+
+
+# Traces and arrows of a program.
+
+
+class Trace:
+    """The path of the origin of a frame."""
+
+    def __init__(
+        self, server: Any, robot: ViewedRobot, frame: str, length: int, color: Rgb
+    ) -> None:
+        robot.kd.model.frame_index(frame)
+        if isinstance(length, bool) or not isinstance(length, int) or length < 2:
+            raise ValueRangeError(f"length: expected 2 or more, got {shown(length)}")
+        self.robot, self.frame = robot, frame
+        self._server, self._color, self._handle = server, color, None
+        self._points: deque[Array] = deque(maxlen=length)
+        self._changed = self._removed = False
+        self._lock = Lock()  # a program may clear a trace while the page is drawn
+
+    @property
+    def points(self) -> Array:
+        """(n, 3) where the frame was [m], oldest first."""
+        with self._lock:
+            return np.array(list(self._points)).reshape(-1, 3)
+
+    def add(self) -> None:
+        """Add where the frame is now, if it has moved."""
+        here = self.robot.pose(self.frame)[:3, 3].copy()
+        with self._lock:
+            if not self._points or not np.array_equal(self._points[-1], here):
+                self._points.append(here)
+                self._changed = True
+
+    def draw(self) -> None:
+        """Draw the line, if it has changed."""
+        with self._lock:
+            if not self._changed or len(self._points) < 2 or self._removed:
+                return
+            self._changed = False
+            points = np.array(list(self._points))
+            segments = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
+            if self._handle is None:
+                name = node(self.robot.name, "traces", self.frame)
+                scene = self._server.scene
+                self._handle: Any = scene.add_line_segments(name, segments, self._color)
+            else:
+                self._handle.points = segments
+
+    def clear(self) -> None:
+        """Forget the points so far."""
+        with self._lock:
+            self._points.clear()
+            if self._handle is not None:
+                self._handle.remove()
+                self._handle = None
+
+    def remove(self) -> None:
+        """Remove the trace from the page."""
+        self._removed = True
+        self.clear()
+
+
+def add_arrow(
+    server: Any, name: str, start: ArrayLike, vector: ArrayLike, *, color: Rgb, radius: float
+) -> Any:
+    """Draw an arrow in the world; one of the same name is replaced."""
+    if not isinstance(name, str) or not name:
+        raise ArgumentError(f"name: expected the name of the arrow, got {shown(name)}")
+    ends: list[Array] = []
+    for what, value in (("start", start), ("vector", vector)):
+        try:
+            point = np.asarray(value, dtype=float)
+        except (TypeError, ValueError):
+            raise ArgumentError(f"{what}: expected three numbers, got {shown(value)}") from None
+        if point.shape != (3,):
+            raise ShapeError(f"{what}: expected (3,), got {point.shape}")
+        if not np.isfinite(point).all():
+            raise ValueRangeError(f"{what}: is not finite")
+        ends.append(point)
+    points = np.array([[ends[0], ends[0] + ends[1]]], dtype=np.float32)
+    length = float(np.linalg.norm(ends[1]))
+    return server.scene.add_arrows(
+        node("arrows", name),
+        points,
+        color,
+        shaft_radius=radius,
+        head_radius=2.5 * radius,
+        head_length=min(5 * radius, 0.6 * length),
+    )

@@ -1,66 +1,21 @@
-"""The controls of one robot: a folder of tabs. What they do is in the functions it is given."""
+"""The controls of one robot: a folder of tabs. Their actions are methods of its controller."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwork.viewer.charts import bar_chart, heat_map, listed_numbers, table
-from linkwork.viewer.ellipsoids import manipulability
+from linkwork.viewer.overlays import manipulability
 from linkwork.viewer.robot import ViewedRobot
+
+if TYPE_CHECKING:
+    from linkwork.viewer.robot_controller import RobotController
 
 NONE = "(none)"
 ROWS = ("vx", "vy", "vz", "wx", "wy", "wz")  # of a Jacobian
-
-
-class Actions(Protocol):
-    """What the controls of a robot ask for."""
-
-    def slide(self, index: int, value: float) -> None:
-        """A slider was moved."""
-        ...
-
-    def posture(self, kind: str) -> None:
-        """All joints shall be `neutral` or `random`."""
-        ...
-
-    def drag_frame(self, frame: str | None) -> None:
-        """A frame shall be dragged, or none."""
-        ...
-
-    def base_gizmo(self, wanted: bool) -> None:
-        """The base shall have handles."""
-        ...
-
-    def look(self, name: str, value: Any) -> None:
-        """Something shall be drawn, or not."""
-        ...
-
-    def fix_link(self, link: str) -> None:
-        """The forces are those of a robot that this link holds."""
-        ...
-
-    def triad(self, frame: str, visible: bool) -> None:
-        """A frame shall have a triad."""
-        ...
-
-    def upload(self, name: str, content: bytes) -> None:
-        """A trajectory was given."""
-        ...
-
-    def play(self, wanted: bool) -> None:
-        """The trajectory shall play."""
-        ...
-
-    def seek(self, moment: float) -> None:
-        """The trajectory shall be at a time."""
-        ...
-
-    def speed(self, factor: float) -> None:
-        """The trajectory shall play faster or slower."""
-        ...
 
 
 class RobotPanel:
@@ -70,7 +25,7 @@ class RobotPanel:
         self,
         server: Any,
         robot: ViewedRobot,
-        actions: Actions,
+        actions: RobotController,
         frames: Sequence[tuple[int, str]],
         notes: Sequence[str],
         *,
@@ -81,7 +36,7 @@ class RobotPanel:
         Args:
             server: of the page.
             robot: whose controls they are.
-            actions: what they do.
+            actions: the controller, whose methods are their actions.
             frames: depth and name of each frame, in the order of the tree.
             notes: what could not be drawn.
             movable_base: whether the base may be moved by hand.
@@ -115,18 +70,19 @@ class RobotPanel:
         both.on_click(lambda event: actions.posture(event.target.value))
         self.drag = gui.add_dropdown("Drag frame", (NONE, *names), initial_value=NONE)
         self.drag.on_update(lambda _: actions.drag_frame(_named(self.drag.value)))
-        self._drag_options = [
-            gui.add_checkbox("Position only", False, hint="the rotation does not matter"),
-            gui.add_checkbox("Let IK move the base", False, hint="the base follows, too"),
-        ]
-        self.position_only, self.with_base = self._drag_options
+        self.position_only = gui.add_checkbox(
+            "Position only", False, hint="the rotation does not matter"
+        )
+        self.with_base = gui.add_checkbox(
+            "Let IK move the base", False, hint="the base follows, too"
+        )
         self._movable_base = movable_base
         self.drag_note = gui.add_html("", visible=False)
         self.show_drag(None)
         self.base = gui.add_checkbox(
             "Move base", False, visible=movable_base, hint="handles at the base of the robot"
         )
-        self.base.on_update(lambda _: actions.base_gizmo(self.base.value))
+        self.base.on_update(lambda _: actions.move_base(self.base.value))
         self.sliders = []
         values = self._robot.slider_values()
         for k, slider in enumerate(self._robot.sliders):
@@ -137,7 +93,7 @@ class RobotPanel:
                 slider.shown(float(values[k])),
                 disabled=slider.upper <= slider.lower,
             )
-            handle.on_update(_with_index(actions.slide, k, handle))
+            handle.on_update(lambda _, k=k, handle=handle: actions.slide(k, handle.value))
             self.sliders.append(handle)
 
     def _look(self) -> None:
@@ -149,7 +105,7 @@ class RobotPanel:
             ),
             "torques": (
                 "Gravity load",
-                "joints coloured by the share of their limit: green to red",
+                "joints colored by the share of their limit: green to red",
             ),
         }
         self.looks = {
@@ -157,8 +113,9 @@ class RobotPanel:
             for name, (text, hint) in labels.items()
         }
         self.looks["opacity"] = self._gui.add_slider("Opacity", 0.0, 1.0, 0.05, 1.0)
+        look = self._actions.look
         for name, handle in self.looks.items():
-            handle.on_update(_with_name(self._actions.look, name, handle))
+            handle.on_update(lambda _, name=name, handle=handle: look(name, handle.value))
 
     def _forces(self) -> None:
         if self._movable_base:
@@ -190,11 +147,11 @@ class RobotPanel:
         self.jacobian = gui.add_html("")
 
     def _tree(self, frames: Sequence[tuple[int, str]]) -> None:
-        self.triads = {}
+        self.triads, triad = {}, self._actions.triad
         for depth, name in frames:
             label = "\N{NO-BREAK SPACE}" * min(depth, 12) + name
             handle = self._gui.add_checkbox(label, False)
-            handle.on_update(_with_name(self._actions.triad, name, handle))
+            handle.on_update(lambda _, name=name, handle=handle: triad(name, handle.value))
             self.triads[name] = handle
 
     def _play(self) -> None:
@@ -212,13 +169,13 @@ class RobotPanel:
     # Showing.
 
     def show_joints(self) -> None:
-        """Put the sliders where the joints are."""
+        """Set the sliders to the positions of the joints."""
         values = self._robot.slider_values().tolist()
         for handle, slider, value in zip(self.sliders, self._robot.sliders, values, strict=True):
             handle.value = slider.shown(value)
 
     def show_charts(self) -> None:
-        """Draw the charts and numbers anew."""
+        """Draw the charts and tables."""
         robot = self._robot
         labels = [slider.label for slider in robot.sliders]
         self.bars.content = bar_chart(labels, robot.gravity_force(), robot.efforts())
@@ -252,14 +209,14 @@ class RobotPanel:
         self.jacobian.content = _heading("Jacobian") + heat_map(J, ROWS, robot.coordinates)
 
     def show_drag(self, text: str | None) -> None:
-        """Say how well the dragged frame is where it was dragged to; None if there is none."""
+        """Show how well the dragged frame reaches its target; None if no frame is dragged."""
         self.position_only.visible = text is not None
         self.with_base.visible = text is not None and self._movable_base
         self.drag_note.visible = bool(text)
         self.drag_note.content = table([("drag", text)]) if text else ""
 
     def show_trajectory(self, duration: float, note: str) -> None:
-        """Make the time slider fit a trajectory."""
+        """Set the time slider to a trajectory."""
         self.time.max = max(duration, 1e-3)
         self.time.value = 0.0
         self.time.disabled = self.play.disabled = duration <= 0
@@ -286,11 +243,3 @@ def _named(value: str) -> str | None:
 
 def _heading(text: str) -> str:
     return f"<div style='font-size:0.8em;opacity:0.75;margin:0.4em 0.6em 0'>{text}</div>"
-
-
-def _with_index(action: Callable[[int, float], None], k: int, handle: Any) -> Callable[[Any], None]:
-    return lambda _: action(k, float(handle.value))
-
-
-def _with_name(action: Callable[[str, Any], None], name: str, handle: Any) -> Callable[[Any], None]:
-    return lambda _: action(name, handle.value)

@@ -1,12 +1,16 @@
-"""A robot that is looked at: its configuration, and what is shown of it. Knows no page.
+"""The state of a robot in the viewer, and the quantities that are shown. Independent of the page.
 
-Inside, every robot has a floating base, so that it can be moved about; `fixed` says that its joints
-move it and its base only moves when it is told to.
+Inside, every robot has a floating base, so that it can be placed anywhere. If it is `fixed`, its
+joints move it, and its base only moves when the user places it.
+
+A joint of one coordinate has one slider: its position. Any other joint has one for each of its
+velocity coordinates: the step that leads from its neutral position to where it is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil, floor, isfinite, log10, pi
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,91 +22,181 @@ from linkwork.inverse_kinematics.ik import ik
 from linkwork.kindyn import KinDyn
 from linkwork.model.layout import BASE_NQ, BASE_NV
 from linkwork.model.model import Model
-from linkwork.model.pose import IDENTITY, Pose
+from linkwork.model.pose import IDENTITY
 from linkwork.spatial.source import quat, se3
-from linkwork.viewer.sliders import Slider, slider_values, sliders_of, with_slider
+from linkwork.viewer.drawing import pose_along
 
-CLOSE = 1e-4  # distance [m] and angle [rad] at which a dragged frame counts as there
-SAMPLES = 100  # configurations of a trajectory that are looked at to place the camera
+TOLERANCE = 1e-4  # distance [m] and angle [rad] at which a dragged frame has reached its target
+SAMPLES = 100  # configurations of a trajectory that are used to place the camera
 ITERATIONS = 40  # of inverse kinematics while a frame is dragged, so that it stays smooth
+UNLIMITED_ANGLE = pi  # range of the slider of a joint without limits, each way [rad]
+UNLIMITED_LENGTH = 1.0  # [m]
+STEPS = 1000  # of a slider from end to end
 
 
 @dataclass(frozen=True)
-class Dragged:
-    """How well a dragged frame is where it was dragged to."""
+class Slider:
+    """One slider."""
+
+    label: str
+    joint: str
+    index: int  # of the coordinate among those of the joint
+    lower: float  # [rad] or [m]
+    upper: float
+
+    @property
+    def step(self) -> float:
+        """The smallest change; a power of ten, so that the numbers shown are short."""
+        width = self.upper - self.lower
+        return float(10.0 ** np.floor(np.log10(width / STEPS))) if width > 0 else 1e-3
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Where the slider on the page begins and ends: multiples of its step within the limits.
+
+        So its numbers are short, and zero is among them.
+        """
+        step, digits = self.step, max(0, -round(log10(self.step)))
+        low = round(ceil(self.lower / step - 1e-6) * step, digits)
+        high = round(floor(self.upper / step + 1e-6) * step, digits)
+        if low >= high:
+            return self.lower, self.upper
+        return max(low, self.lower), min(high, self.upper)
+
+    def shown(self, value: float) -> float:
+        """The nearest value that the slider on the page can show."""
+        low, high = self.ends
+        return min(max(value, low), high)
+
+
+def sliders_of(kd: KinDyn) -> list[Slider]:
+    """The sliders of all joints that have coordinates of their own, in the order of s."""
+    sliders: list[Slider] = []
+    for name in kd.joint_names:
+        joint = kd.model.joint(name)
+        for k in range(joint.nv):
+            label = name if joint.nv == 1 else f"{name} {k + 1}"
+            reach = _reach(joint.kind, joint.motion_kind.rotation == "none", k, joint.nv)
+            one = joint.nq == 1
+            lower = joint.limits.lower if one and isfinite(joint.limits.lower) else -reach
+            upper = joint.limits.upper if one and isfinite(joint.limits.upper) else reach
+            if lower > upper and isfinite(joint.limits.lower):  # and beyond the range of the other
+                upper = lower + 2 * reach
+            elif lower > upper:
+                lower = upper - 2 * reach
+            sliders.append(Slider(label, name, k, lower, upper))
+    return sliders
+
+
+def _reach(kind: str, straight: bool, index: int, nv: int) -> float:
+    if straight or (kind == "planar" and index < 2) or (nv == 6 and index < 3):
+        return UNLIMITED_LENGTH
+    return UNLIMITED_ANGLE
+
+
+def slider_values(kd: KinDyn, q: Array) -> Array:
+    """(number of sliders,) the values that belong to a configuration, perhaps beyond the limits."""
+    values: list[float] = []
+    for name in kd.joint_names:
+        kind = kd.model.joint(name).motion_kind
+        theta = q[kd.layout.q[name]].tolist()
+        values += (
+            theta if kind.nq == 1 else [float(x) for x in kind.between(list(kind.neutral), theta)]
+        )
+    return np.array(values)
+
+
+def with_slider(kd: KinDyn, q: Array, slider: Slider, value: float) -> Array:
+    """A configuration in which one slider has another value."""
+    kind, span = kd.model.joint(slider.joint).motion_kind, kd.layout.q[slider.joint]
+    changed = q.copy()
+    if kind.nq == 1:
+        changed[span] = value
+        return changed
+    neutral = list(kind.neutral)
+    step = [float(x) for x in kind.between(neutral, q[span].tolist())]
+    step[slider.index] = value
+    changed[span] = [float(x) for x in kind.moved(neutral, step)]
+    return changed
+
+
+@dataclass(frozen=True)
+class DragResult:
+    """How well a dragged frame has reached its target."""
 
     reached: bool
-    distance: float  # that is left [m]
-    angle: float  # [rad]; 0 where only the position counts
-    at_limits: tuple[str, ...]  # joints that stand at a limit
+    distance: float  # to the target [m]
+    angle: float  # to the target [rad]; 0 where only the position counts
+    at_limits: tuple[str, ...]  # joints at a limit
 
     def __str__(self) -> str:
         if self.reached:
             return "reached"
         distance = f"{1000 * self.distance:.1f} mm, {np.degrees(self.angle):.1f} deg"
-        left = f"target out of reach by {distance}"
         limits = f"; at a limit: {', '.join(self.at_limits)}" if self.at_limits else ""
-        return left + limits
+        return f"target out of reach by {distance}{limits}"
 
 
 class ViewedRobot:
-    """A robot, where it is, and how it moves."""
+    """A robot in a state."""
 
-    def __init__(self, given: Model | KinDyn, name: str | None = None) -> None:
-        """Look at a robot.
+    def __init__(self, robot: Model | KinDyn, name: str | None = None) -> None:
+        """Start at the neutral configuration.
 
         Args:
-            given: the robot; from a `KinDyn`, base, gravity and whether it floats are taken.
+            robot: a `KinDyn` determines the base, gravity, and whether the base floats.
             name: on the page; that of the model if not given.
         """
-        if isinstance(given, Model):
-            given = KinDyn(given, floating=False)
-        elif not isinstance(given, KinDyn):
-            raise ArgumentError(f"expected a Model or a KinDyn, got {shown(given)}")
-        base_pose: Pose = given.base_pose or IDENTITY
-        plain = {"representation": "mixed", "parameters": (), "dtype": np.float64, "check": False}
-        self.kd = given.replace(floating=True, base_pose=None, joint_dynamics=False, **plain)
-        self.name = given.model.name if name is None else name
-        self.fixed = not given.floating
+        if isinstance(robot, Model):
+            robot = KinDyn(robot, floating=False)
+        self.kd = _floating(robot)
+        self.name = robot.model.name if name is None else name
+        self.fixed = not robot.floating
         self.base_link = self.kd.model.frame(self.kd.base).link
-        self.support = self.base_link  # the link that holds the robot, as far as forces go
+        self.support = self.base_link  # the link that supports the robot, for its forces
         self.sliders = sliders_of(self.kd)
-        self.q = self.kd.q(base_pose=base_pose)
+        self.q = self.kd.q(base_pose=robot.base_pose or IDENTITY)
         self.nu = np.zeros(self.kd.nv)
         self.frame_names = self.kd.model.frame_names
 
-    # Moving it.
+    def replace_kindyn(self, kd: KinDyn) -> None:
+        """Replace the robot by one with other constants, and the same links and joints."""
+        self.kd = _floating(kd)
+        self.__dict__.pop("_axes", None)
+
+    # Motion.
 
     def configuration(self, q: ArrayLike) -> Array:
-        """A configuration as the robot has it inside: with its base, of unit quaternions.
+        """A configuration with the base, and of unit quaternions.
 
         Args:
             q: (nq,) with the base, or (n,) the joints alone; then the base stays where it is.
         """
-        given = _numbers("q", q)
-        joints = self.kd.nq - BASE_NQ
-        if given.shape == (joints,):
-            given = np.concatenate([self.q[:BASE_NQ], given])
-        if given.shape != (self.kd.nq,):
-            wanted = f"({joints},) joints or ({self.kd.nq},) with the base"
-            raise ShapeError(f"q of {self.name!r}: expected {wanted}, got {given.shape}")
-        if not np.isfinite(given).all():
-            raise ValueRangeError(f"q of {self.name!r}: is not finite")
-        return np.asarray(self.kd.normalize(given))
+        return np.asarray(self.kd.normalize(self._with_base("q", q, self.q[:BASE_NQ])))
 
     def velocity(self, nu: ArrayLike | None) -> Array:
-        """A velocity as the robot has it inside: with that of its base."""
+        """A velocity with that of the base, which is zero if not given."""
         if nu is None:
             return np.zeros(self.kd.nv)
-        given = _numbers("nu", nu)
-        if given.shape == (self.kd.nv - BASE_NV,):
-            given = np.concatenate([np.zeros(BASE_NV), given])
-        if given.shape != (self.kd.nv,):
-            wanted = f"({self.kd.nv - BASE_NV},) or ({self.kd.nv},) with the base"
-            raise ShapeError(f"nu of {self.name!r}: expected {wanted}, got {given.shape}")
-        if not np.isfinite(given).all():
-            raise ValueRangeError(f"nu of {self.name!r}: is not finite")
-        return given
+        return self._with_base("nu", nu, np.zeros(BASE_NV))
+
+    def _with_base(self, what: str, value: ArrayLike, base: Array) -> Array:
+        """Check a vector of all coordinates or of the joints alone, and add those of the base."""
+        try:
+            vector = np.asarray(value, dtype=float)
+        except (TypeError, ValueError):
+            text = f"{what}: expected an array of numbers, got {shown(value)}"
+            raise ArgumentError(text) from None
+        size = self.kd.nq if what == "q" else self.kd.nv
+        joints = size - len(base)
+        if vector.shape == (joints,):
+            vector = np.concatenate([base, vector])
+        if vector.shape != (size,):
+            shapes = f"({joints},) joints or ({size},) with the base"
+            raise ShapeError(f"{what} of {self.name!r}: expected {shapes}, got {vector.shape}")
+        if not np.isfinite(vector).all():
+            raise ValueRangeError(f"{what} of {self.name!r}: is not finite")
+        return vector
 
     def move_slider(self, slider: Slider, value: float) -> None:
         """Move one joint; the robot is at rest then."""
@@ -120,13 +214,13 @@ class ViewedRobot:
         return np.asarray(se3.pose(rotation, self.q[:3]))
 
     def move_base(self, position: ArrayLike, wxyz: ArrayLike) -> None:
-        """Put the base elsewhere."""
+        """Place the base."""
         self.q = self.configuration(np.concatenate([position, wxyz, self.q[BASE_NQ:]]))
         self.nu = np.zeros(self.kd.nv)
 
     def drag(
         self, frame: str, pose: Array, *, position_only: bool = False, with_base: bool = False
-    ) -> Dragged:
+    ) -> DragResult:
         """Bring a frame to a pose by inverse kinematics, as near as it gets.
 
         Args:
@@ -136,21 +230,21 @@ class ViewedRobot:
             with_base: whether the base may move, too.
         """
         target = pose[:3, 3] if position_only else pose
-        found = ik(
+        solution = ik(
             self.kd,
             {frame: target},
             self.q,
             hold=() if with_base else ("base",),
-            tolerance=CLOSE,
+            tolerance=TOLERANCE,
             max_iterations=ITERATIONS,
             restarts=0,
         )
-        self.q, self.nu = found.q, np.zeros(self.kd.nv)
-        return Dragged(
-            bool(found.converged),
-            float(found.position_errors[frame]),
-            float(found.rotation_errors.get(frame, np.zeros(()))),
-            self._moving(frame, found.active_limits),
+        self.q, self.nu = solution.q, np.zeros(self.kd.nv)
+        return DragResult(
+            bool(solution.converged),
+            float(solution.position_errors[frame]),
+            float(solution.rotation_errors.get(frame, np.zeros(()))),
+            self._moving(frame, solution.active_limits),
         )
 
     def _moving(self, frame: str, joints: tuple[str, ...]) -> tuple[str, ...]:
@@ -158,7 +252,7 @@ class ViewedRobot:
         J, nu = self.kd.jacobian(frame, self.q), self.kd.layout.nu
         return tuple(name for name in joints if np.any(J[:, nu[name]]))
 
-    # What is shown of it.
+    # Quantities.
 
     def poses(self) -> Array:
         """(frames, 4, 4) poses of all frames in the world, in the order of `frame_names`."""
@@ -228,30 +322,18 @@ class ViewedRobot:
     def _axes(self) -> tuple[Array, Array]:
         """For each slider: the frame that carries the joint, and the pose of the joint on it."""
         tree, index = self.kd.tree, self.kd.model.frame_index
-        found: dict[str, tuple[int, Array]] = {}
+        mounts: dict[str, tuple[int, Array]] = {}
         for body, parent, joint in tree.outward():
             carrier = index(tree.links[parent][0])
             carrier_H_parent = se3.inverse(tree.body_H_frame[carrier])
-            mount = carrier_H_parent @ tree.parent_H_joint[body] @ _along(np.array(joint.axis))
-            found[joint.name] = carrier, np.asarray(mount)
-        both = [found[slider.joint] for slider in self.sliders]
-        carriers = np.array([carrier for carrier, _ in both], dtype=np.intp)
-        return carriers, np.array([mount for _, mount in both]).reshape(-1, 4, 4)
+            mount = carrier_H_parent @ tree.parent_H_joint[body] @ pose_along(np.array(joint.axis))
+            mounts[joint.name] = carrier, np.asarray(mount)
+        of_sliders = [mounts[slider.joint] for slider in self.sliders]
+        carriers = np.array([carrier for carrier, _ in of_sliders], dtype=np.intp)
+        return carriers, np.array([mount for _, mount in of_sliders]).reshape(-1, 4, 4)
 
 
-def _numbers(what: str, given: ArrayLike) -> Array:
-    try:
-        return np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        text = f"{what}: expected an array of numbers, got {shown(given)}"
-        raise ArgumentError(text) from None
-
-
-def _along(axis: Array) -> Array:
-    """(4, 4) rotation whose z axis is a unit vector."""
-    helper = np.array([1.0, 0.0, 0.0]) if abs(axis[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
-    x = np.cross(helper, axis)
-    x /= np.linalg.norm(x)
-    pose = np.eye(4)
-    pose[:3, :3] = np.stack([x, np.cross(axis, x), axis], axis=-1)
-    return pose
+def _floating(kd: KinDyn) -> KinDyn:
+    """The same robot with a floating base, in mixed representation and double precision."""
+    options = {"representation": "mixed", "parameters": (), "dtype": np.float64, "check": False}
+    return kd.replace(floating=True, base_pose=None, joint_dynamics=False, **options)

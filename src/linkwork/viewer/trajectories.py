@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import csv
 import io
+import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -60,6 +61,54 @@ class Trajectory:
         step = float(self.times[k + 1] - self.times[k])
         nu = kd.difference(self.q[k], self.q[k + 1]) / step
         return kd.integrate(self.q[k], nu, moment - float(self.times[k])), nu
+
+
+class Player:
+    """Plays a trajectory: a clock that can be stopped and set."""
+
+    def __init__(
+        self, kd: KinDyn, trajectory: Trajectory, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._kd, self.trajectory, self._clock = kd, trajectory, clock
+        self.time, self.speed = 0.0, 1.0
+        self._last: float | None = None  # what the clock showed when time was advanced
+
+    @property
+    def playing(self) -> bool:
+        """Whether the time advances."""
+        return self._last is not None
+
+    def start(self) -> None:
+        """Play, from the start if it is at its end."""
+        if self.time >= self.trajectory.duration:
+            self.time = 0.0
+        self._last = self._clock()
+
+    def stop(self) -> None:
+        """Stop at the current time."""
+        self._last = None
+
+    def seek(self, time: float) -> None:
+        """Go to a time after the first sample [s]."""
+        self.time = min(max(float(time), 0.0), self.trajectory.duration)
+
+    def advance(self) -> None:
+        """Advance the time to now; at the end, start again."""
+        if self._last is None:
+            return
+        now = self._clock()
+        self.time += (now - self._last) * self.speed
+        self._last = now
+        duration = self.trajectory.duration
+        if duration > 0:
+            self.time %= duration
+        else:
+            self.time = 0.0
+            self.stop()
+
+    def state(self) -> tuple[Array, Array]:
+        """q and nu now."""
+        return self.trajectory.at(self._kd, self.time)
 
 
 def read_trajectory(kd: KinDyn, path: str | PathLike[str]) -> Trajectory:
@@ -125,8 +174,8 @@ def _checked(kd: KinDyn, rows: Array, times: Array | None, what: str) -> Traject
     late = np.flatnonzero(np.diff(times) <= 0)
     if late.size:
         k = int(late[0])
-        told = f"row {k + 1} is at {times[k + 1]:g} s, after {times[k]:g} s"
-        raise ValueRangeError(f"{what}: times do not increase: {told}")
+        rows_text = f"row {k + 1} is at {times[k + 1]:g} s, after {times[k]:g} s"
+        raise ValueRangeError(f"{what}: times do not increase: {rows_text}")
     if rows.shape[1] != kd.nq:
         base = np.tile(kd.neutral()[:BASE_NQ], (n, 1))
         rows = np.concatenate([base, rows], axis=1)

@@ -1,4 +1,4 @@
-"""The viewer: robots or a workcell on a page, moved from the page or by a program."""
+"""The viewer: robots or a workcell on a web page, moved from the page or by a program."""
 
 from __future__ import annotations
 
@@ -7,34 +7,38 @@ import webbrowser
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from html import escape
+from importlib.util import find_spec
 from io import StringIO
 from os import PathLike
-from typing import Any
+from typing import Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, name_not_found, warn
+from linkwork.errors import ArgumentError, name_not_found, shown, warn
+from linkwork.kindyn import KinDyn
 from linkwork.model.layout import BASE_NQ
-from linkwork.viewer.camera import Camera
+from linkwork.model.model import Model
+from linkwork.viewer.camera import Camera, drawn_points, extent_of
 from linkwork.viewer.cell import ViewedCell
-from linkwork.viewer.cell_stage import CellStage
+from linkwork.viewer.cell_controller import CellController
 from linkwork.viewer.colors import COM, TRACE, Rgb
-from linkwork.viewer.extent import extent_of
-from linkwork.viewer.host import Host
-from linkwork.viewer.marks import Trace, add_arrow
-from linkwork.viewer.panel import choose_robot
-from linkwork.viewer.parts import drawing_of
-from linkwork.viewer.redraw import RedrawThread
+from linkwork.viewer.context import RedrawThread, ViewerContext
+from linkwork.viewer.drawing import drawing_of, viewer_package
+from linkwork.viewer.overlays import Trace, add_arrow
+from linkwork.viewer.panel import NONE, choose_robot
 from linkwork.viewer.robot import ViewedRobot
+from linkwork.viewer.robot_controller import RobotController
+from linkwork.viewer.scene import apply_theme
 from linkwork.viewer.server import LOCAL, open_server
-from linkwork.viewer.stage import RobotStage
-from linkwork.viewer.theme import apply_theme
 from linkwork.viewer.trajectories import read_trajectory, trajectory
+from linkwork.workcell.cell import WorkCell
 from linkwork.workcell.state import State
 
-CHART_PERIOD = 0.1  # between two drawings of charts and traces [s]
-ANYWHERE = ("0.0.0.0", "::")  # addresses that mean all of a machine
+CHART_PERIOD = 0.1  # between two updates of charts and traces [s]
+Robot: TypeAlias = Model | KinDyn
+GAP = 0.35  # between robots that stand in a row, in widths of the widest
+ANY_ADDRESS = ("0.0.0.0", "::")
 
 
 class Viewer:
@@ -62,31 +66,32 @@ class Viewer:
         self._redraw: RedrawThread | None = None
         self._failures: set[str] = set()  # of drawing, reported already
         self._traces: list[Trace] = []
-        self._changed: set[str | None] = set()  # robots that have moved; None for the workcell
-        self._late: set[str | None] = set()  # robots whose charts are still to be drawn
-        self._charts_at = 0.0  # when they were drawn last
-        self._host = Host(self._server, self._moved)
-        with self._host.lock:
+        self._moved_names: set[str | None] = set()  # robots to draw; None for the workcell
+        self._charts_due: set[str | None] = set()  # robots whose charts are still to be drawn
+        self._charts_drawn_at = 0.0
+        self._context = ViewerContext(self._server, self._moved)
+        with self._context.lock:
             self._theme = self._server.gui.add_checkbox("Dark", bool(dark))
             self._theme.on_update(lambda _: self._apply_theme())
-            self._cell = CellStage(self._host, cell) if cell else None
+            self._cell = CellController(self._context, cell) if cell else None
             self._extent = self._cell.extent() if self._cell else extent_of(robots, drawings)
-            self._stages = {
-                robot.name: RobotStage(self._host, robot, drawing, self._extent, own=cell is None)
+            self._robots = {
+                robot.name: RobotController(
+                    self._context, robot, drawing, self._extent, in_cell=cell is not None
+                )
                 for robot, drawing in zip(robots, drawings, strict=True)
             }
-            choose_robot(self._server, {n: s.panel.folder for n, s in self._stages.items()})
-            self._grid: Any = None
+            choose_robot(self._server, {n: c.panel.folder for n, c in self._robots.items()})
             self._apply_theme()
-            self._changed.update(self._stages, [None] if cell else [])
-            self._draw()  # charts follow from the thread: they take kernels of their own
-            self._host.camera = Camera(self._server, self._extent)
+            self._moved_names.update(self._robots, [None] if cell else [])
+            self._draw()  # the thread draws the charts, whose kernels are compiled first
+            self._context.camera = Camera(self._server, self._extent)
         self._redraw = RedrawThread(self._tick, self._report_failure)
         self._redraw.wake()
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"at {self.url}"
-        return f"<Viewer of {', '.join(self._stages) or 'nothing'} {state}>"
+        return f"<Viewer of {', '.join(self._robots) or 'nothing'} {state}>"
 
     def _repr_html_(self) -> str:
         """The page inside a notebook."""
@@ -106,7 +111,7 @@ class Viewer:
     @property
     def url(self) -> str:
         """The address of the page."""
-        name = "localhost" if self._address in ANYWHERE else self._address
+        name = "localhost" if self._address in ANY_ADDRESS else self._address
         shown_name = f"[{name}]" if ":" in name else name
         return f"http://{shown_name}:{self._server.get_port()}"
 
@@ -118,7 +123,7 @@ class Viewer:
     @property
     def robots(self) -> tuple[str, ...]:
         """Names of the robots; in a workcell, of its devices with joints."""
-        return tuple(self._stages)
+        return tuple(self._robots)
 
     def open(self) -> None:
         """Open the page in a browser."""
@@ -156,45 +161,42 @@ class Viewer:
             robot: which one; not needed if there is only one.
         """
         if self._cell is None and not isinstance(q, (State, Mapping)):
-            self._stage(robot).show(q, nu)  # without the lock: a loop does not wait for drawing
+            self._controller(robot).show(q, nu)  # without the lock: a loop does not wait for it
             return
-        with self._host.lock:
+        with self._context.lock:
             if isinstance(q, State):
-                if self._cell is None:
-                    raise ArgumentError("a State is of a workcell, and this viewer shows none")
-                self._cell.viewed.set_state(q)
-                self._moved(self._cell)
+                cell = self._cell_controller()
+                cell.viewed.set_state(q)
+                self._moved(cell)
             elif isinstance(q, Mapping):
-                given: Mapping[str, Any] = q
-                for name, own in given.items():
-                    self._stage(name).show(own)
+                configurations: Mapping[str, Any] = q
+                for name, configuration in configurations.items():
+                    self._controller(name).show(configuration)
             else:
-                self._stage(robot).show(q, nu)
+                self._controller(robot).show(q, nu)
 
     def q(self, robot: str | None = None) -> Array:
         """(nq,) where a robot is now; without its base if that is fixed."""
-        with self._host.lock:
-            viewed = self._stage(robot).robot
+        with self._context.lock:
+            viewed = self._controller(robot).robot
             return (viewed.q[BASE_NQ:] if viewed.fixed else viewed.q).copy()
 
     @property
     def state(self) -> State:
         """The state of the workcell now."""
-        if self._cell is None:
-            raise ArgumentError("this viewer shows robots and no workcell")
-        return self._cell.viewed.state
+        return self._cell_controller().viewed.state
 
     def grip(self, frame: str, gripper: str) -> None:
-        """In a workcell, let a frame be carried by another from where it is."""
-        with self._host.lock:
-            cell = self._need_cell()
+        """In a workcell, attach a frame to another one, without moving it."""
+        with self._context.lock:
+            cell = self._cell_controller()
             cell.viewed.grip(frame, gripper)
             self._moved(cell)
 
     def release(self, frame: str) -> None:
-        """In a workcell, let a gripped frame stay where it is."""
-        with self._host.lock:
-            cell = self._need_cell()
+        """In a workcell, detach a gripped frame, where it is."""
+        with self._context.lock:
+            cell = self._cell_controller()
             cell.viewed.release(frame)
             self._moved(cell)
 
@@ -214,17 +216,16 @@ class Viewer:
             robot: which one; not needed if there is only one.
             start: whether to play at once; else it stands at its start.
         """
-        with self._host.lock:
-            stage = self._stage(robot)
-            kd = stage.robot.kd
+        with self._context.lock:
+            controller = self._controller(robot)
+            kd = controller.robot.kd
             if isinstance(source, (str, PathLike)):
                 if times is not None:
                     raise ArgumentError("times: a file has its own; they are for arrays")
-                found = read_trajectory(kd, source)
+                controller.load(read_trajectory(kd, source))
             else:
-                found = trajectory(kd, source, times)
-            stage.load(found)
-            stage.play(start)
+                controller.load(trajectory(kd, source, times))
+            controller.play(start)
 
     # What is drawn.
 
@@ -238,44 +239,44 @@ class Viewer:
         robot: str | None = None,
     ) -> None:
         """Show or hide what the tab `Look` offers; what is not given stays as it is."""
-        with self._host.lock:
-            panel = self._stage(robot).panel
-            wanted = {"com": com, "inertias": inertias, "torques": torques, "opacity": opacity}
-            for name, value in wanted.items():
+        with self._context.lock:
+            panel = self._controller(robot).panel
+            looks = {"com": com, "inertias": inertias, "torques": torques, "opacity": opacity}
+            for name, value in looks.items():
                 if value is not None:
                     panel.looks[name].value = value
 
     def frames(self, *names: str, visible: bool = True, robot: str | None = None) -> None:
         """Show or hide triads of frames."""
-        with self._host.lock:
-            stage = self._stage(robot)
+        with self._context.lock:
+            controller = self._controller(robot)
             for name in names:
-                stage.robot.kd.model.frame_index(name)
-                stage.panel.triads[name].value = visible
+                controller.robot.kd.model.frame_index(name)
+                controller.panel.triads[name].value = visible
 
     def inspect(
         self, frame: str | None, *, manipulability: bool = False, robot: str | None = None
     ) -> None:
         """Show pose, velocity and Jacobian of a frame, and its manipulability ellipsoid."""
-        with self._host.lock:
-            stage = self._stage(robot)
+        with self._context.lock:
+            controller = self._controller(robot)
             if frame is not None:
-                stage.robot.kd.model.frame_index(frame)
-            stage.panel.ellipsoid.value = manipulability
-            stage.panel.frame.value = "(none)" if frame is None else frame
+                controller.robot.kd.model.frame_index(frame)
+            controller.panel.ellipsoid.value = manipulability
+            controller.panel.frame.value = NONE if frame is None else frame
 
     def drag(self, frame: str | None, *, robot: str | None = None) -> None:
         """Give a frame handles by which it can be dragged; None takes them away."""
-        with self._host.lock:
-            stage = self._stage(robot)
+        with self._context.lock:
+            controller = self._controller(robot)
             if frame is not None:
-                stage.robot.kd.model.frame_index(frame)
-            stage.drag_frame(frame)
+                controller.robot.kd.model.frame_index(frame)
+            controller.drag_frame(frame)
 
     def trace(
         self, frame: str, *, robot: str | None = None, length: int = 2000, color: Rgb = TRACE
     ) -> Trace:
-        """Draw the way that a frame takes from now on.
+        """Draw the path of a frame from now on.
 
         Args:
             frame: whose origin.
@@ -286,11 +287,11 @@ class Viewer:
         Returns:
             the trace: `points` are (n, 3), `clear()` begins anew, `remove()` ends it.
         """
-        with self._host.lock:
-            made = Trace(self._server, self._stage(robot).robot, frame, length, color)
-            made.add()
-            self._traces.append(made)
-            return made
+        with self._context.lock:
+            trace = Trace(self._server, self._controller(robot).robot, frame, length, color)
+            trace.add()
+            self._traces.append(trace)
+            return trace
 
     def arrow(
         self,
@@ -313,49 +314,48 @@ class Viewer:
         Returns:
             its node in the scene; `remove()` takes it away.
         """
-        with self._host.lock:
+        with self._context.lock:
             return add_arrow(self._server, name, start, vector, color=color, radius=radius)
 
     # Inside.
 
-    def _stage(self, name: str | None) -> RobotStage:
+    def _controller(self, name: str | None) -> RobotController:
         if name is None:
-            if len(self._stages) == 1:
-                return next(iter(self._stages.values()))
-            told = f"say which robot: {', '.join(self._stages)}"
-            raise ArgumentError(told if self._stages else "there is no robot")
-        if not isinstance(name, str) or name not in self._stages:
-            raise name_not_found("robot", name, self._stages)
-        return self._stages[name]
+            if len(self._robots) == 1:
+                return next(iter(self._robots.values()))
+            names = ", ".join(self._robots)
+            raise ArgumentError(f"say which robot: {names}" if names else "there is no robot")
+        if not isinstance(name, str) or name not in self._robots:
+            raise name_not_found("robot", name, self._robots)
+        return self._robots[name]
 
-    def _need_cell(self) -> CellStage:
+    def _cell_controller(self) -> CellController:
         if self._cell is None:
             raise ArgumentError("this viewer shows robots and no workcell")
         return self._cell
 
-    def _moved(self, stage: RobotStage | CellStage) -> None:
-        """Something has moved: remember it, and have it drawn."""
-        own = stage.robot.name if isinstance(stage, RobotStage) else None
-        if self._cell is not None and own is not None:
-            self._cell.viewed.take(own)
-        self._changed.add(own)
+    def _moved(self, controller: RobotController | CellController) -> None:
+        """Record that something has moved, and have it drawn."""
+        name = controller.robot.name if isinstance(controller, RobotController) else None
+        if self._cell is not None and name is not None:
+            self._cell.viewed.take(name)
+        self._moved_names.add(name)
         for trace in self._traces:
-            if self._cell is not None or trace.robot.name == own:
+            if self._cell is not None or trace.robot.name == name:
                 trace.add()
         if self._redraw:
             self._redraw.wake()
 
     def _tick(self) -> bool:
-        """Advance trajectories and draw what has changed; whether to come again."""
-        with self._host.lock:
+        """Advance trajectories and draw what has changed; returns whether to run again."""
+        with self._context.lock:
             if self._closed:
                 return False
-            going = True in [stage.tick() for stage in self._stages.values()]
+            playing = [controller.advance() for controller in self._robots.values()]
             self._draw()
-            late = time.monotonic() - self._charts_at
-            if late < CHART_PERIOD:
+            if time.monotonic() - self._charts_drawn_at < CHART_PERIOD:
                 return True
-            return self._draw_charts() or going
+            return self._draw_charts() or any(playing)
 
     def _report_failure(self, error: Exception) -> None:
         """Warn once about each failure of drawing, in the program and on the page."""
@@ -365,37 +365,136 @@ class Viewer:
         self._failures.add(text)
         message = f"the viewer could not draw ({text}); it goes on with the next change"
         warn(message)
-        self._host.notify(message)
+        self._context.notify(message)
 
     def _draw(self) -> None:
-        """Draw all that has moved."""
-        names = set(self._changed)
-        self._changed -= names  # what moves meanwhile is drawn next time
-        self._late |= names
+        """Draw everything that has moved."""
+        names = set(self._moved_names)
+        self._moved_names -= names  # what moves meanwhile is drawn next time
+        self._charts_due |= names
         if self._cell is not None and names:
             self._cell.draw()
-            names = set(self._stages)
-        for name in names - {None}:
-            self._stages[str(name)].draw()
+        for controller in self._controllers_of(names):
+            controller.draw()
 
     def _draw_charts(self) -> bool:
-        """Draw charts and traces of what has moved since they were drawn; whether there was any."""
-        names, self._late = self._late, set()
-        if self._cell is not None and names:
-            names = set(self._stages)
-        for name in names - {None}:
-            self._stages[str(name)].draw_charts()
+        """Draw charts and traces of what has moved; returns whether there was any."""
+        names, self._charts_due = self._charts_due, set()
+        for controller in self._controllers_of(names):
+            controller.draw_charts()
         for trace in self._traces:
             trace.draw()
-        self._charts_at = time.monotonic()
+        self._charts_drawn_at = time.monotonic()
         return bool(names)
 
+    def _controllers_of(self, names: set[str | None]) -> list[RobotController]:
+        """The robots to draw: in a workcell all of them, if anything has moved."""
+        if self._cell is not None and names:
+            return list(self._robots.values())
+        return [self._robots[name] for name in names if name is not None]
+
     def flush(self) -> None:
-        """Draw all that has changed now, instead of within a few hundredths of a second."""
-        with self._host.lock:
+        """Draw everything that has changed now, instead of within a few hundredths of a second."""
+        with self._context.lock:
             self._draw()
             self._draw_charts()
         self._server.flush()
 
     def _apply_theme(self) -> None:
-        self._grid = apply_theme(self._server, dark=bool(self._theme.value), extent=self._extent)
+        apply_theme(self._server, dark=bool(self._theme.value), extent=self._extent)
+
+
+def view(
+    *things: Robot | Mapping[str, Robot] | WorkCell,
+    state: State | None = None,
+    host: str = LOCAL,
+    port: int | None = None,
+    open_browser: bool = False,
+    dark: bool = False,
+) -> Viewer:
+    """Show robots or a workcell on a web page.
+
+        viewer = lw.view(model)
+        viewer.show(q)
+
+    Args:
+        things: a robot as `Model` or `KinDyn`, or several, or robots by name, or one `WorkCell`.
+            Robots at the origin are put side by side. The base of a `Model` is fixed, that of a
+            `KinDyn` is what it says.
+        state: of the workcell; its default state if not given.
+        host: the address to listen at. Only this machine can see the page, unless it is another
+            one, such as "0.0.0.0".
+        port: to listen on; 0 for any that is free; if not given, 8080 or the next that is free.
+        open_browser: whether to open the page in a browser.
+        dark: whether the page is dark at first.
+
+    Returns:
+        the viewer; its `url` is the address of the page. The page lives until `close()` or the end
+        of the program.
+
+    Raises:
+        MissingPackageError: viser or trimesh is not installed.
+        SourceError: the port is taken.
+    """
+    viewer_package("viser")
+    if find_spec("trimesh") is None:  # it is imported when a mesh is read, which takes a second
+        viewer_package("trimesh")
+    cells = [thing for thing in things if isinstance(thing, WorkCell)]
+    if cells:
+        if len(things) > 1:
+            raise ArgumentError("a workcell is shown alone; place the robots in it")
+        viewed = ViewedCell(cells[0], state)
+        viewer = Viewer(list(viewed.robots.values()), viewed, host=host, port=port, dark=dark)
+    else:
+        if state is not None:
+            raise ArgumentError("state: is for a workcell; `viewer.show(q)` moves a robot")
+        viewer = Viewer(_viewed_robots(things), host=host, port=port, dark=dark)
+    if open_browser:
+        viewer.open()
+    return viewer
+
+
+def _viewed_robots(things: tuple[Any, ...]) -> list[ViewedRobot]:
+    robots: list[ViewedRobot] = []
+    for thing in things:
+        named = thing if isinstance(thing, Mapping) else {None: thing}
+        for name, robot in named.items():
+            if not isinstance(robot, (Model, KinDyn)):
+                hint = "; lw.load reads a file" if isinstance(robot, str) else ""
+                types = "a Model, a KinDyn or a WorkCell"
+                raise ArgumentError(f"view: expected {types}, got {shown(robot)}{hint}")
+            robots.append(ViewedRobot(robot, name))
+    if not robots:
+        raise ArgumentError("view: name at least one robot or a workcell")
+    _make_names_unique(robots)
+    _spread(robots)
+    return robots
+
+
+def _make_names_unique(robots: list[ViewedRobot]) -> None:
+    """Add numbers to names that occur more than once."""
+    taken: set[str] = set()
+    for robot in robots:
+        name, k = robot.name, 2
+        while robot.name in taken:
+            robot.name, k = f"{name} {k}", k + 1
+        taken.add(robot.name)
+
+
+def _spread(robots: list[ViewedRobot]) -> None:
+    """Place robots that all stand at the origin side by side along y, on the ground."""
+    at_origin = [robot for robot in robots if not robot.q[:3].any()]
+    if len(at_origin) < 2:
+        return
+    bounds: list[tuple[Array, Array]] = []
+    for robot in at_origin:
+        points = drawn_points(drawing_of(robot.kd.model), robot.frame_names, robot.poses())
+        bounds.append((points.min(axis=0), points.max(axis=0)))
+    gap = GAP * max(float(high[1] - low[1]) for low, high in bounds)
+    left = 0.0
+    for robot, (low, high) in zip(at_origin, bounds, strict=True):
+        robot.q[1] = left - low[1]
+        robot.q[2] = -low[2]
+        left += float(high[1] - low[1]) + gap
+    for robot in at_origin:
+        robot.q[1] -= (left - gap) / 2

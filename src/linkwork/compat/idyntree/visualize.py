@@ -42,7 +42,7 @@ from linkwork.errors import (
 from linkwork.kindyn import KinDyn
 from linkwork.model.pose import as_floats
 from linkwork.spatial import quat, so3
-from linkwork.viewer.parts import Part, drawing_of_shapes
+from linkwork.viewer.drawing import Part, drawing_of_shapes
 from linkwork.viewer.scene import node, place
 from linkwork.viewer.server import LOCAL, open_server
 

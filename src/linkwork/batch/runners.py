@@ -1,8 +1,10 @@
-"""Chunks computed by the workers of a cluster of `distributed`.
+"""Runners: what computes the chunks of a batch, this process or the workers of a cluster.
 
-Plan       goes to each worker once, as the result of a task, so that it can be had again
+`Local` computes one chunk while it writes another one. `Cluster` uses the workers of `distributed`:
+
+Plan       goes to each worker once, as the result of a task, so that it can be computed again
 Lost       chunks of a worker that is gone are computed by others. If the scheduler is gone, chunks
-           that are not known to be done are submitted again once it is back; not for ever, if
+           that are not known to be done are submitted again once it is back, but not forever if
            the connection is lost again and again
 Files      workers write their chunks themselves, so all must see the folder of the results
 """
@@ -17,24 +19,77 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
-from linkwork.batch.packages import package
-from linkwork.batch.plan import Place, Plan, other_version
-from linkwork.batch.work import Outcome
+from linkwork.batch import optional_package
+from linkwork.batch.chunks import Outcome, WorkerEnvironment, this_environment, version_mismatch
+from linkwork.batch.plan import Plan
+from linkwork.batch.states import first_line
 from linkwork.bridges.dask.kernels import threads_of_block
 from linkwork.errors import LinkworkError
+from linkwork.version import __version__
 
-POLL = 0.02  # [s] between looks at the chunks that are being computed
-LOOK = 2.0  # [s] between looks at the workers
+LOCAL_CHUNKS = 2  # at a time: one is computed on all cores while the other one is written
+POLL_PERIOD = 0.02  # [s] between two queries of the chunks that are being computed
+WORKERS_PERIOD = 2.0  # [s] between two queries of the workers
 AHEAD = 3  # chunks submitted for each thread of a worker
 CONNECT_LIMIT = 10.0  # [s] to reach a scheduler at first
 RETURN_LIMIT = 120.0  # [s] for a scheduler or the first worker to come back
 WORKERS_LIMIT = 30.0  # [s] for the first worker
-MOST_LOSSES = 6  # of the connection, one after the other, without a chunk that was computed
-FIRST_PAUSE = 0.5  # [s] before connecting again; twice as long each further time
+MOST_LOSSES = 6  # of the connection in a row, without a chunk that was computed
+FIRST_PAUSE = 0.5  # [s] before connecting again; doubled each further time
+
+Task: TypeAlias = Callable[..., Outcome]
+
+
+class Runner(Protocol):
+    """Runs a task for many chunks."""
+
+    def environments(self) -> set[WorkerEnvironment]:
+        """The environments of all workers."""
+        ...
+
+    def run(self, task: Task, plan: Plan, chunks: Iterable[int]) -> Iterator[Outcome]:
+        """Run a task for each chunk; outcomes come in any order, each as soon as it is known."""
+        ...
+
+    def memory(self) -> int:
+        """Bytes of memory in use."""
+        ...
+
+
+class Local:
+    """Runs tasks in threads of this process."""
+
+    def __init__(self) -> None:
+        self._process = optional_package("psutil").Process()
+
+    def environments(self) -> set[WorkerEnvironment]:
+        """The environment of this process."""
+        return {this_environment()}
+
+    def memory(self) -> int:
+        """Bytes of memory of this process."""
+        return self._process.memory_info().rss
+
+    def run(self, task: Task, plan: Plan, chunks: Iterable[int]) -> Iterator[Outcome]:
+        """Run a task for each chunk; after an interrupt, chunks that have begun are finished."""
+        waiting = iter(chunks)
+        with ThreadPoolExecutor(LOCAL_CHUNKS, "linkwork batch") as pool:
+            pending = {pool.submit(task, plan, chunk) for chunk in islice(waiting, LOCAL_CHUNKS)}
+            while pending:
+                try:
+                    done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                except KeyboardInterrupt:
+                    for future in pending:
+                        yield future.result()
+                    raise
+                for future in done:
+                    pending |= {pool.submit(task, plan, chunk) for chunk in islice(waiting, 1)}
+                    yield future.result()
 
 
 class ClusterError(LinkworkError, ConnectionError):
@@ -55,21 +110,21 @@ class Cluster:
             address: of a scheduler, such as "tcp://10.0.0.1:8786"; or
             workers: how many to start on this machine, each a process of one thread.
         """
-        self._distributed = package("distributed")
-        self._own: Any = None
-        self._looked, self._memory = 0.0, 0
+        self._distributed = optional_package("distributed")
+        self._local_cluster: Any = None
+        self._queried, self._memory = 0.0, 0  # when the workers were queried last; their memory
         if address is None:
             with _interrupts_ignored():
-                self._own = self._distributed.LocalCluster(
+                self._local_cluster = self._distributed.LocalCluster(
                     n_workers=workers,
                     threads_per_worker=1,
                     dashboard_address=None,
                     silence_logs=logging.CRITICAL,
                     host="127.0.0.1",
                 )
-            address = str(self._own.scheduler_address)
+            address = str(self._local_cluster.scheduler_address)
         self._address = address
-        self._client = self._connected(CONNECT_LIMIT)
+        self._client = self._connect(CONNECT_LIMIT)
         self._wait_for_workers(WORKERS_LIMIT)
 
     def __enter__(self) -> Cluster:
@@ -77,31 +132,27 @@ class Cluster:
 
     def __exit__(self, *_: object) -> None:
         self._close()
-        if self._own is not None:
-            self._own.close(timeout=10)
+        if self._local_cluster is not None:
+            self._local_cluster.close(timeout=10)
 
-    def places(self) -> set[Place]:
-        """What the workers compute with; raises if one has no linkwork, or one without this."""
-        found = self._client.run(_question(), on_error="return")
-        for worker, answer in found.items():
+    def environments(self) -> set[WorkerEnvironment]:
+        """The environments of the workers; raises if one has no linkwork, or another version."""
+        answers = self._client.run(_probe_version(), on_error="return")
+        for worker, answer in answers.items():
             if isinstance(answer, BaseException):
                 text = f"worker {worker}: linkwork cannot be used there: {answer}"
                 raise ClusterError(text) from None
-        from linkwork.version import __version__
-
-        for answer in found.values():
-            if answer[0] != __version__:
-                raise LinkworkError(other_version(__version__, answer[0]))
-        return {Place(*answer) for answer in found.values()}
+        for version, *_ in answers.values():
+            if version != __version__:
+                raise version_mismatch(__version__, version)
+        return {WorkerEnvironment(*answer) for answer in answers.values()}
 
     def memory(self) -> int:
-        """Bytes that all workers have together, as of a moment ago."""
+        """Bytes of memory of all workers together, as of the last query."""
         return self._memory
 
-    def run(
-        self, task: Callable[..., Outcome], plan: Plan, chunks: Iterable[int]
-    ) -> Iterator[Outcome]:
-        """Do a task for each chunk; outcomes come in any order, each as soon as it is there."""
+    def run(self, task: Task, plan: Plan, chunks: Iterable[int]) -> Iterator[Outcome]:
+        """Run a task for each chunk; chunks that are lost are submitted again."""
         left, losses = dict.fromkeys(chunks), 0
         while left:
             try:
@@ -113,30 +164,27 @@ class Cluster:
                 losses += 1
                 if losses > MOST_LOSSES:
                     text = f"the connection to the scheduler at {self._address} was lost"
-                    raise ClusterError(
-                        f"{text} {losses} times in a row ({_reason(error)})"
-                    ) from None
+                    text = f"{text} {losses} times in a row ({_reason(error)})"
+                    raise ClusterError(text) from None
                 time.sleep(FIRST_PAUSE * 2 ** (losses - 1))
                 self._reconnect()
 
     # One connection.
 
-    def _session(
-        self, task: Callable[..., Outcome], plan: Plan, chunks: list[int]
-    ) -> Iterator[Outcome]:
-        client, run = self._client, uuid.uuid4().hex[:8]
-        name = f"linkwork-{plan.digest[:12]}-{run}"
-        sent = self._guarded(
-            partial(client.submit, pickle.loads, pickle.dumps(plan), key=f"{name}-plan", pure=False)
+    def _session(self, task: Task, plan: Plan, chunks: list[int]) -> Iterator[Outcome]:
+        submit = partial(self._client.submit, pure=False)
+        name = f"linkwork-{plan.digest[:12]}-{uuid.uuid4().hex[:8]}"
+        plan_future = self._guarded(
+            partial(submit, pickle.loads, pickle.dumps(plan), key=f"{name}-plan")
         )
         on_worker = partial(_on_worker, task)
         waiting, pending = iter(chunks), dict[Any, int]()
         try:
             while True:
-                self._look_at_workers()
-                for chunk in islice(waiting, max(0, self._wanted - len(pending))):
+                self._query_workers()
+                for chunk in islice(waiting, max(0, self._ahead - len(pending))):
                     key = f"{task.__name__}-{name}-{chunk}"
-                    submitted = partial(client.submit, on_worker, sent, chunk, key=key, pure=False)
+                    submitted = partial(submit, on_worker, plan_future, chunk, key=key)
                     pending[self._guarded(submitted)] = chunk
                 if not pending:
                     return
@@ -144,7 +192,7 @@ class Cluster:
                 for future in done:
                     yield self._outcome(future, pending.pop(future))
                 if not done:
-                    time.sleep(POLL)
+                    time.sleep(POLL_PERIOD)
         finally:
             for future in pending:
                 future.release()
@@ -158,11 +206,11 @@ class Cluster:
         if isinstance(error, LinkworkError):
             raise error
         if type(error).__name__ == "KilledWorker":
-            return Outcome(chunk, "", "", "the workers that computed it died, one after the other")
+            return Outcome(chunk, "", "", "every worker that tried this chunk died")
         raise ClusterError(f"a worker failed: {type(error).__name__}: {error}")
 
     def _guarded(self, action: Callable[[], Any]) -> Any:
-        """Do something with the scheduler; errors of the connection become `_LostError`."""
+        """Call the scheduler; errors of the connection become `_LostError`."""
         if self._client.status != "running":
             raise _LostError
         try:
@@ -177,31 +225,29 @@ class Cluster:
             text = f"the scheduler at {self._address} cannot be used"
             raise ClusterError(f"{text}: {type(error).__name__}: {error}") from error
 
-    def _look_at_workers(self) -> None:
-        """Count the threads and the memory of the workers, from time to time."""
-        if time.monotonic() < self._looked + LOOK:
+    def _query_workers(self) -> None:
+        """Query the threads and the memory of the workers, from time to time."""
+        if time.monotonic() < self._queried + WORKERS_PERIOD:
             return
-        self._looked = time.monotonic()
-        workers: dict[str, Any] = self._guarded(partial(self._client.scheduler_info, n_workers=-1))[
-            "workers"
-        ]
-        self._memory = sum(w.get("metrics", {}).get("memory", 0) for w in workers.values())
-        self._wanted = AHEAD * max(1, sum(w["nthreads"] for w in workers.values()))
+        self._queried = time.monotonic()
+        info = self._guarded(partial(self._client.scheduler_info, n_workers=-1))
+        workers: list[Any] = list(info["workers"].values())
+        self._memory = sum(worker.get("metrics", {}).get("memory", 0) for worker in workers)
+        self._ahead = AHEAD * max(1, sum(worker["nthreads"] for worker in workers))
         if not workers:
             self._wait_for_workers(RETURN_LIMIT)
 
     # Connecting.
 
-    def _connected(self, limit: float) -> Any:
+    def _connect(self, limit: float) -> Any:
         try:
             client = self._distributed.Client(
                 self._address, timeout=limit, set_as_default=False, direct_to_workers=False
             )
         except (OSError, TimeoutError, ValueError) as error:
-            why = str(error).strip().splitlines() or [type(error).__name__]
             text = f"no scheduler at {self._address} within {limit:.0f} s"
-            raise ClusterError(f"{text} ({why[0]})") from None
-        self._looked = 0.0
+            raise ClusterError(f"{text} ({first_line(error)})") from None
+        self._queried = 0.0
         return client
 
     def _wait_for_workers(self, limit: float) -> None:
@@ -217,7 +263,7 @@ class Cluster:
         until = time.monotonic() + RETURN_LIMIT
         while True:
             try:
-                self._client = self._connected(CONNECT_LIMIT)
+                self._client = self._connect(CONNECT_LIMIT)
             except ClusterError:
                 if time.monotonic() > until:
                     raise
@@ -238,7 +284,7 @@ def _reason(error: _LostError) -> str:
 
 @contextlib.contextmanager
 def _interrupts_ignored() -> Generator[None, None, None]:
-    """Processes that are started here leave Ctrl-C to this one, which then ends them."""
+    """Let processes that are started here leave Ctrl-C to this one, which then ends them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -249,21 +295,21 @@ def _interrupts_ignored() -> Generator[None, None, None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _on_worker(task: Callable[..., Outcome], plan: Plan, chunk: int) -> Outcome:
+def _on_worker(task: Task, plan: Plan, chunk: int) -> Outcome:
     return task(plan, chunk, threads_of_block())
 
 
-def _question() -> Callable[[], tuple[str, str, str]]:
-    """What each worker is asked; sent as code, for its linkwork may be without this file."""
+def _probe_version() -> Callable[[], tuple[str, str, str]]:
+    """A function that each worker runs; sent as code, as another version may not have this file."""
 
-    def answer() -> tuple[str, str, str]:
+    def environment() -> tuple[str, str, str]:
         from linkwork.version import __version__
 
         try:
-            from linkwork.batch.plan import this_place
+            from linkwork.batch.chunks import this_environment
         except ImportError:
             return __version__, "", ""
-        place = this_place()
-        return place.linkwork, place.sources, place.processor
+        found = this_environment()
+        return found.linkwork, found.sources, found.processor
 
-    return answer
+    return environment

@@ -1,20 +1,21 @@
-"""Commands that compute something of a robot in a state: fk, dynamics, ik."""
+"""Commands that compute a quantity of a robot in one state: fk, dynamics, ik.
+
+Numbers on the command line are in SI units: `elbow=0.3`, `elbow=30deg`, `0.1,0.2,0.3`.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from math import inf, isfinite
+from math import inf, isfinite, radians
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linkwork.cli.commands import File, Json, model_of_file
 from linkwork.cli.complete import frame_names, joint_settings
-from linkwork.cli.json import print_json
-from linkwork.cli.numbers import by_joint, numbers
-from linkwork.cli.show import print_table, print_text, terminal
-from linkwork.errors import LinkworkWarning, escaped
+from linkwork.cli.output import print_json, print_table, print_text, terminal
+from linkwork.cli.robot_files import File, Floating, Json, model_of_file
+from linkwork.errors import LinkworkWarning, counted, escaped
 from linkwork.model.table import Table
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 12  # of a mass matrix that is printed without being asked for
 DIGITS = 6
+DEGREES = "deg"
 
 Set = Annotated[
     list[str] | None,
@@ -43,7 +45,6 @@ Velocity = Annotated[
         autocompletion=joint_settings,
     ),
 ]
-Floating = Annotated[bool, typer.Option("--floating", help="let the base move; else it is fixed")]
 BaseLink = Annotated[
     str | None,
     typer.Option(
@@ -121,20 +122,21 @@ def dynamics(
         "kinetic_energy": float(kd.kinetic_energy(q, nu)),
         "potential_energy": float(kd.potential_energy(q)),
     }
-    names, effort = _coordinates(kd), _efforts(kd)
+    names = _coordinates(kd)
     if as_json:
         forces = {"gravity_force": gravity.tolist(), "bias_force": bias.tolist()}
         print_json({**facts, "coordinates": names, **forces, "mass_matrix": M.tolist()})
         return
     console = terminal()
-    told = f"{kd.total_mass:.{DIGITS}g} kg, centre of mass at {_listed(facts['com'])} m"
+    summary = f"{kd.total_mass:.{DIGITS}g} kg, centre of mass at {_listed(facts['com'])} m"
     energies = f"{facts['kinetic_energy']:.{DIGITS}g} J kinetic energy"
-    print_text(console, f"{escaped(kd.model.name)}: {told}", "bold")
+    print_text(console, f"{escaped(kd.model.name)}: {summary}", "bold")
     print_text(console, f"{energies}, {facts['potential_energy']:.{DIGITS}g} J potential energy")
     columns = ("coordinate", "gravity", "gravity + velocity", "limit", "% of limit")
+    limits = [inf] * (6 * kd.floating) + kd.limits.effort.tolist()
     rows = tuple(
         (escaped(name), _shown(g), _shown(h), *_share(max(abs(g), abs(h)), limit))
-        for name, g, h, limit in zip(names, gravity, bias, effort, strict=True)
+        for name, g, h, limit in zip(names, gravity, bias, limits, strict=True)
     )
     print_text(console, "")
     heading = "gravity compensation [N m] or [N]"
@@ -168,29 +170,29 @@ def ik(
 
     kd = _robot(file, base)
     target = _target(position, rpy, wxyz)
-    found = solve(kd, {frame: target}, _configuration(kd, at), restarts=restarts)
-    names = _positions(kd)
+    solution = solve(kd, {frame: target}, _configuration(kd, at), restarts=restarts)
+    names = _numbered(kd, kd.layout.q)
     errors = {
-        "position_error": float(found.position_errors[frame]),
-        "rotation_error": float(found.rotation_errors.get(frame, 0.0)),
+        "position_error": float(solution.position_errors[frame]),
+        "rotation_error": float(solution.rotation_errors.get(frame, 0.0)),
     }
     if as_json:
-        joints = dict(zip(names, found.q.tolist(), strict=True))
-        limits = list(found.active_limits)
-        facts = {"converged": bool(found.converged), "q": joints, **errors, "at_limits": limits}
-        print_json(facts)
+        joints = dict(zip(names, solution.q.tolist(), strict=True))
+        limits = list(solution.active_limits)
+        outcome = {"converged": bool(solution.converged), "q": joints}
+        print_json({**outcome, **errors, "at_limits": limits})
     else:
         rows = tuple(
-            (escaped(name), _shown(value), "at its limit" * (name in found.active_limits))
-            for name, value in zip(names, found.q, strict=True)
+            (escaped(name), _shown(value), "at its limit" * (name in solution.active_limits))
+            for name, value in zip(names, solution.q, strict=True)
         )
         console = terminal()
         columns = ("joint", "position", "")
         print_table(console, Table(escaped(frame), columns, rows, frozenset(["position"])))
-        outcome = "converged" if found.converged else "not converged"
+        outcome = "converged" if solution.converged else "not converged"
         error = f"error {errors['position_error']:.2g} m, {errors['rotation_error']:.2g} rad"
-        print_text(console, f"{outcome}: {error}", "" if found.converged else "yellow")
-    if not found.converged:
+        print_text(console, f"{outcome}: {error}", "" if solution.converged else "yellow")
+    if not solution.converged:
         raise typer.Exit(1)
 
 
@@ -201,7 +203,7 @@ def _robot(file: str, base: str | None, floating: bool = False) -> KinDyn:
 
 
 def _configuration(kd: KinDyn, given: Sequence[str] | None) -> Array:
-    values = by_joint(given or (), "--set")
+    values = _by_joint(given, "--set")
     for name, row in values.items():
         if name in kd.joint_names and len(row) == 1:
             _note_outside(name, row[0], kd.model.joint(name).limits)
@@ -211,7 +213,7 @@ def _configuration(kd: KinDyn, given: Sequence[str] | None) -> Array:
 
 
 def _note_outside(name: str, value: float, limits: Limits) -> None:
-    """Say on standard error that a position is outside of the limits: degrees without "deg"?"""
+    """Print a note if a position is outside of the limits: perhaps "deg" was left out."""
     if not limits.lower <= value <= limits.upper:
         span = f"{limits.lower:g} to {limits.upper:g}"
         text = f"note: {escaped(name)}={value:g} is outside of its limits {span}"
@@ -222,11 +224,11 @@ def _velocities(kd: KinDyn, given: Sequence[str] | None) -> Array:
     import numpy as np
 
     nu = np.zeros(kd.nv)
-    for name, values in by_joint(given or (), "--velocity").items():
+    for name, values in _by_joint(given, "--velocity").items():
         span = kd.layout.nu[name]
         if len(values) != span.stop - span.start:
-            wanted = span.stop - span.start
-            raise typer.BadParameter(f"--velocity {name}: expected {wanted} numbers")
+            count = counted(span.stop - span.start, "number")
+            raise typer.BadParameter(f"--velocity {name}: expected {count}, got {len(values)}")
         nu[span] = values
     return nu
 
@@ -240,43 +242,35 @@ def _target(position: str | None, rpy: str | None, wxyz: str | None) -> Array:
         raise typer.BadParameter("say where: --position X,Y,Z")
     if rpy is not None and wxyz is not None:
         raise typer.BadParameter("give --rpy or --wxyz, not both")
-    point = np.array(numbers(position, 3, "--position"))
+    point = np.array(_numbers(position, 3, "--position"))
     if rpy is None and wxyz is None:
         return point
     pose = np.eye(4)
     pose[:3, 3] = point
     if wxyz is not None:
-        quaternion = np.array(numbers(wxyz, 4, "--wxyz"))
+        quaternion = np.array(_numbers(wxyz, 4, "--wxyz"))
         if not np.linalg.norm(quaternion) > 0:
             raise typer.BadParameter("--wxyz: a quaternion is not zero")
         pose[:3, :3] = quat.to_rotation(quat.normalize(quaternion))
     else:
-        pose[:3, :3] = so3.from_rpy(np.array(numbers(str(rpy), 3, "--rpy")))
+        pose[:3, :3] = so3.from_rpy(np.array(_numbers(str(rpy), 3, "--rpy")))
     return pose
 
 
 def _coordinates(kd: KinDyn) -> list[str]:
-    """A name for each number of nu."""
+    """A name for each coordinate of nu."""
     parts = ("x", "y", "z", "about x", "about y", "about z")
     names = [f"base {part}" for part in parts] if kd.floating else []
     return names + _numbered(kd, kd.layout.nu)
 
 
-def _positions(kd: KinDyn) -> list[str]:
-    """A name for each number of q of a robot with a fixed base."""
-    return _numbered(kd, kd.layout.q)
-
-
 def _numbered(kd: KinDyn, spans: Any) -> list[str]:
+    """A name for each coordinate of the joints; joints of several coordinates have indices."""
     names: list[str] = []
     for name in kd.joint_names:
         count = spans[name].stop - spans[name].start
         names += [name] if count == 1 else [f"{name}[{k}]" for k in range(count)]
     return names
-
-
-def _efforts(kd: KinDyn) -> list[float]:
-    return [inf] * (6 * kd.floating) + kd.limits.effort.tolist()
 
 
 def _share(force: float, limit: float) -> tuple[str, str]:
@@ -292,3 +286,36 @@ def _shown(value: float) -> str:
 
 def _listed(values: Sequence[float] | Array) -> str:
     return ", ".join(map(_shown, values))
+
+
+def _number(text: str, what: str) -> float:
+    """Parse a number [m] or [rad], or an angle followed by `deg`."""
+    in_degrees = text.strip().endswith(DEGREES)
+    try:
+        value = float(text.strip().removesuffix(DEGREES))
+    except ValueError:
+        raise typer.BadParameter(f"{what}: {text!r} is no number") from None
+    if not isfinite(value):
+        raise typer.BadParameter(f"{what}: {text!r} is not finite")
+    return radians(value) if in_degrees else value
+
+
+def _numbers(text: str, count: int, what: str) -> list[float]:
+    """Parse `count` numbers with commas or spaces between them."""
+    values = [_number(part, what) for part in text.replace(",", " ").split()]
+    if len(values) != count:
+        raise typer.BadParameter(f"{what}: expected {count} numbers, got {len(values)}")
+    return values
+
+
+def _by_joint(settings: Sequence[str] | None, option: str) -> dict[str, list[float]]:
+    """Parse `joint=value`, with commas between the values of several coordinates."""
+    values: dict[str, list[float]] = {}
+    for text in settings or ():
+        name, is_split, value = text.rpartition("=")
+        if not is_split or not name:
+            raise typer.BadParameter(f"{option}: expected joint=value, got {text!r}")
+        if name in values:
+            raise typer.BadParameter(f"{option}: joint {name!r} is given twice")
+        values[name] = [_number(part, f"{option} {name}") for part in value.split(",")]
+    return values

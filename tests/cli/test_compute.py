@@ -46,8 +46,7 @@ def test_a_position_outside_of_the_limits_is_computed_and_noted(arm):
 
     assert done.returncode == 0
     np.testing.assert_allclose(json.loads(done.stdout)["matrix"], pose, atol=1e-12)
-    limits = "elbow_pitch=90 is outside of its limits -0.9 to 2.2"
-    assert done.stderr == f"note: {limits}; degrees are written as in 30deg\n"
+    assert all(fact in done.stderr for fact in ("elbow_pitch=90", "-0.9", "2.2", "30deg"))
     assert not run("fk", "arm", "tool", "--set", "elbow_pitch=2.2").stderr
 
 
@@ -65,7 +64,8 @@ def test_warnings_of_the_file_are_counted_beside_the_results(tmp_path):
     done = run("dynamics", path, "--json")
 
     assert json.loads(done.stdout)["total_mass"] > 0
-    assert done.stderr == f"1 warning; `linkwork check {path}` lists them\n"
+    assert done.stderr.startswith("1 warning")
+    assert f"`linkwork check {path}`" in done.stderr
 
 
 def test_fk_from_another_link():
@@ -104,7 +104,8 @@ def test_dynamics_prints_a_large_matrix_when_asked_to():
         run("dynamics", "quadruped", "--floating", *more).stdout for more in ((), ("--matrix",))
     )
 
-    assert short.splitlines()[-1] == "mass matrix: 18 x 18; --matrix prints it"
+    assert "18 x 18" in short.splitlines()[-1]
+    assert "--matrix" in short.splitlines()[-1]
     assert "base about z" in short
     assert len(long.splitlines()) > len(short.splitlines()) + 17
 
@@ -133,31 +134,25 @@ def test_ik_says_what_is_left_of_a_target_out_of_reach():
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("words", "facts"),
     [
-        (("fk", "arm", "tol"), "no frame named 'tol'; did you mean 'tool'?"),
-        (("fk", "arm", "tool", "--set", "elbow"), "--set: expected joint=value, got 'elbow'"),
-        (("fk", "arm", "tool", "--set", "elbow_pitch=x"), "'x' is no number"),
-        (("fk", "arm", "tool", "--set", "elbow_pitch=nan"), "'nan' is not finite"),
-        (
-            ("fk", "arm", "tool", "--set", "elbow_pitch=1", "--set", "elbow_pitch=2"),
-            "joint 'elbow_pitch' is given twice",
-        ),
-        (("fk", "arm", "tool", "--set", "elbow=1"), "no joint named 'elbow'"),
-        (("dynamics", "arm", "--velocity", "elbow_pitch=1,2"), "expected 1 numbers"),
-        (("ik", "arm", "tool"), "say where: --position X,Y,Z"),
-        (("ik", "arm", "tool", "--position", "1,2"), "--position: expected 3 numbers, got 2"),
-        (
-            ("ik", "arm", "tool", "--position", "1,2,3", "--rpy", "0,0,0", "--wxyz", "1,0,0,0"),
-            "give --rpy or --wxyz, not both",
-        ),
-        (("ik", "arm", "tool", "--position", "1,2,3", "--wxyz", "0,0,0,0"), "is not zero"),
+        ("fk arm tol", ["'tol'", "'tool'"]),
+        ("fk arm tool --set elbow", ["--set", "joint=value", "'elbow'"]),
+        ("fk arm tool --set elbow_pitch=x", ["elbow_pitch", "'x'"]),
+        ("fk arm tool --set elbow_pitch=nan", ["elbow_pitch", "'nan'", "finite"]),
+        ("fk arm tool --set elbow_pitch=1 --set elbow_pitch=2", ["'elbow_pitch'", "twice"]),
+        ("fk arm tool --set elbow=1", ["no joint", "'elbow'"]),
+        ("dynamics arm --velocity elbow_pitch=1,2", ["elbow_pitch", "1 number", "got 2"]),
+        ("ik arm tool", ["--position X,Y,Z"]),
+        ("ik arm tool --position 1,2", ["--position", "3 numbers", "got 2"]),
+        ("ik arm tool --position 1,2,3 --rpy 0,0,0 --wxyz 1,0,0,0", ["--rpy", "--wxyz"]),
+        ("ik arm tool --position 1,2,3 --wxyz 0,0,0,0", ["--wxyz", "zero"]),
     ],
 )
-def test_bad_use_is_one_line_and_exit_code_2(words, text):
-    done = run(*words)
+def test_bad_use_is_one_line_and_exit_code_2(words, facts):
+    done = run(*words.split())
 
     assert done.returncode == 2
     assert done.stdout == ""
-    assert text in done.stderr
+    assert all(fact in done.stderr for fact in facts)
     assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,217 @@
+"""What commands print: text and tables for people, JSON for programs.
+
+On a terminal, text is colored and folded; in a file or a pipe it is plain. Text that comes from
+files goes through `rich.text.Text` only, which takes every character as it is. In JSON, infinite
+numbers are null.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from linkwork.errors import Finding, Place, Severity, escaped
+from linkwork.model.table import Table, as_text, width_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from linkwork.model.describe import Branch
+    from linkwork.model.model import Model
+
+COLORS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+LINE_COLOR = "dim"
+INDENT = "  "  # of JSON
+
+
+# Text.
+
+
+def terminal(*, errors: bool = False) -> Console:
+    """Where to print; colors appear on a terminal only."""
+    from rich.console import Console
+
+    return Console(stderr=errors, highlight=False, emoji=False, markup=False, soft_wrap=True)
+
+
+def print_text(console: Console, text: str, style: str = "") -> None:
+    """Print a text as it is; on a terminal, lines end between words."""
+    from rich.text import Text
+
+    console.print(Text(text, style), soft_wrap=not sys.stdout.isatty())
+
+
+def print_message(text: str, severity: Severity = "error") -> None:
+    """Print an error or a warning on standard error; every line of it is printable."""
+    from rich.text import Text
+
+    console = terminal(errors=True)
+    lines = "\n".join(map(escaped, text.split("\n")))
+    console.print(Text.assemble((f"linkwork: {severity}: ", COLORS[severity]), lines))
+
+
+def print_table(console: Console, table: Table, width: int | None = None) -> None:
+    """Print a table; on a terminal it is no wider than that."""
+    heading, *lines = as_text(table, width or _width(console)).split("\n")
+    print_text(console, heading, "bold")
+    for line in lines:
+        print_text(console, line, LINE_COLOR if line.startswith("─") else "")
+
+
+def print_tree(console: Console, model: Model, base: str, width: int | None = None) -> None:
+    """Print the tree of a robot from a base, the lines dim and the joints colored."""
+    from linkwork.model.describe import branches
+
+    for branch in branches(model, base):
+        console.print(_branch_text(branch, width or _width(console)))
+
+
+def print_findings(console: Console, findings: Sequence[Finding]) -> None:
+    """Print findings one after the other, each with its severity and without its file's folder.
+
+    On a terminal, lines end between words.
+    """
+    from rich.text import Text
+
+    for finding in findings:
+        severity = (f"{finding.severity}: ", COLORS[finding.severity])
+        text = Text.assemble(severity, finding.line(short=True))
+        console.print(text, soft_wrap=not sys.stdout.isatty())
+
+
+def _width(console: Console) -> int | None:
+    """How wide lines may be: as the terminal, or of any width in a file or a pipe."""
+    return console.width if sys.stdout.isatty() else None
+
+
+def _branch_text(branch: Branch, width: int | None) -> Text:
+    """A branch on one line, or with its link on a second one if the first is too short for both."""
+    from rich.text import Text
+
+    if not branch.joint:  # the base, which hangs on no joint
+        return Text(branch.link, "bold")
+    between = " ─ "
+    if width is not None and width_of(str(branch)) > width:
+        passing = "│  " if branch.corner.startswith("├") else "   "
+        between = f"\n{branch.lead}{passing}─ "
+    return Text.assemble(
+        (branch.lead + branch.corner, LINE_COLOR),
+        (branch.joint, "green"),
+        (between, LINE_COLOR),
+        (branch.link, "bold"),
+    )
+
+
+# JSON.
+
+
+def print_json(value: Any) -> None:
+    """Print dicts, lists, texts and numbers as JSON; beyond ASCII everything is escaped."""
+    sys.stdout.writelines(json_pieces(value))
+    sys.stdout.write("\n")
+
+
+def json_pieces(value: Any) -> Iterator[str]:
+    """A value as JSON, in pieces; iterative, where the standard library's is recursive."""
+    waiting: list[Any] = [_Opened(value, "")]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, str):
+            yield here
+            continue
+        items, lead = here.items, here.lead
+        if not items:
+            yield here.open + here.close
+            continue
+        inner = f"{lead}{INDENT}"
+        following: list[Any] = []
+        for index, (name, item) in enumerate(items):
+            start = f"{here.open if index == 0 else ','}\n{inner}{name}"
+            if isinstance(item, (dict, list)):
+                following += [start, _Opened(item, inner)]
+            else:
+                following.append(start + json.dumps(item))
+        waiting += reversed([*following, f"\n{lead}{here.close}"])
+
+
+class _Opened:
+    """A dict or list that is to be written, and the indentation of its lines."""
+
+    def __init__(self, value: Any, lead: str) -> None:
+        self.lead = lead
+        named = isinstance(value, dict)
+        self.open, self.close = ("{", "}") if named else ("[", "]")
+        self.items: list[tuple[str, Any]] = (
+            [(f"{json.dumps(name)}: ", item) for name, item in value.items()]
+            if named
+            else [("", item) for item in value]
+        )
+
+
+def model_data(model: Model) -> dict[str, Any]:
+    """A model and its summary."""
+    return {
+        "name": model.name,
+        **summary_data(model),
+        "links": json_data(model.links),
+        "joints": json_data(model.joints),
+        "frames": json_data(model.frames),
+    }
+
+
+def summary_data(model: Model) -> dict[str, Any]:
+    """Mass, base and degrees of freedom of a model."""
+    from linkwork.model.layout import Layout
+
+    layout = Layout(model, floating=False)
+    return {
+        "total_mass": model.total_mass,
+        "default_base": model.default_base,
+        "degrees_of_freedom": layout.nv,
+        "position_coordinates": layout.nq,
+        "moving_joints": list(layout.joint_names),
+    }
+
+
+def branch_data(model: Model, base: str) -> dict[str, Any]:
+    """The tree from a base: each link with the joints that hang on it, and what hangs on those."""
+    from linkwork.model.tree import walk
+
+    nodes: dict[str, dict[str, Any]] = {}
+    for link, parent, joint in walk(model, base):
+        nodes[link] = {"link": link, "joints": []}
+        if joint:
+            branch = {"joint": joint.name, "kind": joint.kind, "to": nodes[link]}
+            nodes[str(parent)]["joints"].append(branch)
+    return nodes[base]
+
+
+def finding_data(finding: Finding) -> dict[str, Any]:
+    """A finding, with file and line apart."""
+    place = finding.place
+    return {
+        "severity": finding.severity,
+        "file": place.file if place else None,
+        "line": place.line if place else None,
+        "element": finding.element or None,
+        "text": finding.text,
+    }
+
+
+def json_data(value: Any) -> Any:
+    """A dataclass or tuple as dicts, lists and numbers."""
+    if isinstance(value, Place):
+        return str(value)
+    if is_dataclass(value):
+        names = [field.name for field in fields(value)]
+        return {name: json_data(getattr(value, name)) for name in names}
+    if isinstance(value, tuple):
+        return [json_data(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return value

@@ -1,0 +1,107 @@
+"""The robots and workcells that commands take: files, names, standard input, xacro arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from linkwork.cli.complete import robot_names
+from linkwork.cli.output import print_text, terminal
+from linkwork.errors import MissingFileError, ParseError, count_findings, escaped, shown
+from linkwork.io.named_robots import bundled_cells
+from linkwork.io.xml.source import Source, standard_input
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from linkwork.io.xml.source import Reading
+    from linkwork.model.model import Model
+
+File = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="URDF, MJCF or xacro file, or a robot's name, or - for standard input",
+        autocompletion=robot_names,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
+Fixed = Annotated[bool, typer.Option("--fixed", help="fix the base to the world")]
+Floating = Annotated[bool, typer.Option("--floating", help="let the base move; else it is fixed")]
+
+CELL_ROOTS = (b"WorkCell", b"DynamicWorkCell", b"DynamicWorkcell")
+HEAD_BYTES = 65_536  # of a file: its root element begins within them, after comments
+XACRO_ARGUMENT = re.compile(r"([A-Za-z_][\w.-]*):=(.*)", re.DOTALL)  # as ROS writes them
+
+xacro_arguments: ContextVar[dict[str, str] | None] = ContextVar("xacro arguments", default=None)
+"""Those of the command that runs now."""
+
+
+def model_of_file(file: str, *, mimic: bool = True) -> Model:
+    """The robot in a file; a hint at its warnings goes to standard error.
+
+    Raises:
+        ParseError: the file has errors; the message lists all of them.
+    """
+    reading = read_file(file, mimic=mimic)
+    model = model_in(reading)
+    hint_at_findings(terminal(errors=True), file, reading)
+    return model
+
+
+def read_file(file: str, *, mimic: bool = True, repair: bool = False) -> Reading:
+    """Read a file, a robot by its name, or standard input; findings are part of the result."""
+    from linkwork.io.load import read
+    from linkwork.io.xml.source import Reading
+
+    source: Source | str = file
+    if file == "-":
+        try:
+            source = standard_input()
+        except ParseError as error:  # bytes that are not text
+            return Reading(None, error.findings)
+    elif not file.strip() or any(letter in file for letter in "<\n\r"):  # a text for `read`
+        raise MissingFileError(f"no file {shown(file)}")
+    return read(source, mimic=mimic, repair=repair, xacro_args=xacro_arguments.get())
+
+
+def model_in(reading: Reading) -> Model:
+    """The robot that was read, or an error that lists all findings."""
+    if reading.model is None:
+        raise ParseError([f for f in reading.findings if f.severity != "note"])
+    return reading.model
+
+
+def hint_at_findings(console: Console, file: str, reading: Reading) -> None:
+    """Print how many warnings there are, and which command lists them."""
+    warnings = [finding for finding in reading.findings if finding.severity == "warning"]
+    if warnings:
+        text = f"{count_findings(warnings)}; `linkwork check {escaped(file)}` lists them"
+        print_text(console, text, "yellow")
+
+
+def split_xacro_arguments(words: Sequence[str]) -> tuple[list[str], dict[str, str] | None]:
+    """The other words of a command line, and `name:=value` by name; None if there are none."""
+    matches = [XACRO_ARGUMENT.fullmatch(word) for word in words]
+    arguments = {match[1]: match[2] for match in matches if match}
+    others = [word for word, match in zip(words, matches, strict=True) if not match]
+    return others, arguments or None
+
+
+def is_cell(file: str) -> bool:
+    """Whether a file, or what is bundled under a name, is a workcell."""
+    path = Path(file)
+    try:
+        if not path.is_file():
+            return file in bundled_cells()
+        with path.open("rb") as opened_file:
+            head = opened_file.read(HEAD_BYTES)
+    except (OSError, ValueError):  # loading it raises with the reason
+        return False
+    first = re.search(rb"<\s*([A-Za-z]\w*)", re.sub(rb"<!--.*?-->", b"", head, flags=re.DOTALL))
+    return first is not None and first[1] in CELL_ROOTS

@@ -1,0 +1,265 @@
+"""One robot on the page: its nodes in the scene, its controls, and what they do."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path, PurePath
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import counted
+from linkwork.model.layout import BASE_NQ
+from linkwork.model.model import Model
+from linkwork.model.tree import walk
+from linkwork.spatial.source import quat
+from linkwork.viewer.camera import Extent
+from linkwork.viewer.context import ViewerContext, action
+from linkwork.viewer.drawing import Drawing
+from linkwork.viewer.overlays import Overlays
+from linkwork.viewer.panel import NONE, RobotPanel
+from linkwork.viewer.robot import ViewedRobot
+from linkwork.viewer.scene import Bodies, DragHandles, Triads, node
+from linkwork.viewer.trajectories import Player, Trajectory, read_trajectory
+
+
+class RobotController:
+    """Connects a robot with its nodes in the scene and its controls."""
+
+    def __init__(
+        self,
+        context: ViewerContext,
+        robot: ViewedRobot,
+        drawing: Drawing,
+        extent: Extent,
+        *,
+        in_cell: bool = False,
+    ) -> None:
+        """Add a robot and its controls to the page.
+
+        Args:
+            context: shared by the controllers.
+            robot: its state.
+            drawing: the surfaces of its links.
+            extent: of the whole scene.
+            in_cell: whether it is a device of a workcell, which draws all links itself and decides
+                where the base is.
+        """
+        self.context, self.robot = context, robot
+        self.size = min(max(drawing.size, 0.08 * extent.reach), 0.4 * extent.reach)
+        server, root = context.server, robot.name
+        self.bodies = Bodies(server, root, {} if in_cell else drawing.parts, self._toggle)
+        self.triads = Triads(server, root, 0.35 * self.size)
+        self.overlays = Overlays(server, robot, self.size, extent)
+        frames = frame_tree(robot.kd.model, robot.kd.base)
+        notes = [] if in_cell else drawing.notes
+        self.panel = RobotPanel(server, robot, self, frames, notes, movable_base=not in_cell)
+        self.player: Player | None = None
+        self._base_handles: DragHandles | None = None
+        self._frame_handles: DragHandles | None = None
+        self._dragged_frame = ""
+
+    # Drawing.
+
+    def draw(self) -> None:
+        """Draw the robot in its current state."""
+        poses = self.robot.poses()
+        index = self.robot.kd.model.frame_index
+        with self.context.callbacks_suppressed(), self.context.server.atomic():
+            self.bodies.place(lambda name: poses[index(name)])
+            self.triads.place(lambda name: poses[index(name)])
+            self.overlays.update(poses)
+            if self._frame_handles is not None:
+                self._frame_handles.place(poses[index(self._dragged_frame)])
+            if self._base_handles is not None:
+                self._base_handles.place(self.robot.base_pose)
+            self.panel.show_joints()
+
+    def draw_charts(self) -> None:
+        """Draw the charts."""
+        with self.context.callbacks_suppressed():
+            self.panel.show_charts()
+
+    def show(self, q: ArrayLike, nu: ArrayLike | None = None) -> None:
+        """Show a configuration, and the velocity that belongs to it."""
+        robot = self.robot
+        robot.q, robot.nu = robot.configuration(q), robot.velocity(nu)
+        self._moved()
+
+    def _moved(self) -> None:
+        self.context.moved(self)
+
+    # Actions of the controls.
+
+    @action
+    def slide(self, index: int, value: float) -> None:
+        """Move the joint of a slider."""
+        self._stop()
+        slider = self.robot.sliders[index]
+        if value != slider.shown(float(self.robot.slider_values()[index])):
+            self.robot.move_slider(slider, value)
+            self._moved()
+
+    @action
+    def posture(self, kind: str) -> None:
+        """Move all joints to their `neutral` or to a `random` position."""
+        self._stop()
+        kd = self.robot.kd
+        q = kd.neutral() if kind == "neutral" else kd.random()
+        self.show(q[BASE_NQ:])
+
+    @action
+    def look(self, name: str, value: Any) -> None:
+        """Show or hide an overlay, or set the opacity of the links."""
+        if name == "opacity":
+            self.bodies.fade(float(value))
+            return
+        setattr(self.overlays.shown, name, value)
+        self._moved()
+
+    @action
+    def fix_link(self, link: str) -> None:
+        """Show the forces of a robot that this link supports."""
+        self.robot.kd.model.link_index(link)
+        self.robot.support = link
+        self._moved()
+
+    @action
+    def triad(self, frame: str, visible: bool) -> None:
+        """Show or hide a triad."""
+        self.triads.show(frame, visible)
+        self._moved()
+
+    def _toggle(self, frame: str) -> None:
+        """Show or hide the triad of a link that was clicked."""
+        handle = self.panel.triads.get(frame)
+        if handle is not None:
+            handle.value = not handle.value
+
+    @action
+    def move_base(self, enabled: bool) -> None:
+        """Add handles to the base, or remove them."""
+        if self._base_handles is not None:
+            self._base_handles.remove()
+        self._base_handles = self._handles("base", self._base_dragged) if enabled else None
+        self._moved()
+
+    @action
+    def drag_frame(self, frame: str | None) -> None:
+        """Add handles to a frame, or remove them."""
+        if self._frame_handles is not None:
+            self._frame_handles.remove()
+            self._frame_handles = None
+        if frame is not None:
+            self.robot.kd.model.frame_index(frame)
+            self._frame_handles = self._handles("drag", self._frame_dragged)
+            self._dragged_frame = frame
+        with self.context.callbacks_suppressed():
+            self.panel.drag.value = NONE if frame is None else frame
+            self.panel.show_drag(None if frame is None else "")
+        self._moved()
+
+    def _handles(self, name: str, dragged: Any) -> DragHandles:
+        path, scale = node(self.robot.name, name), 0.9 * self.size
+        return DragHandles(self.context, path, scale, dragged=dragged, released=self._moved)
+
+    def _base_dragged(self, pose: Array) -> None:
+        self._stop()
+        self.robot.move_base(pose[:3, 3], quat.from_rotation(pose[:3, :3]))
+        self._moved()
+
+    def _frame_dragged(self, pose: Array) -> None:
+        self._stop()
+        result = self.robot.drag(
+            self._dragged_frame,
+            pose,
+            position_only=self.panel.position_only.value,
+            with_base=self.panel.with_base.value,
+        )
+        with self.context.callbacks_suppressed():
+            self.panel.show_drag(str(result))
+        self._moved()
+
+    # Trajectories.
+
+    def load(self, trajectory: Trajectory, file: str = "") -> None:
+        """Load a trajectory, and show its start."""
+        self.player = Player(self.robot.kd, trajectory)
+        summary = f"{counted(len(trajectory.times), 'sample')}, {trajectory.duration:.4g} s"
+        with self.context.callbacks_suppressed():
+            note = f"{file}: {summary}" if file else summary
+            self.panel.show_trajectory(trajectory.duration, note)
+        if self.context.camera is not None:
+            self.context.camera.include(self.robot.origins_during(trajectory.q))
+        self._show_player()
+
+    @action
+    def upload(self, name: str, content: bytes) -> None:
+        """Load a trajectory that was sent from the page."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / ("trajectory" + PurePath(name).suffix)
+            file.write_bytes(content)
+            self.load(read_trajectory(self.robot.kd, file), name)
+
+    @action
+    def play(self, enabled: bool) -> None:
+        """Play the trajectory, or stop."""
+        if self.player is not None:
+            (self.player.start if enabled else self.player.stop)()
+            self._moved()
+
+    @action
+    def seek(self, time: float) -> None:
+        """Show the trajectory at a time."""
+        if self.player is not None:
+            self.player.seek(time)
+            self._show_player()
+
+    @action
+    def speed(self, factor: float) -> None:
+        """Set the speed of the trajectory."""
+        if self.player is not None:
+            self.player.speed = float(factor)
+
+    def advance(self) -> bool:
+        """Advance a trajectory that is playing; returns whether it still plays."""
+        if self.player is None or not self.player.playing:
+            return False
+        self.player.advance()
+        self._show_player()
+        return self.player.playing
+
+    def _show_player(self) -> None:
+        assert self.player is not None
+        with self.context.callbacks_suppressed():
+            self.panel.time.value = self.player.time
+            self.panel.play.value = self.player.playing
+        self.show(*self.player.state())
+
+    def _stop(self) -> None:
+        if self.player is not None and self.player.playing:
+            self.player.stop()
+            with self.context.callbacks_suppressed():
+                self.panel.play.value = False
+
+
+def frame_tree(model: Model, base: str) -> list[tuple[int, str]]:
+    """Depth and name of all frames: each link, the further frames on it, then what it carries."""
+    depth: dict[str, int] = {}
+    children: dict[str | None, list[str]] = {}
+    start = model.frame(base).link
+    for visit in walk(model, start):
+        depth[visit.link] = 0 if visit.parent is None else depth[visit.parent] + 1
+        children.setdefault(visit.parent, []).append(visit.link)
+    on_link: dict[str, list[str]] = {}
+    for frame in model.frames:
+        on_link.setdefault(frame.link, []).append(frame.name)
+    frames: list[tuple[int, str]] = []
+    waiting = [start]
+    while waiting:
+        link = waiting.pop()
+        frames.append((depth[link], link))
+        frames += [(depth[link] + 1, name) for name in on_link.get(link, [])]
+        waiting += reversed(children.get(link, []))
+    return frames
