@@ -8,7 +8,7 @@ from tests.support.idyntree import MODULES, compat, idyn, loader_of, without_com
 
 import linkwork as lw
 import linkwork.compat.idyntree.state
-from linkwork.compat.idyntree.order import as_in_idyntree
+from linkwork.compat.idyntree.conversion import as_in_idyntree
 
 BOTH = pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
 NUMBERS = np.random.default_rng(5).normal(size=40)
@@ -307,9 +307,8 @@ def test_poses_along_a_walk_are_those_of_idyntree():
     found = []
     for iDynTree in (idyn, compat):
         model = built(iDynTree)
-        walk, poses = iDynTree.Traversal(), iDynTree.LinkPositions()
+        walk, poses = iDynTree.Traversal(), iDynTree.LinkPositions(model)
         assert model.computeFullTreeTraversal(walk)
-        poses.resize(model)
         joints = iDynTree.VectorDynSize([0.5, -0.5])
         assert iDynTree.ForwardPositionKinematics(model, walk, pose_of(iDynTree), joints, poses)
         links = range(model.getNrOfLinks())
@@ -369,7 +368,7 @@ def test_a_robot_is_written_and_read_again(tmp_path):
         (lambda m: compat.Model(3), lw.ArgumentError, "robot: expected a linkwork.Model, got 3"),
         (lambda m: compat.IJoint(), lw.ArgumentError, "make a FixedJoint, RevoluteJoint"),
         (lambda m: compat.RevoluteJoint(1), lw.ArgumentError, "expected nothing, a pose and an"),
-        (lambda m: compat.ModelExporter().model(), lw.LinkworkError, "no robot yet"),
+        (lambda m: compat.ModelExporter().exportModelToString(), lw.LinkworkError, "init"),
         (lambda m: compat.Model().robot, lw.ModelError, "link"),
     ],
 )

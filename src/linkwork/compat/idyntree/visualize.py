@@ -25,11 +25,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.compat.idyntree.arrays import Vector4
-from linkwork.compat.idyntree.loader import ModelLoader
+from linkwork.compat.idyntree.geometry import Position, Rotation, Transform
 from linkwork.compat.idyntree.model import Model, at
-from linkwork.compat.idyntree.poses import Rotation, Transform
+from linkwork.compat.idyntree.model_io import ModelLoader
 from linkwork.compat.idyntree.shapes import Box, Cylinder, SolidShape, Sphere
-from linkwork.compat.idyntree.vectors import Position
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import (
     ArgumentError,
@@ -48,16 +47,14 @@ from linkwork.viewer.server import LOCAL, open_server
 
 FRAME_AXES = 0.1  # length of the axes of a frame that is added [m]
 PERIOD = 0.02  # between two returns of `Visualizer.draw` [s]
-Surfaces: TypeAlias = dict[str, list[tuple[Any, Part]]]  # nodes and what they show, by link
+Surfaces: TypeAlias = dict[str, list[tuple[Any, Part]]]  # viser's nodes and parts, by link
 WHITE = (1.0, 1.0, 1.0, 1.0)
 
 
 class Item:
     """Something in a scene: a node, and the surfaces below it by the name of their link."""
 
-    def __init__(
-        self, root: Any, surfaces: dict[str, list[tuple[Any, Part]]] | None = None
-    ) -> None:
+    def __init__(self, root: Any, surfaces: Surfaces | None = None) -> None:
         self.root, self.surfaces = root, surfaces or {}
 
     def set_transform(self, transform: ArrayLike) -> None:
@@ -129,10 +126,13 @@ class Robot(Item):
         for handle, pose in zip(self._links.values(), poses, strict=True):
             place(handle, pose)
 
-    def show_link(self, link: str, visible: bool) -> None:
-        """Show or hide a link."""
-        self.model.getLinkIndex(link)
-        self._links[link].visible = visible
+
+class OnPage:
+    """A class of iDynTree of which a part is here."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        text = f"{type(self).__name__}.{name}: not supported by pages of linkwork"
+        raise AttributeError(f"{text}; linkwork.view offers more than these names")
 
 
 class Scene:
@@ -148,10 +148,6 @@ class Scene:
         if name not in self.items:
             raise name_not_found("object", name, self.items)
         return self.items[name]
-
-    def add(self, name: str, item: Item) -> None:
-        """Keep something that is drawn."""
-        self.items[name] = item
 
     def check_new(self, name: str) -> None:
         """Reject a name that is in use."""
@@ -194,15 +190,7 @@ class Scene:
         )
 
 
-class Partial:
-    """A class of iDynTree of which only a part is here."""
-
-    def __getattr__(self, name: str) -> NoReturn:
-        text = f"{type(self).__name__}.{name}: not supported by pages of linkwork"
-        raise AttributeError(f"{text}; linkwork.view offers more than these names")
-
-
-class MeshcatVisualizer(Partial):
+class MeshcatVisualizer(OnPage):
     """Robots and shapes on a page; `open()` shows it, `viewer.url()` is its address.
 
     `viewer[name]` has `set_transform`, `set_property` and `delete`, as meshcat's nodes have.
@@ -263,7 +251,7 @@ class MeshcatVisualizer(Partial):
             model.getLinkIndex(base_link)
         robot = Robot(self.viewer.server, model_name, model, base_link)
         robot.paint(None, color)
-        self.viewer.add(model_name, robot)
+        self.viewer.items[model_name] = robot
         return True
 
     def set_multibody_system_state(
@@ -300,7 +288,7 @@ class MeshcatVisualizer(Partial):
         surfaces = [(_surface(server, f"{name}/{k}", part), part) for k, part in enumerate(parts)]
         item = Item(root, {shape_name: surfaces})
         item.paint(None, color)
-        self.viewer.add(shape_name, item)
+        self.viewer.items[shape_name] = item
 
     def load_sphere(self, radius: float, shape_name: str = "iDynTree", color: Any = None) -> None:
         """Show a sphere."""
@@ -353,7 +341,7 @@ class MeshcatVisualizer(Partial):
             thickness=float(linewidth),
             thickness_units="screen",
         )
-        self.viewer.add(shape_name, Item(line))
+        self.viewer.items[shape_name] = Item(line)
 
     def set_primitive_geometry_transform(
         self, position: ArrayLike, rotation: ArrayLike, shape_name: str = "iDynTree"
@@ -406,7 +394,7 @@ class ColorViz:
         return [self.r, self.g, self.b, self.a]
 
 
-class Visualizer(Partial):
+class Visualizer(OnPage):
     """Robots on a page, under the names of iDynTree's visualizer.
 
     `init`, or the first robot, opens the page in a browser, where iDynTree opens a window.
@@ -434,26 +422,17 @@ class Visualizer(Partial):
         if not isinstance(model, Model):
             raise ArgumentError(f"model: expected a Model, got {shown(model)}")
         self._page().check_new(instanceName)
-        self._page().add(instanceName, Robot(self._page().server, instanceName, model))
+        self._page().items[instanceName] = Robot(self._page().server, instanceName, model)
         return True
-
-    def getNrOfVisualizedModels(self) -> int:
-        """How many robots there are."""
-        return len(self._names())
 
     def getModelInstanceName(self, modelInstanceIndex: int) -> str:
         """Name of a robot."""
         return at("model", self._names(), modelInstanceIndex)
 
-    def getModelInstanceIndex(self, instanceName: str) -> int:
-        """Index of a robot."""
-        self._page().robot(instanceName)
-        return self._names().index(instanceName)
-
     def modelViz(self, instance: int | str) -> ModelVisualization:
         """A robot on the page, by name or by index."""
         name = instance if isinstance(instance, str) else self.getModelInstanceName(instance)
-        return ModelVisualization(name, self._page().robot(name))
+        return ModelVisualization(self._page().robot(name))
 
     def camera(self) -> Camera:
         """From where the scene is seen."""
@@ -501,10 +480,9 @@ class Visualizer(Partial):
 
 
 @dataclass(frozen=True)
-class ModelVisualization(Partial):
+class ModelVisualization(OnPage):
     """A robot on the page of a `Visualizer`."""
 
-    _name: str
     _robot: Robot
 
     def setPositions(self, world_H_base: ArrayLike, jointPos: ArrayLike) -> bool:
@@ -516,22 +494,9 @@ class ModelVisualization(Partial):
         """The robot."""
         return self._robot.model
 
-    def getInstanceName(self) -> str:
-        """Its name on the page."""
-        return self._name
-
-    def getLinkNames(self) -> list[str]:
-        """Names of its links."""
-        return [*self._robot.model.robot.link_names]
-
     def setModelVisibility(self, isVisible: bool) -> None:
         """Show or hide the robot."""
         self._robot.set_property("visible", isVisible)
-
-    def setLinkVisibility(self, linkName: str, isVisible: bool) -> bool:
-        """Show or hide a link."""
-        self._robot.show_link(linkName, isVisible)
-        return True
 
     def setModelColor(self, modelColor: ColorViz) -> None:
         """Color the robot."""
@@ -542,13 +507,9 @@ class ModelVisualization(Partial):
         self._robot.paint(self._robot.model.getLinkName(linkIndex), linkColor.rgba())
         return True
 
-    def resetModelColor(self) -> None:
-        """Give the robot its own colors again."""
-        self._robot.paint(None, None)
-
 
 @dataclass(frozen=True)
-class Camera(Partial):
+class Camera(OnPage):
     """From where the scene of a `Visualizer` is seen."""
 
     _server: Any
@@ -576,7 +537,7 @@ class Camera(Partial):
 
 
 @dataclass(frozen=True)
-class Environment(Partial):
+class Environment(OnPage):
     """What surrounds the robots of a `Visualizer`."""
 
     _server: Any
@@ -596,7 +557,7 @@ class Environment(Partial):
 
 
 @dataclass(frozen=True)
-class Frames(Partial):
+class Frames(OnPage):
     """Frames in the scene of a `Visualizer`."""
 
     _server: Any
@@ -621,10 +582,6 @@ class Frames(Partial):
         """Show or hide a frame."""
         self._at(frameIndex).visible = bool(isVisible)
         return True
-
-    def getNrOfFrames(self) -> int:
-        """How many frames were added."""
-        return len(self._frames)
 
     def _at(self, index: int) -> Any:
         at("frame", [str(k) for k in range(len(self._frames))], index)
