@@ -48,8 +48,7 @@ def test_every_field_has_a_label_and_every_card_says_something():
 
 def test_a_card_is_found_by_name_and_a_wrong_name_has_a_hint():
     assert card("Pinocchio").name == "pinocchio"
-    text = "no convention card named 'pinochio'; did you mean 'pinocchio'?"
-    with pytest.raises(lw.NameNotFoundError, match=text):
+    with pytest.raises(lw.NameNotFoundError, match=r"'pinochio'.*'pinocchio'"):
         card("pinochio")
 
 

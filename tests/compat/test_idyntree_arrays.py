@@ -175,30 +175,38 @@ def test_poses_are_changed_in_place():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda kd: kd.getFrameIndex("hant"), ValueError, "did you mean 'hand'"),
-        (lambda kd: kd.getWorldTransform(99), lw.LinkworkError, "frame index 99: there are "),
-        (lambda kd: kd.getWorldTransform(1.5), lw.ArgumentError, "frame: expected an index, got"),
-        (lambda kd: kd.setFloatingBase("hant"), lw.NameNotFoundError, "did you mean 'hand'"),
+        (lambda kd: kd.getFrameIndex("hant"), ValueError, "'hant'.*'hand'"),
+        (lambda kd: kd.getWorldTransform(99), lw.LinkworkError, "frame.*99"),
+        (lambda kd: kd.getWorldTransform(1.5), lw.ArgumentError, "frame.*1.5"),
+        (lambda kd: kd.setFloatingBase("hant"), lw.NameNotFoundError, "'hant'.*'hand'"),
         (lambda kd: kd.setFrameVelocityRepresentation(3), lw.LinkworkError, "got 3"),
-        (lambda kd: kd.setRobotState(np.eye(4)), lw.ArgumentError, "expected 5 or 3 arguments"),
-        (lambda kd: kd.setJointPos([1.0]), lw.ShapeError, r"joint positions: expected \(\d+,\)"),
-        (lambda kd: kd.setWorldBaseTransform(np.ones((4, 4))), lw.ModelError, "base pose: "),
-        (lambda kd: kd.getRobotState(np.zeros(3)), lw.ArgumentError, "expected 5, 3 or no arrays"),
-        (lambda kd: kd.getFrameVel("hand", np.zeros(5)), lw.ShapeError, r"expected \(6,\)"),
-        (lambda kd: kd.getFrameVel("hand", [0] * 6), lw.ArgumentError, "expected a NumPy array"),
-        (lambda kd: kd.getCoriolisAndMassMatrices(np.eye(2)), lw.ArgumentError, "3 arrays or none"),
+        (lambda kd: kd.setRobotState(np.eye(4)), lw.ArgumentError, "5 or 3.*1"),
+        (lambda kd: kd.setJointPos([1.0]), lw.ShapeError, r"joint positions.*\(1,\)"),
+        (lambda kd: kd.setWorldBaseTransform(np.ones((4, 4))), lw.ModelError, "base pose"),
+        (lambda kd: kd.getRobotState(np.zeros(3)), lw.ArgumentError, "5, 3.*1"),
+        (lambda kd: kd.getFrameVel("hand", np.zeros(5)), lw.ShapeError, r"\(6,\).*\(5,\)"),
+        (lambda kd: kd.getFrameVel("hand", [0] * 6), lw.ArgumentError, "NumPy array"),
+        (lambda kd: kd.getCoriolisAndMassMatrices(np.eye(2)), lw.ArgumentError, "3.*1"),
         (lambda kd: kd.inverseDynamics([0] * 6, [0]), lw.ShapeError, "joint accelerations"),
         (lambda kd: kd.generalizedExternalForces([[0] * 6]), lw.ShapeError, "linkWrenches"),
         (lambda kd: kd.getDescriptionOfDegreeOfFreedom(99), lw.LinkworkError, "degree of freedom"),
-        (lambda kd: kd.loadRobotModel("arm"), lw.ArgumentError, "model: expected a Model"),
-        (lambda kd: kd.model().getNeighbor(0, 9), lw.LinkworkError, "neighbor 9: link 'base' has"),
+        (lambda kd: kd.loadRobotModel("arm"), lw.ArgumentError, "model.*Model.*'arm'"),
+        (lambda kd: kd.model().getNeighbor(0, 9), lw.LinkworkError, "neighbor 9.*'base'"),
         (lambda kd: kd.model().updateInertialParameters([1.0]), lw.ShapeError, "parameters"),
-        (lambda kd: kd.model().getJoint(0).getRestTransform(5, 6), lw.LinkworkError, "joins links"),
-        (lambda _: compat.KinDynComputations().getFloatingBase(), lw.LinkworkError, "no robot yet"),
-        (lambda _: compat.KinDynComputations().setJointPos([]), lw.LinkworkError, "no robot yet"),
-        (lambda _: compat.Model("arm"), lw.ArgumentError, "robot: expected a linkwork.Model"),
-        (lambda _: compat.Vector3(1, 2), lw.ShapeError, "Vector3: expected 3 numbers, got 2"),
-        (lambda _: compat.Traversal().getLink(0), lw.LinkworkError, "the traversal is empty"),
+        (
+            lambda kd: kd.model().getJoint(0).getRestTransform(5, 6),
+            lw.LinkworkError,
+            r"links.*\[5, 6\]",
+        ),
+        (
+            lambda _: compat.KinDynComputations().getFloatingBase(),
+            lw.LinkworkError,
+            "loadRobotModel",
+        ),
+        (lambda _: compat.KinDynComputations().setJointPos([]), lw.LinkworkError, "loadRobotModel"),
+        (lambda _: compat.Model("arm"), lw.ArgumentError, "robot.*Model.*'arm'"),
+        (lambda _: compat.Vector3(1, 2), lw.ShapeError, "Vector3.*3.*2"),
+        (lambda _: compat.Traversal().getLink(0), lw.LinkworkError, "computeFullTreeTraversal"),
     ],
 )
 def test_what_idyntree_prints_is_raised(kd, call, error, text):
@@ -209,9 +217,9 @@ def test_what_idyntree_prints_is_raised(kd, call, error, text):
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        (("wrist_roll",), lw.ArgumentError, "consideredJoints: expected a list of names"),
-        ((["wrist_rol"],), lw.NameNotFoundError, "did you mean 'wrist_roll'"),
-        ((["wrist_roll"], [0.1]), lw.ArgumentError, "removedJointPositions: expected positions"),
+        (("wrist_roll",), lw.ArgumentError, "consideredJoints.*list"),
+        ((["wrist_rol"],), lw.NameNotFoundError, "'wrist_rol'.*'wrist_roll'"),
+        ((["wrist_roll"], [0.1]), lw.ArgumentError, "removedJointPositions"),
     ],
 )
 def test_robots_that_cannot_be_reduced_are_refused(arguments, error, text):
@@ -268,10 +276,10 @@ def test_sensors_become_frames_as_in_idyntree():
     [
         (
             FORCE_TORQUE.format("child").replace('"j"', '"k"'),
-            "sensor 'child': there is no joint 'k'",
+            "'child'.*joint 'k'",
         ),
-        (GYROSCOPE.replace('"a"', '"c"'), "sensor 'gyro': there is no link 'c'"),
-        (GYROSCOPE.replace("1 0 0", "1 0"), "origin xyz: expected 3 numbers"),
+        (GYROSCOPE.replace('"a"', '"c"'), "'gyro'.*link 'c'"),
+        (GYROSCOPE.replace("1 0 0", "1 0"), "origin xyz.*3"),
     ],
 )
 def test_sensors_that_hang_nowhere_are_refused(sensor, text):

@@ -122,21 +122,21 @@ def test_products_with_ordinary_arrays_are_numpys_for_bare_arrays_only():
         lambda: np.eye(4) * compat.Transform(),
         lambda: compat.Twist() * np.zeros(6),
     ):
-        with pytest.raises(lw.ArgumentError, match=r"np\.multiply multiplies number by number"):
+        with pytest.raises(lw.ArgumentError, match=r"np\.multiply"):
             product()
 
 
 def test_sums_of_motions_and_forces_have_no_meaning():
-    with pytest.raises(lw.ArgumentError, match=r"Twist \+ Wrench has no meaning"):
+    with pytest.raises(lw.ArgumentError, match=r"Twist \+ Wrench"):
         compat.Twist() + compat.Wrench()
     twist = compat.Twist()
-    with pytest.raises(lw.ArgumentError, match=r"Twist \+ Wrench has no meaning"):
+    with pytest.raises(lw.ArgumentError, match=r"Twist \+ Wrench"):
         twist += compat.Wrench()
-    with pytest.raises(lw.ArgumentError, match="Twist - Wrench has no meaning"):
+    with pytest.raises(lw.ArgumentError, match="Twist - Wrench"):
         twist -= compat.Wrench()
-    with pytest.raises(lw.ArgumentError, match="Position - Direction has no meaning"):
+    with pytest.raises(lw.ArgumentError, match="Position - Direction"):
         compat.Position() - compat.Direction()
-    with pytest.raises(lw.ArgumentError, match=r"Twist.dot: expected its dual, got a SpatialAcc"):
+    with pytest.raises(lw.ArgumentError, match=r"Twist\.dot.*SpatialAcc"):
         compat.Twist().dot(compat.SpatialAcc())
     assert type(compat.Twist() + compat.SpatialAcc()) is compat.Twist
     assert type(compat.Transform() - compat.Transform()) is np.ndarray
@@ -230,5 +230,5 @@ def test_what_idyntree_answers_with_zero_is_raised():
         lambda: compat.MatrixDynSize(2, 3).getVal(2, 0),
         lambda: compat.MatrixDynSize(2, 3)(0),
     ):
-        with pytest.raises(ValueRangeError, match=r"index \(.*\): this \w+ has [\dx ]+ numbers"):
+        with pytest.raises(ValueRangeError, match=r"Vector3 has 3|MatrixDynSize has 2 x 3"):
             call()

@@ -188,7 +188,7 @@ def test_limits_that_are_set_hold_and_a_posture_draws():
     ("call", "text"),
     [
         (lambda ik: ik.addTarget("panda_hnd", np.eye(4)), "panda_hand"),
-        (lambda ik: ik.setCurrentRobotConfiguration(np.eye(4), np.zeros(3)), "expected 9, got 3"),
+        (lambda ik: ik.setCurrentRobotConfiguration(np.eye(4), np.zeros(3)), "9.*3"),
         (lambda ik: ik.setJointLimits(np.zeros(2), np.zeros(9)), "2 and 9"),
         (lambda ik: ik.getFullJointsSolution(np.eye(4), np.zeros(9)), "solve"),
         (lambda ik: ik.setModel("robot.urdf"), "Model"),

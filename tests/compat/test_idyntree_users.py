@@ -142,7 +142,7 @@ def test_matrices_that_are_no_rotation_are_refused():
     kd = compat.KinDynComputations()
     kd.loadRobotModel(loader_of("linkwork", "iris_description/iris").model())
     for H in (np.diag([1.1, 1.0, 1.0, 1.0]), np.diag([1.0, 1.0, -1.0, 1.0])):
-        with pytest.raises(lw.ModelError, match="base pose: the matrix has"):
+        with pytest.raises(lw.ModelError, match="base pose"):
             kd.setWorldBaseTransform(H)
 
 

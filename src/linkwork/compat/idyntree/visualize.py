@@ -413,16 +413,19 @@ class Visualizer(OnPage):
             self._grid = self._scene.server.scene.add_grid("/ground", infinite_grid=True)
         return True
 
-    def url(self) -> str:
-        """The address of the page."""
-        return self._page().url()
+    @property
+    def viewer(self) -> Scene:
+        """The page; `viewer.url()` is its address."""
+        self.init()
+        assert self._scene is not None
+        return self._scene
 
     def addModel(self, model: Model, instanceName: str) -> bool:
         """Show a robot."""
         if not isinstance(model, Model):
             raise ArgumentError(f"model: expected a Model, got {shown(model)}")
-        self._page().check_new(instanceName)
-        self._page().items[instanceName] = Robot(self._page().server, instanceName, model)
+        self.viewer.check_new(instanceName)
+        self.viewer.items[instanceName] = Robot(self.viewer.server, instanceName, model)
         return True
 
     def getModelInstanceName(self, modelInstanceIndex: int) -> str:
@@ -432,30 +435,30 @@ class Visualizer(OnPage):
     def modelViz(self, instance: int | str) -> ModelVisualization:
         """A robot on the page, by name or by index."""
         name = instance if isinstance(instance, str) else self.getModelInstanceName(instance)
-        return ModelVisualization(self._page().robot(name))
+        return ModelVisualization(self.viewer.robot(name))
 
     def camera(self) -> Camera:
         """From where the scene is seen."""
-        return Camera(self._page().server)
+        return Camera(self.viewer.server)
 
     def environment(self) -> Environment:
         """What surrounds the robots."""
         self.init()
-        return Environment(self._page().server, self._grid)
+        return Environment(self.viewer.server, self._grid)
 
     enviroment = environment  # as iDynTree has always spelled it
 
     def frames(self) -> Frames:
         """Frames that are added to the scene."""
-        return Frames(self._page().server, self._frames)
+        return Frames(self.viewer.server, self._frames)
 
     def run(self) -> bool:
         """Whether the page is open."""
-        return not self._page().closed
+        return not self.viewer.closed
 
     def draw(self) -> None:
         """Send what has changed; returns at most 50 times a second."""
-        self._page().server.flush()
+        self.viewer.server.flush()
         time.sleep(max(self._drawn + PERIOD - time.monotonic(), 0.0))
         self._drawn = time.monotonic()
 
@@ -470,13 +473,8 @@ class Visualizer(OnPage):
             raise ArgumentError(f"name: expected 'vanilla' or 'meshcat', got {shown(name)}")
         return True
 
-    def _page(self) -> Scene:
-        self.init()
-        assert self._scene is not None
-        return self._scene
-
     def _names(self) -> list[str]:
-        return list(self._page().items)
+        return list(self.viewer.items)
 
 
 @dataclass(frozen=True)
