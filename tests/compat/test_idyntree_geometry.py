@@ -148,7 +148,19 @@ QUESTIONS = {
     "log of a pose": lambda i: value(i, "Transform", 3).log(),
     "exp of a twist": lambda i: value(i, "Twist", 3).exp(),
     "rotation about an axis": lambda i: i.Rotation.RotAxis(value(i, "Direction", 3), 0.7),
+    "roll, pitch, yaw": lambda i: value(i, "Rotation", 3).asRPY(),
     "quaternion": lambda i: value(i, "Rotation", 5).asQuaternion(),
+    "of a quaternion": lambda i: i.Rotation.RotationFromQuaternion(
+        value(i, "Rotation", 5).asQuaternion()
+    ),
+    "rotations about axes": lambda i: (
+        i.Rotation.RotX(0.1) * i.Rotation.RotY(0.2) * i.Rotation.RotZ(0.3)
+    ),
+    "no rotation": lambda i: i.Rotation.Identity(),
+    "inverse rotation": lambda i: value(i, "Rotation", 1).inverse(),
+    "inverse pose": lambda i: value(i, "Transform", 1).inverse(),
+    "identity": lambda i: i.Transform.Identity(),
+    "bare vector": lambda i: value(i, "Twist", 1).asVector(),
     "motion cross motion": lambda i: value(i, "Twist", 1).cross(value(i, "SpatialAcc", 2)),
     "motion cross force": lambda i: value(i, "Twist", 1).cross(value(i, "Wrench", 2)),
     "power": lambda i: value(i, "Wrench", 1).dot(value(i, "Twist", 2)),
@@ -168,6 +180,7 @@ QUESTIONS = {
     "reverse direction": lambda i: value(i, "Direction", 1).reverse(),
     "reverse axis": lambda i: value(i, "Axis", 1).reverse(),
     "adjoint": lambda i: value(i, "Transform", 1).asAdjointTransform(),
+    "adjoint of forces": lambda i: value(i, "Transform", 1).asAdjointTransformWrench(),
     "zero position": lambda i: i.Position.Zero(),
     "zero inertia": lambda i: i.SpatialInertia.Zero().asVector(),
     "zero twist": lambda i: i.Twist.Zero(),

@@ -91,10 +91,19 @@ def no_attribute(owner: str, name: str) -> AttributeError:
     return AttributeError(f"{owner} has no attribute {name!r}{hint}", name=name)
 
 
-class Partial:
+class PartialType(type):
+    """The class of `Partial`, so that static methods have the same errors."""
+
+    if not TYPE_CHECKING:  # so that type checkers report misspelled names
+
+        def __getattr__(cls, name: str) -> object:
+            raise no_attribute(cls.__name__, name)
+
+
+class Partial(metaclass=PartialType):
     """A class of iDynTree of which a part is here; errors say what to use instead of the rest."""
 
-    if not TYPE_CHECKING:  # so that misspelled names are still found
+    if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
             raise no_attribute(type(self).__name__, name)

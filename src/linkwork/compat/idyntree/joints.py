@@ -104,7 +104,7 @@ class IJoint(Partial):
     def _construct(self, parts: list[Any]) -> None:
         """Take what iDynTree's constructors take."""
         if len(parts) == 1 and isinstance(parts[0], type(self)):
-            self.__dict__.update(parts[0].clone().__dict__)
+            vars(self).update(vars(parts[0].clone()))
             return
         count = len(parts)
         if count == 3 + self.HAS_AXIS:

@@ -114,7 +114,7 @@ class Model(Partial):
     def become(self, other: Model) -> None:
         """Take over the robot of another one, which can be changed independently afterwards."""
         lists = ("_links", "_joints", "_frames")
-        self.__dict__.update(other.__dict__ | {name: [*other.__dict__[name]] for name in lists})
+        vars(self).update(vars(other) | {name: [*vars(other)[name]] for name in lists})
 
     def take(self, robot: described.Model, base: str) -> None:
         """Become a robot with a default base."""
