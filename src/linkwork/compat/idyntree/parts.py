@@ -95,22 +95,24 @@ class Traversal(Partial):
 
     def __init__(self) -> None:
         self._model: Model | None = None
-        self._links: list[int] = []
-        self._parents: list[int] = []
-        self._joints: list[int] = []
+        self._visits: list[tuple[int, int, int]] = []  # link, parent and joint; -1 for none
 
     def fill(self, model: Model, base: str) -> None:
         """Visit the links of a robot from a base on."""
         robot = model.robot
         self._model = model
-        visits = walk(robot, base)
-        self._links = [robot.link_index(visit.link) for visit in visits]
-        self._parents = [robot.link_index(v.parent) if v.parent is not None else -1 for v in visits]
-        self._joints = [robot.joint_index(v.joint.name) if v.joint else -1 for v in visits]
+        self._visits = [
+            (
+                robot.link_index(link),
+                -1 if parent is None else robot.link_index(parent),
+                -1 if joint is None else robot.joint_index(joint.name),
+            )
+            for link, parent, joint in walk(robot, base)
+        ]
 
     def getNrOfVisitedLinks(self) -> int:
         """The number of visited links."""
-        return len(self._links)
+        return len(self._visits)
 
     def getBaseLink(self) -> Link:
         """The link where the traversal starts."""
@@ -118,38 +120,36 @@ class Traversal(Partial):
 
     def getLink(self, traversalIndex: int) -> Link:
         """The link at an index of the traversal."""
-        return Link.of(self._robot(), self._at(self._links, traversalIndex))
+        model, (link, _, _) = self._visit(traversalIndex)
+        return Link.of(model, link)
 
     def getParentLink(self, traversalIndex: int) -> Link | None:
-        """The link from which the one at an index is reached; none for the base."""
-        parent = self._at(self._parents, traversalIndex)
-        return None if parent < 0 else Link.of(self._robot(), parent)
+        """The parent of the link at an index of the traversal; None for the base."""
+        model, (_, parent, _) = self._visit(traversalIndex)
+        return None if parent < 0 else Link.of(model, parent)
 
     def getParentJoint(self, traversalIndex: int) -> IJoint | None:
-        """The joint by which the link at an index is reached; none for the base."""
-        joint = self._at(self._joints, traversalIndex)
-        return None if joint < 0 else joint_of(self._robot(), joint)
+        """The joint between the link at an index of the traversal and its parent."""
+        model, (_, _, joint) = self._visit(traversalIndex)
+        return None if joint < 0 else joint_of(model, joint)
 
     def getTraversalIndexFromLinkIndex(self, linkIndex: int) -> int:
         """Index of a link in the traversal."""
-        self._robot().getLinkName(linkIndex)
-        return self._links.index(linkIndex)
+        model, _ = self._visit(0)
+        model.getLinkName(linkIndex)  # raises if there is no such link
+        return [link for link, _, _ in self._visits].index(linkIndex)
 
     def getParentLinkFromLinkIndex(self, linkIndex: int) -> Link | None:
-        """The link from which a link is reached."""
+        """The parent of a link; None for the base."""
         return self.getParentLink(self.getTraversalIndexFromLinkIndex(linkIndex))
 
     def getParentJointFromLinkIndex(self, linkIndex: int) -> IJoint | None:
-        """The joint by which a link is reached."""
+        """The joint between a link and its parent; None for the base."""
         return self.getParentJoint(self.getTraversalIndexFromLinkIndex(linkIndex))
 
-    def _at(self, numbers: list[int], index: int) -> int:
-        self._robot()
-        if not 0 <= index < len(numbers):
-            raise ValueRangeError(f"traversal index {index}: there are {len(numbers)}, from 0")
-        return numbers[index]
-
-    def _robot(self) -> Model:
+    def _visit(self, index: int) -> tuple[Model, tuple[int, int, int]]:
         if self._model is None:
             raise ValueRangeError("the traversal is empty; model.computeFullTreeTraversal fills it")
-        return self._model
+        if not 0 <= index < len(self._visits):
+            raise ValueRangeError(f"traversal index {index}: there are {len(self._visits)}, from 0")
+        return self._model, self._visits[index]

@@ -88,13 +88,15 @@ class StateMethods(Partial):
 
     def getDescriptionOfDegreeOfFreedom(self, dof_index: int) -> str:
         """Name of the joint that a velocity coordinate belongs to."""
-        names = [joint.name for joint in self._robot.joints for _ in range(joint.nv)]
-        return at("degree of freedom", names, dof_index)
+        return at("degree of freedom", self._dof_names(), dof_index)
 
     def getDescriptionOfDegreesOfFreedom(self) -> str:
         """Names of the joints, one in a line, in the order of the joint velocities."""
-        names = [joint.name for joint in self._robot.joints for _ in range(joint.nv)]
-        return "".join(f"DOF Index: {n} Name: {name}\n" for n, name in enumerate(names))
+        names = enumerate(self._dof_names())
+        return "".join(f"DOF Index: {number} Name: {name}\n" for number, name in names)
+
+    def _dof_names(self) -> list[str]:
+        return [joint.name for joint in self._robot.joints for _ in range(joint.nv)]
 
     def getFloatingBase(self) -> str:
         """Name of the base."""

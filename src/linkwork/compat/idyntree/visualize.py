@@ -28,7 +28,7 @@ from linkwork.compat.idyntree.arrays import Vector4
 from linkwork.compat.idyntree.geometry import Position, Rotation, Transform
 from linkwork.compat.idyntree.model import Model, at
 from linkwork.compat.idyntree.model_io import ModelLoader
-from linkwork.compat.idyntree.shapes import Box, Cylinder, SolidShape, Sphere
+from linkwork.compat.idyntree.shapes import SolidShape
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import (
     ArgumentError,
@@ -39,6 +39,8 @@ from linkwork.errors import (
     warn,
 )
 from linkwork.kindyn import KinDyn
+from linkwork.model import geometry
+from linkwork.model.geometry import Shape
 from linkwork.model.pose import as_floats
 from linkwork.spatial import quat, so3
 from linkwork.viewer.parts import Part, drawing_of_shapes
@@ -107,10 +109,7 @@ class Robot(Item):
         self._links: dict[str, Any] = {}
         for link, parts in drawing.parts.items():
             self._links[link] = server.scene.add_frame(node(name, link), show_axes=False)
-            self.surfaces[link] = [
-                (_surface(server, node(name, link, str(k)), part), part)
-                for k, part in enumerate(parts)
-            ]
+            self.surfaces[link] = _surfaces(server, node(name, link), parts)
         self.move(np.eye(4), self._kd.neutral()[7:])
 
     def move(self, base: ArrayLike, joints: ArrayLike) -> None:
@@ -153,6 +152,16 @@ class Scene:
         """Reject a name that is in use."""
         if name in self.items:
             raise ValueRangeError(f"there is an object named {name!r}; delete it first")
+
+    def add_robot(self, name: str, model: Model, base: str | None = None) -> Robot:
+        """Draw a robot under a new name."""
+        if not isinstance(model, Model):
+            raise ArgumentError(f"model: expected a Model, got {shown(model)}")
+        self.check_new(name)
+        if base is not None:
+            model.getLinkIndex(base)  # raises if there is no such link
+        robot = self.items[name] = Robot(self.server, name, model, base)
+        return robot
 
     def robot(self, name: str) -> Robot:
         """A robot by name."""
@@ -244,14 +253,7 @@ class MeshcatVisualizer(OnPage):
         color: Any = None,
     ) -> bool:
         """Show a robot; `base_link` is the link whose pose `set_multibody_system_state` takes."""
-        if not isinstance(model, Model):
-            raise ArgumentError(f"model: expected a Model, got {shown(model)}")
-        self.viewer.check_new(model_name)
-        if base_link is not None:
-            model.getLinkIndex(base_link)
-        robot = Robot(self.viewer.server, model_name, model, base_link)
-        robot.paint(None, color)
-        self.viewer.items[model_name] = robot
+        self.viewer.add_robot(model_name, model, base_link).paint(None, color)
         return True
 
     def set_multibody_system_state(
@@ -285,34 +287,27 @@ class MeshcatVisualizer(OnPage):
         server, name = self.viewer.server, node(shape_name)
         parts = drawing_of_shapes({shape_name: (solid_shape.record,)}).parts[shape_name]
         root = server.scene.add_frame(name, show_axes=False)
-        surfaces = [(_surface(server, f"{name}/{k}", part), part) for k, part in enumerate(parts)]
-        item = Item(root, {shape_name: surfaces})
+        item = Item(root, {shape_name: _surfaces(server, name, parts)})
         item.paint(None, color)
         self.viewer.items[shape_name] = item
 
     def load_sphere(self, radius: float, shape_name: str = "iDynTree", color: Any = None) -> None:
         """Show a sphere."""
-        sphere = Sphere()
-        sphere.setRadius(radius)
+        sphere = SolidShape.of(Shape(geometry.Sphere(radius)))
         self.load_primitive_geometry(sphere, shape_name, color)
 
     def load_cylinder(
         self, radius: float, length: float, shape_name: str = "iDynTree", color: Any = None
     ) -> None:
         """Show a cylinder along z."""
-        cylinder = Cylinder()
-        cylinder.setRadius(radius)
-        cylinder.setLength(length)
+        cylinder = SolidShape.of(Shape(geometry.Cylinder(radius, length)))
         self.load_primitive_geometry(cylinder, shape_name, color)
 
     def load_box(
         self, x: float, y: float, z: float, shape_name: str = "iDynTree", color: Any = None
     ) -> None:
         """Show a box with edges along the axes."""
-        box = Box()
-        box.setX(x)
-        box.setY(y)
-        box.setZ(z)
+        box = SolidShape.of(Shape(geometry.Box((x, y, z))))
         self.load_primitive_geometry(box, shape_name, color)
 
     def load_arrow(self, radius: float, shape_name: str = "iDynTree", color: Any = None) -> None:
@@ -422,10 +417,7 @@ class Visualizer(OnPage):
 
     def addModel(self, model: Model, instanceName: str) -> bool:
         """Show a robot."""
-        if not isinstance(model, Model):
-            raise ArgumentError(f"model: expected a Model, got {shown(model)}")
-        self.viewer.check_new(instanceName)
-        self.viewer.items[instanceName] = Robot(self.viewer.server, instanceName, model)
+        self.viewer.add_robot(instanceName, model)
         return True
 
     def getModelInstanceName(self, modelInstanceIndex: int) -> str:
@@ -586,18 +578,21 @@ class Frames(OnPage):
         return self._frames[index]
 
 
-def _surface(server: Any, name: str, part: Part) -> Any:
-    pose = part.link_H_part
-    return server.scene.add_mesh_simple(
-        name,
-        np.asarray(part.surface.vertices, dtype=np.float32),
-        np.asarray(part.surface.faces, dtype=np.uint32),
-        color=part.color,
-        opacity=None if part.opacity >= 1 else part.opacity,
-        side="double",
-        position=pose[:3, 3],
-        wxyz=quat.from_rotation(pose[:3, :3]),
-    )
+def _surfaces(server: Any, name: str, parts: Iterable[Part]) -> list[tuple[Any, Part]]:
+    """The parts as nodes below a node."""
+    nodes: list[tuple[Any, Part]] = []
+    for k, part in enumerate(parts):
+        handle = server.scene.add_mesh_simple(
+            f"{name}/{k}",
+            np.asarray(part.surface.vertices, dtype=np.float32),
+            np.asarray(part.surface.faces, dtype=np.uint32),
+            color=part.color,
+            opacity=None if part.opacity >= 1 else part.opacity,
+            side="double",
+        )
+        place(handle, part.link_H_part)
+        nodes.append((handle, part))
+    return nodes
 
 
 def _painted(part: Part, color: Any) -> tuple[tuple[int, int, int], float]:
