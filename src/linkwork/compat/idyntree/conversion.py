@@ -44,15 +44,15 @@ _BUCKETS = (13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 84
 
 
 class Visit(NamedTuple):
-    """A link of a walk, and how it is reached; no parent and no joint for the base."""
+    """A link of a traversal, its parent, and the joint between them; None for the base."""
 
     link: str
     parent: str | None
     joint: Joint | None
 
 
-def walk(model: Model, base: str) -> tuple[Visit, ...]:
-    """The links from a base on: all neighbours of a link at once, then those of the last one."""
+def traversal(model: Model, base: str) -> tuple[Visit, ...]:
+    """The links from a base on: all neighbors of a link, then those of the last of them."""
     visits = [Visit(base, None, None)]
     waiting = visits[:]
     while waiting:
@@ -69,7 +69,7 @@ def as_in_idyntree(model: Model, order: Sequence[str] | None = None) -> Model:
 
     Args:
         model: the robot, as its file describes it.
-        order: names of joints in the order that iDynTree gives them; those left out come after
+        order: names of joints in the order that iDynTree has; those left out come after
             them. Without it, the order of GCC's hash table is assumed.
 
     Raises:
@@ -98,8 +98,8 @@ def as_in_idyntree(model: Model, order: Sequence[str] | None = None) -> Model:
 
 
 def numbered(model: Model, base: str) -> Model:
-    """The robot with its parts in the order of a walk from a base, moving joints first."""
-    visits = walk(model, base)
+    """The robot with its parts in the order of a traversal from a base, moving joints first."""
+    visits = traversal(model, base)
     met = [visit.joint for visit in visits if visit.joint]
     index = {visit.link: number for number, visit in enumerate(visits)}
     return Model(
@@ -111,7 +111,7 @@ def numbered(model: Model, base: str) -> Model:
 
 
 def table_order(names: Iterable[str]) -> list[str]:
-    """Names in the order in which GCC's unordered_map lists them after they were put in."""
+    """Names in the order of GCC's unordered_map after inserting them one by one."""
     order: list[str] = []
     buckets = 0
     hashes: dict[str, int] = {}
@@ -135,15 +135,15 @@ def _put(order: list[str], name: str, hashes: dict[str, int], buckets: int) -> N
 
 def _hash(data: bytes) -> int:
     """MurmurHash64A, in 8-byte words of the lower byte first."""
-    found = _SEED ^ (len(data) * _MULTIPLIER & _WORD)
+    value = _SEED ^ (len(data) * _MULTIPLIER & _WORD)
     words = len(data) - len(data) % 8  # bytes in complete words
     for start in range(0, words, 8):
         word = int.from_bytes(data[start : start + 8], "little")
         word = _mixed(word * _MULTIPLIER & _WORD) * _MULTIPLIER & _WORD
-        found = (found ^ word) * _MULTIPLIER & _WORD
+        value = (value ^ word) * _MULTIPLIER & _WORD
     if data[words:]:
-        found = (found ^ int.from_bytes(data[words:], "little")) * _MULTIPLIER & _WORD
-    return _mixed(_mixed(found) * _MULTIPLIER & _WORD)
+        value = (value ^ int.from_bytes(data[words:], "little")) * _MULTIPLIER & _WORD
+    return _mixed(_mixed(value) * _MULTIPLIER & _WORD)
 
 
 def _mixed(word: int) -> int:
@@ -155,7 +155,7 @@ def _fake_links(model: Model) -> dict[str, Joint]:
 
     Where two such links hold each other, iDynTree fails to make frames of them, and keeps both.
     """
-    found: dict[str, Joint] = {}
+    fakes: dict[str, Joint] = {}
     carrying = {frame.link for frame in model.frames}
     for link in model.links:
         neighbors = model.neighbors(link.name)
@@ -163,8 +163,8 @@ def _fake_links(model: Model) -> dict[str, Joint]:
             continue
         joint = model.joint(neighbors[0][1])
         if joint.kind == "fixed":
-            found[link.name] = joint
-    return {} if len(found) == len(model.links) else found
+            fakes[link.name] = joint
+    return {} if len(fakes) == len(model.links) else fakes
 
 
 def _as_frame(name: str, mount: Joint) -> Frame:
@@ -213,8 +213,8 @@ def reduced_model(
             kept, fixed or unknown are ignored.
 
     Returns:
-        the robot. Of the links that became one, the one nearest to the base gives its name and
-        frame, and the others are frames on it.
+        the robot. A group of links that became one has the name and the frame of the link nearest
+        to the base; the others are frames on it.
     """
     if isinstance(joints, str):
         raise ArgumentError(f"consideredJoints: expected a list of names, got {shown(joints)}")
@@ -226,7 +226,7 @@ def reduced_model(
         if joint.nq and joint.name in positions and joint.name not in free
     }
     locked = reduced(robot, free, locks)
-    visits = walk(robot, base)  # of the robot, as locking has put the joints in another order
+    visits = traversal(robot, base)  # of the robot, as locking has put the joints in another order
     heads, poses = _groups(locked, visits, set(kept))
     groups = {head: [name for name in heads if heads[name] == head] for head in heads.values()}
     return Model(
@@ -285,7 +285,9 @@ def with_sensor_frames(model: Model, source: str | bytes | PathLike[str]) -> Mod
     if robot.tag != "robot":
         return model
     outer = {
-        visit.joint.name: visit.link for visit in walk(model, model.default_base) if visit.joint
+        visit.joint.name: visit.link
+        for visit in traversal(model, model.default_base)
+        if visit.joint
     }
     sensors = [
         Part(part.element, f"sensor {part.text('name')!r}", report)

@@ -72,7 +72,8 @@ class InverseKinematics(Partial):
 
     def __init__(self) -> None:
         self._full, self._reduced = Model(), Model()
-        self._considered: list[str] = []
+        self._considered: list[str] = []  # names of the joints that move
+        self._moving_coordinates: list[int] = []  # their indices in the positions of all joints
         self._base = ""
         self._base_pose, self._positions = np.eye(4), np.zeros(0)  # where the robot is
         self._kd: dict[str, KinDyn] = {}  # by base
@@ -102,6 +103,7 @@ class InverseKinematics(Partial):
             self._reduced.become(self._full)
         else:
             createReducedModel(self._full, self._considered, self._reduced)
+        self._moving_coordinates = [k for name in self._considered for k in self._coordinates(name)]
         self._base = model.getLinkName(model.getDefaultBaseLink())
         self._kd = {}
         self._base_pose, self._positions = np.eye(4), Layout(robot, floating=False).neutral()
@@ -446,8 +448,7 @@ class InverseKinematics(Partial):
         """Write the pose of the base and the positions of the considered joints."""
         kd, q = self._solved_configuration()
         write(kd.transform(self._base, q), baseTransformSolution)
-        parts = [q[BASE_NQ:][self._coordinates(name)] for name in self._considered]
-        write(np.concatenate([np.zeros(0), *parts]), shapeSolution)
+        write(q[BASE_NQ:][self._moving_coordinates], shapeSolution)
         return True
 
     def getPoseForFrame(self, frameName: str, transform: Any) -> bool:
@@ -528,27 +529,23 @@ class InverseKinematics(Partial):
 
     def _configuration(self, kd: KinDyn, pose: Array, start: Array | None = None) -> Array:
         """(nq,) with a pose of the base of `kd`; joints that do not move stay where they are."""
-        joints = self._positions.copy()
+        joints, moving = self._positions.copy(), self._moving_coordinates
         if start is not None:
-            for name in self._considered:
-                joints[self._coordinates(name)] = start[self._coordinates(name)]
+            joints[moving] = start[moving]
         q = np.concatenate([pose[:3, 3], quat.from_rotation(pose[:3, :3]), joints])
         return kd.normalize(q)
 
     def _expanded(self, reduced: Array) -> Array:
         """Positions of all joints from those of the considered ones."""
-        full, first = self._positions.copy(), 0
-        for name in self._considered:
-            part = self._coordinates(name)
-            full[part] = reduced[first : first + part.stop - part.start]
-            first += part.stop - part.start
+        full = self._positions.copy()
+        full[self._moving_coordinates] = reduced
         return full
 
-    def _coordinates(self, name: str) -> slice:
-        """Where a joint is in the positions of all joints."""
+    def _coordinates(self, name: str) -> list[int]:
+        """Indices of a joint in the positions of all joints."""
         joint = self._full.getJoint(self._full.getJointIndex(name))
         first = joint.getPosCoordsOffset()
-        return slice(first, first + joint.getNrOfPosCoords())
+        return [*range(first, first + joint.getNrOfPosCoords())]
 
     def _moving_joints(self) -> list[Any]:
         self._check_model()

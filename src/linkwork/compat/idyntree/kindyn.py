@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.compat.idyntree.arrays import Matrix4x4, Vector3, Vector6, array_of, result, write
 from linkwork.compat.idyntree.containers import FreeFloatingGeneralizedTorques, LinkWrenches
-from linkwork.compat.idyntree.conversion import walk
+from linkwork.compat.idyntree.conversion import traversal
 from linkwork.compat.idyntree.geometry import (
     Position,
     SpatialInertia,
@@ -312,7 +312,7 @@ class KinDynComputations(StateMethods):
     def _by_link(self, through_joints: Array) -> Array:
         """Wrenches through joints in the order of the links they act on."""
         robot, wrenches = self._robot, np.zeros((self.getNrOfLinks(), 6))
-        for link, _, joint in walk(robot, robot.frame(self._base).link):
+        for link, _, joint in traversal(robot, robot.frame(self._base).link):
             if joint:
                 wrenches[robot.link_index(link)] = through_joints[robot.joint_index(joint.name)]
         return wrenches
@@ -345,7 +345,7 @@ def _relative_pattern(robot: Model, reference: str, frame: str) -> Array:
 
 def _joints_between(robot: Model, start: str, end: str) -> set[str]:
     """Names of the joints between two links."""
-    visits = {visit.link: visit for visit in walk(robot, start)}
+    visits = {visit.link: visit for visit in traversal(robot, start)}
     names: set[str] = set()
     here = visits[end]
     while here.parent is not None and here.joint is not None:

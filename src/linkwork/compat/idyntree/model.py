@@ -36,7 +36,7 @@ from linkwork.model import parts
 from linkwork.model.inertia import from_parameters
 from linkwork.model.pose import as_floats, as_pose
 
-NAME = "iDynTree model"  # of robots that were built, as iDynTree gives them none
+NAME = "iDynTree model"  # of robots that were built, which have no name in iDynTree
 
 
 class Model(Partial):
@@ -147,11 +147,11 @@ class Model(Partial):
         return "\n".join(lines) + "\n"
 
     def getPackageDirs(self) -> tuple[str, ...]:
-        """Folders in which meshes are looked for."""
+        """Folders to search for meshes."""
         return self._packages
 
     def setPackageDirs(self, packageDirs: Sequence[str]) -> None:
-        """Set the folders in which meshes are looked for; linkwork looks when it loads."""
+        """Set the folders to search for meshes; linkwork searches when it loads."""
         self._packages = tuple(packageDirs)
 
     def getNrOfLinks(self) -> int:

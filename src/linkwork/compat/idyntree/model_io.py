@@ -27,7 +27,7 @@ class ModelParserOptions(Partial):
     """How to read a robot.
 
     `addSensorFramesAsAdditionalFrames` is iDynTree's. `jointOrder` is linkwork's: names of joints
-    in the order that iDynTree gives them where the hash table of its C++ library is not GCC's.
+    in the order of iDynTree, for systems whose C++ library is not GCC's.
     """
 
     addSensorFramesAsAdditionalFrames: bool = True

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.compat.idyntree.absent import Partial
 from linkwork.compat.idyntree.arrays import array_of
-from linkwork.compat.idyntree.conversion import walk
+from linkwork.compat.idyntree.conversion import traversal
 from linkwork.compat.idyntree.geometry import RotationalInertia, SpatialInertia
 from linkwork.compat.idyntree.joints import IJoint, joint_of
 from linkwork.errors import ValueRangeError
@@ -107,7 +107,7 @@ class Traversal(Partial):
                 -1 if parent is None else robot.link_index(parent),
                 -1 if joint is None else robot.joint_index(joint.name),
             )
-            for link, parent, joint in walk(robot, base)
+            for link, parent, joint in traversal(robot, base)
         ]
 
     def getNrOfVisitedLinks(self) -> int:

@@ -27,8 +27,8 @@ from linkwork.spatial import motion, quat, se3, so3
 INERTIAL_FIXED_REPRESENTATION = 0
 BODY_FIXED_REPRESENTATION = 1
 MIXED_REPRESENTATION = 2
-NOT_ROUNDING = 1e-12  # a rotation closer than this to an orthonormal one is taken as it is
-ROUNDED_ROTATION = 5e-3  # further than this from one, it is refused: 1e-3 in each number
+NOT_ROUNDING = 1e-12  # up to this error a rotation is used as it is
+ROUNDED_ROTATION = 5e-3  # above this error it is rejected: 1e-3 in each element
 _REPRESENTATIONS: tuple[Representation, ...] = ("inertial", "body", "mixed")
 
 
@@ -136,7 +136,7 @@ class StateMethods(Partial):
         Args:
             state: either pose of the base (4, 4), joint positions, velocity of the base (6,), joint
                 velocities, gravity (3,); or only joint positions, joint velocities and gravity, and
-                the base stands still at the world's origin.
+                the base is at rest at the world's origin.
         """
         if len(state) == 3:
             state = (np.eye(4), state[0], np.zeros(6), state[1], state[2])
