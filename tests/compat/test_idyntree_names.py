@@ -11,11 +11,7 @@ from tests.support.idyntree import compat, idyn
 
 from linkwork.compat.idyntree.absent import INSTEAD
 
-NAMES = sorted(
-    name
-    for name, value in vars(compat).items()
-    if not name.startswith("_") and not inspect.ismodule(value)
-)
+NAMES = sorted(compat.__all__)
 SHARED = [name for name in NAMES if inspect.isclass(getattr(idyn, name, None))]  # in both modules
 ITERATORS = {"begin", "end", "cbegin", "cend", "rbegin", "rend", "iterator", "get_allocator"}
 POINTERS = {"this", "thisown", "data"}
@@ -70,6 +66,15 @@ def test_arguments_have_the_names_of_idyntree(name):
             different[method] = (wanted, given)
 
     assert not different
+
+
+def test_a_star_import_takes_names_of_idyntree_only():
+    taken = {}
+    exec("from linkwork.compat.idyntree import *", taken)
+
+    names = set(taken) - {"__builtins__"}
+    assert {"KinDynComputations", "Rotation", "MIXED_REPRESENTATION"} <= names
+    assert all(hasattr(idyn, name) or hasattr(idyn.cvar, name) for name in names - {"cvar"})
 
 
 def test_most_of_the_names_are_compared():

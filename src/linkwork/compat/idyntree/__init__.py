@@ -6,6 +6,8 @@ Semantics, order of links and joints, and values of the enums are iDynTree's. Wh
 an error and returns false or an invalid index, a `LinkworkError` is raised here.
 """
 
+from types import ModuleType as _ModuleType
+
 from linkwork.compat.idyntree import absent as _absent
 from linkwork.compat.idyntree.arrays import Matrix2x3 as Matrix2x3
 from linkwork.compat.idyntree.arrays import Matrix3x3 as Matrix3x3
@@ -99,6 +101,11 @@ from linkwork.compat.idyntree.state import (
 )
 from linkwork.compat.idyntree.state import MIXED_REPRESENTATION as MIXED_REPRESENTATION
 
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll] - `import *` leaves out files such as `model`
+    name
+    for name, value in globals().items()
+    if not name.startswith("_") and not isinstance(value, _ModuleType)
+]
 _IN_VIEWER = ("ColorViz", "Visualizer", "VisualizerOptions")  # loading the viewer takes time
 
 
