@@ -156,7 +156,7 @@ def test_what_mujoco_knows_of_dependent_joints_cannot_be_made_up(name):
         "qfrc_bias": ([0.0], [0.0], [0.0], [[1.0]]),
         "jac": ([0.0], np.zeros((6, 1))),
     }
-    with pytest.raises(lw.ModelError, match=r"dependent joints.*mimic=False"):
+    with pytest.raises(lw.ModelError, match=r"dependent joints.*read the model with mimic=False"):
         getattr(to, name)(*arguments[name])
 
 
@@ -178,7 +178,7 @@ def test_reading_a_model_warns_once_at_the_line_of_the_caller():
             read(mj)
         (warning,) = caught
         assert (warning.filename, warning.category) == (__file__, lw.LinkworkWarning)
-        assert all(fact in str(warning.message) for fact in ("stiffness", "one"))
+        assert str(warning.message) == "left out: stiffness of joints: one"
 
 
 def test_the_maps_are_frozen_and_survive_pickling():
@@ -192,25 +192,25 @@ def test_the_maps_are_frozen_and_survive_pickling():
 
 def test_arguments_of_other_types_are_refused():
     mj = compiled(ROBOT)
-    with pytest.raises(lw.ArgumentError, match=r"mj_model.*MjModel.*'x'"):
+    with pytest.raises(lw.ArgumentError, match=r"mj_model: expected a mujoco\.MjModel, got 'x'"):
         model_from_mjmodel("x")
-    with pytest.raises(lw.ArgumentError, match=r"robot.*KinDyn.*Model.*3"):
+    with pytest.raises(lw.ArgumentError, match="robot: expected a KinDyn or a Model, got 3"):
         Conventions(3, mj)  # pyright: ignore
 
 
 def test_arrays_of_other_shapes_are_refused():
     mj = compiled(ROBOT)
     to = Conventions(model_from_mjmodel(mj), mj)
-    with pytest.raises(lw.ShapeError, match=r"q.*14\).*\(3,\)"):
+    with pytest.raises(lw.ShapeError, match=r"q: expected \(\.\.\., 14\), got \(3,\)"):
         to.qpos([1, 2, 3])
-    with pytest.raises(lw.ShapeError, match=r"full_m.*12, 12\).*\(12,\)"):
+    with pytest.raises(lw.ShapeError, match=r"full_m: expected \(\.\.\., 12, 12\), got \(12,\)"):
         to.mass_matrix(mj.qpos0, np.zeros(12))
 
 
 def test_pose_of_the_frame_is_needed_where_it_matters():
     mj = compiled(ROBOT)
     to = Conventions(kindyn_from_mjmodel(mj, representation="body"), mj)
-    with pytest.raises(lw.ArgumentError, match="world_H_frame"):
+    with pytest.raises(lw.ArgumentError, match="world_H_frame: needed, as velocities are body"):
         to.jac(to.q(mj.qpos0), np.zeros((6, mj.nv)))
 
 
