@@ -29,37 +29,6 @@ def kd(monkeypatch):
 
 
 @BOTH
-def test_products_of_poses_points_and_spatial_vectors(iDynTree):
-    """`*` means what iDynTree means by it, where both sides are of its classes."""
-    R = iDynTree.Rotation.RPY(0.3, -0.2, 0.9)
-    H = iDynTree.Transform(R, iDynTree.Position(1, 2, 3))
-    G = iDynTree.Transform(iDynTree.Rotation.RotX(0.4), iDynTree.Position(0.5, 0, -1))
-    numbers = np.array([1.0, -2, 3, 4, 5, -6])
-    matrix = H.asHomogeneousTransform().toNumPy()
-
-    product = (H * G).asHomogeneousTransform().toNumPy()
-    point = (H * iDynTree.Position(3, 2, 1)).toNumPy()
-    twist = (H * iDynTree.Twist.FromPython(numbers)).toNumPy()
-    wrench = (H * iDynTree.Wrench.FromPython(numbers)).toNumPy()
-    X, Xf = H.asAdjointTransform().toNumPy(), H.asAdjointTransformWrench().toNumPy()
-
-    np.testing.assert_allclose(product, matrix @ G.asHomogeneousTransform().toNumPy(), atol=1e-15)
-    np.testing.assert_allclose(point, (matrix @ [3, 2, 1, 1])[:3], atol=1e-15)
-    np.testing.assert_allclose(twist, X @ numbers, atol=1e-14)
-    np.testing.assert_allclose(wrench, Xf @ numbers, atol=1e-14)
-    np.testing.assert_allclose(Xf, np.linalg.inv(X).T, atol=1e-14)
-    back = (H * H.inverse()).asHomogeneousTransform().toNumPy()
-    np.testing.assert_allclose(back, np.eye(4), atol=1e-15)
-    np.testing.assert_allclose(H.getPosition().toNumPy(), [1, 2, 3])
-    np.testing.assert_allclose(H.getRotation().toNumPy(), R.toNumPy(), atol=1e-15)
-    np.testing.assert_allclose((R * R.inverse()).toNumPy(), np.eye(3), atol=1e-15)
-    np.testing.assert_allclose(R.asRPY().toNumPy(), [0.3, -0.2, 0.9], atol=1e-15)
-    expected = iDynTree.Rotation.RotZ(0.9) * iDynTree.Rotation.RotY(-0.2)
-    expected = expected * iDynTree.Rotation.RotX(0.3)
-    np.testing.assert_allclose(R.toNumPy(), expected.toNumPy(), atol=1e-15)
-
-
-@BOTH
 def test_numbers_are_set_and_asked_for_one_by_one(iDynTree):
     gravity = iDynTree.Vector3()
     gravity.zero()
@@ -80,12 +49,12 @@ def test_numbers_are_set_and_asked_for_one_by_one(iDynTree):
     assert matrix.toNumPy().shape == (1, 1)
 
 
-def test_the_parts_of_spatial_vectors():
+def test_the_parts_of_spatial_vectors_belong_to_them():
     twist = compat.Twist.FromPython([1, 2, 3, 4, 5, 6])
+    twist.getLinearVec3()[0] = 7
 
-    assert twist.getLinearVec3().tolist() == [1, 2, 3]
+    assert twist.tolist() == [7, 2, 3, 4, 5, 6]
     assert twist.getAngularVec3().tolist() == [4, 5, 6]
-    assert twist.asVector().tolist() == [1, 2, 3, 4, 5, 6]
 
 
 def test_results_are_numpy_arrays(kd):
@@ -152,53 +121,41 @@ def test_lists_grow_as_those_of_idyntree_do():
     assert indices == [compat.cvar.LINK_INVALID_INDEX] == [idyn.cvar.LINK_INVALID_INDEX]
 
 
-def test_quaternions_have_the_real_part_first():
-    R = compat.Rotation.RPY(0.3, -0.2, 0.9)
-    theirs = idyn.Rotation.RPY(0.3, -0.2, 0.9).asQuaternion().toNumPy()
-
-    np.testing.assert_allclose(R.asQuaternion(), theirs, atol=1e-15)
-    np.testing.assert_allclose(compat.Rotation.RotationFromQuaternion(theirs), R, atol=1e-15)
-    assert compat.Rotation.Identity().tolist() == np.eye(3).tolist()
-    assert compat.Transform.Identity().tolist() == np.eye(4).tolist()
-
-
-def test_poses_are_changed_in_place():
-    H = compat.Transform()
-    H.setPosition([1, 2, 3])
-    H.setRotation(compat.Rotation.RotZ(0.5))
-
-    assert H.getPosition().tolist() == [1, 2, 3]
-    np.testing.assert_array_equal(H.getRotation(), compat.Rotation.RotZ(0.5))
-    assert H.toString().splitlines()[-1] == " 1 2 3"
-
-
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda kd: kd.getFrameIndex("hant"), ValueError, "did you mean 'hand'"),
-        (lambda kd: kd.getWorldTransform(99), lw.LinkworkError, "frame index 99: there are "),
-        (lambda kd: kd.getWorldTransform(1.5), lw.ArgumentError, "frame: expected an index, got"),
-        (lambda kd: kd.setFloatingBase("hant"), lw.NameNotFoundError, "did you mean 'hand'"),
+        (lambda kd: kd.getFrameIndex("hant"), ValueError, "'hant'.*'hand'"),
+        (lambda kd: kd.getWorldTransform(99), lw.LinkworkError, "frame.*99"),
+        (lambda kd: kd.getWorldTransform(1.5), lw.ArgumentError, "frame.*1.5"),
+        (lambda kd: kd.setFloatingBase("hant"), lw.NameNotFoundError, "'hant'.*'hand'"),
         (lambda kd: kd.setFrameVelocityRepresentation(3), lw.LinkworkError, "got 3"),
-        (lambda kd: kd.setRobotState(np.eye(4)), lw.ArgumentError, "expected 5 or 3 arguments"),
-        (lambda kd: kd.setJointPos([1.0]), lw.ShapeError, r"joint positions: expected \(\d+,\)"),
-        (lambda kd: kd.setWorldBaseTransform(np.ones((4, 4))), lw.ModelError, "base pose: "),
-        (lambda kd: kd.getRobotState(np.zeros(3)), lw.ArgumentError, "expected 5, 3 or no arrays"),
-        (lambda kd: kd.getFrameVel("hand", np.zeros(5)), lw.ShapeError, r"expected \(6,\)"),
-        (lambda kd: kd.getFrameVel("hand", [0] * 6), lw.ArgumentError, "expected a NumPy array"),
-        (lambda kd: kd.getCoriolisAndMassMatrices(np.eye(2)), lw.ArgumentError, "3 arrays or none"),
+        (lambda kd: kd.setRobotState(np.eye(4)), lw.ArgumentError, "5 or 3.*1"),
+        (lambda kd: kd.setJointPos([1.0]), lw.ShapeError, r"joint positions.*\(1,\)"),
+        (lambda kd: kd.setWorldBaseTransform(np.ones((4, 4))), lw.ModelError, "base pose"),
+        (lambda kd: kd.getRobotState(np.zeros(3)), lw.ArgumentError, "5, 3.*1"),
+        (lambda kd: kd.getFrameVel("hand", np.zeros(5)), lw.ShapeError, r"\(6,\).*\(5,\)"),
+        (lambda kd: kd.getFrameVel("hand", [0] * 6), lw.ArgumentError, "NumPy array"),
+        (lambda kd: kd.getCoriolisAndMassMatrices(np.eye(2)), lw.ArgumentError, "3.*1"),
         (lambda kd: kd.inverseDynamics([0] * 6, [0]), lw.ShapeError, "joint accelerations"),
         (lambda kd: kd.generalizedExternalForces([[0] * 6]), lw.ShapeError, "linkWrenches"),
         (lambda kd: kd.getDescriptionOfDegreeOfFreedom(99), lw.LinkworkError, "degree of freedom"),
-        (lambda kd: kd.loadRobotModel("arm"), lw.ArgumentError, "model: expected a Model"),
-        (lambda kd: kd.model().getNeighbor(0, 9), lw.LinkworkError, "neighbor 9: link 'base' has"),
+        (lambda kd: kd.loadRobotModel("arm"), lw.ArgumentError, "model.*Model.*'arm'"),
+        (lambda kd: kd.model().getNeighbor(0, 9), lw.LinkworkError, "neighbor 9.*'base'"),
         (lambda kd: kd.model().updateInertialParameters([1.0]), lw.ShapeError, "parameters"),
-        (lambda kd: kd.model().getJoint(0).getRestTransform(5, 6), lw.LinkworkError, "joins links"),
-        (lambda _: compat.KinDynComputations().getFloatingBase(), lw.LinkworkError, "no robot yet"),
-        (lambda _: compat.KinDynComputations().setJointPos([]), lw.LinkworkError, "no robot yet"),
-        (lambda _: compat.Model("arm"), lw.ArgumentError, "robot: expected a linkwork.Model"),
-        (lambda _: compat.Vector3(1, 2), lw.ShapeError, "Vector3: expected 3 numbers, got 2"),
-        (lambda _: compat.Traversal().getLink(0), lw.LinkworkError, "the traversal is empty"),
+        (
+            lambda kd: kd.model().getJoint(0).getRestTransform(5, 6),
+            lw.LinkworkError,
+            r"links.*\[5, 6\]",
+        ),
+        (
+            lambda _: compat.KinDynComputations().getFloatingBase(),
+            lw.LinkworkError,
+            "loadRobotModel",
+        ),
+        (lambda _: compat.KinDynComputations().setJointPos([]), lw.LinkworkError, "loadRobotModel"),
+        (lambda _: compat.Model("arm"), lw.ArgumentError, "robot.*Model.*'arm'"),
+        (lambda _: compat.Vector3(1, 2), lw.ShapeError, "Vector3.*3.*2"),
+        (lambda _: compat.Traversal().getLink(0), lw.LinkworkError, "computeFullTreeTraversal"),
     ],
 )
 def test_what_idyntree_prints_is_raised(kd, call, error, text):
@@ -209,9 +166,9 @@ def test_what_idyntree_prints_is_raised(kd, call, error, text):
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        (("wrist_roll",), lw.ArgumentError, "consideredJoints: expected a list of names"),
-        ((["wrist_rol"],), lw.NameNotFoundError, "did you mean 'wrist_roll'"),
-        ((["wrist_roll"], [0.1]), lw.ArgumentError, "removedJointPositions: expected positions"),
+        (("wrist_roll",), lw.ArgumentError, "consideredJoints.*list"),
+        ((["wrist_rol"],), lw.NameNotFoundError, "'wrist_rol'.*'wrist_roll'"),
+        ((["wrist_roll"], [0.1]), lw.ArgumentError, "removedJointPositions"),
     ],
 )
 def test_robots_that_cannot_be_reduced_are_refused(arguments, error, text):
@@ -268,10 +225,10 @@ def test_sensors_become_frames_as_in_idyntree():
     [
         (
             FORCE_TORQUE.format("child").replace('"j"', '"k"'),
-            "sensor 'child': there is no joint 'k'",
+            "'child'.*joint 'k'",
         ),
-        (GYROSCOPE.replace('"a"', '"c"'), "sensor 'gyro': there is no link 'c'"),
-        (GYROSCOPE.replace("1 0 0", "1 0"), "origin xyz: expected 3 numbers"),
+        (GYROSCOPE.replace('"a"', '"c"'), "'gyro'.*link 'c'"),
+        (GYROSCOPE.replace("1 0 0", "1 0"), "origin xyz.*3"),
     ],
 )
 def test_sensors_that_hang_nowhere_are_refused(sensor, text):

@@ -8,7 +8,7 @@ from tests.support.idyntree import MODULES, compat, idyn, loader_of, without_com
 
 import linkwork as lw
 import linkwork.compat.idyntree.state
-from linkwork.compat.idyntree.order import as_in_idyntree
+from linkwork.compat.idyntree.conversion import as_in_idyntree
 
 BOTH = pytest.mark.parametrize("iDynTree", [idyn, compat], ids=["iDynTree", "linkwork"])
 NUMBERS = np.random.default_rng(5).normal(size=40)
@@ -307,9 +307,8 @@ def test_poses_along_a_walk_are_those_of_idyntree():
     found = []
     for iDynTree in (idyn, compat):
         model = built(iDynTree)
-        walk, poses = iDynTree.Traversal(), iDynTree.LinkPositions()
+        walk, poses = iDynTree.Traversal(), iDynTree.LinkPositions(model)
         assert model.computeFullTreeTraversal(walk)
-        poses.resize(model)
         joints = iDynTree.VectorDynSize([0.5, -0.5])
         assert iDynTree.ForwardPositionKinematics(model, walk, pose_of(iDynTree), joints, poses)
         links = range(model.getNrOfLinks())
@@ -358,18 +357,18 @@ def test_a_robot_is_written_and_read_again(tmp_path):
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda m: m.addLink("base", compat.Link()), lw.ModelError, "the name is used already"),
-        (lambda m: m.addLink("new", 3), lw.ArgumentError, "link: expected a Link, got 3"),
-        (lambda m: m.addJoint("j"), lw.ArgumentError, "addJoint: expected 2 or 4 arguments, got 1"),
+        (lambda m: m.addLink("base", compat.Link()), lw.ModelError, "'base'"),
+        (lambda m: m.addLink("new", 3), lw.ArgumentError, "link.*Link.*3"),
+        (lambda m: m.addJoint("j"), lw.ArgumentError, "addJoint.*2 or 4.*1"),
         (lambda m: m.addJoint("j", compat.FixedJoint()), lw.ModelError, "link index -1"),
-        (lambda m: m.addJoint("bsae", "arm", "j", compat.FixedJoint()), KeyError, "did you mean"),
-        (lambda m: m.addAdditionalFrameToLink("arm", "tip", np.eye(4)), lw.ModelError, "used"),
+        (lambda m: m.addJoint("bsae", "arm", "j", compat.FixedJoint()), KeyError, "'bsae'.*'base'"),
+        (lambda m: m.addAdditionalFrameToLink("arm", "tip", np.eye(4)), lw.ModelError, "'tip'"),
         (lambda m: m.getJoint(0).getMotionSubspaceVector(1, 1, 0), ValueError, "coordinate 1"),
-        (lambda m: m.getJoint(0).getAxis(3), ValueError, r"joins links \[0, 1\], not \[3\]"),
-        (lambda m: compat.Model(3), lw.ArgumentError, "robot: expected a linkwork.Model, got 3"),
-        (lambda m: compat.IJoint(), lw.ArgumentError, "make a FixedJoint, RevoluteJoint"),
-        (lambda m: compat.RevoluteJoint(1), lw.ArgumentError, "expected nothing, a pose and an"),
-        (lambda m: compat.ModelExporter().model(), lw.LinkworkError, "no robot yet"),
+        (lambda m: m.getJoint(0).getAxis(3), ValueError, r"\[0, 1\].*\[3\]"),
+        (lambda m: compat.Model(3), lw.ArgumentError, "robot.*Model.*3"),
+        (lambda m: compat.IJoint(), lw.ArgumentError, "FixedJoint.*RevoluteJoint"),
+        (lambda m: compat.RevoluteJoint(1), lw.ArgumentError, "RevoluteJoint.*pose.*axis.*1"),
+        (lambda m: compat.ModelExporter().exportModelToString(), lw.LinkworkError, "init"),
         (lambda m: compat.Model().robot, lw.ModelError, "link"),
     ],
 )
@@ -441,5 +440,5 @@ def test_sensor_frames_can_be_left_out():
     loader.setParsingOptions(options)
 
     assert not loader.parsingOptions().addSensorFramesAsAdditionalFrames
-    with pytest.raises(lw.ArgumentError, match="options: expected ModelParserOptions"):
+    with pytest.raises(lw.ArgumentError, match=r"options.*ModelParserOptions.*3"):
         loader.setParsingOptions(3)

@@ -68,13 +68,6 @@ def value(iDynTree, name, seed):
     return vector
 
 
-def changed(iDynTree, name, method, other):
-    """A value that one of its methods has changed; iDynTree's result would die with the value."""
-    self = value(iDynTree, name, 1)
-    getattr(self, method)(value(iDynTree, other, 2))
-    return self
-
-
 def plain(found):
     """The numbers of a value of either module."""
     if isinstance(found, (float, int, bool, tuple)):
@@ -129,21 +122,21 @@ def test_products_with_ordinary_arrays_are_numpys_for_bare_arrays_only():
         lambda: np.eye(4) * compat.Transform(),
         lambda: compat.Twist() * np.zeros(6),
     ):
-        with pytest.raises(lw.ArgumentError, match=r"np\.multiply multiplies number by number"):
+        with pytest.raises(lw.ArgumentError, match=r"np\.multiply"):
             product()
 
 
 def test_sums_of_motions_and_forces_have_no_meaning():
-    with pytest.raises(lw.ArgumentError, match=r"Twist \+ Wrench has no meaning"):
+    with pytest.raises(lw.ArgumentError, match=r"Twist \+ Wrench"):
         compat.Twist() + compat.Wrench()
     twist = compat.Twist()
-    with pytest.raises(lw.ArgumentError, match=r"Twist \+ Wrench has no meaning"):
+    with pytest.raises(lw.ArgumentError, match=r"Twist \+ Wrench"):
         twist += compat.Wrench()
-    with pytest.raises(lw.ArgumentError, match="Twist - Wrench has no meaning"):
+    with pytest.raises(lw.ArgumentError, match="Twist - Wrench"):
         twist -= compat.Wrench()
-    with pytest.raises(lw.ArgumentError, match="Position - Direction has no meaning"):
+    with pytest.raises(lw.ArgumentError, match="Position - Direction"):
         compat.Position() - compat.Direction()
-    with pytest.raises(lw.ArgumentError, match=r"Twist.dot: expected its dual, got a SpatialAcc"):
+    with pytest.raises(lw.ArgumentError, match=r"Twist\.dot.*SpatialAcc"):
         compat.Twist().dot(compat.SpatialAcc())
     assert type(compat.Twist() + compat.SpatialAcc()) is compat.Twist
     assert type(compat.Transform() - compat.Transform()) is np.ndarray
@@ -155,27 +148,21 @@ QUESTIONS = {
     "log of a pose": lambda i: value(i, "Transform", 3).log(),
     "exp of a twist": lambda i: value(i, "Twist", 3).exp(),
     "rotation about an axis": lambda i: i.Rotation.RotAxis(value(i, "Direction", 3), 0.7),
+    "roll, pitch, yaw": lambda i: value(i, "Rotation", 3).asRPY(),
     "quaternion": lambda i: value(i, "Rotation", 5).asQuaternion(),
-    "composed rotations": lambda i: i.Rotation.compose(
-        value(i, "Rotation", 1), value(i, "Rotation", 2)
+    "of a quaternion": lambda i: i.Rotation.RotationFromQuaternion(
+        value(i, "Rotation", 5).asQuaternion()
     ),
-    "inverse rotation": lambda i: i.Rotation.inverse2(value(i, "Rotation", 1)),
-    "orient frame": lambda i: changed(i, "Rotation", "changeOrientFrame", "Rotation"),
-    "ref orient frame": lambda i: changed(i, "Rotation", "changeRefOrientFrame", "Rotation"),
-    "axes of a rotation": lambda i: changed(i, "Rotation", "changeCoordinateFrame", "Rotation"),
-    "composed poses": lambda i: i.Transform.compose(
-        value(i, "Transform", 1), value(i, "Transform", 2)
+    "rotations about axes": lambda i: (
+        i.Rotation.RotX(0.1) * i.Rotation.RotY(0.2) * i.Rotation.RotZ(0.3)
     ),
-    "inverse pose": lambda i: i.Transform.inverse2(value(i, "Transform", 1)),
-    "point": lambda i: changed(i, "Position", "changePoint", "Position"),
-    "ref point": lambda i: changed(i, "Position", "changeRefPoint", "Position"),
-    "axes of a point": lambda i: changed(i, "Position", "changeCoordinateFrame", "Rotation"),
-    "sum of points": lambda i: i.Position.compose(value(i, "Position", 1), value(i, "Position", 2)),
-    "opposite point": lambda i: i.Position.inverse(value(i, "Position", 1)),
+    "no rotation": lambda i: i.Rotation.Identity(),
+    "inverse rotation": lambda i: value(i, "Rotation", 1).inverse(),
+    "inverse pose": lambda i: value(i, "Transform", 1).inverse(),
+    "identity": lambda i: i.Transform.Identity(),
+    "bare vector": lambda i: value(i, "Twist", 1).asVector(),
     "motion cross motion": lambda i: value(i, "Twist", 1).cross(value(i, "SpatialAcc", 2)),
     "motion cross force": lambda i: value(i, "Twist", 1).cross(value(i, "Wrench", 2)),
-    "axes of a twist": lambda i: value(i, "Twist", 1).changeCoordFrame(value(i, "Rotation", 2)),
-    "point of a wrench": lambda i: value(i, "Wrench", 1).changePoint(value(i, "Position", 2)),
     "power": lambda i: value(i, "Wrench", 1).dot(value(i, "Twist", 2)),
     "inertia as numbers": lambda i: value(i, "SpatialInertia", 1).asVector(),
     "mass": lambda i: value(i, "SpatialInertia", 1).getMass(),
@@ -185,26 +172,15 @@ QUESTIONS = {
     "of m, c, I": lambda i: i.SpatialInertia(
         1.3, value(i, "Position", 1), value(i, "RotationalInertia", 1)
     ),
-    "inverse inertia": lambda i: value(i, "SpatialInertia", 1).getInverse(),
-    "applied inverse": lambda i: value(i, "SpatialInertia", 1).applyInverse(
-        value(i, "SpatialMomentum", 2)
-    ),
-    "multiplied": lambda i: value(i, "SpatialInertia", 1).multiply(value(i, "Twist", 2)),
     "sum of inertias": lambda i: value(i, "SpatialInertia", 1) + value(i, "SpatialInertia", 2),
-    "combined inertias": lambda i: i.SpatialInertia.combine(
-        value(i, "SpatialInertia", 1), value(i, "SpatialInertia", 2)
-    ),
     "bias wrench": lambda i: value(i, "SpatialInertia", 1).biasWrench(value(i, "Twist", 2)),
     "physical": lambda i: value(i, "SpatialInertia", 1).isPhysicallyConsistent(),
     "direction": lambda i: i.Direction(3, 0, 4),
     "no direction": lambda i: i.Direction(0, 0, 0),
     "reverse direction": lambda i: value(i, "Direction", 1).reverse(),
-    "parallel": lambda i: value(i, "Direction", 1).isParallel(
-        value(i, "Direction", 1).reverse(), 1e-9
-    ),
-    "perpendicular": lambda i: i.Direction(1, 0, 0).isPerpendicular(i.Direction(0, 1, 0), 1e-9),
     "reverse axis": lambda i: value(i, "Axis", 1).reverse(),
     "adjoint": lambda i: value(i, "Transform", 1).asAdjointTransform(),
+    "adjoint of forces": lambda i: value(i, "Transform", 1).asAdjointTransformWrench(),
     "zero position": lambda i: i.Position.Zero(),
     "zero inertia": lambda i: i.SpatialInertia.Zero().asVector(),
     "zero twist": lambda i: i.Twist.Zero(),
@@ -218,22 +194,13 @@ def test_an_answer_is_that_of_idyntree(name):
 
 @pytest.mark.parametrize("iDynTree", MODULES, ids=["iDynTree", "linkwork"])
 def test_values_are_changed_in_place(iDynTree):
-    acceleration, spatial = iDynTree.ClassicalAcc(), iDynTree.SpatialAcc()
-    acceleration.fromSpatial(value(iDynTree, "SpatialAcc", 1), value(iDynTree, "Twist", 2))
-    acceleration.toSpatial(spatial, value(iDynTree, "Twist", 2))
-    quaternion, R = iDynTree.Vector4(), iDynTree.Rotation()
+    R = iDynTree.Rotation()
     R.fromQuaternion(value(iDynTree, "Rotation", 3).asQuaternion())
-    R.getQuaternion(quaternion)
     twist = iDynTree.Twist(np.arange(3.0), np.arange(3.0, 6.0))
     inertia = iDynTree.SpatialInertia()
     inertia.fromVector(value(iDynTree, "SpatialInertia", 1).asVector())
 
-    a, v = (value(iDynTree, name, s).toNumPy() for name, s in (("SpatialAcc", 1), ("Twist", 2)))
-    expected = np.concatenate([a[:3] + np.cross(v[3:], v[:3]), a[3:]])
-    np.testing.assert_allclose(acceleration.toNumPy(), expected, rtol=1e-14)
-    np.testing.assert_allclose(spatial.toNumPy(), a, atol=1e-15)
     np.testing.assert_allclose(R.toNumPy(), value(iDynTree, "Rotation", 3).toNumPy(), atol=1e-15)
-    np.testing.assert_allclose(quaternion.toNumPy(), R.asQuaternion().toNumPy(), atol=1e-15)
     assert twist.toNumPy().tolist() == [0, 1, 2, 3, 4, 5]
     mass = value(iDynTree, "SpatialInertia", 1).getMass()
     assert inertia.getMass() == pytest.approx(mass, rel=1e-15)
@@ -265,7 +232,7 @@ def test_arrays_are_made_from_lists_arrays_and_copies(iDynTree):
 
 
 SIZES = {f"Vector{n}": (n,) for n in (3, 4, 6, 10)} | {
-    f"Matrix{rows}x{cols}": (rows, cols) for rows, cols in ((3, 3), (4, 4), (6, 6))
+    f"Matrix{rows}x{cols}": (rows, cols) for rows, cols in ((2, 3), (3, 3), (4, 4), (6, 6))
 }
 
 
@@ -276,5 +243,5 @@ def test_what_idyntree_answers_with_zero_is_raised():
         lambda: compat.MatrixDynSize(2, 3).getVal(2, 0),
         lambda: compat.MatrixDynSize(2, 3)(0),
     ):
-        with pytest.raises(ValueRangeError, match=r"index \(.*\): this \w+ has [\dx ]+ numbers"):
+        with pytest.raises(ValueRangeError, match=r"Vector3 has 3|MatrixDynSize has 2 x 3"):
             call()

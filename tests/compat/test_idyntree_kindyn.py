@@ -25,6 +25,7 @@ from tests.support.idyntree import (
     without_compiling,
 )
 
+import linkwork as lw
 import linkwork.compat.idyntree.state
 
 SMALL = [
@@ -111,9 +112,13 @@ def test_the_third_matrix_is_the_derivative_of_the_second_though_the_base_moves(
     kd.setRobotState(state.H, state.s, state.v, state.sd, state.g)
     _, _, Mdot = kd.getCoriolisAndMassMatrices()
 
+    representation = ("inertial", "body", "mixed")[velocity]
+    here = without_compiling(kd.model().robot, kd.getFloatingBase(), representation=representation)
+    quaternion = lw.spatial.quat.from_rotation(state.H[:3, :3])
+    q, nu = np.concatenate([state.H[:3, 3], quaternion, state.s]), kd.getModelVel().toNumPy()
+
     def mass_matrix_after(time):
-        q = kd._kd.integrate(kd._q, kd._nu * time)
-        return kd._kd.mass_matrix(q)
+        return here.mass_matrix(here.integrate(q, nu * time))
 
     slope = (mass_matrix_after(1e-6) - mass_matrix_after(-1e-6)) / 2e-6
     assert np.abs(slope - Mdot).max() < 1e-6 * np.abs(Mdot).max()

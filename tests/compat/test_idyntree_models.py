@@ -10,7 +10,7 @@ from tests.support.idyntree import MODULES, compat, idyn, loader_of, path_of
 from tests.support.real_robots import ROBOT_FILES, label
 
 import linkwork as lw
-from linkwork.compat.idyntree.order import table_order
+from linkwork.compat.idyntree.conversion import table_order
 
 REDUCED = {
     "iCubGenova04/model": 12,
@@ -85,7 +85,7 @@ def shapes(model, kind):
             kinds = shape.isBox(), shape.isSphere(), shape.isCylinder(), shape.isExternalMesh()
             colored = shape.isMaterialSet() and shape.getMaterial().hasColor()
             color = shape.getMaterial().color().toNumPy().tolist() if colored else []
-            what.append((link, shape.getName(), shape.isNameValid(), *kinds, *sizes, *color))
+            what.append((link, shape.getName(), *kinds, *sizes, *color))
             poses.append(shape.getLink_H_geometry().asHomogeneousTransform().toNumPy())
     return what, np.array(poses)
 
@@ -295,9 +295,9 @@ def test_shapes_are_added_changed_and_removed(iDynTree):
 
     what, poses = shapes(model, "visual")
     kinds = (True, False, False, False)
-    assert what == [(1, "block", True, *kinds, "box", 1.0, 5.0, 3.0, 1.0, 0.0, 0.0, 0.5)]
+    assert what == [(1, "block", *kinds, "box", 1.0, 5.0, 3.0, 1.0, 0.0, 0.0, 0.5)]
     assert poses[0, :3, 3].tolist() == [1, 2, 3]
-    assert [entry[7:] for entry in shapes(model.copy(), "collision")[0]] == [
+    assert [entry[6:] for entry in shapes(model.copy(), "collision")[0]] == [
         ("sphere", 0.25),
         ("cylinder", 0.5, 0.75),
         ("mesh", "arm.stl", 0.1, 0.2, 0.3),

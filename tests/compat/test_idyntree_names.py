@@ -3,118 +3,53 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import numpy as np
 import pytest
 from tests.support.idyntree import compat, idyn
 
-SHARED = sorted(
-    name for name in compat.__all__ if inspect.isclass(getattr(idyn, name, None))
-)  # classes that both have
-ITERATORS = {"begin", "end", "cbegin", "cend", "rbegin", "rend", "iterator", "key_iterator"} | {
-    "value_iterator",
-    "iterkeys",
-    "itervalues",
-    "iteritems",
-    "get_allocator",
-}
+from linkwork.compat.idyntree.absent import INSTEAD
+
+NAMES = sorted(compat.__all__)
+SHARED = [name for name in NAMES if inspect.isclass(getattr(idyn, name, None))]  # in both modules
+ITERATORS = {"begin", "end", "cbegin", "cend", "rbegin", "rend", "iterator", "get_allocator"}
 POINTERS = {"this", "thisown", "data"}
 MEMORY = {"reserve", "capacity", "shrink_to_fit"} | {
     "fillBuffer",
     "fillRowMajorBuffer",
     "fillColMajorBuffer",
 }
-# What is not here, by class; docs/idyntree.md lists the same under "Not here".
-LISTS = {"assign", "erase", "swap"}
-STEPS = {  # of iDynTree's own recursions
-    "computeChildAcc",
-    "computeChildBiasAcc",
-    "computeChildPosVelAcc",
-    "computeChildVel",
-    "computeChildVelAcc",
-    "computeJointTorque",
-    "getTransformDerivative",
-    "normalizeJointPosCoords",
-    "setDOFsOffset",
-    "setIndex",
-    "setJointPosCoordsToRest",
-    "setPosCoordsOffset",
-}
-JOINTS = ("IJoint", "FixedJoint", "RevoluteJoint", "PrismaticJoint", "SphericalJoint")
-CROSS = "asCrossProductMatrix", "asCrossProductMatrixWrench"
-RATES = {
-    *(
-        f"RPYRightTrivializedDerivative{what}"
-        for what in ("", "Inverse", "RateOfChange", "InverseRateOfChange")
-    ),
-    *(f"QuaternionRightTrivializedDerivative{what}" for what in ("", "Inverse")),
-}
-ABSENT = {
-    **dict.fromkeys(JOINTS, STEPS),
-    **dict.fromkeys(("IndexVector", "IntVector", "StringVector", "LinksSolidShapesVector"), LISTS),
-    **dict.fromkeys(("SpatialMotionVector", "Twist", "SpatialAcc"), CROSS),
-    **dict.fromkeys(("SpatialForceVector", "Wrench", "SpatialMomentum"), CROSS[:1]),
-    "Axis": {"isParallel", "getPointOnAxisClosestToGivenPoint", "getDistanceBetweenAxisAndPoint"}
-    | {
-        f"get{kind}{what}"
-        for kind in ("Rotation", "Translation")
-        for what in ("Transform", "TransformDerivative", "Twist", "SpatialAcc")
-    },
-    "ExternalMesh": {"setPackageDirs"},
-    "InverseKinematics": {
-        "addCenterOfMassProjectionConstraint",
-        "getCenterOfMassProjectConstraintConvexHull",
-        "getCenterOfMassProjectionMargin",
-        "setCOMConstraintProjectionDirection",
-    },
-    "Model": {"sensors", "insertLinkToExistingJointAndAddJointForDisplacedLink"},
-    "ModelExporter": {"sensors"},
-    "ModelLoader": {"sensors"},
-    "ModelParserOptions": {
-        "convertThreeRevoluteJointsToSphericalJoint",
-        "sphericalJointIntersectionTolerance",
-        "sphericalJointOrthogonalityTolerance",
-        "sphericalJointZeroMassTolerance",
-    },
-    "ModelSolidShapes": {"resize"},
-    "Rotation": RATES | {"RotAxisDerivative", "leftJacobian", "leftJacobianInverse"},
-    "SpatialInertia": {
-        "biasWrenchDerivative",
-        "momentumDerivativeRegressor",
-        "momentumDerivativeSlotineLiRegressor",
-        "momentumRegressor",
-    },
-    "Traversal": {
-        "addTraversalBase",
-        "addTraversalElement",
-        "getChildLinkIndexFromJointIndex",
-        "getParentLinkIndexFromJointIndex",
-        "isParentOf",
-        "reset",
-        "toString",
-    },
-}
+ABSTRACT = {"IJoint": "FixedJoint", "SolidShape": "Sphere"}
 
 
 def methods_of(name):
     """Public names of a class of iDynTree."""
-    found = {method for method in dir(getattr(idyn, name)) if not method.startswith("_")}
-    return found - ITERATORS - POINTERS - MEMORY
+    names = {method for method in dir(getattr(idyn, name)) if not method.startswith("_")}
+    return names - ITERATORS - POINTERS - MEMORY
+
+
+def missing_of(name):
+    """Names of a class of iDynTree that are not here."""
+    value = getattr(compat, ABSTRACT.get(name, name))()
+    return methods_of(name) - set(dir(type(value))) - set(dir(value))
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_a_class_has_the_methods_of_idyntree_but_for_those_that_are_listed(name):
-    mine = getattr(compat, name)
-    here = set(dir(mine)) if name in {"IJoint", "SolidShape"} else set(dir(mine)) | set(dir(mine()))
-
-    assert methods_of(name) - here == set(ABSENT.get(name, ()))
+def test_a_class_has_the_methods_of_idyntree_or_says_what_to_use_instead(name):
+    value = getattr(compat, ABSTRACT.get(name, name))()
+    for method in missing_of(name):
+        assert method in INSTEAD, method
+        for owner in (value, type(value)):  # a method may be static
+            with pytest.raises(AttributeError, match=re.escape(INSTEAD[method])):
+                getattr(owner, method)
 
 
 @pytest.mark.parametrize("name", SHARED)
 def test_arguments_have_the_names_of_idyntree(name):
     """Methods that C++ overloads take no keywords in iDynTree, so they may have any names here."""
     different = {}
-    for method in methods_of(name) - set(ABSENT.get(name, ())):
+    for method in methods_of(name) - missing_of(name):
         theirs = inspect.getattr_static(getattr(idyn, name), method)
         theirs = theirs.__func__ if isinstance(theirs, staticmethod) else theirs
         if not inspect.isfunction(theirs):
@@ -126,11 +61,20 @@ def test_arguments_have_the_names_of_idyntree(name):
         if not wanted:
             continue
         mine = inspect.signature(getattr(getattr(compat, name), method)).parameters
-        found = [parameter for parameter in mine if parameter != "self"]
-        if found[: len(wanted)] != wanted:
-            different[method] = (wanted, found)
+        given = [parameter for parameter in mine if parameter != "self"]
+        if given[: len(wanted)] != wanted:
+            different[method] = (wanted, given)
 
     assert not different
+
+
+def test_a_star_import_takes_names_of_idyntree_only():
+    taken = {}
+    exec("from linkwork.compat.idyntree import *", taken)
+
+    names = set(taken) - {"__builtins__"}
+    assert {"KinDynComputations", "Rotation", "MIXED_REPRESENTATION"} <= names
+    assert all(hasattr(idyn, name) or hasattr(idyn.cvar, name) for name in names - {"cvar"})
 
 
 def test_most_of_the_names_are_compared():
@@ -139,7 +83,7 @@ def test_most_of_the_names_are_compared():
 
 
 def test_numbers_of_enums_are_those_of_idyntree():
-    for name in compat.__all__:
+    for name in NAMES:
         value = getattr(compat, name)
         if isinstance(value, int):
             theirs = getattr(idyn, name) if hasattr(idyn, name) else getattr(idyn.cvar, name)
@@ -150,6 +94,16 @@ def test_what_is_not_here_is_an_attribute_error_that_names_it():
     for name in ("AttitudeMahonyFilter", "VectorDynSize__x", "nonsense_FromPython"):
         with pytest.raises(AttributeError, match=name):
             getattr(compat, name)
+    with pytest.raises(AttributeError, match="MatrixDynSize"):
+        compat.FreeFloatingMassMatrix  # noqa: B018 - the attribute is what is asked for
+
+
+def test_the_table_of_replacements_has_names_of_idyntree_that_are_not_here():
+    members = {member for name in dir(idyn) for member in dir(getattr(idyn, name))}
+    unknown = {name for name in INSTEAD if not hasattr(idyn, name) and name not in members}
+
+    assert unknown == set()
+    assert not set(INSTEAD) & set(NAMES)
 
 
 def test_static_methods_have_the_flat_names_of_older_releases():

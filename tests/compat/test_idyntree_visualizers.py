@@ -143,7 +143,7 @@ def test_shapes_are_placed_scaled_hidden_and_deleted(meshcat):
         (
             lambda m: m.set_multibody_system_state(np.zeros(3), np.eye(3), np.zeros(4), "robot"),
             lw.ShapeError,
-            "expected 6, got 4",
+            "6.*4",
         ),
         (lambda m: m.viewer["robot"].set_property("shiny", 1), lw.ArgumentError, "shiny"),
         (lambda m: m.start_recording_animation(), AttributeError, "start_recording_animation"),
@@ -160,7 +160,7 @@ def test_the_visualizer_shows_robots_as_programs_ask_for_it(visualizer, opened):
     options = compat.VisualizerOptions()
     options.winWidth = 1500
     assert visualizer.init(options)
-    assert opened == [visualizer.url()]
+    assert opened == [visualizer.viewer.url()]
     visualizer.enviroment().setElementVisibility("floor_grid", False)
     visualizer.environment().setElementVisibility("world_frame", True)
     visualizer.setColorPalette("meshcat")
@@ -174,7 +174,7 @@ def test_the_visualizer_shows_robots_as_programs_ask_for_it(visualizer, opened):
     assert visualizer.run()
     visualizer.draw()
 
-    scene = visualizer._page()
+    scene = visualizer.viewer
     for name, expected in link_poses(s, base).items():
         np.testing.assert_allclose(pose(scene, f"/arm/{name}"), expected, atol=1e-6)
     robot = visualizer.modelViz(0)
@@ -189,8 +189,7 @@ def test_the_visualizer_shows_robots_as_programs_ask_for_it(visualizer, opened):
     np.testing.assert_allclose(pose(scene, "/frames/0"), base)
     assert list(scene.server.initial_camera.position) == [3.0, 0.0, 0.5]
     assert not node(scene, "/ground").visible
-    names = visualizer.getNrOfVisualizedModels(), visualizer.getModelInstanceName(0)
-    assert names == (1, "arm")
+    assert visualizer.getModelInstanceName(0) == "arm"
     with pytest.raises(AttributeError, match="drawToFile"):
         visualizer.drawToFile("image.png")
     visualizer.close()

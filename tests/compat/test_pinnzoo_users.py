@@ -122,11 +122,11 @@ def test_angles_are_brought_within_their_limits():
     for beyond in (0.5, 0.5 + 2 * np.pi, 0.5 - 4 * np.pi):
         x[7] = upper[0] + beyond
         assert zoo.fix_joint_limits(x, suppress_error=True)[7] == upper[0]
-    with pytest.raises(lw.ValueRangeError, match=r"joint 'FL_hip_joint': .* is outside of its lim"):
+    with pytest.raises(lw.ValueRangeError, match=r"'FL_hip_joint'.*limit"):
         zoo.fix_joint_limits(x)
-    with pytest.raises(lw.ModelError, match="need a floating base and three joints for each body"):
+    with pytest.raises(lw.ModelError, match=r"floating base.*three joints"):
         model("cartpole").inverse_kinematics(np.zeros(4), np.zeros(3))
-    with pytest.raises(lw.ModelError, match="leg of 'FL_FOOT': inverse kinematics need a hip that"):
+    with pytest.raises(lw.ModelError, match=r"'FL_FOOT'.*hip"):
         model("bolt").inverse_kinematics(model("bolt").zero_state(), np.zeros(6))
 
 
@@ -252,27 +252,27 @@ def test_functions_inside_a_compiled_function(rng):
             r"is Model\(linkwork.robots.load\('arm'\)\)",
         ),
         (lambda: pz.Model("no/such.urdf"), lw.MissingFileError, "no/such.urdf"),
-        (lambda: pz.Model(3), lw.ArgumentError, "expected a name of the zoo, the path or text of"),
-        (lambda: pz.Model(STICK, ["b"]), lw.NameNotFoundError, "no body named 'b'"),
-        (lambda: pz.Model(STICK, "a"), lw.ArgumentError, "bodies: expected a list of names, got"),
-        (lambda: pz.Model(STICK, ["a"], "rpy"), lw.ArgumentError, "expected 'none', 'quaternion',"),
-        (lambda: pz.Model(STICK, actuated=["y"]), lw.NameNotFoundError, "no velocity named 'y'"),
+        (lambda: pz.Model(3), lw.ArgumentError, "name of the zoo.*path.*3"),
+        (lambda: pz.Model(STICK, ["b"]), lw.NameNotFoundError, "body.*'b'"),
+        (lambda: pz.Model(STICK, "a"), lw.ArgumentError, "bodies.*list.*'a'"),
+        (lambda: pz.Model(STICK, ["a"], "rpy"), lw.ArgumentError, "'none'.*'quaternion'.*'rpy'"),
+        (lambda: pz.Model(STICK, actuated=["y"]), lw.NameNotFoundError, "velocity.*'y'"),
         (
             lambda: pz.Model(STICK).kinematics([0, 0]),
             lw.ArgumentError,
-            "kinematics: no bodies were",
+            "kinematics.*bodies",
         ),
-        (lambda: model("stick").M_func([1, 2]), lw.ShapeError, r"x: expected \(..., 15\), got \(2"),
-        (lambda: model("stick").kernel("M"), lw.NameNotFoundError, "no function of a state named"),
+        (lambda: model("stick").M_func([1, 2]), lw.ShapeError, r"x.*15\).*\(2"),
+        (lambda: model("stick").kernel("M"), lw.NameNotFoundError, "'M'"),
         (
             lambda: pz.Model(f"<robot name='r'>{link('a')}</robot>"),
             lw.ArgumentError,
-            "r: nothing of it moves; floating=True lets its base move",
+            "r.*floating=True",
         ),
         (
             lambda: model("stick").change_order(np.zeros(4), "nominal", "mujoco"),
             lw.ShapeError,
-            r"no vector has 4 numbers; known: 8 \(config\), 7 \(velocity\), 15 \(state\)",
+            r"4.*8 \(config\).*7 \(velocity\).*15 \(state\)",
         ),
     ],
 )
@@ -283,15 +283,15 @@ def test_mistakes_are_told(call, error, text):
 
 def test_joints_of_several_coordinates_are_refused():
     robot = random_model(np.random.default_rng(4), 3, ("spherical",))
-    with pytest.raises(lw.ModelError, match="spherical joints have no place in a state vector"):
+    with pytest.raises(lw.ModelError, match="spherical"):
         pz.Model(robot)
-    with pytest.raises(lw.ArgumentError, match="representation: expected 'body', got 'mixed'"):
+    with pytest.raises(lw.ArgumentError, match=r"representation.*'body'.*'mixed'"):
         StateSpace(lw.KinDyn(lw.load(STICK)))
 
 
 def test_a_joint_that_moves_nothing_is_named():
     tip = f'<robot name="r">{link("a")}<link name="b"/>{joint("loose", "a", "b")}</robot>'
-    with pytest.warns(lw.LinkworkWarning, match="moves links without any mass"):
+    with pytest.warns(lw.LinkworkWarning, match="mass"):
         zoo = pz.Model(tip, floating=True)
     with pytest.raises(lw.SingularJointError, match="'loose'"):
         zoo.forward_dynamics(zoo.zero_state(), np.zeros(zoo.nv))

@@ -2,204 +2,120 @@
 
     import linkwork.compat.idyntree as iDynTree  # instead of idyntree.bindings
 
-Meaning, order of links and joints, and numbers of the enums are iDynTree's. What it prints and
-returns as false or as an invalid index is raised here as a `LinkworkError`.
+Semantics, order of links and joints, and values of the enums are iDynTree's. Where iDynTree prints
+an error and returns false or an invalid index, a `LinkworkError` is raised here.
 """
 
-from __future__ import annotations
+from types import ModuleType as _ModuleType
 
-import linkwork.compat.idyntree.products as _products  # fills the table of products
-from linkwork.compat.idyntree.arrays import (
-    Matrix3x3,
-    Matrix4x4,
-    Matrix6x6,
-    MatrixDynSize,
-    Vector3,
-    Vector4,
-    Vector6,
-    Vector10,
-    VectorDynSize,
-)
-from linkwork.compat.idyntree.axis import Axis
+from linkwork.compat.idyntree import absent as _absent
+from linkwork.compat.idyntree.arrays import Matrix2x3 as Matrix2x3
+from linkwork.compat.idyntree.arrays import Matrix3x3 as Matrix3x3
+from linkwork.compat.idyntree.arrays import Matrix4x4 as Matrix4x4
+from linkwork.compat.idyntree.arrays import Matrix6x6 as Matrix6x6
+from linkwork.compat.idyntree.arrays import MatrixDynSize as MatrixDynSize
+from linkwork.compat.idyntree.arrays import Vector3 as Vector3
+from linkwork.compat.idyntree.arrays import Vector4 as Vector4
+from linkwork.compat.idyntree.arrays import Vector6 as Vector6
+from linkwork.compat.idyntree.arrays import Vector10 as Vector10
+from linkwork.compat.idyntree.arrays import VectorDynSize as VectorDynSize
+from linkwork.compat.idyntree.containers import FRAME_INVALID_INDEX as FRAME_INVALID_INDEX
+from linkwork.compat.idyntree.containers import JOINT_INVALID_INDEX as JOINT_INVALID_INDEX
+from linkwork.compat.idyntree.containers import LINK_INVALID_INDEX as LINK_INVALID_INDEX
+from linkwork.compat.idyntree.containers import TRAVERSAL_INVALID_INDEX as TRAVERSAL_INVALID_INDEX
 from linkwork.compat.idyntree.containers import (
-    ForwardPositionKinematics,
-    FrameFreeFloatingJacobian,
-    FreeFloatingGeneralizedTorques,
-    FreeFloatingMassMatrix,
-    JointDOFsDoubleArray,
-    JointPosDoubleArray,
-    LinkPositions,
-    LinkWrenches,
+    ForwardPositionKinematics as ForwardPositionKinematics,
 )
-from linkwork.compat.idyntree.exporter import ModelExporter, ModelExporterOptions
-from linkwork.compat.idyntree.inertias import (
-    RotationalInertia,
-    SpatialInertia,
+from linkwork.compat.idyntree.containers import (
+    FreeFloatingGeneralizedTorques as FreeFloatingGeneralizedTorques,
+)
+from linkwork.compat.idyntree.containers import IndexVector as IndexVector
+from linkwork.compat.idyntree.containers import JointDOFsDoubleArray as JointDOFsDoubleArray
+from linkwork.compat.idyntree.containers import JointPosDoubleArray as JointPosDoubleArray
+from linkwork.compat.idyntree.containers import LinkPositions as LinkPositions
+from linkwork.compat.idyntree.containers import LinkWrenches as LinkWrenches
+from linkwork.compat.idyntree.containers import StringVector as StringVector
+from linkwork.compat.idyntree.containers import cvar as cvar
+from linkwork.compat.idyntree.geometry import Axis as Axis
+from linkwork.compat.idyntree.geometry import ClassicalAcc as ClassicalAcc
+from linkwork.compat.idyntree.geometry import Direction as Direction
+from linkwork.compat.idyntree.geometry import GeomVector3 as GeomVector3
+from linkwork.compat.idyntree.geometry import Position as Position
+from linkwork.compat.idyntree.geometry import Rotation as Rotation
+from linkwork.compat.idyntree.geometry import RotationalInertia as RotationalInertia
+from linkwork.compat.idyntree.geometry import SpatialAcc as SpatialAcc
+from linkwork.compat.idyntree.geometry import SpatialForceVector as SpatialForceVector
+from linkwork.compat.idyntree.geometry import SpatialInertia as SpatialInertia
+from linkwork.compat.idyntree.geometry import SpatialMomentum as SpatialMomentum
+from linkwork.compat.idyntree.geometry import SpatialMotionVector as SpatialMotionVector
+from linkwork.compat.idyntree.geometry import Transform as Transform
+from linkwork.compat.idyntree.geometry import Twist as Twist
+from linkwork.compat.idyntree.geometry import Wrench as Wrench
+from linkwork.compat.idyntree.inverse_kinematics import InverseKinematics as InverseKinematics
+from linkwork.compat.idyntree.inverse_kinematics import (
+    InverseKinematicsRotationParametrizationQuaternion as InverseKinematicsRotationParametrizationQuaternion,  # noqa: E501 - the name is long
 )
 from linkwork.compat.idyntree.inverse_kinematics import (
-    InverseKinematics,
-    InverseKinematicsRotationParametrizationQuaternion,
-    InverseKinematicsRotationParametrizationRollPitchYaw,
-    InverseKinematicsTreatTargetAsConstraintFull,
-    InverseKinematicsTreatTargetAsConstraintNone,
-    InverseKinematicsTreatTargetAsConstraintPositionOnly,
-    InverseKinematicsTreatTargetAsConstraintRotationOnly,
+    InverseKinematicsRotationParametrizationRollPitchYaw as InverseKinematicsRotationParametrizationRollPitchYaw,  # noqa: E501 - the name is long
 )
-from linkwork.compat.idyntree.joint_classes import (
-    FixedJoint,
-    PrismaticJoint,
-    RevoluteJoint,
-    SphericalJoint,
+from linkwork.compat.idyntree.inverse_kinematics import (
+    InverseKinematicsTreatTargetAsConstraintFull as InverseKinematicsTreatTargetAsConstraintFull,
 )
-from linkwork.compat.idyntree.joints import IJoint
-from linkwork.compat.idyntree.kindyn import KinDynComputations
-from linkwork.compat.idyntree.lists import (
-    FRAME_INVALID_INDEX,
-    JOINT_INVALID_INDEX,
-    LINK_INVALID_INDEX,
-    TRAVERSAL_INVALID_INDEX,
-    IndexVector,
-    IntVector,
-    StringVector,
-    cvar,
+from linkwork.compat.idyntree.inverse_kinematics import (
+    InverseKinematicsTreatTargetAsConstraintNone as InverseKinematicsTreatTargetAsConstraintNone,
 )
-from linkwork.compat.idyntree.loader import (
-    ModelLoader,
-    ModelParserOptions,
-    createReducedModel,
-    dofsListFromURDF,
-    dofsListFromURDFString,
+from linkwork.compat.idyntree.inverse_kinematics import (
+    InverseKinematicsTreatTargetAsConstraintPositionOnly as InverseKinematicsTreatTargetAsConstraintPositionOnly,  # noqa: E501 - the name is long
 )
-from linkwork.compat.idyntree.model import Model
-from linkwork.compat.idyntree.parts import Link, Neighbor
-from linkwork.compat.idyntree.poses import Rotation, Transform
-from linkwork.compat.idyntree.records import NoJointDynamics, URDFJointDynamics
-from linkwork.compat.idyntree.shapes import (
-    Box,
-    Cylinder,
-    ExternalMesh,
-    LinksSolidShapesVector,
-    Material,
-    ModelSolidShapes,
-    SolidShape,
-    Sphere,
+from linkwork.compat.idyntree.inverse_kinematics import (
+    InverseKinematicsTreatTargetAsConstraintRotationOnly as InverseKinematicsTreatTargetAsConstraintRotationOnly,  # noqa: E501 - the name is long
 )
+from linkwork.compat.idyntree.joints import FixedJoint as FixedJoint
+from linkwork.compat.idyntree.joints import IJoint as IJoint
+from linkwork.compat.idyntree.joints import NoJointDynamics as NoJointDynamics
+from linkwork.compat.idyntree.joints import PrismaticJoint as PrismaticJoint
+from linkwork.compat.idyntree.joints import RevoluteJoint as RevoluteJoint
+from linkwork.compat.idyntree.joints import SphericalJoint as SphericalJoint
+from linkwork.compat.idyntree.joints import URDFJointDynamics as URDFJointDynamics
+from linkwork.compat.idyntree.kindyn import KinDynComputations as KinDynComputations
+from linkwork.compat.idyntree.model import Model as Model
+from linkwork.compat.idyntree.model_io import ModelExporter as ModelExporter
+from linkwork.compat.idyntree.model_io import ModelExporterOptions as ModelExporterOptions
+from linkwork.compat.idyntree.model_io import ModelLoader as ModelLoader
+from linkwork.compat.idyntree.model_io import ModelParserOptions as ModelParserOptions
+from linkwork.compat.idyntree.model_io import createReducedModel as createReducedModel
+from linkwork.compat.idyntree.model_io import dofsListFromURDF as dofsListFromURDF
+from linkwork.compat.idyntree.model_io import dofsListFromURDFString as dofsListFromURDFString
+from linkwork.compat.idyntree.parts import Link as Link
+from linkwork.compat.idyntree.parts import Neighbor as Neighbor
+from linkwork.compat.idyntree.parts import Traversal as Traversal
+from linkwork.compat.idyntree.shapes import Box as Box
+from linkwork.compat.idyntree.shapes import Cylinder as Cylinder
+from linkwork.compat.idyntree.shapes import ExternalMesh as ExternalMesh
+from linkwork.compat.idyntree.shapes import Material as Material
+from linkwork.compat.idyntree.shapes import SolidShape as SolidShape
+from linkwork.compat.idyntree.shapes import Sphere as Sphere
+from linkwork.compat.idyntree.state import BODY_FIXED_REPRESENTATION as BODY_FIXED_REPRESENTATION
 from linkwork.compat.idyntree.state import (
-    BODY_FIXED_REPRESENTATION,
-    INERTIAL_FIXED_REPRESENTATION,
-    MIXED_REPRESENTATION,
+    INERTIAL_FIXED_REPRESENTATION as INERTIAL_FIXED_REPRESENTATION,
 )
-from linkwork.compat.idyntree.traversal import Traversal
-from linkwork.compat.idyntree.vectors import (
-    ClassicalAcc,
-    Direction,
-    GeomVector3,
-    Position,
-    SpatialAcc,
-    SpatialForceVector,
-    SpatialForceVectorBase,
-    SpatialMomentum,
-    SpatialMotionVector,
-    SpatialMotionVectorBase,
-    Twist,
-    Wrench,
-)
+from linkwork.compat.idyntree.state import MIXED_REPRESENTATION as MIXED_REPRESENTATION
 
-__all__ = [
-    "BODY_FIXED_REPRESENTATION",
-    "FRAME_INVALID_INDEX",
-    "INERTIAL_FIXED_REPRESENTATION",
-    "JOINT_INVALID_INDEX",
-    "LINK_INVALID_INDEX",
-    "MIXED_REPRESENTATION",
-    "TRAVERSAL_INVALID_INDEX",
-    "Axis",
-    "Box",
-    "ClassicalAcc",
-    "Cylinder",
-    "Direction",
-    "ExternalMesh",
-    "FixedJoint",
-    "ForwardPositionKinematics",
-    "FrameFreeFloatingJacobian",
-    "FreeFloatingGeneralizedTorques",
-    "FreeFloatingMassMatrix",
-    "GeomVector3",
-    "IJoint",
-    "IndexVector",
-    "IntVector",
-    "InverseKinematics",
-    "InverseKinematicsRotationParametrizationQuaternion",
-    "InverseKinematicsRotationParametrizationRollPitchYaw",
-    "InverseKinematicsTreatTargetAsConstraintFull",
-    "InverseKinematicsTreatTargetAsConstraintNone",
-    "InverseKinematicsTreatTargetAsConstraintPositionOnly",
-    "InverseKinematicsTreatTargetAsConstraintRotationOnly",
-    "JointDOFsDoubleArray",
-    "JointPosDoubleArray",
-    "KinDynComputations",
-    "Link",
-    "LinkPositions",
-    "LinkWrenches",
-    "LinksSolidShapesVector",
-    "Material",
-    "Matrix3x3",
-    "Matrix4x4",
-    "Matrix6x6",
-    "MatrixDynSize",
-    "Model",
-    "ModelExporter",
-    "ModelExporterOptions",
-    "ModelLoader",
-    "ModelParserOptions",
-    "ModelSolidShapes",
-    "Neighbor",
-    "NoJointDynamics",
-    "Position",
-    "PrismaticJoint",
-    "RevoluteJoint",
-    "Rotation",
-    "RotationalInertia",
-    "SolidShape",
-    "SpatialAcc",
-    "SpatialForceVector",
-    "SpatialForceVectorBase",
-    "SpatialInertia",
-    "SpatialMomentum",
-    "SpatialMotionVector",
-    "SpatialMotionVectorBase",
-    "Sphere",
-    "SphericalJoint",
-    "StringVector",
-    "Transform",
-    "Traversal",
-    "Twist",
-    "URDFJointDynamics",
-    "Vector3",
-    "Vector4",
-    "Vector6",
-    "Vector10",
-    "VectorDynSize",
-    "Wrench",
-    "createReducedModel",
-    "cvar",
-    "dofsListFromURDF",
-    "dofsListFromURDFString",
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll] - `import *` leaves out files such as `model`
+    name
+    for name, value in globals().items()
+    if not name.startswith("_") and not isinstance(value, _ModuleType)
 ]
-
-del _products
-
-
-_ON_PAGES = ("ColorViz", "Visualizer", "VisualizerOptions")  # loading the viewer takes time
+_IN_VIEWER = ("ColorViz", "Visualizer", "VisualizerOptions")  # loading the viewer takes time
 
 
 def __getattr__(name: str) -> object:
     """The visualizer; and `VectorDynSize_FromPython`, as older releases name static methods."""
-    if name in _ON_PAGES:
+    if name in _IN_VIEWER:
         from linkwork.compat.idyntree import visualize
 
         return getattr(visualize, name)
-    kind, _, method = name.partition("_")
-    if kind in __all__ and method and not method.startswith("_"):
-        return getattr(globals()[kind], method)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    owner, _, method = name.partition("_")
+    if method and not method.startswith("_") and isinstance(globals().get(owner), type):
+        return getattr(globals()[owner], method)
+    raise _absent.no_attribute(f"module {__name__!r}", name)

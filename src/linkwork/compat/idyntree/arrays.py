@@ -1,14 +1,17 @@
-"""Arrays that answer to the names iDynTree gives its vectors and matrices.
+"""Vectors and matrices under iDynTree's names, and how methods return them.
 
 All are NumPy arrays of float64 and can be used as such. An operation whose result has the same
-shape keeps the class; slices and other shapes are ordinary arrays. Three things are iDynTree's:
+shape keeps the class; slices and other shapes are ordinary arrays. These things are iDynTree's:
 
-`a * b`     with both of these classes, what `products` lists, and nothing else; with an ordinary
-            array it is NumPy's for bare vectors and matrices, and an error for geometric classes
+`a * b`     if both are of these classes, the product in the table of `geometry`, or an error; with
+            an ordinary array it is NumPy's for bare vectors and matrices, and an error for
+            geometric classes
 `len(M)`    rows times columns
 `v.size`    NumPy's number, which can also be called: `v.size()`
-`a += b`    another object for geometric classes, so that what else is called `a` stays
-`if v:`     whether there are numbers, whatever they are; comparisons give ordinary arrays
+`a += b`    a new object for geometric classes, so that other references to `a` keep their value
+`if v:`     whether there are elements, whatever they are; comparisons return ordinary arrays
+
+Results   each method returns its result, or writes it to an array of the caller and returns True
 """
 
 from __future__ import annotations
@@ -21,8 +24,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.compat.idyntree.absent import Partial
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, ShapeError, ValueRangeError
+from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.model.pose import as_floats
 
 if TYPE_CHECKING:
@@ -31,31 +35,32 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind", bound="Numbers")
 
 PRODUCTS: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
-"""What `left * right` is, by the classes of both; filled by `products`."""
+"""What `left * right` is, by the classes of both; `geometry` fills it."""
 
 
 class Size(int):
-    """A number of elements, which may be called as iDynTree's `size()` is."""
+    """The number of elements, which may be called as iDynTree's `size()` is."""
 
     def __call__(self) -> int:
         """The number itself."""
         return int(self)
 
 
-class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
-    """An array of fixed shape: zeros, or the numbers given, one after the other."""
+class Numbers(Partial, np.ndarray[Any, np.dtype[np.float64]]):
+    """An array of fixed shape: zeros, or the given numbers in row-major order."""
 
     SHAPE: ClassVar[tuple[int, ...]] = ()
     FAMILY: ClassVar[str] = ""  # geometric classes of different families are not added
+    ADDITIVE: ClassVar[bool] = True  # False: only matrix products keep the class, sums do not
 
     def __new__(cls, *numbers: ArrayLike) -> Self:
-        """Make an array of this class."""
+        """Create an array of this class."""
         if not numbers:
-            return made(cls, np.zeros(cls.SHAPE))
+            return array_of(cls, np.zeros(cls.SHAPE))
         flat = np.concatenate([np.ravel(as_floats(part, cls.__name__)) for part in numbers])
         if flat.size != prod(cls.SHAPE):
             raise ShapeError(f"{cls.__name__}: expected {prod(cls.SHAPE)} numbers, got {flat.size}")
-        return made(cls, flat.reshape(cls.SHAPE))
+        return array_of(cls, flat.reshape(cls.SHAPE))
 
     @classmethod
     def FromPython(cls, _in: ArrayLike) -> Self:
@@ -65,7 +70,7 @@ class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
     @classmethod
     def Zero(cls) -> Self:
         """An array of zeros."""
-        return made(cls, np.zeros(cls.SHAPE))
+        return array_of(cls, np.zeros(cls.SHAPE))
 
     def __getitem__(self, key: Any) -> Any:
         return self.view(np.ndarray)[key]
@@ -85,7 +90,7 @@ class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
     __hash__ = None  # pyright: ignore[reportAssignmentType] - as NumPy's arrays
 
     def __call__(self, *index: int) -> float:
-        """The number at an index, or at a row and a column."""
+        """The element at an index, or at a row and a column."""
         return float(self[self._checked(*index)])
 
     def __str__(self) -> str:
@@ -95,11 +100,16 @@ class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
         ordinary = np.asarray(array)
         if ordinary.ndim == 0:
             return ordinary[()]
-        kept = ordinary.shape == self.shape and ordinary.dtype == self.dtype
-        return ordinary.view(type(self)) if kept else ordinary
+        if self.ADDITIVE:
+            keeps_class = ordinary.shape == self.shape and ordinary.dtype == self.dtype
+        else:
+            function, operands = (None, ()) if context is None else context[:2]
+            both = all(isinstance(operand, type(self)) for operand in operands[:2])
+            keeps_class = function is np.matmul and both
+        return ordinary.view(type(self)) if keeps_class else ordinary
 
     def __mul__(self, other: Any) -> Any:
-        return _multiplied(self, other, super().__mul__)
+        return _product(self, other, super().__mul__)
 
     def __rmul__(self, other: Any) -> Any:
         if np.ndim(other) and self.FAMILY:
@@ -107,7 +117,7 @@ class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
         return super().__rmul__(other)
 
     def __imul__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - a product may be of another class
-        return _multiplied(self, other, super().__mul__ if self.FAMILY else super().__imul__)
+        return _product(self, other, super().__mul__ if self.FAMILY else super().__imul__)
 
     def __add__(self, other: Any) -> Any:
         self._check_family(other, "+")
@@ -125,7 +135,7 @@ class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
 
     @property
     def size(self) -> Size:  # pyright: ignore[reportIncompatibleVariableOverride] - a number that can be called
-        """How many numbers there are, also as `size()`."""
+        """The number of elements, also as `size()`."""
         return Size(prod(self.shape))
 
     def toNumPy(self) -> Array:
@@ -133,17 +143,17 @@ class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
         return np.array(self, subok=False)
 
     def zero(self) -> None:
-        """Set every number to 0."""
+        """Set every element to 0."""
         self[...] = 0.0
 
     def toString(self) -> str:
-        """The numbers as a text, a row in a line."""
+        """The elements as text, one row per line."""
         rows = np.atleast_2d(self.view(np.ndarray))
         lines = (" ".join(f"{number:g}" for number in row) for row in rows.tolist())
         return "\n".join(lines)
 
     def _checked(self, *index: int) -> tuple[int, ...]:
-        """An index that exists, as Python's numbers."""
+        """The index as a tuple of integers; an error if it is out of range."""
         try:
             numbers = tuple(as_index(number) for number in index)
         except TypeError:
@@ -166,85 +176,109 @@ class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
 
 
 class Vector(Numbers):
-    """Numbers with one index."""
+    """An array with one index."""
 
     def getVal(self, index: int) -> float:
-        """The number at an index."""
+        """The element at an index."""
         return float(self[self._checked(index)])
 
     def setVal(self, index: int, new_el: float) -> bool:
-        """Set the number at an index."""
+        """Set the element at an index."""
         self[self._checked(index)] = new_el
         return True
 
 
 class Matrix(Numbers):
-    """Numbers with a row and a column."""
+    """An array with rows and columns."""
 
     def getVal(self, row: int, col: int) -> float:
-        """The number at a row and a column."""
+        """The element at a row and a column."""
         return float(self[self._checked(row, col)])
 
     def setVal(self, row: int, col: int, new_el: float) -> bool:
-        """Set the number at a row and a column."""
+        """Set the element at a row and a column."""
         self[self._checked(row, col)] = new_el
         return True
 
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self.shape[0]
 
     def cols(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return self.shape[1]
 
 
 class VectorDynSize(Vector):
-    """A vector of any length: zeros of a length, or a copy of numbers."""
+    """A vector of any length: zeros of a given length, or a copy of an array."""
 
     def __new__(cls, numbers: ArrayLike = 0) -> Self:
-        """Make a vector."""
+        """Create a vector."""
         if isinstance(numbers, (int, np.integer)):
-            return made(cls, np.zeros(int(numbers)))
-        return made(cls, np.ravel(as_floats(numbers, cls.__name__)))
+            return array_of(cls, np.zeros(int(numbers)))
+        return array_of(cls, np.ravel(as_floats(numbers, cls.__name__)))
 
     def resize(self, newSize: int) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
-        """Give it another length; the numbers that fit stay, new ones are 0."""
+        """Change the length; elements that fit stay, new ones are 0."""
         super().resize((int(newSize),), refcheck=False)
 
 
 class MatrixDynSize(Matrix):
-    """A matrix of any shape: zeros of a shape, or a copy of numbers."""
+    """A matrix of any shape: zeros of a given shape, or a copy of an array."""
 
     def __new__(cls, rows: ArrayLike = 0, cols: int | None = None) -> Self:
-        """Make a matrix of zeros from rows and columns, or from numbers."""
+        """Create a matrix from its number of rows and columns, or from an array."""
         if cols is None and not isinstance(rows, (int, np.integer)):
-            return made(cls, np.atleast_2d(as_floats(rows, cls.__name__)))
-        return made(cls, np.zeros((int(rows), int(cols or 0))))  # pyright: ignore[reportArgumentType] - a number here
+            return array_of(cls, np.atleast_2d(as_floats(rows, cls.__name__)))
+        return array_of(cls, np.zeros((int(rows), int(cols or 0))))  # pyright: ignore[reportArgumentType] - a number here
 
     def resize(self, _newRows: int, _newCols: int) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
-        """Give it another shape; the numbers mean nothing afterwards."""
+        """Change the shape; the elements are meaningless afterwards."""
         super().resize((int(_newRows), int(_newCols)), refcheck=False)
 
 
-def made(kind: type[Kind], numbers: Array) -> Kind:
+def array_of(kind: type[Kind], numbers: Array) -> Kind:
     """A copy of an array as one of iDynTree's classes."""
     array = np.ndarray.__new__(kind, numbers.shape)
     array[...] = numbers
     return array
 
 
-def _multiplied(left: Numbers, right: Any, by_numpy: Callable[[Any], Any]) -> Any:
+def result(value: Array, out: Any, kind: type[Numbers] = MatrixDynSize) -> Any:
+    """The value as an array of a class; or True, after writing it to `out`."""
+    if out is None:
+        return array_of(kind, value)
+    write(value, out)
+    return True
+
+
+def write(value: Array, out: Any) -> None:
+    """Write to an array of the caller; iDynTree's classes of any size take the size needed.
+
+    Raises:
+        ArgumentError: it is no array.
+        ShapeError: it has another shape.
+    """
+    if not isinstance(out, np.ndarray):
+        raise ArgumentError(f"output: expected a NumPy array to write to, got {shown(out)}")
+    if out.shape != value.shape:
+        if not (isinstance(out, (VectorDynSize, MatrixDynSize)) and out.ndim == value.ndim):
+            raise ShapeError(f"output: expected {value.shape}, got {out.shape}")
+        out.resize(*value.shape)
+    out[...] = value
+
+
+def _product(left: Numbers, right: Any, numpy_product: Callable[[Any], Any]) -> Any:
     """What iDynTree means by the product, or NumPy's where it can mean nothing else."""
     if isinstance(right, Numbers) or hasattr(right, "FAMILY"):
-        for mine in type(left).__mro__:
-            for theirs in type(right).__mro__:
-                if (mine, theirs) in PRODUCTS:
-                    return PRODUCTS[mine, theirs](left, right)
+        for left_class in type(left).__mro__:
+            for right_class in type(right).__mro__:
+                if (left_class, right_class) in PRODUCTS:
+                    return PRODUCTS[left_class, right_class](left, right)
         raise _no_product(left, right)
     if np.ndim(right) and left.FAMILY:
         raise _no_product(left, right)
-    return by_numpy(right)
+    return numpy_product(right)
 
 
 def _no_product(left: object, right: object) -> ArgumentError:
@@ -253,27 +287,33 @@ def _no_product(left: object, right: object) -> ArgumentError:
 
 
 class Vector3(Vector):
-    """Three numbers."""
+    """A vector of three elements."""
 
     SHAPE = (3,)
 
 
 class Vector4(Vector):
-    """Four numbers."""
+    """A vector of four elements."""
 
     SHAPE = (4,)
 
 
 class Vector6(Vector):
-    """Six numbers."""
+    """A vector of six elements."""
 
     SHAPE = (6,)
 
 
 class Vector10(Vector):
-    """Ten numbers."""
+    """A vector of ten elements."""
 
     SHAPE = (10,)
+
+
+class Matrix2x3(Matrix):
+    """A (2, 3) matrix."""
+
+    SHAPE = (2, 3)
 
 
 class Matrix3x3(Matrix):

@@ -1,21 +1,89 @@
-"""Quantities of all links or joints of a robot, in one array each, under iDynTree's names."""
+"""Lists, constants, and arrays sized by a robot, under iDynTree's names."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.idyntree.arrays import MatrixDynSize, Numbers, VectorDynSize, made
-from linkwork.compat.idyntree.model import Model
-from linkwork.compat.idyntree.poses import Transform
-from linkwork.compat.idyntree.traversal import Traversal
-from linkwork.compat.idyntree.vectors import Wrench
+from linkwork.compat.idyntree.absent import Partial
+from linkwork.compat.idyntree.arrays import Numbers, VectorDynSize, array_of
+from linkwork.compat.idyntree.geometry import Transform, Wrench
 from linkwork.errors import ValueRangeError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from linkwork.compat.idyntree.model import Model
+    from linkwork.compat.idyntree.parts import Traversal
+
+LINK_INVALID_INDEX = JOINT_INVALID_INDEX = FRAME_INVALID_INDEX = TRAVERSAL_INVALID_INDEX = -1
+
+cvar = SimpleNamespace(
+    LINK_INVALID_INDEX=LINK_INVALID_INDEX,
+    LINK_INVALID_NAME="",
+    JOINT_INVALID_INDEX=JOINT_INVALID_INDEX,
+    JOINT_INVALID_NAME="",
+    FRAME_INVALID_INDEX=FRAME_INVALID_INDEX,
+    FRAME_INVALID_NAME="",
+    TRAVERSAL_INVALID_INDEX=TRAVERSAL_INVALID_INDEX,
+)
+"""Where iDynTree itself keeps its constants."""
+
+Item = TypeVar("Item")
+
+
+class StdIterator(Generic[Item]):
+    """Iterates over a list as iDynTree's iterators do in Python: `next()` returns an item."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self._items = iter(items)
+
+    def __iter__(self) -> Iterator[Item]:
+        return self._items
+
+    def next(self) -> Item:
+        """The next item.
+
+        Raises:
+            StopIteration: there is none.
+        """
+        return next(self._items)
+
+    __next__ = next
+
+
+class StdVector(Partial, list[Item], Generic[Item]):
+    """A Python list that also has the most used methods of C++'s vector."""
+
+    def append(self, x: Item) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
+        """Append an item."""
+        super().append(x)
+
+    push_back = append
+
+    def size(self) -> int:
+        """The number of items."""
+        return len(self)
+
+    def empty(self) -> bool:
+        """Whether there are no items."""
+        return not self
+
+    def begin(self) -> StdIterator[Item]:
+        """An iterator at the first item."""
+        return StdIterator(self)
+
+
+class StringVector(StdVector[str]):
+    """A list of strings."""
+
+
+class IndexVector(StdVector[int]):
+    """A list of indices."""
 
 
 class LinkArray(Numbers):
@@ -27,51 +95,32 @@ class LinkArray(Numbers):
     ELEMENT: ClassVar[type[Numbers]] = Numbers
 
     def __new__(cls, model: Model | int = 0) -> Self:
-        """Make an array for a robot, or for a number of links."""
-        return made(cls, cls._initial(model))
-
-    @classmethod
-    def _initial(cls, model: Model | int) -> Any:
-        links = model.getNrOfLinks() if isinstance(model, Model) else int(model)
+        """Create an array for a robot, or for a number of links."""
+        links = model if isinstance(model, int) else model.getNrOfLinks()
         element = cls.ELEMENT()
-        return np.broadcast_to(element.toNumPy(), (links, *element.shape))
+        return array_of(cls, np.broadcast_to(element.toNumPy(), (links, *element.shape)))
 
     def __call__(self, link: int) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - one index, and an element
         """The element of a link; changes to it change this array."""
         if not 0 <= link < len(self):
             raise ValueRangeError(f"link index {link}: there are {len(self)}, from 0")
-        return self.view(np.ndarray)[link].view(self.ELEMENT)
+        return self[link]
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, (int, np.integer)):
-            found = self.view(np.ndarray)[key]
-            return found.view(self.ELEMENT)
-        return super().__getitem__(key)
+        element = super().__getitem__(key)
+        return element.view(self.ELEMENT) if isinstance(key, (int, np.integer)) else element
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def getNrOfLinks(self) -> int:
-        """How many links there are."""
+        """The number of links."""
         return self.shape[0]
 
-    def isConsistent(self, model: Model) -> bool:
-        """Whether there is an element for each link of a robot."""
-        return self.shape[0] == model.getNrOfLinks()
-
-    def resize(self, model: Model | int) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
-        """Start again for a robot, or for a number of links."""
-        initial = self._initial(model)
-        super().resize(initial.shape, refcheck=False)
-        self[...] = initial
-
     def toString(self, model: Model | None = None) -> str:
-        """The elements as a text, with the names of the links if their robot is given."""
-        names = [model.getLinkName(link) for link in range(len(self))] if model else []
-        elements = [self(link).toString() for link in range(len(self))]
-        return "\n".join(
-            f"{name}: {text}" for name, text in zip(names, elements, strict=False)
-        ) or ("\n".join(elements))
+        """The elements as text, with the names of the links if their robot is given."""
+        names = [f"{model.getLinkName(k)}: " if model else "" for k in range(len(self))]
+        return "\n".join(f"{name}{self[k].toString()}" for k, name in enumerate(names))
 
 
 class LinkWrenches(LinkArray):
@@ -87,45 +136,37 @@ class LinkPositions(LinkArray):
 
 
 class JointPosDoubleArray(VectorDynSize):
-    """Joint positions: of a robot, of a length, or of numbers; 0 unless these are given."""
+    """Joint positions: of a robot, of a length, or a copy of an array; 0 unless given."""
 
     def __new__(cls, numbers: Model | ArrayLike = 0) -> Self:
-        """Make joint positions."""
-        size = numbers.getNrOfPosCoords() if isinstance(numbers, Model) else numbers
-        return super().__new__(cls, size)
-
-    def isConsistent(self, model: Model) -> bool:
-        """Whether the length is that of a robot."""
-        return self.shape[0] == model.getNrOfPosCoords()
+        """Create joint positions."""
+        return super().__new__(cls, cls._size(numbers))
 
     def resize(self, newSize: Model | int) -> None:
         """Take the length of a robot, or another one."""
-        super().resize(newSize.getNrOfPosCoords() if isinstance(newSize, Model) else newSize)
+        super().resize(self._size(newSize))
+
+    @classmethod
+    def _size(cls, numbers: Any) -> Any:
+        """The number of positions of a robot; anything else as it is."""
+        return getattr(numbers, "getNrOfPosCoords", lambda: numbers)()
 
 
-class JointDOFsDoubleArray(VectorDynSize):
-    """Joint velocities or torques: of a robot, of a length, or of numbers; 0 unless given."""
+class JointDOFsDoubleArray(JointPosDoubleArray):
+    """Joint velocities or torques: of a robot, of a length, or a copy of an array."""
 
-    def __new__(cls, numbers: Model | ArrayLike = 0) -> Self:
-        """Make joint velocities or torques."""
-        size = numbers.getNrOfDOFs() if isinstance(numbers, Model) else numbers
-        return super().__new__(cls, size)
-
-    def isConsistent(self, model: Model) -> bool:
-        """Whether the length is that of a robot."""
-        return self.shape[0] == model.getNrOfDOFs()
-
-    def resize(self, newSize: Model | int) -> None:
-        """Take the length of a robot, or another one."""
-        super().resize(newSize.getNrOfDOFs() if isinstance(newSize, Model) else newSize)
+    @classmethod
+    def _size(cls, numbers: Any) -> Any:
+        """The number of velocities of a robot; anything else as it is."""
+        return getattr(numbers, "getNrOfDOFs", lambda: numbers)()
 
 
 class FreeFloatingGeneralizedTorques(Numbers):
     """(6 + n,) the wrench on the base, then the joint torques; 0 at first."""
 
     def __new__(cls, model: Model | None = None) -> Self:
-        """Make forces that are 0."""
-        return made(cls, np.zeros(6 + (model.getNrOfDOFs() if model else 0)))
+        """Create forces that are 0."""
+        return array_of(cls, np.zeros(6 + (model.getNrOfDOFs() if model else 0)))
 
     def baseWrench(self) -> Wrench:
         """The wrench on the base; changes to it change these forces."""
@@ -136,47 +177,13 @@ class FreeFloatingGeneralizedTorques(Numbers):
         return self[6:].view(JointDOFsDoubleArray)
 
     def getNrOfDOFs(self) -> int:
-        """How many joint torques there are."""
+        """The number of joint torques."""
         return self.shape[0] - 6
 
     def resize(self, model: Model) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
         """Take the size of a robot, and 0 everywhere."""
         super().resize((6 + model.getNrOfDOFs(),), refcheck=False)
         self.zero()
-
-
-class _ModelMatrix(MatrixDynSize):
-    """A matrix whose shape follows from a robot, or from its number of joint velocities."""
-
-    ROWS: ClassVar[int] = 0  # 0: as many as columns
-
-    def __new__(cls, model: Model | int | None = None) -> Self:
-        """Make a matrix of zeros."""
-        return made(cls, np.zeros(cls._shape(model)))
-
-    @classmethod
-    def _shape(cls, model: Model | int | None) -> tuple[int, int]:
-        dofs = model.getNrOfDOFs() if isinstance(model, Model) else int(model or 0)
-        return cls.ROWS or 6 + dofs, 6 + dofs
-
-    def isConsistent(self, model: Model) -> bool:
-        """Whether the shape is that of a robot."""
-        return self.shape == self._shape(model)
-
-    def resize(self, model: Model | int, cols: int | None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
-        """Take the shape of a robot; or rows and columns, as outputs do."""
-        shape = (model, cols) if cols is not None else self._shape(model)
-        super().resize(*shape)  # pyright: ignore[reportArgumentType] - with columns, the rows
-
-
-class FreeFloatingMassMatrix(_ModelMatrix):
-    """(6 + n, 6 + n) a mass matrix."""
-
-
-class FrameFreeFloatingJacobian(_ModelMatrix):
-    """(6, 6 + n) the Jacobian of a frame."""
-
-    ROWS = 6
 
 
 def ForwardPositionKinematics(
@@ -186,7 +193,7 @@ def ForwardPositionKinematics(
     jointPositions: ArrayLike,
     linkPositions: LinkPositions,
 ) -> bool:
-    """Write the pose of each link in the world, going along a walk from its base."""
+    """Write the pose of each link in the world, along a traversal from its base."""
     for index in range(traversal.getNrOfVisitedLinks()):
         link, parent = traversal.getLink(index).getIndex(), traversal.getParentLink(index)
         joint = traversal.getParentJoint(index)
@@ -194,8 +201,6 @@ def ForwardPositionKinematics(
             linkPositions(link)[...] = Transform(worldHbase)
         else:
             above = parent.getIndex()
-            parent_H_link = model.getJoint(joint.getIndex()).getTransform(
-                jointPositions, above, link
-            )
+            parent_H_link = joint.getTransform(jointPositions, above, link)
             linkPositions(link)[...] = linkPositions(above) * parent_H_link
     return True

@@ -4,8 +4,8 @@ Targets       are reached as well as possible; `solve` may succeed without reach
 Constraints   frame constraints, and targets that are treated as constraints, must be met
 Base          floats unless a frame is constrained
 Anchor        one frame whose pose is constrained completely is the base of the computation, so this
-              constraint is met exactly; the others have weights that are much larger than those of
-              the targets, and are solved alone at the end if targets pull them away
+              constraint is met exactly; the others have much larger weights than the targets, and
+              are solved alone at the end if the targets prevent them
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.idyntree.loader import ModelLoader, createReducedModel
+from linkwork.compat.idyntree.absent import Partial
+from linkwork.compat.idyntree.arrays import write
+from linkwork.compat.idyntree.geometry import Position, Transform
 from linkwork.compat.idyntree.model import Model
-from linkwork.compat.idyntree.outputs import write
-from linkwork.compat.idyntree.poses import Transform
-from linkwork.compat.idyntree.vectors import Position
+from linkwork.compat.idyntree.model_io import ModelLoader, createReducedModel
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, shown
 from linkwork.inverse_kinematics.ik import IkResult, ik
@@ -47,7 +47,7 @@ RESTARTS = 64
 
 @dataclass
 class _Goal:
-    """A pose that a frame shall have, and which parts of it count."""
+    """A pose that a frame is to reach, and which parts of it count."""
 
     pose: Array  # (4, 4)
     parts: int  # bits of POSITION and ROTATION
@@ -66,12 +66,13 @@ class _Goal:
         )
 
 
-class InverseKinematics:
-    """Finds joint positions and a pose of the base at which frames are where they shall be."""
+class InverseKinematics(Partial):
+    """Computes joint positions and a pose of the base at which frames reach their targets."""
 
     def __init__(self) -> None:
         self._full, self._reduced = Model(), Model()
-        self._considered: list[str] = []
+        self._considered: list[str] = []  # names of the joints that move
+        self._moving_coordinates: list[int] = []  # their indices in the positions of all joints
         self._base = ""
         self._base_pose, self._positions = np.eye(4), np.zeros(0)  # where the robot is
         self._kd: dict[str, KinDyn] = {}  # by base
@@ -101,6 +102,7 @@ class InverseKinematics:
             self._reduced.become(self._full)
         else:
             createReducedModel(self._full, self._considered, self._reduced)
+        self._moving_coordinates = [k for name in self._considered for k in self._coordinates(name)]
         self._base = model.getLinkName(model.getDefaultBaseLink())
         self._kd = {}
         self._base_pose, self._positions = np.eye(4), Layout(robot, floating=False).neutral()
@@ -127,10 +129,7 @@ class InverseKinematics:
         self._start_joints: Array | None = None
         self._solution: tuple[KinDyn, Array] | None = None
         self._mode = InverseKinematicsTreatTargetAsConstraintNone
-        self._rotations = InverseKinematicsRotationParametrizationRollPitchYaw
-        self._iterations, self._seconds = 3000, 1e6
-        self._cost_tolerance, self._constraint_tolerance = 1e-8, 1e-4
-        self._solver = ""
+        self._iterations, self._constraint_tolerance = 3000, 1e-4
 
     # The robot.
 
@@ -144,25 +143,25 @@ class InverseKinematics:
     ) -> bool:
         """Set where the robot is: the start, and the positions of joints that do not move."""
         self._check_model()
-        positions = self._joints(jointConfiguration, self._full, "jointConfiguration")
+        positions = self._checked_positions(jointConfiguration, self._full, "jointConfiguration")
         self._base_pose, self._positions = Transform(baseConfiguration).toNumPy(), positions
         return True
 
     def setJointConfiguration(self, jointName: str, jointConfiguration: float) -> bool:
         """Set where one joint is."""
-        self._positions[self._part(jointName)] = jointConfiguration
+        self._positions[self._coordinates(jointName)] = jointConfiguration
         return True
 
     def getJointLimits(self, jointLimitsMin: Any, jointLimitsMax: Any) -> bool:
         """Write the limits of all degrees of freedom of the full model."""
-        joints = self._moving()
+        joints = self._moving_joints()
         write(np.array([joint.getMinPosLimit() for joint in joints]), jointLimitsMin)
         write(np.array([joint.getMaxPosLimit() for joint in joints]), jointLimitsMax)
         return True
 
     def setJointLimits(self, jointLimitsMin: ArrayLike, jointLimitsMax: ArrayLike) -> bool:
         """Set the limits of all degrees of freedom of the full model."""
-        joints = self._moving()
+        joints = self._moving_joints()
         lower = np.ravel(as_floats(jointLimitsMin, "jointLimitsMin"))
         upper = np.ravel(as_floats(jointLimitsMax, "jointLimitsMax"))
         if not len(lower) == len(upper) == len(joints):
@@ -181,55 +180,27 @@ class InverseKinematics:
     # Parameters.
 
     def setMaxIterations(self, max_iter: int) -> None:
-        """Set how many steps are made from one start."""
+        """Set the largest number of steps from one start."""
         self._iterations = int(max_iter)
-
-    def maxIterations(self) -> int:
-        """How many steps are made from one start."""
-        return self._iterations
 
     def setConstraintsTolerance(self, constr_tol: float) -> None:
         """Set the distance [m] and angle [rad] within which a constraint counts as met."""
         self._constraint_tolerance = float(constr_tol)
 
-    def constraintsTolerance(self) -> float:
-        """The distance [m] and angle [rad] within which a constraint counts as met."""
-        return self._constraint_tolerance
-
     def setCostTolerance(self, tol: float) -> None:
-        """Set a tolerance of IPOPT; it has no effect here."""
-        self._cost_tolerance = float(tol)
-
-    def costTolerance(self) -> float:
-        """The tolerance that was set."""
-        return self._cost_tolerance
+        """No effect: a tolerance of IPOPT."""
 
     def setMaxCPUTime(self, max_cpu_time: float) -> None:
-        """Set a time limit of IPOPT; it has no effect here."""
-        self._seconds = float(max_cpu_time)
-
-    def maxCPUTime(self) -> float:
-        """The time limit that was set."""
-        return self._seconds
+        """No effect: a time limit of IPOPT."""
 
     def setVerbosity(self, verbose: int) -> None:
-        """Nothing: solving prints nothing."""
+        """No effect: solving prints nothing."""
 
     def setLinearSolverName(self, solverName: str) -> None:
-        """Set a linear solver of IPOPT; it has no effect here."""
-        self._solver = solverName
-
-    def linearSolverName(self) -> str:
-        """The linear solver that was set."""
-        return self._solver
+        """No effect: a linear solver of IPOPT."""
 
     def setRotationParametrization(self, parametrization: int) -> None:
-        """Set a parametrization of rotations; it has no effect here."""
-        self._rotations = int(parametrization)
-
-    def rotationParametrization(self) -> int:
-        """The parametrization that was set."""
-        return self._rotations
+        """No effect: `lw.ik` needs no parametrization of rotations."""
 
     # Constraints.
 
@@ -242,16 +213,20 @@ class InverseKinematics:
         frame = self._frame(frameName)
         if constraintValue is None:
             kd = self._computation(self._base)
-            constraintValue = kd.transform(frame, self._q(kd, self._base_pose))
-        return self._constrain(frame, Transform(constraintValue).toNumPy(), FULL)
+            constraintValue = kd.transform(frame, self._configuration(kd, self._base_pose))
+        return self._add_constraint(frame, Transform(constraintValue).toNumPy(), FULL)
 
     def addFramePositionConstraint(self, frameName: str, constraintValue: ArrayLike) -> bool:
         """Keep the origin of a frame at a position."""
-        return self._constrain(self._frame(frameName), _with_position(constraintValue), POSITION)
+        return self._add_constraint(
+            self._frame(frameName), _position_pose(constraintValue), POSITION
+        )
 
     def addFrameRotationConstraint(self, frameName: str, constraintValue: ArrayLike) -> bool:
         """Keep the orientation of a frame."""
-        return self._constrain(self._frame(frameName), _with_rotation(constraintValue), ROTATION)
+        return self._add_constraint(
+            self._frame(frameName), _rotation_pose(constraintValue), ROTATION
+        )
 
     def activateFrameConstraint(self, frameName: str, newConstraintValue: ArrayLike) -> bool:
         """Enable a constraint that was disabled, with another value; False if there is none."""
@@ -280,24 +255,24 @@ class InverseKinematics:
         positionWeight: float = 1.0,
         rotationWeight: float = 1.0,
     ) -> bool:
-        """Add a pose that a frame shall reach; False if the frame has a target already."""
+        """Add a pose that a frame is to reach; False if the frame has a target already."""
         pose = Transform(targetValue).toNumPy()
-        return self._aim(frameName, _Goal(pose, FULL, positionWeight, rotationWeight))
+        return self._add_target(frameName, _Goal(pose, FULL, positionWeight, rotationWeight))
 
     def addPositionTarget(
         self, frameName: str, targetValue: ArrayLike, positionWeight: float = 1.0
     ) -> bool:
-        """Add a position that the origin of a frame shall reach."""
-        return self._aim(
-            frameName, _Goal(_with_position(targetValue), POSITION, positionWeight, 0.0)
+        """Add a position that the origin of a frame is to reach."""
+        return self._add_target(
+            frameName, _Goal(_position_pose(targetValue), POSITION, positionWeight, 0.0)
         )
 
     def addRotationTarget(
         self, frameName: str, targetValue: ArrayLike, rotationWeight: float = 1.0
     ) -> bool:
-        """Add an orientation that a frame shall reach."""
-        return self._aim(
-            frameName, _Goal(_with_rotation(targetValue), ROTATION, 0.0, rotationWeight)
+        """Add an orientation that a frame is to reach."""
+        return self._add_target(
+            frameName, _Goal(_rotation_pose(targetValue), ROTATION, 0.0, rotationWeight)
         )
 
     def updateTarget(
@@ -324,7 +299,7 @@ class InverseKinematics:
         if goal is None or not goal.parts & POSITION:
             return False
         pose = goal.pose.copy()
-        pose[:3, 3] = _with_position(targetValue)[:3, 3]
+        pose[:3, 3] = _position_pose(targetValue)[:3, 3]
         return self.updateTarget(frameName, pose, positionWeight)
 
     def updateRotationTarget(
@@ -335,16 +310,12 @@ class InverseKinematics:
         if goal is None or not goal.parts & ROTATION:
             return False
         pose = goal.pose.copy()
-        pose[:3, :3] = _with_rotation(targetValue)[:3, :3]
+        pose[:3, :3] = _rotation_pose(targetValue)[:3, :3]
         return self.updateTarget(frameName, pose, rotationWeight=rotationWeight)
 
     def setDefaultTargetResolutionMode(self, mode: int) -> None:
-        """Set which parts of targets that are added later are constraints."""
+        """Set which parts of targets added from now on are constraints."""
         self._mode = int(mode)
-
-    def defaultTargetResolutionMode(self) -> int:
-        """Which parts of new targets are constraints."""
-        return self._mode
 
     def setTargetResolutionMode(self, targetName: str, mode: int) -> bool:
         """Set which parts of a target are constraints; False if there is no target."""
@@ -353,13 +324,8 @@ class InverseKinematics:
             goal.constrained = int(mode)
         return goal is not None
 
-    def targetResolutionMode(self, frameName: str) -> int:
-        """Which parts of a target are constraints."""
-        goal = self._targets.get(frameName)
-        return InverseKinematicsTreatTargetAsConstraintNone if goal is None else goal.constrained
-
     def setCOMTarget(self, desiredPosition: ArrayLike, weight: float = 1.0) -> bool:
-        """Set a position that the center of mass shall reach."""
+        """Set a position that the center of mass is to reach."""
         self._com, self._com_weight = Position(desiredPosition).toNumPy(), float(weight)
         return True
 
@@ -373,10 +339,6 @@ class InverseKinematics:
         A smaller one than that of the other constraints has no effect.
         """
         self._com_tolerance = float(tolerance)
-
-    def isCOMAConstraint(self) -> bool:
-        """Whether the target of the center of mass is a constraint."""
-        return self._com_constrained
 
     def isCOMTargetActive(self) -> bool:
         """Whether the center of mass has a target."""
@@ -392,7 +354,7 @@ class InverseKinematics:
         """Set positions of all joints to stay near to; a negative weight keeps the old one."""
         self._check_model()
         what = "desiredJointConfiguration"
-        self._posture = self._joints(desiredJointConfiguration, self._full, what)
+        self._posture = self._checked_positions(desiredJointConfiguration, self._full, what)
         weights = np.unique(as_floats(weight, "weight"))
         if len(weights) != 1:
             text = f"weight: expected one for all joints, got {shown(weight)}"
@@ -406,7 +368,9 @@ class InverseKinematics:
     ) -> bool:
         """Set positions of the considered joints to stay near to."""
         self._check_model()
-        joints = self._joints(desiredJointConfiguration, self._reduced, "desiredJointConfiguration")
+        joints = self._checked_positions(
+            desiredJointConfiguration, self._reduced, "desiredJointConfiguration"
+        )
         return self.setDesiredFullJointsConfiguration(self._expanded(joints), weight)
 
     # Solving.
@@ -419,7 +383,9 @@ class InverseKinematics:
         if baseTransform is not None:
             self._start_base = Transform(baseTransform).toNumPy()
         if initialCondition is not None:
-            self._start_joints = self._joints(initialCondition, self._full, "initialCondition")
+            self._start_joints = self._checked_positions(
+                initialCondition, self._full, "initialCondition"
+            )
         return True
 
     def setReducedInitialCondition(
@@ -428,7 +394,7 @@ class InverseKinematics:
         """The same for the considered joints only."""
         self._check_model()
         if initialCondition is not None:
-            joints = self._joints(initialCondition, self._reduced, "initialCondition")
+            joints = self._checked_positions(initialCondition, self._reduced, "initialCondition")
             initialCondition = self._expanded(joints)
         return self.setFullJointsInitialCondition(baseTransform, initialCondition)
 
@@ -450,46 +416,47 @@ class InverseKinematics:
         if anchor is not None:
             held.append("base")
             pose = goals.pop(anchor).pose
-        q0 = self._q(kd, pose, self._start_joints)
-        first = self._solved(kd, goals, q0, held, self._com, restarts=0)
+        q0 = self._configuration(kd, pose, self._start_joints)
+        first = self._solve_from(kd, goals, q0, held, self._com, restarts=0)
         best = first
         if not first.converged:
-            again = self._solved(kd, goals, q0, held, self._com, restarts=RESTARTS)
-            if again.converged or (self._met(again, goals) and not self._met(first, goals)):
+            again = self._solve_from(kd, goals, q0, held, self._com, restarts=RESTARTS)
+            if again.converged or (
+                self._constraints_met(again, goals) and not self._constraints_met(first, goals)
+            ):
                 best = again
-        if not self._met(best, goals):  # far targets pull at the constraints: return to these
+        if not self._constraints_met(best, goals):  # far targets prevent them: solve these alone
             alone = {
                 name: replace(goal, parts=goal.parts & goal.constrained)
                 for name, goal in goals.items()
                 if goal.parts & goal.constrained
             }
             com = self._com if self._com_constrained else None
-            best = self._solved(kd, alone, best.q, held, com, restarts=0)
+            best = self._solve_from(kd, alone, best.q, held, com, restarts=0)
         self._solution = kd, best.q
-        return self._met(best, goals)
+        return self._constraints_met(best, goals)
 
     def getFullJointsSolution(self, baseTransformSolution: Any, shapeSolution: Any) -> bool:
         """Write the pose of the base and the positions of all joints."""
-        kd, q = self._solved_state()
+        kd, q = self._solved_configuration()
         write(kd.transform(self._base, q), baseTransformSolution)
         write(q[BASE_NQ:], shapeSolution)
         return True
 
     def getReducedSolution(self, baseTransformSolution: Any, shapeSolution: Any) -> bool:
         """Write the pose of the base and the positions of the considered joints."""
-        kd, q = self._solved_state()
+        kd, q = self._solved_configuration()
         write(kd.transform(self._base, q), baseTransformSolution)
-        parts = [q[BASE_NQ:][self._part(name)] for name in self._considered]
-        write(np.concatenate([np.zeros(0), *parts]), shapeSolution)
+        write(q[BASE_NQ:][self._moving_coordinates], shapeSolution)
         return True
 
     def getPoseForFrame(self, frameName: str, transform: Any) -> bool:
         """Write the pose of a frame at the solution."""
-        kd, q = self._solved_state()
+        kd, q = self._solved_configuration()
         write(kd.transform(self._frame(frameName), q), transform)
         return True
 
-    def _solved(
+    def _solve_from(
         self,
         kd: KinDyn,
         goals: dict[str, _Goal],
@@ -527,7 +494,7 @@ class InverseKinematics:
             restarts=restarts,
         )
 
-    def _met(self, result: IkResult, goals: dict[str, _Goal]) -> bool:
+    def _constraints_met(self, result: IkResult, goals: dict[str, _Goal]) -> bool:
         """Whether a result meets the constraints."""
         tolerance = self._constraint_tolerance
         for name, goal in goals.items():
@@ -540,13 +507,13 @@ class InverseKinematics:
             return bool(result.position_errors["com"] <= max(tolerance, self._com_tolerance))
         return True
 
-    def _constrain(self, frame: str, pose: Array, parts: int) -> bool:
+    def _add_constraint(self, frame: str, pose: Array, parts: int) -> bool:
         if frame in self._constraints:
             return False
         self._constraints[frame] = _Goal(pose, parts, constrained=parts)
         return True
 
-    def _aim(self, name: str, goal: _Goal) -> bool:
+    def _add_target(self, name: str, goal: _Goal) -> bool:
         frame = self._frame(name)
         if frame in self._targets:
             return False
@@ -559,36 +526,32 @@ class InverseKinematics:
             self._kd[base] = KinDyn(self._full.robot, base)
         return self._kd[base]
 
-    def _q(self, kd: KinDyn, pose: Array, start: Array | None = None) -> Array:
+    def _configuration(self, kd: KinDyn, pose: Array, start: Array | None = None) -> Array:
         """(nq,) with a pose of the base of `kd`; joints that do not move stay where they are."""
-        joints = self._positions.copy()
+        joints, moving = self._positions.copy(), self._moving_coordinates
         if start is not None:
-            for name in self._considered:
-                joints[self._part(name)] = start[self._part(name)]
+            joints[moving] = start[moving]
         q = np.concatenate([pose[:3, 3], quat.from_rotation(pose[:3, :3]), joints])
         return kd.normalize(q)
 
     def _expanded(self, reduced: Array) -> Array:
         """Positions of all joints from those of the considered ones."""
-        full, first = self._positions.copy(), 0
-        for name in self._considered:
-            part = self._part(name)
-            full[part] = reduced[first : first + part.stop - part.start]
-            first += part.stop - part.start
+        full = self._positions.copy()
+        full[self._moving_coordinates] = reduced
         return full
 
-    def _part(self, name: str) -> slice:
-        """Where a joint is in the positions of all joints."""
+    def _coordinates(self, name: str) -> list[int]:
+        """Indices of a joint in the positions of all joints."""
         joint = self._full.getJoint(self._full.getJointIndex(name))
         first = joint.getPosCoordsOffset()
-        return slice(first, first + joint.getNrOfPosCoords())
+        return [*range(first, first + joint.getNrOfPosCoords())]
 
-    def _moving(self) -> list[Any]:
+    def _moving_joints(self) -> list[Any]:
         self._check_model()
         joints = map(self._full.getJoint, range(self._full.getNrOfJoints()))
         return [joint for joint in joints if joint.getNrOfDOFs()]
 
-    def _joints(self, positions: ArrayLike, model: Model, what: str) -> Array:
+    def _checked_positions(self, positions: ArrayLike, model: Model, what: str) -> Array:
         numbers = np.ravel(as_floats(positions, what))
         if len(numbers) != model.getNrOfPosCoords():
             raise ShapeError(f"{what}: expected {model.getNrOfPosCoords()}, got {len(numbers)}")
@@ -602,20 +565,20 @@ class InverseKinematics:
         if not self._full.getNrOfLinks():
             raise LinkworkError("no robot yet; setModel takes one")
 
-    def _solved_state(self) -> tuple[KinDyn, Array]:
+    def _solved_configuration(self) -> tuple[KinDyn, Array]:
         if self._solution is None:
             raise LinkworkError("no solution yet; solve() computes one")
         return self._solution
 
 
-def _with_position(value: ArrayLike) -> Array:
+def _position_pose(value: ArrayLike) -> Array:
     """A pose with a position, which may also be that of a pose."""
     pose = np.eye(4)
     pose[:3, 3] = Transform(value)[:3, 3] if np.shape(value) == (4, 4) else Position(value)
     return pose
 
 
-def _with_rotation(value: ArrayLike) -> Array:
+def _rotation_pose(value: ArrayLike) -> Array:
     """A pose with an orientation, which may also be that of a pose."""
     pose = np.eye(4)
     pose[:3, :3] = np.asarray(value)[:3, :3]

@@ -1,24 +1,27 @@
 """Joints under iDynTree's names: those of a robot, and those that are to be added to one.
 
 Links     by index; the motion is that of `child` relative to `parent`, whichever is the first
-Robot     a joint of `model.getJoint` belongs to the robot: what is set changes the robot
+Robot     a joint of `model.getJoint` belongs to the robot: setters change the robot
+Limits    one may be set while it is disabled; `enable...` enables it. A joint without velocity
+          coordinates, or with several, has no limits: setters return False, as in iDynTree.
+          Joints with one coordinate ignore `_index`, as in iDynTree, because callers often pass
+          the index of the joint
 Errors    a link or a coordinate that the joint does not have raises
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+from sys import float_info
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.idyntree.arrays import made
-from linkwork.compat.idyntree.joint_bounds import JointBounds
-from linkwork.compat.idyntree.outputs import give_matrix
-from linkwork.compat.idyntree.poses import Transform
-from linkwork.compat.idyntree.records import JointRecord, neutral
-from linkwork.compat.idyntree.vectors import SpatialMotionVector
+from linkwork.compat.idyntree.absent import Partial
+from linkwork.compat.idyntree.arrays import array_of, result
+from linkwork.compat.idyntree.geometry import Axis, Position, SpatialMotionVector, Transform
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ValueRangeError
 from linkwork.model.joint_motion import (
@@ -27,8 +30,8 @@ from linkwork.model.joint_motion import (
     neutral_transform,
     position_jacobian,
 )
-from linkwork.model.parts import Joint
-from linkwork.model.pose import as_floats, as_pose
+from linkwork.model.parts import NO_LIMITS, Joint, Limits, unit_vector
+from linkwork.model.pose import Pose, as_floats, as_pose
 from linkwork.spatial import se3
 
 if TYPE_CHECKING:
@@ -36,15 +39,56 @@ if TYPE_CHECKING:
 
     from linkwork.compat.idyntree.model import Model
 
+Limit: TypeAlias = Literal["position", "velocity", "effort"]
+NoJointDynamics, URDFJointDynamics = 0, 1
 UNKNOWN_LINK = -1
+DISABLED: dict[Limit, dict[str, float]] = {
+    "position": {"lower": -inf, "upper": inf},
+    "velocity": {"velocity": inf},
+    "effort": {"effort": inf},
+}
 
 
-class IJoint(JointBounds):
-    """A joint. `FixedJoint`, `RevoluteJoint`, `PrismaticJoint` and `SphericalJoint` make one."""
+@dataclass(frozen=True)
+class JointRecord:
+    """A `linkwork.Joint` without limits, the limits, and which of them are enabled."""
+
+    joint: Joint  # with NO_LIMITS
+    limits: Limits = NO_LIMITS
+    enabled: frozenset[Limit] = frozenset()
+    dynamics: int = NoJointDynamics
+
+    @classmethod
+    def of(cls, joint: Joint) -> JointRecord:
+        """The record of a joint, in which finite limits are enabled."""
+        enabled: set[Limit] = {
+            limit
+            for limit, names in DISABLED.items()
+            if any(isfinite(getattr(joint.limits, name)) for name in names)
+        }
+        dynamics = URDFJointDynamics if joint.damping or joint.friction else NoJointDynamics
+        return cls(replace(joint, limits=NO_LIMITS), joint.limits, frozenset(enabled), dynamics)
+
+    def with_limits(self) -> Joint:
+        """The joint with the limits that are enabled."""
+        changes: dict[str, float] = {}
+        for limit in DISABLED.keys() - self.enabled:
+            changes |= DISABLED[limit]
+        return replace(self.joint, limits=replace(self.limits, **changes))
+
+
+class IJoint(Partial):
+    """A joint, of one of the classes below.
+
+    Args:
+        parts: none; the pose of the second link in the first, and for `RevoluteJoint` and
+            `PrismaticJoint` the axis in the first; both links in front of these; or a joint.
+    """
 
     KIND: ClassVar[str] = ""
+    HAS_AXIS: ClassVar[bool] = False
 
-    def __init__(self) -> None:
+    def __init__(self, *parts: Any) -> None:
         if not self.KIND:
             text = "IJoint: make a FixedJoint, RevoluteJoint, PrismaticJoint or SphericalJoint"
             raise ArgumentError(text)
@@ -55,6 +99,24 @@ class IJoint(JointBounds):
         self._links = (UNKNOWN_LINK, UNKNOWN_LINK)
         self._index = -1
         self._model: Model | None = None
+        self._construct(list(parts))
+
+    def _construct(self, parts: list[Any]) -> None:
+        """Take what iDynTree's constructors take."""
+        if len(parts) == 1 and isinstance(parts[0], type(self)):
+            vars(self).update(vars(parts[0].clone()))
+            return
+        count = len(parts)
+        if count == 3 + self.HAS_AXIS:
+            self.setAttachedLinks(parts.pop(0), parts.pop(0))
+        if len(parts) not in (0, 1 + self.HAS_AXIS):
+            wanted = "a pose and an axis" if self.HAS_AXIS else "a pose"
+            text = f"{type(self).__name__}: expected nothing, {wanted}, or a joint of this class"
+            raise ArgumentError(f"{text}; both links may come first; got {count} arguments")
+        if parts:
+            self.setRestTransform(parts[0])
+        if isinstance(self, AxisJoint) and parts:
+            self.setAxis(parts[1])
 
     @classmethod
     def of(cls, model: Model, index: int) -> Self:
@@ -64,24 +126,22 @@ class IJoint(JointBounds):
         return self
 
     @property
-    def _record(self) -> JointRecord:
+    def record(self) -> JointRecord:
+        """The joint as it is stored: in its robot, or here."""
         return self._own if self._model is None else self._model.joint_records[self._index]
 
-    @_record.setter
-    def _record(self, record: JointRecord) -> None:
+    @property
+    def _joint(self) -> Joint:
+        return self.record.joint
+
+    def _set(self, record: JointRecord) -> None:
         if self._model is None:
             self._own = record
         else:
             self._model.set_joint_record(self._index, record)
 
-    @property
-    def record(self) -> JointRecord:
-        """The joint as it is kept."""
-        return self._record
-
-    @property
-    def _joint(self) -> Joint:
-        return self._record.joint
+    def _set_joint(self, **changes: Any) -> None:
+        self._set(replace(self.record, joint=replace(self._joint, **changes)))
 
     def __repr__(self) -> str:
         name = "" if self._model is None else f" {self._joint.name!r}"
@@ -89,11 +149,11 @@ class IJoint(JointBounds):
         return f"<{type(self).__name__}{name} between links {links}>"
 
     def clone(self) -> Self:
-        """The same joint, belonging to no robot."""
+        """A copy that belongs to no robot."""
         twin = type(self).__new__(type(self))
         twin._model = None
         joint = replace(self._joint, name="joint", first="first", second="second", place=None)
-        twin._own = replace(self._record, joint=joint)
+        twin._own = replace(self.record, joint=joint)
         twin._links = (self.getFirstAttachedLink(), self.getSecondAttachedLink())
         twin._index = self._index
         return twin
@@ -103,74 +163,74 @@ class IJoint(JointBounds):
         return self._index
 
     def getNrOfDOFs(self) -> int:
-        """How many velocity coordinates it has."""
+        """The number of velocity coordinates."""
         return self._joint.nv
 
     def getNrOfPosCoords(self) -> int:
-        """How many position coordinates it has."""
+        """The number of position coordinates."""
         return self._joint.nq
 
     def getDOFsOffset(self) -> int:
         """Where its velocity starts in the joint velocities."""
-        if self._model is None:
-            return 0
-        return sum(record.joint.nv for record in self._model.joint_records[: self._index])
+        return sum(joint.nv for joint in self._joints_before())
 
     def getPosCoordsOffset(self) -> int:
         """Where its position starts in the joint positions."""
-        if self._model is None:
-            return 0
-        return sum(record.joint.nq for record in self._model.joint_records[: self._index])
+        return sum(joint.nq for joint in self._joints_before())
+
+    def _joints_before(self) -> list[Joint]:
+        records = () if self._model is None else self._model.joint_records[: self._index]
+        return [record.joint for record in records]
 
     def getFirstAttachedLink(self) -> int:
         """Index of its first link."""
-        return (
-            self._links[0] if self._model is None else self._model.getLinkIndex(self._joint.first)
-        )
+        model = self._model
+        return self._links[0] if model is None else model.getLinkIndex(self._joint.first)
 
     def getSecondAttachedLink(self) -> int:
         """Index of its second link."""
-        return (
-            self._links[1] if self._model is None else self._model.getLinkIndex(self._joint.second)
-        )
+        model = self._model
+        return self._links[1] if model is None else model.getLinkIndex(self._joint.second)
 
     def setAttachedLinks(self, link1: int, link2: int) -> None:
-        """Join two links."""
+        """Set both links."""
         if self._model is None:
             self._links = (int(link1), int(link2))
-            return
-        first, second = self._model.getLinkName(link1), self._model.getLinkName(link2)
-        self._record = replace(self._record, joint=replace(self._joint, first=first, second=second))
+        else:
+            first, second = self._model.getLinkName(link1), self._model.getLinkName(link2)
+            self._set_joint(first=first, second=second)
 
     def setRestTransform(self, link1_X_link2: ArrayLike) -> None:
-        """Set the pose of the second link in the first at position 0; the axis stays there."""
+        """Set the pose of the second link in the first at position 0; the axis does not move."""
         rest = Transform(link1_X_link2).toNumPy()
         mount = se3.inverse(self._joint.first_H_joint.matrix()) @ rest
-        self._set(joint_H_second=as_pose(mount, "link1_X_link2"))
+        self._set_joint(joint_H_second=as_pose(mount, "link1_X_link2"))
 
     def getRestTransform(self, child: int, parent: int) -> Transform:
         """Pose of the parent in the child at position 0."""
-        return made(Transform, neutral_transform(self._joint, child=self._side(child, parent)))
+        return array_of(Transform, neutral_transform(self._joint, child=self._side(child, parent)))
 
     def getTransform(self, jntPos: ArrayLike, child: int, parent: int) -> Transform:
-        """Pose of the parent in the child, with all joints at some positions."""
-        theta = self._theta(jntPos)
-        return made(Transform, child_H_parent(self._joint, theta, child=self._side(child, parent)))
+        """Pose of the parent in the child at given positions of all joints."""
+        side = self._side(child, parent)
+        return array_of(Transform, child_H_parent(self._joint, self._theta(jntPos), child=side))
 
     def getMotionSubspaceVector(
         self, dof_i: int, child: int, parent: int | None = None
     ) -> SpatialMotionVector:
         """Velocity of the child relative to the parent for a velocity coordinate of 1.
 
-        It is written in the axes of the child, at its origin. Where it depends on the position, as
-        that of the first link of a spherical joint, it is given for position 0.
+        It is expressed in the axes of the child, at its origin. If it depends on the position, as
+        for the first link of a spherical joint, it is that of position 0.
         """
-        side = self._side(child, parent)
-        if not self._joint.nv:
+        joint, side = self._joint, self._side(child, parent)
+        if not joint.nv:
             return SpatialMotionVector()
-        self._check_coordinate(dof_i)
-        S = motion_subspace(self._joint, neutral(self._joint), child=side)
-        return made(SpatialMotionVector, S[:, dof_i])
+        if not 0 <= dof_i < joint.nv:
+            text = f"joint {joint.name!r}: coordinate {dof_i}: there are {joint.nv}"
+            raise ValueRangeError(text)
+        neutral = np.array(joint.motion_kind.neutral, dtype=np.float64)
+        return array_of(SpatialMotionVector, motion_subspace(joint, neutral, child=side)[:, dof_i])
 
     def getPositionDerivativeVelocityJacobian(
         self, jntPos: ArrayLike, positionDerivative_J_velocity: Any = None
@@ -181,49 +241,146 @@ class IJoint(JointBounds):
             J; or True, if there is an array to write to.
         """
         J = position_jacobian(self._joint, self._theta(jntPos))
-        return give_matrix(np.array(J), positionDerivative_J_velocity)
+        return result(np.array(J), positionDerivative_J_velocity)
 
     def isFixedJoint(self) -> bool:
         """Whether it is a `FixedJoint`."""
-        return self._joint.kind == "fixed"
+        return isinstance(self, FixedJoint)
 
     def isRevoluteJoint(self) -> bool:
         """Whether it is a `RevoluteJoint`."""
-        return self._joint.kind == "revolute"
+        return isinstance(self, RevoluteJoint)
 
     def isPrismaticJoint(self) -> bool:
         """Whether it is a `PrismaticJoint`."""
-        return self._joint.kind == "prismatic"
+        return isinstance(self, PrismaticJoint)
 
     def isSphericalJoint(self) -> bool:
         """Whether it is a `SphericalJoint`."""
-        return self._joint.kind == "spherical"
+        return isinstance(self, SphericalJoint)
 
-    def asFixedJoint(self) -> Any:
+    def asFixedJoint(self) -> FixedJoint | None:
         """This joint if it is fixed, else None."""
-        return self if self.isFixedJoint() else None
+        return self if isinstance(self, FixedJoint) else None
 
-    def asRevoluteJoint(self) -> Any:
+    def asRevoluteJoint(self) -> RevoluteJoint | None:
         """This joint if it is revolute, else None."""
-        return self if self.isRevoluteJoint() else None
+        return self if isinstance(self, RevoluteJoint) else None
 
-    def asPrismaticJoint(self) -> Any:
+    def asPrismaticJoint(self) -> PrismaticJoint | None:
         """This joint if it is prismatic, else None."""
-        return self if self.isPrismaticJoint() else None
+        return self if isinstance(self, PrismaticJoint) else None
 
-    def asSphericalJoint(self) -> Any:
+    def asSphericalJoint(self) -> SphericalJoint | None:
         """This joint if it is spherical, else None."""
-        return self if self.isSphericalJoint() else None
+        return self if isinstance(self, SphericalJoint) else None
 
-    def _set(self, **changes: Any) -> None:
-        self._record = replace(self._record, joint=replace(self._joint, **changes))
+    def hasPosLimits(self) -> bool:
+        """Whether the limits of the position are enabled."""
+        return "position" in self.record.enabled
 
-    def _check_coordinate(self, index: int) -> None:
-        if not 0 <= index < self._joint.nv:
-            text = f"joint {self._joint.name!r}: coordinate {index}: there are {self._joint.nv}"
-            raise ValueRangeError(text)
+    def enablePosLimits(self, enable: bool) -> bool:
+        """Enable or disable the limits of the position."""
+        return self._enable("position", enable=enable)
 
-    def _side(self, child: int, parent: int | None) -> str:
+    def getMinPosLimit(self, _index: int = 0) -> float:
+        """Lower limit of the position; the largest negative number if none was set."""
+        return max(self.record.limits.lower, -float_info.max) if self._limited else 0.0
+
+    def getMaxPosLimit(self, _index: int = 0) -> float:
+        """Upper limit of the position; the largest number if none was set."""
+        return min(self.record.limits.upper, float_info.max) if self._limited else 0.0
+
+    def getPosLimits(self, _index: int, min: Any = None, max: Any = None) -> tuple[float, float]:
+        """Both limits of the position; `min` and `max` are outputs in C++ and are not used."""
+        del min, max
+        return self.getMinPosLimit(_index), self.getMaxPosLimit(_index)
+
+    def setPosLimits(self, _index: int, min: float, max: float) -> bool:
+        """Set both limits of the position."""
+        return self._set_limits(lower=min, upper=max)
+
+    def hasVelocityLimits(self) -> bool:
+        """Whether the limit of the velocity is enabled."""
+        return "velocity" in self.record.enabled
+
+    def enableVelocityLimits(self, enable: bool) -> bool:
+        """Enable or disable the limit of the velocity."""
+        return self._enable("velocity", enable=enable)
+
+    def getVelocityLimit(self, _index: int = 0) -> float:
+        """Largest speed; 0 if none was set."""
+        return self._finite_limit(self.record.limits.velocity)
+
+    def setVelocityLimit(self, _index: int, velocityLimit: float) -> bool:
+        """Set the largest speed."""
+        return self._set_limits(velocity=velocityLimit)
+
+    def hasEffortLimits(self) -> bool:
+        """Whether the limit of the torque or force is enabled."""
+        return "effort" in self.record.enabled
+
+    def enableEffortLimits(self, enable: bool) -> bool:
+        """Enable or disable the limit of the torque or force."""
+        return self._enable("effort", enable=enable)
+
+    def getEffortLimit(self, _index: int = 0) -> float:
+        """Largest torque or force; 0 if none was set."""
+        return self._finite_limit(self.record.limits.effort)
+
+    def setEffortLimit(self, _index: int, effortLimit: float) -> bool:
+        """Set the largest torque or force."""
+        return self._set_limits(effort=effortLimit)
+
+    def getJointDynamicsType(self) -> int:
+        """Whether damping and friction are used: URDFJointDynamics, or NoJointDynamics."""
+        return self.record.dynamics
+
+    def setJointDynamicsType(self, enable: int) -> bool:
+        """Set whether damping and friction are used."""
+        self._set(replace(self.record, dynamics=int(enable)))
+        return True
+
+    def getDamping(self, _index: int = 0) -> float:
+        """Torque per speed."""
+        return self._joint.damping if self._limited else 0.0
+
+    def setDamping(self, _index: int, damping: float) -> bool:
+        """Set the torque per speed."""
+        if self._limited:
+            self._set_joint(damping=damping)
+        return self._limited
+
+    def getStaticFriction(self, _index: int = 0) -> float:
+        """Coulomb friction."""
+        return self._joint.friction if self._limited else 0.0
+
+    def setStaticFriction(self, _index: int, staticFriction: float) -> bool:
+        """Set the Coulomb friction."""
+        if self._limited:
+            self._set_joint(friction=staticFriction)
+        return self._limited
+
+    @property
+    def _limited(self) -> bool:
+        """Whether the joint can have limits and friction."""
+        return self._joint.nv == 1
+
+    def _finite_limit(self, limit: float) -> float:
+        return limit if self._limited and isfinite(limit) else 0.0
+
+    def _enable(self, limit: Limit, *, enable: bool) -> bool:
+        if self._limited:
+            others = self.record.enabled - {limit}
+            self._set(replace(self.record, enabled=others | {limit} if enable else others))
+        return self._limited
+
+    def _set_limits(self, **changes: float) -> bool:
+        if self._limited:
+            self._set(replace(self.record, limits=replace(self.record.limits, **changes)))
+        return self._limited
+
+    def _side(self, child: int, parent: int | None = None) -> str:
         """Name of the link that is the child."""
         ends = (self.getFirstAttachedLink(), self.getSecondAttachedLink())
         given = (child,) if parent is None else (child, parent)
@@ -242,3 +399,108 @@ class IJoint(JointBounds):
             text = f"jntPos: joint {self._joint.name!r} is at {first} to {first + nq}, got {len(s)}"
             raise ValueRangeError(text)
         return np.array(s[first : first + nq])
+
+
+class FixedJoint(IJoint):
+    """Two links that are one body. Arguments: see `IJoint`."""
+
+    KIND = "fixed"
+
+
+class AxisJoint(IJoint):
+    """A joint that moves about or along an axis."""
+
+    HAS_AXIS = True
+
+    def getAxis(self, child: int, parent: int | None = None) -> Axis:
+        """The axis in the frame of a link, for the motion of this link relative to the other."""
+        joint = self._joint
+        if self._side(child, parent) == joint.first:
+            pose, sign = joint.first_H_joint.matrix(), -1.0
+        else:
+            pose, sign = se3.inverse(joint.joint_H_second.matrix()), 1.0
+        return Axis(sign * (pose[:3, :3] @ np.array(joint.axis)), pose[:3, 3])
+
+    def setAxis(self, axis: Axis, child: int | None = None, parent: int | None = None) -> None:
+        """Set the axis in the frame of a link, as `getAxis` returns it.
+
+        Without links it is that of the second link, in the frame of the first.
+        """
+        joint = self._joint
+        rest = neutral_transform(joint, child=joint.first)
+        if child is None:
+            in_first = axis
+        elif self._side(child, parent) == joint.first:
+            in_first = axis.reverse()
+        else:
+            in_first = Transform(rest) * axis
+        mount = Pose(xyz=tuple(in_first.getOrigin().tolist()))
+        self._set_joint(
+            axis=unit_vector(in_first.getDirection().tolist()),
+            first_H_joint=mount,
+            joint_H_second=as_pose(se3.inverse(mount.matrix()) @ rest),
+        )
+
+
+class RevoluteJoint(AxisJoint):
+    """Rotation about an axis. Arguments: see `IJoint`."""
+
+    KIND = "revolute"
+
+
+class PrismaticJoint(AxisJoint):
+    """Translation along an axis. Arguments: see `IJoint`."""
+
+    KIND = "prismatic"
+
+
+class SphericalJoint(IJoint):
+    """Rotation about a point; its position is a quaternion w, x, y, z. Arguments: see `IJoint`."""
+
+    KIND = "spherical"
+
+    def setRestTransform(self, link1_X_link2: ArrayLike) -> None:
+        """Set the pose of the second link in the first at position 0; the center stays there."""
+        rest = Transform(link1_X_link2).toNumPy()
+        self._mount(rest, np.array(self._joint.first_H_joint.xyz))
+
+    def getPositionDerivativeVelocityJacobian(self, jntPos: ArrayLike, jac: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's
+        """J with theta_dot = J nu, (4, 3): nu is the angular velocity in the second link's axes."""
+        return super().getPositionDerivativeVelocityJacobian(jntPos, jac)
+
+    def setJointCenter(self, link: int, center: ArrayLike) -> None:
+        """Set the center of rotation, in the frame of one of the links."""
+        rest = neutral_transform(self._joint, child=self._joint.first)
+        point = Position(center).toNumPy()
+        in_first = self._side(link) == self._joint.first
+        self._mount(rest, point if in_first else se3.transform_point(rest, point))
+
+    def getJointCenter(self, link: int) -> Position:
+        """The center of rotation, in the frame of one of the links."""
+        if self._side(link) == self._joint.first:
+            return Position(self._joint.first_H_joint.xyz)
+        return Position(se3.inverse(self._joint.joint_H_second.matrix())[:3, 3])
+
+    def _mount(self, rest: Array, center: Array) -> None:
+        """Axes of the joint along those of the second link, as iDynTree expresses velocities."""
+        first_H_joint = se3.pose(rest[:3, :3], center)
+        self._set_joint(
+            first_H_joint=as_pose(first_H_joint),
+            joint_H_second=as_pose(se3.inverse(first_H_joint) @ rest),
+        )
+
+
+class OtherJoint(IJoint):
+    """A joint of a kind that iDynTree does not have, such as a helical or a planar one."""
+
+    KIND = "other"
+
+
+CLASSES: dict[str, type[IJoint]] = {
+    kind.KIND: kind for kind in (FixedJoint, RevoluteJoint, PrismaticJoint, SphericalJoint)
+}
+
+
+def joint_of(model: Model, index: int) -> IJoint:
+    """The joint of a robot at an index, of the class of its kind."""
+    return CLASSES.get(model.joint_records[index].joint.kind, OtherJoint).of(model, index)

@@ -1,14 +1,354 @@
-"""The class through which iDynTree is used most."""
+"""`KinDynComputations`: kinematics and dynamics of a robot in a state, under iDynTree's names.
+
+Results     each method returns its result, or writes it to `out` and returns True
+Frames      by name or by index
+Jacobians   (..., 6 + n); relative ones (6, n)
+Centroidal  quantities are about the center of mass, in the axes of the world, or of the base if
+            body-fixed; the others are expressed as the velocity of the base is, or dual to it
+Forces      M nu_dot + h = tau + sum J^T f; generalized forces are (6 + n,): the wrench on the base,
+            then the joint torques. Wrenches are (links, 6), one on each link in its order, dual to
+            the velocity of the link's frame
+"""
 
 from __future__ import annotations
 
-from linkwork.compat.idyntree.centroidal import CentroidalMethods
-from linkwork.compat.idyntree.dynamics import DynamicsMethods
-from linkwork.compat.idyntree.frames import FrameMethods
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.compat.idyntree.arrays import Matrix4x4, Vector3, Vector6, array_of, result, write
+from linkwork.compat.idyntree.containers import FreeFloatingGeneralizedTorques, LinkWrenches
+from linkwork.compat.idyntree.conversion import traversal
+from linkwork.compat.idyntree.geometry import (
+    Position,
+    SpatialInertia,
+    SpatialMomentum,
+    Transform,
+    Twist,
+)
+from linkwork.compat.idyntree.state import StateMethods
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import ArgumentError, ShapeError
+from linkwork.model.joint_motion import motion_subspace
+from linkwork.model.model import Model
+from linkwork.model.pose import as_floats
 
 
-class KinDynComputations(FrameMethods, CentroidalMethods, DynamicsMethods):
-    """Kinematics and dynamics of a robot in a state: set the state, then ask.
+class KinDynComputations(StateMethods):
+    """Kinematics and dynamics of a robot in a state: set the state, then call the getters.
 
     Not for several threads at once; `linkwork.KinDyn` is.
     """
+
+    # Frames.
+
+    def getWorldTransform(self, frame: int | str, out: Any = None) -> Any:
+        """Pose of a frame in the world, (4, 4)."""
+        return result(self._kd.transform(self._frame(frame), self._q), out, Transform)
+
+    def getWorldTransformsAsHomogeneous(self, frameNames: Sequence[str]) -> list[Matrix4x4]:
+        """Poses of several frames in the world."""
+        names = [self._frame(frame) for frame in frameNames]
+        return [array_of(Matrix4x4, pose) for pose in self._kd.transforms(self._q, frames=names)]
+
+    def getRelativeTransform(self, reference: int | str, frame: int | str, out: Any = None) -> Any:
+        """Pose of a frame in a reference frame, (4, 4)."""
+        pose = self._kd.relative_transform(self._frame(reference), self._frame(frame), self._q)
+        return result(pose, out, Transform)
+
+    def getRelativeTransformExplicit(
+        self,
+        referenceOrigin: int | str,
+        referenceOrientation: int | str,
+        frameOrigin: int | str,
+        frameOrientation: int | str,
+        out: Any = None,
+    ) -> Any:
+        """Pose of a frame in another, the origin and the axes of each taken from two frames.
+
+        Returns:
+            (4, 4).
+        """
+        axes, q = self._frame(referenceOrientation), self._q
+        origin = self._kd.relative_transform(axes, self._frame(referenceOrigin), q)
+        place = self._kd.relative_transform(axes, self._frame(frameOrigin), q)
+        pose = np.array(self._kd.relative_transform(axes, self._frame(frameOrientation), q))
+        pose[:3, 3] = place[:3, 3] - origin[:3, 3]
+        return result(pose, out, Transform)
+
+    def getFrameVel(self, frame: int | str, out: Any = None) -> Any:
+        """Velocity of a frame, (6,)."""
+        return result(self._kd.velocity(self._frame(frame), self._q, self._nu), out, Twist)
+
+    def getFrameAcc(
+        self,
+        frame: int | str,
+        baseAcceleration: ArrayLike,
+        jointAccelerations: ArrayLike,
+        out: Any = None,
+    ) -> Any:
+        """Derivative of the velocity of a frame, (6,)."""
+        nu_dot = self._nu_dot(baseAcceleration, jointAccelerations)
+        acceleration = self._kd.acceleration(self._frame(frame), self._q, self._nu, nu_dot)
+        return result(acceleration, out, Vector6)
+
+    def getFrameBiasAcc(self, frame: int | str, out: Any = None) -> Any:
+        """Acceleration of a frame with those of the base and the joints 0, (6,)."""
+        acceleration = self._kd.bias_acceleration(self._frame(frame), self._q, self._nu)
+        return result(acceleration, out, Vector6)
+
+    def getFrameFreeFloatingJacobian(self, frame: int | str, out: Any = None) -> Any:
+        """Jacobian of a frame, (6, 6 + n)."""
+        return result(self._kd.jacobian(self._frame(frame), self._q), out)
+
+    def getRelativeJacobian(self, reference: int | str, frame: int | str, out: Any = None) -> Any:
+        """Jacobian of a frame relative to another, (6, n).
+
+        The velocity is that of the origin of `frame`, of `reference` if inertial; and expressed in
+        the axes of `reference`, of `frame` if body-fixed.
+        """
+        J = self._kd.relative_jacobian(self._frame(reference), self._frame(frame), self._q)
+        return result(J, out)
+
+    def getRelativeJacobianExplicit(
+        self,
+        reference: int | str,
+        frame: int | str,
+        expressedOrigin: int | str,
+        expressedOrientation: int | str,
+        out: Any = None,
+    ) -> Any:
+        """The same with the velocity at the origin and in the axes of given frames, (6, n)."""
+        J = self._kd.relative_jacobian(
+            self._frame(reference),
+            self._frame(frame),
+            self._q,
+            origin=self._frame(expressedOrigin),
+            axes=self._frame(expressedOrientation),
+        )
+        return result(J, out)
+
+    def getFrameFreeFloatingJacobianSparsityPattern(self, frame: int | str, out: Any = None) -> Any:
+        """1 where the Jacobian of a frame may differ from 0, (6, 6 + n)."""
+        return result(_floating_pattern(self._robot, self._base, self._frame(frame)), out)
+
+    def getRelativeJacobianSparsityPattern(
+        self, reference: int | str, frame: int | str, out: Any = None
+    ) -> Any:
+        """1 where the relative Jacobian may differ from 0, (6, n)."""
+        names = self._frame(reference), self._frame(frame)
+        return result(_relative_pattern(self._robot, *names), out)
+
+    # The robot as one body.
+
+    def getCenterOfMassPosition(self, out: Any = None) -> Any:
+        """Center of mass in the world, (3,)."""
+        return result(self._kd.com(self._q), out, Position)
+
+    def getCenterOfMassVelocity(self, out: Any = None) -> Any:
+        """Its velocity in the world, (3,)."""
+        return result(self._kd.com_velocity(self._q, self._nu), out, Vector3)
+
+    def getCenterOfMassJacobian(self, out: Any = None) -> Any:
+        """Jacobian of that velocity."""
+        return result(self._kd.com_jacobian(self._q), out)
+
+    def getCenterOfMassBiasAcc(self, out: Any = None) -> Any:
+        """Its acceleration with those of the base and the joints 0, (3,)."""
+        return result(self._kd.com_bias_acceleration(self._q, self._nu), out, Vector3)
+
+    def getAverageVelocity(self, out: Any = None) -> Any:
+        """Velocity of a rigid body of the same inertia and momentum, (6,)."""
+        return result(self._kd.average_velocity(self._q, self._nu), out, Twist)
+
+    def getAverageVelocityJacobian(self, out: Any = None) -> Any:
+        """Jacobian of the average velocity."""
+        return result(self._kd.average_velocity_jacobian(self._q), out)
+
+    def getCentroidalAverageVelocity(self, out: Any = None) -> Any:
+        """Velocity of the center of mass and average angular velocity, (6,)."""
+        return result(self._kd.centroidal_average_velocity(self._q, self._nu), out, Twist)
+
+    def getCentroidalAverageVelocityJacobian(self, out: Any = None) -> Any:
+        """Jacobian of the centroidal average velocity."""
+        return result(self._kd.centroidal_average_velocity_jacobian(self._q), out)
+
+    def getLinearAngularMomentum(self, out: Any = None) -> Any:
+        """Momentum, (6,)."""
+        return result(self._kd.momentum(self._q, self._nu), out, SpatialMomentum)
+
+    def getLinearAngularMomentumJacobian(self, out: Any = None) -> Any:
+        """Jacobian of the momentum."""
+        return result(self._kd.momentum_jacobian(self._q), out)
+
+    def getCentroidalTotalMomentum(self, out: Any = None) -> Any:
+        """Centroidal momentum, (6,)."""
+        return result(self._kd.centroidal_momentum(self._q, self._nu), out, SpatialMomentum)
+
+    def getCentroidalTotalMomentumJacobian(self, out: Any = None) -> Any:
+        """Centroidal momentum matrix."""
+        return result(self._kd.centroidal_momentum_matrix(self._q), out)
+
+    def getRobotLockedInertia(self, out: Any = None) -> Any:
+        """Inertia of the robot with its joints locked, (6, 6)."""
+        return result(self._kd.locked_inertia(self._q), out, SpatialInertia)
+
+    def getCentroidalRobotLockedInertia(self, out: Any = None) -> Any:
+        """The same about the center of mass, (6, 6)."""
+        return result(self._kd.centroidal_locked_inertia(self._q), out, SpatialInertia)
+
+    # Dynamics.
+
+    def getFreeFloatingMassMatrix(self, out: Any = None) -> Any:
+        """Mass matrix, (6 + n, 6 + n)."""
+        return result(self._kd.mass_matrix(self._q), out)
+
+    def getCoriolisAndMassMatrices(self, *out: Any) -> Any:
+        """Coriolis matrix C, mass matrix M and its derivative, each (6 + n, 6 + n).
+
+        `C @ nu` is the bias force without gravity, and the derivative of M is C + C^T.
+
+        Returns:
+            C, M and the derivative of M; or True, if there are three arrays `out` to write to.
+        """
+        C = self._kd.coriolis_matrix(self._q, self._nu)
+        three = (C, self._kd.mass_matrix(self._q), C + C.T)
+        if not out:
+            return tuple(result(matrix, None) for matrix in three)
+        if len(out) != 3:
+            raise ArgumentError(f"expected 3 arrays or none, got {len(out)}")
+        for matrix, array in zip(three, out, strict=True):
+            write(matrix, array)
+        return True
+
+    def inverseDynamics(
+        self,
+        baseAcceleration: ArrayLike,
+        jointAccelerations: ArrayLike,
+        linkWrenches: ArrayLike | None = None,
+        out: Any = None,
+    ) -> Any:
+        """Forces that cause a motion: M nu_dot + h - sum J^T f."""
+        nu_dot = self._nu_dot(baseAcceleration, jointAccelerations)
+        tau = self._kd.inverse_dynamics(
+            self._q,
+            self._nu,
+            nu_dot,
+            wrenches=self._wrenches(linkWrenches),
+            gravity=self._gravity,
+        )
+        return result(tau, out, FreeFloatingGeneralizedTorques)
+
+    def inverseDynamicsWithInternalJointForceTorques(
+        self,
+        baseAcceleration: ArrayLike,
+        jointAccelerations: ArrayLike,
+        linkWrenches: ArrayLike | None = None,
+        out: Any = None,
+        internalWrenches: Any = None,
+    ) -> Any:
+        """The same, and the wrench on each link by its parent; 0 on the base, which has none.
+
+        Returns:
+            forces and (links, 6) wrenches; or True, if there are two arrays to write to.
+        """
+        nu_dot = self._nu_dot(baseAcceleration, jointAccelerations)
+        wrenches = self._wrenches(linkWrenches)
+        state, g = (self._q, self._nu, nu_dot), self._gravity
+        tau = self._kd.inverse_dynamics(*state, wrenches=wrenches, gravity=g)
+        through = self._kd.joint_wrenches(*state, wrenches=wrenches, gravity=g)
+        inside = self._by_link(through)
+        if out is None and internalWrenches is None:
+            return result(tau, None, FreeFloatingGeneralizedTorques), result(
+                inside, None, LinkWrenches
+            )
+        write(tau, out)
+        write(inside, internalWrenches)
+        return True
+
+    def generalizedBiasForces(self, out: Any = None) -> Any:
+        """Forces with the accelerations 0: h = C nu + g."""
+        h = self._kd.bias_force(self._q, self._nu, gravity=self._gravity)
+        return result(h, out, FreeFloatingGeneralizedTorques)
+
+    def generalizedGravityForces(self, out: Any = None) -> Any:
+        """Forces at rest: g."""
+        g = self._kd.gravity_force(self._q, gravity=self._gravity)
+        return result(g, out, FreeFloatingGeneralizedTorques)
+
+    def generalizedExternalForces(
+        self, linkExtForces: ArrayLike, generalizedExternalForces: Any = None
+    ) -> Any:
+        """What wrenches on links add to the forces that cause a motion: MINUS sum J^T f."""
+        wrenches = self._wrenches(linkExtForces)
+        forces = np.zeros(6 + self.getNrOfDegreesOfFreedom())
+        if wrenches:
+            forces -= self._kd.external_force(self._q, wrenches=wrenches)
+        return result(forces, generalizedExternalForces, FreeFloatingGeneralizedTorques)
+
+    def inverseDynamicsInertialParametersRegressor(
+        self,
+        baseFrameAcc: ArrayLike,
+        s_ddot: ArrayLike,
+        baseForceAndJointTorquesRegressor: Any = None,
+    ) -> Any:
+        """Y with Y phi = M nu_dot + h, (6 + n, 10 links), phi as `getInertialParameters`."""
+        nu_dot = self._nu_dot(baseFrameAcc, s_ddot)
+        Y = self._kd.regressor(self._q, self._nu, nu_dot, gravity=self._gravity)
+        return result(Y, baseForceAndJointTorquesRegressor)
+
+    def _wrenches(self, given: ArrayLike | None) -> dict[str, Array] | None:
+        """Wrenches by name of the link; none if all are 0, which saves their work."""
+        if given is None:
+            return None
+        numbers = np.array(as_floats(given, "linkWrenches"), subok=False)
+        if numbers.shape != (self.getNrOfLinks(), 6):
+            text = f"linkWrenches: expected {(self.getNrOfLinks(), 6)}, got {numbers.shape}"
+            raise ShapeError(text)
+        return dict(zip(self._robot.link_names, numbers, strict=True)) if numbers.any() else None
+
+    def _by_link(self, through_joints: Array) -> Array:
+        """Wrenches through joints in the order of the links they act on."""
+        robot, wrenches = self._robot, np.zeros((self.getNrOfLinks(), 6))
+        for link, _, joint in traversal(robot, robot.frame(self._base).link):
+            if joint:
+                wrenches[robot.link_index(link)] = through_joints[robot.joint_index(joint.name)]
+        return wrenches
+
+
+def _floating_pattern(robot: Model, base: str, frame: str) -> Array:
+    """(6, 6 + n) of 0 and 1 for the velocity of a frame; see `_relative_pattern`."""
+    of_base = np.ones((6, 6))
+    of_base[3:, :3] = 0.0  # the linear velocity of the base does not change the angular one
+    return np.concatenate([of_base, _relative_pattern(robot, base, frame)], axis=1)
+
+
+def _relative_pattern(robot: Model, reference: str, frame: str) -> Array:
+    """(6, n) of 0 and 1 for the velocity of a frame relative to another, as coarse as iDynTree's.
+
+    A rotating joint between the two frames may change the whole velocity, a translating one its
+    linear part. So the pattern holds for every configuration and representation, and for every
+    robot with the same joints; `linkwork.KinDyn.jacobian_sparsity` has more zeros.
+    """
+    between = _joints_between(robot, robot.frame(reference).link, robot.frame(frame).link)
+    columns = [np.zeros((6, 0))]
+    for joint in robot.joints:
+        pattern = np.zeros((6, joint.nv))
+        if joint.name in between and joint.nv:
+            S = motion_subspace(joint, joint.motion_kind.neutral, child=joint.second)
+            pattern[:3], pattern[3:] = 1.0, S[3:].any(axis=0)
+        columns.append(pattern)
+    return np.concatenate(columns, axis=1)
+
+
+def _joints_between(robot: Model, start: str, end: str) -> set[str]:
+    """Names of the joints between two links."""
+    visits = {visit.link: visit for visit in traversal(robot, start)}
+    names: set[str] = set()
+    here = visits[end]
+    while here.parent is not None and here.joint is not None:
+        names.add(here.joint.name)
+        here = visits[here.parent]
+    return names

@@ -1,8 +1,9 @@
-"""A robot as iDynTree's `Model`: links, joints and frames by index and by name.
+"""A robot as iDynTree's `Model`: links, joints and frames by index and by name, which can be added.
 
 Indices   of links and joints from 0; of frames those of the links, then the additional ones
 Errors    a name or an index that the robot does not have raises; `isLinkNameUsed`,
-          `isValidLinkIndex` and their like ask first
+          `isValidLinkIndex` and similar methods do not
+Checks    whether the links are connected is checked when the robot is used
 """
 
 from __future__ import annotations
@@ -16,35 +17,34 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import linkwork.model.model as described
-from linkwork.compat.idyntree.arrays import made
-from linkwork.compat.idyntree.building import ModelParts
-from linkwork.compat.idyntree.joint_classes import joint_of
-from linkwork.compat.idyntree.joints import IJoint
-from linkwork.compat.idyntree.outputs import give_vector
-from linkwork.compat.idyntree.parts import Link, Neighbor
-from linkwork.compat.idyntree.poses import Transform
+from linkwork.compat.idyntree.absent import Partial
+from linkwork.compat.idyntree.arrays import VectorDynSize, array_of, result
+from linkwork.compat.idyntree.geometry import Transform
+from linkwork.compat.idyntree.joints import IJoint, JointRecord, joint_of
+from linkwork.compat.idyntree.parts import Link, Neighbor, Traversal
 from linkwork.compat.idyntree.shapes import ModelSolidShapes
-from linkwork.compat.idyntree.traversal import Traversal
-from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import (
     ArgumentError,
     LinkworkError,
     ShapeError,
     ValueRangeError,
+    model_error,
     name_not_found,
     shown,
 )
+from linkwork.model import parts
 from linkwork.model.inertia import from_parameters
-from linkwork.model.parts import Frame
-from linkwork.model.pose import as_floats
+from linkwork.model.pose import as_floats, as_pose
+
+NAME = "iDynTree model"  # of robots that were built, which have no name in iDynTree
 
 
-class Model(ModelParts):
-    """A robot, and the link that is its base unless another one is asked for.
+class Model(Partial):
+    """A robot, and the link that is its default base.
 
     Args:
         robot: a `linkwork.Model`, whose links, joints and frames keep their order, or another of
-            these. Without it there are no links yet; `addLink` adds some. `ModelLoader` makes one
+            these. Without it there are no links yet; `addLink` adds some. `ModelLoader` loads one
             in the order of iDynTree.
         base: its default base; that of the robot if not given.
     """
@@ -52,7 +52,12 @@ class Model(ModelParts):
     def __init__(
         self, robot: described.Model | Model | None = None, base: str | None = None
     ) -> None:
-        super().__init__()
+        self._name, self._base = NAME, ""
+        self._links: list[parts.Link] = []
+        self._joints: list[JointRecord] = []
+        self._frames: list[parts.Frame] = []
+        self._packages: tuple[str, ...] = ()
+        self._robot: described.Model | None = None  # None: to be built from the lists
         if isinstance(robot, Model):
             self.become(robot)
         elif isinstance(robot, described.Model):
@@ -61,6 +66,40 @@ class Model(ModelParts):
             raise ArgumentError(f"robot: expected a linkwork.Model, got {shown(robot)}")
         if base is not None:
             self._base = self.getLinkName(self.getLinkIndex(base))
+
+    @property
+    def robot(self) -> described.Model:
+        """The robot as a `linkwork.Model`.
+
+        Raises:
+            ModelError: there are no links yet, or they do not form a tree.
+        """
+        if self._robot is None:
+            self._robot = described.Model(
+                name=self._name,
+                links=tuple(self._links),
+                joints=tuple(record.with_limits() for record in self._joints),
+                frames=tuple(self._frames),
+            )
+        return self._robot
+
+    @property
+    def joint_records(self) -> Sequence[JointRecord]:
+        """The joints as they are stored."""
+        return self._joints
+
+    def set_joint_record(self, index: int, record: JointRecord) -> None:
+        """Change a joint."""
+        self._joints[index], self._robot = record, None
+
+    @property
+    def link_records(self) -> Sequence[parts.Link]:
+        """The links as they are stored."""
+        return self._links
+
+    def set_link_record(self, index: int, record: parts.Link) -> None:
+        """Change a link."""
+        self._links[index], self._robot = record, None
 
     def __repr__(self) -> str:
         counts = f"{self.getNrOfLinks()} links, {self.getNrOfJoints()} joints"
@@ -75,17 +114,24 @@ class Model(ModelParts):
     def become(self, other: Model) -> None:
         """Take over the robot of another one, which can be changed independently afterwards."""
         lists = ("_links", "_joints", "_frames")
-        self.__dict__.update(other.__dict__ | {name: [*other.__dict__[name]] for name in lists})
+        vars(self).update(vars(other) | {name: [*vars(other)[name]] for name in lists})
+
+    def take(self, robot: described.Model, base: str) -> None:
+        """Become a robot with a default base."""
+        robot.link_index(base)
+        self._name, self._base, self._robot = robot.name, base, robot
+        self._links, self._frames = [*robot.links], [*robot.frames]
+        self._joints = [JointRecord.of(joint) for joint in robot.joints]
 
     def isValid(self) -> bool:
-        """Whether the links and joints form a tree; so does nothing at all."""
+        """Whether the links and joints form a tree; True without links."""
         try:
             return not self._links or bool(self.robot.links)
         except LinkworkError:
             return False
 
     def toString(self) -> str:
-        """Links, frames and joints as a text."""
+        """Links, frames and joints as text."""
         links, joints = self._link_names(), [record.joint for record in self._joints]
         lines = ["Model:", "  Links:"]
         lines += [f"    [{number}] {name}" for number, name in enumerate(links)]
@@ -101,23 +147,23 @@ class Model(ModelParts):
         return "\n".join(lines) + "\n"
 
     def getPackageDirs(self) -> tuple[str, ...]:
-        """Folders in which meshes are looked for."""
+        """Folders to search for meshes."""
         return self._packages
 
     def setPackageDirs(self, packageDirs: Sequence[str]) -> None:
-        """Set the folders in which meshes are looked for; linkwork looks when it loads."""
+        """Set the folders to search for meshes; linkwork searches when it loads."""
         self._packages = tuple(packageDirs)
 
     def getNrOfLinks(self) -> int:
-        """How many links there are."""
+        """The number of links."""
         return len(self._links)
 
     def getNrOfJoints(self) -> int:
-        """How many joints there are, fixed ones too."""
+        """The number of joints, fixed ones too."""
         return len(self._joints)
 
     def getNrOfFrames(self) -> int:
-        """How many frames there are, those of the links too."""
+        """The number of frames, those of the links too."""
         return len(self._links) + len(self._frames)
 
     def getNrOfDOFs(self) -> int:
@@ -192,7 +238,7 @@ class Model(ModelParts):
 
     def getFrameTransform(self, frameIndex: int) -> Transform:
         """Pose of a frame in its link."""
-        return made(Transform, self._frame(frameIndex).link_H_frame.matrix())
+        return array_of(Transform, self._frame(frameIndex).link_H_frame.matrix())
 
     def getLinkAdditionalFrames(self, lnkIndex: int, frameIndeces: list[int] | None = None) -> Any:
         """Indices of the additional frames of a link.
@@ -201,14 +247,14 @@ class Model(ModelParts):
             the indices; or True, if there is a list to put them in.
         """
         name, first = self.getLinkName(lnkIndex), self.getNrOfLinks()
-        found = [n for n, frame in enumerate(self._frames, first) if frame.link == name]
+        indices = [n for n, frame in enumerate(self._frames, first) if frame.link == name]
         if frameIndeces is None:
-            return found
-        frameIndeces[:] = found
+            return indices
+        frameIndeces[:] = indices
         return True
 
     def getNrOfNeighbors(self, link: int) -> int:
-        """How many joints a link has."""
+        """The number of joints of a link."""
         return len(self._neighbors(self.getLinkName(link)))
 
     def getNeighbor(self, link: int, neighborIndex: int) -> Neighbor:
@@ -230,8 +276,78 @@ class Model(ModelParts):
         return True
 
     def computeFullTreeTraversal(self, traversal: Traversal, base: int | None = None) -> bool:
-        """Walk over all links from a base, the default one if not given."""
+        """Visit all links from a base on; the default base if none is given."""
         traversal.fill(self, self._base if base is None else self.getLinkName(base))
+        return True
+
+    def addLink(self, name: str, link: Link) -> int:
+        """Add a link; the first one is the default base.
+
+        Returns:
+            its index.
+
+        Raises:
+            ModelError: a link or a frame has this name already.
+        """
+        if not isinstance(link, Link):
+            raise ArgumentError(f"link: expected a Link, got {shown(link)}")
+        self._check_new("link", name, self._frame_names())
+        inertia = from_parameters(link.getInertia().asVector().toNumPy())
+        self._links.append(parts.Link(name=name, inertia=inertia))
+        self._base, self._robot = self._base or name, None
+        return len(self._links) - 1
+
+    def addJoint(self, *names_and_joint: Any) -> int:
+        """Add a joint between two links of the robot.
+
+        Args:
+            names_and_joint: name and joint, which knows its links by index; or the names of the
+                first link, the second link and the joint, and the joint.
+
+        Returns:
+            its index.
+
+        Raises:
+            ModelError: a joint has this name already.
+        """
+        if len(names_and_joint) == 4:
+            first, second, name, joint = names_and_joint
+            return self._add_joint(name, joint, first, second)
+        if len(names_and_joint) != 2:
+            text = f"addJoint: expected 2 or 4 arguments, got {len(names_and_joint)}"
+            raise ArgumentError(text)
+        name, joint = names_and_joint
+        _check_joint(joint)
+        links = self._link_names()
+        ends = (joint.getFirstAttachedLink(), joint.getSecondAttachedLink())
+        for end in ends:
+            if not self.isValidLinkIndex(end):
+                raise model_error(f"link index {end}: there are {len(links)}", f"joint {name!r}")
+        return self._add_joint(name, joint, links[ends[0]], links[ends[1]])
+
+    def addJointAndLink(
+        self, existingLink: str, jointName: str, joint: IJoint, newLinkName: str, newLink: Link
+    ) -> int:
+        """Add a link, and the joint that connects it to a link of the robot.
+
+        Returns:
+            index of the joint.
+        """
+        _check_joint(joint)
+        self.getLinkIndex(existingLink)  # raises if there is none
+        self._check_new("joint", jointName, self._joint_names())
+        self.addLink(newLinkName, newLink)
+        return self._add_joint(jointName, joint, existingLink, newLinkName)
+
+    def addAdditionalFrameToLink(
+        self, linkName: str, frameName: str, link_H_frame: ArrayLike
+    ) -> bool:
+        """Add a frame that is fixed to a link."""
+        self.getLinkIndex(linkName)  # raises if there is none
+        self._check_new("frame", frameName, self._frame_names())
+        pose = as_pose(np.array(link_H_frame, subok=False), "link_H_frame")
+        self._frames.append(parts.Frame(name=frameName, link=linkName, link_H_frame=pose))
+        self._robot = None
         return True
 
     def visualSolidShapes(self) -> ModelSolidShapes:
@@ -253,34 +369,54 @@ class Model(ModelParts):
             (10 links,); or True, if there is an array to write to.
         """
         each = [link.inertia.parameters() for link in self._links]
-        return give_vector(np.concatenate([np.zeros(0), *each]), modelInertialParams)
+        return result(np.concatenate([np.zeros(0), *each]), modelInertialParams, VectorDynSize)
 
     def updateInertialParameters(self, modelInertialParams: ArrayLike) -> bool:
-        """Give the links other inertias, as `getInertialParameters` lists them."""
+        """Set the inertias of all links, as `getInertialParameters` lists them."""
         numbers = as_floats(modelInertialParams, "parameters")
         if numbers.shape != (10 * self.getNrOfLinks(),):
             text = f"parameters: expected {(10 * self.getNrOfLinks(),)}, got {numbers.shape}"
             raise ShapeError(text)
-        rows: Array = numbers.reshape(-1, 10)
-        self._links = [
-            replace(link, inertia=from_parameters(row))
-            for link, row in zip(self._links, rows, strict=True)
-        ]
-        self._robot = None
+        for index, row in enumerate(numbers.reshape(-1, 10)):
+            record = replace(self._links[index], inertia=from_parameters(row))
+            self.set_link_record(index, record)
         return True
 
-    def _frame(self, index: int) -> Frame:
+    def _add_joint(self, name: str, joint: IJoint, first: str, second: str) -> int:
+        _check_joint(joint)
+        self.getLinkIndex(first)  # raises if there is none
+        self.getLinkIndex(second)
+        self._check_new("joint", name, self._joint_names())
+        mounted = replace(joint.record.joint, name=name, first=first, second=second, place=None)
+        self._joints.append(replace(joint.record, joint=mounted))
+        self._robot = None
+        return len(self._joints) - 1
+
+    def _link_names(self) -> list[str]:
+        return [link.name for link in self._links]
+
+    def _joint_names(self) -> list[str]:
+        return [record.joint.name for record in self._joints]
+
+    def _frame_names(self) -> list[str]:
+        return [*self._link_names(), *(frame.name for frame in self._frames)]
+
+    def _check_new(self, what: str, name: str, names: Sequence[str]) -> None:
+        if name in names:
+            raise model_error("the name is used already", f"{what} {name!r}")
+
+    def _frame(self, index: int) -> parts.Frame:
         name, additional = self.getFrameName(index), as_index(index) - len(self._links)
-        return self._frames[additional] if additional >= 0 else Frame(name=name, link=name)
+        return self._frames[additional] if additional >= 0 else parts.Frame(name=name, link=name)
 
     def _neighbors(self, name: str) -> list[Neighbor]:
-        found: list[Neighbor] = []
+        neighbors: list[Neighbor] = []
         for number, record in enumerate(self._joints):
             ends = (record.joint.first, record.joint.second)
             if name in ends:
                 other = ends[1] if name == ends[0] else ends[0]
-                found.append(Neighbor(self.getLinkIndex(other), number))
-        return found
+                neighbors.append(Neighbor(self.getLinkIndex(other), number))
+        return neighbors
 
 
 def at(what: str, names: Sequence[str], index: int) -> str:
@@ -298,3 +434,8 @@ def _index(what: str, name: str, names: Sequence[str]) -> int:
     if name not in names:
         raise name_not_found(what, name, names)
     return names.index(name)
+
+
+def _check_joint(joint: object) -> None:
+    if not isinstance(joint, IJoint):
+        raise ArgumentError(f"joint: expected an IJoint, got {shown(joint)}")

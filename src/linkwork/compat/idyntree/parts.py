@@ -1,14 +1,19 @@
-"""Links and neighbours of a robot as iDynTree hands them out."""
+"""Links of a robot, their neighbors, and traversals, under iDynTree's names."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from linkwork.compat.idyntree.arrays import made
-from linkwork.compat.idyntree.inertias import RotationalInertia, SpatialInertia
+from linkwork.compat.idyntree.absent import Partial
+from linkwork.compat.idyntree.arrays import array_of
+from linkwork.compat.idyntree.conversion import traversal
+from linkwork.compat.idyntree.geometry import RotationalInertia, SpatialInertia
+from linkwork.compat.idyntree.joints import IJoint, joint_of
+from linkwork.errors import ValueRangeError
+from linkwork.model.inertia import from_parameters
 from linkwork.spatial.source import inertia
 
 if TYPE_CHECKING:
@@ -35,16 +40,16 @@ class _InertiaInRobot(SpatialInertia):
 
     def getRotationalInertiaWrtFrameOrigin(self) -> RotationalInertia:
         """Tensor about the origin; it can only be read."""
-        found = super().getRotationalInertiaWrtFrameOrigin()
-        found.flags.writeable = False  # so that a change, which would be lost, raises
-        return found
+        tensor = super().getRotationalInertiaWrtFrameOrigin()
+        tensor.flags.writeable = False  # so that a change, which would be lost, raises
+        return tensor
 
 
-class Link:
+class Link(Partial):
     """A link: one of a robot, or one that is to be added to one, without inertia at first.
 
-    A link of `model.getLink` belongs to the robot: `setInertia`, and changes to what `inertia`
-    gives, change the robot.
+    A link of `model.getLink` belongs to the robot: `setInertia`, and changes to the result of
+    `inertia`, change the robot.
     """
 
     def __init__(self) -> None:
@@ -63,26 +68,88 @@ class Link:
         """Index of the link in its robot; -1 if it has none."""
         return self._index
 
-    def setIndex(self, _index: int) -> None:
-        """Set the index of a link that belongs to no robot."""
-        if self._model is None:
-            self._index = _index
-
     def inertia(self) -> SpatialInertia:
-        """Inertia of the link, in its own frame; changes to it change the link."""
+        """Inertia of the link in the frame of the link; changes to it change the link."""
         if self._model is None:
             return self._inertia
-        parameters = self._model.link_inertia(self._index).parameters()
-        found = made(_InertiaInRobot, inertia.matrix(parameters))
-        found.link = self
-        return found
+        parameters = self._model.link_records[self._index].inertia.parameters()
+        matrix = array_of(_InertiaInRobot, inertia.matrix(parameters))
+        matrix.link = self
+        return matrix
 
     getInertia = inertia
 
     def setInertia(self, _inertia: ArrayLike) -> None:
-        """Give the link another inertia."""
+        """Set the inertia."""
         given = SpatialInertia(_inertia)
         if self._model is None:
             self._inertia[...] = given
         else:
-            self._model.set_link_inertia(self._index, given.asVector().toNumPy())
+            record = self._model.link_records[self._index]
+            parameters = from_parameters(given.asVector().toNumPy())
+            self._model.set_link_record(self._index, replace(record, inertia=parameters))
+
+
+class Traversal(Partial):
+    """The links of a robot from a base on; `Model.computeFullTreeTraversal` fills it."""
+
+    def __init__(self) -> None:
+        self._model: Model | None = None
+        self._visits: list[tuple[int, int, int]] = []  # link, parent and joint; -1 for none
+
+    def fill(self, model: Model, base: str) -> None:
+        """Visit the links of a robot from a base on."""
+        robot = model.robot
+        self._model = model
+        self._visits = [
+            (
+                robot.link_index(link),
+                -1 if parent is None else robot.link_index(parent),
+                -1 if joint is None else robot.joint_index(joint.name),
+            )
+            for link, parent, joint in traversal(robot, base)
+        ]
+
+    def getNrOfVisitedLinks(self) -> int:
+        """The number of visited links."""
+        return len(self._visits)
+
+    def getBaseLink(self) -> Link:
+        """The link where the traversal starts."""
+        return self.getLink(0)
+
+    def getLink(self, traversalIndex: int) -> Link:
+        """The link at an index of the traversal."""
+        model, (link, _, _) = self._visit(traversalIndex)
+        return Link.of(model, link)
+
+    def getParentLink(self, traversalIndex: int) -> Link | None:
+        """The parent of the link at an index of the traversal; None for the base."""
+        model, (_, parent, _) = self._visit(traversalIndex)
+        return None if parent < 0 else Link.of(model, parent)
+
+    def getParentJoint(self, traversalIndex: int) -> IJoint | None:
+        """The joint between the link at an index of the traversal and its parent."""
+        model, (_, _, joint) = self._visit(traversalIndex)
+        return None if joint < 0 else joint_of(model, joint)
+
+    def getTraversalIndexFromLinkIndex(self, linkIndex: int) -> int:
+        """Index of a link in the traversal."""
+        model, _ = self._visit(0)
+        model.getLinkName(linkIndex)  # raises if there is no such link
+        return [link for link, _, _ in self._visits].index(linkIndex)
+
+    def getParentLinkFromLinkIndex(self, linkIndex: int) -> Link | None:
+        """The parent of a link; None for the base."""
+        return self.getParentLink(self.getTraversalIndexFromLinkIndex(linkIndex))
+
+    def getParentJointFromLinkIndex(self, linkIndex: int) -> IJoint | None:
+        """The joint between a link and its parent; None for the base."""
+        return self.getParentJoint(self.getTraversalIndexFromLinkIndex(linkIndex))
+
+    def _visit(self, index: int) -> tuple[Model, tuple[int, int, int]]:
+        if self._model is None:
+            raise ValueRangeError("the traversal is empty; model.computeFullTreeTraversal fills it")
+        if not 0 <= index < len(self._visits):
+            raise ValueRangeError(f"traversal index {index}: there are {len(self._visits)}, from 0")
+        return self._model, self._visits[index]

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.idyntree.arrays import Vector3, Vector4, made
-from linkwork.compat.idyntree.lists import StdVector
-from linkwork.compat.idyntree.poses import Transform
+from linkwork.compat.idyntree.absent import Partial
+from linkwork.compat.idyntree.arrays import Vector3, Vector4, array_of
+from linkwork.compat.idyntree.containers import StdVector
+from linkwork.compat.idyntree.geometry import Transform
 from linkwork.errors import ArgumentError, shown
 from linkwork.model import geometry
 from linkwork.model.pose import as_pose
@@ -29,55 +30,33 @@ NOWHERE: tuple[Kind, int, int] = ("visuals", -1, -1)
 NO_COLOR = (0.0, 0.0, 0.0, 0.0)
 
 
-class Material:
-    """Color and texture of a shape: a name, or another material."""
+class Material(Partial):
+    """Color of a shape: a name, or another material."""
 
-    def __init__(self, name: str | Material = "") -> None:
-        self._record = name.record if isinstance(name, Material) else geometry.Material(name)
-
-    @classmethod
-    def of(cls, record: geometry.Material) -> Material:
-        """The material of a `linkwork` shape."""
-        self = cls()
-        self._record = record
-        return self
-
-    @property
-    def record(self) -> geometry.Material:
-        """The material as linkwork describes it."""
-        return self._record
+    def __init__(self, name: str | Material | geometry.Material = "") -> None:
+        if isinstance(name, Material):
+            name = name.record
+        self.record = name if isinstance(name, geometry.Material) else geometry.Material(name)
 
     def name(self) -> str:
         """Name of the material."""
-        return self._record.name
+        return self.record.name
 
     def hasColor(self) -> bool:
         """Whether it has a color."""
-        return self._record.rgba is not None
+        return self.record.rgba is not None
 
     def color(self) -> Vector4:
         """Red, green, blue and opacity, each 0 to 1; zeros if there is no color."""
-        return Vector4(self._record.rgba or NO_COLOR)
+        return Vector4(self.record.rgba or NO_COLOR)
 
     def setColor(self, color: ArrayLike) -> None:
         """Set red, green, blue and opacity."""
         red, green, blue, opacity = Vector4(color).tolist()
-        self._record = replace(self._record, rgba=(red, green, blue, opacity))
-
-    def hasTexture(self) -> bool:
-        """Whether it has a texture."""
-        return self._record.texture is not None
-
-    def texture(self) -> str:
-        """File of the texture; empty if there is none."""
-        return self._record.texture or ""
-
-    def setTexture(self, texture: str) -> None:
-        """Set the file of the texture."""
-        self._record = replace(self._record, texture=texture)
+        self.record = replace(self.record, rgba=(red, green, blue, opacity))
 
 
-class SolidShape:
+class SolidShape(Partial):
     """A shape: a `Sphere`, `Box`, `Cylinder` or `ExternalMesh`."""
 
     INITIAL: ClassVar[geometry.Geometry | None] = None
@@ -119,7 +98,7 @@ class SolidShape:
         kind, link, index = self._where
         shapes = [*getattr(self._model.link_records[link], kind)]
         shapes[index] = replace(shapes[index], **changes)
-        self._model.set_link_shapes(kind, link, shapes)
+        _set_shapes(self._model, kind, link, tuple(shapes))
 
     def _resize(self, **sizes: Any) -> None:
         self._change(geometry=replace(self.record.geometry, **sizes))
@@ -136,13 +115,9 @@ class SolidShape:
         """Set the name."""
         self._change(name=name)
 
-    def isNameValid(self) -> bool:
-        """Whether there is a name."""
-        return bool(self.record.name)
-
     def getLink_H_geometry(self) -> Transform:
         """Pose of the shape in its link."""
-        return made(Transform, self.record.link_H_shape.matrix())
+        return array_of(Transform, self.record.link_H_shape.matrix())
 
     def setLink_H_geometry(self, newTransform: ArrayLike) -> None:
         """Set the pose of the shape in its link."""
@@ -155,7 +130,7 @@ class SolidShape:
 
     def getMaterial(self) -> Material:
         """A copy of the material; one without a color if there is none."""
-        return Material.of(self.record.material or geometry.Material())
+        return Material(self.record.material or "")
 
     def setMaterial(self, material: Material) -> None:
         """Set the material."""
@@ -281,10 +256,6 @@ class ExternalMesh(SolidShape):
         """Path on this machine; the name of the file where it was not found."""
         return self._mesh.path or self._mesh.filename
 
-    def getPackageDirs(self) -> tuple[str, ...]:
-        """Folders in which the mesh is looked for."""
-        return () if self._model is None else self._model.getPackageDirs()
-
     def getScale(self) -> Vector3:
         """Factors along x, y and z."""
         return Vector3(self._mesh.scale)
@@ -306,54 +277,37 @@ CLASSES: dict[type, type[SolidShape]] = {
 }  # a capsule, which iDynTree does not have, is a SolidShape
 
 
-class LinksSolidShapesVector(StdVector[tuple[SolidShape, ...]]):
-    """The shapes of each link of a model, as they were when they were asked for."""
+class ModelSolidShapes(Partial):
+    """The visual or the collision shapes of a model."""
 
-    FILL = tuple
-
-
-class ModelSolidShapes:
-    """The visual or the collision shapes of a model; without one there are no links."""
-
-    def __init__(self, model: Model | None = None, kind: Kind = "visuals") -> None:
+    def __init__(self, model: Model, kind: Kind) -> None:
         self._model = model
         self._kind: Kind = kind
 
-    def getLinkSolidShapes(self) -> LinksSolidShapesVector:
+    def getLinkSolidShapes(self) -> StdVector[tuple[SolidShape, ...]]:
         """The shapes of each link, by index of the link; changes to a shape change the model."""
-        model = self._model
-        links = [] if model is None else model.link_records
-        return LinksSolidShapesVector(
+        return StdVector(
             tuple(
-                SolidShape.in_model(model, self._kind, number, index)  # pyright: ignore[reportArgumentType] - it has links
-                for index in range(len(getattr(link, self._kind)))
+                SolidShape.in_model(self._model, self._kind, link, index)
+                for index in range(len(getattr(record, self._kind)))
             )
-            for number, link in enumerate(links)
+            for link, record in enumerate(self._model.link_records)
         )
 
     def addSingleLinkSolidShape(self, linkIndex: int, shape: SolidShape) -> None:
         """Add a copy of a shape to a link."""
         if not isinstance(shape, SolidShape):
             raise ArgumentError(f"shape: expected a SolidShape, got {shown(shape)}")
-        model = self._checked(linkIndex)
-        shapes = getattr(model.link_records[linkIndex], self._kind)
-        model.set_link_shapes(self._kind, linkIndex, [*shapes, shape.record])
+        self._model.getLinkName(linkIndex)  # raises if there is no such link
+        shapes = getattr(self._model.link_records[linkIndex], self._kind)
+        _set_shapes(self._model, self._kind, linkIndex, (*shapes, shape.record))
 
     def clearSingleLinkSolidShapes(self, linkIndex: int) -> None:
         """Remove the shapes of a link."""
-        self._checked(linkIndex).set_link_shapes(self._kind, linkIndex, [])
+        self._model.getLinkName(linkIndex)  # raises if there is no such link
+        _set_shapes(self._model, self._kind, linkIndex, ())
 
-    def clear(self) -> None:
-        """Remove the shapes of all links."""
-        for link in range(0 if self._model is None else self._model.getNrOfLinks()):
-            self.clearSingleLinkSolidShapes(link)
 
-    def isConsistent(self, model: Model) -> bool:
-        """Whether there is an entry for each link of a model."""
-        return len(self.getLinkSolidShapes()) == model.getNrOfLinks()
-
-    def _checked(self, link: int) -> Model:
-        if self._model is None:
-            raise ArgumentError("these shapes belong to no model; model.visualSolidShapes() do")
-        self._model.getLinkName(link)
-        return self._model
+def _set_shapes(model: Model, kind: Kind, link: int, shapes: tuple[geometry.Shape, ...]) -> None:
+    changes: dict[str, Any] = {kind: shapes}
+    model.set_link_record(link, replace(model.link_records[link], **changes))

@@ -1,4 +1,4 @@
-"""The robot, the way it is seen, and its state, behind `KinDynComputations`.
+"""The robot, base, representation and state of `KinDynComputations`.
 
 State      pose and velocity of the base, joint positions and velocities, gravity in the world
 Before     `setRobotState`: the base at the world's origin, everything else 0, gravity too
@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import linkwork.model.model as described
-from linkwork.compat.idyntree.arrays import Vector3, VectorDynSize, made
+from linkwork.compat.idyntree.absent import Partial
+from linkwork.compat.idyntree.arrays import Vector3, VectorDynSize, array_of, result, write
+from linkwork.compat.idyntree.geometry import Transform, Twist
 from linkwork.compat.idyntree.model import Model, at
-from linkwork.compat.idyntree.outputs import give, give_vector, write
-from linkwork.compat.idyntree.poses import Transform
-from linkwork.compat.idyntree.vectors import Twist
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, ValueRangeError, shown
 from linkwork.kindyn import KinDyn
@@ -28,20 +27,20 @@ from linkwork.spatial import motion, quat, se3, so3
 INERTIAL_FIXED_REPRESENTATION = 0
 BODY_FIXED_REPRESENTATION = 1
 MIXED_REPRESENTATION = 2
-NOT_ROUNDING = 1e-12  # a rotation closer than this to an orthonormal one is taken as it is
-ROUNDED_ROTATION = 5e-3  # further than this from one, it is refused: 1e-3 in each number
+NOT_ROUNDING = 1e-12  # up to this error a rotation is used as it is
+ROUNDED_ROTATION = 5e-3  # above this error it is rejected: 1e-3 in each element
 _REPRESENTATIONS: tuple[Representation, ...] = ("inertial", "body", "mixed")
 
 
-class StateMethods:
-    """Loading a robot, choosing how it is seen, and setting its state."""
+class StateMethods(Partial):
+    """Load a robot, choose its base and representation, and set its state."""
 
     def __init__(self) -> None:
         self._model = Model()
         self._base = ""
         self._representation = MIXED_REPRESENTATION
-        self._known: dict[tuple[str, int], KinDyn] = {}
-        self._seen: described.Model | None = None
+        self._computations: dict[tuple[str, int], KinDyn] = {}
+        self._computed_robot: described.Model | None = None
         self._base_pose, self._base_velocity = np.eye(4), np.zeros(6)
         self._s, self._sd, self._gravity = np.zeros(0), np.zeros(0), np.zeros(3)
         self._q = np.zeros(0)
@@ -53,8 +52,8 @@ class StateMethods:
         base = model.getLinkName(model.getDefaultBaseLink())
         zero = Layout(model.robot, floating=False).zero()
         self._model.become(model)
-        self._base, self._known = base, {}
-        self._put(np.eye(4), zero, np.zeros(6), np.zeros(model.getNrOfDOFs()), np.zeros(3))
+        self._base, self._computations = base, {}
+        self._set_state(np.eye(4), zero, np.zeros(6), np.zeros(model.getNrOfDOFs()), np.zeros(3))
         return True
 
     def isValid(self) -> bool:
@@ -72,11 +71,11 @@ class StateMethods:
         return self.model().getNrOfDOFs()
 
     def getNrOfLinks(self) -> int:
-        """How many links there are."""
+        """The number of links."""
         return self.model().getNrOfLinks()
 
     def getNrOfFrames(self) -> int:
-        """How many frames there are, those of the links too."""
+        """The number of frames, those of the links too."""
         return self.model().getNrOfFrames()
 
     def getFrameIndex(self, frameName: str) -> int:
@@ -89,13 +88,15 @@ class StateMethods:
 
     def getDescriptionOfDegreeOfFreedom(self, dof_index: int) -> str:
         """Name of the joint that a velocity coordinate belongs to."""
-        names = [joint.name for joint in self._robot.joints for _ in range(joint.nv)]
-        return at("degree of freedom", names, dof_index)
+        return at("degree of freedom", self._dof_names(), dof_index)
 
     def getDescriptionOfDegreesOfFreedom(self) -> str:
         """Names of the joints, one in a line, in the order of the joint velocities."""
-        names = [joint.name for joint in self._robot.joints for _ in range(joint.nv)]
-        return "".join(f"DOF Index: {n} Name: {name}\n" for n, name in enumerate(names))
+        names = enumerate(self._dof_names())
+        return "".join(f"DOF Index: {number} Name: {name}\n" for number, name in names)
+
+    def _dof_names(self) -> list[str]:
+        return [joint.name for joint in self._robot.joints for _ in range(joint.nv)]
 
     def getFloatingBase(self) -> str:
         """Name of the base."""
@@ -103,12 +104,12 @@ class StateMethods:
         return self._base
 
     def setFloatingBase(self, floatingBaseName: str) -> bool:
-        """Take another link or frame as base; the numbers of the state stay what they are."""
+        """Choose another link or frame as base; the state keeps its numbers."""
         self._base = self._robot.frame_names[self._robot.frame_index(floatingBaseName)]
         return True
 
     def getFrameVelocityRepresentation(self) -> int:
-        """How velocities are written."""
+        """The representation of velocities."""
         return self._representation
 
     def setFrameVelocityRepresentation(self, frameVelRepr: int) -> bool:
@@ -135,7 +136,7 @@ class StateMethods:
         Args:
             state: either pose of the base (4, 4), joint positions, velocity of the base (6,), joint
                 velocities, gravity (3,); or only joint positions, joint velocities and gravity, and
-                the base stands still at the world's origin.
+                the base is at rest at the world's origin.
         """
         if len(state) == 3:
             state = (np.eye(4), state[0], np.zeros(6), state[1], state[2])
@@ -143,24 +144,24 @@ class StateMethods:
             raise ArgumentError(f"setRobotState: expected 5 or 3 arguments, got {len(state)}")
         pose, s, velocity, sd, gravity = state
         positions, velocities = self._sizes()
-        self._put(
+        self._set_state(
             _pose(pose),
-            _taken(s, "joint positions", positions),
-            _taken(velocity, "base velocity", 6),
-            _taken(sd, "joint velocities", velocities),
-            _taken(gravity, "gravity", 3),
+            _vector(s, "joint positions", positions),
+            _vector(velocity, "base velocity", 6),
+            _vector(sd, "joint velocities", velocities),
+            _vector(gravity, "gravity", 3),
         )
         return True
 
     def setJointPos(self, s: ArrayLike) -> bool:
         """Set the joint positions."""
-        taken = _taken(s, "joint positions", self._sizes()[0])
-        self._put(self._base_pose, taken, self._base_velocity, self._sd, self._gravity)
+        positions = _vector(s, "joint positions", self._sizes()[0])
+        self._set_state(self._base_pose, positions, self._base_velocity, self._sd, self._gravity)
         return True
 
     def setWorldBaseTransform(self, pose: ArrayLike) -> bool:
         """Set the pose of the base; its velocity keeps its numbers."""
-        self._put(_pose(pose), self._s, self._base_velocity, self._sd, self._gravity)
+        self._set_state(_pose(pose), self._s, self._base_velocity, self._sd, self._gravity)
         return True
 
     def getRobotState(self, *out: Any) -> Any:
@@ -169,9 +170,9 @@ class StateMethods:
         Returns:
             all five; or True, if there are five or three arrays `out` to write to.
         """
-        base = (made(Transform, self._base_pose), made(Twist, self._base_velocity))
+        base = (array_of(Transform, self._base_pose), array_of(Twist, self._base_velocity))
         s, sd = self.getJointPos(), self.getJointVel()
-        five = (base[0], s, base[1], sd, made(Vector3, self._gravity))
+        five = (base[0], s, base[1], sd, array_of(Vector3, self._gravity))
         if not out:
             return five
         if len(out) not in (3, 5):
@@ -183,23 +184,23 @@ class StateMethods:
 
     def getWorldBaseTransform(self, out: Any = None) -> Any:
         """Pose of the base in the world."""
-        return give(self._base_pose, out, Transform)
+        return result(self._base_pose, out, Transform)
 
     def getBaseTwist(self, out: Any = None) -> Any:
         """Velocity of the base, in the present representation."""
-        return give(self._base_velocity, out, Twist)
+        return result(self._base_velocity, out, Twist)
 
     def getJointPos(self, out: Any = None) -> Any:
         """Joint positions."""
-        return give_vector(self._s, out)
+        return result(self._s, out, VectorDynSize)
 
     def getJointVel(self, out: Any = None) -> Any:
         """Joint velocities."""
-        return give_vector(self._sd, out)
+        return result(self._sd, out, VectorDynSize)
 
     def getModelVel(self, out: Any = None) -> Any:
         """Velocity of the base, then of the joints."""
-        return give(self._nu, out, VectorDynSize)
+        return result(self._nu, out, VectorDynSize)
 
     @property
     def _robot(self) -> described.Model:
@@ -208,20 +209,20 @@ class StateMethods:
         return self._model.robot
 
     def _sizes(self) -> tuple[int, int]:
-        """How many positions and velocities the joints have."""
+        """The number of joint positions and joint velocities."""
         robot = self._robot
         return sum(joint.nq for joint in robot.joints), sum(joint.nv for joint in robot.joints)
 
     @property
     def _kd(self) -> KinDyn:
-        """The robot as it is seen now; one that `model()` has changed is seen anew."""
-        if self._seen is not self._robot:
-            self._seen, self._known = self._robot, {}
+        """The computation for the robot, base and representation; new if `model()` was changed."""
+        if self._computed_robot is not self._robot:
+            self._computed_robot, self._computations = self._robot, {}
         key = (self._base, self._representation)
-        if key not in self._known:
+        if key not in self._computations:
             representation = _REPRESENTATIONS[self._representation]
-            self._known[key] = KinDyn(self._robot, self._base, representation=representation)
-        return self._known[key]
+            self._computations[key] = KinDyn(self._robot, self._base, representation=representation)
+        return self._computations[key]
 
     @property
     def _nu(self) -> Array:
@@ -234,7 +235,7 @@ class StateMethods:
             pose[:3, 3] = 0.0
         return pose
 
-    def _put(self, pose: Array, s: Array, velocity: Array, sd: Array, gravity: Array) -> None:
+    def _set_state(self, pose: Array, s: Array, velocity: Array, sd: Array, gravity: Array) -> None:
         """Set the state, all at once or not at all."""
         self._q = np.concatenate([pose[:3, 3], quat.from_rotation(pose[:3, :3]), s])
         self._base_pose, self._s, self._base_velocity = pose, s, velocity
@@ -249,12 +250,12 @@ class StateMethods:
     def _nu_dot(self, base: ArrayLike, joints: ArrayLike) -> Array:
         dofs = self.model().getNrOfDOFs()
         return np.concatenate(
-            [_taken(base, "base acceleration", 6), _taken(joints, "joint accelerations", dofs)]
+            [_vector(base, "base acceleration", 6), _vector(joints, "joint accelerations", dofs)]
         )
 
 
-def _taken(value: ArrayLike, what: str, size: int) -> Array:
-    """A copy of the numbers of a vector, which may also be a row or a column."""
+def _vector(value: ArrayLike, what: str, size: int) -> Array:
+    """A copy of a vector, which may also be a row or a column."""
     numbers = np.array(as_floats(value, what), subok=False)
     if numbers.shape not in ((size,), (size, 1), (1, size)):
         raise ShapeError(f"{what}: expected {(size,)}, got {numbers.shape}")

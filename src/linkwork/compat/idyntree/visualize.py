@@ -25,11 +25,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.compat.idyntree.arrays import Vector4
-from linkwork.compat.idyntree.loader import ModelLoader
+from linkwork.compat.idyntree.geometry import Position, Rotation, Transform
 from linkwork.compat.idyntree.model import Model, at
-from linkwork.compat.idyntree.poses import Rotation, Transform
-from linkwork.compat.idyntree.shapes import Box, Cylinder, SolidShape, Sphere
-from linkwork.compat.idyntree.vectors import Position
+from linkwork.compat.idyntree.model_io import ModelLoader
+from linkwork.compat.idyntree.shapes import SolidShape
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import (
     ArgumentError,
@@ -40,6 +39,8 @@ from linkwork.errors import (
     warn,
 )
 from linkwork.kindyn import KinDyn
+from linkwork.model import geometry
+from linkwork.model.geometry import Shape
 from linkwork.model.pose import as_floats
 from linkwork.spatial import quat, so3
 from linkwork.viewer.drawing import Part, drawing_of_shapes
@@ -48,16 +49,14 @@ from linkwork.viewer.server import LOCAL, open_server
 
 FRAME_AXES = 0.1  # length of the axes of a frame that is added [m]
 PERIOD = 0.02  # between two returns of `Visualizer.draw` [s]
-Surfaces: TypeAlias = dict[str, list[tuple[Any, Part]]]  # nodes and what they show, by link
+Surfaces: TypeAlias = dict[str, list[tuple[Any, Part]]]  # viser's nodes and parts, by link
 WHITE = (1.0, 1.0, 1.0, 1.0)
 
 
 class Item:
     """Something in a scene: a node, and the surfaces below it by the name of their link."""
 
-    def __init__(
-        self, root: Any, surfaces: dict[str, list[tuple[Any, Part]]] | None = None
-    ) -> None:
+    def __init__(self, root: Any, surfaces: Surfaces | None = None) -> None:
         self.root, self.surfaces = root, surfaces or {}
 
     def set_transform(self, transform: ArrayLike) -> None:
@@ -110,10 +109,7 @@ class Robot(Item):
         self._links: dict[str, Any] = {}
         for link, parts in drawing.parts.items():
             self._links[link] = server.scene.add_frame(node(name, link), show_axes=False)
-            self.surfaces[link] = [
-                (_surface(server, node(name, link, str(k)), part), part)
-                for k, part in enumerate(parts)
-            ]
+            self.surfaces[link] = _surfaces(server, node(name, link), parts)
         self.move(np.eye(4), self._kd.neutral()[7:])
 
     def move(self, base: ArrayLike, joints: ArrayLike) -> None:
@@ -129,10 +125,13 @@ class Robot(Item):
         for handle, pose in zip(self._links.values(), poses, strict=True):
             place(handle, pose)
 
-    def show_link(self, link: str, visible: bool) -> None:
-        """Show or hide a link."""
-        self.model.getLinkIndex(link)
-        self._links[link].visible = visible
+
+class OnPage:
+    """A class of iDynTree of which a part is here."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        text = f"{type(self).__name__}.{name}: not supported by pages of linkwork"
+        raise AttributeError(f"{text}; linkwork.view offers more than these names")
 
 
 class Scene:
@@ -149,14 +148,20 @@ class Scene:
             raise name_not_found("object", name, self.items)
         return self.items[name]
 
-    def add(self, name: str, item: Item) -> None:
-        """Keep something that is drawn."""
-        self.items[name] = item
-
     def check_new(self, name: str) -> None:
         """Reject a name that is in use."""
         if name in self.items:
             raise ValueRangeError(f"there is an object named {name!r}; delete it first")
+
+    def add_robot(self, name: str, model: Model, base: str | None = None) -> Robot:
+        """Draw a robot under a new name."""
+        if not isinstance(model, Model):
+            raise ArgumentError(f"model: expected a Model, got {shown(model)}")
+        self.check_new(name)
+        if base is not None:
+            model.getLinkIndex(base)  # raises if there is no such link
+        robot = self.items[name] = Robot(self.server, name, model, base)
+        return robot
 
     def robot(self, name: str) -> Robot:
         """A robot by name."""
@@ -194,15 +199,7 @@ class Scene:
         )
 
 
-class Partial:
-    """A class of iDynTree of which only a part is here."""
-
-    def __getattr__(self, name: str) -> NoReturn:
-        text = f"{type(self).__name__}.{name}: not supported by pages of linkwork"
-        raise AttributeError(f"{text}; linkwork.view offers more than these names")
-
-
-class MeshcatVisualizer(Partial):
+class MeshcatVisualizer(OnPage):
     """Robots and shapes on a page; `open()` shows it, `viewer.url()` is its address.
 
     `viewer[name]` has `set_transform`, `set_property` and `delete`, as meshcat's nodes have.
@@ -256,14 +253,7 @@ class MeshcatVisualizer(Partial):
         color: Any = None,
     ) -> bool:
         """Show a robot; `base_link` is the link whose pose `set_multibody_system_state` takes."""
-        if not isinstance(model, Model):
-            raise ArgumentError(f"model: expected a Model, got {shown(model)}")
-        self.viewer.check_new(model_name)
-        if base_link is not None:
-            model.getLinkIndex(base_link)
-        robot = Robot(self.viewer.server, model_name, model, base_link)
-        robot.paint(None, color)
-        self.viewer.add(model_name, robot)
+        self.viewer.add_robot(model_name, model, base_link).paint(None, color)
         return True
 
     def set_multibody_system_state(
@@ -297,34 +287,27 @@ class MeshcatVisualizer(Partial):
         server, name = self.viewer.server, node(shape_name)
         parts = drawing_of_shapes({shape_name: (solid_shape.record,)}).parts[shape_name]
         root = server.scene.add_frame(name, show_axes=False)
-        surfaces = [(_surface(server, f"{name}/{k}", part), part) for k, part in enumerate(parts)]
-        item = Item(root, {shape_name: surfaces})
+        item = Item(root, {shape_name: _surfaces(server, name, parts)})
         item.paint(None, color)
-        self.viewer.add(shape_name, item)
+        self.viewer.items[shape_name] = item
 
     def load_sphere(self, radius: float, shape_name: str = "iDynTree", color: Any = None) -> None:
         """Show a sphere."""
-        sphere = Sphere()
-        sphere.setRadius(radius)
+        sphere = SolidShape.of(Shape(geometry.Sphere(radius)))
         self.load_primitive_geometry(sphere, shape_name, color)
 
     def load_cylinder(
         self, radius: float, length: float, shape_name: str = "iDynTree", color: Any = None
     ) -> None:
         """Show a cylinder along z."""
-        cylinder = Cylinder()
-        cylinder.setRadius(radius)
-        cylinder.setLength(length)
+        cylinder = SolidShape.of(Shape(geometry.Cylinder(radius, length)))
         self.load_primitive_geometry(cylinder, shape_name, color)
 
     def load_box(
         self, x: float, y: float, z: float, shape_name: str = "iDynTree", color: Any = None
     ) -> None:
         """Show a box with edges along the axes."""
-        box = Box()
-        box.setX(x)
-        box.setY(y)
-        box.setZ(z)
+        box = SolidShape.of(Shape(geometry.Box((x, y, z))))
         self.load_primitive_geometry(box, shape_name, color)
 
     def load_arrow(self, radius: float, shape_name: str = "iDynTree", color: Any = None) -> None:
@@ -353,7 +336,7 @@ class MeshcatVisualizer(Partial):
             thickness=float(linewidth),
             thickness_units="screen",
         )
-        self.viewer.add(shape_name, Item(line))
+        self.viewer.items[shape_name] = Item(line)
 
     def set_primitive_geometry_transform(
         self, position: ArrayLike, rotation: ArrayLike, shape_name: str = "iDynTree"
@@ -406,7 +389,7 @@ class ColorViz:
         return [self.r, self.g, self.b, self.a]
 
 
-class Visualizer(Partial):
+class Visualizer(OnPage):
     """Robots on a page, under the names of iDynTree's visualizer.
 
     `init`, or the first robot, opens the page in a browser, where iDynTree opens a window.
@@ -425,58 +408,49 @@ class Visualizer(Partial):
             self._grid = self._scene.server.scene.add_grid("/ground", infinite_grid=True)
         return True
 
-    def url(self) -> str:
-        """The address of the page."""
-        return self._page().url()
+    @property
+    def viewer(self) -> Scene:
+        """The page; `viewer.url()` is its address."""
+        self.init()
+        assert self._scene is not None
+        return self._scene
 
     def addModel(self, model: Model, instanceName: str) -> bool:
         """Show a robot."""
-        if not isinstance(model, Model):
-            raise ArgumentError(f"model: expected a Model, got {shown(model)}")
-        self._page().check_new(instanceName)
-        self._page().add(instanceName, Robot(self._page().server, instanceName, model))
+        self.viewer.add_robot(instanceName, model)
         return True
-
-    def getNrOfVisualizedModels(self) -> int:
-        """How many robots there are."""
-        return len(self._names())
 
     def getModelInstanceName(self, modelInstanceIndex: int) -> str:
         """Name of a robot."""
         return at("model", self._names(), modelInstanceIndex)
 
-    def getModelInstanceIndex(self, instanceName: str) -> int:
-        """Index of a robot."""
-        self._page().robot(instanceName)
-        return self._names().index(instanceName)
-
     def modelViz(self, instance: int | str) -> ModelVisualization:
         """A robot on the page, by name or by index."""
         name = instance if isinstance(instance, str) else self.getModelInstanceName(instance)
-        return ModelVisualization(name, self._page().robot(name))
+        return ModelVisualization(self.viewer.robot(name))
 
     def camera(self) -> Camera:
         """From where the scene is seen."""
-        return Camera(self._page().server)
+        return Camera(self.viewer.server)
 
     def environment(self) -> Environment:
         """What surrounds the robots."""
         self.init()
-        return Environment(self._page().server, self._grid)
+        return Environment(self.viewer.server, self._grid)
 
     enviroment = environment  # as iDynTree has always spelled it
 
     def frames(self) -> Frames:
         """Frames that are added to the scene."""
-        return Frames(self._page().server, self._frames)
+        return Frames(self.viewer.server, self._frames)
 
     def run(self) -> bool:
         """Whether the page is open."""
-        return not self._page().closed
+        return not self.viewer.closed
 
     def draw(self) -> None:
         """Send what has changed; returns at most 50 times a second."""
-        self._page().server.flush()
+        self.viewer.server.flush()
         time.sleep(max(self._drawn + PERIOD - time.monotonic(), 0.0))
         self._drawn = time.monotonic()
 
@@ -491,20 +465,14 @@ class Visualizer(Partial):
             raise ArgumentError(f"name: expected 'vanilla' or 'meshcat', got {shown(name)}")
         return True
 
-    def _page(self) -> Scene:
-        self.init()
-        assert self._scene is not None
-        return self._scene
-
     def _names(self) -> list[str]:
-        return list(self._page().items)
+        return list(self.viewer.items)
 
 
 @dataclass(frozen=True)
-class ModelVisualization(Partial):
+class ModelVisualization(OnPage):
     """A robot on the page of a `Visualizer`."""
 
-    _name: str
     _robot: Robot
 
     def setPositions(self, world_H_base: ArrayLike, jointPos: ArrayLike) -> bool:
@@ -516,22 +484,9 @@ class ModelVisualization(Partial):
         """The robot."""
         return self._robot.model
 
-    def getInstanceName(self) -> str:
-        """Its name on the page."""
-        return self._name
-
-    def getLinkNames(self) -> list[str]:
-        """Names of its links."""
-        return [*self._robot.model.robot.link_names]
-
     def setModelVisibility(self, isVisible: bool) -> None:
         """Show or hide the robot."""
         self._robot.set_property("visible", isVisible)
-
-    def setLinkVisibility(self, linkName: str, isVisible: bool) -> bool:
-        """Show or hide a link."""
-        self._robot.show_link(linkName, isVisible)
-        return True
 
     def setModelColor(self, modelColor: ColorViz) -> None:
         """Color the robot."""
@@ -542,13 +497,9 @@ class ModelVisualization(Partial):
         self._robot.paint(self._robot.model.getLinkName(linkIndex), linkColor.rgba())
         return True
 
-    def resetModelColor(self) -> None:
-        """Give the robot its own colors again."""
-        self._robot.paint(None, None)
-
 
 @dataclass(frozen=True)
-class Camera(Partial):
+class Camera(OnPage):
     """From where the scene of a `Visualizer` is seen."""
 
     _server: Any
@@ -576,7 +527,7 @@ class Camera(Partial):
 
 
 @dataclass(frozen=True)
-class Environment(Partial):
+class Environment(OnPage):
     """What surrounds the robots of a `Visualizer`."""
 
     _server: Any
@@ -596,7 +547,7 @@ class Environment(Partial):
 
 
 @dataclass(frozen=True)
-class Frames(Partial):
+class Frames(OnPage):
     """Frames in the scene of a `Visualizer`."""
 
     _server: Any
@@ -622,27 +573,26 @@ class Frames(Partial):
         self._at(frameIndex).visible = bool(isVisible)
         return True
 
-    def getNrOfFrames(self) -> int:
-        """How many frames were added."""
-        return len(self._frames)
-
     def _at(self, index: int) -> Any:
         at("frame", [str(k) for k in range(len(self._frames))], index)
         return self._frames[index]
 
 
-def _surface(server: Any, name: str, part: Part) -> Any:
-    pose = part.link_H_part
-    return server.scene.add_mesh_simple(
-        name,
-        np.asarray(part.surface.vertices, dtype=np.float32),
-        np.asarray(part.surface.faces, dtype=np.uint32),
-        color=part.color,
-        opacity=None if part.opacity >= 1 else part.opacity,
-        side="double",
-        position=pose[:3, 3],
-        wxyz=quat.from_rotation(pose[:3, :3]),
-    )
+def _surfaces(server: Any, name: str, parts: Iterable[Part]) -> list[tuple[Any, Part]]:
+    """The parts as nodes below a node."""
+    nodes: list[tuple[Any, Part]] = []
+    for k, part in enumerate(parts):
+        handle = server.scene.add_mesh_simple(
+            f"{name}/{k}",
+            np.asarray(part.surface.vertices, dtype=np.float32),
+            np.asarray(part.surface.faces, dtype=np.uint32),
+            color=part.color,
+            opacity=None if part.opacity >= 1 else part.opacity,
+            side="double",
+        )
+        place(handle, part.link_H_part)
+        nodes.append((handle, part))
+    return nodes
 
 
 def _painted(part: Part, color: Any) -> tuple[tuple[int, int, int], float]:

@@ -1,30 +1,33 @@
-"""Load a robot as iDynTree does: in its order, its frames, and with joints that mimic none."""
+"""Load robots as iDynTree does, and write them as URDF, under iDynTree's names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
+from pathlib import Path
 
 from numpy.typing import ArrayLike
 
 import linkwork.model.model as described
+from linkwork.compat.idyntree.absent import Partial
+from linkwork.compat.idyntree.containers import StringVector
+from linkwork.compat.idyntree.conversion import as_in_idyntree, reduced_model, with_sensor_frames
 from linkwork.compat.idyntree.model import Model
-from linkwork.compat.idyntree.order import as_in_idyntree
-from linkwork.compat.idyntree.reduction import reduced_model
-from linkwork.compat.idyntree.sensors import with_sensor_frames
-from linkwork.errors import ArgumentError, shown
+from linkwork.errors import ArgumentError, LinkworkError, shown
 from linkwork.io.load import load
+from linkwork.io.urdf.writer import dump_urdf
+from linkwork.model.reduce import rerooted
 
 Positions = Mapping[str, ArrayLike]
 
 
 @dataclass
-class ModelParserOptions:
+class ModelParserOptions(Partial):
     """How to read a robot.
 
     `addSensorFramesAsAdditionalFrames` is iDynTree's. `jointOrder` is linkwork's: names of joints
-    in the order that iDynTree gives them where the hash table of its C++ library is not GCC's.
+    in the order of iDynTree, for systems whose C++ library is not GCC's.
     """
 
     addSensorFramesAsAdditionalFrames: bool = True
@@ -32,10 +35,10 @@ class ModelParserOptions:
     originalFilename: str = ""
 
 
-class ModelLoader:
+class ModelLoader(Partial):
     """Loads robots, and holds the one loaded last.
 
-    `filetype` is taken and not used: the text says itself what it is, URDF or MJCF.
+    `filetype` is not used: the text shows whether it is URDF or MJCF.
     """
 
     def __init__(self) -> None:
@@ -69,14 +72,16 @@ class ModelLoader:
             LinkworkError: it cannot be read, or holds no robot.
         """
         del filetype
-        return self._take(self._loaded(filename, packageDirs))
+        self._model.become(Model(self._loaded(filename, packageDirs)))
+        return True
 
     def loadModelFromString(
         self, modelString: str, filetype: str = "", packageDirs: Iterable[str] = ()
     ) -> bool:
         """Load the robot of a text."""
         del filetype
-        return self._take(self._loaded(modelString.encode(), packageDirs))
+        self._model.become(Model(self._loaded(modelString.encode(), packageDirs)))
+        return True
 
     def loadReducedModelFromFile(
         self,
@@ -88,11 +93,11 @@ class ModelLoader:
     ) -> bool:
         """Load the robot of a file, with some of its joints only; see `reduced_model`.
 
-        The positions of the other joints may be left out, so that the file type comes in their
-        place.
+        The positions of the other joints may be left out, so that the file type takes their place.
         """
-        positions, packages = _sorted_out(removedJointPositions, filetype, packageDirs)
-        return self._reduce(self._loaded(filename, packages), consideredJoints, positions)
+        positions, packages = _positions_and_packages(removedJointPositions, filetype, packageDirs)
+        full = Model(self._loaded(filename, packages))
+        return createReducedModel(full, consideredJoints, self._model, positions)
 
     def loadReducedModelFromString(
         self,
@@ -103,10 +108,9 @@ class ModelLoader:
         packageDirs: Iterable[str] = (),
     ) -> bool:
         """Load the robot of a text, with some of its joints only; see `reduced_model`."""
-        positions, packages = _sorted_out(removedJointPositions, filetype, packageDirs)
-        return self._reduce(
-            self._loaded(modelString.encode(), packages), consideredJoints, positions
-        )
+        positions, packages = _positions_and_packages(removedJointPositions, filetype, packageDirs)
+        full = Model(self._loaded(modelString.encode(), packages))
+        return createReducedModel(full, consideredJoints, self._model, positions)
 
     def loadReducedModelFromFullModel(
         self,
@@ -118,23 +122,8 @@ class ModelLoader:
         """Take a robot, with some of its joints only; see `reduced_model`."""
         if not isinstance(fullModel, Model):
             raise ArgumentError(f"fullModel: expected a Model, got {shown(fullModel)}")
-        positions, _ = _sorted_out(removedJointPositions, filetype, ())
-        base = fullModel.getLinkName(fullModel.getDefaultBaseLink())
-        return self._reduce(fullModel.robot, consideredJoints, positions, base)
-
-    def _reduce(
-        self,
-        robot: described.Model,
-        joints: Sequence[str],
-        positions: Positions,
-        base: str | None = None,
-    ) -> bool:
-        base = base or robot.default_base
-        return self._take(reduced_model(robot, base, joints, positions), base)
-
-    def _take(self, robot: described.Model, base: str | None = None) -> bool:
-        self._model.take(robot, base or robot.default_base)
-        return True
+        positions, _ = _positions_and_packages(removedJointPositions, filetype, ())
+        return createReducedModel(fullModel, consideredJoints, self._model, positions)
 
     def _loaded(
         self, source: str | bytes | PathLike[str], packages: Iterable[str]
@@ -156,7 +145,7 @@ def createReducedModel(
     base = fullModel.getLinkName(fullModel.getDefaultBaseLink())
     positions = removedJointPositions or {}
     robot = reduced_model(fullModel.robot, base, jointsInReducedModel, positions)
-    reducedModel.take(robot, base)
+    reducedModel.become(Model(robot, base))
     return True
 
 
@@ -164,7 +153,7 @@ def dofsListFromURDF(urdf_filename: str | PathLike[str], dofs: list[str]) -> boo
     """Write the names of the joints that move to a list, in iDynTree's order."""
     loader = ModelLoader()
     loader.loadModelFromFile(urdf_filename)
-    dofs[:] = _dofs(loader.model())
+    dofs[:] = [joint.name for joint in loader.model().robot.joints if joint.nv]
     return True
 
 
@@ -172,21 +161,85 @@ def dofsListFromURDFString(urdf_string: str, dofs: list[str]) -> bool:
     """The same for the text of a URDF file."""
     loader = ModelLoader()
     loader.loadModelFromString(urdf_string)
-    dofs[:] = _dofs(loader.model())
+    dofs[:] = [joint.name for joint in loader.model().robot.joints if joint.nv]
     return True
 
 
-def _dofs(model: Model) -> list[str]:
-    return [joint.name for joint in model.robot.joints if joint.nv]
-
-
-def _sorted_out(
+def _positions_and_packages(
     positions: Positions | str | None, filetype: str | Iterable[str], packages: Iterable[str]
 ) -> tuple[Positions, Iterable[str]]:
-    """The positions and folders, also where the positions were left out."""
+    """The positions and folders, also if the positions were left out."""
     if positions is None or isinstance(positions, str):
         return {}, packages if isinstance(filetype, str) else filetype
     if not isinstance(positions, Mapping):
         text = f"removedJointPositions: expected positions by name, got {shown(positions)}"
         raise ArgumentError(text)
     return positions, packages
+
+
+@dataclass
+class ModelExporterOptions:
+    """How to write a robot. Only `baseLink` and `robotExportedName` are used."""
+
+    baseLink: str = ""
+    robotExportedName: str = "iDynTreeURDFModelExportModelName"
+    exportFirstBaseLinkAdditionalFrameAsFakeURDFBase: bool = True
+    xmlBlobs: StringVector = field(default_factory=StringVector)
+    exportSphericalJointsAsThreeRevoluteJoints: bool = True
+    sphericalJointFakeLinkPrefix: str = "spherical_fake_"
+    sphericalJointRevoluteJointPrefix: str = "spherical_rev_"
+    numericalPrecision: int = 0
+
+
+class ModelExporter(Partial):
+    """Writes a robot as URDF; numbers are written with all their digits.
+
+    URDF requires the frame of a link to be at its joint. Links for which this is not so get a frame
+    that is, where iDynTree fails.
+    """
+
+    def __init__(self) -> None:
+        self._model: Model | None = None
+        self._options = ModelExporterOptions()
+
+    def init(self, model: Model, options: ModelExporterOptions | None = None) -> bool:
+        """Take a robot, and options if there are any."""
+        if not isinstance(model, Model):
+            raise ArgumentError(f"model: expected a Model, got {shown(model)}")
+        if options is not None and not isinstance(options, ModelExporterOptions):
+            raise ArgumentError(f"options: expected ModelExporterOptions, got {shown(options)}")
+        self._model = model.copy()
+        self._options = replace(options) if options else self._options
+        return True
+
+    def exportingOptions(self) -> ModelExporterOptions:
+        """The options."""
+        return replace(self._options)
+
+    def setExportingOptions(self, options: ModelExporterOptions) -> None:
+        """Set the options."""
+        self._options = replace(options)
+
+    def isValid(self) -> bool:
+        """Whether there is a robot."""
+        return self._model is not None and self._model.isValid()
+
+    def exportModelToString(self, filetype: str = "urdf") -> str:
+        """The robot as text, which iDynTree cannot return to Python.
+
+        Raises:
+            ModelError: URDF cannot express the robot.
+        """
+        if filetype not in ("", "urdf"):
+            raise ArgumentError(f"filetype: expected 'urdf', got {shown(filetype)}")
+        if self._model is None:
+            raise LinkworkError("no robot yet; init takes one")
+        model = self._model
+        base = self._options.baseLink or model.getLinkName(model.getDefaultBaseLink())
+        robot = replace(model.robot, name=self._options.robotExportedName)
+        return dump_urdf(rerooted(robot, base))
+
+    def exportModelToFile(self, filename: str, filetype: str = "urdf") -> bool:
+        """Write the robot to a file."""
+        Path(filename).write_text(self.exportModelToString(filetype), encoding="utf-8")
+        return True

@@ -1,0 +1,335 @@
+"""A robot as iDynTree sees it: its order of parts, its frames, and reduced robots.
+
+iDynTree stores the joints of a file in a hash table, and visits the robot in the order in which the
+table of its C++ library lists them: an accident of that library, which no document promises. The
+order here holds for iDynTree built with GCC, as its Linux packages are: the same hash, the same
+growth, the same bucket for each new name. With other C++ libraries the order of siblings may differ
+in iDynTree itself; then the order can be given.
+
+Steps     moving joints in the order of their table, then fixed ones
+          links without mass that are connected by one fixed joint only become frames, the root
+          too; their shapes go to the link that holds them
+          a traversal from the base numbers the links; joints follow it, moving ones first
+Sensors   each becomes a frame: force-torque sensors, then accelerometers, then gyroscopes, each in
+          the order of the file. That of a force-torque sensor is on the outer link of its joint, at
+          `child`, `parent` or `sensor`. Names that a link or another frame has are skipped
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import NamedTuple
+
+from numpy.typing import ArrayLike
+
+from linkwork.errors import ArgumentError, ParseError, shown
+from linkwork.io.urdf.elements import Part, Report
+from linkwork.io.xml.parse import parse_xml
+from linkwork.io.xml.source import read_source
+from linkwork.model.geometry import Shape
+from linkwork.model.joint_motion import neutral_transform
+from linkwork.model.model import Model
+from linkwork.model.parts import Frame, Joint, Link
+from linkwork.model.pose import IDENTITY, Pose, as_pose, composed, inverted
+from linkwork.model.reduce import lumped_link, reduced, remounted
+
+_FORCE_TORQUE = "force_torque"
+_SENSORS = (_FORCE_TORQUE, "accelerometer", "gyroscope")  # in the order of their frames
+_WORD = (1 << 64) - 1
+_MULTIPLIER = 0xC6A4A7935BD1E995  # of MurmurHash64A
+_SEED = 0xC70F6907
+_BUCKETS = (13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 84551, 170341)
+
+
+class Visit(NamedTuple):
+    """A link of a traversal, its parent, and the joint between them; None for the base."""
+
+    link: str
+    parent: str | None
+    joint: Joint | None
+
+
+def traversal(model: Model, base: str) -> tuple[Visit, ...]:
+    """The links from a base on: all neighbors of a link, then those of the last of them."""
+    visits = [Visit(base, None, None)]
+    waiting = visits[:]
+    while waiting:
+        here = waiting.pop()
+        for other, joint in model.neighbors(here.link):
+            if other != here.parent:
+                visits.append(Visit(other, here.link, model.joint(joint)))
+                waiting.append(visits[-1])
+    return tuple(visits)
+
+
+def as_in_idyntree(model: Model, order: Sequence[str] | None = None) -> Model:
+    """The robot with the links, joints and frames that iDynTree makes of its file.
+
+    Args:
+        model: the robot, as its file describes it.
+        order: names of joints in the order that iDynTree has; those left out come after
+            them. Without it, the order of GCC's hash table is assumed.
+
+    Raises:
+        NameNotFoundError: no joint has such a name.
+    """
+    fixed = {joint.name for joint in model.joints if joint.kind == "fixed"}
+    names = [joint.name for joint in model.joints]
+    given = [model.joint(name).name for name in order or ()]
+    guess = (
+        *table_order(name for name in names if name not in fixed),
+        *table_order(name for name in names if name in fixed),
+    )
+    table = sorted(guess, key=lambda name: given.index(name) if name in given else len(given))
+    hashed = replace(model, joints=tuple(model.joint(name) for name in table))
+    mounts = _fake_links(hashed)
+    fakes = [_as_frame(name, mount) for name, mount in mounts.items()]
+    kept = Model(
+        name=model.name,
+        links=tuple(
+            _with_shapes(hashed, link, fakes) for link in hashed.links if link.name not in mounts
+        ),
+        joints=tuple(joint for joint in hashed.joints if joint not in mounts.values()),
+        frames=(*model.frames, *fakes),
+    )
+    return numbered(kept, kept.default_base)
+
+
+def numbered(model: Model, base: str) -> Model:
+    """The robot with its parts in the order of a traversal from a base, moving joints first."""
+    visits = traversal(model, base)
+    met = [visit.joint for visit in visits if visit.joint]
+    index = {visit.link: number for number, visit in enumerate(visits)}
+    return Model(
+        name=model.name,
+        links=tuple(model.link(visit.link) for visit in visits),
+        joints=tuple(sorted(met, key=lambda joint: joint.kind == "fixed")),
+        frames=tuple(sorted(model.frames, key=lambda frame: index[frame.link])),
+    )
+
+
+def table_order(names: Iterable[str]) -> list[str]:
+    """Names in the order of GCC's unordered_map after inserting them one by one."""
+    order: list[str] = []
+    buckets = 0
+    hashes: dict[str, int] = {}
+    for name in names:
+        hashes[name] = _hash(name.encode())
+        waiting = [name]
+        if len(order) == buckets:  # the table grows: every name is put in again
+            buckets = next(size for size in _BUCKETS if size > buckets)
+            waiting, order = [*order, name], []
+        for each in waiting:
+            _put(order, each, hashes, buckets)
+    return order
+
+
+def _put(order: list[str], name: str, hashes: dict[str, int], buckets: int) -> None:
+    """In front of the names in the same bucket, or of all if there are none."""
+    mine = hashes[name] % buckets
+    same = (index for index, other in enumerate(order) if hashes[other] % buckets == mine)
+    order.insert(next(same, 0), name)
+
+
+def _hash(data: bytes) -> int:
+    """MurmurHash64A, in 8-byte words of the lower byte first."""
+    value = _SEED ^ (len(data) * _MULTIPLIER & _WORD)
+    words = len(data) - len(data) % 8  # bytes in complete words
+    for start in range(0, words, 8):
+        word = int.from_bytes(data[start : start + 8], "little")
+        word = _mixed(word * _MULTIPLIER & _WORD) * _MULTIPLIER & _WORD
+        value = (value ^ word) * _MULTIPLIER & _WORD
+    if data[words:]:
+        value = (value ^ int.from_bytes(data[words:], "little")) * _MULTIPLIER & _WORD
+    return _mixed(_mixed(value) * _MULTIPLIER & _WORD)
+
+
+def _mixed(word: int) -> int:
+    return word ^ (word >> 47)
+
+
+def _fake_links(model: Model) -> dict[str, Joint]:
+    """Links without mass whose only joint is fixed, with that joint.
+
+    Where two such links hold each other, iDynTree fails to make frames of them, and keeps both.
+    """
+    fakes: dict[str, Joint] = {}
+    carrying = {frame.link for frame in model.frames}
+    for link in model.links:
+        neighbors = model.neighbors(link.name)
+        if link.inertia.mass > 0 or len(neighbors) != 1 or link.name in carrying:
+            continue
+        joint = model.joint(neighbors[0][1])
+        if joint.kind == "fixed":
+            fakes[link.name] = joint
+    return {} if len(fakes) == len(model.links) else fakes
+
+
+def _as_frame(name: str, mount: Joint) -> Frame:
+    first_H_second = composed(mount.first_H_joint, mount.joint_H_second)
+    if mount.second == name:
+        return Frame(name=name, link=mount.first, link_H_frame=first_H_second)
+    return Frame(name=name, link=mount.second, link_H_frame=inverted(first_H_second))
+
+
+def _with_shapes(model: Model, link: Link, fakes: Iterable[Frame]) -> Link:
+    """The link with the shapes of the links that have become frames on it."""
+    poses = {fake.name: fake.link_H_frame for fake in fakes if fake.link == link.name}
+    if not poses:
+        return link
+    poses[link.name] = IDENTITY
+    return replace(
+        link,
+        visuals=_moved_shapes(poses, {part.name: part.visuals for part in model.links}),
+        collisions=_moved_shapes(poses, {part.name: part.collisions for part in model.links}),
+    )
+
+
+def _moved_shapes(
+    poses: dict[str, Pose], shapes: dict[str, tuple[Shape, ...]]
+) -> tuple[Shape, ...]:
+    """The shapes of some links, posed on one of them, in the order of the table of shapes."""
+    order = table_order(name for name in shapes if shapes[name])
+    return tuple(
+        replace(shape, link_H_shape=composed(poses[name], shape.link_H_shape))
+        for name in order
+        if name in poses
+        for shape in shapes[name]
+    )
+
+
+def reduced_model(
+    robot: Model, base: str, joints: Sequence[str], positions: Mapping[str, ArrayLike]
+) -> Model:
+    """Keep some joints; links that are connected by the others become one.
+
+    Args:
+        robot: the robot.
+        base: where the traversal that numbers the links starts.
+        joints: those to keep, in their new order; fixed ones too.
+        positions: where the others are locked; at 0 if not given. Positions of joints that are
+            kept, fixed or unknown are ignored.
+
+    Returns:
+        the robot. A group of links that became one has the name and the frame of the link nearest
+        to the base; the others are frames on it.
+    """
+    if isinstance(joints, str):
+        raise ArgumentError(f"consideredJoints: expected a list of names, got {shown(joints)}")
+    kept = list(joints)
+    free = [name for name in kept if robot.joint(name).nq]
+    locks = {
+        joint.name: positions[joint.name]
+        for joint in robot.joints
+        if joint.nq and joint.name in positions and joint.name not in free
+    }
+    locked = reduced(robot, free, locks)
+    visits = traversal(robot, base)  # of the robot, as locking has put the joints in another order
+    heads, poses = _groups(locked, visits, set(kept))
+    groups = {head: [name for name in heads if heads[name] == head] for head in heads.values()}
+    return Model(
+        name=robot.name,
+        links=tuple(lumped_link(locked, members, poses) for members in groups.values()),
+        joints=tuple(remounted(locked.joint(name), heads, poses) for name in kept),
+        frames=tuple(
+            frame for members in groups.values() for frame in _frames_on(locked, members, poses)
+        ),
+    )
+
+
+def _groups(
+    locked: Model, visits: Iterable[Visit], kept: set[str]
+) -> tuple[dict[str, str], dict[str, Pose]]:
+    """For each link the first link of its group, and its pose in it; in the order of visits."""
+    heads: dict[str, str] = {}
+    poses: dict[str, Pose] = {}
+    for link, parent, reached_by in visits:
+        if parent is None or reached_by is None or reached_by.name in kept:
+            heads[link], poses[link] = link, IDENTITY
+            continue
+        joint = locked.joint(reached_by.name)
+        mount = composed(joint.first_H_joint, joint.joint_H_second)
+        parent_H_link = mount if joint.second == link else inverted(mount)
+        heads[link], poses[link] = heads[parent], composed(poses[parent], parent_H_link)
+    return heads, poses
+
+
+def _frames_on(robot: Model, members: Sequence[str], poses: Mapping[str, Pose]) -> Iterator[Frame]:
+    """All links of a group but the first as frames, each followed by its additional frames."""
+    head = members[0]
+    for name in members:
+        if name != head:
+            yield Frame(name=name, link=head, link_H_frame=poses[name])
+        for frame in robot.frames:
+            if frame.link == name:
+                pose = composed(poses[name], frame.link_H_frame)
+                yield replace(frame, link=head, link_H_frame=pose)
+
+
+def with_sensor_frames(model: Model, source: str | bytes | PathLike[str]) -> Model:
+    """The robot with a frame for each sensor that its file has.
+
+    Args:
+        model: the robot, numbered as in iDynTree.
+        source: the file it was loaded from, or its text.
+
+    Raises:
+        ParseError: a sensor has invalid numbers, or its joint or link does not exist.
+    """
+    text = read_source(source)
+    document = parse_xml(text)
+    report = Report(text.name, document.lines)
+    robot = Part(document.root, "", report)
+    if robot.tag != "robot":
+        return model
+    outer = {
+        visit.joint.name: visit.link
+        for visit in traversal(model, model.default_base)
+        if visit.joint
+    }
+    sensors = [
+        Part(part.element, f"sensor {part.text('name')!r}", report)
+        for part in robot.children("sensor")
+    ]
+    frames = [
+        (sensor.needed_text("name"), *_sensor_mount(sensor, kind, model, outer))
+        for kind in _SENSORS
+        for sensor in sensors
+        if sensor.text("type") == kind and (kind != _FORCE_TORQUE or sensor.child(kind))
+    ]
+    if report.n_errors:
+        raise ParseError(report.findings)
+    for name, link, pose in frames:
+        if name not in model.frame_names:
+            model = model.with_frame(name, link, pose)
+    return model
+
+
+def _sensor_mount(
+    sensor: Part, kind: str, model: Model, outer: Mapping[str, str]
+) -> tuple[str, Pose]:
+    """Link and pose of a sensor; reports an error if its joint or link does not exist."""
+    what = "joint" if kind == _FORCE_TORQUE else "link"
+    parent = sensor.needed_child("parent")
+    name = parent.needed_text(what) if parent else ""
+    if name not in (outer if what == "joint" else model.frame_names):
+        sensor.error(f"there is no {what} {name!r}")
+        return "", IDENTITY
+    if what == "link":
+        return name, _origin(sensor)
+    link, details = outer[name], sensor.child(_FORCE_TORQUE)
+    frame = details.child("frame") if details else None
+    where = (frame.element.text or "").strip() if frame else ""
+    if where == "parent":
+        return link, as_pose(neutral_transform(model.joint(name), child=link))
+    return link, _origin(sensor) if where == "sensor" else IDENTITY
+
+
+def _origin(sensor: Part) -> Pose:
+    origin = sensor.child("origin")
+    if origin is None:
+        return IDENTITY
+    zero = (0.0, 0.0, 0.0)
+    return Pose(xyz=origin.triple("xyz", zero), rpy=origin.triple("rpy", zero))

@@ -1,0 +1,468 @@
+"""Points, directions, spatial vectors, rotations, poses and inertias under iDynTree's names.
+
+6-vectors   [linear; angular]
+Poses       a rotation or a pose is that of a frame b in a frame a
+Products    the table `PRODUCTS` at the end says what `left * right` is
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.compat.idyntree.absent import Partial
+from linkwork.compat.idyntree.arrays import (
+    PRODUCTS,
+    Matrix3x3,
+    Matrix4x4,
+    Matrix6x6,
+    Vector3,
+    Vector4,
+    Vector6,
+    Vector10,
+    array_of,
+)
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import ArgumentError, shown
+from linkwork.spatial import inertia, motion, quat, se3, so3
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class GeomVector3(Vector3):
+    """A vector that rotates with the axes it is expressed in."""
+
+    FAMILY = "vector"
+
+    def dot(self, other: ArrayLike) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's, without an output
+        """Scalar product with another vector."""
+        return self.view(np.ndarray).dot(np.asarray(other))
+
+    def cross(self, other: ArrayLike) -> GeomVector3:
+        """Cross product with another vector."""
+        return array_of(GeomVector3, np.cross(self.toNumPy(), GeomVector3(other).toNumPy()))
+
+    def exp(self) -> Rotation:
+        """Rotation by this vector, angle times axis."""
+        return array_of(Rotation, so3.exp(self.toNumPy()))
+
+
+class Position(Vector3):
+    """A point."""
+
+    FAMILY = "point"
+
+
+class Direction(Vector3):
+    """A vector of length 1; x unless three numbers are given, which are scaled."""
+
+    FAMILY = "direction"
+
+    def __new__(cls, *numbers: ArrayLike) -> Self:
+        """Create a direction."""
+        self = super().__new__(cls, *(numbers or ((1.0, 0.0, 0.0),)))
+        self.Normalize()
+        return self
+
+    def Normalize(self, tol: float = 1e-12) -> None:
+        """Scale it to length 1; it becomes x if it is shorter than a tolerance."""
+        length = float(np.linalg.norm(self))
+        self[...] = (1.0, 0.0, 0.0) if length < tol else self.view(np.ndarray) / length
+
+    def reverse(self) -> Direction:
+        """The opposite direction."""
+        return array_of(Direction, -self.toNumPy())
+
+    def toString(self) -> str:
+        """The components as text."""
+        x, y, z = self.tolist()
+        return f" x {x:g} y {y:g} z {z:g}"
+
+
+class Axis(Partial):
+    """A line: x through the origin, a direction and a point, or another axis."""
+
+    FAMILY = "axis"
+
+    def __init__(self, *parts: Any) -> None:
+        if len(parts) == 1 and isinstance(parts[0], Axis):
+            parts = parts[0].getDirection(), parts[0].getOrigin()
+        if len(parts) not in (0, 2):
+            raise ArgumentError(f"Axis: expected a direction and a point, got {len(parts)} parts")
+        self._direction, self._origin = Direction(*parts[:1]), Position(*parts[1:])
+
+    def __repr__(self) -> str:
+        return f"Axis({self._direction.tolist()}, {self._origin.tolist()})"
+
+    def __str__(self) -> str:
+        return self.toString()
+
+    def toString(self) -> str:
+        """Direction and point as text."""
+        return f"Direction: {self._direction.toString()} Origin: {self._origin.toString()}"
+
+    def getDirection(self) -> Direction:
+        """Direction of the axis; changes to it change the axis."""
+        return self._direction
+
+    def getOrigin(self) -> Position:
+        """A point of the axis; changes to it change the axis."""
+        return self._origin
+
+    def setDirection(self, _direction: ArrayLike) -> None:
+        """Set the direction."""
+        self._direction[...] = Direction(_direction)
+
+    def setOrigin(self, _position: ArrayLike) -> None:
+        """Set the point."""
+        self._origin[...] = Position(_position)
+
+    def reverse(self) -> Axis:
+        """The same line with the opposite direction."""
+        return Axis(self._direction.reverse(), self._origin)
+
+
+class SpatialVector(Vector6):
+    """A linear and an angular vector."""
+
+    def getLinearVec3(self) -> GeomVector3:
+        """The linear part; changes to it change this vector."""
+        return self[:3].view(GeomVector3)
+
+    def getAngularVec3(self) -> GeomVector3:
+        """The angular part; changes to it change this vector."""
+        return self[3:].view(GeomVector3)
+
+    def setLinearVec3(self, _linearVec3: ArrayLike) -> None:
+        """Set the linear part."""
+        self[:3] = Vector3(_linearVec3)
+
+    def setAngularVec3(self, _angularVec3: ArrayLike) -> None:
+        """Set the angular part."""
+        self[3:] = Vector3(_angularVec3)
+
+    def asVector(self) -> Vector6:
+        """The same components as a bare vector."""
+        return array_of(Vector6, self)
+
+    def dot(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - iDynTree's, without an output
+        """Power of a motion and a force."""
+        if getattr(other, "FAMILY", "") == self.FAMILY:
+            text = f"{type(self).__name__}.dot: expected its dual, got a {type(other).__name__}"
+            raise ArgumentError(text)
+        return self.view(np.ndarray).dot(np.asarray(other))
+
+
+class SpatialMotionVector(SpatialVector):
+    """A motion: transformed between frames as a velocity is."""
+
+    FAMILY = "motion"
+
+    def cross(self, other: Any) -> Any:
+        """Rate of change of a motion or a force that is fixed to a body with this velocity."""
+        if isinstance(other, SpatialMotionVector):
+            rate = motion.motion_cross(self.toNumPy(), other.toNumPy())
+            return array_of(SpatialMotionVector, rate)
+        if isinstance(other, SpatialForceVector):
+            rate = motion.force_cross(self.toNumPy(), other.toNumPy())
+            return array_of(SpatialForceVector, rate)
+        raise ArgumentError(f"cross: expected a spatial motion or force, got {shown(other)}")
+
+    def exp(self) -> Transform:
+        """Pose reached after one second with this velocity, in the moving axes."""
+        return array_of(Transform, se3.exp(self.toNumPy()))
+
+
+class Twist(SpatialMotionVector):
+    """A velocity."""
+
+
+class SpatialAcc(SpatialMotionVector):
+    """An acceleration."""
+
+
+class SpatialForceVector(SpatialVector):
+    """A force: transformed between frames as a wrench is."""
+
+    FAMILY = "force"
+
+
+class Wrench(SpatialForceVector):
+    """A force and a torque."""
+
+
+class SpatialMomentum(SpatialForceVector):
+    """A momentum."""
+
+
+class ClassicalAcc(Vector6):
+    """Acceleration of a point of a body, and angular acceleration."""
+
+    FAMILY = "classical acceleration"
+
+
+class Rotation(Matrix3x3):
+    """Orientation of a frame b in a frame a; the identity unless nine numbers are given."""
+
+    FAMILY = "rotation"
+    ADDITIVE = False
+
+    def __new__(cls, *numbers: ArrayLike) -> Self:
+        """Create a rotation."""
+        return super().__new__(cls, *(numbers or (np.eye(3),)))
+
+    @staticmethod
+    def Identity() -> Rotation:
+        """No rotation."""
+        return Rotation()
+
+    @staticmethod
+    def RPY(roll: float, pitch: float, yaw: float) -> Rotation:
+        """Rz(yaw) Ry(pitch) Rx(roll)."""
+        return array_of(Rotation, so3.from_rpy([roll, pitch, yaw]))
+
+    @staticmethod
+    def RotX(angle: float) -> Rotation:
+        """Rotation about x."""
+        return array_of(Rotation, so3.rot_x(angle))
+
+    @staticmethod
+    def RotY(angle: float) -> Rotation:
+        """Rotation about y."""
+        return array_of(Rotation, so3.rot_y(angle))
+
+    @staticmethod
+    def RotZ(angle: float) -> Rotation:
+        """Rotation about z."""
+        return array_of(Rotation, so3.rot_z(angle))
+
+    @staticmethod
+    def RotAxis(direction: ArrayLike, angle: float) -> Rotation:
+        """Rotation about a direction."""
+        return array_of(Rotation, so3.about(Direction(direction).toNumPy(), angle))
+
+    @staticmethod
+    def RotationFromQuaternion(quaternion: ArrayLike) -> Rotation:
+        """Rotation of a quaternion w, x, y, z, which is scaled to length 1."""
+        return array_of(Rotation, quat.to_rotation(quat.normalize(Vector4(quaternion).toNumPy())))
+
+    def fromQuaternion(self, quaternion: ArrayLike) -> None:
+        """Become the rotation of a quaternion w, x, y, z, which is scaled to length 1."""
+        self[...] = Rotation.RotationFromQuaternion(quaternion)
+
+    def asQuaternion(self) -> Vector4:
+        """Quaternion w, x, y, z."""
+        return array_of(Vector4, quat.from_rotation(self.toNumPy()))
+
+    def asRPY(self) -> Vector3:
+        """Roll, pitch and yaw; the roll is 0 where the pitch is +-pi/2."""
+        R = self.toNumPy()
+        if abs(R[2, 0]) < 1.0:
+            return array_of(Vector3, so3.to_rpy(R))
+        return Vector3(0.0, -np.copysign(np.pi / 2, R[2, 0]), np.arctan2(-R[0, 1], R[1, 1]))
+
+    def getRPY(self, r: Any = None, p: Any = None, y: Any = None) -> tuple[float, float, float]:
+        """Roll, pitch and yaw; the arguments are outputs in C++ and are not used."""
+        del r, p
+        del y
+        roll, pitch, yaw = self.asRPY().tolist()
+        return roll, pitch, yaw
+
+    def log(self) -> GeomVector3:
+        """Angle times axis."""
+        return array_of(GeomVector3, so3.log(self.toNumPy()))
+
+    def inverse(self) -> Rotation:
+        """Orientation of a in b."""
+        return array_of(Rotation, self.toNumPy().T)
+
+
+class Transform(Matrix4x4):
+    """Pose of a frame b in a frame a: the identity, a matrix, or a rotation and a position."""
+
+    FAMILY = "pose"
+    ADDITIVE = False
+
+    def __new__(cls, *parts: ArrayLike) -> Self:
+        """Create a pose."""
+        if len(parts) == 2:
+            R, p = Rotation(parts[0]).toNumPy(), Position(parts[1]).toNumPy()
+            return array_of(cls, se3.pose(R, p))
+        return super().__new__(cls, *(parts or (np.eye(4),)))
+
+    @staticmethod
+    def Identity() -> Transform:
+        """The pose of a frame in itself."""
+        return Transform()
+
+    def asHomogeneousTransform(self) -> Matrix4x4:
+        """The pose as a matrix."""
+        return array_of(Matrix4x4, self)
+
+    def fromHomogeneousTransform(self, transform: ArrayLike) -> None:
+        """Become the pose of a matrix."""
+        self[...] = Matrix4x4(transform)
+
+    def asAdjointTransform(self) -> Matrix6x6:
+        """Matrix that transforms velocities in b to a."""
+        return array_of(Matrix6x6, motion.motion_transform(self.toNumPy()))
+
+    def asAdjointTransformWrench(self) -> Matrix6x6:
+        """Matrix that transforms forces in b to a."""
+        return array_of(Matrix6x6, motion.force_transform(self.toNumPy()))
+
+    def getPosition(self) -> Position:
+        """Origin of b in a; changes to it change this pose."""
+        return self[:3, 3].view(Position)
+
+    def getRotation(self) -> Rotation:
+        """Orientation of b in a; changes to it change this pose."""
+        return self[:3, :3].view(Rotation)
+
+    def setPosition(self, position: ArrayLike) -> None:
+        """Set the origin of b in a."""
+        self[:3, 3] = Position(position)
+
+    def setRotation(self, rotation: ArrayLike) -> None:
+        """Set the orientation of b in a."""
+        self[:3, :3] = Rotation(rotation)
+
+    def inverse(self) -> Transform:
+        """Pose of a in b."""
+        return array_of(Transform, se3.inverse(self.toNumPy()))
+
+    def log(self) -> SpatialMotionVector:
+        """Velocity that leads to this pose in one second, in the moving axes."""
+        return array_of(SpatialMotionVector, se3.log(self.toNumPy()))
+
+    def toString(self) -> str:
+        """The rotation, then the position, as text."""
+        return f"{self.getRotation().toString()}\n {self.getPosition().toString()}"
+
+
+class RotationalInertia(Matrix3x3):
+    """Inertia tensor."""
+
+    FAMILY = "rotational inertia"
+
+
+class SpatialInertia(Matrix6x6):
+    """Inertia of a body: 0, a matrix, or mass, center of mass and tensor about the origin."""
+
+    FAMILY = "inertia"
+
+    def __new__(cls, *numbers: ArrayLike) -> Self:
+        """Create an inertia."""
+        if len(numbers) != 3:
+            return super().__new__(cls, *numbers)
+        mass, com, tensor = numbers
+        self = super().__new__(cls)
+        self[:3, :3] = float(np.asarray(mass)) * np.eye(3)
+        self[3:, :3] = so3.wedge(float(np.asarray(mass)) * Position(com).toNumPy())
+        self[:3, 3:] = self[3:, :3].T
+        self[3:, 3:] = RotationalInertia(tensor)
+        return self
+
+    def fromRotationalInertiaWrtCenterOfMass(
+        self, mass: float, com: ArrayLike, rotInertia: ArrayLike
+    ) -> None:
+        """Become the inertia of a mass, its center, and the tensor about that center."""
+        tensor = RotationalInertia(rotInertia).toNumPy()
+        self[...] = inertia.matrix(inertia.from_com(mass, Position(com).toNumPy(), tensor))
+
+    def fromVector(self, inertialParams: ArrayLike) -> None:
+        """Become the inertia of m, m c, and ixx, ixy, ixz, iyy, iyz, izz about the origin."""
+        self[...] = inertia.matrix(Vector10(inertialParams).toNumPy())
+
+    def asVector(self) -> Vector10:
+        """The ten parameters of `fromVector`."""
+        return array_of(Vector10, inertia.from_matrix(self.toNumPy()))
+
+    def asMatrix(self) -> Matrix6x6:
+        """The matrix from velocity to momentum."""
+        return array_of(Matrix6x6, self)
+
+    def getMass(self) -> float:
+        """Mass [kg]."""
+        return self.getVal(0, 0)
+
+    def getCenterOfMass(self) -> Position:
+        """Center of mass [m]; the origin if there is no mass."""
+        mass = self.getMass()
+        return array_of(Position, so3.vee(self[3:, :3]) / mass) if mass else Position()
+
+    def getRotationalInertiaWrtFrameOrigin(self) -> RotationalInertia:
+        """Tensor about the origin; changes to it change this inertia."""
+        return self[3:, 3:].view(RotationalInertia)
+
+    def getRotationalInertiaWrtCenterOfMass(self) -> RotationalInertia:
+        """Tensor about the center of mass."""
+        return array_of(RotationalInertia, inertia.to_com(self.asVector().toNumPy())[2])
+
+    def biasWrench(self, V: ArrayLike) -> Wrench:
+        """Wrench on the body that moves with a velocity and has spatial acceleration 0."""
+        v = Twist(V).toNumPy()
+        return array_of(Wrench, motion.force_cross(v, self.toNumPy() @ v))
+
+    def isPhysicallyConsistent(self) -> bool:
+        """Whether some distribution of mass has this inertia."""
+        numbers = self.asVector().toNumPy()
+        return bool(numbers[0] > 0 and inertia.is_physical(numbers))
+
+
+Rule = Callable[[Array, Array], Array]
+
+
+def _product(rule: Rule, kind: Any = None) -> Callable[[Any, Any], Any]:
+    """A product with the class of its right side, or with another class."""
+    return lambda left, right: array_of(kind or type(right), rule(left.toNumPy(), right.toNumPy()))
+
+
+def _moved_axis(left: Any, right: Axis) -> Axis:
+    return Axis(left * right.getDirection(), left * right.getOrigin())
+
+
+def _rotated(R: Array, vector: Array) -> Array:
+    return np.concatenate([R @ vector[:3], R @ vector[3:]])
+
+
+def _moved_inertia(H: Array, M: Array) -> Array:
+    return motion.force_transform(H) @ M @ motion.motion_transform(se3.inverse(H))
+
+
+def _translated(rule: Rule) -> Rule:
+    """A rule for poses, applied to a translation."""
+    return lambda p, vector: rule(se3.pose(np.eye(3), p), vector)
+
+
+PRODUCTS.update(
+    {
+        (Rotation, Rotation): _product(np.matmul),
+        (Rotation, Position): _product(np.matmul),
+        (Rotation, Direction): _product(np.matmul),
+        (Rotation, Axis): _moved_axis,
+        (Rotation, SpatialMotionVector): _product(_rotated),
+        (Rotation, SpatialForceVector): _product(_rotated),
+        (Rotation, ClassicalAcc): _product(_rotated),
+        (Rotation, RotationalInertia): _product(lambda R, tensor: R @ tensor @ R.T),
+        (Transform, Transform): _product(np.matmul),
+        (Transform, Position): _product(se3.transform_point),
+        (Transform, Direction): _product(lambda H, direction: H[:3, :3] @ direction),
+        (Transform, Axis): _moved_axis,
+        (Transform, SpatialMotionVector): _product(motion.transform_motion),
+        (Transform, SpatialForceVector): _product(motion.transform_force),
+        (Transform, SpatialInertia): _product(_moved_inertia),
+        (Position, SpatialMotionVector): _product(_translated(motion.transform_motion)),
+        (Position, SpatialForceVector): _product(_translated(motion.transform_force)),
+        (SpatialInertia, Twist): _product(np.matmul, SpatialMomentum),
+        (SpatialInertia, SpatialAcc): _product(np.matmul, Wrench),
+        (SpatialInertia, SpatialMotionVector): _product(np.matmul, SpatialForceVector),
+        (Twist, Twist): _product(motion.motion_cross, SpatialAcc),
+        (Twist, SpatialAcc): _product(motion.motion_cross, SpatialAcc),
+        (Twist, SpatialMomentum): _product(motion.force_cross, Wrench),
+    }
+)
