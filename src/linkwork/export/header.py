@@ -125,7 +125,7 @@ def _entry(joint: Joint, which: int) -> str:
 
 
 def _declaration(package: Package, one: Written) -> Iterator[str]:
-    function, real = one.exported.function, package.real
+    function, real = one.function, package.real
     first, *others = textwrap.wrap(f"/* {function.title}.", _WIDTH - 3) or ["/*"]
     yield first
     yield from (f" * {line}" for line in others)
