@@ -15,8 +15,7 @@ import numpy as np
 from linkwork.errors import ArgumentError, NameNotFoundError, missing_package, nearest, shown
 from linkwork.export.pinnzoo.state_space import Orientation
 from linkwork.io.load import load, read
-from linkwork.io.named.bundled import FOLDER, bundled_names
-from linkwork.io.named.example_robot_data import PACKAGE, robots_folder
+from linkwork.io.named_robots import EXAMPLES, FOLDER, bundled_names, robots_folder
 from linkwork.model.model import Model
 from linkwork.spatial.source import quat
 
@@ -124,7 +123,7 @@ def _file_of(name: str, entry: Entry) -> Path:
         return FOLDER / "zoo" / f"{name}.urdf"
     folder = robots_folder()
     if folder is None or not (folder / entry.file).exists():
-        raise missing_package(f"the file of {name!r}", PACKAGE)
+        raise missing_package(f"the file of {name!r}", EXAMPLES)
     return folder / entry.file
 
 

@@ -33,7 +33,7 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array, sqrt
-from linkwork.model.joints.differentiated import Rows, derivatives, identity, left_inverse, product
+from linkwork.model.joints.derivatives import Rows, derivatives, identity, left_inverse, product
 from linkwork.spatial.blocks import (
     IDENTITY,
     Mat,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import final
 
 from linkwork.engine.symbolic.arrays import atan2, cos, sin
-from linkwork.model.joints.differentiated import Rows, identity
+from linkwork.model.joints.derivatives import Rows, identity
 from linkwork.model.joints.kind import Axis, Columns, Factor, JointKind, UnitNorm
 from linkwork.spatial.blocks import (
     IDENTITY,

@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from typing import final
 
 from linkwork.engine.symbolic.arrays import Array, cos, join, matvec, sin, stack
-from linkwork.model.joints.differentiated import Rows, negative
-from linkwork.model.joints.kind import Axis, Columns, Factor, JointKind, Side, UnitNorm, axes_across
-from linkwork.model.joints.steps import (
+from linkwork.model.joints.derivatives import (
+    Rows,
+    negative,
     pose_log_derivatives,
     pose_step_derivatives,
     rotation_log_derivatives,
     rotation_step_derivatives,
 )
+from linkwork.model.joints.kind import Axis, Columns, Factor, JointKind, Side, UnitNorm, axes_across
 from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
