@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "sanitizers"
 
-EXTENSIONS = ["_call", "_casadi", "_poses"]
+EXTENSIONS = ["_call", "_casadi", "_poses", "_xla"]
 FLAGS = {
     "address": "-fsanitize=address,undefined -fno-sanitize-recover=undefined",
     "thread": "-fsanitize=thread",

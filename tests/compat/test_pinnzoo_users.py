@@ -239,12 +239,12 @@ def test_functions_inside_a_compiled_function(rng):
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: pz.Model("go3"), lw.NameNotFoundError, "no robot of the zoo named 'go3'; known: "),
+        (lambda: pz.Model("go3"), lw.NameNotFoundError, "'go3'; known: "),
         (lambda: pz.Model("cartpol"), lw.NameNotFoundError, "did you mean 'cartpole'"),
         (
             lambda: pz.Model("Nadia"),
             lw.NameNotFoundError,
-            "no package has its file; give the path of one",
+            "no package has its file",
         ),
         (
             lambda: pz.Model("arm"),

@@ -28,7 +28,6 @@ from linkwork.batch import optional_package
 from linkwork.batch.chunks import Outcome, WorkerEnvironment, this_environment, version_mismatch
 from linkwork.batch.plan import Plan
 from linkwork.batch.states import first_line
-from linkwork.bridges.dask.kernels import threads_of_block
 from linkwork.errors import LinkworkError
 from linkwork.version import __version__
 
@@ -296,6 +295,8 @@ def _interrupts_ignored() -> Generator[None, None, None]:
 
 
 def _on_worker(task: Task, plan: Plan, chunk: int) -> Outcome:
+    from linkwork.bridges.dask.arrays import threads_of_block
+
     return task(plan, chunk, threads_of_block())
 
 

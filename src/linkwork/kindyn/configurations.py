@@ -93,7 +93,8 @@ class ConfigurationMethods(KinDynCore):
             rounding = 1e-6 * max(1.0, abs(value))
             if limits.lower - rounding <= value <= limits.upper + rounding:
                 continue
-            is_angle = self.model.joint(name).kind != "prismatic" and abs(value) > pi
+            rotates = self.model.joint(name).motion_kind.rotation != "none"
+            is_angle = rotates and abs(value) > pi
             hint = f"; q is in radians: np.deg2rad({value:g}) = {radians(value):.4g}"
             text = f"joint {name!r}: {value:g} is outside its limits"
             warn(f"{text} {limits.lower:g} to {limits.upper:g}{hint if is_angle else ''}")

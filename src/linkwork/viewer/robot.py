@@ -20,8 +20,10 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.inverse_kinematics.ik import ik
 from linkwork.kindyn import KinDyn
+from linkwork.model.joints.kind import Axis
 from linkwork.model.layout import BASE_NQ, BASE_NV
 from linkwork.model.model import Model
+from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY
 from linkwork.spatial.source import quat, se3
 from linkwork.viewer.drawing import pose_along
@@ -76,7 +78,7 @@ def sliders_of(kd: KinDyn) -> list[Slider]:
         joint = kd.model.joint(name)
         for k in range(joint.nv):
             label = name if joint.nv == 1 else f"{name} {k + 1}"
-            reach = _reach(joint.kind, joint.motion_kind.rotation == "none", k, joint.nv)
+            reach = _reach(joint, k)
             one = joint.nq == 1
             lower = joint.limits.lower if one and isfinite(joint.limits.lower) else -reach
             upper = joint.limits.upper if one and isfinite(joint.limits.upper) else reach
@@ -88,10 +90,11 @@ def sliders_of(kd: KinDyn) -> list[Slider]:
     return sliders
 
 
-def _reach(kind: str, straight: bool, index: int, nv: int) -> float:
-    if straight or (kind == "planar" and index < 2) or (nv == 6 and index < 3):
-        return UNLIMITED_LENGTH
-    return UNLIMITED_ANGLE
+def _reach(joint: Joint, index: int) -> float:
+    """Reach of a coordinate without limits: a length if its motion rotates nothing."""
+    kind = joint.motion_kind
+    _, angular = kind.subspace(Axis(joint.axis, joint.pitch), kind.neutral)[index]
+    return UNLIMITED_ANGLE if any(angular) else UNLIMITED_LENGTH
 
 
 def slider_values(kd: KinDyn, q: Array) -> Array:

@@ -1,25 +1,17 @@
-/* Calls from programs that XLA has compiled, as JAX makes them: one handler for all functions.
+/* The module `_xla`: calls from programs that XLA has compiled, as JAX makes them; one handler for all.
  *
  * Such a program names the function by its key, a digest of what is computed, rather than by an
- * address: so it may be kept on disk, exported, and run in another process. `_share` enters a Call in a
- * table under its key.
- *
- * What is in the table stays there until the process ends. XLA tells nobody when it will not call a
- * function any more: a program may be queued or running after Python has collected all that it knows
- * of it, and may be called from caches in C++. So an entry owns a reference to its Call, which the
- * garbage collector does not see and so cannot break, and a count of each Code that the handler may
- * have begun to run. There is one entry for each key: of equal functions, the first is kept.
+ * address: so it may be kept on disk, exported, and run in another process. `share` enters a function in a
+ * table under its key. There is one entry for each key: of equal functions, the first is kept. XLA tells
+ * nobody when it will not call a function any more, so entries stay until the process ends.
  *
  * XLA calls without the GIL, on any of its threads. The handler takes the GIL only where Python has
- * to help: for the first call, which makes the code, and for errors. `xla_lock` guards the table, what
- * its entries refer to, and the spare blocks of memory of these calls. Whoever holds it waits for
- * nothing else, so it may be taken with and without the GIL.
+ * to help: for the first call, which makes the code, and for errors. `xla_lock` guards the table. Whoever
+ * holds it waits for nothing else, so it may be taken with and without the GIL.
  */
-#include "xla.h"
+#define LINKWORK_IMPORTS_NUMPY
+#include "c_api.h"
 
-#include "blocks.h"
-#include "chunks.h"
-#include "threads.h"
 #include "xla_ffi.h"
 
 #ifdef _WIN32
@@ -48,17 +40,22 @@ static pthread_mutex_t xla_lock = PTHREAD_MUTEX_INITIALIZER;
 #define rest_briefly() usleep(100)
 #endif
 
-struct XlaEntry {          /* a function in the table */
-    XlaEntry *next;        /* in the same bucket */
+typedef struct XlaEntry {  /* a function in the table */
+    struct XlaEntry *next; /* in the same bucket */
     char key[KEY_LENGTH];
-    Call *call;            /* owned */
-    Code *code;            /* the fastest so far, which is counted here; NULL if there is none yet */
-};
+    Shared *shared;
+} XlaEntry;
 
+typedef struct {           /* the rows of a call */
+    SharedRows *inputs;
+    void **outputs;
+    npy_intp rows;
+} XlaRows;
+
+static const CApi *api;
 static XlaEntry *xla_table[BUCKETS];
-static Block xla_blocks[SPARE_BLOCKS];
 static struct { int is_known, fits, major, minor; } xla_seen;  /* what XLA said when registering */
-static struct { int is_closed, users; } xla_python;  /* calls that use Python; see `module_xla_close` */
+static struct { int is_closed, users; } xla_python;  /* calls that use Python; see `xla_close` */
 
 static XlaEntry **bucket_of(const char *key)
 {
@@ -73,19 +70,6 @@ static XlaEntry *find_entry(const char *key)
     XlaEntry *entry = *bucket_of(key);
     while (entry && memcmp(entry->key, key, KEY_LENGTH) != 0) entry = entry->next;
     return entry;
-}
-
-/* With the GIL held: have an entry use the code of a Call, if that is better than what it has. What it
-   had may be running, so its count stays. */
-void offer_code(const Call *self, XlaEntry *entry)
-{
-    Code *old = entry->code, *code = self->code;
-    if (old && (code->width < old->width || (code->width == old->width && self != entry->call)))
-        return;
-    hold_code(code)->older = old;
-    XLA_LOCK();
-    entry->code = code;
-    XLA_UNLOCK();
 }
 
 static XlaError *xla_error(const XlaFrame *frame, int code, const char *message)
@@ -125,39 +109,34 @@ static void prefer_large_pages(void *data, size_t bytes)
 }
 
 /* Where the rows of a call are; 0 if the buffers do not fit the function. */
-static int read_buffers(const Call *self, const XlaFrame *frame, Job *job)
+static int read_buffers(const Call *self, const XlaFrame *frame, XlaRows *given)
 {
-    size_t result_bytes = 0;
     if (frame->inputs.count != self->n_in || frame->outputs.count != self->n_out) return 0;
-    job->rows = rows_of(self, &self->outs[0], &frame->outputs, 0);
+    given->rows = rows_of(self, &self->outs[0], &frame->outputs, 0);
     for (int k = 0; k < self->n_out; k++) {
-        if (job->rows < 0 || rows_of(self, &self->outs[k], &frame->outputs, k) != job->rows)
+        if (given->rows < 0 || rows_of(self, &self->outs[k], &frame->outputs, k) != given->rows)
             return 0;
-        job->outs[k] = frame->outputs.buffers[k]->data;
-        size_t bytes = (size_t)(job->rows * self->outs[k].size) * self->item;
-        prefer_large_pages(job->outs[k], bytes);
-        result_bytes += bytes;
+        given->outputs[k] = frame->outputs.buffers[k]->data;
+        prefer_large_pages(given->outputs[k], (size_t)(given->rows * self->outs[k].size) * self->item);
     }
     for (int k = 0; k < self->n_in; k++) {
         npy_intp rows = rows_of(self, &self->ins[k], &frame->inputs, k);
-        if (rows != job->rows && rows != 1) return 0;
+        if (rows != given->rows && rows != 1) return 0;
         npy_intp step = rows == 1 ? 0 : self->ins[k].size * (npy_intp)self->item;
-        job->sources[k] = (Source){.data = frame->inputs.buffers[k]->data, .step = step,
-                                   .type = self->type, .is_direct = 1};
+        given->inputs[k] = (SharedRows){.data = frame->inputs.buffers[k]->data, .step = step};
     }
-    job->is_large = result_bytes > STREAMED_BYTES;
     return 1;
 }
 
 /* The rows of all inputs, or room for those of all outputs, as a tuple of arrays. They are copies: errors
    may keep what a function was called with, and the memory of XLA may be gone then. */
-static PyObject *copy_to_arrays(const Call *self, const Job *job, int is_output)
+static PyObject *copy_to_arrays(const Call *self, const XlaRows *given, int is_output)
 {
     int count = is_output ? self->n_out : self->n_in;
     PyObject *tuple = PyTuple_New(count);
     for (int k = 0; tuple && k < count; k++) {
         const Port *port = is_output ? &self->outs[k] : &self->ins[k];
-        npy_intp shape[MOST_AXES + 1] = {is_output || job->sources[k].step ? job->rows : 1};
+        npy_intp shape[MOST_AXES + 1] = {is_output || given->inputs[k].step ? given->rows : 1};
         memcpy(shape + 1, port->shape, (size_t)port->axes * sizeof(npy_intp));
         PyObject *array = PyArray_SimpleNew(port->axes + 1, shape, self->type);
         if (!array) {
@@ -166,7 +145,7 @@ static PyObject *copy_to_arrays(const Call *self, const Job *job, int is_output)
         }
         PyTuple_SET_ITEM(tuple, k, array);
         if (!is_output && port->size)  /* what has no numbers may have no address */
-            memcpy(PyArray_DATA((PyArrayObject *)array), job->sources[k].data,
+            memcpy(PyArray_DATA((PyArrayObject *)array), given->inputs[k].data,
                    (size_t)PyArray_NBYTES((PyArrayObject *)array));
     }
     return tuple;
@@ -190,7 +169,7 @@ static XlaError *python_error(const XlaFrame *frame)
 }
 
 /* A call through Python, which makes code if there is none, and says what is wrong. */
-static XlaError *call_python(Call *self, const XlaFrame *frame, const Job *job)
+static XlaError *call_python(Call *self, const XlaFrame *frame, const XlaRows *given)
 {
     XlaError *error = NULL;
     XLA_LOCK();
@@ -200,8 +179,8 @@ static XlaError *call_python(Call *self, const XlaFrame *frame, const Job *job)
     if (is_closed) return xla_error(frame, XLA_REFUSED, "Python is being finalized");
     PyGILState_STATE state = PyGILState_Ensure();
     PyObject *result = NULL, *named = NULL;
-    PyObject *inputs = copy_to_arrays(self, job, 0);
-    PyObject *outputs = inputs ? copy_to_arrays(self, job, 1) : NULL;
+    PyObject *inputs = copy_to_arrays(self, given, 0);
+    PyObject *outputs = inputs ? copy_to_arrays(self, given, 1) : NULL;
     if (outputs) {
         named = Py_BuildValue("{sO}", "out", self->n_out == 1 ? PyTuple_GET_ITEM(outputs, 0) : outputs);
         if (named) result = PyObject_Call((PyObject *)self, inputs, named);
@@ -210,7 +189,7 @@ static XlaError *call_python(Call *self, const XlaFrame *frame, const Job *job)
     for (int k = 0; result && k < self->n_out; k++) {
         PyArrayObject *array = (PyArrayObject *)PyTuple_GET_ITEM(outputs, k);
         if (self->outs[k].size)
-            memcpy(job->outs[k], PyArray_DATA(array), (size_t)PyArray_NBYTES(array));
+            memcpy(given->outputs[k], PyArray_DATA(array), (size_t)PyArray_NBYTES(array));
     }
     Py_XDECREF(result);
     Py_XDECREF(named);
@@ -250,54 +229,28 @@ static Rounding default_rounding(void) { return 0; }
 static void restore_rounding(Rounding before) { (void)before; }
 #endif
 
-/* Compute the rows of a call with its code, without the GIL; returns the status. */
-static int run_frame(Job *job, XlaEntry *entry)
+static XlaError *call_shared(const XlaFrame *frame, Shared *shared)
 {
-    XLA_LOCK();
-    job->code = entry->code;
-    if (!job->code) {
-        XLA_UNLOCK();
-        return NO_CODE;
-    }
-    plan_chunks(job);
-    Block block = take_from(xla_blocks, job->bytes);
-    XLA_UNLOCK();
-    if (!block.start) return NO_MEMORY;
-    if (job->rows == 1) {
-        job->status = run_chunk(job, 0, 1, block.start);
-        job->has_bad_outputs = 0;
-    } else {
-        run_chunks(job, block.start, NULL);
-    }
-    XLA_LOCK();
-    STORE_RELAXED(job->code->chunk, job->chunk);
-    give_to(xla_blocks, block);
-    XLA_UNLOCK();
-    return job->status == DONE && job->has_bad_outputs ? NOT_FINITE_OUTPUT : job->status;
-}
-
-static XlaError *call_shared(const XlaFrame *frame, XlaEntry *entry)
-{
-    Call *self = entry->call;
-    Source few_sources[FEW_PORTS], *sources = few_sources;
-    void *few_outs[FEW_PORTS], **outs = few_outs;
+    Call *self = shared->call;
+    SharedRows few_inputs[FEW_PORTS], *inputs = few_inputs;
+    void *few_outputs[FEW_PORTS], **outputs = few_outputs;
     XlaError *error = NULL;
-    if (self->n_in > FEW_PORTS) sources = malloc((size_t)self->n_in * sizeof(Source));
-    if (self->n_out > FEW_PORTS) outs = malloc((size_t)self->n_out * sizeof(void *));
-    Job job = {.call = self, .sources = sources, .outs = outs};
-    if (!sources || !outs) {
+    if (self->n_in > FEW_PORTS) inputs = malloc((size_t)self->n_in * sizeof(SharedRows));
+    if (self->n_out > FEW_PORTS) outputs = malloc((size_t)self->n_out * sizeof(void *));
+    XlaRows given = {.inputs = inputs, .outputs = outputs};
+    if (!inputs || !outputs) {
         error = xla_error(frame, XLA_NO_MEMORY, "linkwork: no memory");
-    } else if (!read_buffers(self, frame, &job)) {
+    } else if (!read_buffers(self, frame, &given)) {
         error = xla_error(frame, XLA_INTERNAL, "linkwork: arrays that do not fit the function");
-    } else if (job.rows > 0) {
+    } else if (given.rows > 0) {
         Rounding rounding = default_rounding();
-        int status = run_frame(&job, entry);
+        int status = api->run_shared(shared, inputs, outputs, given.rows);
         if (status == NO_MEMORY) error = xla_error(frame, XLA_NO_MEMORY, "linkwork: no memory");
-        else if (status != DONE) error = call_python(self, frame, &job);
+        else if (status != DONE) error = call_python(self, frame, &given);
         restore_rounding(rounding);
     }
-    if (sources != few_sources) free(sources);
-    if (outs != few_outs) free(outs);
+    if (inputs != few_inputs) free(inputs);
+    if (outputs != few_outputs) free(outputs);
     return error;
 }
 
@@ -335,46 +288,42 @@ static XlaError *xla_handler(XlaFrame *frame)
         return xla_error(frame, XLA_REFUSED,
                          "a function of linkwork that this process has not compiled; make the same"
                          " function with linkwork.jax and call it, or lower it, before");
-    return call_shared(frame, entry);
+    return call_shared(frame, entry->shared);
 }
 
-/* _share(key): have programs of XLA find this function by its key. */
-PyObject *call_share(PyObject *callable, PyObject *text)
+/* share(function, key): have programs of XLA find a function by its key. */
+static PyObject *xla_share(PyObject *module, PyObject *args)
 {
-    Call *self = (Call *)callable;
+    PyObject *callable;
+    const char *key;
     Py_ssize_t length;
-    const char *key = PyUnicode_AsUTF8AndSize(text, &length);
-    if (!key) return NULL;
-    if (length != KEY_LENGTH || !self->slow || !self->is_simple) {
-        PyErr_SetString(PyExc_ValueError, "share: not a key of 64 characters, or too many axes");
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Os#", &callable, &key, &length)) return NULL;
+    if (length != KEY_LENGTH) {
+        PyErr_SetString(PyExc_ValueError, "share: not a key of 64 characters");
         return NULL;
     }
-    if (self->xla_entry && memcmp(self->xla_entry->key, key, KEY_LENGTH) != 0) {
-        PyErr_SetString(PyExc_ValueError, "share: the function has another key");
-        return NULL;
-    }
-    read_environment();  /* for calls from XLA, which do not have the GIL */
     XLA_LOCK();
     XlaEntry *entry = find_entry(key);
     XLA_UNLOCK();
+    Shared *shared = api->share_call(callable, entry ? entry->shared : NULL);
+    if (!shared) return NULL;
     if (!entry) {
         entry = calloc(1, sizeof(XlaEntry));
         if (!entry) return PyErr_NoMemory();
         memcpy(entry->key, key, KEY_LENGTH);
-        entry->call = (Call *)Py_NewRef(callable);
+        entry->shared = shared;
         XLA_LOCK();
         entry->next = *bucket_of(key);
         *bucket_of(key) = entry;
         XLA_UNLOCK();
     }
-    if (!self->xla_entry && self->code) offer_code(self, entry);
-    self->xla_entry = entry;
     Py_RETURN_NONE;
 }
 
-/* xla_close(): before Python is finalized. A thread of XLA that asked for the GIL after that would be ended
+/* close(): before Python is finalized. A thread of XLA that asked for the GIL after that would be ended
    in the middle of XLA's code. */
-PyObject *module_xla_close(PyObject *module, PyObject *unused)
+static PyObject *xla_close(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
@@ -391,16 +340,16 @@ PyObject *module_xla_close(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* xla_handler(): the handler, as jax.ffi.register_ffi_target takes it. */
-PyObject *module_xla_handler(PyObject *module, PyObject *unused)
+/* handler(): the handler, as jax.ffi.register_ffi_target takes it. */
+static PyObject *xla_get_handler(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
     return PyCapsule_New((void *)(uintptr_t)xla_handler, NULL, NULL);
 }
 
-/* xla_interface(): (major, minor, whether it fits) of XLA's interface; None before registering. */
-PyObject *module_xla_interface(PyObject *module, PyObject *unused)
+/* interface(): (major, minor, whether it fits) of XLA's interface; None before registering. */
+static PyObject *xla_interface(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
@@ -419,10 +368,54 @@ static void forget_xla(void)
     XLA_UNLOCK();
 }
 
-void start_xla(void) { pthread_atfork(hold_xla, release_xla, forget_xla); }
+static void start_xla(void) { pthread_atfork(hold_xla, release_xla, forget_xla); }
 
 #else
 
-void start_xla(void) {}
+static void start_xla(void) {}
 
 #endif
+
+static int execute(PyObject *module)
+{
+    import_array1(-1);
+    if (!api) {  /* a second import shares the table of the first */
+        api = import_c_api();
+        if (!api) return -1;
+        start_xla();
+    }
+    return PyModule_AddIntConstant(module, "MOST_AXES", MOST_AXES);
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, execute},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_USED},
+#endif
+    {0, NULL},
+};
+
+static PyMethodDef methods[] = {
+    {"share", xla_share, METH_VARARGS,
+     "share(function, key): have programs of XLA find a function by its key, as long as the process lives."},
+    {"handler", xla_get_handler, METH_NOARGS,
+     "The handler of calls from XLA, as jax.ffi.register_ffi_target takes it."},
+    {"close", xla_close, METH_NOARGS,
+     "Have no call from XLA use Python from now on, and wait for those that do."},
+    {"interface", xla_interface, METH_NOARGS,
+     "(major, minor, whether it fits) of XLA's interface; None before registering."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_xla",
+    .m_doc = "Calls of compiled functions from programs of XLA.",
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__xla(void) { return PyModuleDef_Init(&definition); }

@@ -1,19 +1,151 @@
-"""The example in C: a control loop that calls the exported functions at each tick."""
+"""The C programs of an export: selftest.c and the example main.c.
+
+The self-test compares each function with recorded results on the machine where the code is to run.
+The example is a control loop that calls the functions at each tick.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.export.code import can_refuse
-from linkwork.export.function import Argument
+from linkwork.export.function import BATCH_ENDING, Argument, Real
 from linkwork.export.package import MARK, Package, Written
+from linkwork.export.samples import Sample
 from linkwork.version import __version__
 
+MOST_NUMBERS = 6000  # recorded for a function, of inputs and outputs together; one state at least
+_FOR_OTHER_MACHINES = 4.0  # times the difference allowed here, as another libm rounds differently
 _CLOSED_LOOP = ("inverse_dynamics", "forward_dynamics", "integrate")
 _TICK = 1e-3  # [s]
 _LISTED = 40  # equal numbers of an array that are written out
+
+_SELFTEST_HELPERS = """\
+/* The largest difference, relative to the largest expected number. */
+static double difference(const {t} *result, const {t} *expected, size_t count)
+{{
+  double largest = 0.0, worst = 0.0;
+  for (size_t k = 0; k < count; ++k) {{
+    const double size = fabs((double)expected[k]);
+    const double apart = fabs((double)result[k] - (double)expected[k]);
+    largest = size > largest ? size : largest;
+    worst = apart <= worst ? worst : apart;
+  }}
+  return largest > 0.0 ? worst / largest : worst;
+}}
+
+static double larger(double a, double b)
+{{
+  return b <= a ? a : b;
+}}
+
+/* Print a line; returns whether it is a failure. NaN is one. */
+static int report(const char *name, double worst, double allowed)
+{{
+  const int failed = !(worst <= allowed);
+  printf("%-7s %-52s %.1e, allowed %.1e\\n", failed ? "FAILED" : "passed", name, worst, allowed);
+  return failed;
+}}
+"""
+
+
+def selftest_text(package: Package, samples: Sequence[Sample]) -> str:
+    """The text of selftest.c."""
+    lines = [
+        f"/* Compares each function with recorded results; {MARK} {__version__}. */",
+        f'#include "{package.prefix}.h"',
+        "",
+        "#include <math.h>",
+        "#include <stddef.h>",
+        "#include <stdio.h>",
+        "",
+        _SELFTEST_HELPERS.format(t=package.real.name),
+    ]
+    calls: list[str] = []
+    for number, (one, sample) in enumerate(zip(package.functions, samples, strict=True)):
+        lines += [*_test(package, one, sample, f"test_{number}"), ""]
+        calls.append(f"test_{number}()")
+    lines += ["int main(void)", "{", "  int failures = 0;"]
+    lines += [f"  failures += {call};" for call in calls]
+    lines += ['  printf("%d failures\\n", failures);', "  return failures != 0;", "}"]
+    return "\n".join(lines) + "\n"
+
+
+def _test(package: Package, one: Written, sample: Sample, name: str) -> Iterator[str]:
+    function, real = one.function, package.real
+    total = sum(a.port.size for a in (*function.inputs, *function.outputs))
+    states = max(1, min(len(sample.outputs[0]), MOST_NUMBERS // max(total, 1)))
+    lanes = package.lanes if one.batch else 0
+    allowed = f"{_FOR_OTHER_MACHINES * sample.allowed:.2g}"
+    yield f"static int {name}(void)"
+    yield "{"
+    for argument, rows in zip(function.inputs, sample.inputs, strict=True):
+        yield from _table(f"input_{argument.name}", rows[:states], real)
+    for argument, rows in zip(function.outputs, sample.outputs, strict=True):
+        yield from _table(f"expected_{argument.name}", rows[:states], real)
+        yield f"  static {real.name} {argument.name}[{max(argument.port.size, 1)}];"
+    work = max(one.code.work, one.batch.work if one.batch else 0)
+    if work:
+        yield f"  static {real.name} work[{work}];"
+    yield "  double worst = 0.0;"
+    yield "  int failures = 0;"
+    yield f"  for (size_t state = 0; state < {states}u; ++state) {{"
+    given = [f"input_{a.name}[state]" for a in function.inputs]
+    given += [a.name for a in function.outputs] + (["work"] if one.code.work else [])
+    call = f"{function.name}({', '.join(given)})"
+    yield f"    failures += {call};" if can_refuse(function) else f"    {call};"
+    for argument in function.outputs:
+        compared = f"{argument.name}, expected_{argument.name}[state], {argument.port.size}u"
+        yield f"    worst = larger(worst, difference({compared}));"
+    yield "  }"
+    yield f'  failures += report("{function.name}", worst, {allowed});'
+    if one.batch:
+        yield from _batch_test(one, real, states, lanes + 1, allowed)
+    yield "  return failures;"
+    yield "}"
+
+
+def _batch_test(one: Written, real: Real, states: int, rows: int, allowed: str) -> Iterator[str]:
+    """One row more than there are lanes, so that the last is computed alone."""
+    function = one.function
+    yield "  {"
+    for argument in (*function.inputs, *function.outputs):
+        yield f"    static {real.name} rows_{argument.name}[{max(rows * argument.port.size, 1)}];"
+    yield f"    for (size_t row = 0; row < {rows}u; ++row) {{"
+    for argument in (one for one in function.inputs if one.port.size):
+        size, name = argument.port.size, argument.name
+        yield f"      for (size_t k = 0; k < {size}u; ++k) {{"
+        yield f"        rows_{name}[row * {size}u + k] = input_{name}[row % {states}u][k];"
+        yield "      }"
+    yield "    }"
+    listed = [f"{rows}u", *(f"rows_{a.name}" for a in (*function.inputs, *function.outputs))]
+    listed += ["work"] if one.batch and one.batch.work else []
+    call = f"{function.name}{BATCH_ENDING}({', '.join(listed)})"
+    yield f"    failures += {call} != {rows}u;" if can_refuse(function) else f"    {call};"
+    yield "    worst = 0.0;"
+    yield f"    for (size_t row = 0; row < {rows}u; ++row) {{"
+    for argument in function.outputs:
+        size, name = argument.port.size, argument.name
+        compared = f"rows_{name} + row * {size}u, expected_{name}[row % {states}u], {size}u"
+        yield f"      worst = larger(worst, difference({compared}));"
+    yield "    }"
+    yield f'    failures += report("{function.name}{BATCH_ENDING}", worst, {allowed});'
+    yield "  }"
+
+
+def _table(name: str, rows: Array, real: Real) -> Iterator[str]:
+    """A constant array of arrays."""
+    yield f"  static const {real.name} {name}[{len(rows)}][{max(rows.shape[1], 1)}] = {{"
+    for row in rows.tolist():
+        texts = [real.literal(number) for number in row] or ["0"]
+        yield "    {"
+        for start in range(0, len(texts), 6):
+            yield "      " + ", ".join(texts[start : start + 6]) + ","
+        yield "    },"
+    yield "  };"
 
 
 def example_text(package: Package) -> str:
@@ -90,14 +222,14 @@ def _open_loop(package: Package) -> Iterator[str]:
     yield "{"
     inputs: dict[tuple[str, int], Argument] = {}
     for one in package.functions:
-        inputs |= {(a.name, a.port.size): a for a in one.exported.function.inputs}
+        inputs |= {(a.name, a.port.size): a for a in one.function.inputs}
     for (name, size), argument in inputs.items():
         if _is_filled(package, argument):
             yield f"  static {t} {_own(name, size)}[{size}];"
         else:
             yield from _array(package, _own(name, size), _start(package, argument))
     for number, one in enumerate(package.functions):
-        for argument in one.exported.function.outputs:
+        for argument in one.function.outputs:
             size = max(argument.port.size, 1)
             yield f"  static {t} {_result(number, argument)}[{size}];"
     if package.longest_work:
@@ -113,7 +245,7 @@ def _open_loop(package: Package) -> Iterator[str]:
     yield "  for (tick = 0; tick < TICKS; ++tick) {"
     yield "    /* measure: q, nu and so on would be filled here */"
     for number, one in enumerate(package.functions):
-        function = one.exported.function
+        function = one.function
         given = [_own(a.name, a.port.size) for a in function.inputs]
         results = [_result(number, a) for a in function.outputs]
         yield from _call(one, given, results, "    ")
@@ -121,9 +253,9 @@ def _open_loop(package: Package) -> Iterator[str]:
     yield "  }"
     yield ""
     for number, one in enumerate(package.functions):
-        for argument in one.exported.function.outputs:
+        for argument in one.function.outputs:
             name, size = _result(number, argument), str(argument.port.size)
-            label = f"{one.exported.function.name} {argument.name}: norm %.6g"
+            label = f"{one.function.name} {argument.name}: norm %.6g"
             yield from _print_norm(package, name, size, label, "")
     yield "  return 0;"
     yield "}"
@@ -138,7 +270,7 @@ def _includes(package: Package) -> Iterator[str]:
 
 
 def _call(one: Written, given: list[str], results: list[str], indent: str) -> Iterator[str]:
-    function = one.exported.function
+    function = one.function
     listed = ", ".join([*given, *results, *(["work"] if one.code.work else [])])
     if not can_refuse(function):
         yield f"{indent}{function.name}({listed});"
