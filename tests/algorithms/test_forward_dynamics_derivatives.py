@@ -9,12 +9,18 @@ from tests.support.kindyn import GRAVITY, STEP
 from tests.support.models import assert_close
 from tests.support.peers import AtPinocchio, Moving
 from tests.support.real_robots import ROBOT_FILES, label
-from tests.support.skeletons import every_representation, floating_or_not, random_case, real_case
+from tests.support.skeletons import (
+    every_representation,
+    floating_or_not,
+    random_case,
+    real_case,
+    skeleton_seen_by,
+)
 from tests.support.spatial import pin
 
 import linkwork as lw
 from linkwork.algorithms.derivatives.forward_dynamics import forward_dynamics_derivatives
-from linkwork.algorithms.dynamics.dynamics import forward_dynamics
+from linkwork.algorithms.dynamics.aba import forward_dynamics
 from linkwork.algorithms.dynamics.inverse_mass_matrix import inverse_mass_matrix
 from linkwork.engine.symbolic.program import Port, trace
 from linkwork.mechanics.joint_dynamics import JointDynamics
@@ -93,7 +99,7 @@ def test_friction_has_no_slope():
 def test_pinocchio_gives_real_robots_the_same(path):
     here = Moving(path, floating=True, velocity="body")
     if label(path) in WITH_MASSLESS_FINGERS:
-        with pytest.raises(lw.SingularJointError, match="nothing resists its motion"):
+        with pytest.raises(lw.SingularJointError):
             derivatives_of(here)
         return
     there = AtPinocchio(path, here)
@@ -109,7 +115,7 @@ def derivatives_of(here):
     """By q, nu and tau, as arrays."""
     given = [list(numbers) for numbers in (here.q, here.nu, here.tau)]
     options = {"gravity": tuple(GRAVITY), "velocity": here.kd.representation}
-    found = forward_dynamics_derivatives(here.kd._skeleton, *given, **options)
+    found = forward_dynamics_derivatives(skeleton_seen_by(here.kd), *given, **options)
     return [np.array(rows, dtype=float) for rows in found[:3]]
 
 

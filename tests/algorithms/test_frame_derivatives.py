@@ -9,7 +9,12 @@ from tests.support.models import MOVING_KINDS, assert_close
 from tests.support.peers import AtPinocchio, Moving
 from tests.support.pinocchio import frame_index
 from tests.support.real_robots import ROBOT_FILES, label
-from tests.support.skeletons import every_representation, floating_or_not, random_case
+from tests.support.skeletons import (
+    every_representation,
+    floating_or_not,
+    random_case,
+    skeleton_seen_by,
+)
 from tests.support.spatial import pin
 
 from linkwork.algorithms.derivatives.frames import acceleration_derivatives, velocity_derivatives
@@ -99,7 +104,7 @@ def test_pinocchio_gives_the_same_in_the_body_representation(path):
     V_q, V_v = pin.getFrameVelocityDerivatives(there.model, there.data, index, local)
     _, A_q, A_v, A_a = pin.getFrameAccelerationDerivatives(there.model, there.data, index, local)
     at = [list(numbers) for numbers in (here.q, here.nu, here.nu_dot)]
-    found = velocity_derivatives(kd._skeleton, *at[:2], frame, velocity="body")
-    found += acceleration_derivatives(kd._skeleton, *at, frame, velocity="body")
+    found = velocity_derivatives(skeleton_seen_by(kd), *at[:2], frame, velocity="body")
+    found += acceleration_derivatives(skeleton_seen_by(kd), *at, frame, velocity="body")
     for own, other in zip(arrays(found), (V_q, V_v, A_q, A_v, A_a), strict=True):
         assert_close(own, other @ T, 1e-11, scale=max(1.0, np.abs(other).max(initial=0.0)))

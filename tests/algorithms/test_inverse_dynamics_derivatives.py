@@ -16,12 +16,10 @@ from tests.support.skeletons import Case, random_case
 
 import linkwork as lw
 from linkwork.algorithms.derivatives.gravity import gravity_force_derivative
-from linkwork.algorithms.derivatives.inverse_dynamics import (
-    bias_derivatives,
-    inverse_dynamics_derivatives,
-)
+from linkwork.algorithms.derivatives.inverse_dynamics import inverse_dynamics_derivatives
 from linkwork.algorithms.dynamics.coriolis import coriolis_matrix
-from linkwork.algorithms.dynamics.dynamics import inverse_dynamics, mass_matrix
+from linkwork.algorithms.dynamics.crba import mass_matrix
+from linkwork.algorithms.dynamics.rnea import inverse_dynamics
 from linkwork.mechanics.base import REPRESENTATIONS
 from linkwork.mechanics.joint_dynamics import joint_dynamics_of
 
@@ -111,16 +109,6 @@ def test_joint_dynamics_add_damping_and_armature(floating, velocity):
     damping, armature = [[0.0 if a is None else getattr(a, what) for a in added] for what in WHAT]
     assert_close(found[1], expected[1] + np.diag(damping), rtol=1e-12)
     assert_close(found[2], expected[2] + np.diag(armature), rtol=1e-12)
-
-
-@in_states
-def test_two_of_the_three_are_the_same_alone(floating, velocity, rng):
-    case = random_case(10, floating=floating)
-    options = {"wrenches": wrenches_on(case, rng)}
-    three = derivatives(case, velocity, **options)
-    two = derivatives(case, velocity, bias_derivatives, **options)
-    for part, other in zip(two, three[:2], strict=True):
-        assert np.array_equal(part, other)
 
 
 @in_states

@@ -18,17 +18,18 @@ from tests.support.skeletons import (
     floating_or_not,
     random_case,
     robot_file,
+    skeleton_seen_by,
 )
 from tests.support.spatial import NEAR_PI, SMALL_ANGLES, pin
 
 import linkwork as lw
-from linkwork.algorithms.derivatives.manifold import (
+from linkwork.algorithms.kinematics import manifold
+from linkwork.algorithms.kinematics.manifold import (
     difference_derivatives,
     integrate_derivatives,
     velocity_kinematics,
     velocity_kinematics_inverse,
 )
-from linkwork.algorithms.kinematics import manifold
 
 SEEDS = (7, 19)
 ANGLES = [*SMALL_ANGLES[::2], 0.0317, 1.0, 3.0000001, *NEAR_PI[:3]]  # then the way back is another
@@ -204,9 +205,9 @@ def test_steps_of_any_angle_have_derivatives_to_the_last_digits(angle, velocity)
     step = np.concatenate([rng.normal(size=3), angle * axis / np.linalg.norm(axis)])
     expected = expected_derivatives(tuple(step))
     q, nu = list(random_q(kd.layout, rng)), [*step, *step]
-    found = integrate_derivatives(kd._skeleton, q, nu, [1.0], velocity=velocity)
-    end = manifold.integrate(kd._skeleton, q, nu, [1.0], velocity=velocity)
-    found += difference_derivatives(kd._skeleton, q, end, velocity=velocity)
+    found = integrate_derivatives(skeleton_seen_by(kd), q, nu, [1.0], velocity=velocity)
+    end = manifold.integrate(skeleton_seen_by(kd), q, nu, [1.0], velocity=velocity)
+    found += difference_derivatives(skeleton_seen_by(kd), q, end, velocity=velocity)
     pairs = zip(expected[velocity], expected["body"], strict=True)
     for rows, (of_base, of_joint) in zip(found, pairs, strict=True):
         matrix = np.array(rows, dtype=float)
@@ -219,7 +220,7 @@ def test_derivatives_of_half_a_turn(velocity):
     kd = floater()
     q, end = kd.neutral(), kd.neutral()
     end[3:7] = end[10:14] = [0, 0, 1, 0]
-    found = difference_derivatives(kd._skeleton, list(q), list(end), velocity=velocity)
+    found = difference_derivatives(skeleton_seen_by(kd), list(q), list(end), velocity=velocity)
     expected = expected_derivatives((0.0, 0.0, 0.0, 0.0, np.pi, 0.0))
     pairs = zip(expected[velocity][2:], expected["body"][2:], strict=True)
     for matrix, (of_base, of_joint) in zip(arrays(found), pairs, strict=True):
@@ -234,13 +235,17 @@ def test_pinocchio_gives_the_same_in_the_body_representation(name, floating):
     there = AtPinocchio(path, here)
     kd, T = here.kd, there.T
     found = arrays(
-        integrate_derivatives(kd._skeleton, list(here.q), list(here.nu), [1.0], velocity="body")
+        integrate_derivatives(
+            skeleton_seen_by(kd), list(here.q), list(here.nu), [1.0], velocity="body"
+        )
     )
     for own, other in zip(found, pin.dIntegrate(there.model, there.q, there.v), strict=True):
         assert_close(own, T.T @ other @ T, rtol=1e-11)
     end = here.kd.random(seed=5)
     q_end = AtPinocchio(path, MovedTo(here, end)).q
-    found = arrays(difference_derivatives(kd._skeleton, list(here.q), list(end), velocity="body"))
+    found = arrays(
+        difference_derivatives(skeleton_seen_by(kd), list(here.q), list(end), velocity="body")
+    )
     for own, other in zip(found, pin.dDifference(there.model, there.q, q_end), strict=True):
         assert_close(own, T.T @ other @ T, rtol=1e-10)
 

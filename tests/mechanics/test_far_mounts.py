@@ -77,6 +77,5 @@ def test_a_mass_on_its_own_axis_is_still_singular_there():
     builder.add_joint("j", "revolute", "world", "mass", first_H_joint=lw.Pose(xyz=(0, 0, FAR)))
     kd = lw.KinDyn(builder.build(), floating=False)
 
-    with pytest.raises(lw.SingularJointError) as caught:
+    with pytest.raises(lw.SingularJointError, match="joint 'j'"):
         kd.forward_dynamics([0.0], [0.0], [1.0])
-    assert str(caught.value) == "joint 'j': nothing resists its motion, so it has no acceleration"

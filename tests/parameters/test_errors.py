@@ -18,22 +18,26 @@ def with_parameters(*parameters, **options):
 @pytest.mark.parametrize(
     ("parameters", "error", "text"),
     [
-        ([lp.LinkInertia("tol")], lw.NameNotFoundError, "no link named 'tol'; did you mean 'tool'"),
-        ([lp.Payload("tol")], lw.NameNotFoundError, "no frame named 'tol'; did you mean 'tool'"),
-        ([lp.JointPose("x")], lw.NameNotFoundError, "no joint named 'x'; known:"),
-        ([lp.JointDamping("tool_fixed")], lw.ArgumentError, "'tool_fixed' is fixed, so it has no"),
-        ([lp.JointDamping("elbow_pitch")], lw.ArgumentError, "the damping of joint 'elbow_pitch'"),
-        ([lp.FramePose("tool")], lw.ArgumentError, "is a link, whose frame does not move on it"),
-        ([lp.Payload("tool")] * 2, lw.ArgumentError, "'payload.tool' is there twice; give one"),
-        ([lp.Gravity()] * 2, lw.ArgumentError, "'gravity' is there twice$"),
+        ([lp.LinkInertia("tol")], lw.NameNotFoundError, "link .*'tol'.* 'tool'"),
+        ([lp.Payload("tol")], lw.NameNotFoundError, "frame .*'tol'.* 'tool'"),
+        ([lp.JointPose("x")], lw.NameNotFoundError, "joint .*'x'"),
+        ([lp.JointDamping("tool_fixed")], lw.ArgumentError, "'tool_fixed' is fixed"),
+        (
+            [lp.JointDamping("elbow_pitch")],
+            lw.ArgumentError,
+            "elbow_pitch.* joint_dynamics",
+        ),
+        ([lp.FramePose("tool")], lw.ArgumentError, "'tool' is a link.* JointPose"),
+        ([lp.Payload("tool")] * 2, lw.ArgumentError, "'payload.tool'.* name"),
+        ([lp.Gravity()] * 2, lw.ArgumentError, "'gravity'"),
         (
             [lp.LinkInertia("tool"), lp.DensityMultiplier("tool")],
             lw.ArgumentError,
-            "LinkInertia and DensityMultiplier both change the inertia of link 'tool'",
+            "LinkInertia and DensityMultiplier .*'tool'",
         ),
-        (["tool"], lw.ArgumentError, "expected descriptions such as lw.parameters.Payload"),
-        (lp.Gravity(), lw.ArgumentError, r"expected a list of them, got Gravity\(\) alone"),
-        (3, lw.ArgumentError, "expected a list of descriptions, got 3"),
+        (["tool"], lw.ArgumentError, "'tool'"),
+        (lp.Gravity(), lw.ArgumentError, r"list.*Gravity\(\)"),
+        (3, lw.ArgumentError, "list.* 3"),
     ],
 )
 def test_descriptions_that_do_not_fit(parameters, error, text):
@@ -42,7 +46,7 @@ def test_descriptions_that_do_not_fit(parameters, error, text):
 
 
 def test_names_of_a_description_are_texts():
-    with pytest.raises(lw.ModelError, match="link: expected a str, got 3"):
+    with pytest.raises(lw.ModelError, match=r"link: .*str.* 3"):
         lp.LinkInertia(3)
 
 
@@ -54,20 +58,20 @@ def test_two_payloads_on_one_frame_have_names():
 def test_calls_that_do_not_fit():
     kd = with_parameters(lp.Payload("tool", mount=True))
     q, p = kd.neutral(), kd.parameter_values()
-    meaning = r"parameters is payload.tool \(10\), mount.tool \(7\)"
-    with pytest.raises(lw.ShapeError, match=rf"expected \(..., 17\), got \(16,\); {meaning}"):
+    meaning = r"payload.tool \(10\), mount.tool \(7\)"
+    with pytest.raises(lw.ShapeError, match=rf"17\).*\(16,\).*{meaning}"):
         kd.mass_matrix(q, parameters=p[:16])
-    with pytest.raises(lw.ArgumentError, match="mass_matrix: 'parameters' is given twice"):
+    with pytest.raises(lw.ArgumentError, match="mass_matrix: 'parameters'"):
         kd.mass_matrix(q, p, parameters=p)
-    with pytest.raises(lw.ArgumentError, match=r"takes 2 arguments \(q, parameters\), got 3"):
+    with pytest.raises(lw.ArgumentError, match=r"2 .*\(q, parameters\).* 3"):
         kd.mass_matrix(q, p, p)
-    with pytest.raises(lw.ArgumentError, match=r"takes q, parameters; q missing"):
+    with pytest.raises(lw.ArgumentError, match="q missing"):
         kd.mass_matrix(parameters=p)
     p[13:] = [2.0, 0.0, 0.0, 0.0]
-    with pytest.raises(lw.ValueRangeError, match=r"the quaternion of 'mount.tool' has norm 2, not"):
+    with pytest.raises(lw.ValueRangeError, match=r"'mount.tool' has norm 2"):
         kd.mass_matrix(q, parameters=p)
     bare = lw.KinDyn(ARM, floating=False)
-    text = r"this KinDyn has none; make it as KinDyn\(model, parameters=\[...\]\)"
+    text = r"KinDyn\(model, parameters="
     with pytest.raises(lw.ArgumentError, match=text):
         bare.mass_matrix(q, parameters=p)
     with pytest.raises(lw.ArgumentError, match=text):
@@ -91,11 +95,11 @@ def test_values_by_name():
     assert p.shape == (2, 11)
     np.testing.assert_array_equal(p[:, 10], [1.0, 2.0])
     assert kd.parameter_values({"damping.elbow_pitch": 3}).tolist()[10] == 3.0
-    with pytest.raises(lw.NameNotFoundError, match=r"no parameter named 'payload.tol'; did you"):
+    with pytest.raises(lw.NameNotFoundError, match=r"'payload.tol'.*'payload.tool'"):
         kd.parameter_values({"payload.tol": 1})
-    with pytest.raises(lw.ShapeError, match=r"payload.tool: expected \(..., 10\), got \(9,\)"):
+    with pytest.raises(lw.ShapeError, match=r"payload.tool: .*10\).*\(9,\)"):
         kd.parameter_values({"payload.tool": np.zeros(9)})
-    with pytest.raises(lw.NameNotFoundError, match="no parameter named 'gravity'"):
+    with pytest.raises(lw.NameNotFoundError, match="'gravity'"):
         kd.parameters["gravity"]
 
 
@@ -103,11 +107,11 @@ def test_a_number_that_is_not_finite_is_named():
     kd = with_parameters(lp.Payload("tool"), check=True)
     p = kd.parameter_values()
     p[3] = np.nan
-    with pytest.raises(lw.ValueRangeError, match=r"parameters: number 3 of 'payload.tool' is nan"):
+    with pytest.raises(lw.ValueRangeError, match=r"3 of 'payload.tool' is nan"):
         kd.mass_matrix(kd.neutral(), parameters=p)
 
 
-def test_a_robot_that_its_numbers_make_singular():
+def test_a_robot_whose_parameters_make_it_singular():
     builder = lw.ModelBuilder("rod")
     builder.add_link("base", inertia=lw.solid_sphere(1.0, 0.1))
     builder.add_link("rod", inertia=lw.solid_sphere(1.0, 0.1))
@@ -115,7 +119,7 @@ def test_a_robot_that_its_numbers_make_singular():
     kd = lw.KinDyn(builder.build(), floating=False, parameters=[lp.LinkInertia("rod")])
     q = nu = tau = np.zeros(1)
     assert np.isfinite(kd.forward_dynamics(q, nu, tau))
-    with pytest.raises(lw.SingularJointError, match="joint 'hinge': nothing resists its motion"):
+    with pytest.raises(lw.SingularJointError, match="joint 'hinge'"):
         kd.forward_dynamics(q, nu, tau + 1.0, parameters=np.zeros(10))
     rows = np.stack([kd.parameter_values(), np.zeros(10)])
     with pytest.raises(lw.SingularJointError, match="in row 1 of 2") as caught:

@@ -105,23 +105,23 @@ def test_a_payload_is_identified_by_descent_over_physical_bodies(rng):
 
 
 @pytest.mark.parametrize(
-    ("body", "why"),
+    ("body", "reason"),
     [
-        (lw.Inertia(), "has no mass"),
-        (lw.point_mass(2.0), "has no volume, or is no physical body"),
-        (lw.Inertia(1.0, tensor=(1, 0, 0, 1, 0, 3)), "has no volume, or is no physical body"),
+        (lw.Inertia(), "no mass"),
+        (lw.point_mass(2.0), "no volume"),
+        (lw.Inertia(1.0, tensor=(1, 0, 0, 1, 0, 3)), "no volume"),
     ],
 )
-def test_what_has_no_logarithm_is_refused(body, why):
-    with pytest.raises(lw.ValueRangeError, match=f"^parameters: the body {why}$"):
+def test_what_has_no_logarithm_is_rejected(body, reason):
+    with pytest.raises(lw.ValueRangeError, match=reason):
         log_cholesky_inverse(body.parameters())
     good = lw.solid_sphere(1.0, 0.1).parameters()
-    with pytest.raises(lw.ValueRangeError, match=rf"{why} \(row 1\)$"):
+    with pytest.raises(lw.ValueRangeError, match=rf"{reason}.* \(row 1\)$"):
         log_cholesky_inverse([good, body.parameters()])
 
 
 def test_wrong_shapes_and_types():
-    with pytest.raises(lw.ShapeError, match=r"theta: expected \(..., 10\), got \(9,\)"):
+    with pytest.raises(lw.ShapeError, match=r"theta: .*10\).*\(9,\)"):
         log_cholesky(np.zeros(9))
-    with pytest.raises(lw.ArgumentError, match="parameters: expected real numbers, got complex128"):
+    with pytest.raises(lw.ArgumentError, match=r"parameters: .*complex128"):
         log_cholesky_inverse(np.zeros(10, complex))

@@ -149,7 +149,7 @@ def test_it_is_a_value_like_any_other_kindyn(kd, motion):
     kernel = pickle.loads(pickle.dumps(kd.function("mass_matrix")))
     q = motion[0]
     np.testing.assert_array_equal(kernel(q), kd.mass_matrix(q))
-    with pytest.raises(lw.FrozenError, match="the parameters of a KinDyn do not change"):
+    with pytest.raises(lw.FrozenError, match="size"):
         kd.parameters.size = 3
 
 
@@ -166,7 +166,7 @@ def test_single_precision(kd, motion):
 def test_functions_of_coordinates_take_none(kd, motion):
     q, nu, _ = motion
     assert_close(kd.integrate(q, nu, 0.1), q + 0.1 * nu)
-    with pytest.raises(lw.ArgumentError, match="'parameters': no number of the robot enters"):
+    with pytest.raises(lw.ArgumentError, match="'parameters'"):
         kd.function("difference")(q, q, parameters=kd.parameter_values())
 
 

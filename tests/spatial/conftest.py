@@ -24,6 +24,6 @@ def _with_numpy(function):
 def how(request, monkeypatch):
     """What the public functions run on."""
     if request.param == "source":
-        for function in _compiled._functions.values():
+        for function in _compiled.FUNCTIONS.values():
             monkeypatch.setattr(function, "compute", _with_numpy(function))
     return request.param

@@ -56,9 +56,9 @@ import sys
 import numpy as np
 from linkwork.spatial import _compiled, se3
 se3.exp(np.arange(6.0) / 7)
-print(_compiled._functions[se3.exp].kernel.status != "none")
+print(_compiled.FUNCTIONS[se3.exp].kernel.status != "none")
 se3.inverse(np.eye(4, dtype=np.longdouble))
-print(_compiled._functions[se3.inverse].__dict__.get("kernel"))
+print(_compiled.FUNCTIONS[se3.inverse].__dict__.get("kernel"))
 _compiled.warmup(se3.exp)
 print("llvmlite" in sys.modules)
 """
@@ -99,12 +99,12 @@ def test_functions_have_their_public_names(how):
 def test_warming_up():
     spatial.warmup(so3.project, quat.conjugate)
 
-    assert _compiled._functions[quat.conjugate].kernel.status == "fast"
+    assert _compiled.FUNCTIONS[quat.conjugate].kernel.status == "fast"
     assert_close(quat.conjugate([1.0, 2.0, 3.0, 4.0]), np.array([1.0, -2.0, -3.0, -4.0]))
 
 
 def test_first_calls_from_several_threads(rng, monkeypatch):
-    compiled = _compiled._functions[se3.inverse]
+    compiled = _compiled.FUNCTIONS[se3.inverse]
     for name in ("kernel", "compute"):
         monkeypatch.delitem(compiled.__dict__, name, raising=False)
     poses = random_poses(rng, 40)
@@ -134,13 +134,13 @@ def test_arguments_by_name(rng):
 
 
 @pytest.mark.parametrize("wrong", [{"H": np.eye(4)}, {}, {"a_H_b": np.eye(4), "b": 1}])
-def test_wrong_names_are_told_as_python_tells_them(wrong):
+def test_wrong_names_raise_the_type_error_of_python(wrong):
     with pytest.raises(TypeError, match="argument"):
         se3.inverse(**wrong)
 
 
 def test_too_many_arguments():
-    with pytest.raises(TypeError, match="too many positional arguments"):
+    with pytest.raises(TypeError, match="too many"):
         se3.inverse(np.eye(4), np.eye(4))
 
 
@@ -182,7 +182,7 @@ def test_a_number_is_no_array(rng):
     assert inertia.kinetic_energy(params[None], np.ones(6)).shape == (1,)
 
 
-def test_nothing_is_said_about_what_is_not_finite():
+def test_results_that_are_not_finite_give_no_warning():
     assert np.isnan(quat.normalize(np.zeros(4))).all()
     assert np.isnan(quat.log(np.full(4, np.inf))).all()
 
@@ -206,50 +206,43 @@ def fake(package):
 
 MASKED = np.ma.masked_array(np.zeros(3), [False, True, False])
 DAY = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
-REFUSED = [
-    (1j * np.ones(3), "phi: expected real numbers, got complex128"),
-    ([0.0, 1j, 0.0], "phi: expected real numbers, got complex128"),
-    ("abc", "phi: expected real numbers, got str96"),
-    (["1", "2", "3"], "phi: expected real numbers, got str32"),
-    (b"abc", "phi: expected real numbers, got bytes24"),
-    (None, "phi: expected real numbers, got NoneType"),
-    ([0.0, None, 1.0], "phi: expected real numbers, got NoneType"),
-    (np.array(["2024-01-01"] * 3, "M8[D]"), "phi: expected real numbers, got datetime64[D]"),
-    (np.zeros(3, "m8[s]"), "phi: expected real numbers, got timedelta64[s]"),
-    ([DAY] * 3, "phi: expected real numbers, got datetime"),
-    ({"x": 1.0}, "phi: expected real numbers, got dict"),
-    (MASKED, "phi: masked elements have no value; use filled() to give one"),
-    ([0.0, MASKED[1], 0.0], "phi: masked elements have no value; use filled() to give one"),
-    (
-        fake("cupy"),
-        "phi: expected NumPy arrays, got a value of cupy; use np.asarray(...) to take its numbers",
-    ),
+REJECTED = [
+    (1j * np.ones(3), "complex128"),
+    ([0.0, 1j, 0.0], "complex128"),
+    ("abc", "str96"),
+    (["1", "2", "3"], "str32"),
+    (b"abc", "bytes24"),
+    (None, "NoneType"),
+    ([0.0, None, 1.0], "NoneType"),
+    (np.array(["2024-01-01"] * 3, "M8[D]"), "datetime64[D]"),
+    (np.zeros(3, "m8[s]"), "timedelta64[s]"),
+    ([DAY] * 3, "datetime"),
+    ({"x": 1.0}, "dict"),
+    (MASKED, "masked"),
+    ([0.0, MASKED[1], 0.0], "masked"),
+    (fake("cupy"), "cupy"),
 ]
 
 
-@pytest.mark.parametrize(("value", "text"), REFUSED, ids=lambda x: str(x)[:20])
-def test_what_is_no_real_number_is_refused(value, text):
-    with pytest.raises(ArgumentError) as caught:
+@pytest.mark.parametrize(("value", "type_name"), REJECTED, ids=lambda x: str(x)[:20])
+def test_what_is_no_real_number_is_rejected(value, type_name):
+    with pytest.raises(ArgumentError, match=f"^phi: .*{re.escape(type_name)}"):
         so3.exp(value)
-    assert str(caught.value) == text
 
 
 @pytest.mark.parametrize("call", [motion.split, se3.rotation_of, so3.project, inertia.to_com])
-def test_functions_that_are_not_compiled_refuse_it_too(call):
-    with pytest.raises(ArgumentError, match="expected real numbers, got complex128"):
+def test_functions_that_are_not_compiled_reject_it_too(call):
+    with pytest.raises(ArgumentError, match="complex128"):
         call(np.full((10, 10), 1j))
 
 
 def test_rows_of_different_lengths():
-    with pytest.raises(
-        ShapeError, match=r"^phi: expected numbers in rows of equal length, got list"
-    ):
+    with pytest.raises(ShapeError, match=r"^phi: "):
         so3.exp([[1.0, 2.0], [3.0]])
 
 
 def test_batches_that_do_not_fit():
-    text = "batch axes do not fit each other: a_wxyz (2,), b_wxyz (3,)"
-    with pytest.raises(ShapeError, match=re.escape(text)):
+    with pytest.raises(ShapeError, match=r"a_wxyz \(2,\), b_wxyz \(3,\)"):
         quat.multiply(np.ones((2, 4)), np.ones((3, 4)))
 
 
@@ -258,5 +251,5 @@ def test_masked_arrays_without_a_mask_are_taken():
 
 
 def test_a_name_for_what_has_none():
-    with pytest.raises(ArgumentError, match=r"^value: expected real numbers, got NoneType"):
+    with pytest.raises(ArgumentError, match=r"^value: .*NoneType"):
         as_array(None)

@@ -55,6 +55,11 @@ def random_case(seed, *, floating, **options):
     return Case(model, rng, floating=floating, base=str(rng.choice(model.frame_names)))
 
 
+def skeleton_seen_by(kd):
+    """The skeleton of the robot of a `KinDyn`."""
+    return skeleton_of(kd.tree, kd.layout)
+
+
 def robot_file(name):
     return next(path for path in ROBOT_FILES if label(path) == name)
 

@@ -1,13 +1,11 @@
-"""The robot as one body: centre of mass, momentum, average velocity, energy."""
+"""The robot as one body: center of mass, momentum, average velocity, energy."""
 
 from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms.centroidal import average_velocity as average
 from linkwork.algorithms.centroidal import com as com_algorithms
 from linkwork.algorithms.centroidal import momentum as momentum_algorithms
-from linkwork.algorithms.dynamics import energy
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.checks import singular_body
 from linkwork.kindyn.core import KinDynCore
@@ -145,7 +143,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 6, nv) centroidal momentum matrix A: the momentum is `A @ nu`."""
         ...
 
-    @quantity(momentum_algorithms.centroidal_momentum_bias, shape=(6,))
+    @quantity(momentum_algorithms.centroidal_momentum_rate, shape=(6,))
     def centroidal_momentum_bias(
         self,
         q: ArrayLike,
@@ -158,7 +156,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 6) rate of the centroidal momentum at nu_dot = 0: A_dot nu."""
         ...
 
-    @quantity(average.average_velocity, shape=(6,), singular=singular_body)
+    @quantity(momentum_algorithms.average_velocity, shape=(6,), singular=singular_body)
     def average_velocity(
         self,
         q: ArrayLike,
@@ -174,7 +172,9 @@ class CentroidalMethods(KinDynCore):
         """
         ...
 
-    @quantity(average.average_velocity_jacobian, shape=(6, "nv"), singular=singular_body)
+    @quantity(
+        momentum_algorithms.average_velocity_jacobian, shape=(6, "nv"), singular=singular_body
+    )
     def average_velocity_jacobian(
         self,
         q: ArrayLike,
@@ -186,7 +186,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 6, nv) Jacobian J of the average velocity, which is `J @ nu`."""
         ...
 
-    @quantity(average.centroidal_average_velocity, shape=(6,), singular=singular_body)
+    @quantity(momentum_algorithms.centroidal_average_velocity, shape=(6,), singular=singular_body)
     def centroidal_average_velocity(
         self,
         q: ArrayLike,
@@ -199,7 +199,11 @@ class CentroidalMethods(KinDynCore):
         """(..., 6) velocity of the centre of mass, and the average angular velocity."""
         ...
 
-    @quantity(average.centroidal_average_velocity_jacobian, shape=(6, "nv"), singular=singular_body)
+    @quantity(
+        momentum_algorithms.centroidal_average_velocity_jacobian,
+        shape=(6, "nv"),
+        singular=singular_body,
+    )
     def centroidal_average_velocity_jacobian(
         self,
         q: ArrayLike,
@@ -211,7 +215,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 6, nv) Jacobian J of the centroidal average velocity, which is `J @ nu`."""
         ...
 
-    @quantity(average.locked_inertia, shape=(6, 6))
+    @quantity(momentum_algorithms.locked_inertia, shape=(6, 6))
     def locked_inertia(
         self,
         q: ArrayLike,
@@ -223,7 +227,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 6, 6) inertia with all joints locked, dual to the velocity of the base."""
         ...
 
-    @quantity(average.centroidal_locked_inertia, shape=(6, 6))
+    @quantity(momentum_algorithms.centroidal_locked_inertia, shape=(6, 6))
     def centroidal_locked_inertia(
         self,
         q: ArrayLike,
@@ -235,7 +239,7 @@ class CentroidalMethods(KinDynCore):
         """(..., 6, 6) inertia with all joints locked, about the centre of mass."""
         ...
 
-    @quantity(energy.kinetic_energy, shape=())
+    @quantity(momentum_algorithms.kinetic_energy, shape=())
     def kinetic_energy(
         self,
         q: ArrayLike,
@@ -248,7 +252,7 @@ class CentroidalMethods(KinDynCore):
         """(...) kinetic energy [J]."""
         ...
 
-    @quantity(energy.potential_energy, shape=())
+    @quantity(momentum_algorithms.potential_energy, shape=())
     def potential_energy(
         self,
         q: ArrayLike,

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from linkwork.algorithms.centroidal import average_velocity
-from linkwork.algorithms.dynamics import dynamics
+from linkwork.algorithms.centroidal import momentum
+from linkwork.algorithms.dynamics import crba
 from linkwork.engine.kernel.arguments import UnitNorm
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array
@@ -111,7 +111,7 @@ def _reason(
 def singular_joint(context: Context, layout: Layout, q: Array) -> SingularJointError | None:
     """The joint that nothing resists, as `Quantity.singular` of what needs the inverse of M."""
     with np.errstate(all="ignore"):
-        rows = dynamics.mass_matrix(
+        rows = crba.mass_matrix(
             context.skeleton,
             tuple(q.astype(float)),
             velocity=context.velocity,
@@ -128,7 +128,7 @@ def singular_body(context: Context, layout: Layout, q: Array) -> SingularJointEr
     """Masses on a line, as `Quantity.singular` of what needs the inverse of the locked inertia."""
     del layout
     with np.errstate(all="ignore"):
-        rows: Any = average_velocity.locked_inertia(
+        rows: Any = momentum.locked_inertia(
             context.skeleton, tuple(q.astype(float)), velocity=context.velocity
         )
         if not np.abs(_matrix(rows)).max() < OVERFLOWING:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Never, Self
 
     from linkwork.parameters.descriptions import Parameter
-    from linkwork.parameters.skeleton import Stage
+    from linkwork.parameters.skeleton import ParametricSkeleton
     from linkwork.parameters.table import ParameterTable
     from linkwork.spatial.blocks import Scalar
 
@@ -329,14 +329,14 @@ class KinDynCore:
         changes = now.joint_numbers
         joint_dynamics = joint_dynamics_of(self.layout, changes) if self.joint_dynamics else {}
         gravity = now.gravity[0] if now.gravity else self.gravity
-        skeleton = self._stage.skeleton(now)
+        skeleton = self._parametric_skeleton.skeleton(now)
         return Context(skeleton, self.representation, gravity, base_link, joint_dynamics, {})
 
     @cached_property
-    def _stage(self) -> Stage:
-        from linkwork.parameters.skeleton import Stage
+    def _parametric_skeleton(self) -> ParametricSkeleton:
+        from linkwork.parameters.skeleton import ParametricSkeleton
 
-        return Stage(self.tree, self.layout)
+        return ParametricSkeleton(self.tree, self.layout)
 
     @cached_property
     def _skeleton(self) -> Skeleton:

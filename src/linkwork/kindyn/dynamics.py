@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from linkwork.algorithms.derivatives.forward_dynamics import forward_dynamics_derivatives
 from linkwork.algorithms.derivatives.gravity import gravity_force_derivative
 from linkwork.algorithms.derivatives.inverse_dynamics import inverse_dynamics_derivatives
-from linkwork.algorithms.dynamics import coriolis, dynamics
+from linkwork.algorithms.dynamics import aba, coriolis, crba, rnea
 from linkwork.algorithms.dynamics.inverse_mass_matrix import inverse_mass_matrix
 from linkwork.algorithms.dynamics.joint_wrenches import joint_wrenches
 from linkwork.algorithms.dynamics.regressor import PER_LINK, regressor
@@ -29,7 +29,7 @@ from linkwork.spatial.blocks import ZERO
 def _coriolis_force(
     skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
 ) -> Any:
-    return dynamics.inverse_dynamics(skeleton, q, nu, velocity=velocity, gravity=ZERO)
+    return rnea.inverse_dynamics(skeleton, q, nu, velocity=velocity, gravity=ZERO)
 
 
 def _n_joints(layout: Layout) -> int:
@@ -43,7 +43,7 @@ def _n_inertial_parameters(layout: Layout) -> int:
 class DynamicsMethods(KinDynCore):
     """Forces and accelerations, and the matrices between them."""
 
-    @quantity(dynamics.mass_matrix, shape=("nv", "nv"), per_pair=21)
+    @quantity(crba.mass_matrix, shape=("nv", "nv"), per_pair=21)
     def mass_matrix(
         self,
         q: ArrayLike,
@@ -99,7 +99,7 @@ class DynamicsMethods(KinDynCore):
         """(..., nv, nv) Coriolis matrix C: `C @ nu` is the Coriolis force, Mdot = C + C^T."""
         ...
 
-    @quantity(dynamics.inverse_dynamics, shape=("nv",), derivatives="inverse_dynamics_derivatives")
+    @quantity(rnea.inverse_dynamics, shape=("nv",), derivatives="inverse_dynamics_derivatives")
     def inverse_dynamics(
         self,
         q: ArrayLike,
@@ -147,7 +147,7 @@ class DynamicsMethods(KinDynCore):
         ...
 
     @quantity(
-        dynamics.forward_dynamics,
+        aba.forward_dynamics,
         shape=("nv",),
         derivatives="forward_dynamics_derivatives",
         singular=singular_joint,
@@ -201,7 +201,7 @@ class DynamicsMethods(KinDynCore):
         """
         ...
 
-    @quantity(dynamics.inverse_dynamics, shape=("nv",))
+    @quantity(rnea.inverse_dynamics, shape=("nv",))
     def bias_force(
         self,
         q: ArrayLike,
@@ -236,7 +236,7 @@ class DynamicsMethods(KinDynCore):
         """(..., nv) Coriolis forces C nu: the forces at nu_dot = 0 without gravity."""
         ...
 
-    @quantity(dynamics.inverse_dynamics, shape=("nv",), derivatives="gravity_force_derivative")
+    @quantity(rnea.inverse_dynamics, shape=("nv",), derivatives="gravity_force_derivative")
     def gravity_force(
         self,
         q: ArrayLike,
@@ -269,7 +269,7 @@ class DynamicsMethods(KinDynCore):
         """(..., nv, nv) derivative of `gravity_force` by q, by the tangent of `integrate`."""
         ...
 
-    @quantity(dynamics.external_force, shape=("nv",))
+    @quantity(rnea.external_force, shape=("nv",))
     def external_force(
         self,
         q: ArrayLike,

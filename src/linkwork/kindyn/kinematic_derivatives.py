@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms.centroidal import momentum
-from linkwork.algorithms.derivatives import centroidal, frames, manifold
+from linkwork.algorithms.derivatives import centroidal, frames
+from linkwork.algorithms.kinematics import manifold
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.quantities import quantity

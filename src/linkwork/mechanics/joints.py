@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from linkwork.mechanics.inertia import ArticulatedInertia, RigidInertia
 from linkwork.mechanics.skeleton import Mount
 from linkwork.model.joints.kind import Columns
 from linkwork.spatial.blocks import (
@@ -29,12 +30,12 @@ from linkwork.spatial.blocks import (
     apply,
     apply_t,
     cross,
-    dot,
     full,
     is_permutation,
     matmul,
     neg,
     plus,
+    power,
     rotate_mat_about,
     rotate_sym,
     rotation_about,
@@ -42,6 +43,7 @@ from linkwork.spatial.blocks import (
     times,
     transpose,
     twist_add,
+    twist_rotate,
     upper,
 )
 
@@ -110,7 +112,7 @@ class JointPose:
 
     def force(self, force: Vec, moment: Vec) -> list[Scalar]:
         """S^T (force, moment)."""
-        return [plus(dot(v, force), dot(w, moment)) for v, w in self.columns]
+        return [power(column, (force, moment)) for column in self.columns]
 
     def inward(self, force: Vec, moment: Vec) -> Twist:
         """A wrench on the body, about its origin in its axes, as one on its parent."""
@@ -143,6 +145,16 @@ class JointPose:
         if self.spin is None or not (is_permutation(R_mount) or _is_about_axis(R_mount)):
             return rotate_sym(self.R, a)
         return upper(self.rotated(full(a)))
+
+    def inertia_inward(self, inertia: RigidInertia) -> RigidInertia:
+        """An inertia of the body, about the origin and in the axes of its parent."""
+        first, tensor = apply(self.R, inertia.first_moment), self.rotated_sym(inertia.tensor)
+        return RigidInertia(inertia.mass, first, tensor).shifted(self.p)
+
+    def articulated_inward(self, inertia: ArticulatedInertia) -> ArticulatedInertia:
+        """An articulated inertia of the body, about the origin and in the axes of its parent."""
+        A, D = self.rotated_sym(inertia.A), self.rotated_sym(inertia.D)
+        return ArticulatedInertia(A, self.rotated(inertia.B), D).shifted(self.p)
 
     def _own(self, nu: Sequence[Scalar]) -> list[Scalar]:
         return [nu[k] for k in self.mount.nu_indices]
@@ -177,7 +189,7 @@ def written_in_body(mount: Mount, M: tuple[Mat, Vec], columns: Columns) -> Colum
     """Columns of the kind as they move the body: S, or backwards -Ad(M) S; times a multiplier."""
     if mount.backwards:
         R, p = M
-        rotated = [(apply(R, v), apply(R, w)) for v, w in columns]
+        rotated = [twist_rotate(R, column) for column in columns]
         columns = tuple((neg(add(v, cross(p, w))), neg(w)) for v, w in rotated)
     k = mount.multiplier
     return tuple((scale(k, v), scale(k, w)) for v, w in columns)

@@ -1,4 +1,4 @@
-"""Inertial parameters that no optimiser can make unphysical: the log-Cholesky parametrisation.
+"""Inertial parameters that no optimizer can make unphysical: the log-Cholesky parametrization.
 
 The second moments of mass of a body in homogeneous coordinates are positive definite, so they have
 a Cholesky factor with positive diagonal. Ten numbers without bounds make every such factor:
@@ -10,7 +10,7 @@ a Cholesky factor with positive diagonal. Ten numbers without bounds make every 
                                                              [0,       0,       exp(d3), t3]
                                                              [0,       0,       0,       1 ]]
 
-alpha has half the logarithm of the mass, and t is the centre of mass [m]. (Rucker, Wensing 2022,
+alpha has half the logarithm of the mass, and t is the center of mass [m]. (Rucker, Wensing 2022,
 "Smooth parameterization of rigid-body inertia".)
 """
 
@@ -67,7 +67,7 @@ def log_cholesky_inverse(parameters: ArrayLike) -> Array:
         _check("has no mass", mass > 0.0)
     x, y, z = hx / mass, hy / mass, hz / mass
     half = 0.5 * (ixx + iyy + izz)
-    # second moments per mass about the centre of mass: L L^T
+    # second moments per mass about the center of mass: L L^T
     xx, yy, zz = ((half - k) / mass - c * c for k, c in ((ixx, x), (iyy, y), (izz, z)))
     xy, xz, yz = -ixy / mass - x * y, -ixz / mass - x * z, -iyz / mass - y * z
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""The skeleton of a robot some of whose numbers are inputs.
+"""The skeleton of a robot some of whose constants are inputs of functions.
 
 Frames of bodies stand where they stand in the skeleton of the model, on the joints that hold the
 bodies, and move along with joints whose pose is an input. Constants stay constants, also in what
@@ -29,6 +29,7 @@ from linkwork.parameters.variation import (
     constant_placement,
     inertia_of,
     inverted,
+    matrix_placement,
     moved,
 )
 from linkwork.spatial.blocks import IDENTITY, ZERO, Mat, Scalar, Vec
@@ -39,12 +40,12 @@ _ROUNDING = 1e-12  # of a product of poses, relative to the size of a robot
 
 
 @dataclass(frozen=True)
-class Stage:
+class ParametricSkeleton:
     """A robot seen from its base, and the frames that its bodies have as constants of the model."""
 
     tree: Tree
     layout: Layout
-    known: dict[Any, Skeleton] = field(default_factory=dict[Any, Skeleton], repr=False)
+    cache: dict[Any, Skeleton] = field(default_factory=dict[Any, Skeleton], repr=False)
 
     @cached_property
     def frames(self) -> BodyFrames:
@@ -57,7 +58,7 @@ class Stage:
         return skeleton_of(self.tree, self.layout)
 
     def skeleton(self, variation: Variation) -> Skeleton:
-        """The skeleton with numbers in place of constants."""
+        """The skeleton with inputs in place of constants."""
         if not (variation.inertias or variation.payloads or _moves(variation)):
             return self.constant
         if not _moves(variation):
@@ -65,10 +66,12 @@ class Stage:
         walked = _Walk(self, variation)
         frames = tuple(walked.frames())
         mounts = {k: walked.mount(k) for k in range(1, len(self.tree.parents))}
-        turned = {k for k, mount in mounts.items() if mount is not self.constant.bodies[k].mount}
-        skeleton = self._with_inertias(variation, frames, turned)
+        moved_joints = {
+            k for k, mount in mounts.items() if mount is not self.constant.bodies[k].mount
+        }
+        skeleton = self._with_inertias(variation, frames, moved_joints)
         bodies = [
-            replace(body, mount=mounts[k]) if k in turned else body
+            replace(body, mount=mounts[k]) if k in moved_joints else body
             for k, body in enumerate(skeleton.bodies)
         ]
         return replace(skeleton, bodies=tuple(bodies))
@@ -77,16 +80,17 @@ class Stage:
         self,
         variation: Variation,
         frames: tuple[tuple[int, Mat, Vec], ...],
-        turned: Iterable[int],
+        moved_joints: Iterable[int],
     ) -> Skeleton:
         """Constant inertias regrouped, and each inertia that is an input added to its body."""
         model = self.tree.model
         names = {
             link
             for k, link in enumerate(model.link_names)
-            if link in variation.inertias or not _same(frames[k], self.constant.frames[k])
+            if link in variation.inertias
+            or not _is_constant(frames[k][1:], self.constant.frames[k][1:])
         }
-        skeleton = self._constant_part(frozenset(names), frozenset(turned))
+        skeleton = self._constant_part(frozenset(names), frozenset(moved_joints))
         added: dict[int, list[RigidInertia]] = {}
         links: dict[int, RigidInertia] = {}
         for k, link in enumerate(model.links):
@@ -103,14 +107,15 @@ class Stage:
         bodies = [_with(body, added.get(k, ())) for k, body in enumerate(skeleton.bodies)]
         return Skeleton(self.layout, tuple(bodies), frames, links)
 
-    def _constant_part(self, names: frozenset[str], turned: frozenset[int]) -> Skeleton:
-        """The skeleton without some links, and with no inertia carried across some joints."""
-        key = names, turned
-        if key not in self.known:
+    def _constant_part(self, names: frozenset[str], moved_joints: frozenset[int]) -> Skeleton:
+        """The skeleton without some links, and with no inertia lumped across some joints."""
+        key = names, moved_joints
+        if key not in self.cache:
             inertias = self._without(names) if names else None
-            made = skeleton_of(self.tree, self.layout, inertias=inertias, not_lumped=turned)
-            self.known[key] = made
-        return self.known[key]
+            self.cache[key] = skeleton_of(
+                self.tree, self.layout, inertias=inertias, not_lumped=moved_joints
+            )
+        return self.cache[key]
 
     def _without(self, names: Iterable[str]) -> Array:
         """(bodies, 10) inertias of the bodies without some of their links."""
@@ -152,9 +157,9 @@ def _with(body: Body, loads: Iterable[RigidInertia]) -> Body:
 class _Walk:
     """Where links and joints are in their bodies, as the tree has it, with poses as inputs."""
 
-    def __init__(self, stage: Stage, variation: Variation) -> None:
-        self._stage, self._variation = stage, variation
-        tree, model = stage.tree, stage.tree.model
+    def __init__(self, robot: ParametricSkeleton, variation: Variation) -> None:
+        self._robot, self._variation = robot, variation
+        tree, model = robot.tree, robot.tree.model
         self._link: dict[str, tuple[int, Placement]] = {}  # body, and old_H_link
         self._hung: list[tuple[Placement, Placement]] = [(_AT_ORIGIN, _AT_ORIGIN)]
         base = model.frame(tree.base)
@@ -163,7 +168,7 @@ class _Walk:
                 self._link[base.link] = 0, inverted(self._frame_pose(tree.base))
             else:
                 self._cross(visit.joint, *self._link[str(visit.parent)], visit.link)
-        fixed = [_placement(pose) for pose in stage.frames.joint_H_new]
+        fixed = [matrix_placement(pose) for pose in robot.frames.joint_H_new]
         self._joint_H_new = fixed
         self._old_H_new = [
             composed(inverted(joint_H_body), pose)
@@ -184,58 +189,55 @@ class _Walk:
         self._link[beyond] = len(self._hung) - 1, _AT_ORIGIN
 
     def _frame_pose(self, name: str) -> Placement:
-        frame = self._stage.tree.model.frame(name)
+        frame = self._robot.tree.model.frame(name)
         return self._variation.frame_poses.get(name) or constant_placement(frame.link_H_frame)
 
     def frames(self) -> Iterable[tuple[int, Mat, Vec]]:
         """Of all frames the body, and the pose in its new frame."""
-        model = self._stage.tree.model
-        for name, known in zip(model.frame_names, self._stage.constant.frames, strict=True):
+        model = self._robot.tree.model
+        for name, constant in zip(model.frame_names, self._robot.constant.frames, strict=True):
             body, old_H_link = self._link[model.frame(name).link]
             pose = composed(old_H_link, self._frame_pose(name))
             R, p = composed(inverted(self._old_H_new[body]), pose)
-            yield body, _known_mat(R, known[1]), _known_vec(p, known[2])
+            yield body, _snapped_rotation(R, constant[1]), _snapped_position(p, constant[2])
 
     def mount(self, body: int) -> Mount:
         """The mount of a body; that of the model if no input enters."""
-        parent = self._stage.tree.parents[body]
-        known = self._stage.constant.bodies[body].mount
-        assert known is not None
+        parent = self._robot.tree.parents[body]
+        mount = self._robot.constant.bodies[body].mount
+        assert mount is not None
         parent_H_joint, _ = self._hung[body]
         pose = composed(inverted(self._old_H_new[parent]), parent_H_joint)
         R, p = composed(pose, self._joint_H_new[body])
-        constant = _placement(self._stage.frames.mounts[body])
-        if _same((body, R, p), (body, *constant)):
-            return known
-        if _same((body, R, ZERO), (body, constant[0], ZERO)):
-            return replace(known, p=_known_vec(p, known.p))
-        axis = Axis(known.axis.direction, known.axis.pitch)
-        return replace(known, R=R, p=_known_vec(p, known.p), axis=axis)
+        constant_R, constant_p = matrix_placement(self._robot.frames.mounts[body])
+        if _is_constant((R, p), (constant_R, constant_p)):
+            return mount
+        p = _snapped_position(p, mount.p)
+        if _is_constant((R, ZERO), (constant_R, ZERO)):
+            return replace(mount, p=p)
+        return replace(mount, R=R, p=p, axis=Axis(mount.axis.direction, mount.axis.pitch))
 
 
-def _same(found: tuple[int, Mat, Vec], known: tuple[int, Mat, Vec]) -> bool:
+def _is_constant(placement: Placement, constant: Placement) -> bool:
     """Whether a pose is the constant one of the model."""
-    pairs = zip((*found[1], found[2]), (*known[1], known[2]), strict=True)
-    return all(_is_known(x, y) for row, other in pairs for x, y in zip(row, other, strict=True))
+    (R, p), (constant_R, constant_p) = placement, constant
+    pairs = zip((*R, p), (*constant_R, constant_p), strict=True)
+    return all(_equals(x, y) for row, other in pairs for x, y in zip(row, other, strict=True))
 
 
-def _is_known(value: Scalar, known: Scalar) -> bool:
-    """Whether a number is that of the model to rounding, not just at the values in the model."""
-    return isinstance(value, float) and abs(value - known) <= _ROUNDING * (1.0 + abs(known))
+def _equals(value: Scalar, constant: Scalar) -> bool:
+    """Whether a scalar is a constant, and that of the model to rounding."""
+    if not isinstance(value, float):
+        return False
+    return abs(value - constant) <= _ROUNDING * (1.0 + abs(constant))
 
 
-def _known_mat(R: Mat, known: Mat) -> Mat:
+def _snapped_rotation(R: Mat, constant: Mat) -> Mat:
     """A rotation; the one of the model, which is free of rounding noise, if it is constant."""
-    return known if _same((0, R, ZERO), (0, known, ZERO)) else R
+    return constant if _is_constant((R, ZERO), (constant, ZERO)) else R
 
 
-def _known_vec(p: Vec, known: Vec) -> Vec:
-    """A position; numbers of the model, which are free of rounding noise, where it is constant."""
-    x, y, z = (b if _is_known(a, b) else a for a, b in zip(p, known, strict=True))
+def _snapped_position(p: Vec, constant: Vec) -> Vec:
+    """A position; where it is constant, coordinates of the model, free of rounding noise."""
+    x, y, z = (b if _equals(a, b) else a for a, b in zip(p, constant, strict=True))
     return (x, y, z)
-
-
-def _placement(pose: Array) -> Placement:
-    rows = pose[:3].tolist()
-    x, y, z = ((row[0], row[1], row[2]) for row in rows)
-    return (x, y, z), (rows[0][3], rows[1][3], rows[2][3])

@@ -1,4 +1,4 @@
-"""What numbers of a robot become when they are inputs: inertias, poses, gravity, friction.
+"""Values in place of constants of a robot that are inputs: inertias, poses, gravity, friction.
 
 A `Variation` collects them as scalars: floats, expressions that are being traced, or columns with
 one entry per robot of a batch. `skeleton` puts them in place of the constants of a robot.
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.model.pose import Pose
 from linkwork.spatial.blocks import (
@@ -31,7 +32,7 @@ Placement: TypeAlias = tuple[Mat, Vec]
 
 @dataclass(frozen=True)
 class Variation:
-    """The numbers that take the place of constants of a robot."""
+    """The values that take the place of constants of a robot."""
 
     inertias: dict[str, RigidInertia] = field(default_factory=dict[str, RigidInertia])
     """By link: about its origin, in its axes."""
@@ -66,7 +67,12 @@ def placement_of(numbers: Sequence[Scalar]) -> Placement:
 
 def constant_placement(pose: Pose) -> Placement:
     """A pose of the model."""
-    rows = pose.matrix()[:3].tolist()
+    return matrix_placement(pose.matrix())
+
+
+def matrix_placement(matrix: Array) -> Placement:
+    """A pose (4, 4) of constants."""
+    rows = matrix[:3].tolist()
     x, y, z = ((row[0], row[1], row[2]) for row in rows)
     return (x, y, z), (rows[0][3], rows[1][3], rows[2][3])
 

@@ -39,7 +39,7 @@ SHAPES: dict[str, tuple[int, ...]] = {  # by name of an argument, the same in al
 }
 BRIDGES = ("torch", "jax", "casadi")  # packages whose arrays the functions take, too
 _FLOAT64 = np.dtype(np.float64)
-_functions: dict[Callable[..., Any], _Compiled] = {}
+FUNCTIONS: dict[Callable[..., Any], _Compiled] = {}
 
 
 def compile_in(module: str, but: Sequence[str] = ()) -> None:
@@ -63,9 +63,9 @@ def warmup(*functions: Callable[..., Any]) -> None:
         functions: such as `se3.log`; all if none is given, which takes seconds. Those that are not
             compiled, such as `so3.project`, are left as they are.
     """
-    for function in functions or tuple(_functions):
-        if function in _functions:
-            _functions[function].kernel.warmup()
+    for function in functions or tuple(FUNCTIONS):
+        if function in FUNCTIONS:
+            FUNCTIONS[function].kernel.warmup()
 
 
 def _public(source: Callable[..., Any], module: str) -> Callable[..., Any]:
@@ -84,7 +84,7 @@ def _public(source: Callable[..., Any], module: str) -> Callable[..., Any]:
         return compiled.convert_and_compute(*args, **named)
 
     function.__module__ = module
-    _functions[function] = compiled
+    FUNCTIONS[function] = compiled
     return function
 
 

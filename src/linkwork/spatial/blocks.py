@@ -235,6 +235,21 @@ def twist_add(a: Twist, b: Twist) -> Twist:
     return add(a[0], b[0]), add(a[1], b[1])
 
 
+def twist_sub(a: Twist, b: Twist) -> Twist:
+    """a - b, of twists or of wrenches."""
+    return sub(a[0], b[0]), sub(a[1], b[1])
+
+
+def twist_rotate(R: Mat, a: Twist) -> Twist:
+    """R a: both parts of a twist or of a wrench rotated."""
+    return apply(R, a[0]), apply(R, a[1])
+
+
+def power(twist: Twist, wrench: Twist) -> Scalar:
+    """Power of a wrench along a twist."""
+    return plus(dot(twist[0], wrench[0]), dot(twist[1], wrench[1]))
+
+
 def twist_cross(a: Twist, b: Twist) -> Twist:
     """a x b: the rate of a twist b that is carried along by a."""
     return add(cross(a[1], b[0]), cross(a[0], b[1])), cross(a[1], b[1])

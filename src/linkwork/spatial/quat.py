@@ -3,7 +3,7 @@
 Order      w, x, y, z; every argument that is a quaternion has `wxyz` in its name
 Product    Hamilton's: a_q_c = a_q_b * b_q_c, as the rotation matrices multiply
 Sign       q and -q are the same rotation; `log` and `from_rotation` choose the one with w >= 0
-Norm       products, `rotate`, `to_rotation` and the rates are polynomials: they do not normalise;
+Norm       products, `rotate`, `to_rotation` and the rates are polynomials: they do not normalize;
            `log` does not depend on the norm
 Batch      any leading axes, broadcast as NumPy does
 """

@@ -1,1 +1,1 @@
-"""Center of mass, centroidal momentum, average velocity."""
+"""Center of mass, momentum, the robot as one rigid body, energy."""

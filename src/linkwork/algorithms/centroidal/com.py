@@ -5,8 +5,8 @@ A robot without mass has none: all functions but `total_mass` then raise a Model
 
 from __future__ import annotations
 
-from linkwork.algorithms.dynamics.rnea import body_wrenches, gather, motions, poses, summed_inward
-from linkwork.algorithms.kinematics.frames import Matrix, Numbers
+from linkwork.algorithms.dynamics.rnea import forces_of_motion, robot_motion, summed_inward
+from linkwork.algorithms.kinematics.frames import Matrix, Scalars, joint_poses
 from linkwork.errors import model_error
 from linkwork.mechanics.base import Representation, base_of
 from linkwork.mechanics.joints import JointPose
@@ -24,6 +24,7 @@ from linkwork.spatial.blocks import (
     is_zero,
     matmul,
     scale,
+    twist_rotate,
 )
 
 
@@ -32,19 +33,19 @@ def total_mass(skeleton: Skeleton) -> float:
     return sum(body.inertia.mass for body in skeleton.bodies)
 
 
-def com(skeleton: Skeleton, q: Numbers) -> list[Scalar]:
+def com(skeleton: Skeleton, q: Scalars) -> list[Scalar]:
     """(3,) position of the CoM in the world."""
     base = base_of(skeleton.layout, q, "mixed")
-    c = Moments(skeleton, poses(skeleton, q), per_mass(skeleton)).first[0]
+    c = Moments(skeleton, joint_poses(skeleton, q), per_mass(skeleton)).first[0]
     return [*add(base.o, apply(base.R, c))]
 
 
 def com_velocity(
-    skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
+    skeleton: Skeleton, q: Scalars, nu: Scalars, *, velocity: Representation
 ) -> list[Scalar]:
     """(3,) velocity of the CoM in the axes of the world."""
     base = base_of(skeleton.layout, q, velocity)
-    joints = poses(skeleton, q)
+    joints = joint_poses(skeleton, q)
     moments = Moments(skeleton, joints, per_mass(skeleton))
     c, c_dot = moments.first[0], moments.rate(joints, nu)  # as seen from the base
     v, w = base.own_part(nu)
@@ -56,10 +57,10 @@ def com_velocity(
     return [*add(add(v, cross(w, arm)), apply(base.R, c_dot))]
 
 
-def com_jacobian(skeleton: Skeleton, q: Numbers, *, velocity: Representation) -> Matrix:
+def com_jacobian(skeleton: Skeleton, q: Scalars, *, velocity: Representation) -> Matrix:
     """(3, nv) J with com_velocity = J nu. What is zero at any configuration is the float 0.0."""
     base = base_of(skeleton.layout, q, velocity)
-    joints = poses(skeleton, q)
+    joints = joint_poses(skeleton, q)
     moments = Moments(skeleton, joints, per_mass(skeleton))
     by_index: dict[int, Vec] = {}
     if skeleton.layout.floating:
@@ -69,7 +70,8 @@ def com_jacobian(skeleton: Skeleton, q: Numbers, *, velocity: Representation) ->
         body = skeleton.bodies[number]
         first, columns, R = moments.first[number], pose.columns, rotations[number]
         if is_leaf(skeleton, number):  # in the axes of the parent, in which moments are constant
-            first, columns = apply(pose.R, first), columns_in_parent(pose)
+            first = apply(pose.R, first)
+            columns = [twist_rotate(pose.R, column) for column in pose.columns]
             R = rotations[body.parent]
         for k, (v, w) in zip(body.nu_indices, columns, strict=True):
             # S adds m v + w x h to the linear momentum
@@ -81,9 +83,9 @@ def com_jacobian(skeleton: Skeleton, q: Numbers, *, velocity: Representation) ->
 
 def com_acceleration(
     skeleton: Skeleton,
-    q: Numbers,
-    nu: Numbers,
-    nu_dot: Numbers | None = None,
+    q: Scalars,
+    nu: Scalars,
+    nu_dot: Scalars | None = None,
     *,
     velocity: Representation,
 ) -> list[Scalar]:
@@ -101,7 +103,7 @@ def per_mass(skeleton: Skeleton) -> float:
     """
     mass = total_mass(skeleton)
     if is_zero(mass):
-        raise model_error("has no mass, and so no centre of mass", "the robot")
+        raise model_error("has no mass, and so no center of mass", "the robot")
     return 1.0 / mass
 
 
@@ -125,32 +127,30 @@ class Moments:
             self.first[number] = rotated
             self.first[body.parent] = add(self.first[body.parent], passed)
             self.mass[body.parent] += self.mass[number]
-        self.first = dict(summed_inward(skeleton, joints, self.first, add, _rotated))
+        self.first = dict(summed_inward(skeleton, joints, self.first, add, _vector_inward))
 
-    def rate(self, joints: dict[int, JointPose], nu: Numbers) -> Vec:
+    def rate(self, joints: dict[int, JointPose], nu: Scalars) -> Vec:
         """Derivative of the first moment of the robot, as seen from the base."""
         rates = {0: ZERO}
         for number, pose in joints.items():
             v_J, w_J = pose.velocity(nu)
             # m v_J + w_J x h
             rates[number] = add(scale(self.mass[number], v_J), cross(w_J, self.first[number]))
-        return dict(summed_inward(self._skeleton, joints, rates, add, _rotated))[0]
+        return dict(summed_inward(self._skeleton, joints, rates, add, _vector_inward))[0]
 
 
 def momentum_rate(
     skeleton: Skeleton,
-    q: Numbers,
-    nu: Numbers,
-    nu_dot: Numbers | None,
+    q: Scalars,
+    nu: Scalars,
+    nu_dot: Scalars | None,
     velocity: Representation,
 ) -> Twist:
     """Rate of the robot's momentum: a force and a moment about the base's origin, in its axes."""
     base = base_of(skeleton.layout, q, velocity)
-    joints = poses(skeleton, q)
-    _, w = base.twist(nu)
-    a, u = base.acceleration(nu, nu_dot, ZERO)
-    moving = motions(skeleton, joints, nu, nu_dot, (w, u, a))
-    forces = gather(skeleton, joints, body_wrenches(skeleton, moving))
+    joints = joint_poses(skeleton, q)
+    moving = robot_motion(skeleton, base, joints, nu, nu_dot, gravity=ZERO)
+    forces = forces_of_motion(skeleton, base, joints, moving, {})
     return forces.base_force, forces.base_moment
 
 
@@ -165,18 +165,6 @@ def body_rotations(skeleton: Skeleton, joints: dict[int, JointPose], base: Mat) 
 def is_leaf(skeleton: Skeleton, number: int) -> bool:
     """Whether a body carries no other."""
     return all(body.parent != number for body in skeleton.bodies)
-
-
-def columns_in_parent(pose: JointPose) -> tuple[Twist, ...]:
-    """Columns of S in the parent's axes."""
-    return tuple(
-        (apply(pose.R, linear), apply(pose.R, angular)) for linear, angular in pose.columns
-    )
-
-
-def _rotated(pose: JointPose, vector: Vec) -> Vec:
-    """A vector of a body in the axes of its parent."""
-    return apply(pose.R, vector)
 
 
 def _split(mount: Mount, first: Vec) -> tuple[Vec, Vec]:
@@ -200,3 +188,8 @@ def _columns_of_base(R: Mat, o: Vec, c: Vec, velocity: Representation) -> list[V
     if velocity == "inertial":
         arm = add(o, arm)
     return [*IDENTITY, *(cross(axis, arm) for axis in IDENTITY)]
+
+
+def _vector_inward(pose: JointPose, vector: Vec) -> Vec:
+    """A vector of a body in the axes of its parent."""
+    return apply(pose.R, vector)

@@ -1,6 +1,6 @@
-"""The momentum of a robot, [linear; angular], and the matrices that give it from nu.
+"""Momentum of a robot, the robot as one rigid body, and energy.
 
-Momentum is written as a wrench on the base is:
+Momentum, [linear; angular], is written as a wrench on the base is:
 
     mixed      axes of the world, about the base's origin
     body       axes of the base, about the base's origin
@@ -8,25 +8,31 @@ Momentum is written as a wrench on the base is:
 
 Centroidal momentum is about the CoM, in the axes of the world, or of the base for body; without
 mass there is no CoM, which is a ModelError.
+
+The locked inertia is that of the robot with its joints locked. The average velocity is that of a
+rigid body with this inertia and the robot's momentum, written as the velocity of the base is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from linkwork.algorithms.centroidal.com import (
     Moments,
     body_rotations,
-    columns_in_parent,
     is_leaf,
     momentum_rate,
     per_mass,
+    total_mass,
 )
-from linkwork.algorithms.dynamics.crba import composites, inertias
-from linkwork.algorithms.dynamics.dynamics import mass_matrix
-from linkwork.algorithms.dynamics.rnea import gather, poses
-from linkwork.algorithms.kinematics.frames import Matrix, Numbers, velocities
+from linkwork.algorithms.dynamics.crba import composites, inertias, mass_matrix
+from linkwork.algorithms.dynamics.factor import solve_symmetric
+from linkwork.algorithms.dynamics.rnea import gather
+from linkwork.algorithms.kinematics.frames import Matrix, Scalars, joint_poses, velocities
 from linkwork.algorithms.kinematics.jacobians import rows_of_columns
 from linkwork.mechanics.base import Representation, base_of
 from linkwork.mechanics.inertia import RigidInertia
+from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
@@ -38,41 +44,48 @@ from linkwork.spatial.blocks import (
     add,
     apply,
     cross,
+    dot,
     full,
     halves,
+    minus,
     neg,
+    plus,
+    power,
     scale,
     sub,
+    times,
     twist_add,
+    twist_rotate,
+    wedge,
 )
 
 
 def momentum(
-    skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
+    skeleton: Skeleton, q: Scalars, nu: Scalars, *, velocity: Representation
 ) -> list[Scalar]:
     """(6,) momentum of the robot, as a wrench on the base is written."""
     base = base_of(skeleton.layout, q, velocity)
-    joints = poses(skeleton, q)
+    joints = joint_poses(skeleton, q)
     linear, angular = base.wrench_out(*_at_base(skeleton, joints, nu, base.twist(nu)))
     return [*linear, *angular]
 
 
-def momentum_jacobian(skeleton: Skeleton, q: Numbers, *, velocity: Representation) -> Matrix:
+def momentum_jacobian(skeleton: Skeleton, q: Scalars, *, velocity: Representation) -> Matrix:
     """(6, nv) J with momentum = J nu."""
     if skeleton.layout.floating:
         return mass_matrix(skeleton, q, velocity=velocity)[:6]
     base = base_of(skeleton.layout, q, velocity)
-    momenta = inertias(skeleton, poses(skeleton, q)).momenta
+    momenta = inertias(skeleton, joint_poses(skeleton, q)).momenta
     columns = {index: base.wrench_out(*column) for index, column in momenta.items()}
     return rows_of_columns(columns, range(skeleton.layout.nv))
 
 
 def centroidal_momentum(
-    skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
+    skeleton: Skeleton, q: Scalars, nu: Scalars, *, velocity: Representation
 ) -> list[Scalar]:
     """(6,) momentum of the robot about its CoM."""
     base = base_of(skeleton.layout, q, velocity)
-    joints = poses(skeleton, q)
+    joints = joint_poses(skeleton, q)
     linear, angular = _at_base(skeleton, joints, nu, base.twist(nu))
     c = Moments(skeleton, joints, per_mass(skeleton)).first[0]
     angular = sub(angular, cross(c, linear))
@@ -82,11 +95,11 @@ def centroidal_momentum(
 
 
 def centroidal_momentum_matrix(
-    skeleton: Skeleton, q: Numbers, *, velocity: Representation
+    skeleton: Skeleton, q: Scalars, *, velocity: Representation
 ) -> Matrix:
     """(6, nv) A with centroidal_momentum = A nu."""
     base = base_of(skeleton.layout, q, velocity)
-    joints = poses(skeleton, q)
+    joints = joint_poses(skeleton, q)
     carried = composites(skeleton, joints)
     rotations = body_rotations(skeleton, joints, IDENTITY if velocity == "body" else base.R)
     robot = carried[0].rotated(rotations[0])
@@ -101,50 +114,122 @@ def centroidal_momentum_matrix(
         arms[number] = add(arms[body.parent], apply(rotations[body.parent], pose.p))
         inertia, columns, R = carried[number], pose.columns, rotations[number]
         if is_leaf(skeleton, number):  # in the axes of the parent, in which inertias are constant
-            inertia, columns = inertia.rotated(pose.R), columns_in_parent(pose)
+            inertia = inertia.rotated(pose.R)
+            columns = [twist_rotate(pose.R, column) for column in pose.columns]
             R = rotations[body.parent]
         for k, column in zip(body.nu_indices, columns, strict=True):
             # F = I S, about the CoM
-            linear, angular = (apply(R, half) for half in inertia.momentum(*column))
+            linear, angular = twist_rotate(R, inertia.momentum(*column))
             angular = add(angular, cross(arms[number], linear))
             by_index[k] = twist_add(by_index.get(k, ZERO_TWIST), (linear, angular))
     return rows_of_columns(by_index, range(skeleton.layout.nv))
 
 
-def centroidal_momentum_bias(
-    skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
-) -> list[Scalar]:
-    """(6,) rate of the centroidal momentum at nu_dot = 0: A_dot nu."""
-    return centroidal_momentum_rate(skeleton, q, nu, None, velocity=velocity)
-
-
 def centroidal_momentum_rate(
     skeleton: Skeleton,
-    q: Numbers,
-    nu: Numbers,
-    nu_dot: Numbers | None,
+    q: Scalars,
+    nu: Scalars,
+    nu_dot: Scalars | None = None,
     *,
     velocity: Representation,
 ) -> list[Scalar]:
-    """(6,) derivative of the numbers of `centroidal_momentum`; None for nu_dot stands for zero."""
+    """(6,) derivative of the entries of `centroidal_momentum`: A nu_dot + A_dot nu.
+
+    None for nu_dot stands for zero, and leaves A_dot nu.
+    """
     base = base_of(skeleton.layout, q, velocity)
     force, moment = momentum_rate(skeleton, q, nu, nu_dot, velocity)
-    c = scale(per_mass(skeleton), composites(skeleton, poses(skeleton, q))[0].first_moment)
+    c = scale(per_mass(skeleton), composites(skeleton, joint_poses(skeleton, q))[0].first_moment)
     moment = sub(moment, cross(c, force))
     if velocity != "body":
         return [*apply(base.R, force), *apply(base.R, moment)]
     # seen from the base, which rotates
     _, w = base.twist(nu)
-    numbers = centroidal_momentum(skeleton, q, nu, velocity=velocity)
-    linear, angular = halves(numbers)
+    values = centroidal_momentum(skeleton, q, nu, velocity=velocity)
+    linear, angular = halves(values)
     return [*sub(force, cross(w, linear)), *sub(moment, cross(w, angular))]
 
 
-def _at_base(skeleton: Skeleton, joints: dict[int, JointPose], nu: Numbers, base: Twist) -> Twist:
+def locked_inertia(skeleton: Skeleton, q: Scalars, *, velocity: Representation) -> Matrix:
+    """(6, 6) inertia of the robot with its joints locked: momentum = I velocity of the base."""
+    return _inertia_matrix(_locked(skeleton, q, velocity))
+
+
+def centroidal_locked_inertia(
+    skeleton: Skeleton, q: Scalars, *, velocity: Representation
+) -> Matrix:
+    """(6, 6) inertia of the robot with its joints locked, about the CoM."""
+    return _inertia_matrix(_locked_at_com(skeleton, q, velocity))
+
+
+def average_velocity(
+    skeleton: Skeleton, q: Scalars, nu: Scalars, *, velocity: Representation
+) -> list[Scalar]:
+    """(6,) velocity of the robot as one body."""
+    values = momentum(skeleton, q, nu, velocity=velocity)
+    return _rigid_velocities(skeleton, _locked(skeleton, q, velocity), [values])[0]
+
+
+def average_velocity_jacobian(
+    skeleton: Skeleton, q: Scalars, *, velocity: Representation
+) -> Matrix:
+    """(6, nv) J with average_velocity = J nu."""
+    J = momentum_jacobian(skeleton, q, velocity=velocity)
+    return _rigid_velocity_columns(skeleton, _locked(skeleton, q, velocity), J)
+
+
+def centroidal_average_velocity(
+    skeleton: Skeleton, q: Scalars, nu: Scalars, *, velocity: Representation
+) -> list[Scalar]:
+    """(6,) velocity of the CoM, and the average angular velocity."""
+    values = centroidal_momentum(skeleton, q, nu, velocity=velocity)
+    return _rigid_velocities(skeleton, _locked_at_com(skeleton, q, velocity), [values])[0]
+
+
+def centroidal_average_velocity_jacobian(
+    skeleton: Skeleton, q: Scalars, *, velocity: Representation
+) -> Matrix:
+    """(6, nv) J with centroidal_average_velocity = J nu."""
+    A = centroidal_momentum_matrix(skeleton, q, velocity=velocity)
+    return _rigid_velocity_columns(skeleton, _locked_at_com(skeleton, q, velocity), A)
+
+
+def kinetic_energy(
+    skeleton: Skeleton,
+    q: Scalars,
+    nu: Scalars,
+    *,
+    velocity: Representation,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
+) -> Scalar:
+    """Kinetic energy [J]: half of nu M nu."""
+    base = base_of(skeleton.layout, q, velocity)
+    moving = velocities(skeleton, joint_poses(skeleton, q), nu, base.twist(nu))
+    twice: Scalar = 0.0
+    for number, twist in moving.items():
+        twice = plus(twice, power(twist, skeleton.bodies[number].inertia.momentum(*twist)))
+    for k, added in joint_dynamics.items():
+        twice = plus(twice, times(added.armature, times(nu[k], nu[k])))
+    return times(0.5, twice)
+
+
+def potential_energy(skeleton: Skeleton, q: Scalars, *, gravity: Vec) -> Scalar:
+    """Energy of the robot in the field of gravity [J]: zero with the CoM at the world's origin.
+
+    Args:
+        gravity: acceleration of free fall, in the axes of the world.
+    """
+    base = base_of(skeleton.layout, q, "mixed")
+    h = Moments(skeleton, joint_poses(skeleton, q), 1.0).first[0]
+    first_moment = add(scale(total_mass(skeleton), base.o), apply(base.R, h))
+    return minus(0.0, dot(gravity, first_moment))
+
+
+def _at_base(skeleton: Skeleton, joints: dict[int, JointPose], nu: Scalars, base: Twist) -> Twist:
     """(linear, angular) momentum of the robot in the base's axes, about its origin."""
     moving = velocities(skeleton, joints, nu, base)
-    own = {k: skeleton.bodies[k].inertia.momentum(*twist) for k, twist in moving.items()}
-    summed = gather(skeleton, joints, own)
+    momenta = {k: skeleton.bodies[k].inertia.momentum(*twist) for k, twist in moving.items()}
+    summed = gather(skeleton, joints, momenta)
     return summed.base_force, summed.base_moment
 
 
@@ -154,10 +239,53 @@ def _columns_of_base(robot: RigidInertia, c: Vec, lever: Vec) -> list[Twist]:
     Args:
         robot: its inertia about the base's origin.
         c: the CoM from there.
-        lever: the CoM from the point whose velocity the numbers of the base give.
+        lever: the CoM from the point whose velocity the entries of the base in nu are.
     """
     pushed = [(scale(robot.mass, axis), ZERO) for axis in IDENTITY]
     first = robot.first_moment if lever is c else scale(robot.mass, lever)
     tensor = full(robot.tensor_about_com(c))
     rotating = zip(IDENTITY, tensor, strict=True)
     return pushed + [(cross(axis, first), row) for axis, row in rotating]
+
+
+def _locked(skeleton: Skeleton, q: Scalars, velocity: Representation) -> RigidInertia:
+    """Inertia of the locked robot, where the velocity of the base is written."""
+    base = base_of(skeleton.layout, q, velocity)
+    R, o = base.expressed_at
+    return composites(skeleton, joint_poses(skeleton, q))[0].rotated(R).shifted(o)
+
+
+def _locked_at_com(skeleton: Skeleton, q: Scalars, velocity: Representation) -> RigidInertia:
+    base = base_of(skeleton.layout, q, velocity)
+    R = IDENTITY if velocity == "body" else base.R
+    robot = composites(skeleton, joint_poses(skeleton, q))[0].rotated(R)
+    c = scale(per_mass(skeleton), robot.first_moment)
+    return RigidInertia(robot.mass, ZERO, robot.tensor_about_com(c))
+
+
+def _inertia_matrix(robot: RigidInertia) -> Matrix:
+    m, h, tensor = robot.mass, wedge(robot.first_moment), full(robot.tensor)
+    top = [[m if i == j else 0.0 for j in range(3)] + [h[j][i] for j in range(3)] for i in range(3)]
+    return top + [[*h[i], *tensor[i]] for i in range(3)]
+
+
+def _rigid_velocities(
+    skeleton: Skeleton, robot: RigidInertia, momenta: Sequence[Sequence[Scalar]]
+) -> Matrix:
+    """Velocities of a rigid body of this inertia that has these momenta."""
+    per = per_mass(skeleton)
+    c = scale(per, robot.first_moment)
+    at_com = full(robot.tensor_about_com(c))
+    pairs = [halves(values) for values in momenta]
+    about_com = [sub(angular, cross(c, linear)) for linear, angular in pairs]
+    right = list(zip(*about_com, strict=True))
+    spins = zip(*solve_symmetric(at_com, right, ["the robot as one body"] * 3), strict=True)
+    return [
+        [*add(scale(per, linear), cross(c, (x, y, z))), x, y, z]
+        for (linear, _), (x, y, z) in zip(pairs, spins, strict=True)
+    ]
+
+
+def _rigid_velocity_columns(skeleton: Skeleton, robot: RigidInertia, J: Matrix) -> Matrix:
+    columns = _rigid_velocities(skeleton, robot, [[row[k] for row in J] for k in range(len(J[0]))])
+    return [[column[row] for column in columns] for row in range(6)]

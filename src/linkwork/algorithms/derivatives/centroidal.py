@@ -22,10 +22,15 @@ from dataclasses import dataclass
 
 from linkwork.algorithms.centroidal.com import body_rotations, com_jacobian, is_leaf, per_mass
 from linkwork.algorithms.centroidal.momentum import centroidal_momentum_matrix
-from linkwork.algorithms.centroidal.subtree import Bodies, Subtree, subtrees_of
-from linkwork.algorithms.derivatives.tangents import Coordinate, Moving
+from linkwork.algorithms.derivatives.subtrees import (
+    Bodies,
+    Coordinate,
+    Moving,
+    Subtree,
+    subtrees_of,
+)
 from linkwork.algorithms.dynamics.rnea import body_motion
-from linkwork.algorithms.kinematics.frames import Matrix, Numbers
+from linkwork.algorithms.kinematics.frames import Matrix, Scalars
 from linkwork.algorithms.kinematics.jacobians import rows_of_columns
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined
@@ -45,12 +50,15 @@ from linkwork.spatial.blocks import (
     sub,
     transpose,
     twist_add,
+    twist_cross,
+    twist_rotate,
+    twist_sub,
     wrench_cross,
 )
 
 
 def centroidal_momentum_derivatives(
-    skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
+    skeleton: Skeleton, q: Scalars, nu: Scalars, *, velocity: Representation
 ) -> tuple[Matrix, Matrix]:
     """(6, nv) derivatives of `centroidal_momentum` w.r.t. q, and w.r.t. nu: its matrix."""
     A = centroidal_momentum_matrix(skeleton, q, velocity=velocity)
@@ -60,7 +68,7 @@ def centroidal_momentum_derivatives(
 
 
 def centroidal_momentum_rate_derivatives(
-    skeleton: Skeleton, q: Numbers, nu: Numbers, nu_dot: Numbers, *, velocity: Representation
+    skeleton: Skeleton, q: Scalars, nu: Scalars, nu_dot: Scalars, *, velocity: Representation
 ) -> tuple[Matrix, Matrix, Matrix]:
     """(6, nv) derivatives of `centroidal_momentum_rate` w.r.t. q, nu, and nu_dot."""
     A = centroidal_momentum_matrix(skeleton, q, velocity=velocity)
@@ -69,19 +77,23 @@ def centroidal_momentum_rate_derivatives(
         of_momentum = _robot_in_motion(skeleton, q, None, nu, velocity)
         h_by_q, _ = _derivatives(of_momentum, A)
         w = of_momentum.u
-        by_q = {k: _less(column, _rotated(w, h_by_q[k])) for k, column in by_q.items()}
+        by_q = {
+            k: twist_sub(column, twist_cross((ZERO, w), h_by_q[k])) for k, column in by_q.items()
+        }
         h_by_nu = _columns_of(A)
-        by_nu = {k: _less(column, _rotated(w, h_by_nu[k])) for k, column in by_nu.items()}
+        by_nu = {
+            k: twist_sub(column, twist_cross((ZERO, w), h_by_nu[k])) for k, column in by_nu.items()
+        }
         if skeleton.layout.floating:
             by_nu.update(dict.fromkeys(range(3), ZERO_TWIST))
             for k, axis in enumerate(IDENTITY, start=3):
-                by_nu[k] = _less(by_nu[k], _rotated(axis, of_momentum.wrench))
+                by_nu[k] = twist_sub(by_nu[k], twist_cross((ZERO, axis), of_momentum.wrench))
     indices = range(skeleton.layout.nv)
     return rows_of_columns(by_q, indices), rows_of_columns(by_nu, indices), A
 
 
 def com_velocity_derivatives(
-    skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
+    skeleton: Skeleton, q: Scalars, nu: Scalars, *, velocity: Representation
 ) -> tuple[Matrix, Matrix]:
     """(3, nv) derivatives of `com_velocity` w.r.t. q, and w.r.t. nu: the Jacobian."""
     robot = _robot_in_motion(skeleton, q, None, nu, velocity, in_world=True)
@@ -106,7 +118,7 @@ class _RobotInMotion:
     joints: Mapping[int, JointPose]
     subtrees: Mapping[int, Subtree]
     coordinates: Mapping[int, Sequence[Coordinate]]
-    nu: Numbers | None  # None for zeros
+    nu: Scalars | None  # None for zeros
     whole: Subtree  # the robot about the base's origin
     rotations: Mapping[int, Mat]  # of each body
     arms: Mapping[int, Vec]  # from the CoM to the origin of each body
@@ -126,21 +138,19 @@ class _RobotInMotion:
 
     def about_com(self, number: int, wrench: Twist) -> Twist:
         """A wrench in a body's axes about its origin, about the CoM in the axes of the result."""
-        force, moment = wrench
         parent = self.skeleton.bodies[number].parent
         R = self.rotations[number]
         if is_leaf(self.skeleton, number):  # its rotation is not needed otherwise
-            pose, R = self.joints[number], self.rotations[parent]
-            force, moment = apply(pose.R, force), apply(pose.R, moment)
-        force, moment = apply(R, force), apply(R, moment)
+            wrench, R = twist_rotate(self.joints[number].R, wrench), self.rotations[parent]
+        force, moment = twist_rotate(R, wrench)
         return force, add(moment, cross(self.arms[number], force))
 
 
 def _robot_in_motion(
     skeleton: Skeleton,
-    q: Numbers,
-    nu: Numbers | None,
-    nu_dot: Numbers,
+    q: Scalars,
+    nu: Scalars | None,
+    nu_dot: Scalars,
     velocity: Representation,
     *,
     in_world: bool = False,
@@ -222,8 +232,10 @@ def _base_columns(robot: _RobotInMotion) -> tuple[list[Twist], list[Twist]]:
         turned = inertia.momentum(ZERO, cross(w, axis))
         by_w.append(robot.at_com(twist_add(turned, robot.whole.twice_B.forces(ZERO, axis))))
     for axis in IDENTITY:
-        column = _less(_rotated(axis, robot.wrench), combined(cross(axis, robot.u), by_u))
-        rotating.append(_less(column, combined(cross(axis, w), by_w)))
+        column = twist_sub(
+            twist_cross((ZERO, axis), robot.wrench), combined(cross(axis, robot.u), by_u)
+        )
+        rotating.append(twist_sub(column, combined(cross(axis, w), by_w)))
     still = [ZERO_TWIST] * 3
     if robot.base.velocity == "body":
         return still * 2, still + by_w
@@ -256,11 +268,3 @@ def _columns_of(rows: Matrix) -> list[Twist]:
 
 def _add(columns: dict[int, Twist], index: int, column: Twist) -> None:
     columns[index] = twist_add(columns.get(index, ZERO_TWIST), column)
-
-
-def _rotated(w: Vec, a: Twist) -> Twist:
-    return cross(w, a[0]), cross(w, a[1])
-
-
-def _less(a: Twist, b: Twist) -> Twist:
-    return sub(a[0], b[0]), sub(a[1], b[1])

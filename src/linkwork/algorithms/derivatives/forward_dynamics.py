@@ -22,11 +22,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias, TypedDict
 
-from linkwork.algorithms.derivatives.inverse_dynamics import bias_derivatives
-from linkwork.algorithms.dynamics.dynamics import Wrenches, inverse_dynamics
+from linkwork.algorithms.derivatives.inverse_dynamics import inverse_dynamics_derivatives
 from linkwork.algorithms.dynamics.factor import Factor
 from linkwork.algorithms.dynamics.inverse_mass_matrix import mass_factor
-from linkwork.algorithms.kinematics.frames import Matrix, Numbers
+from linkwork.algorithms.dynamics.rnea import Wrenches, inverse_dynamics
+from linkwork.algorithms.kinematics.frames import Matrix, Scalars
 from linkwork.algorithms.kinematics.jacobians import jacobian
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
@@ -62,9 +62,9 @@ class _Setting(TypedDict):
 
 def forward_dynamics_derivatives(
     skeleton: Skeleton,
-    q: Numbers,
-    nu: Numbers,
-    tau: Numbers,
+    q: Scalars,
+    nu: Scalars,
+    tau: Scalars,
     *,
     gravity: Vec,
     velocity: Representation,
@@ -83,7 +83,7 @@ def forward_dynamics_derivatives(
     )
     bias = inverse_dynamics(skeleton, q, nu, **setting)
     nu_dot = factor.solve([minus(t, b) for t, b in zip(tau, bias, strict=True)])
-    ID_by_q, ID_by_nu = bias_derivatives(skeleton, q, nu, nu_dot, **setting)
+    ID_by_q, ID_by_nu, _ = inverse_dynamics_derivatives(skeleton, q, nu, nu_dot, **setting)
     by_tau = factor.inverse()
     Js = [jacobian(skeleton, q, frame, velocity=velocity) for frame in given]
     by_wrenches = [_transposed([factor.solve(row) for row in J]) for J in Js]
@@ -106,7 +106,7 @@ def _solved(factor: Factor, matrix: Matrix, columns: Sequence[int]) -> _Columns:
     return {k: factor.solve([row[k] for row in matrix]) for k in columns}
 
 
-def _by_base_velocity(base: Base, nu: Numbers) -> _Columns:
+def _by_base_velocity(base: Base, nu: Scalars) -> _Columns:
     """Derivative w.r.t. the base's linear velocity.
 
     A velocity v of the whole robot changes no force. The linear part of nu_dot contains  -w x v
@@ -134,10 +134,10 @@ def _body_base_by_q(base: Base, gravity: Vec, nv: int) -> _Columns:
 
 def _base_by_q(
     base: Base,
-    nu_dot: Numbers,
+    nu_dot: Scalars,
     gravity: Vec,
-    motion: tuple[_Columns, Numbers],
-    forces: Sequence[tuple[Matrix, Numbers]],
+    motion: tuple[_Columns, Scalars],
+    forces: Sequence[tuple[Matrix, Scalars]],
 ) -> _Columns:
     """Derivative w.r.t. the base's pose, in the mixed and inertial representations.
 
@@ -157,11 +157,11 @@ def _base_by_q(
     for k in range(BASE_NV if base.floating else 0):
         rho, theta = halves([1.0 if c == k else 0.0 for c in range(BASE_NV)])
         if base.velocity == "mixed":
-            rho = ZERO  # a shift of the world changes none of the numbers
+            rho = ZERO  # a shift of the world changes no entry
         a, u = twist_cross((rho, theta), halves(nu_dot))
         moved = [*add(a, cross(gravity, theta)), *u, *[0.0] * (len(nu_dot) - BASE_NV)]
         v, w = twist_cross((rho, theta), halves(nu))
-        turned = [wrench_cross((rho, theta), halves(numbers)) for _, numbers in forces]
+        turned = [wrench_cross((rho, theta), halves(wrench)) for _, wrench in forces]
         columns[k] = [
             minus(
                 moved[i],

@@ -25,13 +25,21 @@ base and the frame have columns that are not zero.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
-from linkwork.algorithms.derivatives.tangents import SubspaceChange, subspace_changes
+from linkwork.algorithms.derivatives.subtrees import SubspaceChange, subspace_changes
 from linkwork.algorithms.dynamics.rnea import body_motion
-from linkwork.algorithms.kinematics.frames import Matrix, Numbers, path_poses
-from linkwork.algorithms.kinematics.jacobians import PathColumns, assembled, path_columns
+from linkwork.algorithms.kinematics.frames import Matrix, Scalars, path_poses
+from linkwork.algorithms.kinematics.jacobians import (
+    PathColumns,
+    assembled,
+    path_columns,
+    path_velocities,
+    velocities_of_frame,
+    written_as_columns,
+)
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined
 from linkwork.mechanics.skeleton import Body, Skeleton
@@ -49,7 +57,7 @@ from linkwork.spatial.blocks import (
 
 
 def velocity_derivatives(
-    skeleton: Skeleton, q: Numbers, nu: Numbers, frame: int, *, velocity: Representation
+    skeleton: Skeleton, q: Scalars, nu: Scalars, frame: int, *, velocity: Representation
 ) -> tuple[Matrix, Matrix]:
     """(6, nv) derivatives of `frame_velocity` w.r.t. q, and nu: the Jacobian."""
     formulas = _REPRESENTATIONS[velocity]
@@ -65,9 +73,9 @@ def velocity_derivatives(
 
 def acceleration_derivatives(
     skeleton: Skeleton,
-    q: Numbers,
-    nu: Numbers,
-    nu_dot: Numbers,
+    q: Scalars,
+    nu: Scalars,
+    nu_dot: Scalars,
     frame: int,
     *,
     velocity: Representation,
@@ -78,12 +86,12 @@ def acceleration_derivatives(
     by_q: list[list[Twist]] = []
     by_nu: list[list[Twist]] = []
     for joint in path.joints:
-        views = joint.parent, joint.own
+        views = joint.parent, joint.child
         by_q.append([formulas.acceleration_by_q(s, joint.pivot) for s in joint.columns])
         by_nu.append([formulas.carried(s, *views) for s in joint.columns])
         for k, change in enumerate(joint.changes):
-            own = twist_add(formulas.carried(change.velocity, *views), change.acceleration)
-            by_q[-1][k] = twist_add(by_q[-1][k], own)
+            changed = twist_add(formulas.carried(change.velocity, *views), change.acceleration)
+            by_q[-1][k] = twist_add(by_q[-1][k], changed)
             by_nu[-1][k] = twist_add(by_nu[-1][k], change.bias)
     of_base = [formulas.base_acceleration_by_q(s, path.base) for s in path.of_base]
     driven = [formulas.base_acceleration_by_nu(s, path.base, path.arm) for s in path.of_base]
@@ -106,7 +114,7 @@ class _Joint:
 
     columns: Sequence[Twist]
     parent: _BodyView
-    own: _BodyView  # the body that the joint holds
+    child: _BodyView  # the body that the joint holds
     pivot: _BodyView  # the one of the two in the formulas w.r.t. q
     changes: Sequence[SubspaceChange]  # none for a constant S
 
@@ -138,9 +146,9 @@ class _Representation(ABC):
 
     uses_child_motion = True  # for one constant column: whether the pivot is the joint's body
 
-    def of_base(self, base: Base, columns: Sequence[Twist], numbers: Numbers | None) -> Twist:
+    def of_base(self, base: Base, columns: Sequence[Twist], values: Scalars | None) -> Twist:
         """V of the base from nu, or A from nu_dot."""
-        return combined(numbers[:6], columns) if base.floating and numbers else ZERO_TWIST
+        return combined(values[:6], columns) if base.floating and values else ZERO_TWIST
 
     def seen(self, v_J: Twist, V_r: Twist, beyond: Twist) -> Twist:
         """What the velocity v_J of a joint adds to A_r, with V_r seen from parent and body."""
@@ -154,9 +162,9 @@ class _Representation(ABC):
     def acceleration_by_q(self, s: Twist, at: _BodyView) -> Twist:
         """Derivative w.r.t. the position of a joint."""
 
-    def carried(self, s: Twist, parent: _BodyView, own: _BodyView) -> Twist:
+    def carried(self, s: Twist, parent: _BodyView, child: _BodyView) -> Twist:
         """Change of the acceleration by a change s of S nu."""
-        return twist_add(twist_cross(s, own.V_r), twist_cross(parent.V, s))
+        return twist_add(twist_cross(s, child.V_r), twist_cross(parent.V, s))
 
     def base_velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
         """Derivative w.r.t. the pose of the base."""
@@ -196,8 +204,8 @@ class _Body(_Representation):
 
 
 class _Mixed(_Representation):
-    def of_base(self, base: Base, columns: Sequence[Twist], numbers: Numbers | None) -> Twist:
-        return ZERO, base.own_part(numbers)[1]
+    def of_base(self, base: Base, columns: Sequence[Twist], values: Scalars | None) -> Twist:
+        return ZERO, base.own_part(values)[1]
 
     def seen(self, v_J: Twist, V_r: Twist, beyond: Twist) -> Twist:
         # of the frame's origin: w_J x v_J of the joint, and 2 w_J x v_r of Coriolis
@@ -213,9 +221,9 @@ class _Mixed(_Representation):
         linear = add(add(cross(a, a_r), add(swept, swept)), apply(W, d))
         return linear, add(cross(a, u_r), cross(w, cross(a, w_r)))
 
-    def carried(self, s: Twist, parent: _BodyView, own: _BodyView) -> Twist:
-        (d, a), (v_p, _), (v_k, w_k) = s, parent.V_r, own.V_r
-        linear = add(cross(a, add(v_k, v_p)), cross(add(own.V[1], parent.V[1]), d))
+    def carried(self, s: Twist, parent: _BodyView, child: _BodyView) -> Twist:
+        (d, a), (v_p, _), (v_k, w_k) = s, parent.V_r, child.V_r
+        linear = add(cross(a, add(v_k, v_p)), cross(add(child.V[1], parent.V[1]), d))
         return linear, add(cross(a, w_k), cross(parent.V[1], a))
 
     def base_velocity_by_q(self, s: Twist, at: _BodyView) -> Twist:
@@ -242,9 +250,9 @@ _REPRESENTATIONS: dict[Representation, _Representation] = {
 
 def _path(
     skeleton: Skeleton,
-    q: Numbers,
-    nu: Numbers,
-    nu_dot: Numbers | None,
+    q: Scalars,
+    nu: Scalars,
+    nu_dot: Scalars | None,
     *,
     frame: int,
     velocity: Representation,
@@ -252,74 +260,45 @@ def _path(
     formulas, base = _REPRESENTATIONS[velocity], base_of(skeleton.layout, q, velocity)
     poses = path_poses(skeleton, q, skeleton.frames[frame][0])
     columns, of_base, arm = path_columns(skeleton, base, poses, frame, velocity)
-    changing = _changing(poses, nu, nu_dot)
-    written: list[list[Twist]] = [[] for _ in columns]
-    if any(changing.values()):
-        others = {k: replace(pose, columns=changing[k]) for k, pose in poses.items()}
-        written = [own for _, own in path_columns(skeleton, base, others, frame, velocity)[0]]
-    start = formulas.of_base(base, of_base, nu), formulas.of_base(base, of_base, nu_dot)
-    driven = [
-        (_times(body, S, nu), _times(body, S, nu_dot, own[0] if own else ZERO_TWIST))
-        for (body, S), own in zip(columns, written, strict=True)
+    of_joints = {number: _changing_twists(pose, nu, nu_dot) for number, pose in poses.items()}
+    changing = written_as_columns(skeleton, base, poses, of_joints, frame=frame, velocity=velocity)
+    written = [twists for _, twists in changing] or [[] for _ in columns]
+    v_J = [_times(body, S, nu) for body, S in columns]
+    a_J = [
+        _times(body, S, nu_dot, twists[0] if twists else ZERO_TWIST)
+        for (body, S), twists in zip(columns, written, strict=True)
     ]
-    views = _views(formulas, start, columns, driven, nu)
+    V = path_velocities(v_J, formulas.of_base(base, of_base, nu))
+    V_r = velocities_of_frame(v_J)
+    A = [formulas.of_base(base, of_base, nu_dot)]  # from the base outward
+    for k, (body, S) in reversed([*enumerate(columns)]):
+        # A = A_p + S nu_dot + S_dot nu + V_p x S nu
+        A.append(_times(body, [twist_cross(V[k + 1], s) for s in S], nu, twist_add(A[-1], a_J[k])))
+    A_r = [ZERO_TWIST]
+    for k in range(len(columns)):
+        added = formulas.seen(v_J[k], V_r[k + 1], V_r[k])
+        A_r.append(twist_add(twist_add(A_r[-1], a_J[k]), added))
+    views = [_BodyView(*view) for view in zip(V, reversed(A), V_r, A_r, strict=True)]
     joints: list[_Joint] = []
-    for place, (body, S) in enumerate(columns):
-        own, parent = views[place], views[place + 1]
-        changes = [SubspaceChange(*written[place][k : k + 3]) for k in _places(written[place])]
-        is_own = body.is_backwards if len(S) > 1 or changes else formulas.uses_child_motion
-        joints.append(_Joint(S, parent, own, own if is_own else parent, changes))
+    for (body, S), twists, (child, parent) in zip(columns, written, pairwise(views), strict=True):
+        parts = [twists[k : k + 3] for k in range(1, len(twists), 3)]
+        changes = [SubspaceChange(v, a, bias) for v, a, bias in parts]
+        is_child = body.is_backwards if len(S) > 1 or changes else formulas.uses_child_motion
+        joints.append(_Joint(S, parent, child, child if is_child else parent, changes))
     return _Path(skeleton, columns, of_base, arm, joints, views[-1])
 
 
-def _changing(
-    poses: Mapping[int, JointPose], nu: Numbers, nu_dot: Numbers | None
-) -> dict[int, tuple[Twist, ...]]:
-    """S_dot nu of each joint, and the changes of S along each coordinate; none if S is constant."""
-    twists: dict[int, tuple[Twist, ...]] = {}
-    for number, pose in poses.items():
-        changes = subspace_changes(pose, nu, nu_dot)
-        own = [x for c in changes for x in (c.velocity, c.acceleration, c.bias)]
-        twists[number] = (pose.bias(nu), *own) if changes else ()
-    return twists
-
-
-def _places(written: Sequence[Twist]) -> range:
-    """Where the twists of each coordinate start, after S_dot nu."""
-    return range(1, len(written), 3)
-
-
-def _views(
-    formulas: _Representation,
-    start: tuple[Twist, Twist],
-    columns: PathColumns,
-    driven: Sequence[tuple[Twist, Twist]],
-    nu: Numbers,
-) -> list[_BodyView]:
-    """The bodies from the frame's inward, the base at last.
-
-    `driven` has  S nu  and  S nu_dot + S_dot nu  of each joint.
-    """
-    V, A = start
-    motions = [(V, A)]
-    for (body, S), (v_J, a_J) in zip(reversed(columns), reversed(driven), strict=True):
-        # A = A_p + S nu_dot + S_dot nu + V_p x S nu
-        A = _times(body, [twist_cross(V, s) for s in S], nu, twist_add(A, a_J))
-        V = twist_add(V, v_J)
-        motions.append((V, A))
-    V_r, A_r = ZERO_TWIST, ZERO_TWIST
-    relative = [(V_r, A_r)]
-    for v_J, a_J in driven:
-        beyond, V_r = V_r, twist_add(V_r, v_J)
-        A_r = twist_add(twist_add(A_r, a_J), formulas.seen(v_J, V_r, beyond))
-        relative.append((V_r, A_r))
-    return [_BodyView(*m, *r) for m, r in zip(reversed(motions), relative, strict=True)]
+def _changing_twists(pose: JointPose, nu: Scalars, nu_dot: Scalars | None) -> list[Twist]:
+    """S_dot nu, and three twists for the change of S along each coordinate; [] for a constant S."""
+    changes = subspace_changes(pose, nu, nu_dot, in_body=False)
+    twists = [x for c in changes for x in (c.velocity, c.acceleration, c.bias)]
+    return [pose.bias(nu), *twists] if changes else []
 
 
 def _times(
-    body: Body, columns: Sequence[Twist], numbers: Numbers | None, start: Twist = ZERO_TWIST
+    body: Body, columns: Sequence[Twist], values: Scalars | None, start: Twist = ZERO_TWIST
 ) -> Twist:
     """Columns of a joint times its part of nu or nu_dot, added to a twist; None for zeros."""
-    if numbers is None:
+    if values is None:
         return start
-    return combined([numbers[k] for k in body.nu_indices], columns, start)
+    return combined([values[k] for k in body.nu_indices], columns, start)

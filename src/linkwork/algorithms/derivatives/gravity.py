@@ -14,10 +14,9 @@ The base is treated likewise; what it does to itself depends on the representati
 
 from __future__ import annotations
 
-from linkwork.algorithms.derivatives.tangents import own_changes
+from linkwork.algorithms.derivatives.subtrees import subspace_changes
 from linkwork.algorithms.dynamics.crba import composites
-from linkwork.algorithms.dynamics.rnea import poses
-from linkwork.algorithms.kinematics.frames import Matrix, Numbers
+from linkwork.algorithms.kinematics.frames import Matrix, Scalars, joint_poses
 from linkwork.mechanics.base import Representation, base_of
 from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
@@ -40,12 +39,12 @@ from linkwork.spatial.blocks import (
 
 
 def gravity_force_derivative(
-    skeleton: Skeleton, q: Numbers, *, gravity: Vec, velocity: Representation
+    skeleton: Skeleton, q: Scalars, *, gravity: Vec, velocity: Representation
 ) -> Matrix:
     """(nv, nv) derivative of the gravity force with respect to q."""
     layout = skeleton.layout
     base = base_of(layout, q, velocity)
-    joints = poses(skeleton, q)
+    joints = joint_poses(skeleton, q)
     carried = composites(skeleton, joints)
     mass = {number: inertia.mass for number, inertia in carried.items()}
     first = {number: inertia.first_moment for number, inertia in carried.items()}
@@ -87,12 +86,12 @@ def _add_own(
 ) -> None:
     """Entries of the coordinates of one joint among themselves."""
     mass, first, up = body
-    own = own_changes(pose)
+    changes = subspace_changes(pose, None, None, in_body=True)
     for place, (k, (_, z)) in enumerate(_columns(pose)):
         for other, (j, x) in enumerate(zip(pose.mount.nu_indices, moved, strict=True)):
             value = dot(x, cross(up, z))
-            if own:
-                value = plus(value, dot(up, _moved(own[place][other], mass, first)))
+            if changes:
+                value = plus(value, dot(up, _moved(changes[place].columns[other], mass, first)))
             hessian[j][k] = plus(hessian[j][k], value)
 
 

@@ -1,1 +1,1 @@
-"""Inverse and forward dynamics, the mass matrix and its factors, energies, the regressor."""
+"""Inverse and forward dynamics, the mass matrix and its inverse, joint wrenches, the regressor."""

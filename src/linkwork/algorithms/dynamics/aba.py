@@ -18,26 +18,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwork.algorithms.dynamics.articulated import (
-    Articulated,
-    moved,
-    rigid,
-    summands,
-    without_joint,
+from linkwork.algorithms.dynamics.crba import mass_matrix
+from linkwork.algorithms.dynamics.factor import (
+    largest_constant,
+    owners_of,
+    reciprocal,
+    solve_symmetric,
 )
-from linkwork.algorithms.dynamics.factor import reciprocal, solve_symmetric
-from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
+from linkwork.algorithms.dynamics.rnea import (
+    Wrenches,
+    body_motion,
+    forces_of_motion,
+    inverse_dynamics,
+    motions,
+)
+from linkwork.algorithms.kinematics.frames import Scalars, joint_poses
+from linkwork.mechanics.base import Representation, base_of
+from linkwork.mechanics.inertia import ArticulatedInertia
+from linkwork.mechanics.joint_dynamics import (
+    NO_JOINT_DYNAMICS,
+    DynamicsByIndex,
+    with_joint_dynamics,
+)
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
+    SYM_INDEX,
+    UPPER,
+    ZERO,
     Scalar,
     Twist,
     Vec,
-    dot,
+    apply_t,
+    full,
     halves,
     is_zero,
+    is_zero_vector,
     minus,
     plus,
+    power,
     sub,
     times,
     total,
@@ -55,6 +74,59 @@ class _JointSolution:
     U: tuple[Twist, ...]
     inverse: tuple[tuple[Scalar, ...], ...]
     torque: tuple[Scalar, ...]  # along the joint, less what the bodies beyond take
+
+
+def forward_dynamics(
+    skeleton: Skeleton,
+    q: Scalars,
+    nu: Scalars,
+    tau: Scalars,
+    *,
+    gravity: Vec,
+    velocity: Representation,
+    wrenches: Wrenches | None = None,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
+) -> list[Scalar]:
+    """nu_dot = M^-1 (tau + sum J^T f - h).
+
+    Raises:
+        SingularJointError: nothing resists the motion of a joint.
+    """
+    if skeleton.layout.followers:  # there is no recursion for dependent joints
+        M = mass_matrix(skeleton, q, velocity=velocity, joint_dynamics=joint_dynamics)
+        h = inverse_dynamics(
+            skeleton,
+            q,
+            nu,
+            gravity=gravity,
+            velocity=velocity,
+            wrenches=wrenches,
+            joint_dynamics=joint_dynamics,
+        )
+        right = [[minus(t, b)] for t, b in zip(tau, h, strict=True)]
+        return [x for [x] in solve_symmetric(M, right, owners_of(skeleton, range(len(M))))]
+    layout = skeleton.layout
+    base = base_of(layout, q, velocity)
+    joints = joint_poses(skeleton, q)
+    _, w = base.twist(nu)
+    # h is computed with the origin of the base at rest, where nu_dot of the base need not be 0
+    motion = body_motion(w, ZERO, apply_t(base.R, sub(ZERO, gravity)))
+    moving = motions(skeleton, joints, nu, None, motion)
+    bias = forces_of_motion(skeleton, base, joints, moving, wrenches or {})
+    first = 6 if layout.floating else 0
+    joint_bias = [bias.joint.get(k, 0.0) for k in range(layout.nv)]
+    joint_bias = with_joint_dynamics(joint_bias, joint_dynamics, nu, None)
+    left = [minus(tau[k], joint_bias[k]) if k >= first else 0.0 for k in range(layout.nv)]
+    push = None
+    if layout.floating:
+        force, moment = base.wrench_in(tau)
+        push = sub(force, bias.base_force), sub(moment, bias.base_moment)
+    (a, u), joint_accelerations = accelerations(skeleton, joints, left, push, joint_dynamics)
+    start: list[Scalar] = []
+    if layout.floating:
+        linear, angular = base.derivative(nu, a, u)
+        start = [*linear, *angular]
+    return start + [joint_accelerations[k] for k in range(first, layout.nv)]
 
 
 def accelerations(
@@ -80,7 +152,7 @@ def accelerations(
     Raises:
         SingularJointError: nothing resists the motion of a joint.
     """
-    inertia = {number: rigid(body.inertia) for number, body in enumerate(skeleton.bodies)}
+    inertia = {number: body.inertia.articulated() for number, body in enumerate(skeleton.bodies)}
     push = dict.fromkeys(inertia, ZERO_TWIST)
     solved: dict[int, _JointSolution] = {}
     for number in reversed(joints):
@@ -99,7 +171,7 @@ def accelerations(
             is_free=all(map(is_zero, rotors)),
         )
         share = combined(_times(joint.inverse, joint.torque), joint.U, push[number])
-        inertia[parent] = inertia[parent].plus(moved(left, pose))
+        inertia[parent] = inertia[parent].plus(pose.articulated_inward(left))
         push[parent] = twist_add(push[parent], pose.inward(*share))
     base = ZERO_TWIST
     if base_wrench is not None:
@@ -119,20 +191,20 @@ def _outward(
     accelerations: dict[int, Scalar] = {}
     for number, pose in joints.items():
         joint = solved[number]
-        a, u = pose.outward(*bodies[skeleton.bodies[number].parent])
+        carried = pose.outward(*bodies[skeleton.bodies[number].parent])
         needed = [
-            minus(torque, plus(dot(F, a), dot(N, u)))
-            for torque, (F, N) in zip(joint.torque, joint.U, strict=True)
+            minus(torque, power(U, carried))
+            for torque, U in zip(joint.torque, joint.U, strict=True)
         ]
         values = _times(joint.inverse, needed)
         accelerations.update(zip(pose.mount.nu_indices, values, strict=True))
-        bodies[number] = combined(values, pose.columns, (a, u))
+        bodies[number] = combined(values, pose.columns, carried)
     return accelerations
 
 
 def _solve_joint(
     pose: JointPose,
-    inertia: Articulated,
+    inertia: ArticulatedInertia,
     push: Twist,
     torques: Sequence[Scalar],
     *,
@@ -148,7 +220,7 @@ def _solve_joint(
     return _JointSolution(U, inverse, torque)
 
 
-def solve_base(inertia: Articulated, force: Vec, moment: Vec) -> Twist:
+def solve_base(inertia: ArticulatedInertia, force: Vec, moment: Vec) -> Twist:
     """Acceleration of a free body under a wrench: the 6 x 6 system, by L^T D L."""
     right = [[x] for x in (*force, *moment)]
     return halves([x for [x] in solve_symmetric(inertia.matrix, right, ["the base"] * 6)])
@@ -165,6 +237,78 @@ def _inverse(
     identity = [[1.0 if i == j else 0.0 for j in range(n)] for i in range(n)]
     inverse = solve_symmetric(block, identity, [owner] * n)
     return tuple(tuple(inverse[max(i, j)][min(i, j)] for j in range(n)) for i in range(n))
+
+
+def without_joint(
+    inertia: ArticulatedInertia,
+    columns: Sequence[Twist],
+    U: Sequence[Twist],
+    inverse: Sequence[Sequence[Scalar]],
+    *,
+    is_free: bool,
+) -> ArticulatedInertia:
+    """I - U (S^T U)^-1 U^T; entries along a joint without rotor are set to exactly 0.
+
+    Args:
+        inertia: I.
+        columns: of S.
+        U: I S, column by column.
+        inverse: (S^T U)^-1, with rotors if there are any.
+        is_free: whether there is no rotor.
+    """
+    shares = [combined(row, U) for row in inverse]  # (S^T U)^-1 U^T, row by row
+    lost_A: list[Scalar] = [0.0] * 6
+    lost_B: list[Scalar] = [0.0] * 9
+    lost_D: list[Scalar] = [0.0] * 6
+    for (F, N), (G, K) in zip(U, shares, strict=True):
+        for k, (i, j) in enumerate(UPPER):
+            lost_A[k] = plus(lost_A[k], times(F[i], G[j]))
+            lost_D[k] = plus(lost_D[k], times(N[i], K[j]))
+        for i in range(3):
+            for j in range(3):
+                lost_B[3 * i + j] = plus(lost_B[3 * i + j], times(F[i], K[j]))
+    gone_lin, gone_ang = axes_gone(columns) if is_free else ([], [])
+    A = [minus(x, y) for x, y in zip(inertia.A, lost_A, strict=True)]
+    D = [minus(x, y) for x, y in zip(inertia.D, lost_D, strict=True)]
+    B = [[minus(inertia.B[i][j], lost_B[3 * i + j]) for j in range(3)] for i in range(3)]
+    for axis in gone_ang:
+        for other in range(3):
+            D[SYM_INDEX[axis][other]] = 0.0
+            B[other][axis] = 0.0
+    for axis in gone_lin:
+        for other in range(3):
+            A[SYM_INDEX[axis][other]] = 0.0
+            B[axis][other] = 0.0
+    rows = tuple(tuple(row) for row in B)
+    return ArticulatedInertia(tuple(A), rows, tuple(D))  # pyright: ignore[reportArgumentType]
+
+
+def axes_gone(columns: Sequence[Twist]) -> tuple[list[int], list[int]]:
+    """Coordinate axes along which, and about which, a joint moves freely by itself."""
+    linear = [_constant_axis(v) for v, w in columns if is_zero_vector(w)]
+    angular = [_constant_axis(w) for v, w in columns if is_zero_vector(v)]
+    return [k for k in linear if k is not None], [k for k in angular if k is not None]
+
+
+def _constant_axis(vector: Vec) -> int | None:
+    """0, 1 or 2 for a constant vector along that coordinate axis."""
+    if not all(isinstance(x, float) for x in vector):
+        return None
+    along = [k for k, x in enumerate(vector) if x]
+    return along[0] if len(along) == 1 else None
+
+
+def summands(column: Twist, inertia: ArticulatedInertia) -> float:
+    """The largest constant product that s^T I s is summed up from, for a column s."""
+    v, w = column
+    A, B, D = full(inertia.A), inertia.B, full(inertia.D)
+    products = [
+        times(times(x[i], m[i][j]), y[j])
+        for m, x, y in ((A, v, v), (B, v, w), (D, w, w))
+        for i in range(3)
+        for j in range(3)
+    ]
+    return largest_constant([products])
 
 
 def _times(matrix: Sequence[Sequence[Scalar]], vector: Sequence[Scalar]) -> list[Scalar]:

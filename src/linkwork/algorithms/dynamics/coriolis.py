@@ -23,8 +23,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linkwork.algorithms.dynamics.crba import composites
-from linkwork.algorithms.dynamics.rnea import poses, summed_inward
-from linkwork.algorithms.kinematics.frames import Matrix, Numbers, path_to, velocities
+from linkwork.algorithms.dynamics.rnea import summed_inward
+from linkwork.algorithms.kinematics.frames import Matrix, Scalars, joint_poses, path_to, velocities
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose
@@ -46,6 +46,7 @@ from linkwork.spatial.blocks import (
     minus,
     neg,
     plus,
+    power,
     scale,
     sub,
     times,
@@ -95,11 +96,11 @@ class _Column:
 
 
 def coriolis_matrix(
-    skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
+    skeleton: Skeleton, q: Scalars, nu: Scalars, *, velocity: Representation
 ) -> Matrix:
     """(nv, nv) C; rows and columns as nu."""
     base = base_of(skeleton.layout, q, velocity)
-    joints = poses(skeleton, q)
+    joints = joint_poses(skeleton, q)
     start = base.twist(nu)
     moving = velocities(skeleton, joints, nu, start)
     inertias = composites(skeleton, joints)
@@ -108,9 +109,9 @@ def coriolis_matrix(
     for number, pose in joints.items():
         columns[number] = _joint_columns(pose, moving[number], nu)
     C: Matrix = [[0.0] * skeleton.layout.nv for _ in range(skeleton.layout.nv)]
-    for number, own in columns.items():
+    for number, body_columns in columns.items():
         path = [*reversed(path_to(skeleton, number)), 0]
-        for column in own:
+        for column in body_columns:
             wrenches = _wrenches(column, inertias[number], matrices[number])
             for ancestor in path:
                 for other in columns[ancestor]:
@@ -121,7 +122,7 @@ def coriolis_matrix(
 
 
 def mass_matrix_dot(
-    skeleton: Skeleton, q: Numbers, nu: Numbers, *, velocity: Representation
+    skeleton: Skeleton, q: Scalars, nu: Scalars, *, velocity: Representation
 ) -> Matrix:
     """(nv, nv) time derivative of the mass matrix."""
     C = coriolis_matrix(skeleton, q, nu, velocity=velocity)
@@ -144,19 +145,16 @@ class _Wrenches:
 
 
 def _wrenches(column: _Column, inertia: RigidInertia, B: BodyCoriolis) -> _Wrenches:
-    v, w = column.S
-    force, moment = inertia.momentum(*column.S_dot)
-    F1 = sub(force, cross(B.f, w)), add(moment, apply(B.D, w))
-    return _Wrenches(F1, inertia.momentum(v, w), add(cross(B.f, v), apply_t(B.D, w)))
+    F1 = twist_add(inertia.momentum(*column.S_dot), B.forces(*column.S))
+    return _Wrenches(F1, inertia.momentum(*column.S), B.couple(*column.S))
 
 
 def _add_entries(C: Matrix, i: int, other: _Column, wrenches: _Wrenches, *, is_own: bool) -> None:
     """Add the two entries of a coordinate and another one, nearer to the base."""
-    j, (v, w), (v_dot, w_dot) = other.index, other.S, other.S_dot
-    (force, moment), (f2, n2) = wrenches.F1, wrenches.F2
-    C[j][i] = plus(C[j][i], plus(dot(v, force), dot(w, moment)))
+    j = other.index
+    C[j][i] = plus(C[j][i], power(other.S, wrenches.F1))
     if not is_own:
-        value = plus(plus(dot(v_dot, f2), dot(w_dot, n2)), dot(w, wrenches.n3))
+        value = plus(power(other.S_dot, wrenches.F2), dot(other.S[1], wrenches.n3))
         C[i][j] = plus(C[i][j], value)
 
 
@@ -197,7 +195,7 @@ def _second_moments(tensor: Sym) -> Sym:
     return (half - xx, -xy, -xz, half - yy, -yz, half - zz)
 
 
-def _joint_columns(pose: JointPose, twist: Twist, nu: Numbers) -> list[_Column]:
+def _joint_columns(pose: JointPose, twist: Twist, nu: Scalars) -> list[_Column]:
     """Coordinates of a joint; its axes are fixed to the body, or backwards to the parent."""
     v, w = twist
     if pose.mount.backwards:

@@ -9,10 +9,14 @@ Walker, Orin (1982); Featherstone (2008), section 6.2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwork.algorithms.dynamics.rnea import summed_inward
+from linkwork.algorithms.kinematics.frames import joint_poses
+from linkwork.mechanics.base import Representation, base_of
 from linkwork.mechanics.inertia import RigidInertia
+from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
 from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.spatial.blocks import (
@@ -22,11 +26,13 @@ from linkwork.spatial.blocks import (
     Twist,
     Vec,
     add,
-    apply,
     cross,
+    full,
     matmul,
     plus,
     twist_add,
+    twist_rotate,
+    wedge,
 )
 
 # From this many columns of one branch on, preparing their direct transform into the axes wanted
@@ -43,16 +49,37 @@ class Inertias:
     joint: dict[tuple[int, int], Scalar]  # entry (i, j) with i >= j, by indices in nu
 
 
-def composites(skeleton: Skeleton, joints: dict[int, JointPose]) -> dict[int, RigidInertia]:
-    """Inertia of every body with all it carries, about the body's origin, in its axes."""
-    composite = {number: body.inertia for number, body in enumerate(skeleton.bodies)}
-    return dict(summed_inward(skeleton, joints, composite, RigidInertia.plus, seen_inward))
-
-
-def seen_inward(pose: JointPose, inertia: RigidInertia) -> RigidInertia:
-    """The inertia of a body, or of all it carries, seen from its parent."""
-    first, tensor = apply(pose.R, inertia.first_moment), pose.rotated_sym(inertia.tensor)
-    return RigidInertia(inertia.mass, first, tensor).shifted(pose.p)
+def mass_matrix(
+    skeleton: Skeleton,
+    q: Sequence[Scalar],
+    *,
+    velocity: Representation,
+    joint_dynamics: DynamicsByIndex = NO_JOINT_DYNAMICS,
+) -> list[list[Scalar]]:
+    """(nv, nv) M, rows and columns as nu."""
+    layout = skeleton.layout
+    base = base_of(layout, q, velocity)
+    R, origin = base.expressed_at
+    parts = inertias(skeleton, joint_poses(skeleton, q), R)
+    M: list[list[Scalar]] = [[0.0] * layout.nv for _ in range(layout.nv)]
+    for (i, j), value in parts.joint.items():
+        M[i][j] = M[j][i] = value
+    for k, added in joint_dynamics.items():
+        M[k][k] = plus(M[k][k], added.armature)
+    if not layout.floating:
+        return M
+    robot = parts.base.rotated(R).shifted(origin)
+    h, tensor = wedge(robot.first_moment), full(robot.tensor)
+    for i in range(3):
+        M[i][i] = robot.mass
+        for j in range(3):
+            M[3 + i][j] = M[j][3 + i] = h[i][j]
+            M[3 + i][3 + j] = tensor[i][j]
+    for k, (force, about_base) in parts.momenta.items():
+        moment = add(about_base, cross(origin, force))
+        for i, value in enumerate((*force, *moment)):
+            M[i][k] = M[k][i] = value
+    return M
 
 
 def inertias(skeleton: Skeleton, joints: dict[int, JointPose], R: Mat = IDENTITY) -> Inertias:
@@ -84,6 +111,14 @@ def inertias(skeleton: Skeleton, joints: dict[int, JointPose], R: Mat = IDENTITY
     return Inertias(carried[0], momenta, joint)
 
 
+def composites(skeleton: Skeleton, joints: dict[int, JointPose]) -> dict[int, RigidInertia]:
+    """Inertia of every body with all it carries, about the body's origin, in its axes."""
+    composite = {number: body.inertia for number, body in enumerate(skeleton.bodies)}
+    return dict(
+        summed_inward(skeleton, joints, composite, RigidInertia.plus, JointPose.inertia_inward)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Direct:
     """Wrenches on a body that hangs on the base, expressed directly in the axes of the result."""
@@ -93,8 +128,7 @@ class Direct:
 
     def inward(self, force: Vec, moment: Vec) -> Twist:
         """A wrench on the body, in those axes about the base's origin."""
-        moment = add(moment, cross(self.arm, force))
-        return apply(self.R, force), apply(self.R, moment)
+        return twist_rotate(self.R, (force, add(moment, cross(self.arm, force))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +140,7 @@ class ByBaseAxes:
 
     def inward(self, force: Vec, moment: Vec) -> Twist:
         """A wrench on the body, in those axes about the base's origin."""
-        force, moment = self.pose.inward(force, moment)
-        return apply(self.R, force), apply(self.R, moment)
+        return twist_rotate(self.R, self.pose.inward(force, moment))
 
 
 def to_base(

@@ -1,16 +1,78 @@
-"""The inverse of the mass matrix: accelerations of all coordinates per unit of force along each."""
+"""The inverse of the mass matrix: accelerations of all coordinates per unit of force along each.
+
+The mass matrix of a tree is factored by articulated inertias; M is not built. Inward, a coordinate
+with the column s of its joint's motion subspace has, with I the articulated inertia of its body,
+
+    d = s^T I s        its pivot in D, with the rotor if there is one
+    r = I s / d        its acceleration is  tau / d - r . A  for an acceleration A of its body
+
+Outward, the row r of coordinate i is taken to the base, past one coordinate c after the other:
+entry (i, c) of W is -r . s_c, and then r becomes  r - (r . s_c) r_c,  which answers to
+accelerations on the inner side of c. At the base, -r is the acceleration of joint i per unit of the
+base's. A joint of several velocities is a sequence of joints of one. `factor` has the rest.
+
+Featherstone (2008), chapter 7; Carpentier (2018), Analytical inverse of the joint space inertia
+matrix.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from linkwork.algorithms.dynamics.dynamics import mass_matrix
-from linkwork.algorithms.dynamics.factor import Factor, factored, largest_constant
-from linkwork.algorithms.dynamics.tree_factor import tree_factor
-from linkwork.mechanics.base import Representation
+from linkwork.algorithms.dynamics.aba import axes_gone, solve_base, summands, without_joint
+from linkwork.algorithms.dynamics.crba import mass_matrix, to_base
+from linkwork.algorithms.dynamics.factor import (
+    Factor,
+    factored,
+    inverse_factor,
+    largest_constant,
+    outward_order,
+    reciprocal,
+)
+from linkwork.algorithms.kinematics.frames import joint_poses
+from linkwork.engine.symbolic.elimination import SparseRow
+from linkwork.mechanics.base import Base, Representation, base_of
+from linkwork.mechanics.inertia import ArticulatedInertia
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
+from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
-from linkwork.spatial.blocks import Scalar
+from linkwork.model.layout import BASE_NV
+from linkwork.spatial.blocks import (
+    ZERO,
+    Scalar,
+    Twist,
+    Vec,
+    add,
+    cross,
+    is_zero,
+    plus,
+    power,
+    scale,
+    times,
+    total,
+    twist_sub,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Coordinate:
+    """One velocity of a joint, in the axes of the joint's body."""
+
+    index: int  # in nu
+    column: Twist  # s
+    row: Twist  # r
+    inverse_pivot: Scalar  # 1 / d
+    is_free: bool  # whether it has no rotor
+
+    def propagated_past(self, row: Twist) -> tuple[Scalar, Twist]:
+        """-r . s, and r - (r . s) r_c; along s it is 0, which is set exactly."""
+        share = power(row, self.column)
+        force, moment = twist_sub(row, (scale(share, self.row[0]), scale(share, self.row[1])))
+        if self.is_free:
+            linear, angular = axes_gone([self.column])
+            force, moment = _without(force, linear), _without(moment, angular)
+        return -share, (force, moment)
 
 
 def inverse_mass_matrix(
@@ -45,3 +107,89 @@ def mass_factor(
     # there is no recursion for dependent joints
     M = mass_matrix(skeleton, q, velocity=velocity, joint_dynamics=joint_dynamics)
     return factored(skeleton, M, scale=largest_constant(M))
+
+
+def tree_factor(
+    skeleton: Skeleton,
+    q: Sequence[Scalar],
+    *,
+    velocity: Representation,
+    joint_dynamics: DynamicsByIndex,
+) -> Factor:
+    """The factor of the mass matrix of a robot without dependent joints.
+
+    Raises:
+        SingularJointError: nothing resists the motion of a joint.
+    """
+    base = base_of(skeleton.layout, q, velocity)
+    joints = joint_poses(skeleton, q)
+    coordinates, inertia = _solved(skeleton, joints, joint_dynamics)
+    order = outward_order(skeleton)
+    column_of = {k: column for column, k in enumerate(order)}
+    W, inverse_pivots = _base_factor(base, inertia)
+    of_base = list(W)
+    direct = to_base(skeleton, joints, base.expressed_at[0])
+    for number, of_joint in coordinates.items():
+        for k, coordinate in enumerate(of_joint):
+            row: SparseRow = {}
+            r, body, inner = coordinate.row, number, of_joint[:k]
+            while body:
+                for other in reversed(inner):
+                    row[column_of[other.index]], r = other.propagated_past(r)
+                parent = skeleton.bodies[body].parent
+                if parent or base.floating:
+                    r = (joints[body] if parent else direct[body]).inward(*r)
+                body, inner = parent, coordinates.get(parent, [])
+            W.append(_at_base(base, of_base, r) | dict(sorted(row.items())))
+            inverse_pivots.append(coordinate.inverse_pivot)
+    return Factor(tuple(order), tuple(W), tuple(inverse_pivots))
+
+
+def _solved(
+    skeleton: Skeleton, joints: dict[int, JointPose], joint_dynamics: DynamicsByIndex
+) -> tuple[dict[int, list[_Coordinate]], ArticulatedInertia]:
+    """The coordinates of each joint by body, outward; and the base's articulated inertia."""
+    inertia = {number: body.inertia.articulated() for number, body in enumerate(skeleton.bodies)}
+    coordinates: dict[int, list[_Coordinate]] = {number: [] for number in joints}
+    for number in reversed(joints):
+        pose, left = joints[number], inertia[number]
+        for k, column in reversed([*zip(pose.mount.nu_indices, pose.columns, strict=True)]):
+            rotor = joint_dynamics[k].armature if k in joint_dynamics else 0.0
+            F, N = U = left.wrench(*column)
+            pivot = plus(power(U, column), rotor)
+            owner = f"joint {pose.mount.joint.name!r}"
+            inverse = reciprocal(pivot, owner, summands(column, inertia[number]))
+            row = scale(inverse, F), scale(inverse, N)
+            coordinates[number].insert(0, _Coordinate(k, column, row, inverse, is_zero(rotor)))
+            left = without_joint(left, [column], [U], [[inverse]], is_free=is_zero(rotor))
+        parent = skeleton.bodies[number].parent
+        inertia[parent] = inertia[parent].plus(pose.articulated_inward(left))
+    return coordinates, inertia[0]
+
+
+def _base_factor(base: Base, inertia: ArticulatedInertia) -> tuple[list[SparseRow], list[Scalar]]:
+    """W and D^-1 of the base in the representation in force; nothing if the base is fixed."""
+    if not base.floating:
+        return [], []
+    solve_base(inertia, ZERO, ZERO)  # what is constant in its own axes may be singular
+    R, origin = base.expressed_at
+    seen = inertia if base.velocity == "body" else inertia.rotated(R).shifted(origin)
+    return inverse_factor(seen.matrix, ["the base"] * BASE_NV)
+
+
+def _at_base(base: Base, of_base: Sequence[SparseRow], r: Twist) -> SparseRow:
+    """The entries of W of a joint in the columns of the base, from its row r there."""
+    if not base.floating:
+        return {}
+    force, moment = r
+    response = (*force, *add(moment, cross(base.expressed_at[1], force)))
+    entries: SparseRow = {}
+    for c, entry in enumerate(response):
+        further = (times(response[b], of_base[b].get(c, 0.0)) for b in range(c + 1, BASE_NV))
+        entries[c] = -total(entry, *further)
+    return entries
+
+
+def _without(vector: Vec, axes: Sequence[int]) -> Vec:
+    x, y, z = (0.0 if axis in axes else value for axis, value in enumerate(vector))
+    return (x, y, z)

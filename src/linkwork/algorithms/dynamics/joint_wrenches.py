@@ -9,15 +9,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwork.algorithms.dynamics.dynamics import Wrenches, on_bodies
-from linkwork.algorithms.dynamics.rnea import at_frame, body_wrench, motions, poses
-from linkwork.algorithms.kinematics.frames import Matrix, Numbers, body_pose
+from linkwork.algorithms.dynamics.rnea import (
+    Wrenches,
+    at_frame,
+    body_wrench,
+    external_wrenches,
+    robot_motion,
+)
+from linkwork.algorithms.kinematics.frames import Matrix, Scalars, body_pose, joint_poses
 from linkwork.mechanics.base import Representation, base_of
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.model import Model
 from linkwork.model.tree import walk
-from linkwork.spatial.blocks import Sym, Twist, Vec, add, apply, apply_t, cross, sub, twist_add
+from linkwork.spatial.blocks import (
+    Sym,
+    Twist,
+    Vec,
+    add,
+    apply,
+    apply_t,
+    cross,
+    sub,
+    twist_add,
+    twist_rotate,
+    twist_sub,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +48,9 @@ class _Edge:
 
 def joint_wrenches(
     skeleton: Skeleton,
-    q: Numbers,
-    nu: Numbers,
-    nu_dot: Numbers,
+    q: Scalars,
+    nu: Scalars,
+    nu_dot: Scalars,
     *,
     base_link: str,
     gravity: Vec,
@@ -43,28 +60,25 @@ def joint_wrenches(
     """(joints, 6) in the order of the model's joints, fixed ones too."""
     model = skeleton.layout.model
     base = base_of(skeleton.layout, q, velocity)
-    joints = poses(skeleton, q)
-    _, w = base.twist(nu)
-    a, u = base.acceleration(nu, nu_dot, gravity)
-    moving = motions(skeleton, joints, nu, nu_dot, (w, u, a))
+    joints = joint_poses(skeleton, q)
+    moving = robot_motion(skeleton, base, joints, nu, nu_dot, gravity=gravity)
     # of each link, in its body's axes about its body's origin
     through: dict[int, Twist] = {}
     for link in range(len(model.links)):
         body, R, p = skeleton.frames[link]
         inertia = skeleton.links.get(link) or _inertia(model, link)
-        force, moment = body_wrench(inertia, at_frame(moving[body], R, p))
-        force, moment = apply(R, force), apply(R, moment)
+        force, moment = twist_rotate(R, body_wrench(inertia, at_frame(moving[body], R, p)))
         through[link] = force, add(moment, cross(p, force))
-    for frame, (force, moment) in on_bodies(skeleton, base, joints, wrenches, velocity).items():
+    for frame, wrench in external_wrenches(skeleton, base, joints, wrenches).items():
         link = model.link_index(model.frame(model.frame_names[frame]).link)
-        through[link] = sub(through[link][0], force), sub(through[link][1], moment)
+        through[link] = twist_sub(through[link], wrench)
     edges = _outward(model, base_link)
     for edge in reversed(edges):
-        force, moment = through[edge.child]
+        wrench = through[edge.child]
         child, parent = skeleton.frames[edge.child][0], skeleton.frames[edge.parent][0]
         if child != parent:
-            force, moment = joints[child].inward(force, moment)
-        through[edge.parent] = twist_add(through[edge.parent], (force, moment))
+            wrench = joints[child].inward(*wrench)
+        through[edge.parent] = twist_add(through[edge.parent], wrench)
     rows: Matrix = [[0.0] * 6 for _ in model.joints]
     for edge in edges:
         body, R_link, p = skeleton.frames[edge.child]

@@ -1,9 +1,9 @@
 """Inverse dynamics as a linear function of the inertial parameters:  tau = Y phi.
 
-phi stacks, for each link in the order of the model, ten numbers about the link's origin in its
+phi stacks, for each link in the order of the model, ten parameters about the link's origin in its
 axes: mass, mass times CoM (3), and the tensor's xx, xy, xz, yy, yz, zz.
 
-The wrench that moves a link is linear in its ten numbers; with the link's motion (w, u, a) and
+The wrench that moves a link is linear in its ten parameters; with the link's motion (w, u, a) and
 W = [u] + [w]^2,
 
     mass      force a
@@ -15,8 +15,8 @@ and a joint takes the part of it along its motion, seen from the link.
 
 from __future__ import annotations
 
-from linkwork.algorithms.dynamics.rnea import BodyMotion, at_frame, motions, poses
-from linkwork.algorithms.kinematics.frames import Matrix, Numbers
+from linkwork.algorithms.dynamics.rnea import BodyMotion, at_frame, robot_motion
+from linkwork.algorithms.kinematics.frames import Matrix, Scalars, joint_poses
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.joints import JointPose
 from linkwork.mechanics.skeleton import Skeleton
@@ -29,9 +29,9 @@ from linkwork.spatial.blocks import (
     add,
     apply_t,
     cross,
-    dot,
     minus,
     plus,
+    power,
     times,
     transpose,
 )
@@ -41,9 +41,9 @@ PER_LINK = 10  # inertial parameters of a link
 
 def regressor(
     skeleton: Skeleton,
-    q: Numbers,
-    nu: Numbers,
-    nu_dot: Numbers,
+    q: Scalars,
+    nu: Scalars,
+    nu_dot: Scalars,
     *,
     gravity: Vec,
     velocity: Representation,
@@ -51,10 +51,8 @@ def regressor(
     """(nv, 10 links) Y with inverse_dynamics = Y phi."""
     layout = skeleton.layout
     base = base_of(layout, q, velocity)
-    joints = poses(skeleton, q)
-    _, w = base.twist(nu)
-    a, u = base.acceleration(nu, nu_dot, gravity)
-    moving = motions(skeleton, joints, nu, nu_dot, (w, u, a))
+    joints = joint_poses(skeleton, q)
+    moving = robot_motion(skeleton, base, joints, nu, nu_dot, gravity=gravity)
     columns = _columns_of_bodies(skeleton, joints, base)
     n_links = len(layout.model.links)
     Y: Matrix = [[0.0] * (PER_LINK * n_links) for _ in range(layout.nv)]
@@ -62,9 +60,8 @@ def regressor(
         wrenches = _wrenches(at_frame(moving[body], R, p))
         for row, (v, w_S) in columns[body]:
             S = apply_t(R, add(v, cross(w_S, p))), apply_t(R, w_S)
-            for k, (force, moment) in enumerate(wrenches, start=PER_LINK * link):
-                value = plus(dot(S[0], force), dot(S[1], moment))
-                Y[row][k] = plus(Y[row][k], value)
+            for k, wrench in enumerate(wrenches, start=PER_LINK * link):
+                Y[row][k] = plus(Y[row][k], power(S, wrench))
     return Y
 
 

@@ -6,8 +6,8 @@ With R and o the rotation and position of a frame in the world, w its angular ve
     body       [R^T o_dot; R^T w]    in the axes of the frame
     inertial   [o_dot - w x o; w]    velocity of its point that is at the world's origin
 
-The base's part of nu is written in the same way, and accelerations are derivatives of these very
-numbers. A frame is given by its index in `skeleton.frames`; only bodies between the base and the
+The base's part of nu is written in the same way, and accelerations are derivatives of these
+entries. A frame is given by its index in `skeleton.frames`; only bodies between the base and the
 frame are visited. Without a floating base, the base stands at the world's origin.
 """
 
@@ -34,7 +34,7 @@ from linkwork.spatial.blocks import (
     twist_cross,
 )
 
-Numbers: TypeAlias = Sequence[Scalar]  # q, nu or nu_dot, one by one
+Scalars: TypeAlias = Sequence[Scalar]  # q, nu or nu_dot, one by one
 Matrix: TypeAlias = list[list[Scalar]]
 
 
@@ -50,7 +50,7 @@ def body_pose(
     return R, o
 
 
-def frame_pose(skeleton: Skeleton, q: Numbers, frame: int) -> Matrix:
+def frame_pose(skeleton: Skeleton, q: Scalars, frame: int) -> Matrix:
     """(4, 4) pose of a frame in the world."""
     body, R_frame, p = skeleton.frames[frame]
     base = base_of(skeleton.layout, q, "mixed")
@@ -64,7 +64,7 @@ def frame_pose(skeleton: Skeleton, q: Numbers, frame: int) -> Matrix:
     return homogeneous(matmul(matmul(R, last.R), R_frame), o)
 
 
-def frame_poses(skeleton: Skeleton, q: Numbers, *frames: int) -> list[Matrix]:
+def frame_poses(skeleton: Skeleton, q: Scalars, *frames: int) -> list[Matrix]:
     """(4, 4) poses of several frames in the world; what they share is computed once."""
     base = base_of(skeleton.layout, q, "mixed")
     bodies = {0: (base.R, base.o)}
@@ -82,7 +82,7 @@ def frame_poses(skeleton: Skeleton, q: Numbers, *frames: int) -> list[Matrix]:
 
 
 def frame_velocity(
-    skeleton: Skeleton, q: Numbers, nu: Numbers, frame: int, *, velocity: Representation
+    skeleton: Skeleton, q: Scalars, nu: Scalars, frame: int, *, velocity: Representation
 ) -> list[Scalar]:
     """(6,) velocity of a frame."""
     body, R_frame, p = skeleton.frames[frame]
@@ -105,14 +105,14 @@ def frame_velocity(
 
 def frame_acceleration(
     skeleton: Skeleton,
-    q: Numbers,
-    nu: Numbers,
-    nu_dot: Numbers | None,
+    q: Scalars,
+    nu: Scalars,
+    nu_dot: Scalars | None,
     frame: int,
     *,
     velocity: Representation,
 ) -> list[Scalar]:
-    """(6,) time derivative of the numbers of `frame_velocity`: J nu_dot + Jdot nu.
+    """(6,) time derivative of the entries of `frame_velocity`: J nu_dot + Jdot nu.
 
     None for nu_dot stands for zero, and leaves Jdot nu.
     """
@@ -148,14 +148,23 @@ def path_to(skeleton: Skeleton, body: int) -> list[int]:
     return path[::-1]
 
 
-def path_poses(skeleton: Skeleton, q: Numbers, body: int, *, skip: int = 0) -> dict[int, JointPose]:
+def joint_poses(skeleton: Skeleton, q: Scalars) -> dict[int, JointPose]:
+    """Pose of every body but the base's in its parent."""
+    return {
+        number: joint_pose(body.mount, q)
+        for number, body in enumerate(skeleton.bodies)
+        if body.mount
+    }
+
+
+def path_poses(skeleton: Skeleton, q: Scalars, body: int, *, skip: int = 0) -> dict[int, JointPose]:
     """Pose in its parent of each body from the base, left out, to a body; the first few skipped."""
     path = path_to(skeleton, body)[skip:]
     return {number: joint_pose(_mount(skeleton, number), q) for number in path}
 
 
 def velocities(
-    skeleton: Skeleton, joints: dict[int, JointPose], nu: Numbers, base: Twist
+    skeleton: Skeleton, joints: dict[int, JointPose], nu: Scalars, base: Twist
 ) -> dict[int, Twist]:
     """(v, w) of bodies, each in its own axes at its origin, from the base's outward."""
     moving = {0: base}
@@ -166,7 +175,7 @@ def velocities(
 
 
 def _seen_from_base(
-    joints: dict[int, JointPose], nu: Numbers, nu_dot: Numbers | None, p: Vec
+    joints: dict[int, JointPose], nu: Scalars, nu_dot: Scalars | None, p: Vec
 ) -> tuple[Vec, Vec, Vec, Vec, Vec]:
     """How an observer on the base, with its axes, sees a frame at p of the last body move.
 
@@ -193,8 +202,8 @@ def _accelerations(
     skeleton: Skeleton,
     base: Base,
     joints: dict[int, JointPose],
-    nu: Numbers,
-    nu_dot: Numbers | None,
+    nu: Scalars,
+    nu_dot: Scalars | None,
 ) -> Twist:
     """Derivative of the (v, w) of the last body, from nu of the body representation, outward."""
     moving = velocities(skeleton, joints, nu, base.own_part(nu))

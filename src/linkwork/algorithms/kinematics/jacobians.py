@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TypeAlias
 
-from linkwork.algorithms.kinematics.frames import Matrix, Numbers, path_poses
+from linkwork.algorithms.kinematics.frames import Matrix, Scalars, path_poses
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose, combined
 from linkwork.mechanics.skeleton import Body, Skeleton
@@ -28,15 +29,16 @@ from linkwork.spatial.blocks import (
     cross,
     matmul,
     neg,
-    sub,
+    transpose,
     twist_add,
     twist_cross,
+    twist_rotate,
 )
 
 PathColumns: TypeAlias = list[tuple[Body, list[Twist]]]  # of the joints, from the frame inward
 
 
-def jacobian(skeleton: Skeleton, q: Numbers, frame: int, *, velocity: Representation) -> Matrix:
+def jacobian(skeleton: Skeleton, q: Scalars, frame: int, *, velocity: Representation) -> Matrix:
     """(6, nv) J with frame_velocity = J nu. What is zero at any configuration is the float 0.0."""
     base = base_of(skeleton.layout, q, velocity)
     joints = path_poses(skeleton, q, skeleton.frames[frame][0])
@@ -45,49 +47,38 @@ def jacobian(skeleton: Skeleton, q: Numbers, frame: int, *, velocity: Representa
 
 
 def jacobian_dot(
-    skeleton: Skeleton, q: Numbers, nu: Numbers, frame: int, *, velocity: Representation
+    skeleton: Skeleton, q: Scalars, nu: Scalars, frame: int, *, velocity: Representation
 ) -> Matrix:
     """(6, nv) time derivative of J when the robot moves with nu."""
     base = base_of(skeleton.layout, q, velocity)
     joints = path_poses(skeleton, q, skeleton.frames[frame][0])
     columns, of_base, arm = path_columns(skeleton, base, joints, frame, velocity)
-    own_rates = _own_rates(skeleton, base, joints, nu, frame=frame, velocity=velocity)
+    rates = {number: pose.columns_rate(nu) for number, pose in joints.items()}
+    changing = written_as_columns(skeleton, base, joints, rates, frame=frame, velocity=velocity)
     start = base.own_part(nu)
-    # V of the body to which the axes of each joint are fixed: in the world, and less V of the frame
-    carriers = _carriers(columns, start, nu)
-    behind, base_behind = _behind(columns, nu)
+    driven = [combined([nu[k] for k in body.nu_indices], S) for body, S in columns]
+    # the body that the axes of each joint are fixed to: its own, or backwards the parent
+    carriers = [k + body.is_backwards for k, (body, _) in enumerate(columns)]
+    V, V_r = path_velocities(driven, start), velocities_of_frame(driven)
+    v_r, w_r = V_r[-1]
     if velocity == "inertial":
         # s_dot = V_carrier x s + S_dot
-        return assembled(skeleton, [], _rates(columns, carriers) + own_rates)
-    if velocity == "body":
+        twists = [V[k] for k in carriers]
+        of_base = []
+    elif velocity == "body":
         # s_dot = (V_carrier - V_frame) x s + S_dot
-        of_base = [twist_cross(base_behind, column) for column in of_base]
-        return assembled(skeleton, of_base, _rates(columns, behind) + own_rates)
-    # columns are in the axes of the world, at the frame's origin, which moves
-    mixed = [(v, w) for (v, _), (_, w) in zip(behind, carriers, strict=True)]
-    arm_dot = sub(cross(start[1], arm), base_behind[0])
-    of_base = [(cross(axis, arm_dot), ZERO) for _, axis in of_base]
-    return assembled(skeleton, of_base, _rates(columns, mixed) + own_rates)
-
-
-def _own_rates(
-    skeleton: Skeleton,
-    base: Base,
-    joints: dict[int, JointPose],
-    nu: Numbers,
-    *,
-    frame: int,
-    velocity: Representation,
-) -> PathColumns:
-    """S_dot of joints whose S depends on the position, written where their columns are."""
-    rates = {number: pose.columns_rate(nu) for number, pose in joints.items()}
-    if not any(rates.values()):
-        return []
-    changing = {
-        number: replace(pose, columns=rates[number] or (ZERO_TWIST,) * len(pose.columns))
-        for number, pose in joints.items()
-    }
-    return path_columns(skeleton, base, changing, frame, velocity)[0]
+        twists = [(neg(V_r[k][0]), neg(V_r[k][1])) for k in carriers]
+        of_base = [twist_cross((neg(v_r), neg(w_r)), column) for column in of_base]
+    else:
+        # columns are in the axes of the world, at the frame's origin, which moves
+        twists = [(neg(V_r[k][0]), V[k][1]) for k in carriers]
+        arm_dot = add(cross(start[1], arm), v_r)
+        of_base = [(cross(axis, arm_dot), ZERO) for _, axis in of_base]
+    moved = [
+        (body, [twist_cross(twist, s) for s in S])
+        for (body, S), twist in zip(columns, twists, strict=True)
+    ]
+    return assembled(skeleton, of_base, moved + [(body, S) for body, S in changing if S])
 
 
 def path_columns(
@@ -112,6 +103,40 @@ def path_columns(
     return columns, [(axis, ZERO) for axis in R] + rotations, arm
 
 
+def written_as_columns(
+    skeleton: Skeleton,
+    base: Base,
+    joints: Mapping[int, JointPose],
+    twists: Mapping[int, Sequence[Twist] | None],
+    *,
+    frame: int,
+    velocity: Representation,
+) -> PathColumns:
+    """Other twists of joints, in the axes of their bodies, written as the columns of S are.
+
+    The lists of joints without any are empty; if all are, there are no lists.
+    """
+    if not any(twists.values()):
+        return []
+    others = {k: replace(pose, columns=tuple(twists[k] or ())) for k, pose in joints.items()}
+    return path_columns(skeleton, base, others, frame, velocity)[0]
+
+
+def path_velocities(driven: Sequence[Twist], base: Twist) -> list[Twist]:
+    """V of the bodies on the way to a frame, from the frame's inward, the base last.
+
+    Args:
+        driven: S nu of each joint, from the frame inward.
+        base: V of the base.
+    """
+    return list(accumulate(reversed(driven), twist_add, initial=base))[::-1]
+
+
+def velocities_of_frame(driven: Sequence[Twist]) -> list[Twist]:
+    """V of the frame as seen from the same bodies."""
+    return list(accumulate(driven, twist_add, initial=ZERO_TWIST))
+
+
 def _columns_in_frame(
     skeleton: Skeleton, joints: dict[int, JointPose], R: Mat, p: Vec
 ) -> tuple[PathColumns, Mat, Vec]:
@@ -124,8 +149,8 @@ def _columns_in_frame(
     columns: PathColumns = []
     for number in reversed(joints):
         pose = joints[number]
-        own = [(apply_t(R, v), apply_t(R, w)) for v, w in pose.columns]
-        columns.append((skeleton.bodies[number], [(add(v, cross(w, arm)), w) for v, w in own]))
+        rotated = [twist_rotate(transpose(R), column) for column in pose.columns]
+        columns.append((skeleton.bodies[number], [(add(v, cross(w, arm)), w) for v, w in rotated]))
         R = matmul(pose.R, R)
         arm = add(arm, apply_t(R, pose.p))
     return columns, R, arm
@@ -176,50 +201,17 @@ def _steps(skeleton: Skeleton, joints: dict[int, JointPose], base: Base) -> list
     R = base.R
     steps: list[_Step] = []
     for number, pose in joints.items():
-        inner = [(apply(pose.R, v), apply(pose.R, w)) for v, w in pose.columns]
-        columns = [(apply(R, v), apply(R, w)) for v, w in inner]
+        columns = [twist_rotate(R, twist_rotate(pose.R, column)) for column in pose.columns]
         steps.append(_Step(skeleton.bodies[number], pose, R, columns, apply(R, pose.p)))
         R = matmul(R, pose.R)
     return steps
 
 
-def _carriers(columns: PathColumns, base: Twist, nu: Numbers) -> list[Twist]:
-    """V of the body that a joint's axes are fixed to: its own, or backwards the parent."""
-    carriers: list[Twist] = []
-    for body, own in reversed(columns):
-        parent, base = base, _plus_motion(base, own, body, nu)
-        carriers.append(parent if body.is_backwards else base)
-    return carriers[::-1]
-
-
-def _behind(columns: PathColumns, nu: Numbers) -> tuple[list[Twist], Twist]:
-    """V of each of these bodies relative to the frame, and V of the base relative to the frame."""
-    behind: list[Twist] = []
-    v, w = ZERO, ZERO  # of the frame, relative to the body
-    for body, own in columns:
-        nearer = v, w
-        v, w = _plus_motion(nearer, own, body, nu)
-        ahead = (v, w) if body.is_backwards else nearer
-        behind.append((neg(ahead[0]), neg(ahead[1])))
-    return behind, (neg(v), neg(w))
-
-
-def _rates(columns: PathColumns, carriers: Sequence[Twist]) -> PathColumns:
-    """Each column carried along by a twist: V x s."""
-    pairs = zip(columns, carriers, strict=True)
-    return [(body, [twist_cross(v, column) for column in own]) for (body, own), v in pairs]
-
-
-def _plus_motion(twist: Twist, columns: Sequence[Twist], body: Body, nu: Numbers) -> Twist:
-    """V + S nu for a twist V."""
-    return combined([nu[k] for k in body.nu_indices], columns, twist)
-
-
 def assembled(skeleton: Skeleton, of_base: Sequence[Twist], columns: PathColumns) -> Matrix:
     """The rows of a matrix from its columns; joints that follow one coordinate add up."""
     by_index = dict(enumerate(of_base))
-    for body, own in columns:
-        for k, column in zip(body.nu_indices, own, strict=True):
+    for body, S in columns:
+        for k, column in zip(body.nu_indices, S, strict=True):
             by_index[k] = twist_add(by_index.get(k, (ZERO, ZERO)), column)
     return rows_of_columns(by_index, range(skeleton.layout.nv))
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwork.algorithms.kinematics.frames import Matrix, Numbers, homogeneous, path_poses, path_to
+from linkwork.algorithms.kinematics.frames import Matrix, Scalars, homogeneous, path_poses, path_to
 from linkwork.algorithms.kinematics.jacobians import rows_of_columns
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.joints import ZERO_TWIST, JointPose
@@ -34,10 +34,11 @@ from linkwork.spatial.blocks import (
     sub,
     transpose,
     twist_add,
+    twist_rotate,
 )
 
 
-def relative_pose(skeleton: Skeleton, q: Numbers, reference: int, frame: int) -> Matrix:
+def relative_pose(skeleton: Skeleton, q: Scalars, reference: int, frame: int) -> Matrix:
     """(4, 4) reference_H_frame."""
     view = _View(skeleton, q, (reference, frame))
     R, o = view.pose(reference)
@@ -46,7 +47,7 @@ def relative_pose(skeleton: Skeleton, q: Numbers, reference: int, frame: int) ->
 
 
 def relative_jacobian(
-    skeleton: Skeleton, q: Numbers, reference: int, frame: int, *, velocity: Representation
+    skeleton: Skeleton, q: Scalars, reference: int, frame: int, *, velocity: Representation
 ) -> Matrix:
     """(6, n) J with velocity of the frame relative to the reference = J s_dot."""
     origin = reference if velocity == "inertial" else frame
@@ -54,7 +55,7 @@ def relative_jacobian(
     return relative_jacobian_at(skeleton, q, reference, frame, origin, axes)
 
 
-def relative_jacobian_at(skeleton: Skeleton, q: Numbers, *frames: int) -> Matrix:
+def relative_jacobian_at(skeleton: Skeleton, q: Scalars, *frames: int) -> Matrix:
     """(6, n) Jacobian of the point at the origin of a third frame, in the axes of a fourth."""
     reference, frame, origin, axes = frames
     view = _View(skeleton, q, frames)
@@ -77,7 +78,7 @@ def relative_jacobian_at(skeleton: Skeleton, q: Numbers, *frames: int) -> Matrix
 class _View:
     """Frames seen from the last body that all of them hang on."""
 
-    def __init__(self, skeleton: Skeleton, q: Numbers, frames: Sequence[int]) -> None:
+    def __init__(self, skeleton: Skeleton, q: Scalars, frames: Sequence[int]) -> None:
         self._skeleton = skeleton
         paths = [path_to(skeleton, skeleton.frames[frame][0]) for frame in frames]
         together = zip(*paths, strict=False)
@@ -105,7 +106,7 @@ class _View:
         for number, pose in self._joints[frame].items():
             o = add(o, apply(R, pose.p))
             R = matmul(R, pose.R)
-            rotated = [(apply(R, v), apply(R, w)) for v, w in pose.columns]
+            rotated = [twist_rotate(R, column) for column in pose.columns]
             at_origin = [(add(v, cross(o, w)), w) for v, w in rotated]
             columns[number] = self._skeleton.bodies[number], at_origin
         return columns

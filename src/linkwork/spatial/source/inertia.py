@@ -43,12 +43,12 @@ TOLERANCE = 1e-9  # an eigenvalue is 0 to rounding below this fraction of the la
 
 
 def from_com(mass: ArrayLike, com: ArrayLike, tensor_at_com: ArrayLike) -> Array:
-    """Parameters of a body from mass, centre of mass and the inertia tensor about it.
+    """Parameters of a body from mass, center of mass and the inertia tensor about it.
 
     Args:
         mass: (...) [kg].
-        com: (..., 3) centre of mass in the frame [m].
-        tensor_at_com: (..., 3, 3) about the centre of mass, along the frame's axes [kg m^2].
+        com: (..., 3) center of mass in the frame [m].
+        tensor_at_com: (..., 3, 3) about the center of mass, along the frame's axes [kg m^2].
 
     Returns:
         (..., 10).
@@ -60,14 +60,14 @@ def from_com(mass: ArrayLike, com: ArrayLike, tensor_at_com: ArrayLike) -> Array
 
 
 def to_com(params: ArrayLike) -> tuple[Array, Array, Array]:
-    """Mass, centre of mass and inertia tensor about it, the inverse of `from_com`.
+    """Mass, center of mass and inertia tensor about it, the inverse of `from_com`.
 
     Args:
         params: (..., 10).
 
     Returns:
-        (...) mass [kg]; (..., 3) centre of mass [m], zero where the mass is zero; (..., 3, 3)
-        inertia tensor about the centre of mass, along the frame's axes [kg m^2].
+        (...) mass [kg]; (..., 3) center of mass [m], zero where the mass is zero; (..., 3, 3)
+        inertia tensor about the center of mass, along the frame's axes [kg m^2].
     """
     mass, first, at_origin = _parts(params)
     column = per_vector(mass)
@@ -150,7 +150,7 @@ def is_physical(params: ArrayLike, tolerance: float = TOLERANCE) -> Array:
     """Whether some distribution of mass has these parameters.
 
     The mass must not be negative, there must be no first moment without mass, and the second
-    moments about the centre of mass must have no negative eigenvalue.
+    moments about the center of mass must have no negative eigenvalue.
 
     Args:
         params: (..., 10); what is not finite is not physical.
@@ -163,7 +163,7 @@ def is_physical(params: ArrayLike, tolerance: float = TOLERANCE) -> Array:
     params = expect("params", params, 10)
     finite = np.asarray(np.isfinite(params).all(axis=-1))
     params = where(finite[..., None], params, zero(params))
-    with np.errstate(over="ignore", invalid="ignore"):  # the centre of mass of almost no mass
+    with np.errstate(over="ignore", invalid="ignore"):  # the center of mass of almost no mass
         _, _, tensor = to_com(params)
     finite = finite & np.isfinite(tensor).all(axis=(-2, -1))
     tensor = where(finite[..., None, None], tensor, zero(tensor))
@@ -176,15 +176,15 @@ def is_physical(params: ArrayLike, tolerance: float = TOLERANCE) -> Array:
 def nearest_physical(
     mass: ArrayLike, com: ArrayLike, tensor: ArrayLike, *, tolerance: float = TOLERANCE
 ) -> tuple[Array, Array, Array]:
-    """Nearest physical inertia with the same mass and centre of mass.
+    """Nearest physical inertia with the same mass and center of mass.
 
-    Nearest in the second moments about the centre of mass, by the sum of squares of their entries.
+    Nearest in the second moments about the center of mass, by the sum of squares of their entries.
     A tensor that is physical already comes back bit for bit.
 
     Args:
         mass: (...) [kg]; zero for a rotor whose mass is counted elsewhere.
         com: (..., 3) [m].
-        tensor: (..., 3, 3) about the centre of mass [kg m^2].
+        tensor: (..., 3, 3) about the center of mass [kg m^2].
         tolerance: as in `is_physical`.
 
     Returns:
@@ -258,7 +258,7 @@ def has_physical_moments(tensor: ArrayLike, tolerance: float, rounding: ArrayLik
     """Whether the second moments have no negative eigenvalue, up to a tolerance.
 
     Args:
-        tensor: (..., 3, 3) about the centre of mass, finite [kg m^2].
+        tensor: (..., 3, 3) about the center of mass, finite [kg m^2].
         tolerance: how negative an eigenvalue may be, as a fraction of the largest one.
         rounding: (...) how large an error the tensor already carries [kg m^2].
 
@@ -279,7 +279,7 @@ def nearest_physical_tensor(tensor: ArrayLike, *, tolerance: float) -> Array:
     """Tensor with the nearest second moments that have no negative eigenvalue.
 
     Args:
-        tensor: (..., 3, 3) about the centre of mass, finite [kg m^2].
+        tensor: (..., 3, 3) about the center of mass, finite [kg m^2].
         tolerance: as in `has_physical_moments`; what passes there comes back as it is.
 
     Returns:

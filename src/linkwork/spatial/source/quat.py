@@ -105,7 +105,7 @@ def rotate(wxyz: ArrayLike, vector: ArrayLike) -> Array:
 
 
 def to_rotation(wxyz: ArrayLike) -> Array:
-    """Rotation matrix I + 2 w [v]x + 2 [v]x^2, without normalising.
+    """Rotation matrix I + 2 w [v]x + 2 [v]x^2, without normalizing.
 
     Args:
         wxyz: (..., 4) a_q_b.
