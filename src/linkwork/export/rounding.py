@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.engine.autodiff.partials import slopes
+from linkwork.engine.autodiff.partials import partial_derivatives
 from linkwork.engine.kernel.norms import normalized
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.node import Op
@@ -27,7 +27,7 @@ _EXACT = (Op.NEG, Op.SELECT, Op.LESS, Op.LESS_EQUAL, Op.FLOOR)  # round nothing 
 
 
 class _Numbers(np.ndarray[Any, Any]):
-    """An array with the methods that `slopes` calls."""
+    """An array with the methods that `partial_derivatives` calls."""
 
     def sin(self) -> Array:
         return np.sin(self)
@@ -124,5 +124,5 @@ def _adjoints(program: Program, values: Sequence[Array]) -> Iterator[tuple[int, 
         elif op not in (Op.CONST, Op.INPUT):
             given: Any = [values[arg] for arg in args]
             of_value: Any = values[step]
-            for arg, slope in zip(args, slopes(op, given, of_value), strict=True):
+            for arg, slope in zip(args, partial_derivatives(op, given, of_value), strict=True):
                 add(arg, adjoint * slope)

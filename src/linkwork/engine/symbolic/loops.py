@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from linkwork.engine.symbolic.node import Expr, Graph, Op, innermost_graph
@@ -88,8 +89,8 @@ def loop_nodes(graph: Graph, loop: Loop, operands: Sequence[Expr]) -> LoopValue:
         if folded is not None:
             return LoopValue([graph.root.constant(value) for value in folded], [])
         graph = innermost_graph(operands)
+    results = [graph.lifted(node) for node in operands[:n_carry]]
     changing, loop, operands = _simplified(graph, loop, [graph.lifted(x) for x in operands])
-    results = list(operands[:n_carry])
     stacks: list[Expr] = []
     if changing or loop.n_written:
         node = graph.make_loop(loop, operands)
@@ -124,17 +125,13 @@ def _simplified(
     body, n_carry, n_read = loop.body, loop.n_carry, loop.n_read
     start, stop = n_carry, n_carry + loop.n_invariants
     invariants, read = operands[start:stop], operands[stop:]
-    unchanged = {
-        k
-        for k in range(n_carry)
-        if operands[k].op is Op.CONST or body.steps[body.results[k]] == (Op.INPUT, k)
-    }
+    unchanged = _unchanged_carries(loop, operands)
     is_simple = len({*invariants}) == len(invariants) and all(
         node.op is not Op.CONST for node in invariants
     )
     if not unchanged and is_simple:
         return list(range(n_carry)), loop, operands
-    while True:  # what is unchanged if all these are; the others are taken out
+    while True:  # until all that are assumed to be unchanged are
         changing = [k for k in range(n_carry) if k not in unchanged]
         own = BodyGraph(graph, len(changing), n_read)
         carry = operands[:n_carry]
@@ -152,6 +149,46 @@ def _simplified(
             )
             return changing, made, used
         unchanged -= changed
+
+
+def _unchanged_carries(loop: Loop, operands: Sequence[Expr]) -> set[int]:
+    """The carries that seem to keep their initial values, without making nodes."""
+    body, n_carry = loop.body, loop.n_carry
+    known = [node.args[0] if node.op is Op.CONST else None for node in operands]
+    same = {k for k in range(n_carry) if body.steps[body.results[k]] == (Op.INPUT, k)}
+    assumed = {k for k in range(n_carry) if known[k] is not None} - same
+    while assumed:
+        values = body.values(known, _FOLDED, float, _unknown_values)
+        changed = {k for k in assumed if values[body.results[k]] != known[k]}
+        if not changed:
+            break
+        assumed -= changed
+        known = [None if k in changed else value for k, value in enumerate(known)]
+    return same | assumed
+
+
+def _fold(op: Op, *args: float | None) -> float | None:
+    """The value of an operation on values of which some are not known; None if it is not known."""
+    if op is Op.MUL and 0.0 in args:
+        return 0.0
+    if op is Op.DIV and args[0] == 0.0:
+        return 0.0
+    if op is Op.SELECT and args[0] is not None:
+        return args[1] if args[0] else args[2]
+    if None in args:
+        return None
+    try:
+        return FLOAT_FUNCTIONS[op](*args)
+    except (ArithmeticError, ValueError):
+        return None
+
+
+_FOLDED = {op: partial(_fold, op) for op in FLOAT_FUNCTIONS}
+
+
+def _unknown_values(loop: Loop, operands: Sequence[Any]) -> LoopValue:
+    del operands
+    return LoopValue([None] * loop.n_carry, [None] * loop.n_written)
 
 
 def _is_same(a: Expr, b: Expr) -> bool:

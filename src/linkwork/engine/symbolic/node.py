@@ -11,12 +11,14 @@ whether two nodes are the same uses `is`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import IntEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.entries import Traced
 from linkwork.errors import ArgumentError
 
@@ -295,6 +297,16 @@ class Graph:
     def root(self) -> Graph:
         """The graph of the function, around all loops."""
         return self if self.parent is None else self.parent.root
+
+    @cached_property
+    def operations(self) -> Mapping[Op, Callable[..., Expr]]:
+        """Each operation as a function of nodes of this graph and of those around it.
+
+        Its result belongs to this graph, or to the innermost one that the nodes belong to.
+        """
+        if self.parent is None:
+            return {op: partial(rule, self) for op, rule in self._rules.items()}
+        return {op: partial(apply_innermost, op) for op in self._rules}
 
     @contextmanager
     def being_traced(self) -> Generator[None]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from math import prod
+from operator import or_
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -26,7 +27,6 @@ from linkwork.engine.symbolic.node import (
     Expr,
     Graph,
     Op,
-    apply_innermost,
     operands_of,
 )
 from linkwork.engine.symbolic.rules import FLOAT_FUNCTIONS, RULES
@@ -110,6 +110,18 @@ class Loop:
         return self.run_body(
             operands, lambda row: self.body.run(row, functions=functions, constant=constant)
         )
+
+    def dependencies(self, operands: Sequence[int]) -> LoopValue:
+        """For each value the bits of all operands that it depends on."""
+        n_carry = self.n_carry
+        carry = list(operands[:n_carry])
+        while True:  # until nothing is added
+            steps = self.body.dependencies([*carry, *operands[n_carry:]])
+            results = [steps[step] for step in self.body.results]
+            added = [old | new for old, new in zip(carry, results, strict=False)]
+            if added == carry:
+                return LoopValue(carry, results[n_carry:])
+            carry = added
 
     def run_body(
         self, operands: Sequence[Any], body: Callable[[list[Any]], list[Any]]
@@ -205,6 +217,46 @@ class Program:
         """For each step, the steps whose results it uses; none for constants and inputs."""
         return tuple(operands_of(op, tuple(args)) for op, *args in self.steps)
 
+    @cached_property
+    def operations(self) -> frozenset[Op]:
+        """The operations that there are, also in bodies of loops."""
+        own = frozenset(step[0] for step in self.steps)
+        return own.union(*(loop.body.operations for loop in self.loops))
+
+    def values(
+        self,
+        inputs: Sequence[Any],
+        functions: Mapping[Op, Callable[..., Any]],
+        constant: Callable[[float], Any],
+        loop: Callable[[Loop, list[Any]], LoopValue],
+        known: Sequence[Any] = (),
+    ) -> list[Any]:
+        """Something for each step, from the same of its operands. A `LoopValue` for a LOOP.
+
+        Args:
+            inputs: for the numbers of all inputs, flattened.
+            functions: for the result of each operation, from its operands.
+            constant: for a constant, from its value.
+            loop: for the values of a LOOP, from its operands.
+            known: for the first steps.
+        """
+        values: list[Any] = list(known)
+        for op, *args in self.steps[len(values) :]:
+            function = functions.get(op)
+            if function is not None:
+                values.append(function(*[values[arg] for arg in args]))
+            elif op is Op.CONST:
+                values.append(constant(args[0]))
+            elif op is Op.INPUT:
+                values.append(inputs[args[0]])
+            elif op is Op.LOOP:
+                values.append(loop(self.loops[args[0]], [values[arg] for arg in args[1:]]))
+            else:
+                of_loop: LoopValue = values[args[1]]
+                stored = of_loop.results if op is Op.LOOP_RESULT else of_loop.stacks
+                values.append(stored[args[0]])
+        return values
+
     def run(
         self,
         *inputs: Sequence[Any],
@@ -220,10 +272,10 @@ class Program:
         """
         numbers = [number for numbers in inputs for number in numbers]
         run_loop = partial(Loop.run, functions=functions, constant=constant)
-        values = self._values(numbers, functions, constant, run_loop)
+        values = self.values(numbers, functions, constant, run_loop)
         return [values[step] for step in self.results]
 
-    def replay(self, graph: Graph, inputs: Sequence[Expr]) -> list[Any]:
+    def replay(self, graph: Graph, inputs: Sequence[Expr], known: Sequence[Any] = ()) -> list[Any]:
         """The node of each step in another graph, whose rules are applied once more.
 
         Args:
@@ -231,42 +283,23 @@ class Program:
                 is computed in the graph around it.
             inputs: the nodes that replace the numbers of all inputs, flattened: of the graph, or of
                 those around it.
+            known: the nodes of the first steps, if they are known.
 
         Returns:
             A node for each step; a `LoopValue` of nodes for a LOOP.
         """
         from linkwork.engine.symbolic.loops import loop_nodes  # which needs the classes here
 
-        if graph.parent is None:
-            functions = {op: partial(rule, graph) for op, rule in RULES.items()}
-        else:
-            functions = {op: partial(apply_innermost, op) for op in RULES}
-        return self._values(inputs, functions, graph.root.constant, partial(loop_nodes, graph))
+        constant, loop = graph.root.constant, partial(loop_nodes, graph)
+        return self.values(inputs, graph.operations, constant, loop, known)
 
-    def _values(
-        self,
-        inputs: Sequence[Any],
-        functions: dict[Op, Callable[..., Any]],
-        constant: Callable[[float], Any],
-        run_loop: Callable[[Loop, list[Any]], LoopValue],
-    ) -> list[Any]:
-        """The value of each step."""
-        values: list[Any] = []
-        for op, *args in self.steps:
-            function = functions.get(op)
-            if function is not None:
-                values.append(function(*[values[arg] for arg in args]))
-            elif op is Op.CONST:
-                values.append(constant(args[0]))
-            elif op is Op.INPUT:
-                values.append(inputs[args[0]])
-            elif op is Op.LOOP:
-                values.append(run_loop(self.loops[args[0]], [values[arg] for arg in args[1:]]))
-            else:
-                of_loop: LoopValue = values[args[1]]
-                stored = of_loop.results if op is Op.LOOP_RESULT else of_loop.stacks
-                values.append(stored[args[0]])
-        return values
+    def dependencies(self, bits: Sequence[int]) -> list[Any]:
+        """For each step the bits of all inputs that it depends on; a `LoopValue` for a LOOP.
+
+        Args:
+            bits: of each number of all inputs, flattened.
+        """
+        return self.values(bits, _UNIONS, lambda value: 0, Loop.dependencies)
 
     def verify(self) -> None:
         """Raise a ValueError if the program is not legal, which tracing guarantees."""
@@ -390,6 +423,12 @@ class FlatSteps:
             if is_stack:
                 stack_length[step] = loop.n
 
+
+def _union(*bits: int) -> int:
+    return reduce(or_, bits)
+
+
+_UNIONS = dict.fromkeys(RULES, _union)
 
 MOST_NUMBERS = 2**31 - 1  # steps refer to inputs by an index of 32 bits
 _OPS = {int(op): op for op in Op}
