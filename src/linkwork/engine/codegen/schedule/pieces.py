@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import chain
 from math import ceil
 
-from linkwork.engine.codegen.llvm.lanes import Lanes
+from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.schedule.stack_frames import MOST_STACK_BYTES, frame_bytes
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Port, Program, per_port

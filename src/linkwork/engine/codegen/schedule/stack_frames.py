@@ -7,7 +7,7 @@ used within a few steps.
 
 from __future__ import annotations
 
-from linkwork.engine.codegen.llvm.lanes import Lanes
+from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Program
 
