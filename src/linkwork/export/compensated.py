@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from linkwork.engine.symbolic.node import LAST_LEAF, Op
+from linkwork.engine.symbolic.node import Op, operands_of
 from linkwork.export.function import Function
 from linkwork.export.pairs import HAVE_PAIRS, Pair, PairSteps
 from linkwork.export.rounding import unit_inputs
@@ -46,13 +46,13 @@ def _without_unused(
     """The steps that some results need, and the results among them."""
     needed = set(results)
     for k in reversed(range(len(steps))):
-        if k in needed and steps[k][0] > LAST_LEAF:
-            needed.update(steps[k][1:])
+        if k in needed:
+            needed.update(operands_of(steps[k][0], steps[k][1:]))
     index = {old: new for new, old in enumerate(sorted(needed))}
     left: list[tuple[Any, ...]] = []
     for k in index:
         op, *args = steps[k]
-        left.append((op, *(index[arg] for arg in args)) if op > LAST_LEAF else steps[k])
+        left.append((op, *(index[arg] for arg in args)) if op > Op.INPUT else steps[k])
     return tuple(left), tuple(index[k] for k in results)
 
 

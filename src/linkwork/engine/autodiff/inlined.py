@@ -113,4 +113,4 @@ def inlined(program: Program, active: frozenset[int], graph: Graph) -> Inlined:
         graph: an empty graph.
     """
     inputs = [graph.input() for port in program.inputs for _ in range(port.size)]
-    return Inlined(program, graph, program.inlined(graph, inputs), active)
+    return Inlined(program, graph, program.replay(graph, inputs), active)

@@ -1,8 +1,9 @@
-"""Programs: straight-line code, the result of tracing a function.
+"""Programs: straight-line code and loops, the result of tracing a function.
 
 A program is a list of steps in static single assignment form: each step is one operation on the
-results of earlier steps, referred to by their index. It can be run (on NumPy arrays, mpmath
-numbers, or any other numbers), counted, verified, and printed as LLVM IR or C.
+results of earlier steps, referred to by their index. A LOOP runs a body, which is a program, a
+fixed number of times. Programs can be run (on NumPy arrays, mpmath numbers, or any other numbers),
+counted, verified, and printed as LLVM IR or C.
 """
 
 from __future__ import annotations
@@ -10,16 +11,24 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
-from typing import Any, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.engine.symbolic.node import ARGUMENTS, ARITHMETIC, LAST_LEAF, Expr, Graph, Op
+from linkwork.engine.symbolic.node import (
+    ARGUMENTS,
+    ARITHMETIC,
+    Expr,
+    Graph,
+    Op,
+    apply_innermost,
+    operands_of,
+)
 from linkwork.engine.symbolic.rules import FLOAT_FUNCTIONS, RULES
 
 T = TypeVar("T")
@@ -47,19 +56,136 @@ def per_port(ports: Iterable[Port], flat: Sequence[T]) -> Iterator[tuple[Port, S
 
 
 @dataclass(frozen=True)
+class Loop:
+    """A body that runs n times: a scan.
+
+    Inputs of the body    three ports: the carry, invariants, and one item of each stack it reads
+    Outputs of the body   two ports: the next carry, and one item of each stack it writes
+    Stacks                have n items, one for each iteration; a reversed loop reads and writes the
+                          last one first
+    """
+
+    body: Program
+    n: int
+    is_reversed: bool = False
+
+    @property
+    def n_carry(self) -> int:
+        """How many values go from one iteration to the next."""
+        return self.body.inputs[0].size
+
+    @property
+    def n_invariants(self) -> int:
+        """How many values are the same in each iteration."""
+        return self.body.inputs[1].size
+
+    @property
+    def n_read(self) -> int:
+        """How many stacks it reads."""
+        return self.body.inputs[2].size
+
+    @property
+    def n_written(self) -> int:
+        """How many stacks it writes."""
+        return self.body.outputs[1].size
+
+    @property
+    def n_inputs(self) -> int:
+        """How many operands a LOOP step has: the initial carry, invariants and stacks to read."""
+        return self.n_carry + self.n_invariants + self.n_read
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the content, the same for equal loops."""
+        text = f"{self.n} {self.is_reversed} {self.body.digest}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def run(
+        self,
+        operands: Sequence[Any],
+        functions: dict[Op, Callable[..., Any]],
+        constant: Callable[[float], Any] = float,
+    ) -> LoopValue:
+        """Compute the values of a LOOP step; arguments as of `Program.run`."""
+        return self.run_body(
+            operands, lambda row: self.body.run(row, functions=functions, constant=constant)
+        )
+
+    def run_body(
+        self, operands: Sequence[Any], body: Callable[[list[Any]], list[Any]]
+    ) -> LoopValue:
+        """Run the body n times.
+
+        Args:
+            operands: of the step; a stack is a list.
+            body: computes the outputs of the body from its inputs, both flattened.
+        """
+        n_carry, n_read = self.n_carry, self.n_read
+        carry = list(operands[:n_carry])
+        invariants = operands[n_carry : n_carry + self.n_invariants]
+        read = operands[len(operands) - n_read :]
+        written: list[list[Any]] = [[None] * self.n for _ in range(self.n_written)]
+        for k in reversed(range(self.n)) if self.is_reversed else range(self.n):
+            results = body([*carry, *invariants, *[stack[k] for stack in read]])
+            carry = results[:n_carry]
+            for stack, item in zip(written, results[n_carry:], strict=True):
+                stack[k] = item
+        return LoopValue(carry, written)
+
+
+class LoopValue(NamedTuple):
+    """The values of a LOOP step: numbers, or their nodes in a graph."""
+
+    results: list[Any]  # the carry after the last iteration
+    stacks: list[Any]
+
+
+def loop_body(inputs: tuple[int, int, int], outputs: tuple[int, int], program: Program) -> Program:
+    """A program as the body of a loop.
+
+    Args:
+        inputs: how many numbers of its inputs, in order, are the carry, invariants and items.
+        outputs: how many numbers of its outputs are the next carry and items.
+        program: whose ports do not matter.
+    """
+    sizes_in = zip(("carry", "invariants", "items"), inputs, strict=True)
+    sizes_out = zip(("carry", "items"), outputs, strict=True)
+    ports_in = tuple(Port(name, (size,)) for name, size in sizes_in)
+    ports_out = tuple(Port(name, (size,)) for name, size in sizes_out)
+    return replace(program, inputs=ports_in, outputs=ports_out)
+
+
+@dataclass(frozen=True)
 class Program:
-    """A function of arrays as straight-line code on scalars."""
+    """A function of arrays as straight-line code on scalars, and loops over such code."""
 
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
-    # (op, *arguments): indices of earlier steps; the value of a CONST; the index of an INPUT
+    # (op, *arguments): indices of earlier steps, some after an argument that is none (see
+    # `node.operands_of`): the value of a CONST, the index of an INPUT, the index of a LOOP in
+    # `loops`, the index of a LOOP_RESULT in the carry, that of a LOOP_STACK in the stacks written
     steps: tuple[tuple[Any, ...], ...]
     results: tuple[int, ...]  # the index of the step of each number of all outputs, flattened
+    loops: tuple[Loop, ...] = ()
 
     @cached_property
     def n_ops(self) -> int:
-        """How many additions, subtractions, multiplications, divisions and negations there are."""
-        return sum(step[0] in ARITHMETIC for step in self.steps)
+        """How many additions, subtractions, multiplications, divisions and negations it computes.
+
+        A body of a loop counts as often as it runs.
+        """
+        counted = sum(step[0] in ARITHMETIC for step in self.steps)
+        return counted + sum(loop.n * loop.body.n_ops for loop in self._loops_of_steps)
+
+    @cached_property
+    def n_steps(self) -> int:
+        """How many steps there are, with those of the bodies of loops, which are compiled once."""
+        return len(self.steps) + sum(loop.body.n_steps for loop in self._loops_of_steps)
+
+    @property
+    def _loops_of_steps(self) -> Iterator[Loop]:
+        """The loop of each LOOP step."""
+        return (self.loops[step[1]] for step in self.steps if step[0] is Op.LOOP)
 
     @cached_property
     def digest(self) -> str:
@@ -70,12 +196,14 @@ class Program:
                 data.update(struct.pack("<bd", op, args[0]))
             else:
                 data.update(struct.pack(f"<b{len(args)}i", op, *args))
+        for loop in self.loops:
+            data.update(loop.digest.encode())
         return data.hexdigest()
 
     @cached_property
     def operands(self) -> tuple[tuple[int, ...], ...]:
         """For each step, the steps whose results it uses; none for constants and inputs."""
-        return tuple(step[1:] if step[0] > LAST_LEAF else () for step in self.steps)
+        return tuple(operands_of(op, tuple(args)) for op, *args in self.steps)
 
     def run(
         self,
@@ -91,48 +219,189 @@ class Program:
             constant: what a constant becomes.
         """
         numbers = [number for numbers in inputs for number in numbers]
-        values = self._values(numbers, functions, constant)
+        run_loop = partial(Loop.run, functions=functions, constant=constant)
+        values = self._values(numbers, functions, constant, run_loop)
         return [values[step] for step in self.results]
 
-    def inlined(self, graph: Graph, inputs: Sequence[Expr]) -> list[Expr]:
+    def replay(self, graph: Graph, inputs: Sequence[Expr]) -> list[Any]:
         """The node of each step in another graph, whose rules are applied once more.
 
         Args:
-            graph: the graph.
-            inputs: the nodes that replace the numbers of all inputs, flattened.
+            graph: the graph. If it is that of the body of a loop, what does not depend on its nodes
+                is computed in the graph around it.
+            inputs: the nodes that replace the numbers of all inputs, flattened: of the graph, or of
+                those around it.
+
+        Returns:
+            A node for each step; a `LoopValue` of nodes for a LOOP.
         """
-        functions = {op: partial(rule, graph) for op, rule in RULES.items()}
-        return self._values(inputs, functions, graph.constant)
+        from linkwork.engine.symbolic.loops import loop_nodes  # which needs the classes here
+
+        if graph.parent is None:
+            functions = {op: partial(rule, graph) for op, rule in RULES.items()}
+        else:
+            functions = {op: partial(apply_innermost, op) for op in RULES}
+        return self._values(inputs, functions, graph.root.constant, partial(loop_nodes, graph))
 
     def _values(
         self,
         inputs: Sequence[Any],
         functions: dict[Op, Callable[..., Any]],
-        constant: Callable[[float], Any] = float,
+        constant: Callable[[float], Any],
+        run_loop: Callable[[Loop, list[Any]], LoopValue],
     ) -> list[Any]:
         """The value of each step."""
         values: list[Any] = []
         for op, *args in self.steps:
-            if op is Op.CONST:
+            function = functions.get(op)
+            if function is not None:
+                values.append(function(*[values[arg] for arg in args]))
+            elif op is Op.CONST:
                 values.append(constant(args[0]))
             elif op is Op.INPUT:
                 values.append(inputs[args[0]])
+            elif op is Op.LOOP:
+                values.append(run_loop(self.loops[args[0]], [values[arg] for arg in args[1:]]))
             else:
-                values.append(functions[op](*[values[arg] for arg in args]))
+                of_loop: LoopValue = values[args[1]]
+                stored = of_loop.results if op is Op.LOOP_RESULT else of_loop.stacks
+                values.append(stored[args[0]])
         return values
 
     def verify(self) -> None:
-        """Assert that the program is well formed, which tracing guarantees."""
-        assert len(self.results) == sum(port.size for port in self.outputs)
-        n_inputs = sum(port.size for port in self.inputs)
-        for step, (op, *args) in enumerate(self.steps):
-            assert isinstance(op, Op)
-            assert len(args) == ARGUMENTS[op]
-            if op is Op.INPUT:
-                assert 0 <= args[0] < n_inputs
-            elif op is not Op.CONST:
-                assert all(0 <= arg < step for arg in args)
-        assert all(0 <= step < len(self.steps) for step in self.results)
+        """Raise a ValueError if the program is not legal, which tracing guarantees."""
+        for op, *args in self.steps:
+            _require(isinstance(op, Op), "known operations")
+            if op is Op.LOOP:
+                _require(0 <= args[0] < len(self.loops), "a loop for each LOOP")
+            count = 1 + self.loops[args[0]].n_inputs if op is Op.LOOP else ARGUMENTS[op]
+            _require(len(args) == count, "arguments for each operation")
+        FlatSteps.of(self).verify(self.inputs, self.outputs, self.loops)
+
+
+@dataclass(frozen=True)
+class FlatSteps:
+    """The steps and results of a program as arrays, in which they are verified and stored."""
+
+    ops: Array
+    args: Array  # of all steps, one after the other, without those below
+    constants: Array  # the value of each CONST
+    loops: Array  # the index of each LOOP in the loops of the program
+    results: Array
+
+    KINDS: ClassVar[tuple[str, ...]] = ("<u1", "<i4", "<f8", "<i4", "<i4")
+
+    @classmethod
+    def of(cls, program: Program) -> FlatSteps:
+        """Those of a program."""
+        apart = {Op.CONST: list[float](), Op.LOOP: list[int]()}
+        args: list[int] = []
+        for op, *own in program.steps:
+            is_apart = op is Op.CONST or op is Op.LOOP
+            if is_apart:
+                apart[op].append(own[0])
+            args += own[is_apart:]
+        parts = ([step[0] for step in program.steps], args, *apart.values(), program.results)
+        return cls(*(np.array(part, kind) for part, kind in zip(parts, cls.KINDS, strict=True)))
+
+    def steps(self, loops: Sequence[Loop]) -> tuple[tuple[Any, ...], ...]:
+        """The steps, which `verify` was called for."""
+        steps: list[tuple[Any, ...]] = []
+        args, at = self.args.tolist(), 0
+        apart = {Op.CONST: iter(self.constants.tolist()), Op.LOOP: iter(self.loops.tolist())}
+        counts = self._counts(loops).tolist()
+        for number, count in zip(self.ops.tolist(), counts, strict=True):
+            op, own = _OPS[number], args[at : at + count]
+            steps.append((op, next(apart[op]), *own) if op in apart else (op, *own))
+            at += count
+        return tuple(steps)
+
+    def _counts(self, loops: Sequence[Loop]) -> Array:
+        """How many entries of `args` belong to each step."""
+        counts = _N_ARGS[self.ops]
+        counts[self.ops == Op.LOOP] = [loops[k].n_inputs for k in self.loops.tolist()]
+        return counts
+
+    def verify(
+        self, inputs: Sequence[Port], outputs: Sequence[Port], loops: Sequence[Loop]
+    ) -> None:
+        """Raise a ValueError unless these are the steps of a legal program.
+
+        Args:
+            inputs, outputs: names and shapes.
+            loops: the loops of the program; their bodies are verified, too.
+        """
+        ops, args, results = self.ops, self.args, self.results
+        n_inputs, n_outputs = (sum(port.size for port in ports) for ports in (inputs, outputs))
+        _require(n_inputs <= MOST_NUMBERS, "inputs of at most 2^31 - 1 numbers")
+        for loop in loops:
+            _require(0 <= loop.n <= MOST_NUMBERS, "loops of 0 to 2^31 - 1 iterations")
+            sizes = len(loop.body.inputs), len(loop.body.outputs)
+            _require(sizes == (3, 2), "bodies of loops with three inputs and two outputs")
+            loop.body.verify()
+        _require(bool((_N_ARGS[ops] >= 0).all()), "known operations")
+        is_loop, is_stack = ops == Op.LOOP, ops == Op.LOOP_STACK
+        _require(np.count_nonzero(is_loop) == len(self.loops), "a loop for each LOOP")
+        known = (self.loops >= 0) & (self.loops < len(loops))
+        _require(bool(known.all()), "a loop for each LOOP")
+        counts = self._counts(loops)
+        _require(int(counts.sum()) == len(args), "arguments for each operation")
+        _require(np.count_nonzero(ops == Op.CONST) == len(self.constants), "a value for each CONST")
+        # Each argument is an earlier step or the index of an input; each result is a step.
+        step = np.repeat(np.arange(len(ops)), counts)  # by argument
+        ends = np.cumsum(counts)
+        of_loop = (ops == Op.LOOP_RESULT) | is_stack
+        is_index = np.zeros(len(args), bool)
+        is_index[(ends - counts)[of_loop | (ops == Op.INPUT)]] = True
+        limit = np.where(ops[step] == Op.INPUT, n_inputs, np.where(is_index, MOST_NUMBERS, step))
+        _require(bool(((args >= 0) & (args < limit)).all()), "arguments that are earlier steps")
+        _require(len(results) == n_outputs, "a result for each number of the outputs")
+        _require(bool(((results >= 0) & (results < len(ops))).all()), "results that are steps")
+        # Only LOOP_RESULT and LOOP_STACK use a LOOP, and only a LOOP uses a LOOP_STACK.
+        is_scalar = ~(is_loop | is_stack)
+        _require(bool(is_scalar[results].all()), "results that are numbers")
+        is_plain = ~is_index & ~(is_loop | of_loop)[step]
+        _require(bool(is_scalar[args[is_plain]].all()), "arguments that are numbers")
+        self._verify_loops(loops, ends)
+
+    def _verify_loops(self, loops: Sequence[Loop], ends: Array) -> None:
+        """Raise a ValueError unless loops and their values fit each other."""
+        loop_of = {
+            int(step): loops[k]
+            for step, k in zip(np.flatnonzero(self.ops == Op.LOOP), self.loops, strict=True)
+        }
+        stack_length: dict[int, int] = {}  # by LOOP_STACK
+        for step in np.flatnonzero(self.ops >= Op.LOOP).tolist():
+            end = int(ends[step])
+            if step in loop_of:
+                loop = loop_of[step]
+                own = self.args[end - loop.n_inputs : end].tolist()
+                numbers, read = own[: len(own) - loop.n_read], own[len(own) - loop.n_read :]
+                is_number = all(self.ops[arg] not in (Op.LOOP, Op.LOOP_STACK) for arg in numbers)
+                _require(is_number, "arguments that are numbers")
+                fit = all(stack_length.get(arg, -1) == loop.n for arg in read)
+                _require(fit, "stacks with an item for each iteration")
+                continue
+            k, loop_step = self.args[end - 2 : end].tolist()
+            _require(loop_step in loop_of, "LOOP_RESULT and LOOP_STACK of a LOOP")
+            loop = loop_of[loop_step]
+            is_stack = self.ops[step] == Op.LOOP_STACK
+            _require(k < (loop.n_written if is_stack else loop.n_carry), "a value of the loop")
+            if is_stack:
+                stack_length[step] = loop.n
+
+
+MOST_NUMBERS = 2**31 - 1  # steps refer to inputs by an index of 32 bits
+_OPS = {int(op): op for op in Op}
+# By operation, how many entries of `FlatSteps.args` it has; -1 if there is no such operation.
+_N_ARGS = np.full(256, -1)
+for _op in Op:
+    _N_ARGS[_op] = 0 if _op in (Op.CONST, Op.LOOP) else ARGUMENTS[_op]
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise ValueError(f"not a legal program: it needs {what}")
 
 
 # The value of each operation on NumPy arrays.
@@ -167,7 +436,8 @@ def trace(
     """
     ports = tuple(inputs)
     graph = Graph()
-    returned = function(*(_input_array(graph, port) for port in ports))
+    with graph.being_traced():
+        returned = function(*(_input_array(graph, port) for port in ports))
     arrays = returned if isinstance(returned, tuple) else (returned,)
     if isinstance(output_names, str):
         numbered = [f"{output_names}[{k}]" for k, _ in enumerate(arrays)]
@@ -201,17 +471,29 @@ def program_of(
     for node in results:
         needed[node.index] = 1
     for node in reversed(graph.nodes):
-        if needed[node.index] and node.op > LAST_LEAF:
-            for arg in node.args:
+        if needed[node.index]:
+            for arg in operands_of(node.op, node.args):
                 needed[arg.index] = 1
     step_of = [0] * len(graph.nodes)  # by index of a node
     steps: list[tuple[Any, ...]] = []
+    loops: dict[str, tuple[int, Loop]] = {}  # by digest
     for node in graph.nodes:
         if not needed[node.index]:
             continue
+        op, args = node.op, node.args
         step_of[node.index] = len(steps)
-        if node.op > LAST_LEAF:
-            steps.append((node.op, *[step_of[arg.index] for arg in node.args]))
+        if Op.INPUT < op < Op.LOOP:
+            steps.append((op, *[step_of[arg.index] for arg in args]))
         else:
-            steps.append((node.op, *node.args))
-    return Program(inputs, outputs, tuple(steps), tuple(step_of[node.index] for node in results))
+            first = args[0]
+            if op is Op.LOOP:
+                first, _ = loops.setdefault(first.digest, (len(loops), first))
+            steps.append((op, first, *[step_of[arg.index] for arg in args[1:]]))
+    of_results = tuple(step_of[node.index] for node in results)
+    own_loops = tuple(loop for _, loop in loops.values())
+    program = Program(inputs, outputs, tuple(steps), of_results, own_loops)
+    if not loops:
+        return program
+    from linkwork.engine.symbolic.loops import pruned  # which needs the classes here
+
+    return pruned(program)
