@@ -113,12 +113,21 @@ class VectorArray:
         yield f"  store {self._lanes.vector} {name}, ptr {at}"
         self._slots.keep(step, place)
 
+    def load_result(self, step: int, place: int, name: str) -> Iterator[str]:
+        """Load the value of a step that is in memory already."""
+        at = self._new()
+        yield from self._anchors.pointer(at, place, step)
+        yield f"  {name} = load {self._lanes.vector}, ptr {at}"
+        self._slots.keep(step, place)
+
 
 class Constants:
     """The table of the constants of a program."""
 
-    def __init__(self, program: Program, lanes: VectorType, new: Callable[[], str]) -> None:
-        self._lanes, self._new = lanes, new
+    def __init__(
+        self, program: Program, lanes: VectorType, new: Callable[[], str], prefix: str = ""
+    ) -> None:
+        self._lanes, self._new, self._name = lanes, new, f"@{prefix}constants"
         used = {step for operands in program.operands for step in operands}
         values = {
             step: args[0]
@@ -142,12 +151,12 @@ class Constants:
         if self._texts:
             vector = self._lanes.vector
             values = ", ".join(f"{vector} {text}" for text in self._texts)
-            yield f"@constants = private constant [{len(self._texts)} x {vector}] [{values}]"
+            yield f"{self._name} = private constant [{len(self._texts)} x {vector}] [{values}]"
 
     def address(self) -> Iterator[str]:
         """At the start of the function: the address of the table."""
         if self._texts:
-            yield "  %constants = getelementptr i8, ptr @constants, i64 0"
+            yield f"  %constants = getelementptr i8, ptr {self._name}, i64 0"
 
     def of_piece(self, steps: range) -> VectorArray:
         """The table, from which a piece with these steps loads."""

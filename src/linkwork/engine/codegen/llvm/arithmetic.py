@@ -6,7 +6,9 @@ Fast-math flags let LLVM fuse and reassociate operations, unless constants would
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
+from linkwork.engine.codegen.llvm.sincos import sincos_function
 from linkwork.engine.codegen.llvm.types import VectorType
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Program
@@ -17,21 +19,39 @@ _LARGEST = {"double": 1e300, "float": 1e37}  # magnitude of a constant that LLVM
 
 _BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
 _COMPARE = {Op.LESS: "olt", Op.LESS_EQUAL: "ole"}  # ordered: false for NaN
-INTRINSICS = {Op.SQRT: "llvm.sqrt", Op.FLOOR: "llvm.floor"}
+_INTRINSICS = {Op.SQRT: "llvm.sqrt", Op.FLOOR: "llvm.floor"}
 _LIBM = {
     Op.ATAN2: ("atan2", 2),
     **{op: (op.name.lower(), 1) for op in (Op.EXP, Op.LOG, Op.EXPM1, Op.LOG1P, Op.EXP2)},
 }
 
 
+@dataclass
+class Calls:
+    """The functions that a module calls."""
+
+    sincos: bool = False
+    floor: bool = False
+    libm: set[str] = field(default_factory=set[str])
+
+    def lines(self, lanes: VectorType) -> Iterator[str]:
+        """What defines or declares them."""
+        if self.sincos:
+            yield sincos_function(lanes.vector, lanes.scalar, lanes.suffix, lanes.constant)
+        for op, intrinsic in _INTRINSICS.items():
+            if op is Op.SQRT or self.floor:
+                yield f"declare {lanes.vector} @{intrinsic}.{lanes.suffix}({lanes.vector})"
+        yield from (f"declare {lanes.scalar} @{text}" for text in sorted(self.libm))
+
+
 class Arithmetic:
     """Prints operations, and records which functions they call."""
 
-    def __init__(self, program: Program, lanes: VectorType, new: Callable[[], str]) -> None:
-        self._program, self._lanes, self._new = program, lanes, new
+    def __init__(
+        self, program: Program, lanes: VectorType, new: Callable[[], str], calls: Calls
+    ) -> None:
+        self._program, self._lanes, self._new, self._calls = program, lanes, new, calls
         self._pairs: dict[int, str] = {}  # by step of an angle: the name of its (sin, cos)
-        self.uses_sincos = False
-        self.libm: set[str] = set()
 
     def start(self) -> None:
         """Begin another function, where values of the previous one are not defined."""
@@ -46,8 +66,9 @@ class Arithmetic:
             yield f"  {name} = {_BINARY[op]} {flags} {vector} {values[0]}, {values[1]}"
         elif op is Op.NEG:
             yield f"  {name} = fneg {FLAGS} {vector} {values[0]}"
-        elif op in INTRINSICS:
-            function = f"{INTRINSICS[op]}.{self._lanes.suffix}"
+        elif op in _INTRINSICS:
+            self._calls.floor |= op is Op.FLOOR
+            function = f"{_INTRINSICS[op]}.{self._lanes.suffix}"
             yield f"  {name} = call {vector} @{function}({vector} {values[0]})"
         elif op in (Op.SIN, Op.COS):
             yield from self._sincos(args[0], values[0], name, index=int(op is Op.COS))
@@ -69,7 +90,7 @@ class Arithmetic:
     def _sincos(self, arg: int, value: str, name: str, index: int) -> Iterator[str]:
         """Sine and cosine of one angle come from one call."""
         vector, pair = self._lanes.vector, f"{{ {self._lanes.vector}, {self._lanes.vector} }}"
-        self.uses_sincos = True
+        self._calls.sincos = True
         if arg not in self._pairs:
             self._pairs[arg] = self._new()
             yield f"  {self._pairs[arg]} = call fastcc {pair} @sincos({vector} {value})"
@@ -80,7 +101,7 @@ class Arithmetic:
         function, count = _LIBM[op]
         scalar, vector, width = self._lanes.scalar, self._lanes.vector, self._lanes.width
         function += "" if scalar == "double" else "f"
-        self.libm.add(f"{function}({', '.join([scalar] * count)})")
+        self._calls.libm.add(f"{function}({', '.join([scalar] * count)})")
         joined = "undef"
         for lane in range(width):
             parts: list[str] = []

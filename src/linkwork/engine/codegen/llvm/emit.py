@@ -20,26 +20,19 @@ Operations may be fused and reordered, but NaN stays NaN.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import groupby
 
 from linkwork.engine.codegen.lanes import Lanes
-from linkwork.engine.codegen.llvm.addresses import Constants, VectorArray
-from linkwork.engine.codegen.llvm.arithmetic import INTRINSICS, Arithmetic
 from linkwork.engine.codegen.llvm.finite import Finite
-from linkwork.engine.codegen.llvm.sincos import sincos_function
+from linkwork.engine.codegen.llvm.loops import loop_functions
 from linkwork.engine.codegen.llvm.staged import NO_STAGES, STAGES, Stage
+from linkwork.engine.codegen.llvm.steps import Module, StepPrinter, boundaries
 from linkwork.engine.codegen.llvm.types import VectorType
 from linkwork.engine.codegen.schedule.pieces import Piece
 from linkwork.engine.codegen.schedule.rows import StoreBlock, block_starts, schedule_of
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Port, Program, per_port
-
-# LLVM's scheduler compares each load and store of a basic block with all others before it, and adds
-# an edge unless it can prove that they are independent: the time grows faster than the square. In
-# programs with more than LONGEST_UNBOUNDED steps, a label that produces no code ends the region
-# that it considers after this many loads and stores. Machine code runs as fast as without.
-LONGEST_UNBOUNDED, ACCESSES_PER_REGION = 10_000, 100
-_BOUNDARY = "llvm.codeview.annotation"
 
 
 def emit_llvm(program: Program, name: str, lanes: Lanes, *, checked: Collection[int] = ()) -> str:
@@ -60,63 +53,51 @@ class _Writer:
     def __init__(self, program: Program, lanes: Lanes, checked: Collection[int]) -> None:
         self._program = program
         self._lanes = VectorType(lanes.width, lanes.scalar, lanes.short_offsets)
+        self._module = Module(self._lanes)
+        self._new = self._module.new
         self._schedule = schedule_of(program, lanes)
+        self._printer = StepPrinter(self._schedule.cut, self._module)
         self._finite = Finite(program, self._lanes, checked)
         self._stage = Stage(program, self._schedule, self._lanes, self._new)
-        self._arithmetic = Arithmetic(program, self._lanes, self._new)
-        self._table = Constants(program, self._lanes, self._new)
-        self._constants = [  # the text of each constant; empty for other steps
-            self._lanes.constant(step[1]) if step[0] is Op.CONST else "" for step in program.steps
-        ]
-        self._count = 0
 
     def module(self, name: str) -> Iterator[str]:
         """The public function, the pieces that it calls, and what they use."""
-        lanes, arithmetic, pieces = self._lanes, self._arithmetic, self._schedule.pieces
+        lanes, cut = self._lanes, self._schedule.cut
         arrays = ", ".join(f"ptr noalias %{what}" for what in ("in", "out", "stride"))
         takes = f"{arrays}, i64 %rows, ptr noalias %workspace"
         yield f"define i64 @{name}({takes}){lanes.frame} {{"
         yield from self._tiled_body() if self._schedule.tile_blocks else self._body()
         yield "}"
-        if len(pieces) > 1:
-            is_bounded = len(self._program.steps) > LONGEST_UNBOUNDED
-            if is_bounded:
-                yield f"declare void @{_BOUNDARY}(metadata)"
-                yield '!1 = !{!"region"}'
-            for index, piece in enumerate(pieces):
-                given = f"{arrays}, ptr %scratch, {STAGES}, i64 %row{self._extra_parameters}"
-                yield f"define internal void @piece{index}({given}) noinline{lanes.frame} {{"
-                yield from self._pointers()
-                lines = self._straight_line(piece)
-                yield from _in_regions(lines) if is_bounded else lines
-                yield "  ret void"
-                yield "}"
-        yield from self._table.table()
+        yield from boundaries(cut)
+        for index, piece in enumerate(cut.pieces if len(cut.pieces) > 1 else ()):
+            given = f"{arrays}, ptr %scratch, {STAGES}, i64 %row{self._extra_parameters}"
+            yield f"define internal void @piece{index}({given}) noinline{lanes.frame} {{"
+            yield from self._pointers()
+            yield from self._printer.in_regions(self._straight_line(piece))
+            yield "  ret void"
+            yield "}"
+        yield from loop_functions(cut, self._module)
+        yield from self._printer.constants.table()
         yield from self._stage.functions()
-        if arithmetic.uses_sincos:
-            yield sincos_function(lanes.vector, lanes.scalar, lanes.suffix, lanes.constant)
-        for op, intrinsic in INTRINSICS.items():
-            if op is Op.SQRT or any(step[0] is op for step in self._program.steps):
-                yield f"declare {lanes.vector} @{intrinsic}.{lanes.suffix}({lanes.vector})"
-        yield from (f"declare {lanes.scalar} @{text}" for text in sorted(arithmetic.libm))
+        yield from self._module.calls.lines(lanes)
 
     @property
     def _extra_parameters(self) -> str:
         """Further arguments of each piece."""
-        return self._finite.extra_parameter + self._table.extra_parameter
+        return self._finite.extra_parameter + self._printer.constants.extra_parameter
 
     def _prologue(self) -> Iterator[str]:
         """What comes before all else in the function; it ends there if there are no rows."""
         yield "entry:"
         yield from self._finite.prologue()
-        yield from self._table.address()
+        yield from self._printer.constants.address()
         yield "  %some = icmp sgt i64 %rows, 0"
         yield "  br i1 %some, label %start, label %end"
         yield "start:"
 
     def _body(self) -> Iterator[str]:
         """The body of the function: pointers to the ports, then a loop over blocks of W rows."""
-        lanes, stage, pieces = self._lanes, self._stage, self._schedule.pieces
+        lanes, stage, pieces = self._lanes, self._stage, self._schedule.cut.pieces
         yield from self._prologue()
         yield from self._pointers()
         yield f"  %scratch = getelementptr {lanes.vector}, ptr %workspace, i64 {stage.size}"
@@ -137,12 +118,12 @@ class _Writer:
         yield f"  br i1 %more, label %loop, label %{'drain' if stage.slots else 'end'}"
         yield from stage.drained()
         yield "end:"
-        yield from self._finite.epilogue((stage.size + self._schedule.n_slots) * lanes.bytes)
+        yield from self._finite.epilogue((stage.size + self._schedule.cut.size) * lanes.bytes)
 
     def _tiled_body(self) -> Iterator[str]:
         """The body where each piece runs for a tile of several blocks before the next does."""
         lanes, schedule = self._lanes, self._schedule
-        n_pieces, n_slots, blocks = len(schedule.pieces), schedule.n_slots, schedule.tile_blocks
+        n_pieces, size, blocks = len(schedule.cut.pieces), schedule.cut.size, schedule.tile_blocks
         yield from self._prologue()
         yield "  br label %loop"
         yield "loop:"
@@ -159,7 +140,7 @@ class _Writer:
             given = f"ptr %in, ptr %out, ptr %stride, ptr %own{k}, {NO_STAGES}, i64 %row{k}"
             yield f"  call void @piece{k}({given}{self._extra_parameters})"
             yield f"  %next{k} = add i64 %row{k}, {lanes.width}"
-            yield f"  %other{k} = getelementptr {lanes.vector}, ptr %own{k}, i64 {n_slots}"
+            yield f"  %other{k} = getelementptr {lanes.vector}, ptr %own{k}, i64 {size}"
             yield f"  %more{k} = icmp slt i64 %next{k}, %stop"
             yield f"  br i1 %more{k}, label %blocks{k}, label %after{k}"
             yield f"after{k}:"
@@ -168,7 +149,7 @@ class _Writer:
         yield "  %again = icmp slt i64 %last, %rows"
         yield "  br i1 %again, label %loop, label %end"
         yield "end:"
-        yield from self._finite.epilogue(n_slots * blocks * lanes.bytes)
+        yield from self._finite.epilogue(size * blocks * lanes.bytes)
 
     def _pointers(self) -> Iterator[str]:
         """Pointers to inputs and outputs, and the strides of inputs."""
@@ -181,34 +162,27 @@ class _Writer:
             yield f"  %stride{k} = load i64, ptr %stride{k}.at"
 
     def _straight_line(self, piece: Piece) -> Iterator[str]:
-        """The steps of a piece, with loads of what they use and stores of what later pieces use."""
+        """The steps of a piece, with loads of inputs, and stores of the outputs they complete."""
         program, stores = self._program, self._schedule.stores
-        self._arithmetic.start()
-        names = list(self._constants)
-        slots = VectorArray(piece.fetched, self._lanes, self._new, piece.uses(program))
-        constants = self._table.of_piece(range(piece.start, piece.stop))
+        names, slots = self._printer.begin(piece), self._printer.slots_of(piece)
         yield from self._row_pointers("in", program.inputs)
         yield from self._row_pointers("out", program.outputs)
         yield from self._stage.rows_before()
         yield from self._loads(names, piece.inputs)
-        n_stored = bisect_left(stores, (piece.start,))
-        for step in range(piece.start, piece.stop):
-            op, *args = program.steps[step]
-            if program.operands[step]:
-                yield from slots.loads(args, step, names)
-                yield from constants.loads(args, step, names)
-                names[step] = f"%v{step}"
-                yield from self._arithmetic.lines(op, args, names, names[step])
-                if step in piece.kept:
-                    yield from slots.store(step, piece.kept[step], names[step])
-            if op is not Op.CONST:
+        first = bisect_left(stores, (piece.start,))
+        blocks = stores[first : bisect_left(stores, (piece.stop,))]
+        by_step = {step: list(own) for step, own in groupby(blocks, lambda one: one.last_step)}
+
+        def after(step: int, names: list[str]) -> Iterator[str]:
+            if program.steps[step][0] is not Op.CONST:
                 yield from self._stage.put(step, names[step])
                 yield from self._finite.accumulate(step, names[step])
             yield from self._stage.burst(step)
-            while n_stored < len(stores) and stores[n_stored].last_step <= step:
-                yield from slots.loads(stores[n_stored].steps, step, names)
-                yield from self._store(stores[n_stored], names)
-                n_stored += 1
+            for block in by_step.get(step, ()):
+                yield from slots.loads(block.steps, step, names)
+                yield from self._store(block, names)
+
+        yield from self._printer.lines(piece, names, slots, (), after)
         yield from self._finite.flush()
 
     def _row_pointers(self, kind: str, ports: Sequence[Port]) -> Iterator[str]:
@@ -270,7 +244,7 @@ class _Writer:
     def _store(self, block: StoreBlock, names: list[str]) -> Iterator[str]:
         _, port, start, steps = block
         width, scalar, vector = self._lanes.width, self._lanes.scalar, self._lanes.vector
-        values = [self._constants[step] or names[step] for step in steps]
+        values = [self._printer.texts[step] or names[step] for step in steps]
         if width == 1:
             value = values[0] if len(values) == 1 else _constant_vector(scalar, values)
             kind = scalar if len(values) == 1 else f"<{len(values)} x {scalar}>"
@@ -291,21 +265,6 @@ class _Writer:
         at = self._new()
         yield f"  {at} = getelementptr {self._lanes.scalar}, ptr {pointer}, i64 {start}"
         yield f"  store {kind} {value}, ptr {at}, align {self._lanes.item}"
-
-    def _new(self) -> str:
-        self._count += 1
-        return f"%t{self._count}"
-
-
-def _in_regions(lines: Iterable[str]) -> Iterator[str]:
-    """Straight-line code with boundaries for the scheduler."""
-    accesses = 0
-    for line in lines:
-        yield line
-        accesses += line.startswith("  store ") or " = load " in line
-        if accesses == ACCESSES_PER_REGION:
-            yield f"  call void @{_BOUNDARY}(metadata !1)"
-            accesses = 0
 
 
 def _constant_vector(scalar: str, values: Sequence[str]) -> str:

@@ -13,7 +13,8 @@ from math import gcd
 from typing import NamedTuple
 
 from linkwork.engine.codegen.lanes import Lanes
-from linkwork.engine.codegen.schedule.pieces import LONGEST_CACHED, Piece, pieces_of
+from linkwork.engine.codegen.schedule.loops import CutProgram, Limits, cut
+from linkwork.engine.codegen.schedule.pieces import LONGEST_CACHED
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Port, Program, per_port
 
@@ -51,16 +52,11 @@ class StoreBlock(NamedTuple):
 class Schedule:
     """The pieces of a program, and how rows pass through them."""
 
-    pieces: tuple[Piece, ...]
+    cut: CutProgram
     stage_slots: dict[int, int]  # by step that is a number of a staged output: its slot in a stage
     staged: tuple[bool, ...]  # by output
     stores: tuple[StoreBlock, ...]  # of the outputs that are not staged, in order
     tile_blocks: int  # blocks of W rows in a tile; 0 if each block passes through all pieces
-
-    @property
-    def n_slots(self) -> int:
-        """Slots for the values that are passed between pieces."""
-        return self.pieces[-1].n_slots
 
 
 def schedule_of(program: Program, lanes: Lanes) -> Schedule:
@@ -69,18 +65,17 @@ def schedule_of(program: Program, lanes: Lanes) -> Schedule:
     staged = tuple(bool(slots) and is_large(program, port, lanes) for port in program.outputs)
     is_tiled = lanes.width > 1 and not slots
     is_short = any(staged) and len(program.steps) <= MOST_SHORT
-    pieces = pieces_of(
-        program,
+    limits = Limits(
         longest=LONGEST_CACHED if is_tiled else LONGEST_STAGED if any(staged) else None,
         piece=LONGEST_CACHED if is_tiled else SHORT_PIECE if is_short else None,
-        staged=[port for port, is_staged in zip(program.outputs, staged, strict=True) if is_staged],
         lanes=lanes,
     )
-    tile_bytes = max(pieces[-1].n_slots * lanes.bytes, 1)
-    blocks = max(1, min(TILE_BLOCKS, TILE_BYTES // tile_bytes))
-    is_tiled = is_tiled and len(pieces) > 1
+    one_by_one = [port for port, own in zip(program.outputs, staged, strict=True) if own]
+    parts = cut(program, limits, staged=one_by_one, body_limits=Limits(lanes=lanes))
+    blocks = max(1, min(TILE_BLOCKS, TILE_BYTES // max(parts.size * lanes.bytes, 1)))
+    is_tiled = is_tiled and len(parts.pieces) > 1
     stores = _store_blocks(program, staged, lanes.width)
-    return Schedule(tuple(pieces), slots, staged, stores, blocks if is_tiled else 0)
+    return Schedule(parts, slots, staged, stores, blocks if is_tiled else 0)
 
 
 def _stage_slots(program: Program, lanes: Lanes) -> dict[int, int]:
