@@ -15,13 +15,12 @@ from tests.support.exports import (
 )
 from tests.support.expressions import LIBM, UNARY, program_for
 
-from linkwork.engine.codegen.c.operations import C_FORM
+from linkwork.engine.codegen.c.statements import C_FORM, DOUBLE, FLOAT
 from linkwork.engine.kernel.arguments import UnitNorm
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import trace
 from linkwork.export import code
 from linkwork.export.code import scalar_code
-from linkwork.export.function import DOUBLE, FLOAT
 from linkwork.export.names import Names
 
 GOLDEN = """\

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 
 import linkwork as lw
+from linkwork.engine.codegen.c.statements import DOUBLE
 from linkwork.export.check import _driver, _found
-from linkwork.export.function import DOUBLE, Argument, Function
+from linkwork.export.function import Argument, Function
 from linkwork.export.header import header_text
 from linkwork.export.names import Names
 from linkwork.export.package import package_of

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from linkwork.engine.codegen.c.statements import Form, Real, Scalars, Vectors
 from linkwork.engine.codegen.schedule.pieces import Piece, pieces_of
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import per_port
-from linkwork.export.forms import Form, Scalars, Vectors
-from linkwork.export.function import BATCH_ENDING, Argument, Function, Real
+from linkwork.export.function import BATCH_ENDING, Argument, Function
 from linkwork.export.names import Names
 
 # Numbers of steps. A shorter program is not cut; a longer one is, into parts of this length.

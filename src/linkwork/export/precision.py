@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from linkwork.engine.codegen.c.statements import FLOAT
 from linkwork.export.compensated import compensated
-from linkwork.export.function import FLOAT
 from linkwork.export.requests import Exported
 from linkwork.export.rounding import critical_steps
 from linkwork.export.samples import DIFFERENCE, errors_of_rounding, sample_of

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.export.code import can_refuse
-from linkwork.export.function import BATCH_ENDING, Real
+from linkwork.export.function import BATCH_ENDING
 from linkwork.export.package import MARK, Package, Written
 from linkwork.export.samples import Sample
 from linkwork.version import __version__

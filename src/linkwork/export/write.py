@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT
 from linkwork.errors import ArgumentError, shown
 from linkwork.export.check import OPTIONS, found_compiler, unchecked, verify
 from linkwork.export.files import files_of, readme_text
 from linkwork.export.folders import refuse_others_files, write_files
-from linkwork.export.function import DOUBLE, FLOAT
 from linkwork.export.names import Names, checked_prefix, default_prefix
 from linkwork.export.package import Package, package_of
 from linkwork.export.precision import with_enough_digits

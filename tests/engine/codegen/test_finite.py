@@ -6,12 +6,10 @@ import ctypes
 
 import numpy as np
 import pytest
-from tests.support.expressions import program_for
+from tests.support.expressions import cut_into_pieces, program_for
 
-from linkwork.engine.codegen.llvm import emit
+from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.llvm.emit import emit_llvm
-from linkwork.engine.codegen.llvm.lanes import Lanes
-from linkwork.engine.codegen.schedule import pieces
 from linkwork.engine.runtime.compiler import Code, compiled
 
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p)
@@ -48,9 +46,7 @@ def status(rows, *, width, checked=(0, 3), scalar="double"):
 @pytest.mark.parametrize("width", [1, 2, 4])
 def test_one_row_that_is_not_finite_is_told(width, in_pieces, scalar, monkeypatch):
     if in_pieces:
-        monkeypatch.setattr(pieces, "LONGEST_UNCUT", 20)
-        monkeypatch.setattr(pieces, "LONGEST_PIECE", 20)
-        monkeypatch.setattr(emit, "LONGEST_CACHED", 20)
+        cut_into_pieces(monkeypatch, 20)
     rows = np.tile([0.5, 0.25, 1.0], (8, 1))
     found, size = status(rows, width=width, scalar=scalar)
     assert found == size >= 0

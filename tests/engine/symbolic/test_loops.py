@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-import pytest
 
 import linkwork as lw
 from linkwork.engine.runtime.numpy_code import NumpyCode
 from linkwork.engine.symbolic.arrays import ObjectArray
 from linkwork.engine.symbolic.node import Op
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Loop, Port, Program, trace
+from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, trace
 from linkwork.engine.symbolic.serialization import from_bytes, to_bytes
-from linkwork.errors import ArgumentError, ShapeError
 
 
 def traced(function, *shapes):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.engine.codegen.c.operations import C_FORM
+from linkwork.engine.codegen.c.statements import C_FORM
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Program, per_port

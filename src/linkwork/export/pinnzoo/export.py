@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.engine.codegen.c.statements import DOUBLE
 from linkwork.errors import ArgumentError, name_not_found, shown
 from linkwork.export.check import OPTIONS, found_compiler
 from linkwork.export.code import scalar_code
 from linkwork.export.folders import refuse_others_files, write_files
-from linkwork.export.function import DOUBLE
 from linkwork.export.names import Names, checked_prefix, default_prefix
 from linkwork.export.package import Written
 from linkwork.export.pinnzoo.check import unchecked_row, verify_pinnzoo

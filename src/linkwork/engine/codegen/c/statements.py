@@ -7,15 +7,83 @@ target has; where it has no such registers, the compiler uses smaller ones.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
 from typing import Protocol
 
-from linkwork.engine.codegen.c.operations import C_FORM
-from linkwork.engine.symbolic.node import ARITHMETIC, Op
-from linkwork.export.function import Real
-from linkwork.export.pairs import Fused
+import numpy as np
 
+from linkwork.engine.symbolic.node import ARITHMETIC, Op
+
+
+class Fused(IntEnum):
+    """An operation that only exported programs have."""
+
+    FMA = 64  # a b + c, rounded once
+
+
+# Operations as C writes them, with the functions of its library under their C names.
+C_FORM = {
+    Op.ADD: "{} + {}",
+    Op.SUB: "{} - {}",
+    Op.MUL: "{} * {}",
+    Op.DIV: "{} / {}",
+    Op.NEG: "-{}",
+    Op.SQRT: "sqrt({})",
+    Op.SIN: "sin({})",
+    Op.COS: "cos({})",
+    Op.ATAN2: "atan2({}, {})",
+    Op.LESS: "{} < {} ? 1.0 : 0.0",
+    Op.SELECT: "{} != 0.0 ? {} : {}",
+    Op.EXP: "exp({})",
+    Op.LOG: "log({})",
+    Op.LESS_EQUAL: "{} <= {} ? 1.0 : 0.0",
+    Op.FLOOR: "floor({})",
+    Op.EXPM1: "expm1({})",
+    Op.LOG1P: "log1p({})",
+    Op.EXP2: "exp2({})",
+}
 _COMPARED = {Op.LESS: "<", Op.LESS_EQUAL: "<="}
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """The C type of a number."""
+
+    name: str  # "double" or "float"
+
+    @property
+    def suffix(self) -> str:
+        """Of literals and of functions of libm."""
+        return "" if self.name == "double" else "f"
+
+    @property
+    def bytes(self) -> int:
+        """Size of one number."""
+        return 8 if self.name == "double" else 4
+
+    def literal(self, value: float) -> str:
+        """A number as C text that reads back exactly, in parentheses if it is negative."""
+        text = _shortest(value, single=self.name == "float")
+        if text is None:
+            return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "(-INFINITY)"
+        return f"({text}{self.suffix})" if text.startswith("-") else f"{text}{self.suffix}"
+
+
+DOUBLE, FLOAT = Real("double"), Real("float")
+
+
+def _shortest(value: float, *, single: bool) -> str | None:
+    """The shortest digits that read back as the number in its type; None if it is not finite."""
+    if not math.isfinite(value):
+        return None
+    if not single:
+        return repr(float(value))
+    with np.errstate(over="ignore"):
+        rounded = np.float32(value)
+    return str(rounded) if np.isfinite(rounded) else None  # too large for the type
 
 
 class Form(Protocol):
