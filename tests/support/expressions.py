@@ -12,7 +12,7 @@ import numpy as np
 from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.llvm.emit import emit_llvm
 from linkwork.engine.codegen.schedule import pieces, rows
-from linkwork.engine.runtime.compiler import Code, compiled
+from linkwork.engine.runtime.compiler import FAST, Code, compiled
 from linkwork.engine.runtime.processor import has_short_offsets
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, trace
@@ -104,9 +104,18 @@ def random_program(seed, steps=STEPS):
     return program, (draw.uniform(-1, 1, 3), draw.uniform(-1, 1, (2, 2)))
 
 
-def run_compiled(program, *inputs, width=1, scalar="double", strides=None, large=False, offset=0):
+def run_compiled(
+    program,
+    *inputs,
+    width=1,
+    scalar="double",
+    strides=None,
+    large=False,
+    offset=0,
+    level=FAST,
+):
     """Run machine code on (rows, size) arrays; gives one (rows, size) array for each output."""
-    code = _code(emit_llvm(program, "f", Lanes(width, scalar, has_short_offsets())))
+    code = _code(emit_llvm(program, "f", Lanes(width, scalar, has_short_offsets())), level)
     dtype = np.float64 if scalar == "double" else np.float32
     arrays = [np.ascontiguousarray(array, dtype=dtype) for array in inputs]
     n_rows = max((len(array) for array in arrays), default=width)
@@ -138,9 +147,9 @@ def cut_into_pieces(monkeypatch, steps, uncut=None):
 
 
 @lru_cache(maxsize=64)
-def _code(ir):
+def _code(ir, level):
     """Machine code, made once for calls that differ in their arrays only."""
-    return Code(compiled(ir))
+    return Code(compiled(ir, level))
 
 
 def _guarded(size):

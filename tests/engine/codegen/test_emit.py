@@ -10,7 +10,7 @@ import pytest
 from tests.support.expressions import BINARY, UNARY, cut_into_pieces, program_for, run_compiled
 
 from linkwork.engine.codegen.lanes import Lanes
-from linkwork.engine.codegen.llvm import emit as emitter
+from linkwork.engine.codegen.llvm import steps
 from linkwork.engine.codegen.llvm.emit import emit_llvm
 from linkwork.engine.codegen.llvm.types import number
 from linkwork.engine.codegen.schedule.pieces import pieces_of
@@ -240,8 +240,8 @@ def test_long_programs_are_cut_into_pieces(width, accesses, rng, monkeypatch):
     whole = run_compiled(program, a, b, width=width)
     cut_into_pieces(monkeypatch, 13)
     if accesses is not None:  # as in programs so long that the scheduler would take seconds
-        monkeypatch.setattr(emitter, "LONGEST_UNBOUNDED", 20)
-        monkeypatch.setattr(emitter, "ACCESSES_PER_REGION", accesses)
+        monkeypatch.setattr(steps, "LONGEST_UNBOUNDED", 20)
+        monkeypatch.setattr(steps, "ACCESSES_PER_REGION", accesses)
 
     assert len(pieces_of(program)) > 10
     text = emit_llvm(program, "f", Lanes(width))

@@ -7,8 +7,10 @@ import pytest
 from tests.support.expressions import cut_into_pieces, run_compiled
 from tests.support.loop_programs import loop_program
 
+import linkwork as lw
 from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.llvm.emit import emit_llvm
+from linkwork.engine.runtime.compiler import QUICK
 from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS
 
 LANES = [(1, "double"), (2, "double"), (4, "double"), (8, "double"), (1, "float"), (8, "float")]
@@ -21,10 +23,10 @@ def interpreted(program, a, b):
     return flat[:, : program.outputs[0].size], flat[:, program.outputs[0].size :]
 
 
-def assert_same(program, *, width, scalar="double", rows=16, large=False):
+def assert_same(program, *, width, scalar="double", rows=16, **options):
     rng = np.random.default_rng(1)
     a, b = rng.uniform(-1, 1, (rows, 3)), rng.uniform(-1, 1, (rows, 4))
-    found = run_compiled(program, a, b, width=width, scalar=scalar, large=large)
+    found = run_compiled(program, a, b, width=width, scalar=scalar, **options)
     tolerance = 1e-9 if scalar == "double" else 2e-3
     for one, other in zip(found, interpreted(program, a, b), strict=True):
         np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
@@ -34,6 +36,11 @@ def assert_same(program, *, width, scalar="double", rows=16, large=False):
 @pytest.mark.parametrize(("width", "scalar"), LANES)
 def test_loops_give_what_the_interpreter_gives(seed, width, scalar):
     assert_same(loop_program(seed), width=width, scalar=scalar)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_code_that_is_made_quickly(seed):
+    assert_same(loop_program(seed), width=1, level=QUICK)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 37])
@@ -65,3 +72,9 @@ def test_staged_outputs_beside_loops(size, large):
     program = loop_program(2, size=size)
     assert "@write0" in emit_llvm(program, "f", Lanes(4))
     assert_same(program, width=4, large=large)
+
+
+def test_stacks_that_need_too_much_memory():
+    program = loop_program(1, n=10**8, depth=0)
+    with pytest.raises(lw.ValueRangeError, match=r"100,000,001 iterations.* GB .*for 8 rows"):
+        emit_llvm(program, "f", Lanes(8))

@@ -17,6 +17,7 @@ from linkwork.engine.codegen.schedule.loops import CutProgram, Limits, cut
 from linkwork.engine.codegen.schedule.pieces import LONGEST_CACHED
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Port, Program, per_port
+from linkwork.errors import ValueRangeError
 
 # An output is staged if its rows have at least this many numbers; below, the copy costs more than
 # the cache misses that it saves.
@@ -35,6 +36,7 @@ LONGEST_STAGED, SHORT_PIECE, MOST_SHORT = 5000, 1000, 40_000
 # A tile has TILE_BLOCKS blocks of W rows, or fewer if their intermediate values would exceed
 # TILE_BYTES and leave the cache.
 TILE_BLOCKS, TILE_BYTES = 4, 128 * 1024
+MOST_WORKSPACE_BYTES = 4 << 30  # of one thread
 # In one-row code, this many adjacent constants of an output are stored as one vector.
 CONSTANTS_PER_STORE = 4
 
@@ -72,10 +74,21 @@ def schedule_of(program: Program, lanes: Lanes) -> Schedule:
     )
     one_by_one = [port for port, own in zip(program.outputs, staged, strict=True) if own]
     parts = cut(program, limits, staged=one_by_one, body_limits=Limits(lanes=lanes))
+    _check_memory(parts, lanes)
     blocks = max(1, min(TILE_BLOCKS, TILE_BYTES // max(parts.size * lanes.bytes, 1)))
     is_tiled = is_tiled and len(parts.pieces) > 1
     stores = _store_blocks(program, staged, lanes.width)
     return Schedule(parts, slots, staged, stores, blocks if is_tiled else 0)
+
+
+def _check_memory(parts: CutProgram, lanes: Lanes) -> None:
+    """Raise an error if the stacks of loops take more memory than a thread should have."""
+    if parts.size * lanes.bytes > MOST_WORKSPACE_BYTES:
+        gigabytes = parts.size * lanes.bytes / 2**30
+        n = max(part.loop.n for part in parts.loops.values())
+        text = f"loops of up to {n:,} iterations keep {gigabytes:,.1f} GB of intermediate values"
+        limit = f"at most {MOST_WORKSPACE_BYTES / 2**30:g} GB are possible"
+        raise ValueRangeError(f"{text} for {lanes.width} rows; {limit}, so use fewer iterations")
 
 
 def _stage_slots(program: Program, lanes: Lanes) -> dict[int, int]:

@@ -40,7 +40,7 @@ def frame_bytes(
         is_loop: whether these steps are repeated without a call: then LLVM loads constants once.
     """
     start = steps.start
-    last = {step: start for step in used if program.steps[step][0] is not Op.CONST}
+    last = {step: max(step, start) for step in used if program.steps[step][0] is not Op.CONST}
     for step in steps:
         if program.steps[step][0] is not Op.CONST:
             last.setdefault(step, step)
