@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from linkwork.engine.symbolic.loops import pruned
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Loop, Port, Program, loop_body
 
@@ -61,9 +62,12 @@ class Steps:
         self.numbers += [self.add(Op.LOOP_RESULT, k, step) for k in range(n_carry)]
         return stacks
 
-    def results(self, count):
-        """The last numbers, an input, and a constant."""
-        return [*self.numbers[-max(count - 2, 0) :], self.numbers[0], self.number(0.25)][-count:]
+    def total(self, numbers):
+        """A number that depends on all of these."""
+        total = self.number(0.1)
+        for number in numbers:
+            total = self.add(Op.SIN, self.add(Op.ADD, number, total))
+        return total
 
 
 def random_body(draw, inputs, n_written, depth, length):
@@ -75,8 +79,11 @@ def random_body(draw, inputs, n_written, depth, length):
         steps.grow(3)
         steps.loop(3, (1, 0, 0), read=stacks, is_reversed=True, length=length)
         steps.grow(3)
-    results = tuple(steps.any() for _ in range(inputs[0] + n_written))
-    program = Program((), (), tuple(steps.steps), results, tuple(steps.loops))
+    loops = [k for k, step in enumerate(steps.steps) if step[0] in (Op.INPUT, Op.LOOP_RESULT)]
+    steps.numbers.append(steps.total(loops))
+    results = [steps.any() for _ in range(inputs[0] + n_written)]
+    results[-1:] = [steps.numbers[-1]] if results else []
+    program = pruned(Program((), (), tuple(steps.steps), tuple(results), tuple(steps.loops)))
     return loop_body(inputs, (inputs[0], n_written), program)
 
 
@@ -87,12 +94,13 @@ def loop_program(seed, *, n=5, depth=1, length=12, size=6):
     first = steps.loop(n, (3, 2, 3), depth=depth, length=length)
     steps.grow(4)
     second = steps.loop(n, (2, 1, 1), read=first[1:], is_reversed=True, length=length)
-    steps.loop(n + 1, (0, 0, 0) if seed % 3 == 0 else (2, 0, 0), length=length)
+    steps.loop(n + 1, (2, 0, 0), length=length)
     steps.grow(length)
     steps.loop(n, (2, 0, 0), read=[*second, first[0]], depth=depth, length=length)
     steps.grow(5)
-    results = (*(steps.any() for _ in range(size)), *steps.results(3))
+    total = steps.total(k for k, step in enumerate(steps.steps) if step[0] is Op.LOOP_RESULT)
+    results = (*(steps.any() for _ in range(size)), total, steps.numbers[0], steps.number(0.25))
     ports = (Port("a", (3,)), Port("b", (2, 2))), (Port("c", (size,)), Port("d", (3,)))
-    program = Program(*ports, tuple(steps.steps), results, tuple(steps.loops))
+    program = pruned(Program(*ports, tuple(steps.steps), results, tuple(steps.loops)))
     program.verify()
     return program

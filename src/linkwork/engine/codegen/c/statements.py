@@ -97,16 +97,24 @@ class Form(Protocol):
         """A number of an input whose rows have `size` numbers, as the value of a definition."""
         ...
 
-    def fetch(self, slot: int) -> str:
-        """A value that another part kept in the workspace, as the value of a definition."""
+    def fetch(self, slot: int, stride: int = 0) -> str:
+        """A value in the workspace, as the value of a definition; slots move with iteration k."""
         ...
 
-    def keep(self, slot: int, value: str) -> str:
-        """The statement that puts a value into the workspace."""
+    def keep(self, slot: int, value: str, stride: int = 0) -> str:
+        """The statement that puts a value, which is no constant, into the workspace."""
+        ...
+
+    def spread(self, name: str, constant: str) -> tuple[list[str], str]:
+        """A constant as a value: the statements that define it, and its text."""
         ...
 
     def store(self, array: str, size: int, index: int, value: str, *, constant: bool) -> str:
         """The statement that writes a number of an output whose rows have `size` numbers."""
+        ...
+
+    def start(self) -> None:
+        """Begin another C function, where values of the previous one are not defined."""
         ...
 
     def compute(
@@ -137,15 +145,22 @@ class Scalars:
         del size
         return f"{array}[{index}]"
 
-    def fetch(self, slot: int) -> str:
-        return f"work[{slot}]"
+    def fetch(self, slot: int, stride: int = 0) -> str:
+        return f"work[{slot}{_times_k(stride)}]"
 
-    def keep(self, slot: int, value: str) -> str:
-        return f"work[{slot}] = {value};"
+    def keep(self, slot: int, value: str, stride: int = 0) -> str:
+        return f"{self.fetch(slot, stride)} = {value};"
+
+    def spread(self, name: str, constant: str) -> tuple[list[str], str]:
+        del name
+        return [], constant
 
     def store(self, array: str, size: int, index: int, value: str, *, constant: bool) -> str:
         del size, constant
         return f"{array}[{index}] = {value};"
+
+    def start(self) -> None:
+        pass
 
     def compute(
         self, step: int, op: Op, args: Sequence[int], values: dict[int, str], constants: set[int]
@@ -169,18 +184,24 @@ class Vectors:
     def load(self, array: str, size: int, index: int) -> str:
         return f"LW_ROWS({array} + {index}, {size})"
 
-    def fetch(self, slot: int) -> str:
-        return f"*(const lw_loose *)(work + {slot * self.lanes})"
+    def fetch(self, slot: int, stride: int = 0) -> str:
+        return f"*(const lw_loose *)({self._place(slot, stride)})"
 
-    def keep(self, slot: int, value: str) -> str:
-        return f"*(lw_loose *)(work + {slot * self.lanes}) = {value};"
+    def keep(self, slot: int, value: str, stride: int = 0) -> str:
+        return f"*(lw_loose *)({self._place(slot, stride)}) = {value};"
+
+    def _place(self, slot: int, stride: int) -> str:
+        return f"work + {slot * self.lanes}{_times_k(stride * self.lanes)}"
+
+    def spread(self, name: str, constant: str) -> tuple[list[str], str]:
+        copies = ", ".join([constant] * self.lanes)
+        return [f"const lw_vec {name} = {{{copies}}};"], name
 
     def store(self, array: str, size: int, index: int, value: str, *, constant: bool) -> str:
         macro = "LW_SET" if constant else "LW_STORE"
         return f"{macro}({array} + {index}, {size}, {value});"
 
     def start(self) -> None:
-        """Begin another C function, where values of the previous one are not defined."""
         self._angles = set()
 
     def compute(
@@ -193,9 +214,8 @@ class Vectors:
             return
         for k, arg in enumerate(args):
             if arg in constants:  # the rest takes vectors only
-                copies = ", ".join([texts[k]] * self.lanes)
-                texts[k] = f"k{step}_{k}"
-                yield f"const lw_vec {texts[k]} = {{{copies}}};"
+                lines, texts[k] = self.spread(f"k{step}_{k}", texts[k])
+                yield from lines
         if op in (Op.SIN, Op.COS):
             angle = texts[0]
             values[step] = f"{'s' if op is Op.SIN else 'c'}_{angle}"
@@ -221,3 +241,8 @@ class Vectors:
             given = ", ".join(f"&{text}" for text in texts)
             yield f"lw_vec {name};"
             yield f"lw_{function}({given}, &{name});"
+
+
+def _times_k(stride: int) -> str:
+    """What is added to a place for iteration k."""
+    return f" + {stride} * k" if stride else ""
