@@ -225,6 +225,10 @@ class Program:
         """For each step, the steps whose results it uses; none for constants and inputs."""
         return tuple(operands_of(op, tuple(args)) for op, *args in self.steps)
 
+    def is_zero(self, step: int) -> bool:
+        """Whether a step is the constant 0."""
+        return self.steps[step] == (Op.CONST, 0.0)
+
     @cached_property
     def operations(self) -> frozenset[Op]:
         """The operations that there are, also in bodies of loops."""
