@@ -6,11 +6,13 @@ from functools import partial
 
 import numpy as np
 import pytest
+from tests.support.loop_programs import loop_program
 
 import linkwork as lw
 from linkwork.engine.autodiff import diff
 from linkwork.engine.symbolic.arrays import ObjectArray
-from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, trace
+from linkwork.engine.symbolic.node import Graph
+from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, program_of, trace
 
 
 def unrolled(n, body, carry):
@@ -190,3 +192,42 @@ def test_a_branch_that_is_not_selected_does_not_count(rng):
             found = run(derive(traced(function, lw.repeat, (3,), (3,))), x, p)
             assert np.isfinite(expected).all()
             np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def without_loops(program):
+    """The same program with its loops unrolled."""
+    graph = Graph()
+
+    def values(own, inputs):
+        nodes = own.values(inputs, graph.operations, graph.constant, loop)
+        return [nodes[step] for step in own.results]
+
+    def loop(own, operands):
+        return own.run_body(operands, lambda row: values(own.body, row))
+
+    inputs = [graph.input() for port in program.inputs for _ in range(port.size)]
+    return program_of(program.inputs, program.outputs, values(program, inputs), graph)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs_with_loops_and_stacks(seed, rng):
+    """Nested and reversed loops, which read what other loops have written."""
+    program = loop_program(seed, n=seed % 4 + 1, depth=seed % 3, size=2)
+    plain = without_loops(program)
+    assert not plain.loops
+    a, b, da, db, c, d = (rng.uniform(-1, 1, size) for size in (3, 4, 3, 4, 2, 3))
+    both = ["a", "b"]
+    for derive, inputs in (
+        (lambda f: diff.jvp(f, both), (a, b, da, db)),
+        (lambda f: diff.vjp(f, both), (a, b, c, d)),
+        (lambda f: diff.jacobian(f, "a", mode="forward"), (a, b)),
+        (lambda f: diff.jacobian(f, "b", mode="reverse"), (a, b)),
+        (lambda f: diff.vjp(diff.vjp(f, "a"), "b"), (a, b, c, d, da)),
+        (lambda f: diff.jvp(diff.vjp(f, "a"), both), (a, b, c, d, da, db)),
+        (lambda f: diff.vjp(diff.jvp(f, both), both), (a, b, da, db, c, d)),
+    ):
+        made = derive(program)
+        made.verify()
+        expected = run(derive(plain), *inputs)
+        scale = np.abs(expected).max() + 1e-300
+        np.testing.assert_allclose(run(made, *inputs), expected, atol=1e-10 * scale)

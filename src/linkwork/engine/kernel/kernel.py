@@ -298,7 +298,7 @@ class Kernel(Differentiable, Call):
 
     def _announce(self, level: int) -> None:
         """Warn, once per process, before code is compiled that takes long."""
-        steps = len(self.program.steps)
+        steps = self.program.n_steps
         seconds = {one: rate * steps for one, rate in SECONDS_PER_STEP.items()}
         if seconds[level] < LONG:
             return

@@ -247,9 +247,14 @@ def innermost_graph(values: Iterable[Any]) -> Graph:
 
     Within the body of a loop, expressions of the function around it may be used too.
     """
-    graphs = {value.graph for value in values if isinstance(value, Expr)}
-    graph = max(graphs, key=lambda one: one.depth)
-    if len(graphs) > 1 and graph.is_finished:
+    graph: Graph | None = None
+    is_mixed = False
+    for value in values:
+        if isinstance(value, Expr) and value.graph is not graph:
+            is_mixed = graph is not None
+            graph = value.graph if graph is None or value.graph.depth > graph.depth else graph
+    assert graph is not None
+    if is_mixed and graph.is_finished:
         raise _used_elsewhere(graph)
     return graph
 

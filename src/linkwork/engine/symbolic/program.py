@@ -111,6 +111,14 @@ class Loop:
             operands, lambda row: self.body.run(row, functions=functions, constant=constant)
         )
 
+    def verify(self) -> None:
+        """Raise a ValueError if the body, a legal program, is not that of a loop."""
+        _require(0 <= self.n <= MOST_NUMBERS, "loops of 0 to 2^31 - 1 iterations")
+        sizes = len(self.body.inputs), len(self.body.outputs)
+        _require(sizes == (3, 2), "bodies of loops with three inputs and two outputs")
+        is_same = self.n_carry == self.body.outputs[0].size
+        _require(is_same, "bodies of loops that compute each value that they carry")
+
     def dependencies(self, operands: Sequence[int]) -> LoopValue:
         """For each value the bits of all operands that it depends on."""
         n_carry = self.n_carry
@@ -217,6 +225,10 @@ class Program:
         """For each step, the steps whose results it uses; none for constants and inputs."""
         return tuple(operands_of(op, tuple(args)) for op, *args in self.steps)
 
+    def is_zero(self, step: int) -> bool:
+        """Whether a step is the constant 0."""
+        return self.steps[step] == (Op.CONST, 0.0)
+
     @cached_property
     def operations(self) -> frozenset[Op]:
         """The operations that there are, also in bodies of loops."""
@@ -303,6 +315,9 @@ class Program:
 
     def verify(self) -> None:
         """Raise a ValueError if the program is not legal, which tracing guarantees."""
+        for loop in self.loops:
+            loop.verify()
+            loop.body.verify()
         for op, *args in self.steps:
             _require(isinstance(op, Op), "known operations")
             if op is Op.LOOP:
@@ -362,16 +377,11 @@ class FlatSteps:
 
         Args:
             inputs, outputs: names and shapes.
-            loops: the loops of the program; their bodies are verified, too.
+            loops: the loops of the program, which are legal.
         """
         ops, args, results = self.ops, self.args, self.results
         n_inputs, n_outputs = (sum(port.size for port in ports) for ports in (inputs, outputs))
         _require(n_inputs <= MOST_NUMBERS, "inputs of at most 2^31 - 1 numbers")
-        for loop in loops:
-            _require(0 <= loop.n <= MOST_NUMBERS, "loops of 0 to 2^31 - 1 iterations")
-            sizes = len(loop.body.inputs), len(loop.body.outputs)
-            _require(sizes == (3, 2), "bodies of loops with three inputs and two outputs")
-            loop.body.verify()
         _require(bool((_N_ARGS[ops] >= 0).all()), "known operations")
         is_loop, is_stack = ops == Op.LOOP, ops == Op.LOOP_STACK
         _require(np.count_nonzero(is_loop) == len(self.loops), "a loop for each LOOP")

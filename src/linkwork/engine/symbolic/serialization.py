@@ -80,6 +80,7 @@ def _parsed(body: bytes) -> Program:
             raise TypeError("not a direction")
         stop = start + _count(size)
         loops.append(Loop(_parsed(body[start:stop]), _count(n), is_reversed))
+        loops[-1].verify()
         start = stop
     if start != len(body):
         raise ValueError("another length")
