@@ -88,7 +88,7 @@ def loop_nodes(graph: Graph, loop: Loop, operands: Sequence[Expr]) -> LoopValue:
         folded = _folded(loop, operands)
         if folded is not None:
             return LoopValue([graph.root.constant(value) for value in folded], [])
-        graph = innermost_graph(operands)
+        graph = innermost_graph(operands) if operands else graph
     results = [graph.lifted(node) for node in operands[:n_carry]]
     changing, loop, operands = _simplified(graph, loop, [graph.lifted(x) for x in operands])
     stacks: list[Expr] = []

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array, ObjectArray, as_array
+from linkwork.engine.symbolic.flat_steps import MOST_NUMBERS
 from linkwork.engine.symbolic.loops import BodyGraph, loop_nodes
 from linkwork.engine.symbolic.node import Expr, Graph, graph_being_traced, innermost_graph
-from linkwork.engine.symbolic.program import MOST_NUMBERS
 from linkwork.errors import ArgumentError, ShapeError, shown
 
 Carry = TypeVar("Carry")

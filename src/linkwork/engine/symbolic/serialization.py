@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.engine.symbolic.program import FlatSteps, Loop, Port, Program
+from linkwork.engine.symbolic.flat_steps import FlatSteps, verify_loop
+from linkwork.engine.symbolic.program import Loop, Port, Program
 
 _VERSION = 2
 _DIGEST_SIZE = 32
@@ -80,7 +81,7 @@ def _parsed(body: bytes) -> Program:
             raise TypeError("not a direction")
         stop = start + _count(size)
         loops.append(Loop(_parsed(body[start:stop]), _count(n), is_reversed))
-        loops[-1].verify()
+        verify_loop(loops[-1])
         start = stop
     if start != len(body):
         raise ValueError("another length")
