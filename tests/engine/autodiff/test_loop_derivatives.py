@@ -76,7 +76,26 @@ def of_one_input(repeat, x, p):
     return a @ b
 
 
-FUNCTIONS = [in_one, in_two, one_after_the_other, with_roots, with_rotations, of_one_input]
+def with_conditions(repeat, x, p):
+    """What is far enough is not changed any more."""
+
+    def body(carry):
+        a, is_done = carry
+        is_done = is_done | (a > 1.2)
+        return np.where(is_done, a, a + 0.3 * p * a[::-1]), is_done
+
+    return repeat(5, body, (x, x > 1.4))[0] @ p
+
+
+FUNCTIONS = [
+    in_one,
+    in_two,
+    with_conditions,
+    one_after_the_other,
+    with_roots,
+    with_rotations,
+    of_one_input,
+]
 BOTH = ["x", "p"]
 DERIVATIVES = {
     "jvp": (lambda f: diff.jvp(f, BOTH), ("x", "p", "dx", "dp")),

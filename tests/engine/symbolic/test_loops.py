@@ -142,6 +142,41 @@ def test_conditions_and_numbers_of_the_function_around_are_known_in_the_body(rng
     np.testing.assert_allclose(got, function(x, p), rtol=1e-13)
 
 
+def until_done(x, p):
+    """Iterations that stop changing the carry once a condition holds."""
+
+    def body(carry):
+        a, is_done, count = carry
+        following = 0.5 * (a + p / a)
+        is_done = is_done | (np.abs(following - a) < 1e-3)
+        return np.where(is_done, a, following), is_done, count + ~is_done * 1.0
+
+    a, is_done, count = lw.repeat(20, body, (x, x < 0.0, 0.0 * x))
+    return a, count, np.where(~is_done, 0.0, 1.0)
+
+
+def test_conditions_are_carried(rng):
+    x, p = rng.uniform(0.5, 5.0, (2, 6))
+    got = traced(until_done, (6,), (6,)).run(x, p, functions=NUMPY_FUNCTIONS)
+    np.testing.assert_allclose(np.reshape(got, (3, 6)), until_done(x, p), rtol=1e-13)
+    assert 1 <= np.max(until_done(x, p)[1]) < 10
+
+    def number_later(a):
+        return lw.repeat(
+            3, lambda c: np.where(c > 0.5, c * 2.0, 0.5 + c), np.array(True) & (a > 0.0)
+        )
+
+    assert traced(number_later, (1,)).run([1.0], functions=NUMPY_FUNCTIONS) == [8.0]
+    flags = lw.repeat(2, lambda c: ~c, np.array([True, False]))
+    assert flags.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0)])
+def test_empty_carries(shape):
+    program = traced(lambda x: (x, lw.repeat(3, lambda a: (a[0] * x.sum(), ()), (x, ()))[0]), shape)
+    assert program.run([], functions=NUMPY_FUNCTIONS) == []
+
+
 def test_a_kernel_and_linear_equations_in_a_body(rng):
     @lw.compile(x=3, A=(3, 3))
     def step(x, A):

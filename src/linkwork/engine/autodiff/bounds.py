@@ -6,6 +6,8 @@ everywhere would make up most of the derivative. Bounds tell where they can be l
 
 Inputs   those that derivatives are taken with respect to are at most `LARGEST_INPUT` in magnitude;
          any other may be infinite
+Loops    a carry is as large as an input if its initial value is bounded. It may be infinite where a
+         select after the loop may discard it, and in loops with roots
 Squares  a sum of squares, with factors and further terms that are constant and not negative, is 0
          only where each square is 0
 """
@@ -34,7 +36,7 @@ class Bounds:
         """For each argument of a step, whether the partial derivative may not be finite."""
         op, *args = program.steps[step]
         match op:
-            case Op.MUL:  # the derivative by each factor is the other
+            case Op.MUL:  # the derivative with respect to each is the other
                 return self.most[args[1]] > LARGEST, self.most[args[0]] > LARGEST
             case Op.SIN | Op.COS:
                 largest = self.most[args[0]]

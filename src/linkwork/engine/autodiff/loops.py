@@ -64,7 +64,7 @@ def loop_tangents(
     zero = graph.root.constant(0.0)
     following = [results[c].get(k, zero) for c, k in carried]
     written = [(c, k) for c in range(n_carry, len(results)) for k in results[c]]
-    values = _made(
+    values = _loop_as_long(
         at,
         step,
         own,
@@ -93,7 +93,7 @@ def keep_carries(at: Primal) -> None:
         invariants = operands[n_carry : loop.n_inputs - n_read]
         nodes = loop.body.replay(own, [*own.carry, *invariants, *own.items])
         results = [nodes[k] for k in loop.body.results]
-        values = _made(
+        values = _loop_as_long(
             at,
             step,
             own,
@@ -144,12 +144,12 @@ def loop_adjoints(
     found = reverse(inner, seeds)
     zero = at.graph.root.constant(0.0)
     totals = zip(summed, own.carry[len(carried) :], strict=True)
-    values = _made(
+    values = _loop_as_long(
         at,
         step,
         own,
         [results.get(k, zero) for k in carried] + [zero] * len(summed),
-        [found.get(k, zero) for k in carried] + [sum_ + found.get(k, zero) for k, sum_ in totals],
+        [found.get(k, zero) for k in carried] + [total + found.get(k, zero) for k, total in totals],
         read=[*at.carry_stacks[step], *operands[first_read:], *(stack for _, stack in cotangents)],
         written=[found.get(k, zero) for k in written],
         is_reversed=not loop.is_reversed,
@@ -198,7 +198,7 @@ def _body(
     return Primal(loop.body, graph, inputs, frozenset(active), around)
 
 
-def _made(
+def _loop_as_long(
     at: Primal,
     step: int,
     graph: BodyGraph,
@@ -242,6 +242,6 @@ def _reaching_inputs(loop: Loop, outputs: set[int]) -> set[int]:
         inputs = {k for k in range(loop.n_inputs) if union >> k & 1}
         added = {k for k in inputs if k < loop.n_carry} - reached
         if not added:
-            # the initial carry also is the result of a carry that is never changed
+            # the adjoint of a result is carried even if no iteration uses that carry
             return inputs | {k for k in outputs if k < loop.n_carry}
         reached |= added

@@ -1,7 +1,8 @@
 """Reverse mode: the adjoints of each step, from the last to the first.
 
-The adjoint of a step is the derivative, by its value, of the outputs times their cotangents. Each
-step adds to the adjoints of its arguments; a sum of products needs one fused operation a term.
+The adjoint of a step is the derivative of the outputs times their cotangents with respect to its
+value. Each step adds to the adjoints of its arguments; a sum of products needs one fused operation
+a term.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ class _Sweep:
             (self._add if op is Op.ADD else self._subtract)(b, entry)
 
     def _of_angle(self, step: int, entry: Expr) -> None:
-        """A number of a rotated vector: its derivative by the angle is another number."""
+        """A number of a rotated vector: its derivative with respect to the angle is another."""
         angle, sign, other = self._by_angle[step]
         if self._depends[angle]:
             term = self._times(entry, self._at.nodes[other])

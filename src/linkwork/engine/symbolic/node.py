@@ -209,7 +209,7 @@ class Expr(Traced):
     def _conditions(self, other: Any) -> tuple[Expr, Expr]:
         graph = innermost_graph((self, other))
         nodes = (graph.lifted(self), graph.lifted(other))
-        if not all(map(_is_condition, nodes)):
+        if not all(map(is_condition, nodes)):
             raise ArgumentError("&, | and ~ join comparisons, not numbers")
         return nodes
 
@@ -229,17 +229,16 @@ def _integer_power(x: Expr, power: int) -> Expr:
     return result
 
 
-def _is_condition(node: Expr) -> bool:
+def is_condition(node: Expr) -> bool:
     """Whether a node can only be 0 or 1."""
     if node.op is Op.CONST:
         return node.args[0] in (0.0, 1.0)
     if node.op in (Op.MUL, Op.SUB, Op.SELECT):  # and, not, or
         one_minus = node.op is not Op.SUB or node.args[0].op is Op.CONST
-        return one_minus and all(map(_is_condition, node.args))
-    if node.op is Op.INPUT:
-        outer = node.graph.captured.get(node)
-        return outer is not None and _is_condition(outer)
-    return node.op in (Op.LESS, Op.LESS_EQUAL)
+        return one_minus and all(map(is_condition, node.args))
+    if node.op is Op.INPUT and node in node.graph.captured:
+        return is_condition(node.graph.captured[node])
+    return node.op in (Op.LESS, Op.LESS_EQUAL) or node in node.graph.conditions
 
 
 def innermost_graph(values: Iterable[Any]) -> Graph:
@@ -297,6 +296,7 @@ class Graph:
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.captured: dict[Expr, Expr] = {}  # by input: the expression of the parent that it is
         self._input_of: dict[Expr, Expr] = {}  # the same by expression of the parent
+        self.conditions: set[Expr] = set()  # carries of loops that are conditions
 
     @property
     def root(self) -> Graph:

@@ -146,7 +146,7 @@ class Loop:
 
 
 class LoopValue(NamedTuple):
-    """The values of a LOOP step: numbers, or their nodes in a graph."""
+    """The values of a LOOP step, as numbers, as nodes of a graph, or as facts about them."""
 
     results: list[Any]  # the carry after the last iteration
     stacks: list[Any]
@@ -235,14 +235,16 @@ class Program:
         loop: Callable[[Loop, list[Any]], LoopValue],
         known: Sequence[Any] = (),
     ) -> list[Any]:
-        """Something for each step, from the same of its operands. A `LoopValue` for a LOOP.
+        """The value of each step, from those of its operands; a `LoopValue` of a LOOP.
+
+        Values are numbers, nodes of a graph, or facts, such as which inputs a step depends on.
 
         Args:
-            inputs: for the numbers of all inputs, flattened.
-            functions: for the result of each operation, from its operands.
-            constant: for a constant, from its value.
-            loop: for the values of a LOOP, from its operands.
-            known: for the first steps.
+            inputs: the values of the numbers of all inputs, flattened.
+            functions: compute the value of each operation from those of its operands.
+            constant: computes the value of a constant from its number.
+            loop: computes the values of a loop from those of its operands.
+            known: the values of the first steps, if they are known.
         """
         values: list[Any] = list(known)
         for op, *args in self.steps[len(values) :]:

@@ -11,7 +11,13 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array, ObjectArray, as_array
 from linkwork.engine.symbolic.flat_steps import MOST_NUMBERS
 from linkwork.engine.symbolic.loops import BodyGraph, loop_nodes
-from linkwork.engine.symbolic.node import Expr, Graph, graph_being_traced, innermost_graph
+from linkwork.engine.symbolic.node import (
+    Expr,
+    Graph,
+    graph_being_traced,
+    innermost_graph,
+    is_condition,
+)
 from linkwork.errors import ArgumentError, ShapeError, shown
 
 Carry = TypeVar("Carry")
@@ -33,20 +39,49 @@ def repeat(n: int, body: Callable[[Any], Any], carry: Carry) -> Carry:
         The carry after the last time.
     """
     count = _count(n)
-    leaves = [as_array(leaf, name) for name, leaf in _leaves(carry, "carry")]  # pyright: ignore
+    leaves = [_leaf(value, name) for name, value in _leaves(carry, "carry")]
     graph = _graph_around(leaves)
-    if graph is None:
-        for _ in range(count):
-            returned = body(_like(carry, leaves))
-            leaves = _checked(returned, carry, leaves)
-        return _like(carry, leaves)
-    own = BodyGraph(graph, sum(leaf.size for leaf in leaves))
-    with own.being_traced():
-        returned = body(_like(carry, _arrays(own.carry, leaves)))
-    following = _entries(_checked(returned, carry, leaves))
-    initial = [graph.lifted(entry) for entry in _entries(leaves)]
-    loop, operands = own.loop(count, initial, [own.lifted(entry) for entry in following])
-    return _like(carry, _arrays(loop_nodes(graph, loop, operands).results, leaves))
+    if graph is not None:
+        return _like(carry, _traced_loop(count, body, carry, leaves, graph))
+    for _ in range(count):
+        leaves = _checked(body(_like(carry, leaves)), carry, leaves)
+    return _like(carry, leaves)
+
+
+def _traced_loop(
+    n: int, body: Callable[[Any], Any], carry: Any, leaves: Sequence[Array], graph: Graph
+) -> list[Array]:
+    """The arrays of the carry after a loop in a graph."""
+    entries = _entries(leaves)
+    conditions = {k for k, entry in enumerate(entries) if _is_condition(entry)}
+    while True:
+        own = BodyGraph(graph, len(entries))
+        own.conditions.update(own.carry[k] for k in conditions)
+        with own.being_traced():
+            returned = body(_like(carry, _arrays(own.carry, leaves)))
+        following = [own.lifted(entry) for entry in _entries(_checked(returned, carry, leaves))]
+        numbers = {k for k in conditions if not is_condition(following[k])}
+        if not numbers:
+            break
+        conditions -= numbers  # what begins as a condition is a number later on: trace again
+    loop, operands = own.loop(n, [graph.lifted(entry) for entry in entries], following)
+    results = loop_nodes(graph, loop, operands).results
+    for k in conditions:
+        results[k].graph.conditions.add(results[k])
+    return _arrays(results, leaves)
+
+
+def _leaf(value: Any, name: str) -> Array:
+    """An array of a carry: of numbers, traced values, or booleans."""
+    is_boolean = isinstance(value, (bool, np.bool_)) or getattr(value, "dtype", None) == np.bool_
+    return np.asarray(value) if is_boolean else as_array(value, name)
+
+
+def _is_condition(entry: Any) -> bool:
+    """Whether an entry is a boolean, or a comparison of traced values."""
+    if isinstance(entry, Expr):
+        return entry.number() is None and is_condition(entry)
+    return isinstance(entry, np.bool_)
 
 
 def _count(n: Any) -> int:
@@ -96,7 +131,7 @@ def _checked(returned: Any, carry: Any, leaves: Sequence[Array]) -> list[Array]:
         raise ShapeError(f"body: expected to return a carry {expected} as it takes, got {own}")
     found: list[Array] = []
     for (name, value), leaf in zip(_leaves(returned, "carry"), leaves, strict=True):
-        array = as_array(value, f"{name} returned by the body")
+        array = _leaf(value, f"{name} returned by the body")
         if array.shape != leaf.shape:
             text = f"{name}: the body takes {leaf.shape}, but returns {array.shape}"
             raise ShapeError(f"{text}; shapes must stay the same")
