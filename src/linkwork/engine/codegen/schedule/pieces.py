@@ -103,7 +103,7 @@ def pieces_of(
             ]
         if size <= SHORTEST_PIECE or lanes is None or max(frames) <= most_stack:
             return _pieces(program, ranges, used, frames, reserved)
-        # Fewer, longer pieces pass fewer values. Code of one row has to be cut soon: fewer attempts.
+        # Fewer, longer pieces pass fewer values. Code of one row is needed soon: fewer attempts.
         count = 2 * len(ranges) if lanes.width == 1 else ceil(1.25 * len(ranges))
 
 
