@@ -7,6 +7,7 @@ import pytest
 from tests.support.exports import build, package_for, results
 from tests.support.loop_programs import loop_program
 
+import linkwork as lw
 from linkwork.engine.codegen.c import functions
 from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT
 from linkwork.engine.kernel.arguments import UnitNorm
@@ -61,3 +62,22 @@ def test_bodies_and_programs_that_are_cut(seed, tmp_path, monkeypatch):
     one = assert_same(program, tmp_path, unit_norms=(UnitNorm(1, 0, 4, "b"),))
     assert "f_part3(" in one.code.text
     assert "loop1_part2(" in one.code.text
+
+
+def test_a_function_with_a_loop_is_exported(tmp_path):
+    """With its derivative, and checked against the kernels."""
+    kd = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
+
+    @lw.compile(q=(kd.nq,), nu=(kd.nv,))
+    def fall(q, nu):
+        def step(state):
+            q, nu = state
+            nu = nu + 0.01 * kd.forward_dynamics(q, nu, np.zeros(kd.nv))
+            return q + 0.01 * nu, nu
+
+        return lw.repeat(20, step, (q, nu))
+
+    report = lw.export(kd, tmp_path, {"fall": fall, "fall_rate": fall.vjp("q")}, lanes=2)
+    assert [row.name.removeprefix("pendulum_") for row in report.rows[::2]] == ["fall", "fall_rate"]
+    assert all(row.difference <= row.allowed for row in report.rows)
+    assert "for (long long k = 19; k >= 0; --k)" in (tmp_path / "pendulum_fall_rate.c").read_text()

@@ -8,7 +8,7 @@ from tests.support.expressions import cut_into_pieces, program_for, run_compiled
 
 from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.llvm.emit import emit_llvm
-from linkwork.engine.codegen.schedule.slots import NEARBY_STEPS, Slots
+from linkwork.engine.codegen.schedule.pieces import NEARBY_STEPS, Slots
 
 
 def loads_at(*uses):

@@ -46,7 +46,7 @@ class Parameter:
     """An array that parts read or write, and what it is where they are called."""
 
     name: str
-    given: str
+    argument: str
     is_input: bool
 
 
@@ -122,7 +122,7 @@ class ProgramPrinter:
             yield from self._run_loop(step, values, constants)
         elif op is Op.LOOP_RESULT:
             later = operands[step + 1 : piece.stop]
-            if step in self._targets or any(step in own for own in later):
+            if step in self._targets or any(step in used for used in later):
                 values[step] = f"t{step}"
                 place = self._origin + self._parts.results[step]
                 yield f"const {form.type} t{step} = {form.fetch(place)};"
@@ -146,22 +146,22 @@ class ProgramPrinter:
             read, written = ({one.array for one in part} for part in (sources, targets))
             ops = {self._program.steps[step][0] for step in steps}
             has_k = any(one.stride for one in (*sources, *targets))
-            parameters, given = (["long long k"], ["k"]) if has_k else ([], [])
+            parameters, arguments = (["long long k"], ["k"]) if has_k else ([], [])
             for one in arrays:
                 if one.name in (read if one.is_input else written):
                     parameters.append(f"{'const ' if one.is_input else ''}{real} *{one.name}")
-                    given.append(one.given)
+                    arguments.append(one.argument)
             if piece.kept or Op.LOOP in ops or "work" in written:
                 parameters.append(f"{real} *work")
-                given.append("work")
+                arguments.append("work")
             elif piece.fetched or Op.LOOP_RESULT in ops or "work" in read:
                 parameters.append(f"const {real} *work")
-                given.append("work")
+                arguments.append("work")
             head = f"static LW_NOINLINE void {name}({', '.join(parameters) or 'void'})"
             texts += [restricted(head), "{"]
             texts += [f"  {line}" for line in self.statements(piece)]
             texts += ["}", ""]
-            calls.append(f"{name}({', '.join(given)});")
+            calls.append(f"{name}({', '.join(arguments)});")
         return texts, calls
 
     def arrays_read(self) -> set[str]:
@@ -220,8 +220,8 @@ class ProgramPrinter:
     def _loaded(self, piece: Piece) -> list[int]:
         """The steps that load a number of an input: those whose values the piece uses."""
         stored = [s for s in range(piece.start, piece.stop) if s in self._targets]
-        own = [s for s in stored if self._program.steps[s][0] is Op.INPUT]
-        return sorted({*piece.inputs, *own})
+        inputs = [s for s in stored if self._program.steps[s][0] is Op.INPUT]
+        return sorted({*piece.inputs, *inputs})
 
     def _run_loop(self, step: int, values: Mapping[int, str], constants: set[int]) -> Iterator[str]:
         """Store the initial carry and the invariants, and call the function of the loop."""

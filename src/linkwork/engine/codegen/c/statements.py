@@ -238,9 +238,9 @@ class Vectors:
         else:
             function = op.name.lower()
             self.calls.add(function)
-            given = ", ".join(f"&{text}" for text in texts)
+            arguments = ", ".join(f"&{text}" for text in texts)
             yield f"lw_vec {name};"
-            yield f"lw_{function}({given}, &{name});"
+            yield f"lw_{function}({arguments}, &{name});"
 
 
 def _times_k(stride: int) -> str:

@@ -58,12 +58,12 @@ def _by_lane(name: str, real: Real, lanes: int) -> str:
     """A function of libm, called for each lane."""
     names = {"atan2": ("a", "b"), "fma": ("a", "b", "c")}.get(name, ("a",))
     listed = "".join(f"const lw_vec *{one}, " for one in names)
-    given = ", ".join(f"(*{one})[k]" for one in names)
+    arguments = ", ".join(f"(*{one})[k]" for one in names)
     return f"""\
 static inline void lw_{name}({listed}lw_vec *result)
 {{
   for (int k = 0; k < {lanes}; ++k) {{
-    (*result)[k] = {name}{real.suffix}({given});
+    (*result)[k] = {name}{real.suffix}({arguments});
   }}
 }}
 """

@@ -4,7 +4,7 @@ A processor of the x86 family decodes 16 bytes a cycle. An instruction that read
 distance of up to 127 bytes from an address in a register takes six bytes, at any other distance
 nine, and two of those are more than a cycle's worth. So where several slots close to each other are
 used soon, an address between them, the anchor, is put into a register first. An empty piece of
-assembly hides from LLVM how it was made, which would else add up the distances.
+assembly hides from LLVM how it was computed, which would else add up the distances.
 
 LLVM puts each constant at an address of its own, of 64 bits, which takes an instruction of ten
 bytes to load before each use. In a table, constants are at small distances from one address, which
@@ -17,12 +17,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from linkwork.engine.codegen.llvm.types import VectorType
-from linkwork.engine.codegen.schedule.slots import Slots
+from linkwork.engine.codegen.schedule.pieces import Slots
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Program
 
 REACH = 128  # bytes before and after an anchor
-SOON = 30  # steps after which an anchor is made anew: registers for addresses are few
+SOON = 30  # steps after which an anchor is renewed: registers for addresses are few
 FEWEST_USES = 3  # an anchor is made for this many uses within so many steps
 FEWEST_CONSTANTS = 16  # a program with fewer constants has no table
 
@@ -41,7 +41,7 @@ class Anchors:
 
         Args:
             lanes: type of the values in slots.
-            new: gives a new name.
+            new: returns a new name.
             uses: steps and the slots that they use, in order.
             base: the pointer to slot 0.
         """
@@ -92,7 +92,7 @@ class VectorArray:
         Args:
             places: where in the array the values of earlier steps are.
             lanes: type of the values.
-            new: gives a new name.
+            new: returns a new name.
             uses: steps and the places that they use, in order.
             base: the pointer to the array.
         """
@@ -100,7 +100,7 @@ class VectorArray:
         self._anchors = Anchors(lanes, new, uses, base)
 
     def loads(self, used: Sequence[int], here: int, names: list[str]) -> Iterator[str]:
-        """Load those of some values that are not in a register at a step, and name them anew."""
+        """Load those of some values that are not in a register at a step, and rename them."""
         for step, place in self._slots.to_load(used, here):
             at, names[step] = self._new(), self._new()
             yield from self._anchors.pointer(at, place, here)

@@ -8,7 +8,7 @@ strides           for each input, numbers from one row to the next, or 0 if one 
 rows              a multiple of W; outputs are contiguous
 workspace         memory for intermediate values, aligned to 64 bytes
 returns           the bytes of workspace that it needs; with 0 rows it does nothing else. With some,
-                  -1 if one of the results that it is told to check is not finite
+                  -1 if one of the results that it has to check is not finite
 
 Only spilled registers are on the stack: the caller may be a thread with a small stack.
 
@@ -70,8 +70,8 @@ class _Writer:
         yield "}"
         yield from boundaries(cut)
         for index, piece in enumerate(cut.pieces if len(cut.pieces) > 1 else ()):
-            given = f"{arrays}, ptr %scratch, {STAGES}, i64 %row{self._extra_parameters}"
-            yield f"define internal void @piece{index}({given}) noinline{lanes.frame} {{"
+            takes = f"{arrays}, ptr %scratch, {STAGES}, i64 %row{self._extra_parameters}"
+            yield f"define internal void @piece{index}({takes}) noinline{lanes.frame} {{"
             yield from self._pointers()
             yield from self._printer.in_regions(self._straight_line(piece))
             yield "  ret void"
@@ -110,9 +110,9 @@ class _Writer:
             yield from self._straight_line(pieces[0])
         else:
             stages = STAGES if stage.slots else NO_STAGES
-            given = f"ptr %in, ptr %out, ptr %stride, ptr %scratch, {stages}, i64 %row"
+            arguments = f"ptr %in, ptr %out, ptr %stride, ptr %scratch, {stages}, i64 %row"
             for k in range(len(pieces)):
-                yield f"  call void @piece{k}({given}{self._extra_parameters})"
+                yield f"  call void @piece{k}({arguments}{self._extra_parameters})"
         yield f"  %next = add i64 %row, {lanes.width}"
         yield "  %more = icmp slt i64 %next, %rows"
         yield f"  br i1 %more, label %loop, label %{'drain' if stage.slots else 'end'}"
@@ -137,8 +137,8 @@ class _Writer:
             yield f"blocks{k}:"
             yield f"  %row{k} = phi i64 [ %first, %{before} ], [ %next{k}, %blocks{k} ]"
             yield f"  %own{k} = phi ptr [ %workspace, %{before} ], [ %other{k}, %blocks{k} ]"
-            given = f"ptr %in, ptr %out, ptr %stride, ptr %own{k}, {NO_STAGES}, i64 %row{k}"
-            yield f"  call void @piece{k}({given}{self._extra_parameters})"
+            arguments = f"ptr %in, ptr %out, ptr %stride, ptr %own{k}, {NO_STAGES}, i64 %row{k}"
+            yield f"  call void @piece{k}({arguments}{self._extra_parameters})"
             yield f"  %next{k} = add i64 %row{k}, {lanes.width}"
             yield f"  %other{k} = getelementptr {lanes.vector}, ptr %own{k}, i64 {size}"
             yield f"  %more{k} = icmp slt i64 %next{k}, %stop"
@@ -171,7 +171,7 @@ class _Writer:
         yield from self._loads(names, piece.inputs)
         first = bisect_left(stores, (piece.start,))
         blocks = stores[first : bisect_left(stores, (piece.stop,))]
-        by_step = {step: list(own) for step, own in groupby(blocks, lambda one: one.last_step)}
+        by_step = {step: list(ended) for step, ended in groupby(blocks, lambda one: one.last_step)}
 
         def after(step: int, names: list[str]) -> Iterator[str]:
             if program.steps[step][0] is not Op.CONST:
@@ -200,8 +200,8 @@ class _Writer:
         """Load the inputs that are needed, block by block."""
         steps = {self._program.steps[step][1]: step for step in needed}
         indices = range(sum(port.size for port in self._program.inputs))
-        for index, (port, own) in enumerate(per_port(self._program.inputs, indices)):
-            used = {k: steps[number] for k, number in enumerate(own) if number in steps}
+        for index, (port, numbers) in enumerate(per_port(self._program.inputs, indices)):
+            used = {k: steps[number] for k, number in enumerate(numbers) if number in steps}
             for start in block_starts(port.size, self._lanes.width):
                 inside = range(start, min(start + self._lanes.width, port.size))
                 if any(k in used for k in inside):

@@ -94,8 +94,8 @@ class _LoopPrinter:
         part = self._part
         yield from self._start()
         for index in range(len(part.body.pieces)):
-            given = f"ptr %outer, i64 %k{self._printer.constants.extra_parameter}"
-            yield f"  call void @{self._name}.piece{index}({given})"
+            arguments = f"ptr %outer, i64 %k{self._printer.constants.extra_parameter}"
+            yield f"  call void @{self._name}.piece{index}({arguments})"
         for k in range(part.loop.n_carry):
             yield from self._address(f"%next{k}.at", part.next_carry + k)
             yield f"  %next{k} = load {self._vector}, ptr %next{k}.at"

@@ -124,12 +124,12 @@ class Stage:
     ) -> Iterator[str]:
         """Call the function that stores a part of an output for a group of lanes."""
         stage, target, row = source
-        at, to, own, scalar = self._new(), self._new(), self._new(), self._lanes.scalar
+        at, to, first_row, scalar = self._new(), self._new(), self._new(), self._lanes.scalar
         offset = lane * self._program.outputs[index].size
         yield f"  {at} = getelementptr {scalar}, ptr {stage}, i64 {lane}"
         yield f"  {to} = getelementptr {scalar}, ptr %{target}{index}, i64 {offset}"
-        yield f"  {own} = add i64 {row}, {lane}"
-        yield f"  call void @write{index}(ptr {at}, ptr %seams, ptr {to}, i64 {own}, {part})"
+        yield f"  {first_row} = add i64 {row}, {lane}"
+        yield f"  call void @write{index}(ptr {at}, ptr %seams, ptr {to}, i64 {first_row}, {part})"
 
     @property
     def _first_lanes(self) -> range:

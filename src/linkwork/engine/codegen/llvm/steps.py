@@ -128,10 +128,10 @@ class StepPrinter:
         """Store the initial carry and the invariants, and call the function of the loop."""
         part: CutLoop = self._cut.loops[step]
         vector, new = self._module.lanes.vector, self._module.new
-        given = args[: len(args) - part.loop.n_read]
+        numbers = args[: len(args) - part.loop.n_read]
         places = [part.carry + k for k in range(part.loop.n_carry)]
         places += [part.invariants + k for k in range(part.loop.n_invariants)]
-        for place, arg in zip(places, given, strict=True):
+        for place, arg in zip(places, numbers, strict=True):
             for array in arrays:
                 yield from array.loads([arg], step, names)
             at = new()

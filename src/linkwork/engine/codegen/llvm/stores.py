@@ -125,8 +125,8 @@ class StoreFunction:
         yield from lines
         tails, lines = self._block(str(last))
         yield from lines
-        own = 2 * width * self._index
-        yield f"  %seams = getelementptr {vector}, ptr %all.seams, i64 {own}"
+        first_seam = 2 * width * self._index
+        yield f"  %seams = getelementptr {vector}, ptr %all.seams, i64 {first_seam}"
         yield "  %is.start = icmp eq i64 %row, 0"
         yield f"  %seam = add i64 %shift, {self._size - self._grain}"
         yield f"  %seam.before = sub i64 %shift, {self._grain}"
@@ -240,9 +240,9 @@ class OddRowStores:
     def lines(self, new: Callable[[], str]) -> Iterator[str]:
         """From the label %flat on, up to a branch to %end."""
         scalar, count, total = self._lanes.scalar, self._count, self._total
-        own = 2 * self._lanes.width * self._index
+        first_seam = 2 * self._lanes.width * self._index
         yield "flat:"
-        yield f"  %flat.seam = getelementptr {self._lanes.vector}, ptr %all.seams, i64 {own}"
+        yield f"  %flat.seam = getelementptr {self._lanes.vector}, ptr %all.seams, i64 {first_seam}"
         yield "  %flat.address = ptrtoint ptr %to0 to i64"
         yield "  %flat.back = sub i64 0, %flat.address"
         yield f"  %flat.bytes = and i64 %flat.back, {self._bytes - 1}"

@@ -47,7 +47,7 @@ class VectorType(Lanes):
 
         Args:
             rows: names of W vectors, or of N vectors that each hold a row of W / N blocks.
-            new: gives a new name.
+            new: returns a new name.
 
         Returns:
             names of the vectors that hold the columns, and the lines that make them.

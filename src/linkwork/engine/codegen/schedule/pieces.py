@@ -5,12 +5,14 @@ instruction cache is fetched again for each block of rows, unless each piece of 
 blocks before the next piece does. And the stack frame grows with the number of live values.
 
 A value that a later piece uses is passed through a slot of the workspace, which is reused after the
-last use of the value. Constants and inputs need no slot.
+last use of the value. Constants and inputs need no slot. It is loaded where it is used: if it was
+loaded at the start of the piece, and if nothing used it for long, its register would be spilled to
+the stack, only to be loaded again: for long programs, a third of all instructions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import ceil
@@ -20,11 +22,12 @@ from linkwork.engine.codegen.schedule.stack_frames import MOST_STACK_BYTES, fram
 from linkwork.engine.symbolic.node import LEAVES, Op
 from linkwork.engine.symbolic.program import Port, Program, per_port
 
-# All are numbers of steps.
+# All are counts of steps.
 LONGEST_UNCUT = 3000  # a longer one is cut: it compiles faster, and slots take shorter addresses
 LONGEST_PIECE = 4000  # a piece has at most this many steps
 LONGEST_CACHED = 3000  # the code of this many steps stays in the instruction cache
 SHORTEST_PIECE = 100  # a piece this short is not cut again, whatever its stack frame
+NEARBY_STEPS = 40  # a value in memory that was not used for so long is loaded again
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +98,12 @@ def pieces_of(
         if lanes is not None:
             is_loop = len(ranges) == 1
             frames = [
-                frame_bytes(program, operands, steps, own, lanes, is_loop=is_loop)
-                for steps, own in zip(ranges, used, strict=True)
+                frame_bytes(program, operands, steps, values, lanes, is_loop=is_loop)
+                for steps, values in zip(ranges, used, strict=True)
             ]
         if size <= SHORTEST_PIECE or lanes is None or max(frames) <= most_stack:
             return _pieces(program, ranges, used, frames, reserved)
-        # Fewer, longer pieces pass fewer values. Code of one row is made quickly: fewer attempts.
+        # Fewer, longer pieces pass fewer values. Code of one row is needed soon: fewer attempts.
         count = 2 * len(ranges) if lanes.width == 1 else ceil(1.25 * len(ranges))
 
 
@@ -110,7 +113,28 @@ def number_operands(program: Program) -> Sequence[Sequence[int]]:
         return program.operands
     steps = program.steps
     no_numbers = {k for k, (op, *_) in enumerate(steps) if op in (Op.LOOP, Op.LOOP_STACK)}
-    return [[arg for arg in own if arg not in no_numbers] for own in program.operands]
+    return [[arg for arg in args if arg not in no_numbers] for args in program.operands]
+
+
+class Slots:
+    """The slots of values during a piece, and how long ago each value was in a register."""
+
+    def __init__(self, slots: Mapping[int, int]) -> None:
+        """Begin a piece with the slots of values that were stored before it, by step."""
+        self._slots = dict(slots)
+        self._last_use: dict[int, int] = {}  # by step
+
+    def to_load(self, used: Sequence[int], here: int) -> Iterator[tuple[int, int]]:
+        """Those of the values used at a step that have to be loaded, with their slots."""
+        for step in used:
+            if step in self._slots:
+                if here - self._last_use.get(step, here - NEARBY_STEPS) >= NEARBY_STEPS:
+                    yield step, self._slots[step]
+                self._last_use[step] = here
+
+    def keep(self, step: int, slot: int) -> None:
+        """Note that the value of a step, still in its register, is also in a slot."""
+        self._slots[step], self._last_use[step] = slot, step
 
 
 def _pieces(

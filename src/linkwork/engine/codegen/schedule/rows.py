@@ -72,7 +72,8 @@ def schedule_of(program: Program, lanes: Lanes) -> Schedule:
         piece=LONGEST_CACHED if is_tiled else SHORT_PIECE if is_short else None,
         lanes=lanes,
     )
-    one_by_one = [port for port, own in zip(program.outputs, staged, strict=True) if own]
+    outputs = zip(program.outputs, staged, strict=True)
+    one_by_one = [port for port, is_staged in outputs if is_staged]
     parts = cut(program, limits, staged=one_by_one, body_limits=Limits(lanes=lanes))
     _check_memory(parts, lanes)
     blocks = max(1, min(TILE_BLOCKS, TILE_BYTES // max(parts.size * lanes.bytes, 1)))
