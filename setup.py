@@ -9,6 +9,7 @@ from setuptools import Extension, setup
 KERNEL = "src/linkwork/engine/kernel/csrc"
 WORKCELL = "src/linkwork/workcell/csrc"
 CASADI = "src/linkwork/bridges/casadi"
+JAX = "src/linkwork/bridges/jax/csrc"
 
 
 def files(folder: str, pattern: str) -> list[str]:
@@ -35,5 +36,6 @@ setup(
         extension("linkwork.engine.kernel._call", KERNEL),
         extension("linkwork.workcell._poses", WORKCELL, KERNEL),
         extension("linkwork.bridges.casadi._casadi", CASADI),
+        extension("linkwork.bridges.jax._xla", JAX, KERNEL),
     ]
 )

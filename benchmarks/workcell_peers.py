@@ -9,7 +9,7 @@ from timing import Task
 
 import linkwork as lw
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.workcell.local import leader_of
+from linkwork.workcell.parts import leader_of
 from linkwork.workcell.state import State
 
 

@@ -28,8 +28,8 @@ from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT, Real
 from linkwork.export import check
 from linkwork.export.names import Names
 from linkwork.export.report import Row
-from linkwork.export.requests import exported
-from linkwork.export.samples import DIFFERENCE, errors_of_rounding, sample_of
+from linkwork.export.requests import exported_functions
+from linkwork.export.samples import DIFFERENCE, rounding_errors, sample_of
 from linkwork.kindyn.quantities import QUANTITIES
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -96,9 +96,9 @@ def _apart(row: Row) -> float:
 
 def _error(kd: lw.KinDyn, requests: Sequence[Any], real: Real) -> float:
     """The largest error of rounding if nothing is corrected, at the states of the check."""
-    listed = exported(kd, requests, derivatives=False, prefix="robot", names=Names())
+    listed = exported_functions(kd, requests, derivatives=False, prefix="robot", names=Names())
     samples = [(one, sample_of(kd, one, real, rows=10)) for one in listed]
-    errors = [errors_of_rounding(one, of.inputs, of.outputs, real).max() for one, of in samples]
+    errors = [rounding_errors(one, of.inputs, of.outputs, real).max() for one, of in samples]
     return max(errors)
 
 

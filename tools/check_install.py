@@ -20,7 +20,7 @@ import linkwork as lw
 def check_files() -> None:
     folder = Path(lw.__file__).parent
     assert folder.parent.name != "src", f"{folder} is a source tree"
-    for name in ("engine.kernel._call", "workcell._poses"):
+    for name in ("engine.kernel._call", "workcell._poses", "bridges.jax._xla"):
         module = import_module(f"linkwork.{name}")
         assert Path(module.__file__ or "").is_relative_to(folder)
     # importing it would need CasADi

@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "sanitizers"
 
-EXTENSIONS = ["_call", "_casadi", "_poses"]
+EXTENSIONS = ["_call", "_casadi", "_poses", "_xla"]
 FLAGS = {
     "address": "-fsanitize=address,undefined -fno-sanitize-recover=undefined",
     "thread": "-fsanitize=thread",
@@ -59,7 +59,7 @@ OPTIONS = {
 }
 
 
-# CasADi loads its plugins with RTLD_DEEPBIND, at which the address sanitizer ends the process.
+# CasADi loads its plugins with RTLD_DEEPBIND, at which sanitizers end the process.
 WITHOUT_DEEPBIND = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -106,8 +106,7 @@ def setting(kind: str, imported: Path, reports: Path) -> dict[str, str]:
     """The environment of the tests."""
     # with libstdc++, for the sanitizer has to know its exceptions when it starts
     loaded = [library(name) for name in (*LIBRARIES[kind], "libstdc++.so.6")]
-    if kind == "address":
-        loaded.insert(0, without_deepbind(imported.parent))
+    loaded.insert(0, without_deepbind(imported.parent))
     options = {
         name: ":".join((*values, f"log_path={reports / name}")) for name, values in OPTIONS.items()
     }

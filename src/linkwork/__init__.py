@@ -37,8 +37,8 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.errors import ValueRangeError as ValueRangeError
     from linkwork.errors import WriteError as WriteError
     from linkwork.export.write import export as export
+    from linkwork.inverse_kinematics.ik import IkResult as IkResult
     from linkwork.inverse_kinematics.ik import ik as ik
-    from linkwork.inverse_kinematics.result import IkResult as IkResult
     from linkwork.io.load import load as load
     from linkwork.io.mjcf.writer import dump_mjcf as dump_mjcf
     from linkwork.io.urdf.writer import dump_urdf as dump_urdf

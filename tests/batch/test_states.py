@@ -15,7 +15,7 @@ import linkwork as lw
 from linkwork.batch.functions import inputs_of, parsed
 from linkwork.batch.plan import make_plan
 from linkwork.batch.states import RANDOM_ROWS, RandomStates, stored_states
-from linkwork.kindyn.sampling import ranges_of
+from linkwork.kindyn.configurations import ranges_of
 
 ROWS = 50
 

@@ -14,8 +14,7 @@ from dask.base import tokenize
 
 import linkwork as lw
 from linkwork.bridges.dask import arrays as bridge
-from linkwork.bridges.dask import kernels as dask_kernels
-from linkwork.bridges.dask.kernels import Sent, threads_of_block
+from linkwork.bridges.dask.arrays import Sent, threads_of_block
 
 ROWS = 64
 
@@ -249,7 +248,7 @@ def test_threads_of_a_worker_times_those_of_linkwork_are_no_more_than_the_cores(
     import distributed
 
     monkeypatch.setattr(distributed, "get_worker", Worker)
-    monkeypatch.setattr(dask_kernels, "_cores", lambda: cores)
+    monkeypatch.setattr(bridge, "_cores", lambda: cores)
     monkeypatch.delenv("LINKWORK_THREADS", raising=False)
     if environment:
         monkeypatch.setenv("LINKWORK_THREADS", environment)

@@ -145,9 +145,9 @@ def test_exported_programs_call_the_operator():
 def test_a_graph_of_another_process_names_what_is_missing():
     code = """
 import torch, linkwork.torch
-from linkwork.bridges.torch.torch_compile import found
+from linkwork.bridges.torch.autograd import operator_of
 try:
-    found("mass_matrix 0123\\t[\\"vjp\\", \\"q\\"]")
+    operator_of("mass_matrix 0123\\t[\\"vjp\\", \\"q\\"]")
 except linkwork.ArgumentError as error:
     print(error)
 """

@@ -1,4 +1,4 @@
-"""Models that adam's factories build, with the lengths and densities of the file or others."""
+"""Models from adam's factories, also with other lengths and densities; `SpatialMath`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from linkwork.compat.adam.model import (
     URDFModelFactory,
     build_model_factory,
 )
-from linkwork.compat.adam.model.mj_factory import mujoco_model
-from linkwork.compat.adam.model.std_factories import std_model
-from linkwork.compat.adam.numpy.numpy_like import SpatialMath
-from linkwork.compat.adam.parametric.model import URDFParametricModelFactory
-from linkwork.compat.adam.parametric.numpy import KinDynComputationsParametric
+from linkwork.compat.adam.numpy import SpatialMath
+from linkwork.compat.adam.parametric import (
+    KinDynComputationsParametric,
+    URDFParametricModelFactory,
+)
 
 LENGTHS, DENSITIES = np.array([1.2, 0.7, 1.5, 0.9]), np.array([300.0, 800.0, 500.0, 700.0])
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
@@ -80,7 +80,6 @@ def test_factories_give_the_parts_of_the_class():
     urdf = lw.dump_urdf(lw.robots.load("quadruped"))
     factory = build_model_factory(urdf, SpatialMath())
     assert isinstance(factory, URDFModelFactory)
-    assert std_model.URDFModelFactory is URDFModelFactory
     kd = KinDynComputations(urdf)
     model = Model.build(factory)
     assert model.actuated_joints == kd.model.actuated_joints
@@ -99,7 +98,7 @@ def test_a_model_is_seen_from_another_root():
     assert (model.root, model.tree.root, model.tree[0].name) == ("FL_shank",) * 3
     kd = KinDynComputations(urdf, root_link="FL_shank")
     assert [node.name for node in model.tree] == [node.name for node in kd.model.tree]
-    with pytest.raises(ValueError, match="did you mean 'FL_shank'"):
+    with pytest.raises(ValueError, match=r"FL_shan.*FL_shank"):
         Model.build(URDFModelFactory(urdf, SpatialMath()), None, "FL_shan")
 
 
@@ -110,19 +109,54 @@ def test_a_model_of_mujoco():
     compiled = mujoco.MjModel.from_xml_string(text)
     factory = build_model_factory(compiled, SpatialMath())
     assert isinstance(factory, MujocoModelFactory)
-    assert mujoco_model.MujocoModelFactory is MujocoModelFactory
     assert Model.build(factory).actuated_joints == ["elbow"]
-    with pytest.raises(lw.ModelError, match="path: expected the path or text of a URDF, got <mu"):
+    with pytest.raises(lw.ModelError, match=r"^path: .*MjModel"):
         URDFModelFactory(compiled, SpatialMath())
-    with pytest.raises(lw.ModelError, match=r"mj_model: expected a mujoco\.MjModel, got 'a'"):
+    with pytest.raises(lw.ModelError, match=r"^mj_model: .*'a'"):
         MujocoModelFactory("a", SpatialMath())
 
 
 def test_bad_lists_are_explained(file):
-    with pytest.raises(lw.NameNotFoundError, match="no link named 'trnk'; did you mean 'trunk'"):
+    with pytest.raises(lw.NameNotFoundError, match=r"trnk.*trunk"):
         parametric(file, ["trnk"], [1.0], [1.0])
-    text = r"densities: expected \(1,\), one number for each link, got \(2,\)"
-    with pytest.raises(lw.ShapeError, match=text):
+    with pytest.raises(lw.ShapeError, match=r"densities.*\(1,\).*\(2,\)"):
         parametric(file, ["trunk"], [1.0], [1.0, 2.0])
-    with pytest.raises(ValueError, match="no joint named 'hop'; known: hip"):
+    with pytest.raises(ValueError, match=r"hop.*hip"):
         Model.build(parametric(file), ["hop"])
+
+
+# `SpatialMath`, with which users compute poses.
+
+_rng = np.random.default_rng(0)
+X, RPY, P = _rng.normal(), _rng.normal(size=3), _rng.normal(size=3)
+H = SpatialMath().H_from_Pos_RPY(P, RPY).array
+ARGUMENTS = {
+    "Rx": (np.array(X),),
+    "Ry": (np.array(X),),
+    "Rz": (np.array(X),),
+    "R_from_RPY": (RPY,),
+    "R_from_axis_angle": (np.array([0.6, 0.0, 0.8]), np.array(X)),
+    "H_from_Pos_RPY": (P, RPY),
+    "adjoint": (H,),
+    "adjoint_inverse": (H,),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_functions_of_spatial_math_are_adams(name):
+    result = getattr(SpatialMath(), name)(*ARGUMENTS[name])
+    wrapped = [
+        adam.numpy.numpy_like.SpatialMath().factory.asarray(value) for value in ARGUMENTS[name]
+    ]
+    expected = getattr(adam.numpy.numpy_like.SpatialMath(), name)(*wrapped)
+    np.testing.assert_allclose(result.array, expected.array, atol=1e-14)
+
+
+def test_results_of_spatial_math_are_arrays():
+    math = SpatialMath()
+    R = math.Rx(0.3) @ math.Rz(0.2)
+    np.testing.assert_allclose((R @ R.T).array, np.eye(3), atol=1e-15)
+    np.testing.assert_allclose(np.asarray(-R + R * 2.0 - R), np.zeros((3, 3)), atol=1e-15)
+    assert (len(R), R.shape, R[0].shape) == (3, (3, 3), (3,))
+    np.testing.assert_allclose((math.skew(P) @ P).array, np.zeros(3), atol=1e-15)
+    np.testing.assert_array_equal(math.homogeneous(R, P)[:3, 3].array, P)

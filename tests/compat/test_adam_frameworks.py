@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import pickle
 
 import casadi as ca
@@ -18,9 +16,9 @@ import linkwork as lw
 from linkwork.compat.adam import KinDynComputations, Representations
 from linkwork.compat.adam.casadi import KinDynComputations as OfCasadi
 from linkwork.compat.adam.jax import KinDynComputations as OfJax
+from linkwork.compat.adam.parametric import KinDynComputationsParametric as NumpyParametric
 from linkwork.compat.adam.parametric.casadi import KinDynComputationsParametric as CasadiParametric
 from linkwork.compat.adam.parametric.jax import KinDynComputationsParametric as JaxParametric
-from linkwork.compat.adam.parametric.numpy import KinDynComputationsParametric as NumpyParametric
 from linkwork.compat.adam.parametric.pytorch import KinDynComputationsParametric as TorchParametric
 from linkwork.compat.adam.pytorch import KinDynComputations as OfTorch
 from linkwork.compat.adam.pytorch import KinDynComputationsBatch
@@ -183,89 +181,6 @@ def test_arguments_that_are_not_real_numbers_are_rejected(robots):
         OfJax(solids(), JOINTS, dtype=jnp.int32)
 
 
-# Signatures.
-
-CLASSES = {
-    "numpy.computations": ["KinDynComputations"],
-    "jax.computations": ["KinDynComputations"],
-    "pytorch.computations": ["KinDynComputations"],
-    "pytorch.computation_batch": ["KinDynComputationsBatch"],
-    "casadi.computations": ["KinDynComputations"],
-    "casadi.inverse_kinematics": ["InverseKinematics", "Target", "TargetType", "FramesConstraint"],
-    "parametric.numpy.computations_parametric": ["KinDynComputationsParametric"],
-    "parametric.jax.computations_parametric": ["KinDynComputationsParametric"],
-    "parametric.pytorch.computations_parametric": ["KinDynComputationsParametric"],
-    "parametric.casadi.computations_parametric": ["KinDynComputationsParametric"],
-    "core.rbd_algorithms": ["RBDAlgorithms"],
-    "model": ["Model", "Tree", "Node", "URDFModelFactory", "MujocoModelFactory"],
-    "parametric.model": ["URDFParametricModelFactory"],
-    "numpy.numpy_like": ["SpatialMath"],
-}
-OURS = {"core.rbd_algorithms": "algorithms"}  # modules with another name
-PARTIAL = {"SpatialMath"}  # classes of which linkwork has the part that docs/adam.md names
-# Objects that linkwork makes from other data than adam: users get them from methods and factories.
-MADE_OTHERWISE = {"Model.__init__", "Tree.__init__", "Node.__init__", "RBDAlgorithms.__init__"}
-FROM_PARTS = {"build_joint", "build_link", "get_element_by_name"}  # of the parser's own objects
-MISSING = {  # docs/adam.md says so
-    "Tree": {"build_tree", "get_children", "print"},
-    "URDFModelFactory": FROM_PARTS,
-    "MujocoModelFactory": FROM_PARTS,
-    "URDFParametricModelFactory": FROM_PARTS,
-}
-LATER = {  # than adam 0.5
-    "casadi.inverse_kinematics.InverseKinematics.set_joint_limit": "joint_name lower_limit "
-    "upper_limit",
-    "model.Model.build": "factory joints_name_list root_link",
-    "numpy.computations.KinDynComputations.set_root_link": "root_link",
-    "numpy.computations.KinDynComputations.link_poses": "base_transform joint_positions",
-    "model.Model.to_usd": "usd_output_path robot_prim_path",
-}
-
-
-def parameters(function):
-    """Name, kind and whether there is a default, without `self`."""
-    known = inspect.signature(function).parameters.values()
-    return [(p.name, p.kind, p.default is p.empty) for p in known if p.name != "self"]
-
-
-def differences(name, module):
-    """Methods of one of adam's classes that are missing here, or have other arguments."""
-    adams = getattr(importlib.import_module(f"adam.{module}"), name)
-    ours = getattr(
-        importlib.import_module(f"linkwork.compat.adam.{OURS.get(module, module)}"), name
-    )
-    for method in dir(adams):
-        is_public = not method.startswith("_") or method == "__init__"
-        if not is_public or not callable(getattr(adams, method)):
-            continue
-        if f"{name}.{method}" in MADE_OTHERWISE or method in MISSING.get(name, ()):
-            continue
-        if not hasattr(ours, method) and name in PARTIAL:
-            continue
-        if not hasattr(ours, method):
-            yield f"{module}: no {method}"
-        elif f"{module}.{name}.{method}" not in LATER:
-            expected, found = (parameters(getattr(kind, method)) for kind in (adams, ours))
-            if expected != found:
-                yield f"{module}: {method}: {found} instead of {expected}"
-            if not (inspect.getdoc(getattr(ours, method)) or "").strip():
-                yield f"{module}: {method} has no documentation"
-
-
-@pytest.mark.parametrize(
-    ("module", "name"), [(module, name) for module, names in CLASSES.items() for name in names]
-)
-def test_methods_take_the_arguments_of_adam(module, name):
-    assert list(differences(name, module)) == []
-
-
-@pytest.mark.parametrize("path", LATER)
-def test_methods_of_a_later_adam_take_its_arguments(path):
-    module, name, method = path.rsplit(".", 2)
-    ours = getattr(importlib.import_module(f"linkwork.compat.adam.{module}"), name)
-    assert [key for key, *_ in parameters(getattr(ours, method))] == LATER[path].split()
-
-
 def test_arguments_are_taken_by_name(robots, parametric):
     H, s, v, sd, _ = state()
     shape = dict(zip(("length_multiplier", "densities"), shape_of(), strict=True))
@@ -397,5 +312,5 @@ def test_symbols_of_a_parametric_robot_are_those_of_its_functions(parametric):
 def test_parametric_bad_use_is_explained():
     with pytest.raises(ValueError, match="thig"):
         NumpyParametric(solids(), JOINTS, ["thig"])
-    with pytest.raises(ValueError, match="links_name_list: expected names, got the text 'thigh'"):
+    with pytest.raises(ValueError, match=r"^links_name_list: .*'thigh'"):
         NumpyParametric(solids(), JOINTS, "thigh")

@@ -7,7 +7,6 @@ import pytest
 
 import linkwork as lw
 from linkwork.compat.adam.casadi import InverseKinematics, KinDynComputations, TargetType
-from linkwork.compat.adam.casadi.inverse_kinematics import FramesConstraint
 
 QUIET = {"print_time": False, "ipopt": {"print_level": 0, "sb": "yes"}}
 PATH = str(lw.robots.path("quadruped"))
@@ -129,34 +128,33 @@ def _two_chains():
 
 
 def test_bad_use_is_explained(problem):
-    with pytest.raises(RuntimeError, match="no targets: add at least one"):
+    with pytest.raises(RuntimeError, match="no targets"):
         problem.solve()
-    with pytest.raises(RuntimeError, match="there is no solution yet"):
+    with pytest.raises(RuntimeError, match="no solution"):
         problem.get_solution()
     problem.add_target_position("trunk")
     for wrong, text in (
-        (lambda: problem.add_target_pose("trunk"), "frame 'trunk' has a target already"),
+        (lambda: problem.add_target_pose("trunk"), "'trunk' has a target already"),
         (lambda: problem.update_target(FEET[0], np.zeros(3)), "has no target"),
         (
             lambda: problem.update_target_pose("trunk", np.zeros(3), np.eye(3)),
-            "the target of frame 'trunk' is of type POSITION, not POSE",
+            r"'trunk'.*POSITION.*POSE",
         ),
-        (lambda: problem.add_ball_constraint("trunk", "trunk"), "'trunk' is held to itself"),
-        (lambda: problem.add_target(FEET[0], "pose"), "expected a TargetType, got 'pose'"),
+        (lambda: problem.add_ball_constraint("trunk", "trunk"), "'trunk'"),
+        (lambda: problem.add_target(FEET[0], "pose"), r"TargetType.*'pose'"),
         (
             lambda: problem.add_frames_constraint("trunk", FEET[0], "ball"),
-            "expected a FramesConstraint, got 'ball'",
+            r"FramesConstraint.*'ball'",
         ),
-        (lambda: problem.set_joint_limits([0.0], [1.0]), r"expected two vectors of \d+ numbers"),
+        (lambda: problem.set_joint_limits([0.0], [1.0]), r"\(12,\).*\(1,\)"),
         (lambda: problem.set_joint_limit("FL_hip_rol", 0.0, 1.0), "FL_hip_roll"),
         (lambda: problem.set_joint_limit("FL_hip_roll", 1.0, 0.0), "FL_hip_roll"),
-        (lambda: problem.add_min_distance_constraint(["trunk"], 1.0), "two frames or more"),
+        (lambda: problem.add_min_distance_constraint(["trunk"], 1.0), "frames_list"),
         (lambda: problem.add_target_position("trunc"), "trunc"),
     ):
         with pytest.raises(ValueError, match=text):
             wrong()
     problem.solve()
-    with pytest.raises(RuntimeError, match="was solved already"):
+    with pytest.raises(RuntimeError, match="solved already"):
         problem.add_cost(0.0)
     assert set(problem.get_opti_variables()) >= {"base_pos", "base_quat", "joint_pos"}
-    assert FramesConstraint.BALL is not FramesConstraint.FIXED

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import pickle
-from importlib import import_module
 from pathlib import Path
 
 import adam
 import adam.numpy
 import numpy as np
 import pytest
-from adam.core.rbd_algorithms import RBDAlgorithms
 from tests.support.adam import (
+    CHAIN,
     GRAVITY,
     REPRESENTATIONS,
     AtIDynTree,
@@ -26,37 +24,10 @@ from tests.support.models import assert_close
 from tests.support.real_robots import ROBOT_FILES, label
 
 import linkwork as lw
-import linkwork.compat.adam
 from linkwork.compat.adam import KinDynComputations, Representations
-from linkwork.compat.adam.read import read_adam_model
+from linkwork.compat.adam.model import read_adam_model
 
 BODY, MIXED, INERTIAL = REPRESENTATIONS
-CHAIN = """<robot name="chain">
-  <link name="base"><inertial><origin xyz="0 0 0.1" rpy="0 0 0"/><mass value="2"/>
-    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
-  <link name="slider"><inertial><origin xyz="0.1 0 0" rpy="0.3 0 0"/><mass value="1"/>
-    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.15"/></inertial></link>
-  <link name="arm"><inertial><origin xyz="0.1 0 0.2" rpy="0 0.5 0"/><mass value="1.5"/>
-    <inertia ixx="0.2" ixy="0.01" ixz="0" iyy="0.2" iyz="0" izz="0.15"/></inertial></link>
-  <link name="tip"/>
-  <link name="weightless"><inertial><origin xyz="0 0 0" rpy="0 0 0"/><mass value="0"/>
-    <inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link>
-  <joint name="slide" type="prismatic"><origin xyz="0.2 0 0.3" rpy="0.4 0.5 0.6"/>
-    <parent link="base"/><child link="slider"/><axis xyz="1 0 0"/>
-    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
-  <joint name="turn" type="continuous"><origin xyz="0 0.1 0.3" rpy="0.1 0 0.6"/>
-    <parent link="slider"/><child link="arm"/><axis xyz="0 1 0"/></joint>
-  <joint name="tip_joint" type="fixed"><origin xyz="0 0 0.3" rpy="0 0 0"/>
-    <parent link="arm"/><child link="tip"/></joint>
-  <joint name="weightless_joint" type="fixed"><origin xyz="0 0 0.1" rpy="0 0 0"/>
-    <parent link="arm"/><child link="weightless"/></joint>
-</robot>"""
-
-
-MANY = (
-    "<text>:14: joint 'turn': a floating joint has several coordinates, of which adam knows none; "
-    "leave it out of joints_name_list to lock it"
-)
 
 
 @pytest.fixture(scope="module")
@@ -68,68 +39,6 @@ def kd():
 def state(kd):
     kd.set_frame_velocity_representation(MIXED)
     return State(kd.NDoF)
-
-
-# The interface.
-
-
-def public(kind):
-    """Names of a class, those it inherits too."""
-    return {name for name in dir(kind) if not name.startswith("_")}
-
-
-def assert_same_arguments(mine, theirs):
-    """Names and kinds, and which have a default; further ones of mine need one."""
-    mine = list(inspect.signature(mine).parameters.values())
-    theirs = list(inspect.signature(theirs).parameters.values())
-    for own, other in zip(mine, theirs, strict=True):
-        assert (own.name, own.kind) == (other.name, other.kind)
-        assert (own.default is own.empty) == (other.default is other.empty)
-
-
-def test_every_method_of_adam_is_there_with_the_same_arguments():
-    """Those of its base classes too, from which `from_urdf` and `from_mujoco_model` come."""
-    names = public(adam.numpy.KinDynComputations)
-    assert {"from_urdf", "from_mujoco_model", "mass_matrix"} <= names
-    for name in ("__init__", *names):
-        theirs = getattr(adam.numpy.KinDynComputations, name)
-        assert_same_arguments(getattr(KinDynComputations, name), theirs)
-
-
-def test_every_algorithm_of_adam_is_there_with_the_same_arguments(kd):
-    names = public(RBDAlgorithms)
-    assert {"crba", "rnea", "aba", "joints_jacobian"} <= names
-    for name in names:
-        assert_same_arguments(getattr(type(kd.rbdalgos), name), getattr(RBDAlgorithms, name))
-    assert {"model", "NDoF", "root_link", "frame_velocity_representation"} <= public(kd.rbdalgos)
-
-
-def test_models_trees_links_and_joints_have_the_names_of_adam(kd):
-    theirs, mine = adam_model(CHAIN), kd.model
-    assert public(theirs) <= public(mine)
-    assert public(theirs.tree) - public(mine.tree) == {"build_tree", "get_children", "print"}
-    pairs = [
-        (theirs.tree[1], mine.tree[1]),
-        (theirs.links["arm"], mine.links["arm"]),
-        (theirs.joints["turn"], mine.joints["turn"]),
-        (theirs.joints["turn"].limit, mine.joints["turn"].limit),
-        (theirs.joints["turn"].origin, mine.joints["turn"].origin),
-    ]
-    for other, own in pairs:
-        assert public(other) - public(own) <= {"math", "build", "zero"}
-    inertial = theirs.links["arm"].inertial, mine.links["arm"].inertial
-    for other, own in (inertial, (inertial[0].inertia, inertial[1].inertia)):
-        missing = public(other) - public(own)
-        assert missing <= {"build", "zero", "set_mass", "set_inertia", "set_origin"}
-
-
-def test_imports_are_those_of_adam():
-    """`import adam` and `from adam.numpy import ...`, with the name of the package before it."""
-    import linkwork.compat.adam as ours
-    import linkwork.compat.adam.numpy as in_numpy
-
-    assert ours.numpy.KinDynComputations is in_numpy.KinDynComputations is KinDynComputations
-    assert ours.Representations.MIXED_REPRESENTATION == adam.Representations.MIXED_REPRESENTATION
 
 
 def test_representations_are_those_of_adam(kd):
@@ -289,7 +198,7 @@ def test_gravity_can_be_set_and_changed_in_place():
     with pytest.raises(ValueError, match=r"last three"):
         kd.g = [0, 0, -9.81, 0, 0, 1]
     kd.g[5] = 1.0
-    with pytest.raises(ValueError, match=r"^g: the last three .* gravity turns nothing$"):
+    with pytest.raises(ValueError, match=r"^g: .*last three"):
         kd.bias_force(*moving)
 
 
@@ -422,12 +331,12 @@ def test_the_tree_follows_the_root():
 
 
 def test_a_frame_cannot_be_the_root(kd):
-    text = r"^root_link: 'tip' is a frame, fixed to link 'arm'$"
+    text = "^root_link: 'tip' is a frame.*'arm'"
     with pytest.raises(ValueError, match=text):
         kd.set_root_link("tip")
     with pytest.raises(ValueError, match=text):
         KinDynComputations(CHAIN, root_link="tip")
-    with pytest.raises(ValueError, match=r"^no link named 'slid'; did you mean 'slider'\?$"):
+    with pytest.raises(ValueError, match=r"'slid'.*'slider'"):
         kd.set_root_link("slid")
 
 
@@ -435,44 +344,38 @@ def test_a_frame_cannot_be_the_root(kd):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "facts"),
     [
-        ((CHAIN, ["trun"]), "no joint named 'trun'; did you mean 'turn'?"),
-        ((CHAIN, ["tip_joint"]), "joint 'tip_joint': is fixed"),
-        ((CHAIN, ["turn", "turn"]), "joint 'turn': named twice"),
-        ((CHAIN, "turn"), "joints_name_list: expected names, got the text 'turn'"),
-        (
-            (3.0,),
-            "urdfstring: expected the path or text of a URDF, or a mujoco.MjModel, got 3.0",
-        ),
-        ((CHAIN.replace("continuous", "floating"),), MANY),
+        ((CHAIN, ["trun"]), "'trun'.*'turn'"),
+        ((CHAIN, ["tip_joint"]), "'tip_joint'.*fixed"),
+        ((CHAIN, ["turn", "turn"]), "'turn'.*twice"),
+        ((CHAIN, "turn"), "^joints_name_list: .*'turn'"),
+        ((3.0,), r"^urdfstring: .*URDF.*MjModel.*3\.0"),
+        ((CHAIN.replace("continuous", "floating"),), ":14: .*'turn'.*floating.*joints_name_list"),
     ],
 )
-def test_what_makes_no_robot_is_told(arguments, message):
-    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole text is compared below
+def test_invalid_descriptions_are_explained(arguments, facts):
+    with pytest.raises(ValueError, match=facts):
         quietly(KinDynComputations, *arguments)
-    assert str(error.value) == message
 
 
-def test_what_cannot_be_computed_is_told(kd, state):
-    with pytest.raises(
-        ValueError, match=r"^no link or frame named 'sliders'; did you mean 'slider'\?$"
-    ):
+def test_invalid_arguments_are_explained(kd, state):
+    with pytest.raises(ValueError, match=r"'sliders'.*'slider'"):
         kd.jacobian("sliders", state.H, state.s)
-    with pytest.raises(ValueError, match=r"^no link or frame named"):
+    with pytest.raises(ValueError, match=r"'tpi'.*tip"):
         kd.aba(state.H, state.s, state.v, state.sd, state.tau, {"tpi": state.v})
-    with pytest.raises(ValueError, match=r"no link or frame named 3"):
+    with pytest.raises(ValueError, match="3"):
         kd.jacobian(3, state.H, state.s)
     with pytest.raises(ValueError, match=r"^joint_positions: expected \(..., 2\), got \(3,\)$"):
         kd.mass_matrix(state.H, np.zeros(3))
     with pytest.raises(ValueError, match=r"^base_transform: expected \(..., 4, 4\), got"):
         kd.mass_matrix(np.eye(3), state.s)
     for unknown in (0, 4, "mixed", None):
-        with pytest.raises(ValueError, match=r"^unknown representation .*known: BODY_FIXED"):
+        with pytest.raises(ValueError, match=r"representation.*BODY_FIXED"):
             kd.set_frame_velocity_representation(unknown)
-    with pytest.raises(ValueError, match=r"^link 'slider': does not hang on link 'arm'$"):
+    with pytest.raises(ValueError, match=r"'slider'.*'arm'"):
         kd.model.get_joints_chain("arm", "slider")
-    with pytest.raises(ValueError, match=r"^no link or frame named 'arms'; did you mean 'arm'\?$"):
+    with pytest.raises(ValueError, match=r"'arms'.*'arm'"):
         kd.model.get_joints_chain("base", "arms")
 
 
@@ -500,7 +403,7 @@ def calls_with_a_pose(kd, state, H):
 def test_a_matrix_that_is_no_pose_is_refused(kd, state, spoil, representation):
     """Also where the result does not depend on the pose, as body velocities make it."""
     kd.set_frame_velocity_representation(representation)
-    text = "^base_transform: expected a pose, the rotation and position of the base in the world"
+    text = "^base_transform: expected a pose"
     for call in calls_with_a_pose(kd, state, np.ascontiguousarray(spoil(state.H))).values():
         with pytest.raises(ValueError, match=text):
             call()
@@ -512,17 +415,13 @@ def test_a_matrix_that_is_no_pose_is_refused(kd, state, spoil, representation):
 
 def test_wrenches_have_names(kd, state):
     moving = (state.H, state.s, state.v, state.sd, state.tau)
-    text = (
-        r"^external_wrenches: expected a mapping from links and frames to wrenches \(..., 6\), got"
-    )
-    with pytest.raises(TypeError, match=text):
+    with pytest.raises(TypeError, match=r"^external_wrenches: .*mapping"):
         kd.aba(*moving, np.zeros(6))
     assert_close(kd.aba(*moving, {}), kd.aba(*moving))
 
 
 def test_complex_numbers_are_refused(kd, state):
-    text = r"^joint_positions: expected numbers, got ndarray of complex128$"
-    with pytest.raises(TypeError, match=text):
+    with pytest.raises(TypeError, match=r"^joint_positions: .*complex128"):
         kd.mass_matrix(state.H, state.s + 1j)
 
 
@@ -564,7 +463,7 @@ def test_files_that_make_no_robot_are_refused_though_adam_reads_them(reason):
 
 
 def test_a_missing_file_is_not_found():
-    with pytest.raises(lw.SourceError, match=r"^no file 'nowhere.urdf'"):
+    with pytest.raises(lw.SourceError, match=r"nowhere\.urdf"):
         KinDynComputations("nowhere.urdf")
 
 
@@ -586,7 +485,7 @@ def test_a_joint_that_nothing_resists_is_named(state):
         'ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"',
     )
     kd = quietly(KinDynComputations, light)
-    with pytest.raises(lw.SingularJointError, match=r"^joint 'turn': nothing resists its motion"):
+    with pytest.raises(lw.SingularJointError, match="'turn'"):
         kd.aba(state.H, state.s, state.v, state.sd, state.tau)
 
 
@@ -607,21 +506,3 @@ def test_robots_too_large_to_compile_are_computed_with_numpy():
     com = kd.CoM_position(state.H, state.s)
     poses = kd.link_poses(state.H, state.s)
     assert_close(com, np.mean([pose[:, :3, 3] for pose in poses.values()], axis=0))
-
-
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [
-        ("", "Representations"),
-        (".core", "Representations"),
-        (".core.constants", "Representations"),
-        (".numpy", "KinDynComputations"),
-        (".numpy.computations", "KinDynComputations"),
-        (".model.conversions", "to_idyntree_model"),
-        (".model.conversions.idyntree", "to_idyntree_model"),
-    ],
-)
-def test_imports_of_adam_work_with_linkwork_before_them(module, name):
-    assert hasattr(import_module(f"adam{module}"), name)
-    found = getattr(import_module(f"linkwork.compat.adam{module}"), name)
-    assert found is getattr(linkwork.compat.adam, name)

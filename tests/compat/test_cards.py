@@ -48,8 +48,7 @@ def test_every_field_has_a_label_and_every_card_says_something():
 
 def test_a_card_is_found_by_name_and_a_wrong_name_has_a_hint():
     assert card("Pinocchio").name == "pinocchio"
-    text = "no convention card named 'pinochio'; did you mean 'pinocchio'?"
-    with pytest.raises(lw.NameNotFoundError, match=text):
+    with pytest.raises(lw.NameNotFoundError, match=r"'pinochio'.*'pinocchio'"):
         card("pinochio")
 
 
@@ -162,13 +161,13 @@ class TestMuJoCo:
         mujoco.mj_objectVelocity(self.model, data, mujoco.mjtObj.mjOBJ_XBODY, 1, velocity, 0)
         assert np.allclose(velocity, [0, 0, 0, 1, 2, 3])
 
-    def test_inertia_is_principal_about_the_centre_of_mass(self):
+    def test_inertia_is_principal_about_the_center_of_mass(self):
         tensor = np.array([[3, 0.1, 0.2], [0.1, 4, 0.3], [0.2, 0.3, 5]])
         turn = quat.to_rotation(self.model.body_iquat[1])
         assert np.allclose(turn @ np.diag(self.model.body_inertia[1]) @ turn.T, tensor)
         assert np.allclose(self.model.body_ipos[1], [0.1, 0.2, 0.3])
 
-    def test_applied_wrenches_are_force_then_torque_at_the_centre_of_mass(self):
+    def test_applied_wrenches_are_force_then_torque_at_the_center_of_mass(self):
         data = mujoco.MjData(self.model)
         data.xfrc_applied[1] = [1, 2, 3, 4, 5, 6]
         mujoco.mj_forward(self.model, data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import mujoco
@@ -248,11 +247,7 @@ def test_armature_of_a_free_body_is_warned_of_and_the_difference_is_as_told():
       <geom type="box" size=".1 .2 .3" mass="2"/></body>
       <body name="post"><joint name="hinge"/><geom size=".1"/></body></worldbody></mujoco>"""
     mj = mujoco.MjModel.from_xml_string(text)
-    said = (
-        "armature of free joints acts in MuJoCo along the axes of the world, here along those of "
-        "the body: forces differ by armature * (w x v), of free"
-    )
-    with pytest.warns(lw.LinkworkWarning, match=re.escape(said)) as caught:
+    with pytest.warns(lw.LinkworkWarning, match=r"armature of free joints.*free$") as caught:
         kd = kindyn_from_mjmodel(mj, joint_dynamics=True)
     assert [Path(warning.filename).name for warning in caught] == [Path(__file__).name]
     maps, data, rng = Conventions(kd, mj), mujoco.MjData(mj), np.random.default_rng(0)

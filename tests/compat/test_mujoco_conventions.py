@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import warnings
 from dataclasses import FrozenInstanceError, replace
 
@@ -156,7 +157,7 @@ def test_what_mujoco_knows_of_dependent_joints_cannot_be_made_up(name):
         "qfrc_bias": ([0.0], [0.0], [0.0], [[1.0]]),
         "jac": ([0.0], np.zeros((6, 1))),
     }
-    with pytest.raises(lw.ModelError, match=r"dependent joints.*read the model with mimic=False"):
+    with pytest.raises(lw.ModelError, match=r"dependent joints.*mimic=False"):
         getattr(to, name)(*arguments[name])
 
 
@@ -178,7 +179,7 @@ def test_reading_a_model_warns_once_at_the_line_of_the_caller():
             read(mj)
         (warning,) = caught
         assert (warning.filename, warning.category) == (__file__, lw.LinkworkWarning)
-        assert str(warning.message) == "left out: stiffness of joints: one"
+        assert re.search("stiffness.*one", str(warning.message))
 
 
 def test_the_maps_are_frozen_and_survive_pickling():
@@ -192,9 +193,9 @@ def test_the_maps_are_frozen_and_survive_pickling():
 
 def test_arguments_of_other_types_are_refused():
     mj = compiled(ROBOT)
-    with pytest.raises(lw.ArgumentError, match=r"mj_model: expected a mujoco\.MjModel, got 'x'"):
+    with pytest.raises(lw.ArgumentError, match=r"^mj_model: .*MjModel.*'x'"):
         model_from_mjmodel("x")
-    with pytest.raises(lw.ArgumentError, match="robot: expected a KinDyn or a Model, got 3"):
+    with pytest.raises(lw.ArgumentError, match=r"^robot: .*KinDyn.*Model.*3"):
         Conventions(3, mj)  # pyright: ignore
 
 
@@ -210,50 +211,37 @@ def test_arrays_of_other_shapes_are_refused():
 def test_pose_of_the_frame_is_needed_where_it_matters():
     mj = compiled(ROBOT)
     to = Conventions(kindyn_from_mjmodel(mj, representation="body"), mj)
-    with pytest.raises(lw.ArgumentError, match="world_H_frame: needed, as velocities are body"):
+    with pytest.raises(lw.ArgumentError, match=r"^world_H_frame: .*body"):
         to.jac(to.q(mj.qpos0), np.zeros((6, mj.nv)))
 
 
-def refusal(robot, mj):
-    with pytest.raises(lw.ModelError) as caught:
-        Conventions(robot, mj)
-    return str(caught.value)
-
-
-def test_robots_that_do_not_match_are_refused():
+def test_robots_that_do_not_match_are_rejected():
     mj, model = compiled(ROBOT), model_from_mjmodel(compiled(ROBOT))
     fixed = compiled(ROBOT.replace('<freejoint name="root"/>', ""))
     other = compiled(ROBOT.replace('"hip"', '"hips"'))
     slide = compiled(ROBOT.replace('"roll"', '"roll" type="slide"'))
-
-    assert refusal(lw.KinDyn(model), fixed) == (
-        "link 'trunk': the base floats here but has no free joint in MuJoCo; take floating=False"
-    )
-    assert refusal(lw.KinDyn(model, floating=False), mj) == (
-        "joint 'root': moves 'trunk' freely in MuJoCo, but that is not the floating base here"
-    )
-    assert refusal(lw.KinDyn(model, base="toe"), mj) == (
-        "link 'toe': the base floats here but has no free joint in MuJoCo; take floating=False"
-    )
-    assert refusal(model, other) == (
-        "2 errors\n  joint 'hips': moves in MuJoCo, but no joint of this name does here; did you "
-        "mean 'hip'?\n  joint 'hip': moves here, but MuJoCo has no such joint; did you mean 'hips'?"
-    )
-    assert refusal(model, slide) == "joint 'roll': is revolute here, but prismatic in MuJoCo"
     renamed = model.renamed(links={"trunk": "torso"})
-    assert refusal(renamed, mj).startswith("link 'torso': the base is no body of MuJoCo; known:")
+    for robot, there, facts in (
+        (lw.KinDyn(model), fixed, r"^link 'trunk': .*floats.*floating=False"),
+        (lw.KinDyn(model, floating=False), mj, r"^joint 'root': .*'trunk'.*floating base"),
+        (lw.KinDyn(model, base="toe"), mj, r"^link 'toe': .*floats.*floating=False"),
+        (model, other, r"(?s)joint 'hips': .*'hip'.*joint 'hip': .*'hips'"),
+        (model, slide, r"^joint 'roll': .*revolute.*prismatic"),
+        (renamed, mj, r"^link 'torso': .*no body.*trunk"),
+    ):
+        with pytest.raises(lw.ModelError, match=facts):
+            Conventions(robot, there)
 
 
-def test_floating_joint_with_a_mount_is_refused():
+def test_floating_joint_with_a_mount_is_rejected():
     mj = compiled(TWO_FREE)
     model = model_from_mjmodel(mj)
     joints = [
         replace(joint, first_H_joint=lw.Pose(xyz=(1, 0, 0))) if joint.name == "fb" else joint
         for joint in model.joints
     ]
-    assert refusal(replace(model, joints=tuple(joints)), mj) == (
-        "joint 'fb': has mounts here, but a free joint of MuJoCo has none"
-    )
+    with pytest.raises(lw.ModelError, match=r"^joint 'fb': .*mounts"):
+        Conventions(replace(model, joints=tuple(joints)), mj)
 
 
 def test_a_world_where_nothing_moves_has_empty_vectors():

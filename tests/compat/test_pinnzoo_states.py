@@ -190,12 +190,11 @@ def test_an_order_of_ones_own():
     zoo = pz.Model("double_cartpole")
     names = ("pole2", "cart_to_pole", "slider_to_cart")
     zoo.orders["mine"] = pz.StateOrder(names, names)
-    with pytest.raises(lw.ArgumentError, match="no conversion from 'nominal' to 'mine' yet; gener"):
+    with pytest.raises(lw.ArgumentError, match=r"'nominal' to 'mine'.*generate_conversions"):
         zoo.change_order([1.0, 2, 3], "nominal", "mine")
     pz.generate_conversions(zoo.orders, zoo.conversions)
 
     assert zoo.change_order([1.0, 2, 3], "nominal", "mine").tolist() == [3, 2, 1]
     other = pz.StateOrder(("a", "b", "c"), names)
-    text = r"config_names: two orders must have the same names; only one has \['a', 'b', "
-    with pytest.raises(lw.ValueRangeError, match=text):
+    with pytest.raises(lw.ValueRangeError, match=r"config_names.*\['a', 'b', "):
         pz.create_conversion(zoo.orders["mine"], other)

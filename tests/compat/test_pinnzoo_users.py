@@ -122,11 +122,11 @@ def test_angles_are_brought_within_their_limits():
     for beyond in (0.5, 0.5 + 2 * np.pi, 0.5 - 4 * np.pi):
         x[7] = upper[0] + beyond
         assert zoo.fix_joint_limits(x, suppress_error=True)[7] == upper[0]
-    with pytest.raises(lw.ValueRangeError, match=r"joint 'FL_hip_joint': .* is outside of its lim"):
+    with pytest.raises(lw.ValueRangeError, match=r"'FL_hip_joint'.*limits"):
         zoo.fix_joint_limits(x)
     with pytest.raises(lw.ModelError, match="need a floating base and three joints for each body"):
         model("cartpole").inverse_kinematics(np.zeros(4), np.zeros(3))
-    with pytest.raises(lw.ModelError, match="leg of 'FL_FOOT': inverse kinematics need a hip that"):
+    with pytest.raises(lw.ModelError, match="'FL_FOOT'"):
         model("bolt").inverse_kinematics(model("bolt").zero_state(), np.zeros(6))
 
 
@@ -239,12 +239,12 @@ def test_functions_inside_a_compiled_function(rng):
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: pz.Model("go3"), lw.NameNotFoundError, "no robot of the zoo named 'go3'; known: "),
+        (lambda: pz.Model("go3"), lw.NameNotFoundError, "'go3'; known: "),
         (lambda: pz.Model("cartpol"), lw.NameNotFoundError, "did you mean 'cartpole'"),
         (
             lambda: pz.Model("Nadia"),
             lw.NameNotFoundError,
-            "no package has its file; give the path of one",
+            "no package has its file",
         ),
         (
             lambda: pz.Model("arm"),
@@ -252,9 +252,9 @@ def test_functions_inside_a_compiled_function(rng):
             r"is Model\(linkwork.robots.load\('arm'\)\)",
         ),
         (lambda: pz.Model("no/such.urdf"), lw.MissingFileError, "no/such.urdf"),
-        (lambda: pz.Model(3), lw.ArgumentError, "expected a name of the zoo, the path or text of"),
+        (lambda: pz.Model(3), lw.ArgumentError, "urdf_or_name.*3"),
         (lambda: pz.Model(STICK, ["b"]), lw.NameNotFoundError, "no body named 'b'"),
-        (lambda: pz.Model(STICK, "a"), lw.ArgumentError, "bodies: expected a list of names, got"),
+        (lambda: pz.Model(STICK, "a"), lw.ArgumentError, "bodies.*list"),
         (lambda: pz.Model(STICK, ["a"], "rpy"), lw.ArgumentError, "expected 'none', 'quaternion',"),
         (lambda: pz.Model(STICK, actuated=["y"]), lw.NameNotFoundError, "no velocity named 'y'"),
         (
@@ -267,12 +267,12 @@ def test_functions_inside_a_compiled_function(rng):
         (
             lambda: pz.Model(f"<robot name='r'>{link('a')}</robot>"),
             lw.ArgumentError,
-            "r: nothing of it moves; floating=True lets its base move",
+            "r: nothing.*floating=True",
         ),
         (
             lambda: model("stick").change_order(np.zeros(4), "nominal", "mujoco"),
             lw.ShapeError,
-            r"no vector has 4 numbers; known: 8 \(config\), 7 \(velocity\), 15 \(state\)",
+            r"4 numbers.*8 \(config\), 7 \(velocity\), 15 \(state\)",
         ),
     ],
 )
@@ -285,7 +285,7 @@ def test_joints_of_several_coordinates_are_refused():
     robot = random_model(np.random.default_rng(4), 3, ("spherical",))
     with pytest.raises(lw.ModelError, match="spherical joints have no place in a state vector"):
         pz.Model(robot)
-    with pytest.raises(lw.ArgumentError, match="representation: expected 'body', got 'mixed'"):
+    with pytest.raises(lw.ArgumentError, match=r"representation.*'body'.*'mixed'"):
         StateSpace(lw.KinDyn(lw.load(STICK)))
 
 

@@ -185,21 +185,18 @@ print("pinocchio" in sys.modules)
 class TestWhatDoesNotFit:
     def test_a_fixed_base_and_a_floating_one(self):
         kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
-        with pytest.raises(ValueError, match=r"of the Pinocchio model floats, but .* is fixed"):
+        with pytest.raises(ValueError, match=r"Pinocchio model floats.* is fixed"):
             Conventions(kd, to_pinocchio(kd.replace(floating=True)))
 
     def test_a_joint_of_another_robot(self):
         kd = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
         other = to_pinocchio(lw.KinDyn(lw.robots.load("cartpole"), floating=False))
-        with pytest.raises(lw.NameNotFoundError, match="no joint named"):
+        with pytest.raises(lw.NameNotFoundError, match=f"'{other.names[1]}'"):
             Conventions(kd, other)
 
     def test_a_joint_that_mimics_here_only(self):
         bound, free = lw.robots.load("arm"), lw.load(lw.robots.path("arm"), mimic=False)
-        text = (
-            "joint 'right_finger_slide' mimics 'left_finger_slide' here, but moves freely in the "
-            "Pinocchio model; load with mimic=False here or with mimic=True there"
-        )
+        text = "'right_finger_slide' mimics 'left_finger_slide'.*mimic=False.*mimic=True"
         with pytest.raises(ValueError, match=text):
             Conventions(lw.KinDyn(bound), to_pinocchio(free))
 
@@ -211,8 +208,7 @@ class TestWhatDoesNotFit:
             builder.add_joint("j", kind, "a", "b")
             return lw.KinDyn(builder.build())
 
-        text = "joint 'j' is prismatic here, but has 4 position coordinates in the Pinocchio model"
-        with pytest.raises(ValueError, match=text):
+        with pytest.raises(ValueError, match=r"'j'.*prismatic.*4 position coordinates"):
             Conventions(robot("prismatic"), to_pinocchio(robot("planar")))
 
     def test_a_row_of_the_wrong_length(self):
@@ -223,5 +219,5 @@ class TestWhatDoesNotFit:
             Conventions(kd).mass_matrix_from_pinocchio([1.0, 0.0], [1.0])
 
     def test_something_else_than_a_kindyn(self):
-        with pytest.raises(lw.ArgumentError, match="kd: expected a KinDyn, got 'arm'"):
+        with pytest.raises(lw.ArgumentError, match=r"^kd: .*KinDyn.*'arm'"):
             Conventions("arm")

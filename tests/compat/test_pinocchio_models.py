@@ -229,7 +229,7 @@ def test_the_centre_of_mass_of_pinocchio_leaves_out_what_hangs_on_the_universe()
 def test_a_number_that_is_none_is_told_with_its_joint():
     theirs = from_names("ab")
     theirs.inertias[2].mass = np.inf
-    with pytest.raises(lw.ModelError, match=r"^inertia of joint 'b': mass inf is not finite$"):
+    with pytest.raises(lw.ModelError, match=r"joint 'b': mass inf"):
         from_pinocchio(theirs)
 
 
@@ -284,8 +284,7 @@ def test_a_kind_without_counterpart_is_named(kind):
     theirs = pin.Model()
     theirs.addJoint(0, joint, pin.SE3.Identity(), "wrist")
 
-    text = f"joint 'wrist': JointModel{kind} has no counterpart in linkwork"
-    with pytest.raises(lw.ModelError, match=text):
+    with pytest.raises(lw.ModelError, match=f"'wrist': JointModel{kind}"):
         from_pinocchio(theirs)
 
 
@@ -331,10 +330,8 @@ def test_a_universal_joint_with_axes_that_are_not_perpendicular_is_refused():
     joint = pin.JointModelUniversal(np.array([1.0, 0, 0]), np.array([0.6, 0.8, 0]))
     theirs.addJoint(0, joint, pin.SE3.Identity(), "wrist")
 
-    with pytest.raises(lw.ModelError) as caught:
+    with pytest.raises(lw.ModelError, match=r"'wrist'.*\(0\.6, 0\.8, 0\.0\).*perpendicular"):
         from_pinocchio(theirs)
-    axes = "(1.0, 0.0, 0.0) and (0.6, 0.8, 0.0)"
-    assert str(caught.value) == f"joint 'wrist': its axes {axes} are not perpendicular"
 
 
 def test_a_helical_joint_that_mimics_is_refused():
@@ -343,8 +340,7 @@ def test_a_helical_joint_that_mimics_is_refused():
         builder.add_link(name)
     builder.add_joint("j", "revolute", "a", "b")
     builder.add_joint("k", "helical", "b", "c", pitch=0.1, mimic=lw.Mimic(joint="j"))
-    text = "joint 'k': a helical joint that mimics another has no counterpart in Pinocchio"
-    with pytest.raises(lw.ModelError, match=text):
+    with pytest.raises(lw.ModelError, match=r"joint 'k': .*helical.*mimics"):
         to_pinocchio(builder.build())
 
 
@@ -354,21 +350,20 @@ def test_a_leader_beyond_the_joint_that_mimics_it_is_refused():
         builder.add_link(name)
     builder.add_joint("j", "revolute", "a", "b", mimic=lw.Mimic(joint="k"))
     builder.add_joint("k", "revolute", "b", "c")
-    with pytest.raises(lw.ModelError, match="joint 'j': mimics 'k', which lies beyond it"):
+    with pytest.raises(lw.ModelError, match="joint 'j': mimics 'k'"):
         to_pinocchio(builder.build())
 
 
 def test_something_else_is_no_model():
-    with pytest.raises(lw.ArgumentError, match="robot: expected a Model or a KinDyn, got 'arm'"):
+    with pytest.raises(lw.ArgumentError, match=r"^robot: .*'arm'"):
         to_pinocchio("arm")
-    with pytest.raises(lw.ArgumentError, match=r"expected a pinocchio.Model, got 'arm'"):
+    with pytest.raises(lw.ArgumentError, match=r"^pin_model: .*'arm'"):
         from_pinocchio("arm")
 
 
 def test_without_pinocchio_the_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "pinocchio", None)
-    text = "Pinocchio is not installed; `pip install pin` installs it"
-    with pytest.raises(ImportError, match=text):
+    with pytest.raises(ImportError, match="pip install pin"):
         to_pinocchio(lw.robots.load("pendulum"))
 
 

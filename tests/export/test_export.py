@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from tests.support.exports import CC, STRICT, build, package_for, results, run
@@ -15,7 +17,7 @@ from linkwork.engine.kernel.arguments import UnitNorm
 from linkwork.errors import ArgumentError, LinkworkError
 from linkwork.export import check, write
 from linkwork.export.names import Names
-from linkwork.export.requests import exported
+from linkwork.export.requests import exported_functions
 from linkwork.export.samples import sample_of
 from linkwork.kindyn.quantities import QUANTITIES
 
@@ -79,7 +81,7 @@ def test_a_norm_that_drifted_is_made_1_and_another_is_refused(tmp_path):
         np.testing.assert_allclose(found[1], row, rtol=1e-15)
         (found,) = results(package, tmp_path, [row, bad, row], batch=batch)
         assert np.isnan(found[1]).any()
-        with pytest.raises(LinkworkError, match="the C function refused its inputs"):
+        with pytest.raises(LinkworkError, match="lw_test_f"):
             results(package, tmp_path, [row, row, far], batch=batch)
 
 
@@ -136,10 +138,8 @@ def test_a_robot_that_cannot_move(tmp_path):
     assert max(differences(report).values()) == 0.0
     run([CC, "-std=c99", "-fsyntax-only", *STRICT, *sorted(tmp_path.glob("*.c"))], tmp_path)
 
-    with pytest.raises(ArgumentError) as caught:
+    with pytest.raises(ArgumentError, match=r"mass_matrix .*cannot move"):
         lw.export(kd, tmp_path, ["mass_matrix"])
-    text = "has no numbers to take or to give; a robot that cannot move may be the reason"
-    assert str(caught.value) == f"functions: mass_matrix {text}"
 
 
 def test_where_there_is_no_compiler_the_report_says_so(tmp_path, monkeypatch):
@@ -164,7 +164,7 @@ def test_code_that_differs_from_the_kernel_is_not_written(tmp_path, monkeypatch)
         return package
 
     monkeypatch.setattr(write, "package_of", spoiled)
-    with pytest.raises(LinkworkError, match="the selftest of the export failed"):
+    with pytest.raises(LinkworkError, match=r"selftest\.c of the export failed"):
         lw.export(floater(), tmp_path / "new", ["bias_force"])
     assert not (tmp_path / "new").exists()
 
@@ -174,29 +174,26 @@ def test_files_of_others_are_not_replaced(tmp_path):
     lw.export(kd, tmp_path, ["com"], check=False)
     lw.export(kd, tmp_path, ["mass_matrix"], check=False)
     (tmp_path / "Makefile").write_text("all:\n")
-    with pytest.raises(ArgumentError) as caught:
+    with pytest.raises(ArgumentError, match=re.escape(str(tmp_path / "Makefile"))):
         lw.export(kd, tmp_path, ["com"], check=False)
-    text = f"{tmp_path / 'Makefile'} was not written by linkwork and is not replaced"
-    assert str(caught.value) == f"{text}; choose another folder"
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"functions": "com"}, "functions: expected a list, got 'com'"),
-        ({"functions": []}, "functions: name at least one quantity"),
-        ({"functions": ["comm"]}, "no quantity named 'comm'; did you mean 'com'?"),
-        ({"functions": ["jacobian"]}, "expected jacobian:FRAME, got 'jacobian'"),
-        ({"lanes": 3}, "lanes: expected 0, 2, 4, 8 or 16, got 3"),
-        ({"lanes": True}, "lanes: expected 0, 2, 4, 8 or 16, got True"),
-        ({"dtype": int}, "dtype: expected float64 or float32, got <class 'int'>"),
-        ({"kd": 3}, "kd: expected a KinDyn, got 3"),
+        ({"functions": "com"}, "functions.*list.*'com'"),
+        ({"functions": []}, "functions.*at least one"),
+        ({"functions": ["comm"]}, "'comm'.*'com'"),
+        ({"functions": ["jacobian"]}, "jacobian:FRAME.*'jacobian'"),
+        ({"lanes": 3}, "lanes.*2, 4, 8 or 16.*3"),
+        ({"lanes": True}, "lanes.*2, 4, 8 or 16.*True"),
+        ({"dtype": int}, "dtype.*float64 or float32.*int"),
+        ({"kd": 3}, "KinDyn.*3"),
     ],
 )
 def test_wrong_arguments_are_named(options, text, tmp_path):
-    with pytest.raises(LinkworkError) as caught:
+    with pytest.raises(LinkworkError, match=text):
         lw.export(options.pop("kd", floater()), tmp_path / "x", **options)
-    assert str(caught.value) == text
     assert not (tmp_path / "x").exists()
 
 
@@ -218,7 +215,9 @@ def test_a_result_that_is_sensitive_to_rounding_may_differ_more():
     allowed = []
     for floating in (True, False):
         kd = lw.KinDyn(model, floating=floating)
-        wanted = exported(kd, ["forward_dynamics"], derivatives=False, prefix="p", names=Names())
+        wanted = exported_functions(
+            kd, ["forward_dynamics"], derivatives=False, prefix="p", names=Names()
+        )
         allowed.append(sample_of(kd, wanted[0], DOUBLE, rows=10).allowed)
     assert allowed[0] > 2e-13
     assert allowed[1] == 1e-13

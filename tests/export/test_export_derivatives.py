@@ -41,8 +41,8 @@ def test_analytic_derivatives_have_an_output_for_each_input(tmp_path):
     header = (tmp_path / "dp.h").read_text("ascii")
 
     assert "double *out_q, double *out_nu, double *out_nu_dot" in " ".join(header.split())
-    assert " * out_q       8 x 8: derivative by the tangent of q, which is nu dt" in header
-    assert " * out_nu_dot  8 x 8: derivative by nu_dot\n" in header
+    assert " * out_q       8 x 8: derivative with respect to the tangent of q, which" in header
+    assert " * out_nu_dot  8 x 8: derivative with respect to nu_dot\n" in header
 
 
 def test_a_derivative_by_wrenches_is_an_output_only_where_there_are_wrenches(tmp_path):
@@ -66,6 +66,5 @@ def test_jacobians_of_kernels_are_kernels_too(tmp_path):
 def test_a_robot_too_long_to_compile_is_refused(tmp_path, rng):
     with pytest.warns(lw.LinkworkWarning, match="too many to compile"):
         kd = lw.KinDyn(random_model(rng, 300, ("revolute",), mimic=False))
-    with pytest.raises(ArgumentError) as caught:
+    with pytest.raises(ArgumentError, match="com is too long"):
         lw.export(kd, tmp_path, ["com"])
-    assert str(caught.value) == "functions: com is too long to be compiled"

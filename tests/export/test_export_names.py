@@ -114,18 +114,15 @@ def test_declarations_of_long_names_are_valid_c(length, tmp_path):
 
 @pytest.mark.parametrize("prefix", ["", "2f", "f g", "f;", "é", "f\n", "_f", "f_", "a__b", 3, None])
 def test_a_prefix_that_c_cannot_use_is_refused(prefix):
-    text = "prefix: expected a letter, then letters, digits and single underscores"
-    with pytest.raises(ArgumentError) as caught:
+    with pytest.raises(ArgumentError, match="prefix") as caught:
         checked_prefix(prefix)
-    assert str(caught.value) == f"{text}, at most 48 in all; got {prefix!r}"
+    assert repr(prefix) in str(caught.value)
 
 
 @pytest.mark.parametrize("prefix", ["math", "main", "selftest", "Float"])
 def test_a_prefix_that_is_the_name_of_another_file_is_refused(prefix):
-    with pytest.raises(ArgumentError) as caught:
+    with pytest.raises(ArgumentError, match=f"prefix.*'{prefix}'"):
         checked_prefix(prefix)
-    text = f"prefix: {prefix!r} is the name of another file; choose another one"
-    assert str(caught.value) == text
     assert default_prefix(prefix) == f"robot_{prefix.lower()}"
 
 

@@ -18,16 +18,15 @@ from linkwork.compat import pinnzoo as pz
 from linkwork.engine.kernel import kernel
 from linkwork.errors import ArgumentError, LinkworkError
 from linkwork.export import check
-from linkwork.export.pinnzoo import check as pinnzoo_check
 from linkwork.export.pinnzoo import files as pinnzoo_files
 from linkwork.export.pinnzoo.functions import FUNCTIONS
+from linkwork.export.pinnzoo.state_space import input_names
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _compiled_quickly():
     with pytest.MonkeyPatch.context() as patch:
-        for module in (check, pinnzoo_check):
-            patch.setattr(module, "OPTIONS", ("-std=c99", "-O0"))
+        patch.setattr(check, "OPTIONS", ("-std=c99", "-O0"))
         patch.setattr(kernel, "background", Never)  # nobody waits for fast code
         yield
 
@@ -62,10 +61,9 @@ def pointer(array):
 def arguments(zoo, name, rng):
     """Random arguments of a function."""
     x = zoo.randn_state(rng)
-    sizes = {"v_in": zoo.nv, "tau_in": zoo.nv, "v_dot_in": zoo.nv, "q_in": zoo.nq}
-    sizes["force_in"] = zoo.kinematics_size()
-    given = pinnzoo_files.INPUTS.get(name)
-    return [x, rng.normal(size=sizes[given])] if given else [x]
+    sizes = {"v": zoo.nv, "tau": zoo.nv, "v_dot": zoo.nv, "q": zoo.nq}
+    sizes["force"] = zoo.kinematics_size()
+    return [x, *(rng.normal(size=sizes[one]) for one in input_names(name)[1:])]
 
 
 def in_python(zoo, name, given):
@@ -222,7 +220,7 @@ def test_it_is_written_again_but_over_no_other_file(tmp_path):
     report = zoo.export(tmp_path, check=False)
     assert report.note == "it was not asked for"
     (tmp_path / "Makefile").write_text("all:\n")
-    with pytest.raises(ArgumentError, match="Makefile was not written by linkwork and is not repl"):
+    with pytest.raises(ArgumentError, match="Makefile"):
         zoo.export(tmp_path, check=False)
 
 
@@ -239,16 +237,16 @@ def test_wrong_code_is_not_written(tmp_path, monkeypatch):
 def test_options_that_do_not_fit_are_refused(tmp_path):
     kd = model("pendulum").kd
     for options, text in (
-        ({"bodies": ["pole_tip"]}, "bodies: has a meaning only with pinnzoo=True"),
-        ({"body": []}, "export has no option 'body'"),
-        ({"pinnzoo": True, "lanes": 4}, "lanes: PinnZoo's functions are what they are; leave it"),
-        ({"pinnzoo": True, "dtype": "float32"}, "dtype: PinnZoo's functions take float64, got"),
-        ({"pinnzoo": True, "bodies": "pole_tip"}, "bodies: expected a list of names, got 'pole"),
-        ({"pinnzoo": True, "orientation": "rpy"}, "orientation: expected 'none', 'quaternion', "),
+        ({"bodies": ["pole_tip"]}, "bodies.*only with pinnzoo=True"),
+        ({"body": []}, "'body'"),
+        ({"pinnzoo": True, "lanes": 4}, "lanes.*pinnzoo=True"),
+        ({"pinnzoo": True, "dtype": "float32"}, "dtype.*float64.*float32"),
+        ({"pinnzoo": True, "bodies": "pole_tip"}, "bodies.*list.*'pole_tip'"),
+        ({"pinnzoo": True, "orientation": "rpy"}, "'none', 'quaternion', 'axis_angle'.*'rpy'"),
     ):
         with pytest.raises(ArgumentError, match=text):
             lw.export(kd, tmp_path, **options)
-    with pytest.raises(lw.NameNotFoundError, match="no velocity named 'pol'; did you mean 'pole'"):
+    with pytest.raises(lw.NameNotFoundError, match=r"'pol'.*'pole'"):
         lw.export(kd, tmp_path, pinnzoo=True, actuated=["pol"], check=False)
 
 

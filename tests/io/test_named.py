@@ -13,9 +13,14 @@ from tests.support.named_robots import only_bundled
 from tests.support.real_robots import ROBOT_FILES, load_quietly
 
 import linkwork as lw
-from linkwork.io.named.example_robot_data import LOADERS, example_robots, robots_folder
-from linkwork.io.named.names import named_robot
-from linkwork.io.named.robot_descriptions import described_robots, downloaded_robots
+from linkwork.io.named_robots import (
+    LOADERS,
+    described_robots,
+    downloaded_robots,
+    example_robots,
+    named_robot,
+    robots_folder,
+)
 
 TALOS = next(path for path in ROBOT_FILES if path.name == "talos_reduced.urdf")
 

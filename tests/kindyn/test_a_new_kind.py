@@ -1,7 +1,6 @@
-"""A kind of joint is one object: a kind written in this file alone obeys every law of mechanics.
+"""A kind of joint is one object: a kind that only a test has obeys every law of mechanics.
 
-The kind is a wheel that rolls on a line without slipping: one angle, a motion subspace that depends
-on it, and no inverse that is the same joint about the opposite axis.
+Exports and bridges have tests of the same kind: tests/export and tests/bridges/test_a_new_kind.py.
 """
 
 from __future__ import annotations
@@ -18,44 +17,11 @@ from tests.kindyn import (
 )
 from tests.support.kindyn import random_case
 from tests.support.models import assert_close, random_q
+from tests.support.rolling_joint import FactoredRolling, Rolling
 
 import linkwork as lw
 from linkwork import errors
-from linkwork.engine.symbolic.arrays import cos, sin
 from linkwork.model import joints as kinds
-from linkwork.model.joints.kind import Factor, JointKind, axes_across
-from linkwork.spatial.blocks import apply_t, cross, rotation_about, scale
-
-
-class Rolling(JointKind):
-    """A wheel of radius `pitch` about the axis, rolling along the first direction across it."""
-
-    name, nq, nv, neutral, reach = "rolling", 1, 1, (0.0,), (np.pi,)
-    rotation, translates, has_pitch = "about_axis", True, True
-
-    def pose(self, axis, theta):
-        e1, _ = axes_across(axis.direction)
-        R = rotation_about(axis.direction, cos(theta[0]), sin(theta[0]))
-        return R, scale(theta[0], scale(axis.pitch, e1))
-
-    def subspace(self, axis, theta):
-        R, _ = self.pose(axis, theta)
-        e1, _ = axes_across(axis.direction)
-        return ((apply_t(R, scale(axis.pitch, e1)), axis.direction),)
-
-    def subspace_rate(self, axis, theta, nu):
-        ((linear, direction),) = self.subspace(axis, theta)
-        return ((scale(nu[0], cross(linear, direction)), (0.0, 0.0, 0.0)),)
-
-
-class FactoredRolling(Rolling):
-    """The same with its factors declared, so that workcells compute its poses in C."""
-
-    def factors(self, axis):
-        e1, _ = axes_across(axis.direction)
-        slide = Factor("translation", 0, (scale(axis.pitch, e1),))
-        return slide, Factor("rotation", 0, (axis.direction,))
-
 
 LAWS = [
     law

@@ -15,8 +15,7 @@ import linkwork as lw
 from linkwork.algorithms.kinematics.frames import frame_pose
 from linkwork.kindyn import requests
 from linkwork.kindyn.kernels import QuantityKernel
-from linkwork.kindyn.methods import quantity
-from linkwork.kindyn.quantities import QUANTITIES
+from linkwork.kindyn.quantities import QUANTITIES, quantity
 from linkwork.kindyn.requests import request_of_text
 from linkwork.spatial.blocks import times
 

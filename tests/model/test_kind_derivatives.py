@@ -13,7 +13,7 @@ from tests.support.kindyn import STEP
 from tests.support.models import MOVING_KINDS, assert_close, random_theta
 
 from linkwork.model.joints import KINDS
-from linkwork.model.joints.differentiated import derivatives, left_inverse
+from linkwork.model.joints.derivatives import derivatives, left_inverse
 from linkwork.model.joints.kind import JointKind
 
 each_kind = pytest.mark.parametrize("kind", MOVING_KINDS)

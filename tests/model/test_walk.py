@@ -7,8 +7,7 @@ import pytest
 from tests.support.models import random_model
 
 from linkwork import Joint, Link, Model, NameNotFoundError
-from linkwork.model.tree import tree_from
-from linkwork.model.walk import Visit, walk
+from linkwork.model.tree import Visit, tree_from, walk
 
 
 def y() -> Model:

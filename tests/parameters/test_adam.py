@@ -12,6 +12,7 @@ from tests.support.models import assert_close
 
 import linkwork as lw
 from linkwork import parameters as lp
+from linkwork.compat.adam.parametric import AdamLinkDensity, AdamLinkLength
 from linkwork.model.inertia import moved
 
 LINKS = ("trunk", "thigh", "shank", "ball", "bar", "beam", "foot")
@@ -76,8 +77,10 @@ class Both:
         model = lw.load(text)
         joints = [j.name for j in model.joints if not j.is_fixed]
         self.adam = KinDynComputationsParametric(text, joints, self.links)
-        listed = [lp.LinkLength(name, as_adam=odd) for name in self.links]
-        listed += [lp.LinkDensity(name, as_adam=odd) for name in self.links]
+        length, density = (
+            (AdamLinkLength, AdamLinkDensity) if odd else (lp.LinkLength, lp.LinkDensity)
+        )
+        listed = [*map(length, self.links), *map(density, self.links)]
         self.kd = on_numpy(lw.KinDyn(model, parameters=listed))
         self.rng = np.random.default_rng(3)
         self.s = self.rng.normal(size=len(joints))

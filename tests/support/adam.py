@@ -26,6 +26,26 @@ from linkwork.compat.adam.kernels import PoseFunction
 
 GRAVITY = np.array([0.0, 0.0, -9.80665, 0.0, 0.0, 0.0])
 REPRESENTATIONS = tuple(ours.Representations)
+CHAIN = """<robot name="chain">
+  <link name="base"><inertial><origin xyz="0 0 0.1" rpy="0 0 0"/><mass value="2"/>
+    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+  <link name="slider"><inertial><origin xyz="0.1 0 0" rpy="0.3 0 0"/><mass value="1"/>
+    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.15"/></inertial></link>
+  <link name="arm"><inertial><origin xyz="0.1 0 0.2" rpy="0 0.5 0"/><mass value="1.5"/>
+    <inertia ixx="0.2" ixy="0.01" ixz="0" iyy="0.2" iyz="0" izz="0.15"/></inertial></link>
+  <link name="tip"/>
+  <link name="weightless"><inertial><origin xyz="0 0 0" rpy="0 0 0"/><mass value="0"/>
+    <inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link>
+  <joint name="slide" type="prismatic"><origin xyz="0.2 0 0.3" rpy="0.4 0.5 0.6"/>
+    <parent link="base"/><child link="slider"/><axis xyz="1 0 0"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+  <joint name="turn" type="continuous"><origin xyz="0 0.1 0.3" rpy="0.1 0 0.6"/>
+    <parent link="slider"/><child link="arm"/><axis xyz="0 1 0"/></joint>
+  <joint name="tip_joint" type="fixed"><origin xyz="0 0 0.3" rpy="0 0 0"/>
+    <parent link="arm"/><child link="tip"/></joint>
+  <joint name="weightless_joint" type="fixed"><origin xyz="0 0 0.1" rpy="0 0 0"/>
+    <parent link="arm"/><child link="weightless"/></joint>
+</robot>"""
 SHAPES = ("visual", "collision", "material", "transmission", "gazebo")
 
 
@@ -62,7 +82,7 @@ def clean(text: str) -> str:
 class Interpreted(ours.KinDynComputations):
     """The class under test, its functions run step by step: real robots take long to compile."""
 
-    def _made(self, key, request, wrenches=()):
+    def _add_kernel(self, key, request, wrenches=()):
         function = PoseFunction(self._kd, request, wrenches)
         return self._kernels.setdefault(key, interpreted(function))
 
@@ -70,11 +90,11 @@ class Interpreted(ours.KinDynComputations):
 class OnNumpy(ours.KinDynComputations):
     """The class under test, which takes its robot for too large to compile."""
 
-    def _made(self, key, request, wrenches=()):
+    def _add_kernel(self, key, request, wrenches=()):
         with pytest.MonkeyPatch.context() as patch:
             for module in (linkwork.kindyn.kernels, linkwork.compat.adam.kernels):
                 patch.setattr(module, "MOST_UNROLLED", -1)
-            return super()._made(key, request, wrenches)
+            return super()._add_kernel(key, request, wrenches)
 
 
 def quietly(make, *arguments, **options):

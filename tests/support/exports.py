@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from types import SimpleNamespace
 
 import numpy as np
 
 import linkwork as lw
 from linkwork.engine.codegen.c.statements import DOUBLE
-from linkwork.export.check import _driver, _found
+from linkwork.export.check import c_results, driver_text
 from linkwork.export.function import Argument, Function
 from linkwork.export.header import header_text
 from linkwork.export.names import Names
 from linkwork.export.package import package_of
 from linkwork.export.requests import Exported
+from linkwork.export.write import build_of
 
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror")
 CC = shutil.which("cc")
@@ -40,21 +40,16 @@ def build(package, folder, *flags, driver=True):
     files = {"lw_test.h": header_text(package), **package.sources}
     for name, text in files.items():
         (folder / name).write_text(text, "ascii")
-    (folder / "lw_check.c").write_text(_driver(package), "ascii")
+    (folder / "lw_check.c").write_text(driver_text(build_of(package)), "ascii")
     command = [CC, "-std=c99", "-O1", *STRICT, *flags, *package.sources, "lw_check.c"]
     run([*command, "-lm", "-o", "lw_check"], folder)
 
 
 def results(package, folder, *inputs, batch=False):
     """(rows, size) of each output, computed by C; inputs are (rows, size) arrays."""
-    (one,) = package.functions
     rows = [np.asarray(part, float).reshape(len(part), -1) for part in inputs]
-    n = len(rows[0]) if rows else 1
-    sizes = [argument.port.size for argument in one.exported.function.outputs]
-    sample = SimpleNamespace(
-        inputs=rows or [np.empty((1, 0))], outputs=[np.empty((n, size)) for size in sizes]
-    )
-    return _found(package, one, sample, folder, 0, batch=batch)  # pyright: ignore
+    rows = rows or [np.empty((1, 0))]
+    return c_results(build_of(package), int(batch), rows, len(rows[0]), folder)
 
 
 def run(command, folder, **options):

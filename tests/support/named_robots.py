@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from linkwork.io.named import names as named
+from linkwork.io import named_robots as named
 
 
 def only_bundled(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.support.commands import run_here
 
 from linkwork.cli.cells import is_cell
-from linkwork.io.named.bundled import CELL_FOLDER
+from linkwork.io.named_robots import CELL_FOLDER
 
 
 @pytest.mark.parametrize("words", [["arm"], ["pick_and_place", "--dark"], ["arm", "quadruped"]])

@@ -152,10 +152,9 @@ def test_many_threads_and_processes_agree(rng):
 
 
 def test_many_ways_to_hold_things_are_not_all_kept(monkeypatch):
-    from linkwork.workcell import loads, payloads
+    from linkwork.workcell import loads
 
     monkeypatch.setattr(loads, "MOST_KEPT", 2)
-    monkeypatch.setattr(payloads, "MOST_KEPT", 2)
     dyn = CELL.dynamics("arm")
     for k in range(5):
         state = CELL.grip(CELL.state(), list(OBJECTS)[k % 4], "arm.tool")

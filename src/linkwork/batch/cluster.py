@@ -24,7 +24,6 @@ from typing import Any
 from linkwork.batch.packages import package
 from linkwork.batch.plan import Place, Plan, other_version
 from linkwork.batch.work import Outcome
-from linkwork.bridges.dask.kernels import threads_of_block
 from linkwork.errors import LinkworkError
 
 POLL = 0.02  # [s] between looks at the chunks that are being computed
@@ -250,6 +249,8 @@ def _interrupts_ignored() -> Generator[None, None, None]:
 
 
 def _on_worker(task: Callable[..., Outcome], plan: Plan, chunk: int) -> Outcome:
+    from linkwork.bridges.dask.arrays import threads_of_block
+
     return task(plan, chunk, threads_of_block())
 
 

@@ -17,7 +17,7 @@ from linkwork.engine.runtime.processor import this_machine
 from linkwork.engine.runtime.sources import source_digest
 from linkwork.errors import ArgumentError, LinkworkError, escaped
 from linkwork.kindyn import KinDyn
-from linkwork.kindyn.sampling import ranges_of
+from linkwork.kindyn.configurations import ranges_of
 from linkwork.version import __version__
 
 CHUNK_BYTES = 32 << 20  # about so much of the largest result is one chunk, if nothing else is asked

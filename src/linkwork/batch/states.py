@@ -37,7 +37,7 @@ from linkwork.errors import (
     escaped,
     name_not_found,
 )
-from linkwork.kindyn.sampling import Ranges
+from linkwork.kindyn.configurations import Ranges
 
 RANDOM_ROWS = 1024  # of a block of random states; changing it changes all states of a seed
 SAMPLED_ROWS = 64  # of each array: a run that goes on checks that they are still the same

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from linkwork.io.named.bundled import bundled_cells
+from linkwork.io.named_robots import bundled_cells
 
 ROOTS = (b"WorkCell", b"DynamicWorkCell", b"DynamicWorkcell")
 HEAD = 65_536  # bytes of a file in which its root element stands, after comments

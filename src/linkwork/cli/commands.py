@@ -17,7 +17,7 @@ from linkwork.io.xml.source import STANDARD_INPUT, Source, standard_input
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from linkwork.io.reading import Reading
+    from linkwork.io.xml.source import Reading
     from linkwork.model.model import Model
 
 File = Annotated[
@@ -111,7 +111,7 @@ def model_of_file(file: str, *, mimic: bool = True) -> Model:
 def read_file(file: str, *, mimic: bool = True, repair: bool = False) -> Reading:
     """Read a file, a robot by its name, or standard input, and say all about it."""
     from linkwork.io.load import read
-    from linkwork.io.reading import Reading
+    from linkwork.io.xml.source import Reading
 
     source: Source | str = file
     if file == "-":

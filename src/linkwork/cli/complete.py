@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from linkwork.errors import LinkworkError
-from linkwork.io.named.bundled import bundled_cells, bundled_names
-from linkwork.io.named.example_robot_data import example_robots
+from linkwork.io.named_robots import bundled_cells, bundled_names, example_robots
 
 if TYPE_CHECKING:
     from linkwork.model.model import Model

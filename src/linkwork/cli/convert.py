@@ -24,7 +24,7 @@ from linkwork.errors import (
     listed,
     nearest,
 )
-from linkwork.io.named.names import named_robot
+from linkwork.io.named_robots import named_robot
 
 if TYPE_CHECKING:
     from linkwork.io.convert import Converted

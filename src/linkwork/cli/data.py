@@ -39,7 +39,7 @@ def summary_data(model: Model) -> dict[str, Any]:
 
 def branch_data(model: Model, base: str) -> dict[str, Any]:
     """The tree from a base: each link with the joints that hang on it, and what hangs on those."""
-    from linkwork.model.walk import walk
+    from linkwork.model.tree import walk
 
     nodes: dict[str, dict[str, Any]] = {}
     for link, parent, joint in walk(model, base):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from linkwork.engine.symbolic.arrays import Array
-    from linkwork.io.reading import Reading
+    from linkwork.io.xml.source import Reading
     from linkwork.kindyn import KinDyn
     from linkwork.model.model import Model
 

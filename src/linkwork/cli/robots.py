@@ -9,11 +9,14 @@ from linkwork.cli.commands import Json
 from linkwork.cli.data import summary_data
 from linkwork.cli.json import print_json
 from linkwork.cli.show import print_text, terminal
-from linkwork.io.named.example_robot_data import PACKAGE as EXAMPLES
-from linkwork.io.named.example_robot_data import example_robots
-from linkwork.io.named.names import OWN
-from linkwork.io.named.robot_descriptions import PACKAGE as DESCRIPTIONS
-from linkwork.io.named.robot_descriptions import described_robots, downloaded_robots
+from linkwork.io.named_robots import (
+    DESCRIPTIONS,
+    EXAMPLES,
+    OWN,
+    described_robots,
+    downloaded_robots,
+    example_robots,
+)
 
 WIDTH = 79  # of lists of names
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwork.export.example import example_text
 from linkwork.export.header import conventions, header_text
 from linkwork.export.names import comment_text
 from linkwork.export.package import MARK, Package
+from linkwork.export.programs import example_text, selftest_text
 from linkwork.export.python_module import module_text
 from linkwork.export.report import Report
 from linkwork.export.samples import Sample
-from linkwork.export.selftest import selftest_text
 from linkwork.version import __version__
 
 
@@ -110,9 +109,9 @@ add_test(NAME {prefix}_selftest COMMAND {prefix}_selftest)
 
 
 def readme_text(package: Package, report: Report) -> str:
-    """The README, with what was found when the export was compiled and checked."""
+    """The README, with the results of the check."""
     prefix, kd = package.prefix, package.kd
-    functions = "\n".join(f"- `{one.exported.function.name}`" for one in package.functions)
+    functions = "\n".join(f"- `{one.function.name}`" for one in package.functions)
     listed = "\n".join(f"    {line}".rstrip() for line in conventions(kd))
     batch = ""
     if package.lanes:
@@ -135,12 +134,13 @@ call them.
 
 or with CMake: `cmake -B build && cmake --build build && ctest --test-dir build`.
 
-`{prefix}.h` says what each function takes and gives:
+`{prefix}.h` describes the arguments and results of each function:
 
 {functions}
 
-A function with the parameter `work` needs memory for values between its parts. The caller gives it,
-so that it is never on a small stack; the header has its length. Do not compile with `-ffast-math`.
+A function with the parameter `work` needs memory for values between its parts. The caller passes
+it, so that it is never on a small stack; the header has its length. Do not compile with
+`-ffast-math`.
 {batch}
 ## Conventions
 

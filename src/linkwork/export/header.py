@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from linkwork.engine.kernel.norms import TOLERANCE
 from linkwork.export.code import can_refuse, prototype
@@ -11,7 +12,6 @@ from linkwork.export.function import Argument
 from linkwork.export.names import comment_text
 from linkwork.export.package import MARK, Package, Written
 from linkwork.kindyn import KinDyn
-from linkwork.model.parts import Joint
 from linkwork.version import __version__
 
 _WIDTH = 100  # of lines
@@ -19,20 +19,6 @@ _REPRESENTATIONS = {
     "mixed": "of the frame's origin, in the axes of the world",
     "body": "of the frame's origin, in the axes of the frame",
     "inertial": "of the point of the body that passes the world's origin, in the axes of the world",
-}
-# By kind of joint: what its entries in q are, and those in nu.
-_ENTRIES = {
-    "revolute": ("angle [rad]", "[rad/s]"),
-    "revolute_cos_sin": ("cosine and sine of the angle", "[rad/s]"),
-    "prismatic": ("displacement [m]", "[m/s]"),
-    "helical": ("angle [rad]", "[rad/s]"),
-    "universal": ("two angles [rad]", "their rates [rad/s]"),
-    "planar": ("x, y [m], angle [rad]", "vx, vy [m/s], w [rad/s] in the moving axes"),
-    "spherical": ("quaternion w x y z", "angular velocity in the moving axes [rad/s]"),
-    "floating": (
-        "x, y, z [m], quaternion w x y z",
-        "linear [m/s] and angular [rad/s] velocity in the moving axes",
-    ),
 }
 
 
@@ -80,14 +66,15 @@ def conventions(kd: KinDyn) -> Iterator[str]:
     yield "            of frames, and so in Jacobians; forces and wrenches are dual to them"
     yield f"Base        {comment_text(kd.base)}, {_base(kd)}"
     yield f"Gravity     ({', '.join(f'{x:g}' for x in kd.gravity)}) m/s^2 in the world"
-    yield f"Joints      armature, damping and friction {_joint_dynamics(kd)}"
+    enter = "enter the dynamics" if kd.joint_dynamics else "are left out"
+    yield f"Joints      armature, damping and friction {enter}"
     if any(joint.motion_kind.unit_norm for joint in kd.model.joints) or kd.floating:
         yield "Unit norms  a quaternion or (cos, sin) whose norm drifted is divided by it; if it"
         yield f"            differs from 1 by more than {TOLERANCE:g}, no output is written"
     yield ""
-    yield from _vector(kd, "q", 0)
+    yield from _vector(kd, "q")
     yield ""
-    yield from _vector(kd, "nu", 1)
+    yield from _vector(kd, "nu")
 
 
 def _base(kd: KinDyn) -> str:
@@ -99,16 +86,12 @@ def _base(kd: KinDyn) -> str:
     return f"fixed to the world at ({xyz}) m, roll pitch yaw ({rpy}) rad"
 
 
-def _joint_dynamics(kd: KinDyn) -> str:
-    return "enter the dynamics" if kd.joint_dynamics else "are left out"
-
-
-def _vector(kd: KinDyn, name: str, which: int) -> Iterator[str]:
+def _vector(kd: KinDyn, name: Literal["q", "nu"]) -> Iterator[str]:
     """The entries of q or nu, one joint to a line."""
-    layout = kd.layout
-    slices, size = (layout.q, kd.nq) if which == 0 else (layout.nu, kd.nv)
+    is_position = name == "q"
+    slices, size = (kd.layout.q, kd.nq) if is_position else (kd.layout.nu, kd.nv)
     yield f"{name}: {size} numbers"
-    if kd.floating and which == 0:
+    if kd.floating and is_position:
         yield "  0..2: position of the base in the world [m]"
         yield "  3..6: quaternion of the base, w x y z"
     elif kd.floating:
@@ -116,16 +99,13 @@ def _vector(kd: KinDyn, name: str, which: int) -> Iterator[str]:
         yield "  3..5: angular velocity of the base [rad/s]"
     for joint, at in slices.items():
         span = f"{at.start}" if at.stop - at.start == 1 else f"{at.start}..{at.stop - 1}"
-        yield f"  {span}: {comment_text(joint)}, {_entry(kd.model.joint(joint), which)}"
-
-
-def _entry(joint: Joint, which: int) -> str:
-    known = _ENTRIES.get(joint.motion_kind.name)
-    return f"{joint.motion_kind.name}{': ' + known[which] if known else ''}"
+        kind = kd.model.joint(joint).motion_kind
+        text = kind.position_text if is_position else kind.velocity_text
+        yield f"  {span}: {comment_text(joint)}, {kind.name}{': ' + text if text else ''}"
 
 
 def _declaration(package: Package, one: Written) -> Iterator[str]:
-    function, real = one.exported.function, package.real
+    function, real = one.function, package.real
     first, *others = textwrap.wrap(f"/* {function.title}.", _WIDTH - 3) or ["/*"]
     yield first
     yield from (f" * {line}" for line in others)

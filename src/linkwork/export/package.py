@@ -1,12 +1,14 @@
-"""An export as data: the functions, their C text, and everything that the files tell about them."""
+"""An export as data: the functions, their C text, and everything that its files describe."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.codegen.c.vectors import vector_support
 from linkwork.export.code import Code, batch_code, scalar_code
+from linkwork.export.function import BATCH_ENDING, Function
 from linkwork.export.names import Names
 from linkwork.export.requests import Exported
 from linkwork.export.support import MACROS, NO_CONTRACTION, unit_norm_functions
@@ -14,7 +16,7 @@ from linkwork.kindyn import KinDyn
 from linkwork.version import __version__
 
 MARK = "written by linkwork"
-"""Stands at the start of each file, which tells that it may be replaced."""
+"""Stands at the start of each file: a file with it may be replaced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +28,19 @@ class Written:
     batch: Code | None = None
 
     @property
+    def function(self) -> Function:
+        """The C function of one row."""
+        return self.exported.function
+
+    @property
     def work_macro(self) -> str:
         """The macro with the length of the workspace."""
-        return f"{self.exported.function.name.upper()}_WORK"
+        return f"{self.function.name.upper()}_WORK"
 
     @property
     def batch_work_macro(self) -> str:
         """The same of the function of many rows."""
-        return f"{self.exported.function.name.upper()}_BATCH_WORK"
+        return f"{self.function.name.upper()}_BATCH_WORK"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,43 +64,34 @@ class Package:
         """The same of the functions of many rows."""
         return max((one.batch.work for one in self.functions if one.batch), default=0)
 
+    def source_name(self, one: Written, *, batch: bool = False) -> str:
+        """The C file that defines a function."""
+        name = self.prefix if self.one_file else one.function.name
+        return f"{name}{BATCH_ENDING if batch else ''}.c"
+
     @property
     def sources(self) -> dict[str, str]:
         """The C files with the functions: names and texts."""
-        found: dict[str, str] = {}
-        batches = [one for one in self.functions if one.batch]
+        files: dict[str, str] = {}
         groups = [self.functions] if self.one_file else [(one,) for one in self.functions]
-        for group in groups:
-            name = self.prefix if self.one_file else group[0].exported.function.name
-            texts = [one.code.text for one in group]
-            found[f"{name}.c"] = self._file(group, texts, ())
-        groups = [batches] if self.one_file and batches else [[one] for one in batches]
-        for group in groups:
-            name = self.prefix if self.one_file else group[0].exported.function.name
-            codes = [one.batch for one in group if one.batch]
-            calls = {call for code in codes for call in code.calls}
-            support = vector_support(self.real, self.lanes, calls)
-            texts = [code.text for code in codes]
-            found[f"{name}_batch.c"] = self._file(group, texts, (support,), batch=True)
-        return found
+        for batch in (False, True) if self.lanes else (False,):
+            for group in groups:
+                files[self.source_name(group[0], batch=batch)] = self._source(group, batch=batch)
+        return files
 
-    def _file(
-        self,
-        group: tuple[Written, ...] | list[Written],
-        texts: list[str],
-        support: tuple[str, ...],
-        *,
-        batch: bool = False,
-    ) -> str:
-        has_norms = any(one.exported.function.unit_norms for one in group)
+    def _source(self, group: Sequence[Written], *, batch: bool) -> str:
+        """The text of a C file with some functions."""
+        codes = [one.batch if batch else one.code for one in group]
+        calls = {call for code in codes if code for call in code.calls}
+        has_norms = any(one.function.unit_norms for one in group)
         lines = [f"/* {MARK} {__version__}; {self.prefix}.h tells what the functions compute. */"]
         lines += [f'#include "{self.prefix}.h"', "", "#include <math.h>"]
         lines += ["#include <float.h>"] if has_norms else []
         parts = ["\n".join(lines) + "\n", MACROS]
-        parts += [NO_CONTRACTION] if any(one.exported.function.corrected for one in group) else []
-        parts += support
+        parts += [NO_CONTRACTION] if any(one.function.corrected for one in group) else []
+        parts += [vector_support(self.real, self.lanes, calls)] if batch else []
         parts += [unit_norm_functions(self.real, check=batch)] if has_norms else []
-        return "\n".join([*parts, *texts])
+        return "\n".join([*parts, *(code.text for code in codes if code)])
 
 
 def package_of(

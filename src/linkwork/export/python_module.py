@@ -70,10 +70,10 @@ def module_text(package: Package) -> str:
     lines += [_HELPERS.format(t=t, f="d" if t == "double" else "f")]
     methods: list[str] = []
     for one in package.functions:
-        name = one.exported.function.name
+        name = one.function.name
         short = name.removeprefix(f"{prefix}_")
         lines += [*_wrapper(one, t), ""]
-        names = ", ".join(a.name for a in _arrays(one.exported.function))
+        names = ", ".join(a.name for a in _arrays(one.function))
         methods.append(f'  {{"{short}", py_{name}, METH_VARARGS, "{short}({names})"}},')
     lines += ["static PyMethodDef methods[] = {", *methods, "  {NULL, NULL, 0, NULL}", "};", ""]
     lines += ["static struct PyModuleDef module = {"]
@@ -87,7 +87,7 @@ def _arrays(function: Function) -> tuple[Argument, ...]:
 
 
 def _wrapper(one: Written, t: str) -> Iterator[str]:
-    function, work = one.exported.function, one.code.work
+    function, work = one.function, one.code.work
     arrays, inputs = _arrays(function), len(function.inputs)
     yield f"static PyObject *py_{function.name}(PyObject *self, PyObject *args)"
     yield "{"

@@ -1,4 +1,7 @@
-"""What is exported: quantities of a robot, their derivatives, and kernels of any other kind."""
+"""The functions of an export: quantities of a robot, their derivatives, and any other kernels.
+
+Each gets the names of its C arguments, and the texts that describe them in the header.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +17,103 @@ from linkwork.engine.kernel.arguments import Signature
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.errors import ArgumentError, shown
 from linkwork.export.function import BATCH_ENDING, Argument, Function
-from linkwork.export.meanings import INPUTS, output_text
 from linkwork.export.names import MACRO_ENDINGS, Names, comment_text, identifier_part
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.quantities import QUANTITIES
 from linkwork.kindyn.requests import Spec, request_of_text, spec_of
 
-Wanted: TypeAlias = "str | Sequence[Any] | Kernel"
+Request: TypeAlias = "str | Sequence[Any] | Kernel"
 """A quantity as "mass_matrix", "jacobian:l_sole" or ("jacobian", "l_sole"); or any kernel."""
 
 DEFAULT_FUNCTIONS = (
-    *("mass_matrix", "bias_force", "inverse_dynamics", "forward_dynamics", "integrate"),
+    "mass_matrix",
+    "bias_force",
+    "inverse_dynamics",
+    "forward_dynamics",
+    "integrate",
 )
 
-_ENDINGS = ("derivatives", "derivative")  # of names of quantities
+_DERIVATIVE_ENDINGS = ("derivatives", "derivative")  # of names of quantities
+_COTANGENT_PREFIX = "ct_"  # of names of inputs that Jacobians are multiplied by
 
-_COTANGENT = "ct_"  # begins the names of inputs that derivatives are multiplied by
+
+# Descriptions of inputs. Their rows are as in `KinDyn`, whose conventions the header lists.
+_INPUTS = {
+    "q": "configuration",
+    "q_start": "configuration at the start",
+    "q_end": "configuration at the end",
+    "nu": "velocity [m/s, rad/s]",
+    "nu_dot": "derivative of nu [m/s^2, rad/s^2]",
+    "tau": "forces [N, N m]: wrench on a floating base, joint torques and forces",
+    "dt": "time [s]",
+    "gravity": "acceleration of free fall in the world [m/s^2]",
+    "parameters": "numbers of the robot, in the order of KinDyn.parameters",
+}
+_POSE = "rotation matrix, position [m] in the last column"
+_VELOCITY = "linear [m/s], angular [rad/s]"
+_ACCELERATION = "linear [m/s^2], angular [rad/s^2]"
+_FORCES = "wrench on a floating base, joint torques and forces [N, N m]"
+_JACOBIAN = "linear, then angular rows; columns as in nu"
+_INERTIA = "[kg, kg m, kg m^2]"
+_MOMENTUM = "linear [kg m/s], angular [kg m^2/s]"
+# Descriptions of the outputs of quantities.
+_OUTPUTS = {
+    "transform": _POSE,
+    "transforms": f"for each frame: {_POSE}",
+    "relative_transform": _POSE,
+    "velocity": _VELOCITY,
+    "acceleration": _ACCELERATION,
+    "bias_acceleration": _ACCELERATION,
+    "jacobian": _JACOBIAN,
+    "jacobian_dot": _JACOBIAN,
+    "relative_jacobian": "linear, then angular rows; columns as the joints in nu",
+    "relative_jacobian_at": "linear, then angular rows; columns as the joints in nu",
+    "mass_matrix": f"rows and columns as in nu {_INERTIA}",
+    "inverse_mass_matrix": "rows and columns as in nu [1/kg, 1/(kg m), 1/(kg m^2)]",
+    "mass_matrix_dot": "rows and columns as in nu [kg/s, kg m/s, kg m^2/s]",
+    "coriolis_matrix": "rows and columns as in nu [kg/s, kg m/s, kg m^2/s]",
+    "inverse_dynamics": _FORCES,
+    "bias_force": _FORCES,
+    "coriolis_force": _FORCES,
+    "gravity_force": _FORCES,
+    "gravity_force_derivative": "rows and columns as in nu [N, N m per m or rad]",
+    "external_force": _FORCES,
+    "forward_dynamics": "nu_dot [m/s^2, rad/s^2]",
+    "joint_wrenches": "for each joint: force (3) [N], moment (3) [N m]",
+    "regressor": "rows as in nu; 10 inertial parameters of each link",
+    "com": "position [m]",
+    "com_velocity": "[m/s]",
+    "com_acceleration": "[m/s^2]",
+    "com_bias_acceleration": "[m/s^2]",
+    "com_jacobian": "columns as in nu",
+    "momentum": _MOMENTUM,
+    "momentum_jacobian": f"linear, then angular rows; columns as in nu {_INERTIA}",
+    "centroidal_momentum": _MOMENTUM,
+    "centroidal_momentum_matrix": f"linear, then angular rows; columns as in nu {_INERTIA}",
+    "centroidal_momentum_bias": "force [N], moment [N m]",
+    "centroidal_momentum_rate": "force [N], moment [N m]",
+    "average_velocity": _VELOCITY,
+    "average_velocity_jacobian": _JACOBIAN,
+    "centroidal_average_velocity": _VELOCITY,
+    "centroidal_average_velocity_jacobian": _JACOBIAN,
+    "locked_inertia": _INERTIA,
+    "centroidal_locked_inertia": _INERTIA,
+    "kinetic_energy": "[J]",
+    "potential_energy": "[J]",
+    "integrate": "configuration",
+    "difference": "[m, rad]",
+    "normalize": "configuration",
+    "velocity_kinematics": "rows as in q, columns as in nu",
+    "velocity_kinematics_inverse": "rows as in nu, columns as in q",
+}
+_TANGENT = "the tangent of {}, which is nu dt in integrate"
+# Descriptions of the inputs that derivatives are taken with respect to.
+_WITH_RESPECT_TO = {
+    "q": _TANGENT.format("q"),
+    "q_start": _TANGENT.format("q_start"),
+    "q_end": _TANGENT.format("q_end"),
+    "wrenches": "each wrench",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +125,9 @@ class Exported:
     quantity: str = ""  # its name in `KinDyn`, if it is a quantity without frames
 
 
-def exported(
+def exported_functions(
     kd: KinDyn,
-    wanted: Iterable[Wanted] | Mapping[str, Wanted],
+    requests: Iterable[Request] | Mapping[str, Request],
     *,
     derivatives: bool,
     prefix: str,
@@ -53,40 +137,40 @@ def exported(
 
     Args:
         kd: the robot.
-        wanted: quantities and kernels; by the names of their C functions, if it is a mapping.
+        requests: quantities and kernels; by the names of their C functions, if it is a mapping.
         derivatives: whether to add the derivatives of each.
         prefix: of the names in C.
-        names: those that are taken; the functions' own are added.
+        names: those that are taken; the names of the functions are added.
     """
-    if isinstance(wanted, str):
-        raise ArgumentError(f"functions: expected a list, got {shown(wanted)}")
-    named: Any = wanted.items() if isinstance(wanted, Mapping) else ((None, one) for one in wanted)
-    listed: list[tuple[str | None, Wanted]] = list(named)
-    exact = kd if kd.dtype == np.float64 else kd.replace(dtype=np.float64)
-    found: list[tuple[str, Kernel]] = []
-    for name, one in listed:
-        kernel = _kernel(exact, one)
-        found.append((name or _label(kernel), kernel))
-        derivative = derivative_of(exact, kernel) if derivatives else None
-        if derivative is not None:
-            found.append((f"{name or _label(kernel)}_{derivative[0]}", derivative[1]))
-    unique = {(name, id(kernel)): kernel for name, kernel in found}
-    if not unique:
+    if isinstance(requests, str):
+        raise ArgumentError(f"functions: expected a list, got {shown(requests)}")
+    named = isinstance(requests, Mapping)
+    pairs: Any = requests.items() if named else ((None, request) for request in requests)
+    double = kd if kd.dtype == np.float64 else kd.replace(dtype=np.float64)
+    kernels: dict[tuple[str, int], Kernel] = {}
+    for name, request in pairs:
+        kernel = _kernel(double, request)
+        label = name or _label(kernel)
+        kernels[label, id(kernel)] = kernel
+        if derivatives and (derivative := _derivative(double, kernel)):
+            ending, of_kernel = derivative
+            kernels[f"{label}_{ending}", id(of_kernel)] = of_kernel
+    if not kernels:
         raise ArgumentError("functions: name at least one quantity")
-    return [_exported(kernel, name, prefix, names) for (name, _), kernel in unique.items()]
+    return [_exported(kernel, label, prefix, names) for (label, _), kernel in kernels.items()]
 
 
-def derivative_of(kd: KinDyn, kernel: Kernel) -> tuple[str, Kernel] | None:
-    """The derivative of a kernel, and what its name ends in: the analytic one if there is one.
+def _derivative(kd: KinDyn, kernel: Kernel) -> tuple[str, Kernel] | None:
+    """The derivative of a kernel, analytic if there is one, and the ending of its name.
 
     `inverse_dynamics` has `inverse_dynamics_derivatives`, for example. Any other kernel gives its
-    vector-Jacobian product by all inputs. A derivative has none itself here.
+    vector-Jacobian product with respect to all inputs. Derivatives are not differentiated again.
     """
     spec = _spec(kernel)
     if spec is not None:
-        if spec.name.endswith(_ENDINGS):
+        if spec.name.endswith(_DERIVATIVE_ENDINGS):
             return None
-        for ending in _ENDINGS:
+        for ending in _DERIVATIVE_ENDINGS:
             if f"{spec.name}_{ending}" in QUANTITIES:
                 order: Any = getattr(kernel, "order", None)
                 request: Any = (f"{spec.name}_{ending}", *spec.request[1:])
@@ -98,12 +182,12 @@ def derivative_of(kd: KinDyn, kernel: Kernel) -> tuple[str, Kernel] | None:
     return "vjp", product(*(port.name for port in kernel.signature.inputs))
 
 
-def _kernel(kd: KinDyn, wanted: Any) -> Kernel:
-    if isinstance(wanted, Kernel):
-        return wanted
-    if isinstance(wanted, str):
-        wanted = request_of_text(wanted)
-    spec = spec_of(wanted, kd.model)
+def _kernel(kd: KinDyn, request: Any) -> Kernel:
+    if isinstance(request, Kernel):
+        return request
+    if isinstance(request, str):
+        request = request_of_text(request)
+    spec = spec_of(request, kd.model)
     return kd.function(spec.request)  # pyright: ignore[reportArgumentType]
 
 
@@ -114,7 +198,7 @@ def _spec(kernel: Kernel) -> Spec | None:
 
 
 def _label(kernel: Kernel) -> str:
-    """What a C function is called if nobody says otherwise."""
+    """The name of a C function if the user gives none."""
     spec = _spec(kernel)
     return spec.label if spec else kernel.signature.name
 
@@ -123,16 +207,16 @@ def _exported(kernel: Kernel, name: str, prefix: str, names: Names) -> Exported:
     if not getattr(kernel, "is_unrolled", True):
         raise ArgumentError(f"functions: {kernel.signature.name} is too long to be compiled")
     if not kernel.signature.inputs or not any(port.size for port in kernel.signature.outputs):
-        text = "has no numbers to take or to give; a robot that cannot move may be the reason"
+        text = "has no inputs or no outputs; a robot that cannot move may be the reason"
         raise ArgumentError(f"functions: {kernel.signature.name} {text}")
     signature, spec = kernel.signature, _spec(kernel)
-    own = names.new(f"{prefix}_{identifier_part(name)}", BATCH_ENDING, *MACRO_ENDINGS)
-    plain = (
+    c_name = names.new(f"{prefix}_{identifier_part(name)}", BATCH_ENDING, *MACRO_ENDINGS)
+    is_quantity = (
         spec is not None and not spec.frames and len(signature.inputs) == len(spec.quantity.inputs)
     )
     return Exported(
         Function(
-            own,
+            c_name,
             _title(kernel, spec),
             kernel.program,
             _inputs(signature),
@@ -140,7 +224,7 @@ def _exported(kernel: Kernel, name: str, prefix: str, names: Names) -> Exported:
             signature.unit_norms,
         ),
         kernel if kernel.dtype == np.float64 else Kernel(signature, lambda: kernel.program),
-        spec.name if spec and plain else "",
+        spec.name if spec and is_quantity else "",
     )
 
 
@@ -156,30 +240,40 @@ def _title(kernel: Kernel, spec: Spec | None) -> str:
 
 
 def _inputs(signature: Signature) -> tuple[Argument, ...]:
-    names, found = Names(), list[Argument]()
+    names, arguments = Names(), list[Argument]()
     for port in signature.inputs:
-        known = port.name in INPUTS
+        known = port.name in _INPUTS
         name = port.name if known else f"in_{identifier_part(port.name)}"
         if port.name.startswith("wrench_"):
             name, frame = identifier_part(port.name), port.name.removeprefix("wrench_")
             text = f"wrench on frame {comment_text(frame)} [N, N m]: force (3), moment (3)"
-        elif port.name.startswith(_COTANGENT):
-            of = comment_text(port.name.removeprefix(_COTANGENT))
+        elif port.name.startswith(_COTANGENT_PREFIX):
+            of = comment_text(port.name.removeprefix(_COTANGENT_PREFIX))
             text = f"cotangent, by which the Jacobian of {of} is multiplied from the left"
         else:
-            text = INPUTS.get(port.name) or comment_text(port.name)
-        found.append(Argument(names.new(name), port, text))
-    return tuple(found)
+            text = _INPUTS.get(port.name) or comment_text(port.name)
+        arguments.append(Argument(names.new(name), port, text))
+    return tuple(arguments)
 
 
 def _outputs(signature: Signature, spec: Spec | None) -> tuple[Argument, ...]:
-    """Those that have numbers: a derivative by wrenches has none where there are no wrenches."""
+    """Those that are not empty: a derivative with respect to no wrenches is empty."""
     ports = [port for port in signature.outputs if port.size]
     if len(ports) == 1:
-        return (Argument("out", ports[0], output_text(spec.name) if spec else ""),)
-    names, found = Names(), list[Argument]()
+        return (Argument("out", ports[0], _output_text(spec.name) if spec else ""),)
+    names, arguments = Names(), list[Argument]()
     for port in ports:
         field = port.name.removeprefix(f"{spec.label}_") if spec else port.name
-        text = output_text(spec.name, field) if spec else comment_text(field)
-        found.append(Argument(names.new(f"out_{identifier_part(field)}"), port, text))
-    return tuple(found)
+        text = _output_text(spec.name, field) if spec else comment_text(field)
+        arguments.append(Argument(names.new(f"out_{identifier_part(field)}"), port, text))
+    return tuple(arguments)
+
+
+def _output_text(quantity: str, field: str = "") -> str:
+    """The description of an output of a quantity; `field` names it if there are several.
+
+    Only derivatives have several: each is named after the input it is taken with respect to.
+    """
+    if not field:
+        return _OUTPUTS.get(quantity, "")
+    return f"derivative with respect to {_WITH_RESPECT_TO.get(field, comment_text(field))}"

@@ -44,7 +44,7 @@ def sample_of(
     """Random states of a robot, some with quaternions that have drifted, and the results there.
 
     A result that is sensitive to rounding may differ by more: by four times the error that rounding
-    causes anyway (`errors_of_rounding`). Forward dynamics with an ill-conditioned mass matrix is
+    causes anyway (`rounding_errors`). Forward dynamics with an ill-conditioned mass matrix is
     such a result. `draw` makes other inputs than these.
     """
     rng = np.random.default_rng(seed)
@@ -57,11 +57,11 @@ def sample_of(
         raise LinkworkError(f"{one.kernel.signature.name}: random inputs give infinity or NaN")
     inputs = tuple(part[chosen] for part in drawn)
     outputs = tuple(part[chosen] for part in wanted)
-    error = errors_of_rounding(one, inputs, outputs, real).max()
+    error = rounding_errors(one, inputs, outputs, real).max()
     return Sample(inputs, outputs, max(DIFFERENCE[real.name], _FACTOR * float(error)))
 
 
-def errors_of_rounding(
+def rounding_errors(
     one: Exported, inputs: Sequence[Array], outputs: Sequence[Array], real: Real
 ) -> Array:
     """(rows,) how far rounding in the precision of the C code moves results, relative as above.

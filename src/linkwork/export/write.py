@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,15 @@ import numpy as np
 
 from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT
 from linkwork.errors import ArgumentError, shown
-from linkwork.export.check import OPTIONS, found_compiler, unchecked, verify
+from linkwork.export.check import Build, CheckedFunction, write_checked
+from linkwork.export.compensated import compensate_rounding
 from linkwork.export.files import files_of, readme_text
-from linkwork.export.folders import refuse_others_files, write_files
+from linkwork.export.function import BATCH_ENDING
 from linkwork.export.names import Names, checked_prefix, default_prefix
 from linkwork.export.package import Package, package_of
-from linkwork.export.precision import with_enough_digits
-from linkwork.export.report import Report
-from linkwork.export.requests import DEFAULT_FUNCTIONS, Wanted, exported
+from linkwork.export.pairs import operations_of
+from linkwork.export.report import Report, Row
+from linkwork.export.requests import DEFAULT_FUNCTIONS, Request, exported_functions
 from linkwork.export.samples import sample_of
 from linkwork.kindyn import KinDyn
 
@@ -31,7 +31,7 @@ _ROWS = 10  # at which C is compared with the kernels
 def export(
     kd: KinDyn,
     folder: str | Path,
-    functions: Iterable[Wanted] | Mapping[str, Wanted] = DEFAULT_FUNCTIONS,
+    functions: Iterable[Request] | Mapping[str, Request] = DEFAULT_FUNCTIONS,
     *,
     derivatives: bool = False,
     dtype: Any = None,
@@ -50,7 +50,7 @@ def export(
 
     Args:
         kd: the robot, with its base, representation, gravity and so on.
-        folder: where to write; made if it is not there.
+        folder: where to write; created if it does not exist.
         functions: quantities, as "mass_matrix", "jacobian:l_sole" or ("jacobian", "l_sole"), and
             any kernels; by the names of their C functions, if it is a mapping.
         derivatives: whether to add the derivatives of each.
@@ -74,17 +74,21 @@ def export(
     Raises:
         ArgumentError: an argument is wrong, or a file in the folder is not from an export.
         NameNotFoundError: there is no such quantity or frame.
-        LinkworkError: the C code does not compile, or gives something else than the kernel.
+        LinkworkError: the C code does not compile, or differs from the kernel.
     """
     if not isinstance(kd, KinDyn):
         raise ArgumentError(f"kd: expected a KinDyn, got {shown(kd)}")
     if pinnzoo or of_pinnzoo:
-        from linkwork.export.pinnzoo.export import export_pinnzoo, refuse_options
+        from linkwork.export.pinnzoo.export import export_pinnzoo, reject_options
 
-        given = functions is not DEFAULT_FUNCTIONS
-        options = {"functions": given, "derivatives": derivatives, "lanes": lanes}
-        options |= {"one_file": one_file, "compensate": not compensate}
-        refuse_options(options, of_pinnzoo, dtype, pinnzoo=pinnzoo)
+        others = {
+            "functions": functions is not DEFAULT_FUNCTIONS,
+            "derivatives": derivatives,
+            "lanes": lanes,
+            "one_file": one_file,
+            "compensate": not compensate,
+        }
+        reject_options(others, of_pinnzoo, dtype, pinnzoo=pinnzoo)
         return export_pinnzoo(kd, Path(folder), prefix=prefix, check=check, **of_pinnzoo)
     if lanes not in (0, *LANES) or isinstance(lanes, bool):
         raise ArgumentError(f"lanes: expected 0, 2, 4, 8 or 16, got {shown(lanes)}")
@@ -93,32 +97,47 @@ def export(
         raise ArgumentError(f"dtype: expected float64 or float32, got {dtype!r}")
     prefix = default_prefix(kd.model.name) if prefix is None else checked_prefix(prefix)
     names = Names(prefix)
-    found = exported(kd, functions, derivatives=derivatives, prefix=prefix, names=names)
-    if real is FLOAT and compensate:
-        found = [with_enough_digits(kd, one) for one in found]
-    package = package_of(
-        kd, found, prefix=prefix, real=real, names=names, lanes=lanes, one_file=one_file
+    selected = exported_functions(
+        kd, functions, derivatives=derivatives, prefix=prefix, names=names
     )
-    return _written(package, Path(folder), check=check)
+    if real is FLOAT and compensate:
+        selected = [compensate_rounding(kd, one) for one in selected]
+    package = package_of(
+        kd, selected, prefix=prefix, real=real, names=names, lanes=lanes, one_file=one_file
+    )
+    rows = max(_ROWS, 2 * lanes + 3)
+    samples = [sample_of(kd, one, real, rows=rows) for one in selected]
+    return write_checked(
+        Path(folder),
+        files_of(package, samples),
+        ("README.md", partial(readme_text, package)),
+        build_of(package),
+        [sample for sample in samples for _ in range(2 if lanes else 1)],
+        check=check,
+    )
 
 
-def _written(package: Package, folder: Path, *, check: bool) -> Report:
-    rows = max(_ROWS, 2 * package.lanes + 3)
-    samples = [
-        sample_of(package.kd, one.exported, package.real, rows=rows) for one in package.functions
-    ]
-    files = files_of(package, samples)
-    refuse_others_files(folder, [*files, "README.md"])
-    report = Report(folder, (*files, "README.md"), tuple(unchecked(package)), None)
-    compiler = found_compiler() if check else None
-    if compiler is None:
-        note = "there is no C compiler" if check else "it was not asked for"
-        report = replace(report, note=note)
-    else:
-        with tempfile.TemporaryDirectory(prefix="linkwork_export_") as name:
-            write_files(Path(name), files)
-            checked = tuple(verify(package, samples, Path(name), compiler))
-        told = f"{compiler.version}, {' '.join(OPTIONS)}"
-        report = replace(report, rows=checked, compiler=told)
-    write_files(folder, files | {"README.md": readme_text(package, report)})
-    return report
+def build_of(package: Package) -> Build:
+    """How the files of an export are compiled and checked: each function, and that of many rows."""
+    functions: list[CheckedFunction] = []
+    for one in package.functions:
+        for code, lanes in ((one.code, 0), (one.batch, package.lanes)):
+            if code is None:
+                continue
+            function = one.function
+            name = f"{function.name}{BATCH_ENDING if lanes else ''}"
+            row = Row(
+                name,
+                operations_of(function.program),
+                code.work * package.real.bytes,
+                corrected=function.corrected,
+            )
+            file = package.source_name(one, batch=bool(lanes)).removesuffix(".c") + ".o"
+            functions.append(CheckedFunction(row, function, name, file, code.work, lanes))
+    return Build(
+        f"{package.prefix}.h",
+        package.real,
+        package.sources,
+        tuple(functions),
+        programs=("selftest.c", "main.c"),
+    )

@@ -11,13 +11,11 @@ import numpy as np
 from linkwork.errors import ArgumentError, Finding, ParseError, warn_of
 from linkwork.io.meshes import Folders, MeshFinder, as_folders
 from linkwork.io.mjcf.reader import is_mjcf, read_mjcf
-from linkwork.io.named.named_file import STANDS_FOR, NamedFile
-from linkwork.io.named.names import named_robot
-from linkwork.io.reading import Reading
+from linkwork.io.named_robots import STANDS_FOR, NamedFile, named_robot
 from linkwork.io.urdf.elements import DUPLICATE_REPAIRED
 from linkwork.io.urdf.reader import read_urdf
 from linkwork.io.xacro import expanded, is_xacro
-from linkwork.io.xml.source import Source, read_source, text_error
+from linkwork.io.xml.source import Reading, Source, read_source, text_error
 from linkwork.model.check import RELATIVE_TOLERANCE, check, unphysical_links
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.model import Model

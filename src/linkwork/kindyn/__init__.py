@@ -11,7 +11,7 @@ from linkwork.kindyn.configurations import ConfigurationMethods
 from linkwork.kindyn.dynamics import DynamicsMethods
 from linkwork.kindyn.frames import FrameMethods
 from linkwork.kindyn.kinematic_derivatives import KinematicDerivativeMethods
-from linkwork.kindyn.methods import owned
+from linkwork.kindyn.quantities import owned
 
 
 @owned

@@ -11,7 +11,7 @@ from linkwork.algorithms.dynamics import energy
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.checks import singular_body
 from linkwork.kindyn.core import KinDynCore
-from linkwork.kindyn.methods import quantity
+from linkwork.kindyn.quantities import quantity
 
 
 class CentroidalMethods(KinDynCore):

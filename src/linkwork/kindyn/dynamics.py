@@ -18,8 +18,7 @@ from linkwork.algorithms.dynamics.regressor import PER_LINK, regressor
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.checks import singular_joint
 from linkwork.kindyn.core import KinDynCore
-from linkwork.kindyn.methods import quantity
-from linkwork.kindyn.quantities import Numbers
+from linkwork.kindyn.quantities import Numbers, quantity
 from linkwork.kindyn.results import ForwardDynamicsDerivatives, InverseDynamicsDerivatives
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.skeleton import Skeleton

@@ -12,8 +12,7 @@ from linkwork.algorithms.kinematics import frames, jacobians, relative
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.inputs import Q
-from linkwork.kindyn.methods import quantity
-from linkwork.kindyn.quantities import QUANTITIES, Numbers, Quantity, with_context
+from linkwork.kindyn.quantities import QUANTITIES, Numbers, Quantity, quantity, with_context
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.skeleton import Skeleton
 from linkwork.model.layout import Layout

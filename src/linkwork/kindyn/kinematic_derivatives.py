@@ -11,7 +11,7 @@ from linkwork.algorithms.centroidal import momentum
 from linkwork.algorithms.derivatives import centroidal, frames, manifold
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn.core import KinDynCore
-from linkwork.kindyn.methods import quantity
+from linkwork.kindyn.quantities import quantity
 from linkwork.kindyn.results import (
     AccelerationDerivatives,
     CentroidalMomentumDerivatives,

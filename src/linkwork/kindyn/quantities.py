@@ -1,7 +1,17 @@
-"""What can be computed of a robot, by name: inputs, shape, and the function that computes it.
+"""Quantities that can be computed of a robot, and how a method of `KinDyn` declares one.
 
-A quantity may need frames; a fused function computes several quantities from shared work. The table
-is filled by the declarations of methods, see `linkwork.kindyn.methods`.
+    @quantity(dynamics.mass_matrix, shape=("nv", "nv"))
+    def mass_matrix(self, q: ArrayLike, *, parameters: ..., out: ..., threads: ...) -> Array:
+        '''Mass matrix M: the kinetic energy is `nu @ M @ nu / 2`.'''
+        ...
+
+Frames, inputs, forces and the type of the result are read from the signature. To add a quantity: a
+function in `algorithms`, and such a declaration. (Type checkers know the names that
+`KinDyn.function` takes from a list in `requests`, which a test compares with the table.)
+
+A quantity of the robot becomes an attribute that holds the kernel itself once it was used, so that
+a call passes no Python code. A quantity of frames becomes a method that looks up the kernel of its
+frames. A fused function computes several quantities from shared work.
 """
 
 from __future__ import annotations
@@ -9,11 +19,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeAlias
+from functools import update_wrapper
+from typing import Any, TypeAlias, TypeVar, cast
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import SingularJointError
-from linkwork.kindyn.inputs import Input
+from linkwork.kindyn.inputs import INPUTS, PARAMETERS, Input
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.joint_dynamics import DynamicsByIndex
 from linkwork.mechanics.skeleton import Skeleton
@@ -108,3 +119,137 @@ def with_context(function: Callable[..., Any], forces: Sequence[str] = ()) -> Ca
 
     compute.__module__ = function.__module__  # which tells whether users' code is computed
     return compute
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def quantity(
+    function: Callable[..., Any],
+    *,
+    shape: Shape | list[Any],
+    inputs: tuple[Input, ...] | None = None,
+    of_many: bool = False,
+    has_body: bool = False,
+    per_pair: int = 0,
+    of_links: bool = False,
+    derivatives: str | None = None,
+    singular: Blame | None = None,
+) -> Callable[[Method], Method]:
+    """Declare a quantity, and make its declaration a method that computes it.
+
+    Args:
+        function: the algorithm, as `with_context` takes it.
+        shape: of one row; a list of one for each field if the method returns a named tuple.
+        inputs: what the arguments are; those of `INPUTS` with their names if not given.
+        of_many: whether it takes any number of frames, `frames`, and gives a row for each.
+        has_body: whether the method is written out, so that it stays as it is.
+        per_pair, of_links, derivatives, singular: as of `Quantity`.
+    """
+
+    def declare(method: Method) -> Method:
+        name, signature = method.__name__, inspect.signature(method)
+        given = list(signature.parameters.values())[1:]
+        by_position = [one for one in given if one.kind is one.POSITIONAL_OR_KEYWORD]
+        frames = [one.name for one in by_position if one.annotation in ("str", str)]
+        names = [one.name for one in by_position[len(frames) :]]
+        unknown = [one for one in names if one not in INPUTS]
+        assert not unknown, f"{name}: {unknown} are neither frames (of type str) nor inputs"
+        forces = tuple(one for one in FORCES if one in signature.parameters)
+        QUANTITIES[name] = Quantity(
+            inputs or tuple(INPUTS[one] for one in names),
+            tuple(shape) if isinstance(shape, list) else (shape,),
+            with_context(function, forces),
+            frames=("frames",) if of_many else tuple(frames),
+            of_many=of_many,
+            forces=forces,
+            result=_named_tuple(signature.return_annotation, method),
+            of_coordinates=PARAMETERS not in signature.parameters,
+            per_pair=per_pair,
+            of_links=of_links,
+            derivatives=derivatives,
+            singular=singular,
+            method=method,
+        )
+        if has_body:
+            return method
+        method.__qualname__ = f"KinDyn.{name}"  # what messages and help call it
+        made: Any = _MAKERS[tuple(frames)](name)
+        return cast("Method", update_wrapper(made, method))
+
+    return declare
+
+
+def _named_tuple(annotation: Any, method: Any) -> type[tuple[Any, ...]] | None:
+    """The type that a method returns, if it is a named tuple."""
+    found = method.__globals__.get(annotation) if isinstance(annotation, str) else annotation
+    return found if isinstance(found, type) and issubclass(found, tuple) else None
+
+
+Class = TypeVar("Class", bound=type[Any])
+
+
+def owned(cls: Class) -> Class:
+    """Have the methods of a class that is cut into several called its own in messages."""
+    for part in cls.__mro__:
+        for name, value in vars(part).items():
+            if inspect.isfunction(value):
+                value.__qualname__ = f"{cls.__name__}.{name}"
+    return cls
+
+
+class _OfRobot:
+    """A quantity of the robot: an attribute of a `KinDyn`, its kernel."""
+
+    __wrapped__: Callable[..., Any]
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, kindyn: Any, owner: type[Any]) -> Any:
+        if kindyn is None:
+            return self
+        kernel = kindyn.function(self._name)
+        signature = inspect.signature(self.__wrapped__)
+        kernel.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
+        kernel.__doc__, kernel.__name__ = self.__doc__, self._name
+        if inspect.getattr_static(owner, self._name) is self:  # else another method calls this one
+            kindyn.__dict__[self._name] = kernel
+        return kernel
+
+    def __call__(self, kindyn: Any, *args: Any, **named: Any) -> Any:
+        """`KinDyn.mass_matrix(kd, q)`, as for any method."""
+        return self.__get__(kindyn, type(kindyn))(*args, **named)
+
+
+def _of_frame(name: str) -> Callable[..., Any]:
+    """A method that looks up the kernel of its frame and calls it."""
+
+    def method(self: Any, frame: str, *inputs: Any, **named: Any) -> Any:
+        try:
+            kernel = self._kernels[name][frame]
+        except (KeyError, TypeError):  # not made yet, or no name, which `function` says
+            kernel = self.function((name, frame))
+        return kernel(*inputs, **named)
+
+    return method
+
+
+def _of_pair(name: str) -> Callable[..., Any]:
+    """The same for two frames."""
+
+    def method(self: Any, reference: str, frame: str, *inputs: Any, **named: Any) -> Any:
+        try:
+            kernel = self._kernels[name][reference, frame]
+        except (KeyError, TypeError):
+            kernel = self.function((name, reference, frame))
+        return kernel(*inputs, **named)
+
+    return method
+
+
+_MAKERS: dict[tuple[str, ...], Callable[[str], Any]] = {
+    (): _OfRobot,
+    ("frame",): _of_frame,
+    ("reference", "frame"): _of_pair,
+}

@@ -29,7 +29,6 @@ from linkwork.spatial.blocks import (
     apply_t,
     cross,
     halves,
-    quaternion_rotation,
     sub,
 )
 
@@ -126,16 +125,9 @@ class Base:
         return self.R, self.o if self.velocity == "inertial" else ZERO
 
 
-class WithRotation(tuple[Scalar, ...]):
-    """A configuration whose base has its rotation as a matrix; its quaternion is not used."""
-
-    rotation: Mat  # world_R_base
-
-
 def base_of(layout: Layout, q: Sequence[Scalar], velocity: Representation) -> Base:
     """The base at a configuration."""
     if not layout.floating:
         rows, o = layout.base_pose.matrix()[:3, :3].tolist(), layout.base_pose.xyz
         return Base((tuple(rows[0]), tuple(rows[1]), tuple(rows[2])), o, velocity, floating=False)
-    R = q.rotation if isinstance(q, WithRotation) else quaternion_rotation(q[3:7])
-    return Base(R, (q[0], q[1], q[2]), velocity, floating=True)
+    return Base(layout.base_rotation(q), (q[0], q[1], q[2]), velocity, floating=True)

@@ -16,7 +16,7 @@ from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Mimic
 from linkwork.model.pose import IDENTITY, Pose
 from linkwork.model.table import Table, as_text
-from linkwork.model.walk import walk
+from linkwork.model.tree import walk
 
 _AXES = {(1.0, 0.0, 0.0): "x", (0.0, 1.0, 0.0): "y", (0.0, 0.0, 1.0): "z"}
 

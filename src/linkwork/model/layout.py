@@ -21,6 +21,7 @@ from linkwork.errors import LinkworkError, name_not_found
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY, Pose
+from linkwork.spatial.blocks import Mat, Scalar, quaternion_rotation
 
 BASE_NQ, BASE_NV = 7, 6
 BASE_NEUTRAL = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
@@ -79,6 +80,10 @@ class Layout:
     def base_wxyz(self) -> slice:
         """Slice of q that holds the quaternion of the base; empty without a floating base."""
         return slice(3, 7) if self.floating else slice(0, 0)
+
+    def base_rotation(self, q: Sequence[Scalar]) -> Mat:
+        """Rotation of a floating base in the world."""
+        return quaternion_rotation(q[self.base_wxyz])
 
     @property
     def base_velocity(self) -> slice:

@@ -21,8 +21,7 @@ from linkwork.model.layout import Follower, resolved_followers
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.pose import IDENTITY, Pose, as_floats, as_pose, composed, inverted
-from linkwork.model.tree import tree_from
-from linkwork.model.walk import walk
+from linkwork.model.tree import tree_from, walk
 
 
 def reduced(

@@ -11,8 +11,9 @@ with M the motion of the joint's kind, or its inverse where the joint is read fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import pose_matrices
-from linkwork.model.walk import walk
 from linkwork.spatial.source import inertia, se3
 
 
@@ -164,3 +164,38 @@ def _body_inertias(model: Model, bodies: _Bodies) -> Array:
     total = np.zeros((len(bodies.links), 10))
     np.add.at(total, [body for body, _ in carriers], moved)
     return total
+
+
+class Visit(NamedTuple):
+    """A link, and how a walk reaches it; the base has no parent and no joint."""
+
+    link: str
+    parent: str | None
+    joint: Joint | None
+
+
+Arrange: TypeAlias = Callable[[Sequence[Visit]], Sequence[Visit]]
+
+
+def walk(model: Model, base: str, arranged: Arrange | None = None) -> Iterator[Visit]:
+    """Visit every link depth first, each parent before its children; iterative, so of any depth.
+
+    Args:
+        model: the robot.
+        base: the link to start from.
+        arranged: puts the visits that lead on from one link in order; if not given, they come in
+            the order of the joints.
+
+    Raises:
+        NameNotFoundError: the model has no such link.
+    """
+    waiting = [Visit(base, None, None)]
+    while waiting:
+        here = waiting.pop()
+        yield here
+        onward: Sequence[Visit] = [
+            Visit(other, here.link, model.joint(joint))
+            for other, joint in model.neighbors(here.link)
+            if other != here.parent
+        ]
+        waiting.extend(reversed(arranged(onward) if arranged else onward))

@@ -121,26 +121,23 @@ class LinkLength(_OfLink):
 
     Args:
         link: its name.
-        as_adam: whether to compute the very numbers of adam where they are not those of a longer
-            solid: the inertia of a cylinder with roll or pitch, which adam rotates twice; and the
-            joints at z >= 0 on a solid at z < 0, which adam puts one length too low.
     """
 
-    as_adam: bool = False
+    solid: ClassVar[type[shapes.Solid]] = shapes.Solid
 
     def entries(self, model: Model) -> tuple[Entry, ...]:
         shapes.original_density(model.link(self.link))
         return (Entry(f"length.{self.link}", (1.0,), "factor of the length of its shape"),)
 
     def claims(self, model: Model) -> Claims:
-        group = f"solid {self.as_adam}"
+        group = self.solid.__name__
         joints = [joint.name for joint in model.joints if joint.first == self.link]
         poses = {("pose of joint", name): group for name in joints}
         return {("inertia of link", self.link): group, **poses}
 
     def vary(self, model: Model, numbers: Sequence[Numbers], into: Variation) -> None:
         into.lengths[self.link] = numbers[0][0]
-        shapes.vary(model, self.link, into, as_adam=self.as_adam)
+        shapes.vary(model, self.link, into, self.solid)
 
 
 @dataclass(frozen=True)
@@ -151,21 +148,20 @@ class LinkDensity(_OfLink):
 
     Args:
         link: its name.
-        as_adam: as in `LinkLength`.
     """
 
-    as_adam: bool = False
+    solid: ClassVar[type[shapes.Solid]] = shapes.Solid
 
     def entries(self, model: Model) -> tuple[Entry, ...]:
         own = shapes.original_density(model.link(self.link))
         return (Entry(f"density.{self.link}", (own,), "density of its shape [kg/m^3]"),)
 
     def claims(self, model: Model) -> Claims:
-        return {("inertia of link", self.link): f"solid {self.as_adam}"}
+        return {("inertia of link", self.link): self.solid.__name__}
 
     def vary(self, model: Model, numbers: Sequence[Numbers], into: Variation) -> None:
         into.densities[self.link] = numbers[0][0]
-        shapes.vary(model, self.link, into, as_adam=self.as_adam)
+        shapes.vary(model, self.link, into, self.solid)
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,11 @@ The mass is volume times density, the inertia that of the solid.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass
 
 from linkwork.errors import ArgumentError
 from linkwork.mechanics.inertia import RigidInertia
 from linkwork.model.geometry import Box, Cylinder, Sphere
-from linkwork.model.inertia import from_parameters
 from linkwork.model.model import Model
 from linkwork.model.parts import Link
 from linkwork.parameters.variation import Placement, Variation, constant_placement, moved
@@ -70,8 +66,8 @@ class Solid:
             return 0.0
         return self.principal_length * (multiplier - 1.0)
 
-    def moments(self, multiplier: Scalar, mass: Scalar, *, as_adam: bool) -> Sym:
-        """Inertia tensor about the solid's centre in its own axes."""
+    def moments(self, multiplier: Scalar, mass: Scalar) -> Sym:
+        """Inertia tensor about the solid's center in its own axes."""
         match self.geometry:
             case Box(size=(x, y, height)):
                 z = height * multiplier
@@ -81,36 +77,32 @@ class Solid:
                 h = length * multiplier
                 xx = yy = mass * (3.0 * r * r + h * h) / 12.0
                 zz = mass * (r * r / 2.0)
-                roll, pitch, yaw = self.rpy
-                if as_adam and roll > 0.0 and pitch == 0.0 and yaw == 0.0:
-                    yy, zz = zz, xx
-                elif as_adam and pitch > 0.0:
-                    xx, zz = zz, yy
             case Sphere(radius=radius):
                 r = radius * multiplier
                 xx = yy = zz = mass * r * r * 0.4
         return (xx, 0.0, 0.0, yy, 0.0, zz)
 
     def center(self, multiplier: Scalar) -> Vec:
-        """Position of the solid's centre in the link."""
+        """Position of the solid's center in the link."""
         x, y, z = self.xyz
         if isinstance(self.geometry, Sphere):
             return (x, y, z)
         half = 0.5 * self.growth(multiplier)
         return (x, y, z - half if z < 0.0 else z + half)
 
-    def resized(self, multiplier: float) -> Box | Cylinder | Sphere:
-        """The geometry at a multiple of the length."""
-        match self.geometry:
-            case Box(size=(x, y, z)):
-                return Box((x, y, z * multiplier))
-            case Cylinder(radius=radius, length=length):
-                return Cylinder(radius, length * multiplier)
-            case Sphere(radius=radius):
-                return Sphere(radius * multiplier)
+    def joint_height(self, z: float, multiplier: Scalar) -> Scalar:
+        """Position along z of a joint that the link carries at z in the model."""
+        growth = self.growth(multiplier)
+        if z < 0.0:
+            return z - growth
+        if isinstance(self.geometry, Sphere):
+            growth = 0.5 * growth
+        elif self.xyz[2] < 0.0:  # the solid grows the other way
+            growth = 0.0
+        return z + growth
 
 
-def solid_of(link: Link) -> Solid:
+def solid_of(link: Link, kind: type[Solid] = Solid) -> Solid:
     """The solid of a link: its first visual."""
     shape = link.visuals[0] if link.visuals else None
     if shape is None or not isinstance(shape.geometry, (Box, Cylinder, Sphere)):
@@ -118,7 +110,7 @@ def solid_of(link: Link) -> Solid:
         text = f"link {link.name!r}: length and density are of a Box, Cylinder or Sphere as the"
         raise ArgumentError(f"{text} first visual, got {got}")
     pose = shape.link_H_shape
-    return Solid(shape.geometry, pose.xyz, pose.rpy, constant_placement(pose))
+    return kind(shape.geometry, pose.xyz, pose.rpy, constant_placement(pose))
 
 
 def original_density(link: Link) -> float:
@@ -129,72 +121,18 @@ def original_density(link: Link) -> float:
     return link.inertia.mass / volume
 
 
-def vary(model: Model, name: str, into: Variation, *, as_adam: bool) -> None:
+def vary(model: Model, name: str, into: Variation, kind: type[Solid] = Solid) -> None:
     """Set the inertia of a link, and the poses of the joints on it, by its length and density."""
     link = model.link(name)
-    solid = solid_of(link)
+    solid = solid_of(link, kind)
     multiplier: Scalar = into.lengths.get(name, 1.0)
     density: Scalar = into.densities.get(name, original_density(link))
     mass = density * solid.volume(multiplier)
-    tensor = solid.moments(multiplier, mass, as_adam=as_adam)
-    alone = RigidInertia(mass, ZERO, tensor)
+    alone = RigidInertia(mass, ZERO, solid.moments(multiplier, mass))
     into.inertias[name] = moved(alone, (solid.placement[0], solid.center(multiplier)))
     if name not in into.lengths:
         return
     for joint in model.joints:
         if joint.first == name:
             R, p = constant_placement(joint.first_H_joint)
-            z = _joint_height(solid, p[2], multiplier, as_adam=as_adam)
-            into.joint_poses[joint.name] = R, (p[0], p[1], z)
-
-
-def _joint_height(solid: Solid, z: float, multiplier: Scalar, *, as_adam: bool) -> Scalar:
-    """Where a joint on the link moves along z."""
-    growth = solid.growth(multiplier)
-    if z < 0.0:
-        return z - growth
-    if isinstance(solid.geometry, Sphere):
-        growth = 0.5 * growth
-    elif solid.xyz[2] < 0.0:  # the solid grows the other way
-        growth = 0.0
-    if as_adam and solid.xyz[2] < 0.0:
-        z -= solid.principal_length
-    return z + growth
-
-
-def resized(
-    model: Model, lengths: Mapping[str, float], densities: Mapping[str, float], *, as_adam: bool
-) -> Model:
-    """A model with other lengths and densities of some links: inertias, joints and first visuals.
-
-    Args:
-        model: the robot.
-        lengths: by link, factor of its length.
-        densities: by link [kg/m^3]; that of the model if not given.
-        as_adam: as of `LinkLength`.
-    """
-    into = Variation(lengths=dict(lengths), densities=dict(densities))
-    for name in dict.fromkeys((*lengths, *densities)):
-        vary(model, name, into, as_adam=as_adam)
-    links = [_resized_link(link, into) for link in model.links]
-    joints = [
-        replace(
-            joint, first_H_joint=replace(joint.first_H_joint, xyz=into.joint_poses[joint.name][1])
-        )
-        if joint.name in into.joint_poses
-        else joint
-        for joint in model.joints
-    ]
-    return replace(model, links=tuple(links), joints=tuple(joints))
-
-
-def _resized_link(link: Link, into: Variation) -> Link:
-    body = into.inertias.get(link.name)
-    if body is None:
-        return link
-    solid, multiplier = solid_of(link), into.lengths.get(link.name, 1.0)
-    first, *others = link.visuals
-    pose = replace(first.link_H_shape, xyz=solid.center(multiplier))
-    shape = replace(first, geometry=solid.resized(multiplier), link_H_shape=pose)
-    inertia = from_parameters(np.array([body.mass, *body.first_moment, *body.tensor]))
-    return replace(link, inertia=inertia, visuals=(shape, *others))
+            into.joint_poses[joint.name] = R, (p[0], p[1], solid.joint_height(p[2], multiplier))

@@ -21,8 +21,7 @@ from linkwork.mechanics.skeleton import Body, BodyFrames, Mount, Skeleton, body_
 from linkwork.model.joints import Axis
 from linkwork.model.layout import Layout
 from linkwork.model.parts import Joint
-from linkwork.model.tree import Tree
-from linkwork.model.walk import walk
+from linkwork.model.tree import Tree, walk
 from linkwork.parameters.variation import (
     Placement,
     Variation,

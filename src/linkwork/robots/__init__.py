@@ -9,8 +9,7 @@ from pathlib import Path
 
 from linkwork.errors import NameNotFoundError, nearest, shown
 from linkwork.io.load import load as load_file
-from linkwork.io.named.bundled import FOLDER, REAL_ROBOTS, bundled_names
-from linkwork.io.named.names import named_robot
+from linkwork.io.named_robots import FOLDER, REAL_ROBOTS, bundled_names, named_robot
 from linkwork.model.model import Model
 
 

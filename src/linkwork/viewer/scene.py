@@ -66,7 +66,7 @@ class Bodies:
                 node(root, "links", name), show_axes=False
             )
             for k, part in enumerate(listed):
-                handle = _add(server, node(root, "links", name, str(k)), part)
+                handle = add_surface(server, node(root, "links", name, str(k)), part)
                 handle.on_click(_clicked(on_click, name))
                 self._surfaces.append((handle, part.opacity))
 
@@ -86,7 +86,8 @@ class Bodies:
             handle.opacity = None if own * opacity >= 1 else max(own * opacity, 0.01)
 
 
-def _add(server: Any, name: str, part: Part) -> Any:
+def add_surface(server: Any, name: str, part: Part) -> Any:
+    """Add the surface of a part as a node of the scene."""
     pose = part.link_H_part
     return server.scene.add_mesh_simple(
         name,

@@ -13,6 +13,8 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.kindyn import KinDyn
+from linkwork.model.joints.kind import Axis
+from linkwork.model.parts import Joint
 
 UNLIMITED_ANGLE = pi  # reach of the slider of a joint without limits [rad]
 UNLIMITED_LENGTH = 1.0  # [m]
@@ -65,7 +67,7 @@ def sliders_of(kd: KinDyn) -> list[Slider]:
         joint = kd.model.joint(name)
         for k in range(joint.nv):
             label = name if joint.nv == 1 else f"{name} {k + 1}"
-            reach = _reach(joint.kind, joint.motion_kind.rotation == "none", k, joint.nv)
+            reach = _reach(joint, k)
             one = joint.nq == 1
             lower = joint.limits.lower if one and isfinite(joint.limits.lower) else -reach
             upper = joint.limits.upper if one and isfinite(joint.limits.upper) else reach
@@ -75,10 +77,11 @@ def sliders_of(kd: KinDyn) -> list[Slider]:
     return found
 
 
-def _reach(kind: str, straight: bool, index: int, nv: int) -> float:
-    if straight or (kind == "planar" and index < 2) or (nv == 6 and index < 3):
-        return UNLIMITED_LENGTH
-    return UNLIMITED_ANGLE
+def _reach(joint: Joint, index: int) -> float:
+    """Reach of a coordinate without limits: a length if its motion rotates nothing."""
+    kind = joint.motion_kind
+    _, angular = kind.subspace(Axis(joint.axis, joint.pitch), kind.neutral)[index]
+    return UNLIMITED_ANGLE if any(angular) else UNLIMITED_LENGTH
 
 
 def _beside(lower: float, upper: float, given: float, reach: float) -> tuple[float, float]:

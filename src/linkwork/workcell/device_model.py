@@ -19,8 +19,7 @@ from linkwork.model.parts import Joint, Link, Mimic
 from linkwork.model.pose import as_pose, inverted
 from linkwork.spatial.source import se3
 from linkwork.workcell.devices import FreeDevice, MobileDevice, RobotDevice
-from linkwork.workcell.local import leader_of, local_pose
-from linkwork.workcell.parts import CellFrame
+from linkwork.workcell.parts import CellFrame, leader_of, local_pose
 
 if TYPE_CHECKING:
     from linkwork.workcell.cell import WorkCell

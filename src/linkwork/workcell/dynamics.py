@@ -25,8 +25,7 @@ from linkwork.model.pose import as_floats
 from linkwork.parameters import Gravity, JointPose, Parameter
 from linkwork.workcell.attach import poses_to_xyz_wxyz
 from linkwork.workcell.device_model import DeviceModel, device_model, locked_pose
-from linkwork.workcell.loads import Loads, Plan, columns_of, warmup
-from linkwork.workcell.payloads import Payloads
+from linkwork.workcell.loads import Loads, Payloads, Plan, columns_of, warmup
 from linkwork.workcell.state import State
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from linkwork.errors import (
     warn_of,
 )
 from linkwork.io.meshes import Folders
-from linkwork.io.named.bundled import CELL_FOLDER, bundled_cells
+from linkwork.io.named_robots import CELL_FOLDER, bundled_cells
 from linkwork.io.xml.source import Source, read_source
 from linkwork.workcell.cell import WorkCell
 from linkwork.workcell.robwork.reader import read_workcell

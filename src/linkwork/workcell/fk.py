@@ -16,7 +16,7 @@ from linkwork.engine.kernel.arguments import thread_number
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, warn_once
 from linkwork.spatial.source import se3
-from linkwork.workcell.local import local_pose
+from linkwork.workcell.parts import local_pose
 from linkwork.workcell.state import State, flat_rows
 
 if TYPE_CHECKING:

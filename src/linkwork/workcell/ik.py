@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, listed, name_not_found, shown
-from linkwork.inverse_kinematics.ik import ik
-from linkwork.inverse_kinematics.result import IkResult
+from linkwork.inverse_kinematics.ik import IkResult, ik
 from linkwork.kindyn import KinDyn
 from linkwork.model.pose import Pose
 from linkwork.spatial.source import quat, se3
@@ -29,8 +28,7 @@ from linkwork.workcell import fk
 from linkwork.workcell.attach import as_matrix, joint_batch
 from linkwork.workcell.device_model import DeviceModel, device_model
 from linkwork.workcell.devices import RobotDevice
-from linkwork.workcell.local import leader_of
-from linkwork.workcell.parts import WORLD
+from linkwork.workcell.parts import WORLD, leader_of
 from linkwork.workcell.paths import carriers
 from linkwork.workcell.state import State, flat_rows
 

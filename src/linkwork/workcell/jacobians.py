@@ -29,8 +29,7 @@ from linkwork.errors import warn_once
 from linkwork.spatial.blocks import scalars
 from linkwork.spatial.source import motion, se3
 from linkwork.workcell import fk
-from linkwork.workcell.local import leader_of
-from linkwork.workcell.parts import Motion
+from linkwork.workcell.parts import Motion, leader_of
 from linkwork.workcell.paths import (
     attachments_above,
     attachments_of,

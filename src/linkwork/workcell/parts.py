@@ -15,7 +15,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Place, concerning, model_error, nearest
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
@@ -23,6 +27,12 @@ from linkwork.model.joints import KINDS, Axis, JointKind
 from linkwork.model.numbers import Triple, finite_numbers, instance, number, settle, text, triple
 from linkwork.model.parts import NO_LIMITS, Limits, Mimic, check_name
 from linkwork.model.pose import IDENTITY, ROUNDING_NOISE, Pose
+from linkwork.spatial.blocks import scalars
+from linkwork.spatial.source import quat, se3
+
+if TYPE_CHECKING:
+    from linkwork.workcell.cell import WorkCell
+
 
 WORLD = "WORLD"
 """Name of the root of every workcell."""
@@ -212,3 +222,44 @@ def unit_numbers(kind: JointKind, theta: Iterable[float]) -> tuple[float, ...]:
         if abs(norm - 1) > NORM_NOISE:
             numbers[at] = [number / norm for number in numbers[at]]
     return tuple(numbers)
+
+
+def leader_of(cell: WorkCell, frame: CellFrame) -> tuple[int, float, float]:
+    """The joint frame whose number moves a frame: its index, and theta = factor number + offset."""
+    factor, offset = 1.0, 0.0
+    while frame.motion and frame.motion.depends:
+        depends = frame.motion.depends
+        offset += factor * depends.offset
+        factor *= depends.multiplier
+        frame = cell.frame(depends.joint)
+    return cell.layout.frame(frame.name), factor, offset
+
+
+def local_pose(cell: WorkCell, index: int, values: Array) -> Array:
+    """(..., 4, 4) pose of a frame on its parent.
+
+    Args:
+        cell: the workcell.
+        index: of the frame.
+        values: (..., n_values) the numbers of states.
+    """
+    frame = cell.frames[index]
+    batch = values.shape[:-1]
+    if frame.movable:
+        numbers = values[..., cell.layout.span(index)]
+        return se3.pose(quat.to_rotation(numbers[..., 3:]), numbers[..., :3])
+    fixed = frame.parent_H_frame.matrix()
+    if not frame.motion:
+        return np.array(np.broadcast_to(fixed, (*batch, 4, 4)))
+    leader, factor, offset = leader_of(cell, frame)
+    theta = factor * values[..., cell.layout.span(leader)] + offset
+    R, p = frame.motion.motion_kind.pose(frame.motion.constants, scalars(theta))
+    moved = np.zeros((*batch, 4, 4))
+    for i in range(3):
+        moved[..., i, 3] = p[i]
+        for j in range(3):
+            moved[..., i, j] = R[i][j]
+    moved[..., 3, 3] = 1.0
+    if frame.motion.backwards:
+        moved = se3.inverse(moved)
+    return fixed @ moved @ frame.motion.joint_H_frame.matrix()

@@ -14,7 +14,7 @@ from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Mimic
 from linkwork.model.pose import Pose, composed, inverted
-from linkwork.model.walk import Visit, walk
+from linkwork.model.tree import Visit, walk
 from linkwork.workcell.devices import RobotDevice
 from linkwork.workcell.parts import CellFrame, Motion
 

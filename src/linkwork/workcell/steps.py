@@ -17,8 +17,7 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.model.joints.kind import Factor as KindFactor
 from linkwork.spatial.blocks import rotation_about
-from linkwork.workcell.local import leader_of
-from linkwork.workcell.parts import CellFrame
+from linkwork.workcell.parts import CellFrame, leader_of
 
 if TYPE_CHECKING:
     from linkwork.workcell.cell import WorkCell

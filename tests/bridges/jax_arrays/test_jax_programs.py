@@ -263,33 +263,32 @@ def test_without_the_handler_python_is_called(kd, without_handler):
 
 @pytest.mark.parametrize("refuses", [True, False])
 def test_another_interface_of_xla_is_noticed(monkeypatch, refuses):
-    from linkwork.engine.kernel import _call
+    from linkwork.bridges.jax import _xla
 
     def register(*args, **options):
         if refuses:
             raise ValueError("its version is incompatible")
 
     said = []
-    monkeypatch.setattr(_call, "xla_interface", lambda: (0, 0, False))
+    monkeypatch.setattr(_xla, "interface", lambda: (0, 0, False))
     monkeypatch.setattr(jax.ffi, "register_ffi_target", register)
     monkeypatch.setattr(jax_lowering, "warn_once", lambda key, text: said.append(text))
     assert not jax_lowering._Handler().is_usable()
-    reason = "its version is incompatible" if refuses else "its layout is another one"
-    text = f"jax {jax.__version__}: no foreign function calls are possible ({reason})"
-    assert said == [f"{text}; they go through Python, some 100 microseconds slower"]
+    (text,) = said
+    assert f"jax {jax.__version__}" in text
+    assert ("its version is incompatible" if refuses else "its layout is another one") in text
 
 
 def test_without_the_extension_python_is_called(monkeypatch):
-    monkeypatch.setitem(sys.modules, "linkwork.engine.kernel._call", None)
-    monkeypatch.delattr("linkwork.engine.kernel._call")
+    monkeypatch.setitem(sys.modules, "linkwork.bridges.jax._xla", None)
     assert not jax_lowering._Handler().is_usable()
 
 
 def test_the_interface_of_xla_is_the_one_that_is_known(kd):
-    from linkwork.engine.kernel import _call
+    from linkwork.bridges.jax import _xla
 
     kd.com(kd.neutral())
-    major, minor, fits = _call.xla_interface()
+    major, minor, fits = _xla.interface()
     assert (major, fits) == (0, True)
     assert minor >= 0
 

@@ -196,8 +196,7 @@ def test_extension_and_stand_in_have_the_same_methods():
     def own(kind: type) -> set[str]:
         return {name for name in vars(kind) if not name.startswith("__")}
 
-    # `_share` is for programs of XLA, which call the extension; without it, JAX calls Python
-    assert own(_call.Call) - {"_share"} == own(call_slow.Call) - {"_call_row"} == METHODS
+    assert own(_call.Call) == own(call_slow.Call) - {"_call_row"} == METHODS
     assert list(inspect.signature(call_slow.Call).parameters) == [
         "in_shapes",
         "out_shapes",

@@ -42,7 +42,11 @@ def test_a_comparison_is_a_condition(xy):
     """Never a boolean, which would decide before there are numbers."""
     x, y = xy
 
-    for condition in (x == 2, 2.0 == x, x != 2, x == y, x != y, np.float64(2.0) == x):  # noqa: SIM300
+    try:
+        assert isinstance(np.float64(2.0) == x, Expr)
+    except ArgumentError:  # older NumPy asks for a boolean
+        assert np.lib.NumpyVersion(np.__version__) < "2.3.0"
+    for condition in (x == 2, 2.0 == x, x != 2, x == y, x != y):  # noqa: SIM300
         assert isinstance(condition, Expr)
         with pytest.raises(ArgumentError, match=r"np\.where"):
             bool(condition)

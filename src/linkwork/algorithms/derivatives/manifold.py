@@ -19,10 +19,12 @@ from linkwork.algorithms.kinematics.frames import Matrix, Numbers
 from linkwork.algorithms.kinematics.manifold import FREE, base_between
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.skeleton import Skeleton
-from linkwork.model.joints.differentiated import identity, negative, product
-from linkwork.model.joints.steps import (
+from linkwork.model.joints.derivatives import (
+    identity,
+    negative,
     pose_log_derivatives,
     pose_step_derivatives,
+    product,
     rotation_log_derivatives,
     rotation_step_derivatives,
 )

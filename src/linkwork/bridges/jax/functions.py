@@ -10,21 +10,29 @@ the CPU the compiled kernels are called; those of derivatives for derivatives.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
+from linkwork.bridges.derived_kernels import in_precision
 from linkwork.bridges.jax import lowering
-from linkwork.bridges.jax.arguments import array_of, laid_out, precision
-from linkwork.bridges.jax.primitive import call_kernel
-from linkwork.bridges.jax.rollout import RolloutFunction
+from linkwork.bridges.jax.primitive import (
+    Value,
+    array_of,
+    broadcast,
+    call_kernel,
+    laid_out,
+    precision,
+)
 from linkwork.bridges.methods import Bridged, call
-from linkwork.bridges.precision import in_precision
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.kernel.rollout import Rollout
+from linkwork.engine.kernel.rollout_inputs import assign
+from linkwork.engine.symbolic.program import Port
 from linkwork.errors import ArgumentError, nearest, shown
 
 TARGET = lowering.TARGET
@@ -85,6 +93,100 @@ class Function:
         return self._kernels[key][1]
 
 
+class RolloutFunction:
+    """Many steps of a compiled function, as a function of JAX arrays.
+
+    It is a `scan` over the step, and takes and returns what `linkwork.Rollout` does, without `out`
+    and `threads`.
+    """
+
+    def __init__(self, rollout: Rollout, backend: str) -> None:
+        self.rollout = rollout
+        self._step = Function(rollout.step, backend)
+        self._jitted = jax.jit(self._traced, static_argnames=("steps", "final"), inline=True)
+
+    def __repr__(self) -> str:
+        return f"<linkwork.jax {self.rollout!r}>"
+
+    def __reduce__(self) -> Any:
+        return _wrapped_rollout, (self.rollout.step, self._step.backend)
+
+    def __call__(
+        self,
+        x0: Any,
+        controls: Any = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        steps: int | None = None,
+        final: bool = False,
+    ) -> Any:
+        """The states at the start and after each of N steps.
+
+        Args:
+            x0: (..., *state.shape) the first state; a tuple if there are several. Batch axes of all
+                arguments are broadcast against each other.
+            controls: (..., N, *control.shape) the values for each step; a tuple if the step has
+                several such inputs.
+            params: by name, (..., *param.shape): inputs that keep their value.
+            steps: N, if there are no controls.
+            final: give the last states alone.
+
+        Returns:
+            (..., N + 1, *state.shape), x0 first; (..., *state.shape) if `final`. A tuple if there
+            are several states.
+        """
+        return self._jitted(x0, controls, params=params, steps=steps, final=final)
+
+    def _traced(self, x0: Any, controls: Any, *, params: Any, steps: Any, final: bool) -> Any:
+        kernel = self.rollout.step
+        signature = kernel.signature
+        inputs = assign(signature, x0, controls, params, steps)
+        n, timed = len(signature.outputs), inputs.controls
+        ports = [
+            Port(port.name, (inputs.steps, *port.shape)) if port.name in timed else port
+            for port in signature.inputs
+        ]
+        values = [*inputs.starts, *({**inputs.params, **timed}[p.name] for p in ports[n:])]
+        arrays = [array_of(value, port) for value, port in zip(values, ports, strict=True)]
+        dtype = precision(kernel, arrays)
+        batch = broadcast(arrays, ports)
+        full = [
+            jnp.broadcast_to(jnp.asarray(array, dtype), (*batch, *port.shape))
+            for array, port in zip(arrays, ports, strict=True)
+        ]
+        at = {port.name: array for port, array in zip(ports[n:], full[n:], strict=True)}
+        each = {name: jnp.moveaxis(at[name], len(batch), 0) for name in timed}
+        constant = {name: at[name] for name in inputs.params}
+        states = self._scanned(full[:n], each, constant, inputs.steps, final)
+        if not final:
+            states = [jnp.moveaxis(array, 0, len(batch)) for array in states]
+        return tuple(states) if n > 1 else states[0]
+
+    def _scanned(
+        self,
+        starts: Sequence[Value],
+        controls: Mapping[str, Value],
+        params: Mapping[str, Value],
+        steps: int,
+        final: bool,
+    ) -> list[Value]:
+        """The states, with the axis of steps in front unless `final`."""
+        signature = self.rollout.step.signature
+        names = [port.name for port in signature.inputs[: len(signature.outputs)]]
+
+        def one(states: Any, now: Any) -> Any:
+            named = dict(zip(names, states, strict=True))
+            results = self._step(**named, **now, **params)
+            following = tuple(results) if len(states) > 1 else (results,)
+            return following, None if final else following
+
+        last, all_states = lax.scan(one, tuple(starts), dict(controls), length=steps)
+        if final:
+            return list(last)
+        pairs = zip(starts, all_states, strict=True)
+        return [jnp.concatenate([first[None], rest]) for first, rest in pairs]
+
+
 class KinDyn(Bridged):
     """Every quantity of one robot, as functions of JAX arrays.
 
@@ -137,8 +239,7 @@ def wrap(kernel: Any, backend: str = "cpu") -> Any:
     """
     chosen = _checked_backend(backend)
     if isinstance(kernel, Rollout):
-        step = Function(kernel.step, chosen)
-        return RolloutFunction(kernel, step, (_wrapped_rollout, (kernel.step, chosen)))
+        return RolloutFunction(kernel, chosen)
     if not isinstance(kernel, Kernel):
         text = f"wrap: expected a kernel of linkwork, or a linkwork.Rollout, got {shown(kernel)}"
         raise ArgumentError(f"{text}; @linkwork.compile makes a kernel of a function")

@@ -1,6 +1,6 @@
 """What a call of a kernel becomes in a program of XLA.
 
-On the CPU    a foreign function call. The handler in linkwork's C extension finds the kernel by its
+On the CPU    a foreign function call. The handler in the C extension `_xla` finds the kernel by its
               key, and computes all rows with machine code, on several threads, without the GIL
 Without it    where XLA's interface is another, without the C extension, and where NumPy computes:
               a callback to Python
@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import jax
@@ -38,26 +39,28 @@ class _Handler:
     def __init__(self) -> None:
         self._is_usable: bool | None = None
         self.most_axes = 0  # of an input or output of a kernel that it can call
+        self.share: Any = None  # (kernel, key): have the handler find a kernel by its key
 
     def is_usable(self) -> bool:
         """Register the handler, if XLA's interface is the one it was written for."""
         if self._is_usable is None:
             try:
-                from linkwork.engine.kernel import _call  # pyright: ignore
+                extension = import_module("linkwork.bridges.jax._xla")
             except ImportError:  # said by `call_slow`
                 self._is_usable = False
             else:
-                self._is_usable = self._registered(_call)
-                self.most_axes = _call.MOST_AXES
+                self._is_usable = self._registered(extension)
+                self.most_axes = extension.MOST_AXES
+                self.share = extension.share
         return self._is_usable
 
     @staticmethod
     def _registered(extension: Any) -> bool:
         jax.devices("cpu")  # before this XLA would refuse a handler too late, and start no backend
         try:
-            jax.ffi.register_ffi_target(TARGET, extension.xla_handler(), platform="cpu")
-            atexit.register(extension.xla_close)
-            reason = "its layout is another one" if not extension.xla_interface()[2] else ""
+            jax.ffi.register_ffi_target(TARGET, extension.handler(), platform="cpu")
+            atexit.register(extension.close)
+            reason = "its layout is another one" if not extension.interface()[2] else ""
         except Exception as error:  # noqa: BLE001 - of several kinds, by the version of jax
             reason = str(error).partition("\n")[0]
         if reason:
@@ -93,7 +96,7 @@ def _lowered_on_cpu(ctx: Any, *operands: Any, kernel: Kernel, backend: str) -> A
         return _lowered_elsewhere(ctx, *operands, kernel=kernel, backend=backend)
     if HANDLER.is_usable() and _has_code(kernel):
         key = key_of(kernel)
-        kernel._share(key)  # pyright: ignore  # stays in memory: XLA may call it at any time
+        HANDLER.share(kernel, key)  # stays in memory: XLA may call it at any time
         return jax.ffi.ffi_lowering(TARGET)(ctx, *operands, kernel=key)
 
     def through_python(*values: Value) -> Any:

@@ -9,6 +9,8 @@ jvp        a call of the jvp kernel by the inputs that have a tangent. It is lin
            the derivative by inputs in which a kernel is linear is a call of the kernel itself
 transpose  of a jvp kernel, by its tangents: a call of the vjp kernel; and the other way round. This
            is what reverse mode uses
+
+The arguments of a call are checked and laid out for it here, too.
 """
 
 from __future__ import annotations
@@ -18,15 +20,16 @@ from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching
 
-from linkwork.bridges.unit_tangents import UnitTangents, unit_tangents
+from linkwork.bridges.derived_kernels import UnitTangents, unit_tangents
 from linkwork.engine.kernel.derive import Derivative
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.program import Port
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, ShapeError, shown
 
 Shape: TypeAlias = tuple[Any, ...]  # lengths may be symbolic, in `jax.export`
 Value: TypeAlias = Any  # an array of JAX, or a tracer
@@ -109,7 +112,7 @@ def _jvp(
 
 
 def _unit_tangent(kernel: Kernel, index: int, value: Value, tangent: Value, backend: str) -> Value:
-    """The tangent of an input whose quaternions and (cos, sin) are normalised."""
+    """The tangent of an input whose quaternions and (cos, sin) are normalized."""
     of_units = unit_tangents(kernel, index)
     return call_kernel(of_units, [value, tangent], backend)[0] if of_units else tangent
 
@@ -175,3 +178,60 @@ call_p.def_abstract_eval(_result_types)
 batching.primitive_batchers[call_p] = _batched
 ad.primitive_jvps[call_p] = _jvp
 ad.primitive_transposes[call_p] = _transposed
+
+
+# Arguments.
+
+
+def array_of(value: Any, port: Port, meaning: str = "") -> Value:
+    """An argument as an array of real numbers, (..., *shape).
+
+    Args:
+        value: an array of JAX or NumPy, a number, or nested lists of them.
+        port: its name, and the shape of a row.
+        meaning: of its numbers, for the message about a wrong shape.
+    """
+    try:
+        array = jnp.asarray(value)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{port.name}: expected numbers, got {shown(value)}") from None
+    if not any(
+        jnp.issubdtype(array.dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_)
+    ):
+        raise ArgumentError(f"{port.name}: expected real numbers, got {array.dtype}")
+    axes = array.ndim - len(port.shape)
+    if axes < 0 or tuple(array.shape[axes:]) != port.shape:
+        wanted = ", ".join(["...", *map(str, port.shape)])
+        text = f"{port.name}: expected ({wanted}), got {tuple(array.shape)}"
+        raise ShapeError(f"{text}; {meaning}" if meaning else text)
+    return array
+
+
+def precision(kernel: Kernel, arrays: Sequence[Value]) -> np.dtype[Any]:
+    """The type to compute with: float64 if the kernel does and an argument has it, else float32."""
+    given = jnp.result_type(*arrays, float)
+    return np.dtype(np.float64 if given == kernel.dtype == np.float64 else np.float32)
+
+
+def broadcast(arrays: Sequence[Value], ports: Sequence[Port]) -> Shape:
+    """The batch axes of all arguments together."""
+    batches = [batch_of(array, port) for array, port in zip(arrays, ports, strict=True)]
+    try:
+        return tuple(jnp.broadcast_shapes(*batches))
+    except ValueError:
+        pairs = zip(ports, batches, strict=True)
+        listed = ", ".join(f"{port.name} {batch}" for port, batch in pairs)
+        raise ShapeError(f"batch axes do not fit each other: {listed}") from None
+
+
+def laid_out(arrays: Sequence[Value], ports: Sequence[Port], dtype: Any) -> list[Value]:
+    """Arguments as the primitive takes them: with the same batch axes, or one row."""
+    batch = broadcast(arrays, ports)
+    found: list[Value] = []
+    for array, port in zip(arrays, ports, strict=True):
+        numbers = jnp.asarray(array, dtype)
+        if is_one_row(batch_of(array, port)):
+            found.append(jnp.reshape(numbers, (*[1] * len(batch), *port.shape)))
+        else:
+            found.append(jnp.broadcast_to(numbers, (*batch, *port.shape)))
+    return found

@@ -2,12 +2,16 @@
 
 Recorded     `torch.autograd`: backward and double backward
 Transformed  `torch.func` (vmap, grad, jacrev, jacfwd, hessian) and forward-mode dual numbers
-Compiled     one opaque operator of `torch.library` for `torch.compile`, `torch.export` and tensors
-             without numbers: see `torch_compiled`. Its gradient is found by the two above
+Compiled     `torch.compile`, `torch.export` and tensors without numbers: one opaque operator of
+             `torch.library` for all kernels, `linkwork::call(kernel, inputs)`. They do not look
+             inside; they know the shapes of its outputs. What is differentiated or mapped is so
+             before it is called, by the two above. A kernel is named by a token that is the same
+             in every process, as compiled graphs are kept on disk
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -15,15 +19,21 @@ import torch
 from torch import Tensor
 from torch.autograd import Function, forward_ad
 
-from linkwork.bridges.torch.operators import Operator, Tensors
+from linkwork.bridges.torch.operators import DERIVED, Operator, Tensors
 from linkwork.bridges.torch.tensors import as_tensors
-from linkwork.bridges.torch.torch_compile import found, opaque
+from linkwork.errors import ArgumentError
 
 _transforms_active: Any = torch._C._are_functorch_transforms_active  # pyright: ignore
 _dispatch_modes: Any = torch._C._len_torch_dispatch_stack  # pyright: ignore
 _is_batched: Any = torch._C._functorch.is_legacy_batchedtensor  # pyright: ignore
 _grad_enabled = torch.is_grad_enabled
 _PLAIN = (Tensor, torch.nn.Parameter)
+
+_OPERATORS: dict[str, Operator] = {}  # by token: those that an opaque operator may be asked for
+
+LIBRARY = torch.library.Library("linkwork", "DEF")
+LIBRARY.define("call(str kernel, Tensor[] inputs) -> Tensor[]")
+_CALL: Any = torch.ops.linkwork.call.default
 
 
 def run(operator: Operator, tensors: Tensors) -> tuple[Tensor, ...]:
@@ -48,7 +58,7 @@ def result_in_graph(token: str, *tensors: Tensor) -> Any:
 
     The last inputs may be left out if they have defaults, as the parameters of a robot do.
     """
-    operator = found(token)
+    operator = operator_of(token)
     given = as_tensors(operator.names[: len(tensors)], tensors, np.dtype(np.float64))
     return result_of(operator, [*given, *operator.defaults(len(given), given)])
 
@@ -56,10 +66,10 @@ def result_in_graph(token: str, *tensors: Tensor) -> Any:
 def _numbers(operator: Operator, tensors: Tensors) -> Any:
     """The outputs, computed now, or by an opaque operator where that is recorded or delayed."""
     if _dispatch_modes():
-        return opaque(operator, tensors)
+        return _opaque(operator, tensors)
     for tensor in tensors:
         if type(tensor) not in _PLAIN:  # such as tensors without numbers
-            return opaque(operator, tensors)
+            return _opaque(operator, tensors)
     try:
         return operator.compute(tensors)
     except RuntimeError:
@@ -141,3 +151,44 @@ def _keep(ctx: Any, tensors: Tensors, outputs: Any) -> None:
         kept = (*tensors, *((outputs,) if isinstance(outputs, Tensor) else outputs))
     ctx.save_for_backward(*kept)
     ctx.save_for_forward(*kept)
+
+
+# The opaque operator.
+
+
+def _opaque(operator: Operator, tensors: Tensors) -> Tensor | tuple[Tensor, ...]:
+    """The output of an operator, or a tuple of them, through PyTorch's dispatcher."""
+    outputs = _CALL(token_of(operator), list(tensors))
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def token_of(operator: Operator) -> str:
+    """The name of an operator, which stays known from now on."""
+    return _OPERATORS.setdefault(operator.token, operator).token
+
+
+def operator_of(token: str) -> Operator:
+    """The operator of a token; a derivative is made from its function if need be."""
+    operator = _OPERATORS.get(token)
+    if operator is not None:
+        return operator
+    function, _, derivative = token.rpartition(DERIVED)
+    if not function:
+        text = f"linkwork::call: {token.rpartition(' ')[0]!r} is not known in this process"
+        raise ArgumentError(f"{text}; make the same function with linkwork.torch first")
+    kind, *wrt = json.loads(derivative)
+    operator = operator_of(function).derivative(kind, tuple(wrt))
+    return _OPERATORS.setdefault(token, operator)
+
+
+@torch.library.impl("linkwork::call", "CompositeExplicitAutograd", lib=LIBRARY)
+def _compute(kernel: str, inputs: list[Tensor]) -> list[Tensor]:
+    outputs = operator_of(kernel).compute(inputs)
+    return [outputs] if isinstance(outputs, Tensor) else list(outputs)
+
+
+def _shapes(kernel: str, inputs: list[Tensor]) -> list[Tensor]:
+    return operator_of(kernel).empty(inputs)
+
+
+torch.library.register_fake("linkwork::call", _shapes, lib=LIBRARY)

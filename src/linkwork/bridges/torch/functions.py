@@ -9,13 +9,12 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from linkwork.bridges.derived_kernels import in_precision
 from linkwork.bridges.methods import METHODS, Bridged, call, documented, is_attribute
-from linkwork.bridges.precision import in_precision
-from linkwork.bridges.torch.autograd import result_in_graph, result_of
+from linkwork.bridges.torch.autograd import result_in_graph, result_of, token_of
 from linkwork.bridges.torch.operators import KernelOperator, Operator
 from linkwork.bridges.torch.rollout import TorchRollout
 from linkwork.bridges.torch.tensors import NUMPY_TYPES, TORCH_TYPES, as_tensors
-from linkwork.bridges.torch.torch_compile import token_of
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.arguments import Signature
 from linkwork.engine.kernel.kernel import Kernel

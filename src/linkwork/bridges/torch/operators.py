@@ -18,9 +18,9 @@ from typing import Any, Literal, TypeAlias
 import torch
 from torch import Tensor
 
+from linkwork.bridges.derived_kernels import unit_tangents
 from linkwork.bridges.torch.replay import Replay, checked_device
 from linkwork.bridges.torch.tensors import SMALL_BATCH, most_threads
-from linkwork.bridges.unit_tangents import unit_tangents
 from linkwork.engine.autodiff.ports import Kind
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.kernel import Kernel
@@ -34,7 +34,7 @@ Run: TypeAlias = Callable[..., "tuple[Tensor, ...]"]
 DERIVED = "\t"  # before each derivative in a token
 
 Derived: TypeAlias = Kind | Literal["unit_tangents"]
-"""What is made of an operator: its derivatives, and tangents of an input that is normalised."""
+"""What is made of an operator: its derivatives, and tangents of an input that is normalized."""
 
 
 class Operator:
@@ -285,6 +285,6 @@ class KernelOperator(Operator):
 
     @cached_property
     def _has_units(self) -> tuple[bool, ...]:
-        """For each input whether it has parts that are normalised."""
-        normalised = {unit.input for unit in self.kernel.signature.unit_norms}
-        return tuple(index in normalised for index in range(len(self.names)))
+        """For each input whether it has parts that are normalized."""
+        normalized = {unit.input for unit in self.kernel.signature.unit_norms}
+        return tuple(index in normalized for index in range(len(self.names)))

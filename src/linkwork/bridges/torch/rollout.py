@@ -1,20 +1,29 @@
-"""Rollouts as functions of PyTorch tensors: what `linkwork.torch.wrap` makes of a `Rollout`."""
+"""Rollouts of PyTorch tensors: many steps of a compiled function, and gradients through them.
+
+Forward    `linkwork.Rollout`, all steps in C
+Backward   `Rollout.vjp`, all steps in C
+Otherwise  forward mode, second derivatives and other devices go step by step, with the operators of
+           the step and its derivatives
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from linkwork.bridges.precision import in_precision
-from linkwork.bridges.torch.autograd import result_in_graph, result_of
-from linkwork.bridges.torch.rollout_operators import Form, RolloutOperator
-from linkwork.bridges.torch.tensors import NUMPY_TYPES, TORCH_TYPES, as_tensors
-from linkwork.bridges.torch.torch_compile import token_of
-from linkwork.engine.kernel import rollout_inputs
+from linkwork.bridges.derived_kernels import in_precision
+from linkwork.bridges.torch.autograd import result_in_graph, result_of, token_of
+from linkwork.bridges.torch.autograd import run as run_now
+from linkwork.bridges.torch.operators import Derived, KernelOperator, Operator, Run, Tensors
+from linkwork.bridges.torch.tensors import NUMPY_TYPES, TORCH_TYPES, as_tensors, most_threads
+from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.rollout import Rollout
+from linkwork.engine.kernel.rollout_inputs import assign
+from linkwork.engine.symbolic.program import Port
 
 _is_compiling = torch.compiler.is_compiling
 
@@ -39,7 +48,7 @@ class TorchRollout:
         return repr(self.rollout).replace("<Rollout", "<TorchRollout", 1)
 
     def __reduce__(self) -> Any:
-        return _made_again, (self.rollout.step,)
+        return _new_rollout, (self.rollout.step,)
 
     def __call__(
         self,
@@ -67,16 +76,12 @@ class TorchRollout:
         """
         if _is_compiling():
             return self._call_in_graph(x0, controls, params or {}, steps, final)
-        signature = self.rollout.step.signature
-        states, rest = signature.inputs[: self._n_states], signature.inputs[self._n_states :]
-        constants = rollout_inputs._named(signature, rest, params)  # pyright: ignore
-        free = [port for port in rest if port.name not in constants]
-        timed = rollout_inputs._controls(signature, free, controls)  # pyright: ignore
-        count = rollout_inputs._steps(signature, free, timed, steps)  # pyright: ignore
-        by_name = {**constants, **timed}
-        values = [*rollout_inputs.split("x0", states, x0), *(by_name[port.name] for port in rest)]
-        tensors = as_tensors(self._names, values, self.rollout.step.dtype)
-        form = Form(tuple(constants), count, bool(final))
+        step = self.rollout.step
+        inputs = assign(step.signature, x0, controls, params, steps)
+        by_name = {**inputs.params, **inputs.controls}
+        values = [*inputs.starts, *(by_name[name] for name in self._names[self._n_states :])]
+        tensors = as_tensors(self._names, values, step.dtype)
+        form = Form(tuple(inputs.params), inputs.steps, bool(final))
         return result_of(self.operator(tensors[0].dtype, form), tensors)
 
     def operator(self, dtype: torch.dtype, form: Form) -> RolloutOperator:
@@ -127,5 +132,230 @@ def _listed(value: Any) -> list[Any]:
     return [*value] if isinstance(value, Sequence) else [value]
 
 
-def _made_again(step: Any) -> TorchRollout:
+def _new_rollout(step: Any) -> TorchRollout:
     return TorchRollout(Rollout(step))
+
+
+@dataclass(frozen=True)
+class Form:
+    """Which inputs of the step are what, and what is returned."""
+
+    params: tuple[str, ...]  # inputs that keep their values
+    steps: int
+    final: bool = False  # whether the last states alone are returned
+
+
+class RolloutOperator(Operator):
+    """A rollout as PyTorch runs it: its inputs are those of the step, controls for all steps."""
+
+    def __init__(self, rollout: Rollout, form: Form) -> None:
+        super().__init__()
+        signature = rollout.step.signature
+        self.rollout, self.form = rollout, form
+        self.step = KernelOperator(rollout.step)
+        self.n_states = len(signature.outputs)
+        self.names = self.step.names
+        self.is_control = tuple(
+            k >= self.n_states and name not in form.params for k, name in enumerate(self.names)
+        )
+        self.axes = tuple(
+            axes + timed for axes, timed in zip(self.step.axes, self.is_control, strict=True)
+        )
+        kept = () if form.final else (form.steps + 1,)
+        states = signature.inputs[: self.n_states]
+        self.outputs = tuple(Port(port.name, (*kept, *port.shape)) for port in states)
+        self.keeps_outputs = not form.final
+
+    def _identity(self) -> tuple[Any, ...]:
+        name = self.rollout.step.signature.name
+        return (
+            f"rollout of {name}",
+            self.step.token,
+            self.form.params,
+            self.form.steps,
+            self.outputs,
+        )
+
+    def _made_derivative(self, kind: Derived, wrt: tuple[str, ...]) -> Operator:
+        assert kind == "vjp", "only the gradient of a rollout is an operator of its own"
+        return RolloutGradient(self)
+
+    def arguments(self, arrays: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
+        """The inputs as `Rollout` takes them: the first states, and the rest by name."""
+        params = {
+            name: array
+            for name, array in zip(self.names, arrays, strict=True)
+            if name in self.form.params
+        }
+        controls = tuple(a for a, timed in zip(arrays, self.is_control, strict=True) if timed)
+        steps = None if controls else self.form.steps
+        rest = {"controls": controls or None, "params": params or None, "steps": steps}
+        return tuple(arrays[: self.n_states]), {**rest, "threads": most_threads()}
+
+    def compute(self, tensors: Tensors) -> Tensor | tuple[Tensor, ...]:
+        """The states, all steps in C; step by step on other devices."""
+        if not all(tensor.is_cpu for tensor in tensors):
+            states: Any = self.by_steps(tensors)
+            return states if self.n_states > 1 else states[0]
+        x0, rest = self.arguments([tensor.numpy() for tensor in tensors])
+        found: Any = self.rollout(x0, final=self.form.final, **rest)
+        if self.n_states == 1:
+            return torch.from_numpy(found)
+        return tuple([torch.from_numpy(array) for array in found])
+
+    def backward(
+        self, run: Run, needed: Sequence[bool], saved: Tensors, cotangents: Tensors
+    ) -> Sequence[Tensor | None]:
+        """The gradients, all steps in C."""
+        inputs = saved[: len(self.names)]
+        found = run(self.derivative("vjp", self.names), (*saved, *cotangents))
+        return [
+            gradient.sum_to_size(tensor.shape) if wanted else None
+            for gradient, tensor, wanted in zip(found, inputs, needed, strict=True)
+        ]
+
+    def forward_mode(
+        self, run: Run, saved: Tensors, tangents: Sequence[Tensor | None]
+    ) -> tuple[Tensor, ...]:
+        """The tangents of the states, step by step."""
+        inputs, n = saved[: len(self.names)], self.n_states
+        states = run(self._of_all_times, inputs)
+        batch = self.batch(inputs)
+        first = [
+            torch.zeros_like(x) if tangent is None else tangent
+            for x, tangent in zip(inputs[:n], tangents[:n], strict=True)
+        ]
+        track = [[self.expanded(k, tangent, batch)] for k, tangent in enumerate(first)]
+        for t in range(self.form.steps):
+            now = [state.select(len(batch), t) for state in states]
+            slopes: list[Any] = [own[-1] for own in track]
+            for k in range(n, len(inputs)):
+                tangent = tangents[k]
+                now.append(self._at(k, inputs[k], t))
+                slopes.append(None if tangent is None else self._at(k, tangent, t))
+            for own, tangent in zip(track, self.step.forward_mode(run, now, slopes), strict=True):
+                own.append(tangent)
+        return self._over_time(track, len(batch))
+
+    def by_steps(self, inputs: Tensors) -> tuple[Tensor, ...]:
+        """The states, step by step; with all derivatives."""
+        batch, n = self.batch(inputs), self.n_states
+        track = [[self.expanded(k, x, batch)] for k, x in enumerate(inputs[:n])]
+        for t in range(self.form.steps):
+            others = [self._at(k, inputs[k], t) for k in range(n, len(inputs))]
+            found = run_now(self.step, [*(own[-1] for own in track), *others])
+            for own, state in zip(track, found, strict=True):
+                own.append(state)
+        return self._over_time(track, len(batch))
+
+    def expanded(self, index: int, tensor: Tensor, batch: Sequence[int]) -> Tensor:
+        """An input with all batch axes."""
+        return tensor.expand((*batch, *tensor.shape[tensor.ndim - self.axes[index] :]))
+
+    def _at(self, index: int, tensor: Tensor, t: int) -> Tensor:
+        """The value of an input in a step."""
+        if not self.is_control[index]:
+            return tensor
+        return tensor.select(tensor.ndim - self.axes[index], t)
+
+    def _over_time(self, track: Sequence[Sequence[Tensor]], axis: int) -> tuple[Tensor, ...]:
+        """What a call returns, from the tensors of all times."""
+        if self.form.final:
+            return tuple(own[-1] for own in track)
+        return tuple(torch.stack(list(own), dim=axis) for own in track)
+
+    @cached_property
+    def _of_all_times(self) -> RolloutOperator:
+        """The same rollout, which returns the states of all times."""
+        return RolloutOperator(self.rollout, replace(self.form, final=False))
+
+
+class RolloutGradient(Operator):
+    """Gradients through a rollout: from its inputs, its states if kept, and cotangents of them.
+
+    It gives one gradient for each input, with all batch axes.
+    """
+
+    def __init__(self, function: RolloutOperator) -> None:
+        super().__init__()
+        self._function = function
+        states = function.outputs if function.keeps_outputs else ()
+        self._n_inputs, self._n_kept = len(function.names), len(states)
+        self.names = (
+            *function.names,
+            *(f"states of {port.name}" for port in states),
+            *(f"ct_{port.name}" for port in function.outputs),
+        )
+        self.axes = (
+            *function.axes,
+            *(len(port.shape) for port in (*states, *function.outputs)),
+        )
+        inputs = function.rollout.step.signature.inputs
+        steps = function.form.steps
+        self.outputs = tuple(
+            Port(f"ct_{port.name}", (*(steps,) * timed, *port.shape))
+            for port, timed in zip(inputs, function.is_control, strict=True)
+        )
+
+    def compute(self, tensors: Tensors) -> Tensor | tuple[Tensor, ...]:
+        """The gradients, all steps in C; step by step on other devices."""
+        function, n = self._function, self._n_inputs
+        if not all(tensor.is_cpu for tensor in tensors):
+            inputs, cotangents = tensors[:n], tensors[n + self._n_kept :]
+            found: Any = self._by_steps(*inputs, *cotangents)
+            return found if n > 1 else found[0]
+        arrays: list[Any] = [tensor.numpy() for tensor in tensors]
+        kept, cotangents = arrays[n : n + self._n_kept], tuple(arrays[n + self._n_kept :])
+        x0, rest = function.arguments(arrays[:n])
+        which = "final" if function.form.final else "cotangents"
+        by = function.rollout.vjp(x0, states=tuple(kept) or None, **{which: cotangents}, **rest)
+        of_states = by.x0 if function.n_states > 1 else (by.x0,)
+        of_controls = iter(by.controls if isinstance(by.controls, tuple) else (by.controls,))
+        gradients = [*of_states]
+        for name in function.names[function.n_states :]:
+            gradients.append(by.params[name] if name in by.params else next(of_controls))
+        found = tuple([torch.from_numpy(array) for array in gradients])
+        return found if n > 1 else found[0]
+
+    def backward(
+        self, run: Run, needed: Sequence[bool], saved: Tensors, cotangents: Tensors
+    ) -> Sequence[Tensor | None]:
+        """Second derivatives, step by step."""
+        pull_back = _pull_back(self._by_steps, self._varying(saved))
+        found = list(pull_back(tuple(cotangents)))
+        n = self._n_inputs
+        return [*found[:n], *[None] * self._n_kept, *found[n:]]
+
+    def forward_mode(
+        self, run: Run, saved: Tensors, tangents: Sequence[Tensor | None]
+    ) -> tuple[Tensor, ...]:
+        """Second derivatives, step by step."""
+        varying = [x.contiguous() for x in self._varying(saved)]  # memory for each tangent
+        along = [
+            torch.zeros_like(x) if d is None else d
+            for x, d in zip(varying, self._varying(tangents), strict=True)
+        ]
+        return torch.func.jvp(self._by_steps, tuple(varying), tuple(along))[1]
+
+    def _varying(self, given: Sequence[Any]) -> list[Any]:
+        """What the gradients depend on: the states follow from the inputs."""
+        n = self._n_inputs
+        return [*given[:n], *given[n + self._n_kept :]]
+
+    def _by_steps(self, *given: Tensor) -> tuple[Tensor, ...]:
+        function, n = self._function, self._n_inputs
+        axes = self._varying(self.axes)
+        batch = torch.broadcast_shapes(
+            *(tensor.shape[: tensor.ndim - own] for tensor, own in zip(given, axes, strict=True))
+        )
+        full = [
+            tensor.expand((*batch, *tensor.shape[tensor.ndim - own :]))
+            for tensor, own in zip(given, axes, strict=True)
+        ]
+        pull_back = _pull_back(lambda *inputs: function.by_steps(inputs), full[:n])
+        return pull_back(tuple(full[n:]))
+
+
+def _pull_back(function: Callable[..., Any], primals: Tensors) -> Callable[..., Any]:
+    """What carries cotangents of the results of a function back to its arguments."""
+    return torch.func.vjp(function, *primals)[1]

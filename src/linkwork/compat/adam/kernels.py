@@ -1,21 +1,21 @@
-"""Compiled functions that take what adam takes: a pose as a matrix, velocities apart from it.
+"""Compiled functions of adam's arguments: a pose as a matrix, and base and joints apart.
 
     base_transform   (4, 4)  world_H_base        base_velocity     (6,)  [linear; angular]
     joint_positions  (n,)                        joint_velocities  (n,)
     g                (6,)    [linear; 0]         joint_torques     (n,)
 
-Each is the function of a `KinDyn`, traced together with what makes its q, nu and tau of these, so
-that a call is one call of machine code. That code also checks `base_transform` and `g`: if one of
-them is wrong, the first number of the result is NaN, which the kernel notices as it notices a
-singular mass matrix, and `_check` finds out why and raises.
+A kernel of `KinDyn` is traced together with the conversion of these arguments to its q, nu and tau,
+so that a call is one call of machine code. `PoseFunction` also checks `base_transform` and `g` in
+that code: if one of them is wrong, the first entry of the result is NaN. The kernel detects this as
+it detects a singular mass matrix, and `_check` raises the error. `SmoothFunction` has no check.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,10 +27,13 @@ from linkwork.engine.symbolic.arrays import Array, ObjectArray, join, where
 from linkwork.engine.symbolic.program import Port, Program, trace
 from linkwork.errors import LinkworkError, ValueRangeError
 from linkwork.kindyn import KinDyn
-from linkwork.kindyn.kernels import MOST_UNROLLED, QuantityKernel
+from linkwork.kindyn.kernels import MOST_UNROLLED, QuantityKernel, computation
+from linkwork.kindyn.quantities import Context
+from linkwork.model.layout import BASE_NEUTRAL, Layout
+from linkwork.spatial.blocks import IDENTITY, Mat, Scalar
 from linkwork.spatial.source import quat
 
-NOT_A_POSE = 1e-3  # entries further than this from those of a pose are a mistake, not rounding
+LARGEST_ERROR = 1e-3  # of entries of a pose that are taken for rounding
 WITH_GRAVITY = ("forward_dynamics", "bias_force", "gravity_force")
 WITHOUT_BASE = ("relative_jacobian",)
 
@@ -40,27 +43,29 @@ class PoseFunction:
     """A quantity of a robot as a function of adam's arguments.
 
     Args:
-        kd: the robot, and how it is seen.
-        request: what to compute, as `KinDyn.function` takes it.
+        kd: the robot and its options.
+        request: the quantity, as for `KinDyn.function`.
         wrenches: frames on which wrenches act; each becomes one more input.
     """
 
     kd: KinDyn
     request: Any
     wrenches: tuple[str, ...] = ()
+    checks_arguments: ClassVar[bool] = True
 
     @cached_property
     def kernel(self) -> Kernel:
         """The compiled function."""
         inner = self.inner
-        text = f"adam|{inner.identity}"  # which contains the digest of the sources
+        text = f"adam {type(self).__name__}|{inner.identity}"  # with the digest of the sources
+        n_moving = sum(joint.kind != "fixed" for joint in self.kd.model.joints)
         return Kernel(
             Signature(self._name, self.inputs, inner.signature.outputs),
             self._program,
             key=hashlib.sha256(text.encode()).hexdigest(),
             dtype=inner.dtype.type,
-            numpy_path=self._numpy_path if self._is_too_large else None,
-            check_result=self._check,
+            numpy_path=self._numpy_path if n_moving > MOST_UNROLLED else None,
+            check_result=self._check if self.checks_arguments else None,
         )
 
     @cached_property
@@ -70,28 +75,23 @@ class PoseFunction:
         return self.kd.function(self.request, wrenches=self.wrenches, gravity=gravity)
 
     @property
-    def _is_too_large(self) -> bool:
-        n_moving = sum(joint.kind != "fixed" for joint in self.kd.model.joints)
-        return n_moving > MOST_UNROLLED
-
-    @property
     def _name(self) -> str:
         return self.request if isinstance(self.request, str) else self.request[0]
 
     @cached_property
     def inputs(self) -> tuple[Port, ...]:
-        """What the function takes."""
+        """The arguments of the function."""
         n = len(self.kd.joint_names)
         pose, joints = Port("base_transform", (4, 4)), Port("joint_positions", (n,))
-        known = {
+        replaced = {
             "q": (joints,) if self._name in WITHOUT_BASE else (pose, joints),
             "nu": (Port("base_velocity", (6,)), Port("joint_velocities", (n,))),
             "tau": (Port("joint_torques", (n,)),),
             "gravity": (Port("g", (6,)),),
             "parameters": self._parameters,
         }
-        own = (known.get(port.name, (port,)) for port in self.inner.signature.inputs)
-        return tuple(port for ports in own for port in ports)
+        inner = self.inner.signature.inputs
+        return tuple(port for one in inner for port in replaced.get(one.name, (one,)))
 
     @cached_property
     def _parameters(self) -> tuple[Port, ...]:
@@ -99,9 +99,9 @@ class PoseFunction:
         k = self.kd.parameters.size // 2
         return (Port("length_multiplier", (k,)), Port("densities", (k,))) if k else ()
 
-    def rows(self, given: Mapping[str, Array]) -> list[Array]:
-        """What the inner function takes, from what this one takes; traced or in numbers."""
-        made = {
+    def inner_arguments(self, given: Mapping[str, Array]) -> list[Array]:
+        """The arguments of the inner function, from those of this one; traced or numbers."""
+        conversions = {
             "q": lambda: _q(given.get("base_transform"), given["joint_positions"]),
             "nu": lambda: join([given["base_velocity"], given["joint_velocities"]]),
             "tau": lambda: join([np.zeros(6), given["joint_torques"]]),
@@ -109,31 +109,36 @@ class PoseFunction:
             "parameters": lambda: join([given[port.name] for port in self._parameters]),
         }
         names = [port.name for port in self.inner.signature.inputs]
-        return [made[name]() if name in made else given[name] for name in names]
+        return [conversions[name]() if name in conversions else given[name] for name in names]
 
     def _program(self) -> Program:
-        inner = CompiledFunction(self._name, self.inner.program, self.inner.dtype.type)
-
         def run(*arrays: Array) -> Any:
             if not any(array.size for array in arrays):  # relative to the base nothing moves
                 return np.zeros(self.inner.signature.outputs[0].shape)
+            names = [port.name for port in self.inputs]
             views = [array.view(ObjectArray) for array in arrays]
-            given = dict(zip((port.name for port in self.inputs), views, strict=True))
-            return _nan_where(_is_wrong(given), inner(*self.rows(given)))
+            return self._traced(dict(zip(names, views, strict=True)))
 
         return trace(run, self.inputs, self._name)
 
+    def _traced(self, given: Mapping[str, Array]) -> Array:
+        """The result, from traced arguments."""
+        inner = CompiledFunction(self._name, self.inner.program, self.inner.dtype.type)
+        return _nan_where(_is_wrong(given), inner(*self.inner_arguments(given)))
+
     def _numpy_path(self, *columns: Sequence[Array]) -> Sequence[Any]:
-        """The result by columns from the inputs by columns, for what is too large to compile."""
+        """The result by columns from the inputs by columns, for robots too large to compile."""
         given = {
-            port.name: np.stack(numbers, axis=-1).reshape(-1, *port.shape)
-            for port, numbers in zip(self.inputs, columns, strict=True)
+            port.name: np.stack(entries, axis=-1).reshape(-1, *port.shape)
+            for port, entries in zip(self.inputs, columns, strict=True)
         }
-        found = _nan_where(_is_wrong(given), self.inner(*self.rows(given)))
-        return [found.reshape(len(found), -1).T]
+        result = self.inner(*self.inner_arguments(given))
+        if self.checks_arguments:
+            result = _nan_where(_is_wrong(given), result)
+        return [result.reshape(len(result), -1).T]
 
     def _check(self, kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Say why finite input gave something that is not finite."""
+        """Raise the error of the first row whose result is not finite although its input is."""
         del kernel
         bad = ~np.all([np.isfinite(array).all(axis=1) for array in outputs], axis=0)
         for array in inputs if bad.any() else ():
@@ -146,26 +151,63 @@ class PoseFunction:
             for port, array in zip(self.inputs, inputs, strict=True)
         }
         try:
-            _check_pose(given.get("base_transform"))
-            _check_gravity(given.get("g"))
-            self.inner(*self.rows(given))  # which says it if nothing resists the motion of a joint
+            if "base_transform" in given:
+                _check_pose(given["base_transform"])
+            if "g" in given:
+                check_gravity("g", given["g"])
+            self.inner(*self.inner_arguments(given))  # which raises if a joint moves no inertia
         except LinkworkError as error:
-            where_ = f" (in row {row} of {len(bad)})" if len(bad) > 1 else ""
-            raise type(error)(f"{error}{where_}") from None
+            suffix = f" (in row {row} of {len(bad)})" if len(bad) > 1 else ""
+            raise type(error)(f"{error}{suffix}") from None
+
+
+@dataclass(frozen=True)
+class SmoothFunction(PoseFunction):
+    """A quantity of a robot as a smooth function of all entries of adam's arguments.
+
+    The rotation of the base is the matrix itself. So derivatives with respect to its entries are
+    polynomials as in adam, and a matrix that is not quite a rotation, as inside an optimization,
+    has a result instead of an error.
+    """
+
+    checks_arguments = False
+
+    def _traced(self, given: Mapping[str, Array]) -> Array:
+        kd, layout = self.kd, self.kd.layout
+        if "base_transform" in given:
+            x, y, z = (tuple(row) for row in given["base_transform"][:3, :3])
+            layout = _LayoutWithRotation(layout.model, rotation=(x, y, z))  # pyright: ignore
+
+        def context(*parameters: Any) -> Context:
+            now = kd._context(*parameters)  # pyright: ignore[reportPrivateUsage]
+            return replace(now, skeleton=replace(now.skeleton, layout=layout))
+
+        compute = computation(context, layout, self.inner.order)
+        return compute(*[tuple(array) for array in self.inner_arguments(given)])[0]
+
+
+@dataclass(frozen=True, eq=False)
+class _LayoutWithRotation(Layout):
+    """The layout of a floating base whose rotation is a matrix instead of the quaternion in q."""
+
+    rotation: Mat = IDENTITY
+
+    def base_rotation(self, q: Sequence[Scalar]) -> Mat:
+        return self.rotation
 
 
 def _q(pose: Array | None, s: Array) -> Array:
-    """(..., nq) configuration; without a pose, that of the base does not matter."""
+    """(..., nq) configuration; without a pose, the base is at the origin."""
     if pose is None:
-        return join([np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]), s])
+        return join([np.array(BASE_NEUTRAL), s])
     return join([pose[..., :3, 3], quat.from_rotation(pose[..., :3, :3]), s])
 
 
 def _is_wrong(given: Mapping[str, Array]) -> Array | None:
-    """(..., 1) 0 where pose and gravity make sense, NaN where not; None if there is neither."""
+    """(..., 1) 0 where pose and gravity are valid, else NaN; None if there is neither."""
     bounds = []
     if "base_transform" in given:
-        bounds.append(_off_pose(given["base_transform"]) - NOT_A_POSE)
+        bounds.append(_pose_error(given["base_transform"]) - LARGEST_ERROR)
     if "g" in given:
         bounds.append(abs(given["g"][..., 3:]).max(axis=-1, keepdims=True))
     flags = [where(bound <= 0.0, 0.0, np.nan) for bound in bounds]
@@ -173,7 +215,7 @@ def _is_wrong(given: Mapping[str, Array]) -> Array | None:
 
 
 def _nan_where(wrong: Array | None, result: Array) -> Array:
-    """The result, its first number NaN where something is wrong."""
+    """The result, its first entry NaN where an argument is wrong."""
     if wrong is None or not result.size:
         return result
     n_outer = wrong.ndim - 1
@@ -181,23 +223,23 @@ def _nan_where(wrong: Array | None, result: Array) -> Array:
     return join([flat[..., :1] + wrong, flat[..., 1:]]).reshape(result.shape)
 
 
-def _off_pose(pose: Array) -> Array:
-    """(..., 1) how far entries of a matrix are from those of the nearest pose."""
-    off = pose[..., :3, :3] - quat.to_rotation(quat.from_rotation(pose[..., :3, :3]))
+def _pose_error(pose: Array) -> Array:
+    """(..., 1) largest difference between entries of a matrix and of the nearest pose."""
+    error = pose[..., :3, :3] - quat.to_rotation(quat.from_rotation(pose[..., :3, :3]))
     last = pose[..., 3, :] - np.array([0.0, 0.0, 0.0, 1.0])
-    both = join([off.reshape(*off.shape[:-2], 9), last])
+    both = join([error.reshape(*error.shape[:-2], 9), last])
     return abs(both).max(axis=-1, keepdims=True)
 
 
-def _check_pose(pose: Array | None) -> None:
-    if pose is None:
-        return
-    off = _off_pose(pose)[0]
-    if not off <= NOT_A_POSE:
+def _check_pose(pose: Array) -> None:
+    error = _pose_error(pose)[0]
+    if not error <= LARGEST_ERROR:
         text = "expected a pose, the rotation and position of the base in the world"
-        raise ValueRangeError(f"base_transform: {text}; entries are off by {off:.3g}")
+        raise ValueRangeError(f"base_transform: {text}; entries are off by {error:.3g}")
 
 
-def _check_gravity(g: Array | None) -> None:
-    if g is not None and g[3:].any():
-        raise ValueRangeError(f"g: the last three of {g.tolist()} must be 0; gravity turns nothing")
+def check_gravity(name: str, g: Array) -> None:
+    """Raise if the last three of six entries are not 0."""
+    if g[3:].any():
+        text = f"the last three entries of {g.tolist()} must be 0"
+        raise ValueRangeError(f"{name}: {text}; gravity has no angular part")

@@ -1,20 +1,24 @@
-"""Links and joints with the names that adam gives what belongs to them.
+"""Links and joints with adam's attributes, and the tree they form.
 
-Inertia   along the axes of the link, about its centre of mass: the rotation of `<inertial>` is
+Inertia   along the axes of the link, about its center of mass: the rotation of `<inertial>` is
           applied to the tensor, so that `inertial.origin.rpy` is 0
-Joints    `homogeneous(q)` is the pose of the child in the parent, `spatial_transform(q)` the matrix
-          that takes velocities in the parent to the child, `motion_subspace()` (6, 1) in the child
+Joints    `homogeneous(q)` is the pose of the child in the parent, `spatial_transform(q)` transforms
+          velocities from the axes of the parent to those of the child, `motion_subspace()` (6, 1)
+          is in the axes of the child
+Tree      links are nodes, joints are arcs, frames are left out; depth first from the root. The arcs
+          of a node are in the order of the file, the arc that is reversed because of another root
+          comes last.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple, dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.engine.symbolic.arrays import Array
+from linkwork.compat.adam.core import NumpyLike
 from linkwork.model.geometry import Shape
 from linkwork.model.inertia import Inertia
 from linkwork.model.joint_motion import child_H_parent, motion_subspace, neutral_transform
@@ -25,48 +29,26 @@ from linkwork.spatial.source import inertia as spatial_inertia
 from linkwork.spatial.source import motion
 
 
-class Values(np.ndarray[Any, Any]):
-    """An array that also answers to `array`, as the arrays inside adam do."""
-
-    @property
-    def array(self) -> Array:
-        """The numbers."""
-        return self.view(np.ndarray)
-
-
-def values(array: ArrayLike) -> Values:
-    """The same numbers, which also answer to `array`."""
-    return np.asarray(array, dtype=None if isinstance(array, np.ndarray) else float).view(Values)
-
-
 @dataclass(frozen=True, slots=True)
 class AdamPose:
     """Position [m], and roll, pitch and yaw [rad]."""
 
     pose: Pose
 
-    @property
-    def xyz(self) -> Values:
+    def get_xyz(self) -> NumpyLike:
         """(3,) position [m]."""
-        return values(self.pose.xyz)
+        return NumpyLike(self.pose.xyz)
 
-    @property
-    def rpy(self) -> Values:
+    def get_rpy(self) -> NumpyLike:
         """(3,) roll, pitch and yaw [rad]."""
-        return values(self.pose.rpy)
+        return NumpyLike(self.pose.rpy)
 
-    def get_xyz(self) -> Values:
-        """(3,) position [m]."""
-        return self.xyz
-
-    def get_rpy(self) -> Values:
-        """(3,) roll, pitch and yaw [rad]."""
-        return self.rpy
+    xyz, rpy = property(get_xyz), property(get_rpy)
 
 
 @dataclass(frozen=True, slots=True)
 class AdamInertia:
-    """Tensor of inertia about the centre of mass, along the axes of the link [kg m^2]."""
+    """Tensor of inertia about the center of mass, along the axes of the link [kg m^2]."""
 
     ixx: float
     ixy: float
@@ -75,22 +57,18 @@ class AdamInertia:
     iyz: float
     izz: float
 
-    @property
-    def matrix(self) -> Values:
+    def get_matrix(self) -> NumpyLike:
         """(3, 3) the tensor."""
-        six = (self.ixx, self.ixy, self.ixz, self.iyy, self.iyz, self.izz)
-        return values(Inertia(tensor=six).matrix())
+        return NumpyLike(Inertia(tensor=astuple(self)).matrix())
 
-    def get_matrix(self) -> Values:
-        """(3, 3) the tensor."""
-        return self.matrix
+    matrix = property(get_matrix)
 
 
 @dataclass(frozen=True, slots=True)
 class AdamInertial:
-    """Mass [kg], tensor, and where the centre of mass is on the link."""
+    """Mass [kg], tensor, and position of the center of mass on the link."""
 
-    mass: Values
+    mass: NumpyLike
     inertia: AdamInertia
     origin: AdamPose
 
@@ -108,34 +86,33 @@ class AdamLink:
 
     @property
     def visuals(self) -> tuple[Shape, ...]:
-        """What is seen of it."""
+        """Shapes for drawing."""
         return self.part.visuals
 
     @property
     def collisions(self) -> tuple[Shape, ...]:
-        """What touches others."""
+        """Shapes for collision detection."""
         return self.part.collisions
 
     @property
     def inertial(self) -> AdamInertial:
-        """Mass, tensor and centre of mass."""
-        own = self.part.inertia
-        return AdamInertial(
-            values(own.mass), AdamInertia(*own.tensor), AdamPose(replace(IDENTITY, xyz=own.com))
-        )
+        """Mass, tensor and center of mass."""
+        inertia = self.part.inertia
+        origin = AdamPose(replace(IDENTITY, xyz=inertia.com))
+        return AdamInertial(NumpyLike(inertia.mass), AdamInertia(*inertia.tensor), origin)
 
-    def spatial_inertia(self) -> Values:
+    def spatial_inertia(self) -> NumpyLike:
         """(6, 6) inertia about the origin of the link, rows and columns [linear; angular]."""
-        return values(spatial_inertia.matrix(self.part.inertia.parameters()))
+        return NumpyLike(spatial_inertia.matrix(self.part.inertia.parameters()))
 
-    def homogeneous(self) -> Values:
-        """(4, 4) pose of the centre of mass, along the axes of the link."""
-        return values(replace(IDENTITY, xyz=self.part.inertia.com).matrix())
+    def homogeneous(self) -> NumpyLike:
+        """(4, 4) pose of the center of mass, along the axes of the link."""
+        return NumpyLike(self.inertial.origin.pose.matrix())
 
 
 @dataclass(frozen=True, slots=True)
 class AdamLimits:
-    """Bounds of a joint as the file has them, whether they mean something for its type or not."""
+    """Limits of a joint as in the file, whatever its type."""
 
     lower: float  # [rad] or [m]
     upper: float
@@ -145,7 +122,7 @@ class AdamLimits:
 
 @dataclass(frozen=True, slots=True)
 class AdamJoint:
-    """A joint, from its parent to its child. In a tree with another root it may point backwards."""
+    """A joint from its parent to its child; in a tree with another root it may be reversed."""
 
     part: Joint
     parent: str
@@ -160,39 +137,121 @@ class AdamJoint:
         return self.part.name
 
     @property
-    def axis(self) -> Values | None:
+    def axis(self) -> NumpyLike | None:
         """(3,) unit vector in the joint frame; None of a fixed joint."""
-        return None if self.part.kind == "fixed" else values(self.part.axis)
+        return None if self.part.kind == "fixed" else NumpyLike(self.part.axis)
 
     @property
     def origin(self) -> AdamPose:
-        """Where the joint is on the parent that the file gives it."""
+        """Pose of the joint on its parent in the file."""
         return AdamPose(self.part.first_H_joint)
 
     def reversed(self) -> AdamJoint:
         """The same joint, from its child to its parent."""
         return replace(self, parent=self.child, child=self.parent)
 
-    def homogeneous(self, q: ArrayLike) -> Values:
+    def homogeneous(self, q: ArrayLike) -> NumpyLike:
         """(..., 4, 4) pose of the child in the parent at positions q (...)."""
-        batch = np.shape(q)
-        if KINDS[self.part.kind].nq > 1:  # adam has none of these; they are locked
-            rest = neutral_transform(self.part, child=self.parent)
-            return values(np.broadcast_to(rest, (*batch, 4, 4)))
-        return values(child_H_parent(self.part, self._theta(q), child=self.parent))
+        theta, nq = np.asarray(q, dtype=float), KINDS[self.part.kind].nq
+        if nq > 1:  # not supported by adam: locked
+            neutral = neutral_transform(self.part, child=self.parent)
+            return NumpyLike(np.broadcast_to(neutral, (*theta.shape, 4, 4)))
+        theta = np.broadcast_to(theta[..., None], (*theta.shape, nq))
+        return NumpyLike(child_H_parent(self.part, theta, child=self.parent))
 
-    def spatial_transform(self, q: ArrayLike) -> Values:
-        """(..., 6, 6) that takes a velocity in the parent's axes to the child's."""
-        theta = np.asarray(q, dtype=float)
-        child_H_parent = self.reversed().homogeneous(theta)
-        return values(motion.motion_transform(child_H_parent.array))
+    def spatial_transform(self, q: ArrayLike) -> NumpyLike:
+        """(..., 6, 6) transform of a velocity from the axes of the parent to those of the child."""
+        return NumpyLike(motion.motion_transform(self.reversed().homogeneous(q).array))
 
-    def motion_subspace(self) -> Values:
+    def motion_subspace(self) -> NumpyLike:
         """(6, 1) velocity of the child, in its axes, for one unit of joint velocity."""
         if KINDS[self.part.kind].nv != 1:
-            return values(np.zeros((6, 1)))
-        return values(motion_subspace(self.part, [0.0], child=self.child))
+            return NumpyLike(np.zeros((6, 1)))
+        return NumpyLike(motion_subspace(self.part, [0.0], child=self.child))
 
-    def _theta(self, q: ArrayLike) -> Array:
-        theta = np.asarray(q, dtype=float)
-        return np.broadcast_to(theta[..., None], (*theta.shape, KINDS[self.part.kind].nq))
+
+@dataclass(eq=False)
+class Node:
+    """A link, the joints to its children, and the joint to its parent."""
+
+    link: AdamLink
+    arcs: list[AdamJoint] = field(default_factory=list[AdamJoint])
+    children: list[Node] = field(default_factory=list["Node"], repr=False)
+    parent: AdamLink | None = None
+    parent_arc: AdamJoint | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the link."""
+        return self.link.name
+
+    def get_elements(self) -> tuple[AdamLink, AdamJoint | None, AdamLink | None]:
+        """The link, the joint to its parent, and the parent."""
+        return self.link, self.parent_arc, self.parent
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Nodes by name, in the order of the file; iteration is depth first from the root."""
+
+    graph: Mapping[str, Node]
+    root: str
+    ordered_nodes_list: tuple[str, ...]
+
+    def get_ordered_nodes_list(self, start: str) -> list[str]:
+        """Names of a link and of all below it, depth first."""
+        return _depth_first(self.graph, start)
+
+    def get_idx_from_name(self, name: str) -> int:
+        """Index of a link in the order."""
+        return self.ordered_nodes_list.index(name)
+
+    def get_name_from_idx(self, idx: int) -> str:
+        """Name of the link with an index."""
+        return self.ordered_nodes_list[idx]
+
+    def get_node_from_name(self, name: str) -> Node:
+        """The node of a link."""
+        return self.graph[name]
+
+    def __iter__(self) -> Iterator[Node]:
+        return (self.graph[name] for name in self.ordered_nodes_list)
+
+    def __reversed__(self) -> Iterator[Node]:
+        return (self.graph[name] for name in reversed(self.ordered_nodes_list))
+
+    def __getitem__(self, key: int) -> Node:
+        return self.graph[self.ordered_nodes_list[key]]
+
+    def __len__(self) -> int:
+        return len(self.ordered_nodes_list)
+
+
+def tree_of(links: Mapping[str, AdamLink], joints: Iterable[AdamJoint], root: str) -> Tree:
+    """The tree of some links from a root, over the joints between them."""
+    inner = [joint for joint in joints if joint.parent in links and joint.child in links]
+    above = {joint.child: joint for joint in inner}
+    backwards: dict[str, AdamJoint] = {}  # joints from the root to the root of the file
+    link = root
+    while link in above:
+        joint = above[link].reversed()
+        backwards[joint.name] = joint
+        link = joint.child
+    graph = {name: Node(link) for name, link in links.items()}
+    outwards = [joint for joint in inner if joint.name not in backwards]
+    for joint in (*outwards, *backwards.values()):
+        parent, child = graph[joint.parent], graph[joint.child]
+        parent.arcs.append(joint)
+        parent.children.append(child)
+        child.parent, child.parent_arc = parent.link, joint
+    return Tree(graph, root, tuple(_depth_first(graph, root)))
+
+
+def _depth_first(graph: Mapping[str, Node], start: str) -> list[str]:
+    names: list[str] = []
+    stack = [graph[start]]
+    while stack:
+        node = stack.pop()
+        names.append(node.name)
+        stack.extend(reversed(node.children))
+    return names

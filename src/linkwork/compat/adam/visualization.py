@@ -22,14 +22,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.adam.model.model import AdamModel
+from linkwork.compat.adam.model import AdamModel
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, ValueRangeError, shown, warn
 from linkwork.model.geometry import Material, Shape
-from linkwork.spatial.source import quat
 from linkwork.viewer.colors import Rgb
-from linkwork.viewer.parts import Part, drawing_of_shapes
-from linkwork.viewer.scene import node, place
+from linkwork.viewer.parts import drawing_of_shapes
+from linkwork.viewer.scene import add_surface, node, place
 from linkwork.viewer.server import FIRST_PORT, LOCAL, open_server
 from linkwork.viewer.sliders import UNLIMITED_ANGLE, UNLIMITED_LENGTH
 
@@ -42,7 +41,7 @@ Point: TypeAlias = tuple[float, float, float]
 
 
 class NoModelError(LinkworkError, RuntimeError):
-    """A page without a robot was asked to move one."""
+    """There is no robot on the page to move."""
 
 
 class ModelHandle:
@@ -54,17 +53,14 @@ class ModelHandle:
         kindyn: Any,
         *,
         root_name: str,
-        base_transform: ArrayLike | None = None,
-        joint_positions: ArrayLike | None = None,
-        show_frames: bool = False,
-        axes_length: float = 0.1,
-        axes_radius: float = 0.01,
-        origin_radius: float | None = None,
-        default_color: Rgb = GREY,
+        base_transform: ArrayLike | None,
+        joint_positions: ArrayLike | None,
+        default_color: Rgb,
+        axes: Mapping[str, Any],  # options of viser's frames
     ) -> None:
         self.visualizer, self.kindyn, self.model = visualizer, kindyn, _model_of(kindyn)
         self.root_name = _normalized(root_name)
-        self.show_frames = show_frames
+        self.show_frames: bool = axes["show_axes"]
         self._lock = RLock()  # sliders move the robot from another thread
         self._sliders: dict[str, Any] = {}
         self._base, self._joints = np.eye(4), np.zeros(self.model.NDoF)
@@ -77,19 +73,13 @@ class ModelHandle:
             warn(note)
         self._frames: dict[str, Any] = {}
         for name, parts in drawing.parts.items():
-            if not parts and not show_frames:
+            if not parts and not self.show_frames:
                 continue
             path = self.root_name + node(name)
-            self._frames[name] = visualizer.scene.add_frame(
-                path,
-                show_axes=show_frames,
-                axes_length=axes_length,
-                axes_radius=axes_radius,
-                origin_radius=origin_radius,
-            )
+            self._frames[name] = visualizer.scene.add_frame(path, **axes)
             labels = _labels(shapes[name], len(parts))
             for label, part in zip(labels, parts, strict=True):
-                self._add(path + node(label), part)
+                add_surface(visualizer.server, path + node(label), part)
         self.update(
             self._base if base_transform is None else base_transform,
             self._joints if joint_positions is None else joint_positions,
@@ -109,17 +99,13 @@ class ModelHandle:
         Raises:
             ValueError: one of them has another shape.
         """
-        given = _array(base_transform), _array(joint_positions)
-        shapes = (4, 4), (self.model.NDoF,)
-        names = "base_transform", "joint_positions"
-        for name, array, shape in zip(names, given, shapes, strict=True):
-            if array.shape != shape:
-                raise ShapeError(f"{name}: expected {shape}, got {array.shape}")
+        base = _array("base_transform", base_transform, (4, 4))
+        joints = _array("joint_positions", joint_positions, (self.model.NDoF,))
         with self._lock:
-            self._base, self._joints = (array.copy() for array in given)
+            self._base, self._joints = base, joints
             poses = self.kindyn.link_poses(self._base, self._joints)
             for name, handle in self._frames.items():
-                place(handle, _array(poses[name]))
+                place(handle, _array(name, poses[name], (4, 4)))
 
     def add_joint_sliders(
         self,
@@ -180,18 +166,6 @@ class ModelHandle:
         for slider, value in zip(self._sliders.values(), joints.tolist(), strict=True):
             slider.value = value
         self.update(self._base, joints)
-
-    def _add(self, name: str, part: Part) -> None:
-        pose = part.link_H_part
-        self.visualizer.scene.add_mesh_simple(
-            name,
-            vertices=np.asarray(part.surface.vertices, np.float32),
-            faces=np.asarray(part.surface.faces, np.uint32),
-            color=part.color,
-            opacity=None if part.opacity >= 1 else part.opacity,
-            position=pose[:3, 3],
-            wxyz=quat.from_rotation(pose[:3, :3]),
-        )
 
 
 class Visualizer:
@@ -354,11 +328,13 @@ class Visualizer:
             root_name=root,
             base_transform=base_transform,
             joint_positions=joint_positions,
-            show_frames=show_frames,
-            axes_length=axes_length,
-            axes_radius=axes_radius,
-            origin_radius=origin_radius,
             default_color=default_color,
+            axes={
+                "show_axes": show_frames,
+                "axes_length": axes_length,
+                "axes_radius": axes_radius,
+                "origin_radius": origin_radius,
+            },
         )
         return self._models[root]
 
@@ -407,8 +383,11 @@ def _labels(shapes: tuple[Shape, ...], count: int) -> list[str]:
     return [f"visual_{k}" for k in range(count)]
 
 
-def _array(value: Any) -> Array:
-    """Numbers of NumPy, JAX, PyTorch or CasADi."""
+def _array(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+    """A copy of an array of NumPy, JAX, PyTorch or CasADi."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
-    return np.asarray(value.full() if hasattr(value, "full") else value, dtype=float)
+    array = np.asarray(value.full() if hasattr(value, "full") else value, dtype=float).copy()
+    if array.shape != shape:
+        raise ShapeError(f"{name}: expected {shape}, got {array.shape}")
+    return array

@@ -25,8 +25,7 @@ from linkwork.compat.idyntree.poses import Transform
 from linkwork.compat.idyntree.vectors import Position
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, ShapeError, shown
-from linkwork.inverse_kinematics.ik import ik
-from linkwork.inverse_kinematics.result import IkResult
+from linkwork.inverse_kinematics.ik import IkResult, ik
 from linkwork.kindyn import KinDyn
 from linkwork.model.layout import BASE_NQ, Layout
 from linkwork.model.pose import as_floats

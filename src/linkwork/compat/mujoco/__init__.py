@@ -1,11 +1,11 @@
-"""MuJoCo's view of a robot: its models read, and its vectors and matrices converted exactly.
+"""MuJoCo models as robots, and exact conversion of MuJoCo's vectors and matrices.
 
     kd = kindyn_from_mjmodel(mj_model)
     conventions = Conventions(kd, mj_model)
     data.qpos[:], data.qvel[:] = conventions.qpos(q), conventions.qvel(q, nu)
 
-MuJoCo's gravity is 9.81 m/s^2 unless the file says otherwise, linkwork's is 9.80665 m/s^2;
-`kindyn_from_mjmodel` takes over what the model says.
+The default gravity of MuJoCo is 9.81 m/s^2, that of linkwork 9.80665 m/s^2; `kindyn_from_mjmodel`
+uses the gravity of the model.
 """
 
 from linkwork.compat.mujoco.conventions import Conventions as Conventions

@@ -5,8 +5,19 @@ Between the two are the positions qpos0 of the model and a linear map T of veloc
     qpos - qpos0 = theta      qvel = T nu          qacc = T nu_dot + T_dot nu
     tau = T^T qfrc            M = T^T M_mj T       h = T^T (h_mj + M_mj T_dot nu)
 
-T reorders the joints by name, repeats the leaders of dependent ones, and turns the velocity of free
-bodies (`linkwork.compat.mujoco.free`). Each method is named after what it returns.
+T reorders the joints by name, repeats the leaders of dependent ones, and converts the velocity of
+free bodies. Each method is named after its result.
+
+A free body with rotation R, origin o and angular velocity w has in MuJoCo
+
+    qvel = [velocity of o in the world; angular velocity in the body's axes]
+
+Its block of T, with ^ the matrix of the cross product, and w and v as they stand in nu:
+
+              T                       T^-1                     T_dot nu
+    mixed     [1, 0; 0, R^T]          [1, 0; 0, R]             0
+    body      [R, 0; 0, 1]            [R^T, 0; 0, 1]           [R (w x v); 0]
+    inertial  [1, -o^; 0, R^T]        [1, o^ R; 0, R]          [w x (v + w x o); 0]
 
 Batch     any leading axes, broadcast as NumPy does
 Armature  is in MuJoCo's M (`mj_fullM`), and in linkwork's with `joint_dynamics=True` only; else
@@ -20,16 +31,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.mujoco.free import free_bias, free_map, free_map_inverse
 from linkwork.compat.mujoco.pairs import Pair, paired
-from linkwork.engine.symbolic.arrays import Array, as_array, matvec, transpose
+from linkwork.engine.symbolic.arrays import Array, as_array, cross, matvec, transpose
 from linkwork.errors import ArgumentError, ShapeError, model_error, shown
 from linkwork.io.mjcf.model import floating_body
 from linkwork.io.mjcf.package import MjModel, need_mjmodel
 from linkwork.kindyn import KinDyn
 from linkwork.mechanics.base import Representation
 from linkwork.model.model import Model
-from linkwork.spatial.source import se3, so3
+from linkwork.spatial.source import motion, quat, se3, so3
 
 
 @dataclass(frozen=True, init=False)
@@ -59,7 +69,7 @@ class Conventions:
             kd = KinDyn(robot, floating=floating_body(mj_model) is not None)
         if not isinstance(kd, KinDyn):
             raise ArgumentError(f"robot: expected a KinDyn or a Model, got {shown(robot)}")
-        facts = {
+        fields = {
             "representation": kd.representation,
             "pairs": paired(kd.layout, str(kd.base), mj_model),
             "nq": kd.nq,
@@ -67,34 +77,35 @@ class Conventions:
             "mj_nq": int(mj_model.nq),
             "mj_nv": int(mj_model.nv),
         }
-        for name, value in facts.items():
+        for name, value in fields.items():
             object.__setattr__(self, name, value)
 
     def qpos(self, q: ArrayLike) -> Array:
         """(..., mj_nq) MuJoCo's positions; those of dependent joints follow their leaders."""
         q = _vector("q", q, self.nq)
-        found = np.zeros((*q.shape[:-1], self.mj_nq))
+        qpos = np.zeros((*q.shape[:-1], self.mj_nq))
         for pair in self.pairs:
             theta = q[..., pair.q]
-            moved = theta if pair.own else pair.multiplier * theta + pair.offset
-            found[..., pair.qpos] = moved + pair.qpos0
-        return found
+            if pair.is_dependent:
+                theta = pair.multiplier * theta + pair.offset
+            qpos[..., pair.qpos] = theta + pair.qpos0
+        return qpos
 
     def q(self, qpos: ArrayLike) -> Array:
-        """(..., nq) linkwork's positions; those of dependent joints are not looked at."""
+        """(..., nq) linkwork's positions; those of dependent joints are ignored."""
         qpos = _vector("qpos", qpos, self.mj_nq)
-        found = np.zeros((*qpos.shape[:-1], self.nq))
+        q = np.zeros((*qpos.shape[:-1], self.nq))
         for pair in self.pairs:
-            if pair.own:
-                found[..., pair.q] = qpos[..., pair.qpos] - pair.qpos0
-        return found
+            if not pair.is_dependent:
+                q[..., pair.q] = qpos[..., pair.qpos] - pair.qpos0
+        return q
 
     def qvel(self, q: ArrayLike, nu: ArrayLike) -> Array:
         """(..., mj_nv) T nu."""
         return matvec(self.velocity_map(q), _vector("nu", nu, self.nv))
 
     def nu(self, qpos: ArrayLike, qvel: ArrayLike) -> Array:
-        """(..., nv) T^-1 qvel; the velocities of dependent joints are not looked at."""
+        """(..., nv) T^-1 qvel; the velocities of dependent joints are ignored."""
         return matvec(self.velocity_map_inverse(self.q(qpos)), _vector("qvel", qvel, self.mj_nv))
 
     def qacc(self, q: ArrayLike, nu: ArrayLike, nu_dot: ArrayLike) -> Array:
@@ -109,7 +120,7 @@ class Conventions:
         )
 
     def qfrc(self, q: ArrayLike, tau: ArrayLike) -> Array:
-        """(..., mj_nv) T^-T tau; dependent joints get 0, as their leaders bear it all."""
+        """(..., mj_nv) T^-T tau; forces of dependent joints are 0, included in their leaders'."""
         return matvec(transpose(self.velocity_map_inverse(q)), _vector("tau", tau, self.nv))
 
     def tau(self, qpos: ArrayLike, qfrc: ArrayLike) -> Array:
@@ -120,9 +131,9 @@ class Conventions:
         """(..., mj_nv, mj_nv) M_mj = T^-T M T^-1, without armature.
 
         Raises:
-            ModelError: there are dependent joints, whose rows M does not hold.
+            ModelError: there are dependent joints, which have no rows in M.
         """
-        self._need_no_followers("M of MuJoCo")
+        self._reject_dependent_joints("M of MuJoCo")
         inverse = self.velocity_map_inverse(q)
         return transpose(inverse) @ _matrix("mass_matrix", mass_matrix, self.nv) @ inverse
 
@@ -137,25 +148,25 @@ class Conventions:
         """(..., mj_nv) h_mj = T^-T (h - M T^-1 T_dot nu).
 
         Raises:
-            ModelError: there are dependent joints, whose forces h does not hold.
+            ModelError: there are dependent joints, which have no entries in h.
         """
-        self._need_no_followers("qfrc_bias")
+        self._reject_dependent_joints("qfrc_bias")
         M = _matrix("mass_matrix", mass_matrix, self.nv)
-        pushed = matvec(M, matvec(self.velocity_map_inverse(q), self.drift(q, nu)))
-        return self.qfrc(q, _vector("bias_force", bias_force, self.nv) - pushed)
+        correction = matvec(M, matvec(self.velocity_map_inverse(q), self.drift(q, nu)))
+        return self.qfrc(q, _vector("bias_force", bias_force, self.nv) - correction)
 
     def bias_force(
         self, qpos: ArrayLike, qvel: ArrayLike, qfrc_bias: ArrayLike, full_m: ArrayLike
     ) -> Array:
-        """(..., nv) h = T^T (h_mj + M_mj T_dot nu); M_mj as it is without armature."""
+        """(..., nv) h = T^T (h_mj + M_mj T_dot nu); M_mj without armature."""
         drift = self.drift(self.q(qpos), self.nu(qpos, qvel))
-        pushed = matvec(_matrix("full_m", full_m, self.mj_nv), drift)
-        return self.tau(qpos, _vector("qfrc_bias", qfrc_bias, self.mj_nv) + pushed)
+        correction = matvec(_matrix("full_m", full_m, self.mj_nv), drift)
+        return self.tau(qpos, _vector("qfrc_bias", qfrc_bias, self.mj_nv) + correction)
 
     def jac(
         self, q: ArrayLike, jacobian: ArrayLike, world_H_frame: ArrayLike | None = None
     ) -> tuple[Array, Array]:
-        """MuJoCo's two Jacobians of a frame's origin, as `mj_jac` and `mj_jacBody` give them.
+        """MuJoCo's two Jacobians of a frame's origin, as of `mj_jac` and `mj_jacBody`.
 
         Args:
             q: (..., nq) configuration.
@@ -166,9 +177,9 @@ class Conventions:
             (..., 3, mj_nv) jacp and (..., 3, mj_nv) jacr.
 
         Raises:
-            ModelError: there are dependent joints, whose columns `jacobian` does not hold.
+            ModelError: there are dependent joints, which have no columns in `jacobian`.
         """
-        self._need_no_followers("mj_jac")
+        self._reject_dependent_joints("mj_jac")
         J = _matrix("jacobian", jacobian, 6, self.nv)
         mixed = _to_mixed(self.representation, world_H_frame) @ J @ self.velocity_map_inverse(q)
         return mixed[..., :3, :], mixed[..., 3:, :]
@@ -198,7 +209,7 @@ class Conventions:
         T = np.zeros((*q.shape[:-1], self.mj_nv, self.nv))
         for pair in self.pairs:
             if pair.is_free:
-                block = free_map(q[..., pair.q], self._written(pair))
+                block = _free_map(q[..., pair.q], self._free_velocity(pair))
             else:
                 block = pair.multiplier * np.eye(pair.nu.stop - pair.nu.start)
             T[..., pair.qvel, pair.nu] = block
@@ -210,29 +221,29 @@ class Conventions:
         inverse = np.zeros((*q.shape[:-1], self.nv, self.mj_nv))
         for pair in self.pairs:
             if pair.is_free:
-                block = free_map_inverse(q[..., pair.q], self._written(pair))
+                block = _free_map_inverse(q[..., pair.q], self._free_velocity(pair))
             else:
-                block = float(pair.own) * np.eye(pair.nu.stop - pair.nu.start)
+                block = float(not pair.is_dependent) * np.eye(pair.nu.stop - pair.nu.start)
             inverse[..., pair.nu, pair.qvel] = block
         return inverse
 
     def drift(self, q: ArrayLike, nu: ArrayLike) -> Array:
-        """(..., mj_nv) T_dot nu; only free bodies have any, and mixed ones none."""
+        """(..., mj_nv) T_dot nu; zero but for free bodies with body or inertial velocities."""
         q, nu = _vector("q", q, self.nq), _vector("nu", nu, self.nv)
-        found = np.zeros((*np.broadcast_shapes(q.shape[:-1], nu.shape[:-1]), self.mj_nv))
+        drift = np.zeros((*np.broadcast_shapes(q.shape[:-1], nu.shape[:-1]), self.mj_nv))
         for pair in self.pairs:
             if pair.is_free:
-                drift = free_bias(q[..., pair.q], nu[..., pair.nu], self._written(pair))
-                found[..., pair.qvel] = drift
-        return found
+                block = _free_drift(q[..., pair.q], nu[..., pair.nu], self._free_velocity(pair))
+                drift[..., pair.qvel] = block
+        return drift
 
-    def _written(self, pair: Pair) -> Representation:
-        """How the velocity of a free body is written: a floating joint always in its own axes."""
+    def _free_velocity(self, pair: Pair) -> Representation:
+        """The representation of the velocity of a free body; of a floating joint it is body."""
         return "body" if pair.kind == "floating" else self.representation
 
-    def _need_no_followers(self, what: str) -> None:
-        if not all(pair.own for pair in self.pairs):
-            text = f"{what} has entries for dependent joints, which linkwork's does not hold"
+    def _reject_dependent_joints(self, quantity: str) -> None:
+        if any(pair.is_dependent for pair in self.pairs):
+            text = f"{quantity} has entries for dependent joints, which linkwork's does not have"
             raise model_error(f"{text}; read the model with mimic=False")
 
 
@@ -247,23 +258,23 @@ def _matrix(name: str, value: ArrayLike, rows: int, columns: int | None = None) 
 def _checked(name: str, value: ArrayLike, tail: tuple[int, ...]) -> Array:
     array = as_array(value)
     if array.shape[-len(tail) :] != tail or array.ndim < len(tail):
-        wanted = ", ".join(map(str, tail))
-        raise ShapeError(f"{name}: expected (..., {wanted}), got {array.shape}")
+        expected = ", ".join(map(str, tail))
+        raise ShapeError(f"{name}: expected (..., {expected}), got {array.shape}")
     return array
 
 
 def _to_mixed(
     representation: Representation, world_H_frame: ArrayLike | None, *, inverse: bool = False
 ) -> Array:
-    """(..., 6, 6) that turns a frame's velocity into the mixed one, or back.
+    """(..., 6, 6) transform of a frame's velocity to the mixed representation, or its inverse.
 
-    body      [R v; R w]         back: [R^T v; R^T w]
-    inertial  [v + w x o; w]     back: [v - w x o; w]
+    body      [R v; R w]         inverse: [R^T v; R^T w]
+    inertial  [v + w x o; w]     inverse: [v - w x o; w]
     """
     if representation == "mixed":
         return np.eye(6)
     if world_H_frame is None:
-        raise ArgumentError(f"world_H_frame: needed, as velocities are {representation}")
+        raise ArgumentError(f"world_H_frame: required for {representation} velocities")
     pose = _matrix("world_H_frame", world_H_frame, 4)
     X = np.zeros((*pose.shape[:-2], 6, 6))
     if representation == "body":
@@ -274,3 +285,47 @@ def _to_mixed(
         X[...] = np.eye(6)
         X[..., :3, 3:] = shift if inverse else -shift
     return X
+
+
+def _free_map(position_wxyz: Array, representation: Representation) -> Array:
+    """(..., 6, 6) T with qvel = T nu, at a pose (..., 7)."""
+    o, R = _position_and_rotation(position_wxyz)
+    if representation == "body":
+        return _blocks(R, None, np.eye(3))
+    return _blocks(np.eye(3), -so3.wedge(o) if representation == "inertial" else None, transpose(R))
+
+
+def _free_map_inverse(position_wxyz: Array, representation: Representation) -> Array:
+    """(..., 6, 6) inverse of `_free_map`."""
+    o, R = _position_and_rotation(position_wxyz)
+    if representation == "body":
+        return _blocks(transpose(R), None, np.eye(3))
+    return _blocks(np.eye(3), so3.wedge(o) @ R if representation == "inertial" else None, R)
+
+
+def _free_drift(position_wxyz: Array, nu: Array, representation: Representation) -> Array:
+    """(..., 6) T_dot nu: the part of qacc that is not T nu_dot."""
+    o, R = _position_and_rotation(position_wxyz)
+    v, w = motion.split(nu)
+    match representation:
+        case "body":
+            linear = matvec(R, cross(w, v))
+        case "inertial":
+            linear = cross(w, v + cross(w, o))
+        case "mixed":
+            linear = np.zeros(np.broadcast_shapes(o.shape, v.shape))
+    return motion.join(linear, np.zeros_like(linear))
+
+
+def _position_and_rotation(position_wxyz: Array) -> tuple[Array, Array]:
+    return position_wxyz[..., :3], quat.to_rotation(position_wxyz[..., 3:])
+
+
+def _blocks(upper: Array, corner: Array | None, lower: Array) -> Array:
+    """(..., 6, 6) [upper, corner; 0, lower]."""
+    batch = np.broadcast_shapes(upper.shape[:-2], lower.shape[:-2])
+    matrix = np.zeros((*batch, 6, 6))
+    matrix[..., :3, :3], matrix[..., 3:, 3:] = upper, lower
+    if corner is not None:
+        matrix[..., :3, 3:] = corner
+    return matrix

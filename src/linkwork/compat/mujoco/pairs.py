@@ -1,4 +1,4 @@
-"""Which joint of linkwork is which of MuJoCo's, by name, and the slices of both vectors."""
+"""Joints of linkwork and of MuJoCo, matched by name, with their slices in the vectors of both."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from linkwork.model.layout import Layout
 from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY
 
-BASE = "base"  # stands for the kind of a pair that is the floating base and a free joint
+BASE = "base"  # kind of the pair of the floating base and its free joint
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A joint of MuJoCo, and where linkwork keeps its coordinates.
+    """A joint of MuJoCo, and its coordinates in both vectors.
 
-    A dependent joint has those of its leader: theta = multiplier * theta_leader + offset.
+    A dependent joint has the coordinates of its leader: theta = multiplier * theta_leader + offset.
     """
 
     kind: str  # of the joint in linkwork, or BASE
@@ -31,11 +31,11 @@ class Pair:
     qpos0: float = 0.0  # of a joint with one coordinate
     multiplier: float = 1.0
     offset: float = 0.0
-    own: bool = True  # False for a dependent joint
+    is_dependent: bool = False
 
     @property
     def is_free(self) -> bool:
-        """Whether it has six degrees of freedom, whose velocity is written in two ways."""
+        """Whether it has six degrees of freedom."""
         return self.kind in (BASE, "floating")
 
 
@@ -44,14 +44,14 @@ def paired(layout: Layout, base: str, mj: MjModel) -> tuple[Pair, ...]:
 
     Args:
         layout: the robot's coordinates.
-        base: the frame whose motion is that of the base, if it floats.
+        base: the frame of the floating base, if there is one.
         mj: a `mujoco.MjModel`.
 
     Returns:
         one pair for each joint of MuJoCo, in MuJoCo's order.
 
     Raises:
-        ModelError: a joint has no counterpart, or one that moves in another way.
+        ModelError: a joint has no counterpart, or one of another kind.
     """
     names = names_of(mj)
     base_joint, findings = _base_joint(layout, base, mj, names)
@@ -74,7 +74,7 @@ def paired(layout: Layout, base: str, mj: MjModel) -> tuple[Pair, ...]:
 def _base_joint(
     layout: Layout, base: str, mj: MjModel, names: Names
 ) -> tuple[int | None, list[Finding]]:
-    """The free joint that is the floating base, or why there is none."""
+    """The free joint of the floating base, or the reason why there is none."""
     if not layout.floating:
         return None, []
     if base not in names.bodies:
@@ -83,7 +83,7 @@ def _base_joint(
     body = names.bodies.index(base)
     joint = int(mj.body_jntadr[body])
     if joint < 0 or kind_of(mj, joint) != "floating":
-        text = "the base floats here but has no free joint in MuJoCo; take floating=False"
+        text = "the base floats here but has no free joint in MuJoCo; use floating=False"
         return None, [Finding("error", f"link {base!r}", text)]
     return joint, []
 
@@ -122,8 +122,9 @@ def _pair(layout: Layout, mj: MjModel, joint: int, name: str) -> Pair:
     follower = layout.followers.get(name)
     if follower is None:
         return Pair(kind, layout.q[name], layout.nu[name], *slices, qpos0)
-    at = (layout.q[follower.leader], layout.nu[follower.leader])
-    return Pair(kind, *at, *slices, qpos0, follower.multiplier, follower.offset, own=False)
+    leader = (layout.q[follower.leader], layout.nu[follower.leader])
+    factors = follower.multiplier, follower.offset
+    return Pair(kind, *leader, *slices, qpos0, *factors, is_dependent=True)
 
 
 def _slices(mj: MjModel, joint: int, nq: int, nv: int) -> tuple[slice, slice]:

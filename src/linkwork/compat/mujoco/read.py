@@ -19,7 +19,7 @@ def model_from_mjmodel(mj_model: MjModel, *, mimic: bool = True) -> Model:
 
     Args:
         mj_model: a `mujoco.MjModel`.
-        mimic: whether linear joint equalities make joints depend on others; if not, they are free.
+        mimic: whether linear joint equalities define dependent joints; if not, these are free.
 
     Returns:
         the robot. Its root is the one top-level body if that is free, and else a link `world`.
@@ -28,7 +28,7 @@ def model_from_mjmodel(mj_model: MjModel, *, mimic: bool = True) -> Model:
         ModelError: there is no body besides the world.
 
     Warns:
-        LinkworkWarning: once, with everything that changes the motion but is left out.
+        LinkworkWarning: once, with all parts that affect the motion and are not supported.
     """
     return read_and_warn(mj_model, mimic=mimic)
 
@@ -38,14 +38,14 @@ def kindyn_from_mjmodel(mj_model: MjModel, *, mimic: bool = True, **options: Any
 
     Args:
         mj_model: a `mujoco.MjModel`.
-        mimic: whether linear joint equalities make joints depend on others; if not, they are free.
-        options: further ones of `KinDyn`, such as `representation`.
+        mimic: whether linear joint equalities define dependent joints; if not, these are free.
+        options: further options of `KinDyn`, such as `representation`.
 
     Raises:
         ModelError: there is no body besides the world.
 
     Warns:
-        LinkworkWarning: once, with everything that changes the motion but is left out.
+        LinkworkWarning: once, with all parts that affect the motion and are not supported.
     """
     model = read_and_warn(mj_model, mimic=mimic)
     floating = floating_body(mj_model) is not None
@@ -54,7 +54,7 @@ def kindyn_from_mjmodel(mj_model: MjModel, *, mimic: bool = True, **options: Any
 
 
 def read_and_warn(mj_model: MjModel, *, mimic: bool, names: Names | None = None) -> Model:
-    """The model, with its parts named as `names_of` does or otherwise; its doubts are warned of."""
+    """Read a model and warn of findings; its parts have the given names, or those of `names_of`."""
     need_mjmodel(mj_model)
     model, left_out = read_mjmodel(mj_model, mimic=mimic, names=names)
     warn_of([f for f in (*left_out, *check(model)) if f.severity == "warning"])

@@ -21,7 +21,7 @@ from linkwork.errors import ModelError, ShapeError, ValueRangeError, model_error
 from linkwork.spatial.source import quat
 
 if TYPE_CHECKING:
-    from linkwork.compat.pinnzoo.robot import Robot
+    from linkwork.compat.pinnzoo.model import Model
 
 _JOINTS_PER_LEG = 3
 _TOLERANCE = 1e-6  # of lengths [m] and directions that must be zero for the formulas to hold
@@ -37,7 +37,7 @@ class Leg:
     calf: float
 
 
-def inverse_kinematics(model: Robot, x: ArrayLike, foot_locs: ArrayLike) -> Array:
+def inverse_kinematics(model: Model, x: ArrayLike, foot_locs: ArrayLike) -> Array:
     """(..., joints, 2) the two solutions for the angles of the legs, NaN where there is none.
 
     Args:
@@ -64,7 +64,7 @@ def inverse_kinematics(model: Robot, x: ArrayLike, foot_locs: ArrayLike) -> Arra
 
 
 def nearest_ik(
-    model: Robot, q: ArrayLike, foot_locs: ArrayLike, *, obey_limits: bool = True
+    model: Model, q: ArrayLike, foot_locs: ArrayLike, *, obey_limits: bool = True
 ) -> Array:
     """(..., nq) or (..., nx) with the angles of each leg from the solution nearest to those given.
 
@@ -94,7 +94,7 @@ def nearest_ik(
     return fix_joint_limits(model, nearest) if obey_limits else nearest
 
 
-def fix_joint_limits(model: Robot, x: ArrayLike, *, suppress_error: bool = False) -> Array:
+def fix_joint_limits(model: Model, x: ArrayLike, *, suppress_error: bool = False) -> Array:
     """x or q with the angles of its revolute joints moved by whole turns into their limits.
 
     Args:
@@ -147,7 +147,7 @@ def _angles(leg: Leg, foot: Array, sign: float) -> Array:
     return np.pi - np.mod(np.pi - angles, 2.0 * np.pi)  # in (-pi, pi]
 
 
-def _legs(model: Robot) -> list[Leg]:
+def _legs(model: Model) -> list[Leg]:
     """The lengths of the legs, from where their parts are at zero."""
     names = model.joint_names
     feet = model.kinematics_bodies

@@ -1,8 +1,16 @@
-"""Orders of the numbers in vectors, by their names, and conversions between them.
+"""Orders of the coordinates in vectors, by their names, and conversions between them.
 
 A conversion moves numbers and does nothing else: it neither rotates a velocity nor changes a sign.
 MuJoCo's linear velocity of a free body is in the axes of the world, for example, and stays there;
 `linkwork.compat.mujoco` and `linkwork.compat.pinocchio` convert what the numbers mean.
+
+Every model has the orders of programs that read the same file:
+
+nominal             position, quaternion w x y z; linear, angular velocity; joints depth first,
+                    siblings in alphabetical order
+pinocchio           the same but for the quaternion, x y z w
+mujoco              joints depth first in the order of the file
+rigidBodyDynamics   quaternion w x y z, position; angular, linear velocity; joints breadth first
 """
 
 from __future__ import annotations
@@ -16,9 +24,19 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, name_not_found, shown
+from linkwork.export.pinnzoo.state_order import (
+    BASE_CONFIG,
+    BASE_VELOCITY,
+    config_names,
+    joint_labels,
+    velocity_names,
+)
+from linkwork.kindyn import KinDyn
+from linkwork.model.model import Model as RobotModel
+from linkwork.model.tree import walk
 
 if TYPE_CHECKING:
-    from linkwork.compat.pinnzoo.robot import Robot
+    from linkwork.compat.pinnzoo.model import Model
 
 
 @dataclass(frozen=True)
@@ -96,7 +114,7 @@ def generate_conversions(
 
 
 def change_order(
-    model: Robot,
+    model: Model,
     input: ArrayLike,
     from_: str,
     to: str,
@@ -133,7 +151,7 @@ def change_order(
 
 
 def change_orders(
-    model: Robot,
+    model: Model,
     inputs: Sequence[ArrayLike],
     from_: str,
     to: str,
@@ -155,7 +173,7 @@ def change_orders(
     return [change_order(model, one, from_, to, dims=axes) for one, axes in pairs]
 
 
-def _conversion(model: Robot, from_: str, to: str) -> ConversionIndices:
+def _conversion(model: Model, from_: str, to: str) -> ConversionIndices:
     for name in (from_, to):
         if name not in model.orders:
             raise name_not_found("order", name, model.orders)
@@ -172,3 +190,45 @@ def _indices(old: Sequence[str], new: Sequence[str], what: str) -> Array:
         why = f"only one has {shown(differing)}" if differing else "a name is there twice"
         raise ValueRangeError(f"{what}: two orders must have the same names; {why}")
     return np.array([old.index(name) for name in new], dtype=int)
+
+
+def known_orders(model: RobotModel, kd: KinDyn, torques: Sequence[str]) -> dict[str, StateOrder]:
+    """Orders by name.
+
+    Args:
+        model: the robot, its joints in the order of the file.
+        kd: the same in the nominal order.
+        torques: names of the velocities that are driven, in the nominal order.
+    """
+    position, wxyz = BASE_CONFIG[:3], BASE_CONFIG[3:]
+    linear, angular = BASE_VELOCITY[:3], BASE_VELOCITY[3:]
+    labels = dict(zip(kd.joint_names, joint_labels(kd), strict=True))
+    by_depth = [labels[name] for name in _depth_first(model) if name in labels]
+    by_breadth = [labels[name] for name in _breadth_first(model) if name in labels]
+
+    def order(base_q: Sequence[str], base_v: Sequence[str], joints: Sequence[str]) -> StateOrder:
+        if not kd.floating:
+            base_q = base_v = ()
+        velocity = (*base_v, *joints)
+        return StateOrder((*base_q, *joints), velocity, tuple(n for n in velocity if n in torques))
+
+    return {
+        "nominal": StateOrder(config_names(kd), velocity_names(kd), tuple(torques)),
+        "pinocchio": order((*position, *wxyz[1:], wxyz[0]), (*linear, *angular), joint_labels(kd)),
+        "mujoco": order((*position, *wxyz), (*linear, *angular), by_depth),
+        "rigidBodyDynamics": order((*wxyz, *position), (*angular, *linear), by_breadth),
+    }
+
+
+def _depth_first(model: RobotModel) -> list[str]:
+    return [visit.joint.name for visit in walk(model, model.default_base) if visit.joint]
+
+
+def _breadth_first(model: RobotModel) -> list[str]:
+    depth = {model.default_base: 0}
+    depth_first: list[tuple[int, str]] = []
+    for visit in walk(model, model.default_base):
+        if visit.joint and visit.parent is not None:
+            depth[visit.link] = depth[visit.parent] + 1
+            depth_first.append((depth[visit.link], visit.joint.name))
+    return [name for _, name in sorted(depth_first, key=lambda pair: pair[0])]  # stable

@@ -1,6 +1,6 @@
 """Functions of quaternions w x y z (Hamilton) that rotate from the body to the world.
 
-Any leading axes are a batch. Nothing is normalised.
+Any leading axes are a batch. Nothing is normalized.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array, as_array
-from linkwork.export.pinnzoo.state_space.errors import axis_angle
+from linkwork.export.pinnzoo.manifold import axis_angle
 from linkwork.spatial import quat, so3
 
 

@@ -15,8 +15,7 @@ import numpy as np
 from linkwork.errors import ArgumentError, NameNotFoundError, missing_package, nearest, shown
 from linkwork.export.pinnzoo.state_space import Orientation
 from linkwork.io.load import load, read
-from linkwork.io.named.bundled import FOLDER, bundled_names
-from linkwork.io.named.example_robot_data import PACKAGE, robots_folder
+from linkwork.io.named_robots import EXAMPLES, FOLDER, bundled_names, robots_folder
 from linkwork.model.model import Model
 from linkwork.spatial.source import quat
 
@@ -66,15 +65,16 @@ ZOO: dict[str, Entry] = {
         file="bolt_description/robots/bolt.urdf", bodies=("FL_FOOT", "FR_FOOT"), floating=True
     ),
 }
-SAME = {"unitree_go1": "go1", "unitree_go2": "go2", "biped": "bolt"}  # names of PinnZoo's folders
-ELSEWHERE = ("nadia", "crazydog")  # robots of PinnZoo whose files no package has
+# Names of PinnZoo's folders.
+ALIASES = {"unitree_go1": "go1", "unitree_go2": "go2", "biped": "bolt"}
+WITHOUT_FILE = ("nadia", "crazydog")  # robots of PinnZoo whose files no package has
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A robot that was asked for."""
+class RobotSource:
+    """The robot of a model, and where it comes from."""
 
-    given: object
+    argument: object  # of `Model`
     name: str
     path: str | None
     model: Model
@@ -83,7 +83,7 @@ class Found:
 
 def in_zoo(name: str) -> bool:
     """Whether a name is that of a robot of the zoo, installed or not."""
-    return SAME.get(name.lower(), name.lower()) in ZOO
+    return ALIASES.get(name.lower(), name.lower()) in ZOO
 
 
 def zoo_names() -> tuple[str, ...]:
@@ -96,26 +96,26 @@ def zoo_names() -> tuple[str, ...]:
     )
 
 
-def found_robot(given: object) -> Found:
+def find_robot(source: object) -> RobotSource:
     """A robot by its name in the zoo, its file, its text or its model."""
-    if isinstance(given, Model):
-        return Found(given, given.name, None, given, Entry())
-    if not isinstance(given, (str, PathLike)):
+    if isinstance(source, Model):
+        return RobotSource(source, source.name, None, source, Entry())
+    if not isinstance(source, (str, PathLike)):
         text = "urdf_or_name: expected a name of the zoo, the path or text of a file, or a Model"
-        raise ArgumentError(f"{text}, got {shown(given)}")
-    text = fspath(given)
-    name = SAME.get(text.lower(), text.lower())
+        raise ArgumentError(f"{text}, got {shown(source)}")
+    text = fspath(source)
+    name = ALIASES.get(text.lower(), text.lower())
     if name in ZOO:
         entry = ZOO[name]
         path = _file_of(name, entry)
         model = read(path, mimic=False).model  # what is doubtful in a file of the zoo stays so
         assert model is not None
-        return Found(given, name, str(path), model, entry)
-    if name in ELSEWHERE or _is_bare_word(text):
+        return RobotSource(source, name, str(path), model, entry)
+    if name in WITHOUT_FILE or _is_bare_word(text):
         raise _unknown(text)
     model = load(text, mimic=False)
     path = None if "<" in text else text
-    return Found(given, model.name, path, model, Entry())
+    return RobotSource(source, model.name, path, model, Entry())
 
 
 def _file_of(name: str, entry: Entry) -> Path:
@@ -123,7 +123,7 @@ def _file_of(name: str, entry: Entry) -> Path:
         return FOLDER / "zoo" / f"{name}.urdf"
     folder = robots_folder()
     if folder is None or not (folder / entry.file).exists():
-        raise missing_package(f"the file of {name!r}", PACKAGE)
+        raise missing_package(f"the file of {name!r}", EXAMPLES)
     return folder / entry.file
 
 
@@ -134,7 +134,7 @@ def _is_bare_word(text: str) -> bool:
 
 
 def _unknown(text: str) -> NameNotFoundError:
-    if text.lower() in ELSEWHERE:
+    if text.lower() in WITHOUT_FILE:
         hint = "no package has its file; give the path of one"
     elif text in bundled_names():
         hint = f"the bundled robot is Model(linkwork.robots.load({text!r}))"

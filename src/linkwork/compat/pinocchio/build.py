@@ -1,10 +1,10 @@
 """A `pinocchio.Model` from a linkwork model: the one that Pinocchio would read from the same URDF.
 
-Joints      of Pinocchio sit where linkwork's joints are; planar joints, and (cos, sin) joints about
-            a tilted axis, are turned so that their axis is z, as Pinocchio cannot be given another
+Joints      have the poses of linkwork's joints; planar joints, and (cos, sin) joints about a tilted
+            axis, are rotated so that their axis is z, the only one that Pinocchio supports
 Links       become BODY frames, fixed joints FIXED_JOINT frames, additional frames OP_FRAMEs
-Inertia     of a link is that of its joint; of what a fixed joint holds, and of a fixed base, also
-            that of the frame, as Pinocchio's reader has it
+Inertia     of a link is added to its joint; that of a link on a fixed joint, and of a fixed base,
+            also to the frame, as Pinocchio's reader does
 Dependent   joints become Pinocchio's mimic joints, which have no coordinates either
 Gravity     is that of the KinDyn
 """
@@ -29,9 +29,9 @@ from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.spatial.source import se3
 
-ROOT_JOINT = "root_joint"  # Pinocchio's own name for the joint of a floating base
-UNIT_BOUND = 1.01  # Pinocchio's bound of what lies on the unit circle or sphere
-UNBOUNDED = sys.float_info.max  # Pinocchio's bound of a floating base; it can sample within it
+ROOT_JOINT = "root_joint"  # Pinocchio's name for the joint of a floating base
+UNIT_BOUND = 1.01  # Pinocchio's bound of coordinates on the unit circle or sphere
+UNBOUNDED = sys.float_info.max  # Pinocchio's bound of a floating base, so that it can sample
 AXIS_NOISE = 1e-12  # an axis this close to x, y or z is aligned with it, as for Pinocchio's reader
 
 
@@ -44,7 +44,7 @@ def to_pinocchio(robot: Model | KinDyn) -> Any:
 
     Returns:
         the model; `Conventions(kd)` maps the vectors of the KinDyn to it. Joints are in the order
-        of Pinocchio's URDF reader, or, if `from_pinocchio` made the robot, as they were there.
+        of Pinocchio's URDF reader, or, if `from_pinocchio` read the robot, in their order there.
 
     Raises:
         ModelError: a dependent joint is helical, or cannot come after the joint it depends on.
@@ -103,27 +103,27 @@ class _Building:
         self._add_link(self.kd.model.frame(self.tree.base).link, above)
 
     def _add_joint(self, joint: Joint, near: int) -> int:
-        """Add a moving joint and give its frame; `near` is the frame that it hangs on."""
+        """Add a moving joint and return its frame; `near` is its parent frame."""
         body = self._bodies[joint.name]
         parent, parent_H_body = self._poses[self.tree.parents[body]]
         # read backwards, a joint about or along an axis moves about or along the opposite one
         sign = -1.0 if self.tree.backwards[body] and joint.kind != "planar" else 1.0
         axis = sign * np.array(joint.axis)
         unbounded = is_cos_sin_there(joint, self._leaders)
-        turned = joint.kind == "planar" or (unbounded and not _letter(axis))
-        turn = _turn(axis) if turned else np.eye(4)
-        placement = parent_H_body @ self.tree.parent_H_joint[body] @ turn
+        rotated = joint.kind == "planar" or (unbounded and not _letter(axis))
+        rotation = _rotation_to(axis) if rotated else np.eye(4)
+        placement = parent_H_body @ self.tree.parent_H_joint[body] @ rotation
         kind = self._kind(joint, axis, unbounded=unbounded)
         bounds = self._bounds(joint) if joint.nv else ()
         pose = self.pin.SE3(placement)
         index = self.model.addJoint(parent, kind, pose, joint.name, *bounds)
         there = self.model.joints[index]
         self.model.armature[there.idx_v : there.idx_v + there.nv] = joint.armature
-        self._poses[body] = (index, se3.inverse(turn) @ self.tree.joint_H_body[body])
+        self._poses[body] = (index, se3.inverse(rotation) @ self.tree.joint_H_body[body])
         return self.model.addJointFrame(index, near)
 
     def _kind(self, joint: Joint, axis: Array, *, unbounded: bool) -> Any:
-        """The joint as Pinocchio has it."""
+        """The joint model of Pinocchio."""
         pin = self.pin
         match joint.kind:
             case "universal":
@@ -155,7 +155,7 @@ class _Building:
         return getattr(self.pin, aligned + letter)() if letter else getattr(self.pin, tilted)(axis)
 
     def _following(self, joint: Joint, kind: Any) -> Any:
-        """A joint without coordinates, which moves as its leader tells."""
+        """A joint without coordinates, which depends on its leader."""
         if joint.kind == "helical":  # Pinocchio 4.1 has wrong Jacobians for it, or crashes
             text = "a helical joint that mimics another has no counterpart in Pinocchio"
             raise model_error(text, f"joint {joint.name!r}")
@@ -197,7 +197,7 @@ class _Building:
 
     def _inertia(self, link: str) -> Any:
         inertia = self.kd.model.link(link).inertia
-        there = self.pin.Inertia.Zero()  # its constructor refuses what files have
+        there = self.pin.Inertia.Zero()  # its constructor rejects inertias that files contain
         there.mass, there.lever = inertia.mass, np.array(inertia.com)
         there.inertia = inertia.matrix()
         return there
@@ -220,12 +220,12 @@ class _Building:
 
 
 def _letter(axis: Array) -> str:
-    """X, Y or Z if an axis points that way; nothing if it is tilted, or points the opposite way."""
+    """X, Y or Z if an axis is that one; nothing if it is tilted or has the opposite direction."""
     near = np.flatnonzero(np.abs(axis - np.eye(3)).max(axis=1) <= AXIS_NOISE)
     return "XYZ"[near[0]] if len(near) else ""
 
 
-def _turn(axis: Array) -> Array:
+def _rotation_to(axis: Array) -> Array:
     """(4, 4) pose of axes whose z is the given axis."""
     return se3.pose(np.concatenate([plane_basis(axis), axis[:, None]], axis=1), np.zeros(3))
 

@@ -3,28 +3,38 @@
 With T the matrix of v = T nu, everything follows: a = T nu_dot + T_dot nu, tau_here = T^T tau,
 J_here = J T, M_here = T^T M T, h_here = T^T (h + M T_dot nu). T_dot nu is not zero in the mixed
 representation only: (-R^T (w x v); 0) for the base.
+
+A joint of several coordinates that is read backwards, from its second link to its first, moves in
+Pinocchio by the inverse: with M its motion here, the velocity there is -Ad(M) nu. The derivative of
+this map along the motion is zero, as a velocity does not change under itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.pinocchio.order import JointSlices, expected_slices, given_slices
-from linkwork.compat.pinocchio.positions import (
-    Blocks,
-    blocks_here,
-    position_here,
-    position_there,
-)
+from linkwork.compat.pinocchio.order import BASE, JointSlices, expected_slices, given_slices
 from linkwork.engine.cached_property import cached_property
-from linkwork.engine.symbolic.arrays import Array, as_array, cross, matvec, transpose
+from linkwork.engine.symbolic.arrays import (
+    Array,
+    as_array,
+    cos,
+    cross,
+    join,
+    matrix,
+    matvec,
+    sin,
+    stack,
+    transpose,
+)
 from linkwork.errors import ArgumentError, ShapeError, shown
 from linkwork.kindyn import KinDyn
+from linkwork.spatial import motion, quat, se3
 
 REFERENCE_FRAMES: Mapping[str, str] = {
     "mixed": "LOCAL_WORLD_ALIGNED",
@@ -33,12 +43,20 @@ REFERENCE_FRAMES: Mapping[str, str] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The parts of T that are not the identity, by the number of their joint; and of T^-1."""
+
+    forward: Mapping[int, Array]  # (..., n, n)
+    inverse: Mapping[int, Array]
+
+
 @dataclass(frozen=True)
 class Conventions:
-    """How the vectors of a KinDyn read in Pinocchio.
+    """Maps between the vectors of a KinDyn and those of Pinocchio.
 
-    What goes `to` Pinocchio is given in linkwork's numbers altogether, what comes `from` it in
-    Pinocchio's altogether, the q and v beside it too. Any leading batch axes, as everywhere.
+    All arguments of a map `to` Pinocchio are linkwork's, all arguments of a map `from` it are
+    Pinocchio's, including q and v. Any leading batch axes.
 
     Args:
         kd: the robot, its base and its velocity representation.
@@ -52,7 +70,7 @@ class Conventions:
     def __post_init__(self) -> None:
         if not isinstance(self.kd, KinDyn):
             raise ArgumentError(f"kd: expected a KinDyn, got {shown(self.kd)}")
-        _ = self.slices  # what does not fit is said now
+        _ = self.slices  # raises here if the models do not match
 
     @cached_property
     def slices(self) -> tuple[JointSlices, ...]:
@@ -83,18 +101,18 @@ class Conventions:
 
     def q_to_pinocchio(self, q: ArrayLike) -> Array:
         """(..., nq there) configuration."""
-        here = self._taken(q, "q", self.kd.nq)
+        here = _checked(q, "q", self.kd.nq)
         there = np.empty((*here.shape[:-1], self.nq), here.dtype)
         for at in self.slices:
-            there[..., at.q_there] = position_there(at, here[..., at.q])
+            there[..., at.q_there] = _position_there(at, here[..., at.q])
         return there
 
     def q_from_pinocchio(self, q: ArrayLike) -> Array:
         """(..., nq) configuration; an angle that is (cos, sin) there comes back in [-pi, pi]."""
-        there = self._taken(q, "q", self.nq)
+        there = _checked(q, "q", self.nq)
         here = np.empty((*there.shape[:-1], self.kd.nq), there.dtype)
         for at in self.slices:
-            here[..., at.q] = position_here(at, there[..., at.q_there])
+            here[..., at.q] = _position_here(at, there[..., at.q_there])
         return here
 
     def v_to_pinocchio(self, q: ArrayLike, nu: ArrayLike) -> Array:
@@ -118,11 +136,11 @@ class Conventions:
         return self._backwards(blocks, self._row(a, "a")) - self._drift(nu)
 
     def tau_to_pinocchio(self, q: ArrayLike, tau: ArrayLike) -> Array:
-        """(..., nv) generalised forces: T^-T tau, of the same power."""
+        """(..., nv) generalized forces: T^-T tau, of the same power."""
         return self._forwards(_dual(self._blocks(q).inverse), self._row(tau, "tau"))
 
     def tau_from_pinocchio(self, q: ArrayLike, tau: ArrayLike) -> Array:
-        """(..., nv) generalised forces: T^T tau, of the same power."""
+        """(..., nv) generalized forces: T^T tau, of the same power."""
         blocks = self._blocks(self.q_from_pinocchio(q))
         return self._backwards(_dual(blocks.forward), self._row(tau, "tau"))
 
@@ -152,8 +170,8 @@ class Conventions:
     def bias_to_pinocchio(self, q: ArrayLike, nu: ArrayLike, h: ArrayLike, M: ArrayLike) -> Array:
         """(..., nv) bias forces: T^-T (h - M T^-1 T_dot nu)."""
         drift = self._drift(self._row(nu, "nu"))
-        more = matvec(self._row(M, "M", rows=self.nv), drift)
-        return self.tau_to_pinocchio(q, self._row(h, "h") - more)
+        correction = matvec(self._row(M, "M", rows=self.nv), drift)
+        return self.tau_to_pinocchio(q, self._row(h, "h") - correction)
 
     def bias_from_pinocchio(self, q: ArrayLike, v: ArrayLike, h: ArrayLike, M: ArrayLike) -> Array:
         """(..., nv) bias forces, those at nu_dot = 0, which is not a = 0: T^T (h + M T_dot nu).
@@ -168,8 +186,8 @@ class Conventions:
         return here + matvec(self.mass_matrix_from_pinocchio(q, M), self._drift(nu))
 
     def _blocks(self, q: ArrayLike) -> Blocks:
-        """The parts of T that are no permutation, at a configuration of ours."""
-        return blocks_here(self.slices, self._taken(q, "q", self.kd.nq), self.kd.representation)
+        """The parts of T that are no permutation, at a configuration of linkwork."""
+        return _blocks_here(self.slices, _checked(q, "q", self.kd.nq), self.kd.representation)
 
     def _drift(self, nu: Array) -> Array:
         """(..., nv) T^-1 T_dot nu, which only the mixed representation has: (-(w x v); 0)."""
@@ -179,11 +197,11 @@ class Conventions:
         return drift
 
     def _forwards(self, blocks: Mapping[int, Array], x: Array) -> Array:
-        """From our order to Pinocchio's, then blocks."""
+        """From linkwork's order to Pinocchio's, then blocks."""
         return _multiplied(self._v_slices, blocks, x[..., self._order])
 
     def _backwards(self, blocks: Mapping[int, Array], x: Array) -> Array:
-        """Blocks, then from Pinocchio's order to ours."""
+        """Blocks, then from Pinocchio's order to linkwork's."""
         return _multiplied(self._v_slices, blocks, x)[..., np.argsort(self._order)]
 
     @cached_property
@@ -196,32 +214,30 @@ class Conventions:
     def _v_slices(self) -> tuple[slice, ...]:
         return tuple(at.v_there for at in self.slices)
 
-    def _row(self, value: ArrayLike, what: str, *, rows: int | str | None = None) -> Array:
-        return self._taken(value, what, self.nv, rows)
+    def _row(self, value: ArrayLike, name: str, *, rows: int | str | None = None) -> Array:
+        return _checked(value, name, self.nv, rows)
 
-    def _taken(
-        self, value: ArrayLike, what: str, size: int, rows: int | str | None = None
-    ) -> Array:
-        """Take an array, or say what shape is wanted."""
-        array = as_array(value)
-        least = 1 if rows is None else 2
-        fits = array.ndim >= least and array.shape[-1] == size
-        if fits and isinstance(rows, int):
-            fits = array.shape[-2] == rows
-        if not fits:
-            wanted = f"(..., {size})" if rows is None else f"(..., {rows}, {size})"
-            raise ShapeError(f"{what}: expected {wanted}, got {array.shape}")
-        return array
+
+def _checked(value: ArrayLike, name: str, size: int, rows: int | str | None = None) -> Array:
+    """An array of vectors, or of matrices with a number of rows; any number if it is a letter."""
+    array = as_array(value)
+    fits = array.ndim >= (1 if rows is None else 2) and array.shape[-1] == size
+    if fits and isinstance(rows, int):
+        fits = array.shape[-2] == rows
+    if not fits:
+        expected = f"(..., {size})" if rows is None else f"(..., {rows}, {size})"
+        raise ShapeError(f"{name}: expected {expected}, got {array.shape}")
+    return array
 
 
 def _multiplied(slices: tuple[slice, ...], blocks: Mapping[int, Array], x: Array) -> Array:
     """Multiply some parts of vectors with matrices."""
     batches = [block.shape[:-2] for block in blocks.values()]
     batch = np.broadcast_shapes(x.shape[:-1], *batches)
-    found = np.array(np.broadcast_to(x, (*batch, x.shape[-1])))
+    product = np.array(np.broadcast_to(x, (*batch, x.shape[-1])))
     for number, block in blocks.items():
-        found[..., slices[number]] = matvec(block, x[..., slices[number]])
-    return found
+        product[..., slices[number]] = matvec(block, x[..., slices[number]])
+    return product
 
 
 def _dual(blocks: Mapping[int, Array]) -> Mapping[int, Array]:
@@ -231,3 +247,107 @@ def _dual(blocks: Mapping[int, Array]) -> Mapping[int, Array]:
 def _for_rows(blocks: Mapping[int, Array]) -> Mapping[int, Array]:
     """Blocks that multiply each row of a matrix."""
     return {number: block[..., None, :, :] for number, block in blocks.items()}
+
+
+def _position_there(at: JointSlices, theta: Array) -> Array:
+    """Position of a joint as Pinocchio writes it."""
+    if at.backwards:
+        theta = _reversed(at, theta)
+    match at.form:
+        case "same" | "two_angles":
+            return theta
+        case "angle_cos_sin":
+            return join([cos(theta), sin(theta)])
+        case "cos_sin_angle":
+            return np.arctan2(theta[..., 1:], theta[..., :1])
+        case "planar":
+            return join([theta[..., :2], cos(theta[..., 2:]), sin(theta[..., 2:])])
+        case "quaternion":
+            return np.roll(theta, -1, axis=-1)
+        case "free":
+            return join([theta[..., :3], np.roll(theta[..., 3:], -1, axis=-1)])
+
+
+def _position_here(at: JointSlices, theta: Array) -> Array:
+    """Position of a joint as linkwork writes it; undoes `_position_there` up to full turns."""
+    match at.form:
+        case "same" | "two_angles":
+            position = theta
+        case "angle_cos_sin":
+            position = np.arctan2(theta[..., 1:], theta[..., :1])
+        case "cos_sin_angle":
+            position = join([cos(theta), sin(theta)])
+        case "planar":
+            position = join([theta[..., :2], np.arctan2(theta[..., 3:], theta[..., 2:3])])
+        case "quaternion":
+            position = np.roll(theta, 1, axis=-1)
+        case "free":
+            position = join([theta[..., :3], np.roll(theta[..., 3:], 1, axis=-1)])
+    return _reversed(at, position) if at.backwards else position
+
+
+def _blocks_here(slices: Sequence[JointSlices], q: Array, velocity: str) -> Blocks:
+    """T at a configuration of linkwork's, without the permutation.
+
+    Args:
+        slices: of the joints.
+        q: (..., nq) configuration.
+        velocity: representation of the base's velocity.
+    """
+    forward: dict[int, Array] = {}
+    inverse: dict[int, Array] = {}
+    for number, at in enumerate(slices):
+        theta = q[..., at.q]
+        if at.joint == BASE:
+            if velocity != "body":
+                forward[number], inverse[number] = _base_blocks(theta, velocity)
+        elif at.backwards:
+            forward[number] = _backward_block(at, theta)
+            inverse[number] = _backward_block(at, _reversed(at, theta))
+    return Blocks(forward, inverse)
+
+
+def _base_blocks(theta: Array, velocity: str) -> tuple[Array, Array]:
+    """Base velocity in a representation to that in the base's own axes, and back."""
+    rotation = quat.to_rotation(theta[..., 3:])
+    position = theta[..., :3] if velocity == "inertial" else np.zeros(3)
+    world_H_base = se3.pose(rotation, position)
+    back = se3.inverse(world_H_base)
+    return motion.motion_transform(back), motion.motion_transform(world_H_base)
+
+
+def _reversed(at: JointSlices, theta: Array) -> Array:
+    """Position of the inverse motion."""
+    match at.form:
+        case "two_angles":  # about the second axis first
+            return -theta[..., ::-1]
+        case "planar":
+            angle = theta[..., 2]
+            position = matvec(transpose(_turn(angle)), theta[..., :2])
+            return join([-position, -angle[..., None]])
+        case "free":
+            wxyz = quat.conjugate(theta[..., 3:])
+            return join([-matvec(quat.to_rotation(wxyz), theta[..., :3]), wxyz])
+        case _:
+            return quat.conjugate(theta)
+
+
+def _backward_block(at: JointSlices, theta: Array) -> Array:
+    """-Ad(M), in the velocity coordinates of the joint."""
+    match at.form:
+        case "two_angles":
+            return np.array([[0.0, -1.0], [-1.0, 0.0]])
+        case "planar":
+            c, s = cos(theta[..., 2]), sin(theta[..., 2])
+            x, y = theta[..., 0], theta[..., 1]
+            return -matrix([[c, -s, y], [s, c, -x], [0 * c, 0 * c, 0 * c + 1]])
+        case "free":
+            pose = se3.pose(quat.to_rotation(theta[..., 3:]), theta[..., :3])
+            return -motion.motion_transform(pose)
+        case _:
+            return -quat.to_rotation(theta)
+
+
+def _turn(angle: Array) -> Array:
+    c, s = cos(angle), sin(angle)
+    return stack([stack([c, -s]), stack([s, c])], axis=-2)

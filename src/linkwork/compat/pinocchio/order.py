@@ -1,11 +1,11 @@
-"""Which coordinates of Pinocchio's vectors are those of a joint, from the model alone.
+"""The coordinates of each joint in Pinocchio's vectors, from the model alone.
 
 Order       depth first from the base, the joints of each link in alphabetical order, as Pinocchio's
             URDF reader visits them; fixed joints are crossed and have no coordinates
-Dependent   joints have none either; branches with their leaders come before those with them,
-            because Pinocchio wants it so
+Dependent   joints have none either; branches with their leaders come before those with them, which
+            Pinocchio requires
 Angles      a revolute joint without bounds is (cos, sin) there, unless another joint follows it
-Origin      joints that `from_pinocchio` read keep the order and the kind that they had there
+Origin      joints that `from_pinocchio` read keep their order and kind there
 
 Nothing here imports Pinocchio.
 """
@@ -21,14 +21,14 @@ from linkwork.errors import ModelError, ValueRangeError, model_error, name_not_f
 from linkwork.kindyn import KinDyn
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
-from linkwork.model.walk import Visit, walk
+from linkwork.model.tree import Visit, walk
 
 Form: TypeAlias = Literal[
     "same", "angle_cos_sin", "cos_sin_angle", "two_angles", "planar", "quaternion", "free"
 ]
 
-ORIGIN = "pinocchio.Model"  # stands for the file in the place of a joint that was read from one
-BASE = ""  # stands for the joint of a floating base, which is no joint of the model
+ORIGIN = "pinocchio.Model"  # file in the `place` of a joint that was read from Pinocchio
+BASE = ""  # name for the joint of a floating base, which is no joint of the model
 FORMS: Mapping[tuple[str, int], Form] = {  # by kind here and number of coordinates there
     ("revolute", 1): "same",
     ("revolute", 2): "angle_cos_sin",
@@ -70,7 +70,7 @@ def crossings(model: Model, base: str) -> tuple[Crossing, ...]:
     """Every joint, in the order in which Pinocchio would read them.
 
     Raises:
-        ModelError: a joint depends on one that depth first cannot come before it.
+        ModelError: a joint depends on one that cannot come before it in depth-first order.
     """
     start = model.frame(base).link
     before = _branches_before(model, start)
@@ -127,7 +127,7 @@ def is_free_flyer(pin_model: Any) -> bool:
 
 
 def nq_there(joint: Joint, leaders: set[str]) -> int:
-    """How many position coordinates Pinocchio gives a joint."""
+    """Number of position coordinates of a joint in Pinocchio."""
     return NQ_THERE.get(joint.kind, 2 if is_cos_sin_there(joint, leaders) else 1)
 
 
@@ -144,12 +144,12 @@ def _is_from_pinocchio(joint: Joint) -> bool:
 
 
 def _rank(joint: Joint) -> tuple[int, str]:
-    """What sorts the joints of a link: their number in Pinocchio if they have one; the name."""
+    """Sort key of the joints of a link: their number in Pinocchio if they have one; the name."""
     return joint.place.line if joint.place and _is_from_pinocchio(joint) else 0, joint.name
 
 
 def _branches(model: Model, onward: Sequence[Visit], before: Mapping[str, set[str]]) -> list[Visit]:
-    """What leads on from a link, in the order in which Pinocchio crosses the joints."""
+    """The joints from a link outwards, in the order in which Pinocchio crosses them."""
     left = {visit.joint.name: visit for visit in onward if visit.joint}
     order: list[Visit] = []
     while left:
@@ -163,39 +163,38 @@ def _branches(model: Model, onward: Sequence[Visit], before: Mapping[str, set[st
 def _branches_before(model: Model, start: str) -> dict[str, set[str]]:
     """For each joint at which a branch begins, those of the same link that must come before it.
 
-    Where the ways to a dependent joint and to its leader part, the leader's branch comes first.
+    Where the paths to a dependent joint and to its leader part, the leader's branch comes first.
     """
     before: dict[str, set[str]] = {}
     dependent = {joint.name: joint.mimic.joint for joint in model.joints if joint.mimic}
-    ways = _ways(model, start) if dependent else {}
+    paths = _paths(model, start) if dependent else {}
     for name, leader in dependent.items():
-        parted = [(a, b) for a, b in zip(ways[leader], ways[name], strict=False) if a != b]
+        parted = [(a, b) for a, b in zip(paths[leader], paths[name], strict=False) if a != b]
         if parted:
             first, then = parted[0]
             before.setdefault(then, set()).add(first)
-        elif len(ways[name]) < len(ways[leader]):
+        elif len(paths[name]) < len(paths[leader]):
             raise _no_order(model, name)
     return before
 
 
-def _ways(model: Model, start: str) -> dict[str, tuple[str, ...]]:
+def _paths(model: Model, start: str) -> dict[str, tuple[str, ...]]:
     """The joints from the base to each joint, itself included."""
     to_link: dict[str, tuple[str, ...]] = {}
-    ways: dict[str, tuple[str, ...]] = {}
+    paths: dict[str, tuple[str, ...]] = {}
     for link, parent, joint in walk(model, start):
         to_link[link] = (*to_link[str(parent)], joint.name) if joint else ()
         if joint:
-            ways[joint.name] = to_link[link]
-    return ways
+            paths[joint.name] = to_link[link]
+    return paths
 
 
 def _no_order(model: Model, name: str) -> ModelError:
-    text = "no order of the joints has every leader before the joints that mimic it, as Pinocchio"
     mimic = model.joint(name).mimic
+    text = "Pinocchio requires every leader before the joints that mimic it; there is no such order"
     if mimic:
-        text = f"mimics {mimic.joint!r}, which lies beyond it, but comes before it in Pinocchio"
-        return model_error(text, f"joint {name!r}")
-    return model_error(f"{text} wants it", f"joint {name!r}")
+        text = f"mimics {mimic.joint!r}, which is beyond it; Pinocchio requires it to come first"
+    return model_error(text, f"joint {name!r}")
 
 
 def _slices(kd: KinDyn, sizes: list[tuple[str, int]]) -> Iterator[JointSlices]:

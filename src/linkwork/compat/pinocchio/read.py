@@ -2,10 +2,10 @@
 
 Links    one for each joint of Pinocchio, as its links of one body are merged there: it has the name
          of the BODY frame at the joint, or of the joint if there is none
-Frames   all others of Pinocchio, those of fixed joints too, become additional frames
-Order    joints keep theirs, and their number there as their place, which `to_pinocchio` looks at
-Base     a free-flyer on the universe makes the base float and is no joint here; otherwise the
-         universe is a link, and the KinDyn is to be made with `floating=False`
+Frames   all others of Pinocchio, also those of fixed joints, become additional frames
+Order    joints keep their order, and their number there as their `place`, which `to_pinocchio` uses
+Base     a free-flyer on the universe is the floating base and no joint here; otherwise the universe
+         is a link, and the KinDyn needs `floating=False`
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from linkwork.model.parts import Frame, Joint, Limits, Link, Mimic, unit_vector
 from linkwork.model.pose import NOT_A_ROTATION, ROUNDING_NOISE, as_pose
 from linkwork.spatial.source import se3
 
-HUGE = 1e300  # Pinocchio's bound of what has none may be the largest number there is
-SAME_POSE = 1e-14  # a frame this close to a joint lies on it
+HUGE = 1e300  # Pinocchio's bound of an unlimited coordinate may be the largest float
+SAME_POSE = 1e-14  # a frame this close to a joint is at the joint
 KINDS = {
     "JointModelUniversal": "universal",
     "JointModelPlanar": "planar",
@@ -46,8 +46,8 @@ def from_pinocchio(pin_model: Any) -> Model:
     """The same robot as a linkwork model.
 
     Dynamics, frames, limits, damping, friction and armature are kept. Joints are in Pinocchio's
-    order, so that `s` is, and `to_pinocchio` gives them in this order again; gravity is an option
-    of `KinDyn`.
+    order, and so is `s`; `to_pinocchio` returns them in this order again. Gravity is an option of
+    `KinDyn`.
 
     Raises:
         ModelError: a joint is of a kind that linkwork does not have, or a name stands for several
@@ -69,7 +69,7 @@ def from_pinocchio(pin_model: Any) -> Model:
 
 
 def _base_floats(pin_model: Any) -> bool:
-    """Whether the first joint is nothing but the freedom of the base."""
+    """Whether the first joint is the joint of a floating base."""
     alone = list(pin_model.parents)[1:].count(0) == 1
     if not (alone and is_free_flyer(pin_model)):
         return False
@@ -100,9 +100,9 @@ def _joint(pin_model: Any, number: int, names: dict[int, str]) -> Joint:
         text = f"{shortname} has no counterpart in linkwork"
         raise model_error(text, f"joint {name!r}")
     kind, axis, pitch = KINDS.get(shortname, ""), (0.0, 0.0, 1.0), 0.0
-    placement, turn = pin_model.jointPlacements[number].homogeneous, np.eye(4)
+    placement, rotation = pin_model.jointPlacements[number].homogeneous, np.eye(4)
     if kind == "universal":
-        axis, turn = _two_axes(joint.extract(), name)
+        axis, rotation = _two_axes(joint.extract(), name)
     if not kind:
         kind, axis, pitch = _about_an_axis(joint)
     return Joint(
@@ -112,8 +112,8 @@ def _joint(pin_model: Any, number: int, names: dict[int, str]) -> Joint:
         second=names[number],
         axis=axis,
         pitch=pitch,
-        first_H_joint=as_pose(placement @ turn),
-        joint_H_second=as_pose(turn.T),
+        first_H_joint=as_pose(placement @ rotation),
+        joint_H_second=as_pose(rotation.T),
         mimic=_mimic(pin_model, number),
         limits=_limits(pin_model, joint),
         damping=_one(pin_model.damping, joint, name, "damping"),
@@ -137,14 +137,13 @@ def _two_axes(joint: Any, name: str) -> tuple[tuple[float, float, float], Array]
 
 def _about_an_axis(joint: Any) -> tuple[str, tuple[float, float, float], float]:
     """Kind, axis and pitch of a joint with one degree of freedom, from its motion subspace."""
-    follows = joint.shortname() == "JointModelMimic"
-    data, copy = joint.createData(), joint
+    data = joint.createData()
     unbounded = joint.nq == 2
     q = np.zeros(max(joint.idx_q, 0) + 2)
     q[max(joint.idx_q, 0)] = 1.0 if unbounded else 0.0
-    copy.calc(data, q)
+    joint.calc(data, q)
     subspace = np.array(data.S, dtype=float).ravel()
-    if follows:
+    if joint.shortname() == "JointModelMimic":
         subspace = subspace / joint.extract().scaling
     linear, angular = subspace[:3], subspace[3:]
     if not angular.any():
@@ -168,7 +167,7 @@ def _mimic(pin_model: Any, number: int) -> Mimic | None:
 
 
 def _limits(pin_model: Any, joint: Any) -> Limits:
-    """Limits of a joint with one velocity; those of speed and effort are the upper ones there."""
+    """Limits of a joint with one velocity; for velocity and effort Pinocchio's upper limits."""
     if joint.nv != 1:
         return Limits()
     lower, upper = -inf, inf
@@ -188,18 +187,18 @@ def _bounded(limit: float) -> float:
 
 
 def _one(values: Array, joint: Any, name: str, what: str) -> float:
-    """One number for all velocities of a joint."""
+    """The common value of all velocities of a joint."""
     if not joint.nv:
         return 0.0
-    own = [float(value) for value in values[joint.idx_v : joint.idx_v + joint.nv]]
-    if len(set(own)) > 1:
-        text = f"its {what} {own} is not the same for all of its velocities"
+    entries = [float(value) for value in values[joint.idx_v : joint.idx_v + joint.nv]]
+    if len(set(entries)) > 1:
+        text = f"its {what} {entries} is not the same for all of its velocities"
         raise model_error(text, f"joint {name!r}")
-    return own[0]
+    return entries[0]
 
 
 def _frames(pin_model: Any, names: dict[int, str]) -> Iterator[Frame]:
-    """The frames that are no joint and no link; of a fixed joint only if its name is free."""
+    """The frames that are no joint and no link; of a fixed joint only if its name is unused."""
     taken = set(names.values())
     frames = [frame for frame in pin_model.frames if int(frame.parentJoint) in names]
     fixed = [frame for frame in frames if str(frame.type) == "FIXED_JOINT"]

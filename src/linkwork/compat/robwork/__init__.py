@@ -33,7 +33,6 @@ from linkwork.compat.robwork.frames import FixedFrame as FixedFrame
 from linkwork.compat.robwork.frames import Frame as Frame
 from linkwork.compat.robwork.frames import MovableFrame as MovableFrame
 from linkwork.compat.robwork.frames import PropertyMap as PropertyMap
-from linkwork.compat.robwork.jacobian import Jacobian as Jacobian
 from linkwork.compat.robwork.joints import DependentJoint as DependentJoint
 from linkwork.compat.robwork.joints import DependentPrismaticJoint as DependentPrismaticJoint
 from linkwork.compat.robwork.joints import DependentRevoluteJoint as DependentRevoluteJoint
@@ -49,7 +48,6 @@ from linkwork.compat.robwork.joints import VirtualJoint as VirtualJoint
 from linkwork.compat.robwork.kinematics import FKRange as FKRange
 from linkwork.compat.robwork.kinematics import FKTable as FKTable
 from linkwork.compat.robwork.kinematics import Kinematics as Kinematics
-from linkwork.compat.robwork.models import Models as Models
 from linkwork.compat.robwork.names import FUNCTIONS as _FUNCTIONS
 from linkwork.compat.robwork.names import EAAd as EAAd
 from linkwork.compat.robwork.names import EAAf as EAAf
@@ -104,11 +102,13 @@ from linkwork.compat.robwork.rotations import Rotation2D as Rotation2D
 from linkwork.compat.robwork.rotations import Rotation3D as Rotation3D
 from linkwork.compat.robwork.structure import State as State
 from linkwork.compat.robwork.structure import StateStructure as StateStructure
+from linkwork.compat.robwork.transforms import Jacobian as Jacobian
 from linkwork.compat.robwork.transforms import Pose6D as Pose6D
 from linkwork.compat.robwork.transforms import Transform3D as Transform3D
 from linkwork.compat.robwork.transforms import inverse as inverse
 from linkwork.compat.robwork.utilities import LinearAlgebra as LinearAlgebra
 from linkwork.compat.robwork.utilities import Math as Math
+from linkwork.compat.robwork.workcell import Models as Models
 from linkwork.compat.robwork.workcell import Object as Object
 from linkwork.compat.robwork.workcell import WorkCell as WorkCell
 from linkwork.compat.robwork.workcell import WorkCellLoader as WorkCellLoader

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from linkwork.compat.robwork.frames import Frame, PropertyMap, as_matrix
-from linkwork.compat.robwork.jacobian import Jacobian
 from linkwork.compat.robwork.joints import Joint, QBox
 from linkwork.compat.robwork.numbers import Q, as_numbers
 from linkwork.compat.robwork.structure import Pointed, State, StateStructure
-from linkwork.compat.robwork.transforms import Transform3D
+from linkwork.compat.robwork.transforms import Jacobian, Transform3D
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, model_error, shown
 from linkwork.workcell import devices as specs

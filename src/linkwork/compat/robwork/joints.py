@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.compat.robwork.frames import FixedFrame, Frame, MovableFrame, as_matrix, written
-from linkwork.compat.robwork.jacobian import Jacobian
 from linkwork.compat.robwork.numbers import Q, as_numbers
 from linkwork.compat.robwork.structure import State, StateStructure
-from linkwork.compat.robwork.transforms import Transform3D
+from linkwork.compat.robwork.transforms import Jacobian, Transform3D
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ShapeError, model_error
 from linkwork.model import joint_motion

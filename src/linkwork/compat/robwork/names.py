@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from linkwork.compat.robwork.kinematics import Kinematics
-from linkwork.compat.robwork.models import Models
 from linkwork.compat.robwork.numbers import Vector2D, Vector3D, VelocityScrew6D, Wrench6D
 from linkwork.compat.robwork.rotations import (
     EAA,
@@ -16,7 +15,7 @@ from linkwork.compat.robwork.rotations import (
     Rotation3D,
 )
 from linkwork.compat.robwork.transforms import Pose6D, Transform3D
-from linkwork.compat.robwork.workcell import WorkCellLoaderFactory
+from linkwork.compat.robwork.workcell import Models, WorkCellLoaderFactory
 
 Vector2Dd, Vector2Df = Vector2D, Vector2D.FLOAT
 Vector3Dd, Vector3Df = Vector3D, Vector3D.FLOAT

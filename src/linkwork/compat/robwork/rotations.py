@@ -113,7 +113,7 @@ class Rotation3D(Numbers):
         return float(np.trace(self._a))
 
     def __mul__(self, other: Any) -> Any:
-        from linkwork.compat.robwork.jacobian import Jacobian
+        from linkwork.compat.robwork.transforms import Jacobian
 
         if isinstance(other, (Rotation3D, InertiaMatrix)):
             return other.around(self._a @ other.asNumpy())

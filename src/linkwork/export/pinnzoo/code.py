@@ -3,7 +3,7 @@
     int M_func(const double **arg, double **res, long long int *iw, double *w, int mem)
 
 arg and res hold a pointer for each input and output; one of them may be NULL, for zeros and for an
-output that is not wanted. iw, w and mem are not used. Beside it, CasADi's functions that tell the
+output that is not needed. iw, w and mem are not used. Beside it, CasADi's functions that return the
 numbers and shapes of inputs and outputs, so that `casadi.external` takes the library.
 """
 
@@ -23,12 +23,12 @@ _INT, _REAL = "long long int", "double"
 
 def name_of(one: Written) -> str:
     """The name of a function in PinnZoo."""
-    return one.exported.function.name.removeprefix("lw_")
+    return one.function.name.removeprefix("lw_")
 
 
 def source_text(one: Written) -> str:
     """The C file of a function."""
-    name, function = name_of(one), one.exported.function
+    name, function = name_of(one), one.function
     head = prototype(function, DOUBLE, work=bool(one.code.work))
     return "\n".join(
         [
@@ -52,11 +52,11 @@ def source_text(one: Written) -> str:
 
 def header_text(one: Written) -> str:
     """The header of a function."""
-    name, function = name_of(one), one.exported.function
+    name, function = name_of(one), one.function
     guard = f"LINKWORK_{name.upper()}_H"
     lines = [f"/* {name}: {function.title}; {MARK} {__version__}.", " *"]
-    lines += [f" * arg[{k}]  {a.name}: {_told(a)}" for k, a in enumerate(function.inputs)]
-    lines += [f" * res[{k}]  {a.name}: {_told(a)}" for k, a in enumerate(function.outputs)]
+    lines += [f" * arg[{k}]  {a.name}: {_described(a)}" for k, a in enumerate(function.inputs)]
+    lines += [f" * res[{k}]  {a.name}: {_described(a)}" for k, a in enumerate(function.outputs)]
     n_ops, n_bytes = function.program.n_ops, 8 * one.code.work
     lines += [" *", f" * Operations: {n_ops}. Workspace: {n_bytes} bytes, on the stack."]
     lines += [" * Matrices are column after column. iw, w and mem are not used. */"]
@@ -76,7 +76,7 @@ def header_text(one: Written) -> str:
     return "\n".join(lines)
 
 
-def _told(argument: Argument) -> str:
+def _described(argument: Argument) -> str:
     return argument.text or " x ".join(map(str, argument.port.shape))
 
 
@@ -106,7 +106,7 @@ def _declarations(name: str) -> list[str]:
 
 def _entry(one: Written) -> Iterator[str]:
     """The function of PinnZoo's name, which calls the one that computes."""
-    name, function = name_of(one), one.exported.function
+    name, function = name_of(one), one.function
     inputs = [f"arg[{k}] ? arg[{k}] : zeros" for k in range(len(function.inputs))]
     several = len(function.outputs) > 1
     work = ["work"] if one.code.work else []
@@ -151,7 +151,7 @@ def _workspace(one: Written) -> Iterator[str]:
 
 
 def _casadi_functions(one: Written) -> Iterator[str]:
-    name, function = name_of(one), one.exported.function
+    name, function = name_of(one), one.function
     counts = f"*sz_arg = {len(function.inputs)}", f"*sz_res = {len(function.outputs)}"
     sizes = [f"if (sz_{c.split()[0][4:]}) {c};" for c in counts]
     sizes += ["if (sz_iw) *sz_iw = 0;", "if (sz_w) *sz_w = 0;", "return 0;"]

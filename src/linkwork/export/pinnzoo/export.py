@@ -2,57 +2,50 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from linkwork.engine.codegen.c.statements import DOUBLE
-from linkwork.errors import ArgumentError, name_not_found, shown
-from linkwork.export.check import OPTIONS, found_compiler
+from linkwork.errors import ArgumentError, shown
+from linkwork.export.check import Build, CheckedFunction, write_checked
 from linkwork.export.code import scalar_code
-from linkwork.export.folders import refuse_others_files, write_files
 from linkwork.export.names import Names, checked_prefix, default_prefix
 from linkwork.export.package import Written
-from linkwork.export.pinnzoo.check import unchecked_row, verify_pinnzoo
+from linkwork.export.pinnzoo.code import name_of
 from linkwork.export.pinnzoo.files import PinnZooPackage, readme_text
-from linkwork.export.pinnzoo.functions import pinnzoo_functions, sample_of_function
-from linkwork.export.pinnzoo.state_space import (
-    Orientation,
-    StateSpace,
-    arranged,
-    joint_labels,
-    velocity_names,
-)
-from linkwork.export.report import Report
+from linkwork.export.pinnzoo.functions import pinnzoo_functions, pinnzoo_sample
+from linkwork.export.pinnzoo.state_order import actuated_names, in_state_order
+from linkwork.export.pinnzoo.state_space import Orientation, StateSpace
+from linkwork.export.report import Report, Row
 from linkwork.kindyn import KinDyn
 
-OPTIONS_OF_PINNZOO = ("bodies", "orientation", "actuated")
+_OPTIONS = ("bodies", "orientation", "actuated")
 _ROWS = 10  # at which C is compared with the kernels
 
 
-def refuse_options(
-    others: Mapping[str, Any], own: Mapping[str, Any], dtype: Any, *, pinnzoo: bool
+def reject_options(
+    others: Mapping[str, Any], options: Mapping[str, Any], dtype: Any, *, pinnzoo: bool
 ) -> None:
-    """Refuse options that have no meaning with, or without, `pinnzoo`.
+    """Reject options that have no meaning with, or without, `pinnzoo`.
 
     Args:
-        others: options of other exports.
-        own: options that only `pinnzoo` has.
-        dtype: that was asked for.
-        pinnzoo: whether it was asked for.
+        others: options of other exports; true where they are used.
+        options: those that only `pinnzoo` has.
+        dtype: the type of numbers, if one is given.
+        pinnzoo: whether PinnZoo's functions are exported.
     """
-    for name in own:
-        if name not in OPTIONS_OF_PINNZOO:
+    for name in options:
+        if name not in _OPTIONS:
             raise ArgumentError(f"export has no option {name!r}")
         if not pinnzoo:
             raise ArgumentError(f"{name}: has a meaning only with pinnzoo=True")
     for name, value in others.items():
         if value:
-            raise ArgumentError(f"{name}: PinnZoo's functions are what they are; leave it out")
+            raise ArgumentError(f"{name}: not supported with pinnzoo=True; leave it out")
     if dtype is not None and np.dtype(dtype) != np.float64:
         raise ArgumentError(f"dtype: PinnZoo's functions take float64, got {shown(dtype)}")
 
@@ -82,45 +75,44 @@ def export_pinnzoo(
         actuated: names of the velocities that motors drive; all joints if not given.
     """
     name = default_prefix(kd.model.name) if prefix is None else checked_prefix(prefix)
-    own = kd.replace(
-        model=arranged(kd.model, kd.base), representation="body", dtype=np.float64, check=False
+    kd = kd.replace(
+        model=in_state_order(kd.model, kd.base),
+        representation="body",
+        dtype=np.float64,
+        check=False,
     )
-    space = StateSpace(own, bodies, orientation)  # pyright: ignore[reportArgumentType]
+    space = StateSpace(kd, bodies, orientation)  # pyright: ignore[reportArgumentType]
     names = Names()
     functions = tuple(
         Written(one, scalar_code(one.function, DOUBLE, names)) for one in pinnzoo_functions(space)
     )
-    package = PinnZooPackage(space, name, functions, _actuated(own, actuated))
-    return _written(package, folder, check=check)
+    package = PinnZooPackage(space, name, functions, actuated_names(kd, actuated))
+    return write_checked(
+        folder,
+        package.files,
+        (f"models/{name}/README.md", partial(readme_text, package)),
+        _build(package),
+        (pinnzoo_sample(space, one.exported, rows=_ROWS) for one in functions),
+        check=check,
+    )
 
 
-def _written(package: PinnZooPackage, folder: Path, *, check: bool) -> Report:
-    files, readme = package.files, f"models/{package.name}/README.md"
-    refuse_others_files(folder, [*files, readme])
-    rows = tuple(unchecked_row(one) for one in package.functions)
-    report = Report(folder, (*files, readme), rows, None)
-    compiler = found_compiler() if check else None
-    if compiler is None:
-        note = "there is no C compiler" if check else "it was not asked for"
-        report = replace(report, note=note)
-    else:
-        samples = [
-            sample_of_function(package.space, one.exported, rows=_ROWS) for one in package.functions
-        ]
-        with tempfile.TemporaryDirectory(prefix="linkwork_export_") as name:
-            write_files(Path(name), files)
-            checked = tuple(verify_pinnzoo(package, samples, Path(name), compiler))
-        told = f"{compiler.version}, {' '.join(OPTIONS)}"
-        report = replace(report, rows=checked, compiler=told)
-    write_files(folder, files | {readme: readme_text(package, report)})
-    return report
-
-
-def _actuated(kd: KinDyn, given: Sequence[str] | None) -> tuple[str, ...]:
-    names = velocity_names(kd)
-    if given is None:
-        return joint_labels(kd) or names
-    for name in given:
-        if name not in names:
-            raise name_not_found("velocity", name, names)
-    return tuple(given)
+def _build(package: PinnZooPackage) -> Build:
+    """How the files are compiled and checked: through the wrappers of plain arrays."""
+    functions: list[CheckedFunction] = []
+    for one in package.functions:
+        name = name_of(one)
+        row = Row(name, one.function.program.n_ops, DOUBLE.bytes * one.code.work)
+        file = f"{package.folder}/{name}.o"
+        functions.append(  # the workspace is on the stack here
+            CheckedFunction(row, one.function, f"{name}_wrapper", file, limited_stack=False)
+        )
+    without = () if package.space.bodies else ("-DPINNZOO_WITHOUT_KINEMATICS",)
+    return Build(
+        "wrapper.h",
+        DOUBLE,
+        package.sources,
+        tuple(functions),
+        other_sources=(f"{package.folder}/vector_orders.c", "src/wrapper.c"),
+        options=(f"-I{package.folder}", "-Isrc", *without),
+    )

@@ -15,20 +15,13 @@ from linkwork.export.names import comment_text
 from linkwork.export.package import MARK, Written
 from linkwork.export.pinnzoo.code import header_text, name_of, source_text
 from linkwork.export.pinnzoo.functions import FUNCTIONS
-from linkwork.export.pinnzoo.state_space import StateSpace, config_names, velocity_names
+from linkwork.export.pinnzoo.state_order import config_names, velocity_names
+from linkwork.export.pinnzoo.state_space import StateSpace, input_names
 from linkwork.export.report import Report
 from linkwork.io.urdf.writer import dump_urdf
 from linkwork.version import __version__
 
-KINEMATICS = tuple(name for name in FUNCTIONS if name.startswith("kinematics"))
-INPUTS = {  # of functions that take more than x
-    **dict.fromkeys(("forward_dynamics", "forward_dynamics_deriv"), "tau_in"),
-    **dict.fromkeys(("dynamics", "dynamics_deriv"), "tau_in"),
-    **dict.fromkeys(("inverse_dynamics", "inverse_dynamics_deriv"), "v_dot_in"),
-    "velocity_kinematics_jvp_deriv": "v_in",
-    "velocity_kinematics_T_jvp_deriv": "q_in",
-    "kinematics_force_jacobian": "force_in",
-}
+_KINEMATICS = tuple(name for name in FUNCTIONS if name.startswith("kinematics"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +60,7 @@ class PinnZooPackage:
 
 
 def readme_text(package: PinnZooPackage, report: Report) -> str:
-    """The README of a model, with what was found when it was compiled and checked."""
+    """The README of a model, with the results of the check."""
     space = package.space
     kd = space.kd
     gravity = ", ".join(f"{number:g}" for number in kd.gravity)
@@ -125,15 +118,15 @@ def _vector_orders(package: PinnZooPackage) -> str:
     lines += ["const char *get_urdf_path(void);", ""]
     for name, texts in orders.items():
         lines += [f"static const char *const {name}[] = {{"]
-        lines += [*(f"  {c_string(text)}," for text in texts), "  NULL", "};", ""]
+        lines += [*(f"  {_c_string(text)}," for text in texts), "  NULL", "};", ""]
         lines += [f"const char **get_{name}(void)", "{"]
         lines += [f"  return (const char **){name};", "}", ""]
-    path = c_string(f"{package.name}/{package.name}.urdf")
+    path = _c_string(f"{package.name}/{package.name}.urdf")
     lines += ["const char *get_urdf_path(void)", "{", f"  return {path};", "}", ""]
     return "\n".join(lines)
 
 
-def c_string(text: str) -> str:
+def _c_string(text: str) -> str:
     """A text as a C string: what could end it or mean something else is written as its bytes."""
     plain = (
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _.,:;+-=@^()[]/<>!#$&*~|"
@@ -147,21 +140,21 @@ def c_string(text: str) -> str:
 
 def _signature(name: str) -> str:
     """The declaration of a wrapper."""
-    given = ["x_in", *([INPUTS[name]] if name in INPUTS else []), *FUNCTIONS[name][1]]
-    return f"void {name}_wrapper({', '.join(f'double *{one}' for one in given)})"
+    arrays = [*(f"{one}_in" for one in input_names(name)), *FUNCTIONS[name][1]]
+    return f"void {name}_wrapper({', '.join(f'double *{one}' for one in arrays)})"
 
 
 def _wrapper() -> str:
     lines = [f"/* {MARK} {__version__}: functions of plain arrays. */", '#include "wrapper.h"', ""]
     for name in FUNCTIONS:
-        if name == KINEMATICS[0]:
+        if name == _KINEMATICS[0]:
             lines.append("#ifndef PINNZOO_WITHOUT_KINEMATICS")
         lines.append(f'#include "{name}.h"')
     lines += ["#endif", ""]
     for name, (_, outputs) in FUNCTIONS.items():
-        if name == KINEMATICS[0]:
+        if name == _KINEMATICS[0]:
             lines += ["#ifndef PINNZOO_WITHOUT_KINEMATICS"]
-        inputs = ["x_in", *([INPUTS[name]] if name in INPUTS else [])]
+        inputs = [f"{one}_in" for one in input_names(name)]
         lines += [
             _signature(name),
             "{",

@@ -1,28 +1,45 @@
-"""From a compiled MuJoCo model to links, joints and frames.
+"""From a compiled MuJoCo model to links, joints, frames and shapes.
 
-World    the link `world`, on which the top-level bodies hang. If there is just one of them, and it
-         moves freely, there is no such link: that body is the robot's floating base.
-Joints   MuJoCo moves a body by each of its joints, one after the other, about the joint's anchor:
+World      the link `world`, on which the top-level bodies hang. If there is just one of them, and
+           it moves freely, there is no such link: that body is the robot's floating base
+Joints     MuJoCo moves a body by each of its joints, one after the other, about the joint's anchor:
 
-             parent_H_body = body_pos, body_quat, then T(p1) M1 T(-p1) T(p2) M2 T(-p2) ...
+               parent_H_body = body_pos, body_quat, then T(p1) M1 T(-p1) T(p2) M2 T(-p2) ...
 
-         Each factor is one joint here, with a massless link after each but the last.
-Position theta = qpos - qpos0 for hinges and slides, so limits are shifted by qpos0 too.
+           Each factor is one joint here, with a massless link after each but the last
+Position   theta = qpos - qpos0 for hinges and slides, so limits are shifted by qpos0 too
+Visual     geoms that MuJoCo's viewer draws by default: the groups 0, 1 and 2
+Collision  geoms that can touch something: contype or conaffinity is not 0
+Meshes     MuJoCo moves the points of a mesh to its center and principal axes; the pose here is that
+           of the points in the file
+Left out   planes, height fields, ellipsoids and signed distances, for which there is no shape here,
+           and meshes that are part of the model instead of a file
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import inf
+from pathlib import Path
 
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, concerning, model_error
 from linkwork.io.mjcf.names import Names, names_of
-from linkwork.io.mjcf.package import MjModel, is_disabled, kind_of
-from linkwork.io.mjcf.shapes import Shapes, shapes_of
+from linkwork.io.mjcf.package import MjModel, given_name, is_disabled, kind_of, name_in_enum
 from linkwork.io.mjcf.unsupported import equality_mimics, left_out
+from linkwork.model.geometry import (
+    Box,
+    Capsule,
+    Cylinder,
+    Geometry,
+    Material,
+    Mesh,
+    Shape,
+    Sphere,
+)
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.model import Model
 from linkwork.model.parts import NO_LIMITS, Frame, Joint, Limits, Link, Mimic, unit_vector
@@ -201,3 +218,91 @@ def _limits(mj: MjModel, joint: int, kind: str) -> Limits:
         lower, upper = (mj.jnt_range[joint] - neutral).tolist()
     effort = np.abs(mj.jnt_actfrcrange[joint]).max() if mj.jnt_actfrclimited[joint] else inf
     return Limits(lower=lower, upper=upper, effort=float(effort))
+
+
+DRAWN_GROUPS = 3  # MuJoCo's viewer starts with the groups below this one shown
+DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)  # of a geom; a material takes its place
+DIGITS = 6  # MuJoCo keeps colours in single precision
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """Shapes by the number of the body they belong to."""
+
+    visuals: Mapping[int, tuple[Shape, ...]]
+    collisions: Mapping[int, tuple[Shape, ...]]
+
+
+def shapes_of(mj: MjModel, folder: str | None) -> Shapes:
+    """Read the geoms; meshes lie in `folder` if their names are relative."""
+    visuals: dict[int, tuple[Shape, ...]] = {}
+    collisions: dict[int, tuple[Shape, ...]] = {}
+    for geom, body in enumerate(mj.geom_bodyid.tolist()):
+        shape = _shape(mj, geom, folder)
+        if shape is None:
+            continue
+        if mj.geom_group[geom] < DRAWN_GROUPS:
+            visuals[body] = (*visuals.get(body, ()), shape)
+        if mj.geom_contype[geom] or mj.geom_conaffinity[geom]:
+            collisions[body] = (*collisions.get(body, ()), shape)
+    return Shapes(visuals, collisions)
+
+
+def _shape(mj: MjModel, geom: int, folder: str | None) -> Shape | None:
+    geometry = _geometry(mj, geom, folder)
+    if geometry is None:
+        return None
+    pose = _matrix(mj.geom_pos[geom], mj.geom_quat[geom])
+    if isinstance(geometry, Mesh):
+        mesh = int(mj.geom_dataid[geom])
+        file_H_geom = _matrix(mj.mesh_pos[mesh], mj.mesh_quat[mesh])
+        pose = pose @ se3.inverse(file_H_geom)
+    return Shape(
+        geometry=geometry,
+        link_H_shape=as_pose(pose),
+        name=given_name(mj, "geom", geom),
+        material=_material(mj, geom),
+    )
+
+
+def _geometry(mj: MjModel, geom: int, folder: str | None) -> Geometry | None:
+    x, y, z = mj.geom_size[geom].tolist()
+    match name_in_enum("mjtGeom", mj.geom_type[geom]):
+        case "mjGEOM_SPHERE":
+            return Sphere(x)
+        case "mjGEOM_CAPSULE":
+            return Capsule(x, 2 * y)
+        case "mjGEOM_CYLINDER":
+            return Cylinder(x, 2 * y)
+        case "mjGEOM_BOX":
+            return Box((2 * x, 2 * y, 2 * z))
+        case "mjGEOM_MESH":
+            return _mesh(mj, int(mj.geom_dataid[geom]), folder)
+        case _:
+            return None
+
+
+def _mesh(mj: MjModel, mesh: int, folder: str | None) -> Mesh | None:
+    start = int(mj.mesh_pathadr[mesh])
+    if start < 0:
+        return None
+    filename = mj.paths[start:].split(b"\0", 1)[0].decode(errors="replace")
+    path = Path(folder or ".") / filename
+    x, y, z = mj.mesh_scale[mesh].tolist()
+    return Mesh(filename, (x, y, z), str(path) if path.is_file() else None, (str(path),))
+
+
+def _material(mj: MjModel, geom: int) -> Material:
+    number = int(mj.geom_matid[geom])
+    name = given_name(mj, "material", number) if number >= 0 else ""
+    own = _rgba(mj.geom_rgba[geom])
+    return Material(name, own if number < 0 or own != DEFAULT_RGBA else _rgba(mj.mat_rgba[number]))
+
+
+def _rgba(values: Array) -> tuple[float, float, float, float]:
+    r, g, b, a = (round(value, DIGITS) for value in values.tolist())
+    return (r, g, b, a)
+
+
+def _matrix(xyz: Array, wxyz: Array) -> Array:
+    return se3.pose(quat.to_rotation(quat.normalize(wxyz)), xyz)

@@ -19,8 +19,7 @@ from linkwork.io.mjcf.include import check_files, included_by
 from linkwork.io.mjcf.model import NO_BODIES, read_mjmodel
 from linkwork.io.mjcf.package import MjModel, import_mujoco
 from linkwork.io.mjcf.unsupported import left_out_gravity
-from linkwork.io.reading import Reading
-from linkwork.io.xml.source import Source, text_error
+from linkwork.io.xml.source import Reading, Source, text_error
 
 UNNAMED = "MuJoCo Model"  # what MuJoCo calls a model whose file does not name it
 

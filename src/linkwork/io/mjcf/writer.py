@@ -2,16 +2,19 @@
 
 World     a base named `world` is MuJoCo's world; any other base floats, unless it is fixed to it
 Bodies    one for each link, at the link's frame; sites for additional frames
-Joints    hinge, slide, ball and free; a universal joint is two hinges, a planar one two slides and
-          a hinge. `mjcf_dump_joints` says what becomes of limits and dependent joints
+Inertias  principal moments. MuJoCo rejects moments that violate the triangle inequality by any
+          amount: those that do so by rounding are corrected. It also rejects moving bodies that
+          have next to no mass or moment of inertia: the least that it accepts is written
 Order     MuJoCo numbers bodies and joints depth first, which may be another order than the model's
 Gravity   linkwork's, which differs from MuJoCo's default
 
-What MuJoCo cannot hold is an error if the motion would change, else a finding.
+What MuJoCo cannot hold is an error if the motion would change, else a finding. Joints
+and shapes are written by `writer_parts`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -20,19 +23,19 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, Finding, ModelError, listed, model_error, shown, warn_of
-from linkwork.io.mjcf.writer_inertia import inertials
-from linkwork.io.mjcf.writer_joints import JointWriter
-from linkwork.io.mjcf.writer_shapes import ShapeWriter
+from linkwork.io.mjcf.writer_parts import JointWriter, ShapeWriter
 from linkwork.io.xml.write import add, document_text, number_text, top_element, write_text
-from linkwork.model.inertia import NO_INERTIA
+from linkwork.model.check import unphysical_links
+from linkwork.model.inertia import NO_INERTIA, Inertia
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY, Pose
-from linkwork.model.walk import Visit, walk
+from linkwork.model.tree import Visit, walk
 from linkwork.spatial.source import quat, se3
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+
 
 WORLD = "world"
 GRAVITY = (0.0, 0.0, -9.80665)
@@ -194,3 +197,107 @@ def _is_world(model: Model, floating: bool | None) -> bool:
             [Finding("error", "link 'world'", "the world cannot float; leave floating=True out")]
         )
     return True
+
+
+LEAST_TAKEN = 1e-15  # kg and kg m^2: MuJoCo's mjMINVAL
+LEAST_WRITTEN = 1e-14  # what is written instead of less than that
+# Moments that miss the triangle inequality by less than this fraction of the largest do so because
+# of rounding here, not in the file; mending them is not worth a word.
+ROUNDING = 1e-14
+
+
+def inertials(
+    model: Model, visits: Sequence[Visit], moving: Collection[str]
+) -> tuple[dict[str, dict[str, str | None]], list[Finding]]:
+    """The attributes of `<inertial>` by link, and what is to be said about them.
+
+    Args:
+        model: the robot.
+        visits: its links from the base outwards.
+        moving: the links that move on their parents.
+
+    Raises:
+        ModelError: an inertia that no body can have, which MuJoCo refuses.
+    """
+    _refuse_unphysical(model)
+    needing = _needing_more(model, visits, moving)
+    written: dict[str, dict[str, str | None]] = {}
+    mended: list[str] = []
+    for link in model.links:
+        if link.inertia == NO_INERTIA and link.name not in needing:
+            continue
+        moments, rotation, was_mended = _principal(link.inertia)
+        mass = link.inertia.mass
+        if was_mended:
+            mended.append(link.name)
+        if link.name in needing:
+            mass, moments = max(mass, LEAST_WRITTEN), np.maximum(moments, LEAST_WRITTEN)
+        written[link.name] = {
+            "pos": number_text(*link.inertia.com),
+            "quat": None if rotation is None else number_text(*quat.from_rotation(rotation)),
+            "mass": number_text(mass),
+            "diaginertia": number_text(*moments),
+        }
+    return written, [*_told_least(needing), *_told_mended(mended)]
+
+
+def _principal(inertia: Inertia) -> tuple[Array, Array | None, bool]:
+    """Principal moments, their axes (None: those of the link), and whether they were mended."""
+    tensor = inertia.matrix()
+    rotation = None
+    moments = np.diag(tensor).copy()
+    if np.abs(tensor - np.diag(moments)).any():
+        moments, rotation = np.linalg.eigh(tensor)
+        if np.linalg.det(rotation) < 0:
+            rotation = rotation * [1.0, 1.0, -1.0]
+    moments = np.maximum(moments, 0.0)
+    largest = int(moments.argmax())
+    others = float(np.delete(moments, largest).sum())
+    missing = float(moments[largest]) - others
+    if missing > 0:
+        moments[largest] = others
+    return moments, rotation, missing > ROUNDING * (others + missing)
+
+
+def _needing_more(model: Model, visits: Sequence[Visit], moving: Collection[str]) -> list[str]:
+    """Moving links that MuJoCo would refuse: neither they nor what is fixed to them has inertia."""
+    heavy: set[str] = set()  # links that have enough, or carry such a link without a joint
+    for visit in reversed(visits):
+        inertia = model.link(visit.link).inertia
+        moments = _principal(inertia)[0]
+        if inertia.mass >= LEAST_TAKEN and (moments >= LEAST_TAKEN).all():
+            heavy.add(visit.link)
+        if visit.link in heavy and visit.parent is not None and visit.link not in moving:
+            heavy.add(visit.parent)
+    return [visit.link for visit in visits if visit.link in moving and visit.link not in heavy]
+
+
+def _refuse_unphysical(model: Model) -> None:
+    findings = [
+        Finding(
+            "error",
+            f"link {link.name!r}",
+            "MuJoCo refuses an inertia that no body can have; "
+            "load the robot with repair=True, or convert it with --repair",
+            link.place,
+        )
+        for link in unphysical_links(model.links)
+    ]
+    if findings:
+        raise ModelError(findings)
+
+
+def _told_least(links: Sequence[str]) -> list[Finding]:
+    if not links:
+        return []
+    text = (
+        f"MuJoCo wants mass and moments of inertia of what moves: {LEAST_WRITTEN:g} kg and kg m^2"
+    )
+    return [Finding("warning", "", f"{text} were written where there was less: {listed(links)}")]
+
+
+def _told_mended(links: Sequence[str]) -> list[Finding]:
+    if not links:
+        return []
+    text = "the largest moment of inertia was rounded down to the sum of the others, as MuJoCo asks"
+    return [Finding("warning", "", f"{text}: {listed(links)}")]

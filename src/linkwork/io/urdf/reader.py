@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 
 from linkwork.errors import LONGEST_NAME, MOST_LISTED, Finding, listed, shown
 from linkwork.io.meshes import Folders, MeshFinder
-from linkwork.io.reading import Reading
 from linkwork.io.urdf.elements import Part, Report, is_xacro, xacro_text
 from linkwork.io.urdf.joints import read_joint
 from linkwork.io.urdf.links import read_link, read_material
 from linkwork.io.xml.parse import namespace_of, parse_xml, tag_of
-from linkwork.io.xml.source import Source
+from linkwork.io.xml.source import Reading, Source
 from linkwork.model.check import doubtful_parts
 from linkwork.model.geometry import Material
 from linkwork.model.model import Model

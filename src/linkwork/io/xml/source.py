@@ -24,7 +24,8 @@ from linkwork.errors import (
     SourceError,
     clipped,
 )
-from linkwork.io.named.names import name_hint
+from linkwork.io.named_robots import name_hint
+from linkwork.model.model import Model
 
 # Larger files are refused [bytes]: no description of a robot comes near, and a device or pipe may
 # never end.
@@ -175,3 +176,11 @@ def _decoded(data: bytes, name: str) -> str:
         raise text_error(name, text, line) from None
     except UnicodeError as error:  # such as UTF-16 that stops in the middle
         raise text_error(name, f"cannot decode as {encoding}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What came out of a file: a model unless there were errors, and all findings."""
+
+    model: Model | None
+    findings: tuple[Finding, ...]

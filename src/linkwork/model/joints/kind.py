@@ -33,7 +33,7 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array, sqrt
-from linkwork.model.joints.differentiated import Rows, derivatives, identity, left_inverse, product
+from linkwork.model.joints.derivatives import Rows, derivatives, identity, left_inverse, product
 from linkwork.spatial.blocks import (
     IDENTITY,
     Mat,
@@ -104,6 +104,8 @@ class JointKind(ABC):
     inverse_is_opposite: ClassVar[bool] = False  # M^-1 = M about the opposite axis, same theta
     takes_angle_offset: ClassVar[bool] = False  # R(offset) M is M with the offset in `pose`
     unit_norm: ClassVar[tuple[UnitNorm, ...]] = ()
+    position_text: ClassVar[str] = ""  # theta in words, with units
+    velocity_text: ClassVar[str] = ""  # nu in words, with units
 
     @abstractmethod
     def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import final
 
 from linkwork.engine.symbolic.arrays import atan2, cos, sin
-from linkwork.model.joints.differentiated import Rows, identity
+from linkwork.model.joints.derivatives import Rows, identity
 from linkwork.model.joints.kind import Axis, Columns, Factor, JointKind, UnitNorm
 from linkwork.spatial.blocks import (
     IDENTITY,
@@ -45,6 +45,7 @@ class Revolute(JointKind):
     """Rotation about the axis by an angle, limited or not."""
 
     name, nq, nv, neutral, reach = "revolute", 1, 1, (0.0,), (math.pi,)
+    position_text, velocity_text = "angle [rad]", "[rad/s]"
     rotation, translates = "about_axis", False
     inverse_is_opposite = takes_angle_offset = True
 
@@ -64,6 +65,7 @@ class RevoluteCosSin(JointKind):
     """Rotation about the axis, its position kept as the cosine and sine of the angle."""
 
     name, nq, nv, neutral, reach = "revolute_cos_sin", 2, 1, (1.0, 0.0), (1.0, 1.0)
+    position_text, velocity_text = "cosine and sine of the angle", "[rad/s]"
     rotation, translates = "about_axis", False
     inverse_is_opposite = True
     unit_norm = (UnitNorm("(cos, sin)", 0, 2),)
@@ -109,6 +111,7 @@ class Prismatic(JointKind):
     """Translation along the axis."""
 
     name, nq, nv, neutral, reach = "prismatic", 1, 1, (0.0,), (1.0,)
+    position_text, velocity_text = "displacement [m]", "[m/s]"
     rotation, translates = "none", True
     inverse_is_opposite = True
 
@@ -127,6 +130,7 @@ class Helical(JointKind):
     """A screw: rotation about the axis with a proportional translation along it."""
 
     name, nq, nv, neutral, reach = "helical", 1, 1, (0.0,), (math.pi,)
+    position_text, velocity_text = "angle [rad]", "[rad/s]"
     rotation, translates = "about_axis", True
     has_pitch = inverse_is_opposite = takes_angle_offset = True
 

@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from typing import final
 
 from linkwork.engine.symbolic.arrays import Array, cos, join, matvec, sin, stack
-from linkwork.model.joints.differentiated import Rows, negative
-from linkwork.model.joints.kind import Axis, Columns, Factor, JointKind, Side, UnitNorm, axes_across
-from linkwork.model.joints.steps import (
+from linkwork.model.joints.derivatives import (
+    Rows,
+    negative,
     pose_log_derivatives,
     pose_step_derivatives,
     rotation_log_derivatives,
     rotation_step_derivatives,
 )
+from linkwork.model.joints.kind import Axis, Columns, Factor, JointKind, Side, UnitNorm, axes_across
 from linkwork.spatial.blocks import (
     IDENTITY,
     ZERO,
@@ -52,6 +53,7 @@ class Universal(JointKind):
     """
 
     name, nq, nv, neutral, reach = "universal", 2, 2, (0.0, 0.0), (math.pi, math.pi)
+    position_text, velocity_text = "two angles [rad]", "their rates [rad/s]"
     rotation, translates = "free", False
 
     def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:
@@ -91,6 +93,8 @@ class Planar(JointKind):
     """Sliding in the plane across the axis, and rotation about it."""
 
     name, nq, nv, neutral, reach = "planar", 3, 3, (0.0, 0.0, 0.0), (1.0, 1.0, math.pi)
+    position_text = "x, y [m], angle [rad]"
+    velocity_text = "vx, vy [m/s], w [rad/s] in the moving axes"
     rotation, translates = "about_axis", True
 
     def pose(self, axis: Axis, theta: Sequence[Scalar]) -> tuple[Mat, Vec]:
@@ -146,6 +150,8 @@ class Spherical(JointKind):
     """A ball in a socket."""
 
     name, nq, nv, neutral, reach = "spherical", 4, 3, (1.0, 0.0, 0.0, 0.0), (1.0,) * 4
+    position_text = "quaternion w x y z"
+    velocity_text = "angular velocity in the moving axes [rad/s]"
     rotation, translates = "free", False
     has_axis = False
     unit_norm = (UnitNorm("quaternion", 0, 4),)
@@ -188,6 +194,8 @@ class Floating(JointKind):
     """No connection at all: six degrees of freedom."""
 
     name, nq, nv, neutral = "floating", 7, 6, (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+    position_text = "x, y, z [m], quaternion w x y z"
+    velocity_text = "linear [m/s] and angular [rad/s] velocity in the moving axes"
     reach = (1.0,) * 7
     rotation, translates = "free", True
     has_axis = False

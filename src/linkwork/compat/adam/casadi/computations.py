@@ -9,8 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from linkwork.bridges.casadi.sx import as_matrix, casadi_package, matrix_shape, sx_function
-from linkwork.compat.adam.differentiable import DifferentiableKinDyn
-from linkwork.compat.adam.kindyn import STANDARD_GRAVITY
+from linkwork.compat.adam.numpy import STANDARD_GRAVITY, DifferentiableKinDyn
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.program import Port
 from linkwork.errors import ShapeError
@@ -26,31 +25,28 @@ _SHORT = {
 }
 
 
-def function_of_robot(name: str, symbol: str) -> Callable[[Any], Any]:
-    """A method that returns the `casadi.Function` of a quantity of the robot."""
+def _function_of(name: str, symbol: str) -> Callable[..., Any]:
+    """The method `*_fun()` that belongs to a method: it returns a `casadi.Function`.
 
-    def function(self: KinDynComputations) -> Any:
-        return self._function(symbol, self.robot_kernel(name))  # pyright: ignore[reportPrivateUsage]
-
-    return _documented(function, name)
-
-
-def function_of_frame(name: str, symbol: str) -> Callable[[Any, str], Any]:
-    """A method that returns the `casadi.Function` of a quantity of a link or frame."""
-
-    def function(self: KinDynComputations, frame: str) -> Any:
-        return self._function(symbol, self.frame_kernel(name, frame))  # pyright: ignore[reportPrivateUsage]
-
-    return _documented(function, name)
-
-
-def _documented(function: Any, name: str) -> Any:
+    Args:
+        name: the method.
+        symbol: name of the `casadi.Function`.
+    """
     method = getattr(DifferentiableKinDyn, name)
-    arguments = [_SHORT[a] for a in inspect.signature(method).parameters if a in _SHORT]
+    parameters = inspect.signature(method).parameters
+
+    def of_robot(self: KinDynComputations) -> Any:
+        return self._casadi_function(symbol, self.robot_kernel(name))  # pyright: ignore[reportPrivateUsage]
+
+    def of_frame(self: KinDynComputations, frame: str) -> Any:
+        return self._casadi_function(symbol, self.frame_kernel(name, frame))  # pyright: ignore[reportPrivateUsage]
+
+    function: Any = of_frame if "frame" in parameters else of_robot
+    arguments = ", ".join(_SHORT[name] for name in parameters if name in _SHORT)
     summary = (inspect.getdoc(method) or "").partition("\n")[0]
     function.__name__ = f"{name}_fun"
     function.__qualname__ = f"KinDynComputations.{name}_fun"
-    function.__doc__ = f"The `casadi.Function` of ({', '.join(arguments)}). {summary}"
+    function.__doc__ = f"The `casadi.Function` of ({arguments}). {summary}"
     return function
 
 
@@ -59,16 +55,16 @@ class KinDynComputations(DifferentiableKinDyn):
 
     Args:
         urdfstring: path or text of a URDF, or a `mujoco.MjModel`.
-        joints_name_list: the joints that move, in their order; all that can if not given. Others
-            are locked at 0.
-        root_link: the link whose pose and velocity are those of the base; the one that no joint
-            holds if not given.
+        joints_name_list: the joints that move, in their order; by default all movable joints. Other
+            joints are locked at 0.
+        root_link: the link whose pose and velocity are those of the base; by default the link that
+            is the child of no joint.
         gravity: (6,) acceleration of free fall in the world, and three zeros.
         f_opts: options of the functions that methods named `*_fun` return.
 
-    Every method takes SX, MX, DM or numbers, one state at a time; vectors are columns (n, 1). Each
-    has a counterpart `*_fun()` that returns a `casadi.Function` of the same arguments, with the
-    current velocity representation, root and gravity.
+    Every method accepts SX, MX, DM or numbers, one state at a time; vectors are columns (n, 1).
+    Each has a counterpart `*_fun()` that returns a `casadi.Function` of the same arguments, with
+    the current velocity representation, root and gravity.
     """
 
     def __init__(
@@ -83,7 +79,7 @@ class KinDynComputations(DifferentiableKinDyn):
         self.f_opts = dict(f_opts)
         super().__init__(urdfstring, joints_name_list, root_link=root_link, gravity=gravity)
 
-    def _of_kernel(self, kernel: Kernel) -> Any:
+    def _wrap(self, kernel: Kernel) -> Any:
         return CasadiFunction(kernel)
 
     def link_poses(self, base_transform: Any, joint_positions: Any) -> dict[str, Any]:
@@ -97,26 +93,24 @@ class KinDynComputations(DifferentiableKinDyn):
             name: self.forward_kinematics(name, base_transform, joint_positions) for name in names
         }
 
-    forward_kinematics_fun = function_of_frame("forward_kinematics", "H")
-    jacobian_fun = function_of_frame("jacobian", "J_tot")
-    relative_jacobian_fun = function_of_frame("relative_jacobian", "J")
-    jacobian_dot_fun = function_of_frame("jacobian_dot", "J_dot")
-    mass_matrix_fun = function_of_robot("mass_matrix", "M")
-    centroidal_momentum_matrix_fun = function_of_robot("centroidal_momentum_matrix", "Jcm")
-    CoM_position_fun = function_of_robot("CoM_position", "CoM_pos")
-    CoM_jacobian_fun = function_of_robot("CoM_jacobian", "J_com")
-    bias_force_fun = function_of_robot("bias_force", "h")
-    coriolis_term_fun = function_of_robot("coriolis_term", "C")
-    gravity_term_fun = function_of_robot("gravity_term", "G")
-    aba_fun = function_of_robot("aba", "aba")
+    forward_kinematics_fun = _function_of("forward_kinematics", "H")
+    jacobian_fun = _function_of("jacobian", "J_tot")
+    relative_jacobian_fun = _function_of("relative_jacobian", "J")
+    jacobian_dot_fun = _function_of("jacobian_dot", "J_dot")
+    mass_matrix_fun = _function_of("mass_matrix", "M")
+    centroidal_momentum_matrix_fun = _function_of("centroidal_momentum_matrix", "Jcm")
+    CoM_position_fun = _function_of("CoM_position", "CoM_pos")
+    CoM_jacobian_fun = _function_of("CoM_jacobian", "J_com")
+    bias_force_fun = _function_of("bias_force", "h")
+    coriolis_term_fun = _function_of("coriolis_term", "C")
+    gravity_term_fun = _function_of("gravity_term", "G")
+    aba_fun = _function_of("aba", "aba")
 
-    def _function(self, name: str, kernel: Any) -> Any:
-        """A `casadi.Function` with gravity as it is now, and adam's options."""
-        ca, ports = casadi_package(), [port for port in kernel.inputs if port.name != "g"]
-        symbols = [self._symbol(port) for port in ports]
-        given = dict(zip((port.name for port in ports), symbols, strict=True))
-        result = kernel(*[given.get(port.name, self.g) for port in kernel.inputs])
-        return ca.Function(name, symbols, [result], self.f_opts)
+    def _casadi_function(self, name: str, kernel: Any) -> Any:
+        """A `casadi.Function` with the current gravity and adam's options."""
+        symbols = {p.name: self._symbol(p) for p in kernel.inputs if p.name != "g"}
+        result = kernel(*[symbols.get(port.name, self.g) for port in kernel.inputs])
+        return casadi_package().Function(name, list(symbols.values()), [result], self.f_opts)
 
     def _symbol(self, port: Port) -> Any:
         """The symbol of an argument of a `casadi.Function`."""
@@ -130,21 +124,20 @@ class CasadiFunction:
         self.inputs = kernel.signature.inputs
         self._function = sx_function(kernel)
 
-    def __call__(self, *given: Any) -> Any:
+    def __call__(self, *arguments: Any) -> Any:
         """The result: SX, MX or DM, as the arguments are."""
-        ports = zip(self.inputs, given, strict=True)
-        return self._function(*[_matrix(port, value) for port, value in ports])
+        pairs = zip(self.inputs, arguments, strict=True)
+        return self._function(*[_matrix(port, value) for port, value in pairs])
 
     def warmup(self) -> None:
         """Nothing is compiled."""
 
 
 def _matrix(port: Port, value: Any) -> Any:
-    """An argument as a matrix of its shape, if it fits."""
-    value = as_matrix(port, value)
-    wanted = matrix_shape(port)
-    if value.shape == wanted[::-1] and 1 in wanted:
+    """An argument as a matrix of the shape of its port."""
+    value, shape = as_matrix(port, value), matrix_shape(port)
+    if value.shape == shape[::-1] and 1 in shape:
         return value.T  # a row instead of a column
-    if value.shape != wanted:
-        raise ShapeError(f"{port.name}: expected {wanted}, got {value.shape}")
+    if value.shape != shape:
+        raise ShapeError(f"{port.name}: expected {shape}, got {value.shape}")
     return value

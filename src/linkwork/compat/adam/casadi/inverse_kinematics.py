@@ -1,4 +1,4 @@
-"""adam's inverse kinematics: base and joints that bring frames to targets, by CasADi's Opti."""
+"""adam's inverse kinematics: base pose and joint positions for targets of frames, with Opti."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from numpy.typing import ArrayLike
 
 from linkwork.bridges.casadi.sx import casadi_package
 from linkwork.compat.adam.casadi.computations import KinDynComputations
-from linkwork.compat.adam.model.model import unknown_name
+from linkwork.compat.adam.model import unknown_name
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import LinkworkError, ValueRangeError
 from linkwork.spatial import quat
+from linkwork.spatial.blocks import quaternion_rotation
 
-SLACK = 1e-3  # largest value of what a soft constraint between frames may leave
+SLACK = 1e-3  # largest squared distance that a soft constraint between frames allows
 
 
 class TargetType(Enum):
-    """What of a frame has a target."""
+    """The part of a frame's pose that has a target."""
 
     POSITION = auto()
     ROTATION = auto()
@@ -30,31 +31,31 @@ class TargetType(Enum):
 
 
 class FramesConstraint(Enum):
-    """How two frames are held together."""
+    """Constraint between two frames."""
 
-    BALL = auto()  # at the same position
-    FIXED = auto()  # at the same pose
+    BALL = auto()  # the same position
+    FIXED = auto()  # the same pose
 
 
 @dataclass
 class Target:
-    """A frame, and where it shall be."""
+    """The target of a frame."""
 
     target_type: TargetType
     frame: str
     weight: float = 1.0
     as_soft_constraint: bool = True
     forward_kinematics_function: Any = None
-    param_pos: Any = None  # (3, 1) parameter of the problem, if the position has a target
-    param_rot: Any = None  # (3, 3) the same of the rotation
+    param_pos: Any = None  # (3, 1) parameter of the problem for a position
+    param_rot: Any = None  # (3, 3) parameter of the problem for a rotation
 
 
 class ProblemError(LinkworkError, RuntimeError):
-    """A problem that is not complete yet, or cannot be changed any more."""
+    """A problem that is incomplete, or cannot be changed after it was solved."""
 
 
 class InverseKinematics:
-    """Inverse kinematics as a problem of optimisation, in the way of adam.
+    """Inverse kinematics as an optimization problem.
 
     Args:
         urdf_path: path or text of a URDF.
@@ -62,9 +63,9 @@ class InverseKinematics:
         joint_limits_active: whether joints stay within the limits of the file.
         solver_settings: of IPOPT.
 
-    The unknowns are the base's position (3), its quaternion (4) as (x, y, z, w), and the joints.
-    Targets are added first, each with a weight or as a hard constraint; then their values are set
-    with `update_target`, and `solve` is called as often as wanted, each time from the last result.
+    The variables are the base's position (3), its quaternion (4) as (x, y, z, w), and the joints.
+    First add targets, each with a weight or as a hard constraint. Then set their values with
+    `update_target` and call `solve`, repeatedly if needed: it starts from the last solution.
     """
 
     def __init__(
@@ -97,11 +98,11 @@ class InverseKinematics:
     # The problem.
 
     def get_opti(self) -> Any:
-        """The `casadi.Opti` behind it, for constraints of one's own."""
+        """The `casadi.Opti`, for further constraints."""
         return self.opti
 
     def get_opti_variables(self) -> dict[str, Any]:
-        """The unknowns: base_pos (3), base_quat (4) xyzw, joint_pos (n), base_homogeneous."""
+        """The variables: base_pos (3), base_quat (4) xyzw, joint_pos (n), base_homogeneous."""
         names = ("base_pos", "base_quat", "joint_pos", "base_homogeneous")
         return {name: getattr(self, name) for name in names}
 
@@ -110,18 +111,14 @@ class InverseKinematics:
         return self.kd
 
     def base_transform(self) -> Any:
-        """(4, 4) pose of the base in the world, of the unknowns."""
+        """(4, 4) pose of the base in the world as a function of the variables."""
         ca = casadi_package()
         x, y, z, w = ca.vertsplit(self.base_quat)
-        rotation = ca.vertcat(
-            ca.horzcat(1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
-            ca.horzcat(2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
-            ca.horzcat(2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)),
-        )
+        rotation = ca.vertcat(*[ca.horzcat(*row) for row in quaternion_rotation((w, x, y, z))])
         return ca.vertcat(ca.horzcat(rotation, self.base_pos), ca.DM([[0, 0, 0, 1]]))
 
     def set_solver(self, solver_name: str, solver_settings: dict[str, Any]) -> None:
-        """Take another solver of CasADi."""
+        """Set another solver of CasADi."""
         self.opti.solver(solver_name, solver_settings)
         self._solution = None
 
@@ -136,8 +133,8 @@ class InverseKinematics:
         self._check_open()
         lower, upper = np.asarray(lower_bounds, float), np.asarray(upper_bounds, float)
         if lower.shape != (self.ndof,) or upper.shape != (self.ndof,):
-            text = f"expected two vectors of {self.ndof} numbers"
-            raise ValueRangeError(f"joint limits: {text}, got {lower.shape} and {upper.shape}")
+            text = f"expected two vectors ({self.ndof},), got {lower.shape} and {upper.shape}"
+            raise ValueRangeError(f"joint limits: {text}")
         for index in range(self.ndof):
             self._bound(index, lower[index], upper[index])
 
@@ -156,7 +153,7 @@ class InverseKinematics:
         self._bound(self.joints_list.index(joint_name), lower_limit, upper_limit)
 
     def add_cost(self, cost: Any) -> None:
-        """Add a term of one's own to what is minimised."""
+        """Add a term to the cost."""
         self._check_open()
         self.cost_terms.append(cost)
 
@@ -170,12 +167,12 @@ class InverseKinematics:
         as_soft_constraint: bool = True,
         weight: float = 1.0,
     ) -> None:
-        """Give a frame a target, at first the world's origin and axes.
+        """Add a target for a frame; its initial value is the origin and the axes of the world.
 
         Args:
-            frame: a link or frame; each has one target at most.
-            target_type: of what.
-            as_soft_constraint: whether deviations are minimised, rather than excluded.
+            frame: a link or frame, which may have one target.
+            target_type: position, rotation or pose.
+            as_soft_constraint: whether the error is minimized; otherwise it is constrained to zero.
             weight: of a soft constraint.
         """
         ca = casadi_package()
@@ -200,26 +197,30 @@ class InverseKinematics:
     def add_target_position(
         self, frame: str, *, as_soft_constraint: bool = True, weight: float = 1.0
     ) -> None:
-        """Give the position of a frame a target; arguments as of `add_target`."""
-        self._add_target(frame, TargetType.POSITION, as_soft_constraint, weight)
+        """Add a target for the position of a frame; arguments as in `add_target`."""
+        self.add_target(
+            frame, TargetType.POSITION, as_soft_constraint=as_soft_constraint, weight=weight
+        )
 
     def add_target_orientation(
         self, frame: str, *, as_soft_constraint: bool = True, weight: float = 1.0
     ) -> None:
-        """Give the rotation of a frame a target; arguments as of `add_target`."""
-        self._add_target(frame, TargetType.ROTATION, as_soft_constraint, weight)
+        """Add a target for the rotation of a frame; arguments as in `add_target`."""
+        self.add_target(
+            frame, TargetType.ROTATION, as_soft_constraint=as_soft_constraint, weight=weight
+        )
 
     def add_target_pose(
         self, frame: str, *, as_soft_constraint: bool = True, weight: float = 1.0
     ) -> None:
-        """Give the pose of a frame a target; arguments as of `add_target`."""
-        self._add_target(frame, TargetType.POSE, as_soft_constraint, weight)
+        """Add a target for the pose of a frame; arguments as in `add_target`."""
+        self.add_target(
+            frame, TargetType.POSE, as_soft_constraint=as_soft_constraint, weight=weight
+        )
 
     def update_target(self, frame: str, target: Any) -> None:
         """Set a target: a position (3,), a rotation (3, 3), or both in a tuple for a pose."""
-        if frame not in self.targets:
-            raise ValueRangeError(f"frame {frame!r} has no target")
-        kind = self.targets[frame].target_type
+        kind = self._target(frame).target_type
         if kind is TargetType.POSITION:
             self.update_target_position(frame, target)
         elif kind is TargetType.ROTATION:
@@ -227,7 +228,7 @@ class InverseKinematics:
         elif isinstance(target, (list, tuple)) and len(target) == 2:
             self.update_target_pose(frame, *target)
         else:
-            raise ValueRangeError(f"frame {frame!r} wants a pose: (position, rotation)")
+            raise ValueRangeError(f"target of frame {frame!r}: expected (position, rotation)")
 
     def update_target_position(self, frame: str, position: ArrayLike) -> None:
         """Set the target of a position, (3,)."""
@@ -253,11 +254,11 @@ class InverseKinematics:
         as_soft_constraint: bool = True,
         weight: float = 1e5,
     ) -> None:
-        """Hold two frames together.
+        """Constrain two frames to each other.
 
         Args:
             parent_frame, child_frame: the frames.
-            constraint_type: at the same position, or at the same pose.
+            constraint_type: the same position, or the same pose.
             as_soft_constraint: whether a squared distance [m^2, rad^2] of up to 1e-3 may remain,
                 whose square is minimized.
             weight: of a soft constraint.
@@ -265,24 +266,24 @@ class InverseKinematics:
         ca = casadi_package()
         self._check_open()
         if parent_frame == child_frame:
-            raise ValueRangeError(f"frame {parent_frame!r} is held to itself")
+            raise ValueRangeError(f"frame {parent_frame!r} is constrained to itself")
         if not isinstance(constraint_type, FramesConstraint):
             text = f"expected a FramesConstraint, got {constraint_type!r}"
             raise ValueRangeError(f"constraint_type: {text}")
         parent, child = self._pose(parent_frame), self._pose(child_frame)
-        apart = child[:3, 3] - parent[:3, 3]
-        turned = parent[:3, :3].T @ child[:3, :3]
+        offset = child[:3, 3] - parent[:3, 3]
+        rotation = parent[:3, :3].T @ child[:3, :3]
         is_fixed = constraint_type is FramesConstraint.FIXED
         if as_soft_constraint:
             slack = self.opti.variable(1)
-            error = ca.sumsqr(apart) + (_chordal(turned) if is_fixed else 0)
+            error = ca.sumsqr(offset) + (_chordal(rotation) if is_fixed else 0)
             self.opti.subject_to(error <= slack)
             self.opti.subject_to(self.opti.bounded(0, slack, SLACK))
             self.cost_terms.append(weight * slack**2)
             return
-        self.opti.subject_to(apart == 0)
+        self.opti.subject_to(offset == 0)
         if is_fixed:
-            self.opti.subject_to(_axis(turned) == 0)
+            self.opti.subject_to(_axis(rotation) == 0)
 
     def add_ball_constraint(
         self,
@@ -291,9 +292,9 @@ class InverseKinematics:
         as_soft_constraint: bool = True,
         weight: float = 1e5,
     ) -> None:
-        """Hold two frames at the same position; arguments as of `add_frames_constraint`."""
-        both = parent_frame, child_frame
-        self.add_frames_constraint(*both, FramesConstraint.BALL, as_soft_constraint, weight)
+        """Keep two frames at the same position; arguments as in `add_frames_constraint`."""
+        frames = parent_frame, child_frame
+        self.add_frames_constraint(*frames, FramesConstraint.BALL, as_soft_constraint, weight)
 
     def add_fixed_constraint(
         self,
@@ -302,18 +303,18 @@ class InverseKinematics:
         as_soft_constraint: bool = True,
         weight: float = 1e5,
     ) -> None:
-        """Hold two frames at the same pose; arguments as of `add_frames_constraint`."""
-        both = parent_frame, child_frame
-        self.add_frames_constraint(*both, FramesConstraint.FIXED, as_soft_constraint, weight)
+        """Keep two frames at the same pose; arguments as in `add_frames_constraint`."""
+        frames = parent_frame, child_frame
+        self.add_frames_constraint(*frames, FramesConstraint.FIXED, as_soft_constraint, weight)
 
     def add_min_distance_constraint(self, frames_list: Sequence[str], distance: float) -> None:
-        """Keep each frame of a list at least so far from the next one [m]."""
+        """Keep each frame of a list at least a distance [m] from the next one."""
         self._check_open()
         if len(frames_list) < 2:
             raise ValueRangeError("frames_list: expected two frames or more")
         for first, second in pairwise(frames_list):
-            apart = self._pose(first)[:3, 3] - self._pose(second)[:3, 3]
-            self.opti.subject_to(casadi_package().sumsqr(apart) >= distance**2)
+            offset = self._pose(first)[:3, 3] - self._pose(second)[:3, 3]
+            self.opti.subject_to(casadi_package().sumsqr(offset) >= distance**2)
 
     # Solving.
 
@@ -333,21 +334,18 @@ class InverseKinematics:
             self.opti.minimize(sum(self.cost_terms))
             self._is_built = True
         if self._solution is not None:
-            for unknown in (self.base_pos, self.base_quat, self.joint_pos):
-                self.opti.set_initial(unknown, self._solution.value(unknown))
+            for variable in (self.base_pos, self.base_quat, self.joint_pos):
+                self.opti.set_initial(variable, self._solution.value(variable))
         self._solution = self.opti.solve()
 
     def get_solution(self) -> tuple[Array, Array]:
         """(4, 4) pose of the base in the world, and (n,) joint positions."""
         if self._solution is None:
             raise ProblemError("there is no solution yet; call solve() first")
-        pose = self._solution.value(self.base_transform())
+        pose = self._solution.value(self.base_homogeneous)
         return np.array(pose), np.reshape(self._solution.value(self.joint_pos), (self.ndof,))
 
     # Parts.
-
-    def _add_target(self, frame: str, kind: TargetType, soft: bool, weight: float) -> None:
-        self.add_target(frame, kind, as_soft_constraint=soft, weight=weight)
 
     def _add(self, difference: Any, cost: Any, is_soft: bool) -> None:
         if is_soft:
@@ -359,35 +357,35 @@ class InverseKinematics:
         self.opti.subject_to(self.opti.bounded(lower, self.joint_pos[index], upper))
 
     def _parameter(self, value: Array) -> Any:
-        made = self.opti.parameter(*value.shape)
-        self.opti.set_value(made, value)
-        return made
+        parameter = self.opti.parameter(*value.shape)
+        self.opti.set_value(parameter, value)
+        return parameter
 
     def _pose(self, frame: str) -> Any:
-        return self.kd.forward_kinematics_fun(frame)(self.base_transform(), self.joint_pos)
+        return self.kd.forward_kinematics_fun(frame)(self.base_homogeneous, self.joint_pos)
 
-    def _target(self, frame: str, wanted: TargetType) -> Target:
+    def _target(self, frame: str, expected: TargetType | None = None) -> Target:
         if frame not in self.targets:
             raise ValueRangeError(f"frame {frame!r} has no target")
         target = self.targets[frame]
-        if target.target_type is not wanted:
-            text = f"is of type {target.target_type.name}, not {wanted.name}"
+        if expected not in (None, target.target_type):
+            text = f"is of type {target.target_type.name}, not {expected.name}"
             raise ValueRangeError(f"the target of frame {frame!r} {text}")
         return target
 
     def _check_open(self) -> None:
         if self._is_built:
-            raise ProblemError("the problem was solved already: nothing can be added to it")
+            raise ProblemError("the problem was solved already and cannot be changed")
 
 
 def _chordal(rotation: Any) -> Any:
     """Half the squared distance of a rotation from the identity: about the angle squared.
 
-    Its curvature does not vanish at the identity, so that a solver gets there with all digits.
+    Its curvature does not vanish at the identity, so that solvers converge to full precision.
     """
     return 3 - casadi_package().trace(rotation)
 
 
 def _axis(R: Any) -> Any:
-    """(3, 1) axis of a rotation times twice the sine of its angle; zero if it turns nothing."""
+    """(3, 1) axis of a rotation times twice the sine of its angle; zero for the identity."""
     return casadi_package().vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1])

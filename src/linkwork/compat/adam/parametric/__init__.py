@@ -1,1 +1,274 @@
-"""Robots whose links have their lengths and densities as inputs, as in `adam.parametric`."""
+"""Robots whose link lengths and densities are inputs: `adam.parametric.numpy` and `.model`.
+
+    length_multiplier   (k,)  factor of the length of each listed link; 1 is the file
+    densities           (k,)  [kg/m^3] of each of them
+
+A listed link is a homogeneous solid, the box, cylinder or sphere that is its first visual. Its mass
+and inertia are those of the solid, and the joints on it move with its far end, as described in
+`linkwork.parameters.shapes`. adam deviates from this in two cases, see `AdamSolid`.
+"""
+
+# pyright: reportIncompatibleMethodOverride=false
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.compat.adam.core import add_import_paths
+from linkwork.compat.adam.kernels import WITH_GRAVITY
+from linkwork.compat.adam.model import AdamModel, URDFModelFactory, unknown_name
+from linkwork.compat.adam.numpy import QUANTITIES, STANDARD_GRAVITY, KinDynComputations
+from linkwork.engine.kernel.compile import compile_function
+from linkwork.engine.kernel.kernel import Kernel
+from linkwork.errors import ShapeError, model_error
+from linkwork.kindyn import KinDyn
+from linkwork.model.geometry import Box, Cylinder, Sphere
+from linkwork.model.inertia import from_parameters
+from linkwork.model.model import Model
+from linkwork.model.parts import Link
+from linkwork.parameters import LinkDensity, LinkLength
+from linkwork.parameters.shapes import Solid, original_density, solid_of, vary
+from linkwork.parameters.variation import Variation
+from linkwork.spatial.blocks import Scalar, Sym
+
+add_import_paths(__name__, "numpy", "numpy.computations_parametric", "model")
+add_import_paths(__name__, "model.parametric_factories")
+add_import_paths(__name__, "model.parametric_factories.parametric_model")
+
+Method: TypeAlias = Callable[..., Any]
+SHAPE = ("length_multiplier", "densities")
+
+
+class AdamSolid(Solid):
+    """The solid of a link as adam computes it.
+
+    adam rotates the inertia of a cylinder with roll or pitch twice, and places joints at z >= 0 on
+    a solid at z < 0 one length too low.
+    """
+
+    __slots__ = ()
+
+    def moments(self, multiplier: Scalar, mass: Scalar) -> Sym:
+        """Inertia tensor about the solid's center in its own axes."""
+        xx, _, _, yy, _, zz = super().moments(multiplier, mass)
+        roll, pitch, yaw = self.rpy
+        if isinstance(self.geometry, Cylinder):
+            if roll > 0.0 and pitch == 0.0 and yaw == 0.0:
+                yy, zz = zz, xx
+            elif pitch > 0.0:
+                xx, zz = zz, yy
+        return (xx, 0.0, 0.0, yy, 0.0, zz)
+
+    def joint_height(self, z: float, multiplier: Scalar) -> Scalar:
+        """Position along z of a joint that the link carries at z in the model."""
+        if z >= 0.0 and self.xyz[2] < 0.0:
+            z -= self.principal_length
+            return z + super().joint_height(0.0, multiplier)
+        return super().joint_height(z, multiplier)
+
+
+@dataclass(frozen=True)
+class AdamLinkLength(LinkLength):
+    """The length of a link as adam computes it."""
+
+    solid: ClassVar[type[Solid]] = AdamSolid
+
+
+@dataclass(frozen=True)
+class AdamLinkDensity(LinkDensity):
+    """The density of a link as adam computes it."""
+
+    solid: ClassVar[type[Solid]] = AdamSolid
+
+
+def _checked_links(model: AdamModel, links_name_list: Sequence[str]) -> list[str]:
+    """The names of the links whose lengths and densities are inputs."""
+    if isinstance(links_name_list, str):
+        raise model_error(f"links_name_list: expected names, got the text {links_name_list!r}")
+    for name in links_name_list:
+        if name not in model.links:
+            raise unknown_name("link", name, model.links)
+    return list(links_name_list)
+
+
+def with_shape(name: str, **renamed: str) -> Method:
+    """A method of `KinDynComputations` with lengths and densities as further arguments.
+
+    Args:
+        name: the method.
+        renamed: arguments that have another name in this class of adam.
+    """
+    method = getattr(KinDynComputations, name)
+    parameters = inspect.signature(method).parameters.values()
+    names = [renamed.get(p.name, p.name) for p in parameters if p.default is p.empty]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = inspect.Signature([inspect.Parameter(key, kind) for key in (*names, *SHAPE)])
+    count = len(signature.parameters) - 1
+    of_frame, with_gravity = "frame" in names, QUANTITIES[name] in WITH_GRAVITY
+
+    def call(self: KinDynComputationsParametric, *args: Any, **named: Any) -> Any:
+        values = list(args)
+        if named or len(args) != count:
+            _, *values = signature.bind(self, *args, **named).args
+        kernel = self.frame_kernel(name, values.pop(0)) if of_frame else self.robot_kernel(name)
+        if with_gravity:
+            values.insert(-len(SHAPE), self.g)
+        return kernel(*values)
+
+    call.__name__ = name
+    call.__qualname__ = f"KinDynComputationsParametric.{name}"
+    summary, _, result = (inspect.getdoc(method) or "").partition("Returns:\n")
+    call.__doc__ = f"{summary.partition(chr(10))[0]}\n\nReturns:\n{result}"
+    call.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
+    return call
+
+
+class KinDynComputationsParametric(KinDynComputations):
+    """Kinematics and dynamics of a robot whose links have lengths and densities as inputs.
+
+    Each method is that of `KinDynComputations` with `length_multiplier` and `densities` as last
+    arguments. The classes for other frameworks derive from this one.
+
+    Args:
+        urdfstring: path or text of a URDF.
+        joints_name_list: the joints that move, in their order.
+        links_name_list: the links whose lengths and densities are inputs.
+        root_link: the link whose pose and velocity are those of the base; by default the link that
+            is the child of no joint.
+        gravity: (6,) acceleration of free fall in the world, and three zeros.
+    """
+
+    links_name_list: Sequence[str]
+
+    def __init__(
+        self,
+        urdfstring: Any,
+        joints_name_list: Sequence[str],
+        links_name_list: Sequence[str],
+        root_link: str | None = None,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+    ) -> None:
+        self.links_name_list = links_name_list
+        super().__init__(urdfstring, joints_name_list, root_link=root_link, gravity=gravity)
+
+    def _robot(self, dtype: Any) -> KinDyn:
+        links = self.links_name_list = _checked_links(self._model, self.links_name_list)
+        parameters = [*map(AdamLinkLength, links), *map(AdamLinkDensity, links)]
+        return KinDyn(self._model.moving, self._model.root, dtype=dtype, parameters=parameters)
+
+    def get_original_densities(self) -> list[float]:
+        """Densities of the listed links in the file [kg/m^3]."""
+        model = self._kd.model
+        return [original_density(model.link(name)) for name in self.links_name_list]
+
+    def get_total_mass(self, length_multiplier: Any, densities: Any) -> Any:
+        """Mass of the robot [kg]."""
+        kernel = self._kernels.get("mass")
+        if kernel is None:
+            kernel = self._kernels.setdefault("mass", self._wrap(self._mass_kernel()))
+        return kernel(length_multiplier, densities)
+
+    def _mass_kernel(self) -> Kernel:
+        """The mass as a function of lengths and densities: an entry of the mass matrix."""
+        kd, k = self._kd.replace(representation="body"), len(self.links_name_list)
+
+        def mass(length_multiplier: Any, densities: Any) -> Any:
+            parameters = np.concatenate([length_multiplier, densities])
+            return kd.mass_matrix(kd.neutral(), parameters=parameters)[0, 0]
+
+        return compile_function(dtype=kd.dtype, length_multiplier=k, densities=k)(mass)
+
+    forward_kinematics: Method = with_shape("forward_kinematics")
+    jacobian: Method = with_shape("jacobian")
+    relative_jacobian: Method = with_shape("relative_jacobian")
+    jacobian_dot: Method = with_shape("jacobian_dot")
+    CoM_position: Method = with_shape("CoM_position")
+    CoM_jacobian: Method = with_shape("CoM_jacobian")  # not in adam
+    mass_matrix: Method = with_shape("mass_matrix")
+    centroidal_momentum_matrix: Method = with_shape("centroidal_momentum_matrix")
+    bias_force: Method = with_shape("bias_force")
+    coriolis_term: Method = with_shape("coriolis_term")
+    gravity_term: Method = with_shape("gravity_term")
+    aba: Method = with_shape("aba")  # not in adam
+
+    def link_poses(
+        self, base_transform: Any, joint_positions: Any, length_multiplier: Any, densities: Any
+    ) -> dict[str, Any]:
+        """(..., 4, 4) poses of all links in the world, by name; not in adam."""
+        arguments = base_transform, joint_positions, length_multiplier, densities
+        names = self._model.tree.ordered_nodes_list
+        return {name: self.forward_kinematics(name, *arguments) for name in names}
+
+
+class URDFParametricModelFactory(URDFModelFactory):
+    """A robot from a URDF with other lengths and densities of some links.
+
+    Args:
+        path: path or text of a URDF.
+        math: stored and not used: a model holds numbers.
+        links_name_list: (k,) the links. Each becomes the homogeneous solid of its first visual.
+        length_multiplier: (k,) factor of the length of each; 1 is the file.
+        densities: (k,) of each [kg/m^3].
+    """
+
+    def __init__(
+        self,
+        path: Any,
+        math: Any,
+        links_name_list: Sequence[str],
+        length_multiplier: ArrayLike,
+        densities: ArrayLike,
+    ) -> None:
+        super().__init__(path, math)
+        self.links_name_list = _checked_links(self.robot, links_name_list)
+        self.length_multiplier, self.densities = length_multiplier, densities
+        into = Variation(
+            lengths=self._by_link("length_multiplier", length_multiplier),
+            densities=self._by_link("densities", densities),
+        )
+        self.robot = replace(self.robot, source=_resized(self.robot.source, into))
+
+    def _by_link(self, name: str, values: ArrayLike) -> dict[str, Scalar]:
+        array, count = np.asarray(values, dtype=float), len(self.links_name_list)
+        if array.shape != (count,):
+            text = f"{name}: expected ({count},), one entry for each link"
+            raise ShapeError(f"{text}, got {array.shape}")
+        return dict(zip(self.links_name_list, array.tolist(), strict=True))
+
+
+def _resized(model: Model, into: Variation) -> Model:
+    """A model with other lengths and densities: inertias, joints and first visuals."""
+    for name in into.lengths:
+        vary(model, name, into, AdamSolid)
+    joints = [
+        replace(joint, first_H_joint=replace(joint.first_H_joint, xyz=pose[1]))
+        if (pose := into.joint_poses.get(joint.name))
+        else joint
+        for joint in model.joints
+    ]
+    links = [
+        _resized_link(link, into) if link.name in into.inertias else link for link in model.links
+    ]
+    return replace(model, links=tuple(links), joints=tuple(joints))
+
+
+def _resized_link(link: Link, into: Variation) -> Link:
+    body, multiplier, solid = into.inertias[link.name], into.lengths[link.name], solid_of(link)
+    match solid.geometry:
+        case Box(size=(x, y, z)):
+            geometry = Box((x, y, z * multiplier))
+        case Cylinder(radius=radius, length=length):
+            geometry = Cylinder(radius, length * multiplier)
+        case Sphere(radius=radius):
+            geometry = Sphere(radius * multiplier)
+    first, *others = link.visuals
+    pose = replace(first.link_H_shape, xyz=solid.center(multiplier))
+    visuals = (replace(first, geometry=geometry, link_H_shape=pose), *others)
+    inertia = from_parameters(np.array([body.mass, *body.first_moment, *body.tensor]))
+    return replace(link, inertia=inertia, visuals=visuals)

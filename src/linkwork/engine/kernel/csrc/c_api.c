@@ -1,4 +1,4 @@
-/* The capsule `C_API`: threads and result arrays for other C extensions of linkwork. */
+/* The capsule `C_API`: threads, result arrays and functions for other C extensions of linkwork. */
 #include "c_api.h"
 
 #include "blocks.h"
@@ -43,7 +43,7 @@ static int run_rows(RowsFunction function, void *context, npy_intp rows, npy_int
     return status;
 }
 
-static const CApi c_api = {run_rows, read_threads, new_array};
+static const CApi c_api = {run_rows, read_threads, new_array, share_call, run_shared};
 
 int add_c_api(PyObject *module)
 {

@@ -1,4 +1,4 @@
-/* What other C extensions of linkwork use of this one: its threads and result arrays.
+/* What other C extensions of linkwork use of this one: its threads, result arrays and functions.
  *
  * They cannot be linked with it. So the module has a capsule `C_API` with pointers to these functions,
  * which `import_c_api` returns.
@@ -6,7 +6,7 @@
 #ifndef LINKWORK_C_API_H
 #define LINKWORK_C_API_H
 
-#include "common.h"
+#include "shared.h"
 
 /* Computes some rows, with memory of its own for each thread; returns the status. */
 typedef int (*RowsFunction)(void *context, npy_intp start, npy_intp rows, char *memory);
@@ -18,6 +18,8 @@ typedef struct {
                     size_t bytes, int threads);
     int (*read_threads)(PyObject *value);  /* as threads.h declares it */
     PyObject *(*new_array)(int axes, npy_intp *shape, int type);  /* as result_memory.h does */
+    Shared *(*share_call)(PyObject *callable, Shared *with);      /* as shared.h does */
+    int (*run_shared)(Shared *shared, const SharedRows *inputs, void *const *outputs, npy_intp rows);
 } CApi;
 
 #define C_API_NAME "linkwork.engine.kernel._call.C_API"

@@ -12,7 +12,7 @@
  * Who keeps what. Machine code stays in memory as long as a `Code` refers to it, by `keep`. The Call
  * that has it, every call that runs it and the table of XLA count as its users. Nothing else may run
  * it: a Call that the garbage collector clears has no code any more, and what it had is freed when the
- * last call that runs it has ended. A Call in the table of XLA is never freed; see xla.c.
+ * last call that runs it has ended. A Call that is shared with native threads is never freed; see shared.h.
  */
 #include "call.h"
 
@@ -24,7 +24,7 @@
 #include "rollout.h"
 #include "signature.h"
 #include "threads.h"
-#include "xla.h"
+#include "shared.h"
 
 #if defined(__GNUC__)
 #define NOINLINE __attribute__((noinline))  /* keeps its stack frame out of the caller's */
@@ -305,7 +305,7 @@ static PyObject *call_use(PyObject *callable, PyObject *args)
     }
     Code *old = self->code;
     self->code = code;
-    if (self->xla_entry && code) offer_code(self, self->xla_entry);
+    if (self->shared && code) offer_code(self, self->shared);
     release_code(old);
     Py_RETURN_NONE;
 }
@@ -360,8 +360,6 @@ static PyMethodDef call_methods[] = {
      " most_bytes): cotangents from the last step to the first."},
     {"_use", call_use, METH_VARARGS,
      "_use(one, many, width, keep): call the functions at these addresses from now on."},
-    {"_share", call_share, METH_O,
-     "_share(key): have programs of XLA find this function by its key, as long as the process lives."},
     {NULL, NULL, 0, NULL},
 };
 

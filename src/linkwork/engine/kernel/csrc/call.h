@@ -11,7 +11,7 @@ typedef npy_int64 (*function_t)(void *const *in, void *const *out, const npy_int
                                 npy_int64 rows, void *workspace);
 
 /* Machine code, counted by its users: the Call that has it, calls that run it without the GIL, and
-   the table of functions that XLA calls. `_use` replaces the code of a Call, also during calls. */
+   threads of other libraries (shared.h). `_use` replaces the code of a Call, also during calls. */
 typedef struct Code {
     Py_ssize_t users;      /* the count; guarded by the GIL */
     function_t one;        /* computes one row at a time */
@@ -20,7 +20,7 @@ typedef struct Code {
     size_t one_bytes, bytes;  /* of workspace for `one`, and for both */
     npy_intp chunk;        /* rows of a chunk; threads read and write it without a lock */
     PyObject *keep;        /* keeps the machine code in memory */
-    struct Code *older;    /* what the table of XLA had before; see `offer_code` */
+    struct Code *older;    /* what a `Shared` used before; see `offer_code` */
 } Code;
 
 typedef struct {           /* an input or output: a row of it, without batch axes */
@@ -49,7 +49,7 @@ typedef struct {           /* a compiled function as Python calls it */
     int check_outputs;     /* whether calls with outputs that are not finite are left to `slow` */
     PyTypeObject *result;  /* the named tuple that holds several outputs; NULL for a plain tuple */
     PyObject *slow;        /* a Python callable for all other calls; NULL before __init__ */
-    struct XlaEntry *xla_entry;  /* in the table of functions that XLA calls; NULL if none */
+    struct Shared *shared; /* as native threads call it; NULL if none does */
 } Call;
 
 extern PyTypeObject *call_type;    /* NULL before the module is imported */

@@ -4,8 +4,8 @@
 #include "c_api.h"
 #include "checks.h"
 #include "result_memory.h"
+#include "shared.h"
 #include "threads.h"
-#include "xla.h"
 
 /* Constants that Python shares. */
 static int add_constants(PyObject *module)
@@ -31,7 +31,7 @@ static int execute(PyObject *module)
         call_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &call_spec, NULL);
         if (!call_type || start_result_memory() < 0) return -1;
         start_threads();
-        start_xla();
+        start_shared();
     }
     if (PyModule_AddObjectRef(module, "Call", (PyObject *)call_type) < 0) return -1;
     return add_constants(module) < 0 ? -1 : add_c_api(module);
@@ -53,12 +53,6 @@ static PyMethodDef module_methods[] = {
      "empty(shape, dtype): a new array of float64 or float32, as the results of calls are."},
     {"spare_bytes", module_spare_bytes, METH_NOARGS,
      "How much memory is kept for later arrays."},
-    {"xla_handler", module_xla_handler, METH_NOARGS,
-     "The handler of calls from XLA, as jax.ffi.register_ffi_target takes it."},
-    {"xla_close", module_xla_close, METH_NOARGS,
-     "Have no call from XLA use Python from now on, and wait for those that do."},
-    {"xla_interface", module_xla_interface, METH_NOARGS,
-     "(major, minor, whether it fits) of XLA's interface; None before registering."},
     {NULL, NULL, 0, NULL},
 };
 

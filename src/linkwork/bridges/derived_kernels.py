@@ -1,0 +1,96 @@
+"""Kernels that bridges derive from others: in another precision, and tangents of unit vectors.
+
+A function of an input with quaternions or (cos, sin) pairs x is one of n = x / |x|, with
+
+    dn = (dx - x (x.dx) / |x|^2) / |x|
+
+Kernels of derivatives take the tangent of n. With dn written out as a function of x that has
+derivatives too, those of second order are exact: a Hessian with respect to a quaternion is
+symmetric.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from linkwork.engine.kernel.arguments import Signature
+from linkwork.engine.kernel.derive import Derivative
+from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.engine.symbolic.program import Port, Program, trace
+from linkwork.kindyn.kernels import QuantityKernel
+
+
+def in_precision(kernel: Kernel, dtype: Any) -> Kernel:
+    """A kernel that computes with float32 or float64; itself if it does already.
+
+    Args:
+        kernel: any kernel: of a robot, of `linkwork.compile`, or a derivative.
+        dtype: numpy.float32 or numpy.float64.
+    """
+    wanted = np.dtype(dtype)
+    if kernel.dtype == wanted:
+        return kernel
+    if isinstance(kernel, QuantityKernel):
+        robot = kernel.robot.replace(dtype=wanted.type)
+        return robot._kernel(kernel.order)
+    if isinstance(kernel, Derivative):
+        function, kind, wrt = kernel.__reduce__()[1]
+        return in_precision(function, wanted).derivative(kind, wrt)
+    other = Kernel(
+        kernel.signature,
+        lambda: kernel.program,
+        key=kernel.key,
+        dtype=wanted.type,
+        check_input=kernel.check_input,
+        check_result=kernel.check_result,
+    )
+    other.analytic = kernel.analytic
+    return other
+
+
+class UnitTangents(Kernel):
+    """(x, dx) to dn. It is linear in dx, by a symmetric matrix: it is its own transpose."""
+
+    def __init__(self, size: int, spans: tuple[tuple[int, int], ...], dtype: Any) -> None:
+        """Prepare the kernel.
+
+        Args:
+            size: how many numbers x has.
+            spans: which of them are normalized: index of the first, and count.
+            dtype: float64 or float32.
+        """
+        x, dx, dn = (Port(name, (size,)) for name in ("x", "dx", "dn"))
+
+        def program() -> Program:
+            return trace(lambda x, dx: _unit_tangents(x, dx, spans), (x, dx), ["dn"])
+
+        super().__init__(Signature("unit_tangents", (x, dx), (dn,)), program, dtype=dtype)
+
+
+def _unit_tangents(x: Array, dx: Array, spans: tuple[tuple[int, int], ...]) -> Array:
+    dn = dx.copy()
+    for offset, count in spans:
+        own, moved = x[offset : offset + count], dx[offset : offset + count]
+        squares = own @ own
+        inverse = np.exp(-0.5 * np.log(squares))  # 1 / |x|, smooth; a square root has a kink at 0
+        dn[offset : offset + count] = (moved - own * ((own @ moved) / squares)) * inverse
+    return dn
+
+
+@lru_cache(maxsize=256)
+def _cached(size: int, spans: tuple[tuple[int, int], ...], dtype: Any) -> UnitTangents:
+    return UnitTangents(size, spans, dtype)
+
+
+def unit_tangents(kernel: Kernel, index: int) -> UnitTangents | None:
+    """The kernel for the tangents of an input; None if nothing in it is normalized."""
+    signature = kernel.signature
+    units = [unit for unit in signature.unit_norms if unit.input == index]
+    if not units:
+        return None
+    spans = tuple((unit.offset, unit.count) for unit in units)
+    return _cached(signature.inputs[index].size, spans, kernel.dtype.type)

@@ -1,0 +1,69 @@
+"""The class of `adam.jax`: methods for JAX arrays, to be jitted, mapped and differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.bridges.jax.functions import wrap
+from linkwork.compat.adam.core import add_import_paths
+from linkwork.compat.adam.numpy import STANDARD_GRAVITY, ConvertedFunction, DifferentiableKinDyn
+from linkwork.engine.kernel.kernel import Kernel
+from linkwork.errors import ArgumentError, shown
+
+add_import_paths(__name__, "computations")
+
+
+class KinDynComputations(DifferentiableKinDyn):
+    """Kinematics and dynamics of a robot with a floating base, for JAX.
+
+    Args:
+        urdfstring: path or text of a URDF, or a `mujoco.MjModel`.
+        joints_name_list: the joints that move, in their order; by default all movable joints. Other
+            joints are locked at 0.
+        dtype: jax.numpy.float64 or jax.numpy.float32. All arguments are converted to this type,
+            and results have it; while JAX has 64 bits disabled, float64 is float32.
+        root_link: the link whose pose and velocity are those of the base; by default the link that
+            is the child of no joint.
+        gravity: (6,) acceleration of free fall in the world, and three zeros.
+    """
+
+    def __init__(
+        self,
+        urdfstring: Any,
+        joints_name_list: Sequence[str] | None = None,
+        dtype: Any = jnp.float64,
+        root_link: str | None = None,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+    ) -> None:
+        self.dtype = np.dtype(dtype)
+        if self.dtype.type not in (np.float32, np.float64):
+            text = "expected jax.numpy.float32 or jax.numpy.float64"
+            raise ArgumentError(f"dtype: {text}, got {shown(dtype)}")
+        super().__init__(urdfstring, joints_name_list, root_link=root_link, gravity=gravity)
+
+    @property
+    def g(self) -> Any:
+        """(6,) acceleration of free fall in the world [m/s^2], and three zeros; may be changed."""
+        return jnp.asarray(self._g, jax.dtypes.canonicalize_dtype(self.dtype))
+
+    @g.setter
+    def g(self, value: Any) -> None:
+        self._set_gravity(value)
+
+    def _wrap(self, kernel: Kernel) -> Any:
+        return ConvertedFunction(wrap(kernel), self._convert)
+
+    def _convert(self, arguments: Sequence[Any]) -> list[Any]:
+        """The arguments in the type of the class; the function rejects what is not real."""
+        dtype = jax.dtypes.canonicalize_dtype(self.dtype)
+        arrays = [x if isinstance(x, jax.Array) else np.asarray(x) for x in arguments]
+        return [
+            x if x.dtype == dtype or x.dtype.kind in "cOUS" else jnp.asarray(x, dtype)
+            for x in arrays
+        ]

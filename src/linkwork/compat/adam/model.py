@@ -1,0 +1,477 @@
+"""The robot as adam describes it: links, frames and joints by name, and the tree they form.
+
+Links    all links of a file but the frames
+Frames   links without `<inertial>` (of MuJoCo: without mass) that end the tree on a fixed joint;
+         and sites
+Joints   those of the file, and a fixed one for each site. Listed joints move, in the order of the
+         list; other movable joints are locked at 0. Mimic is ignored: such joints move freely.
+Root     the link that is the child of no joint; of a MuJoCo model its one top-level body
+Tree     from the current root; joints between it and the root of the file point backwards
+Names    of unnamed parts of a MuJoCo model are adam's: body_4, joint_2, site_0, a_to_b_fixed
+
+    factory = URDFModelFactory("robot.urdf", SpatialMath())
+    model = Model.build(factory, joints_name_list=["hip", "knee"])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from math import inf, isinf, pi
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from linkwork.compat.adam.core import add_import_paths
+from linkwork.compat.adam.parts import AdamJoint, AdamLimits, AdamLink, Tree, tree_of
+from linkwork.compat.adam.parts import Node as Node  # noqa: PLC0414 - a name of adam.model
+from linkwork.compat.mujoco.read import read_and_warn
+from linkwork.engine.cached_property import cached_property
+from linkwork.errors import (
+    LinkworkError,
+    MissingPackageError,
+    NameNotFoundError,
+    model_error,
+    name_not_found,
+    shown,
+)
+from linkwork.io.load import load
+from linkwork.io.mjcf.names import Names, names_of
+from linkwork.io.mjcf.package import given_name, import_mujoco
+from linkwork.io.mjcf.reader import is_mjcf
+from linkwork.io.urdf.writer import dump_urdf
+from linkwork.io.xml.parse import parse_xml
+from linkwork.io.xml.source import read_source
+from linkwork.model.inertia import NO_INERTIA
+from linkwork.model.model import Model as SourceModel
+from linkwork.model.parts import Frame, Joint, Link
+from linkwork.model.reduce import reduced
+
+add_import_paths(__name__, "model", "factory", "tree", "conversions", "conversions.idyntree")
+add_import_paths(__name__, "std_factories", "std_factories.std_model")
+add_import_paths(__name__, "mj_factory", "mj_factory.mujoco_model")
+
+
+class UnknownNameError(NameNotFoundError, ValueError):
+    """A name that the robot does not have; a ValueError too, as in adam."""
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
+    """Build the error for a name that the robot does not have."""
+    return UnknownNameError(str(name_not_found(kind, name, known)))
+
+
+class MissingFeatureError(LinkworkError, NotImplementedError):
+    """A method of adam that linkwork does not have."""
+
+
+def usd_error(hint: str) -> MissingFeatureError:
+    """Build the error of a method that reads or writes USD."""
+    return MissingFeatureError(f"linkwork neither reads nor writes USD files; {hint}")
+
+
+@dataclass(frozen=True)
+class AdamModel:
+    """A robot with the attributes of adam's `Model`."""
+
+    source: SourceModel  # all joints as in the file, locked ones too
+    root: str
+    actuated_joints: list[str]
+    bare: frozenset[str]  # links that are frames
+    outside: frozenset[str] = frozenset()  # links, joints and frames that adam leaves out
+    types: Mapping[str, str] = field(default_factory=dict[str, str])  # of joints, from the file
+    limits: Mapping[str, AdamLimits] = field(default_factory=dict[str, AdamLimits])
+
+    @staticmethod
+    def build(
+        factory: ModelFactory,
+        joints_name_list: list[str] | None = None,
+        root_link: str | None = None,
+    ) -> AdamModel:
+        """The model of a factory.
+
+        Args:
+            factory: the robot.
+            joints_name_list: the joints that move, in their order; by default all movable joints.
+            root_link: the root of the tree; by default the root of the file.
+
+        Raises:
+            ValueError: there are no such joints, or there is no such link.
+        """
+        model = factory.robot.with_joints(joints_name_list)
+        return model if root_link is None else model.with_root(root_link)
+
+    def with_joints(self, joints_name_list: Sequence[str] | None = None) -> AdamModel:
+        """The same robot with the listed joints actuated, by default all movable joints.
+
+        Raises:
+            ValueError: a joint does not exist, is fixed, or has several coordinates.
+        """
+        if isinstance(joints_name_list, str):
+            text = f"expected names, got the text {joints_name_list!r}"
+            raise model_error(f"joints_name_list: {text}")
+        movable = [j.name for j in self.source.joints if j.nq and j.name not in self.outside]
+        names = movable if joints_name_list is None else list(joints_name_list)
+        for name in names:
+            if name not in self.joints:
+                raise unknown_name("joint", name, movable)
+            joint = self.joints[name].part
+            if joint.nq > 1:
+                why = f"a {joint.kind} joint has several coordinates, which adam does not support"
+                hint = "leave it out of joints_name_list to lock it"
+                raise model_error(f"{why}; {hint}", f"joint {name!r}", joint.place)
+        model = replace(self, actuated_joints=names)
+        _ = model.moving  # raises here if the list is invalid
+        return model
+
+    def with_root(self, root_link: str) -> AdamModel:
+        """The same robot with another root; the order and meaning of joints stay.
+
+        Raises:
+            ValueError: there is no such link, or it is a frame.
+        """
+        if root_link in self.frames:
+            (holder,) = (j.parent for j in self.joints.values() if j.child == root_link)
+            raise model_error(f"root_link: {root_link!r} is a frame, fixed to link {holder!r}")
+        if root_link not in self.links:
+            raise unknown_name("link", root_link, self.links)
+        return replace(self, root=root_link)
+
+    def to_usd(
+        self, usd_output_path: str | PathLike[str], *, robot_prim_path: str = "/Robot"
+    ) -> Path:
+        """Not available: linkwork does not write USD.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        del usd_output_path, robot_prim_path
+        raise usd_error("linkwork.dump_urdf(model.source) writes a URDF")
+
+    @property
+    def name(self) -> str:
+        """Name of the robot."""
+        return self.source.name
+
+    @property
+    def NDoF(self) -> int:
+        """Number of actuated joints."""
+        return len(self.actuated_joints)
+
+    @property
+    def N(self) -> int:
+        """Number of links."""
+        return len(self.links)
+
+    @cached_property
+    def links(self) -> Mapping[str, AdamLink]:
+        """Links by name."""
+        others = self.bare | self.outside
+        return {link.name: AdamLink(link) for link in self.source.links if link.name not in others}
+
+    @cached_property
+    def frames(self) -> Mapping[str, AdamLink]:
+        """Frames by name."""
+        bare = [link for link in self.source.links if link.name in self.bare]
+        sites = [Link(name=frame.name) for frame in self._sites]
+        return {link.name: AdamLink(link) for link in (*bare, *sites)}
+
+    @cached_property
+    def joints(self) -> Mapping[str, AdamJoint]:
+        """Joints by name, including those of frames."""
+        inner = [joint for joint in self.source.joints if joint.name not in self.outside]
+        held = [_joint_of(frame) for frame in self._sites]
+        return {joint.name: self._joint(joint) for joint in (*inner, *held)}
+
+    @cached_property
+    def tree(self) -> Tree:
+        """Links and the joints between them, from the root."""
+        return tree_of(self.links, self.joints.values(), self.root)
+
+    @cached_property
+    def moving(self) -> SourceModel:
+        """The robot in which only the actuated joints move."""
+        return reduced(self.source, self.actuated_joints)
+
+    def get_total_mass(self) -> float:
+        """Mass of the robot [kg]."""
+        return self.source.total_mass
+
+    def get_joints_chain(self, root: str, target: str) -> list[AdamJoint]:
+        """The joints from a link outwards to a link or frame.
+
+        Raises:
+            ValueError: there is no such link, or the target is not below the root.
+        """
+        for name in (root, target):
+            if name not in self.links and name not in self.frames:
+                raise unknown_name("link or frame", name, (*self.links, *self.frames))
+        above = {joint.child: joint for joint in self.joints.values() if joint.child in self.frames}
+        above |= {node.name: node.parent_arc for node in self.tree if node.parent_arc}
+        chain: list[AdamJoint] = []
+        here = target
+        while here != root:
+            if here not in above:
+                raise model_error(f"is not below link {root!r}", f"link {target!r}")
+            chain.insert(0, above[here])
+            here = above[here].parent
+        return chain
+
+    def print_table(self) -> None:
+        """Print a table of joints and the links they connect, with the package `rich`."""
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table("Idx", "Parent Link", "Joint name", "Child Link", "Type")
+        arcs = [arc for node in self.tree.graph.values() for arc in node.arcs]
+        for index, arc in enumerate(arcs, start=1):
+            table.add_row(*map(Text, (str(index), arc.parent, arc.name, arc.child, arc.type)))
+        Console().print(table)
+
+    @cached_property
+    def _sites(self) -> list[Frame]:
+        return [frame for frame in self.source.frames if frame.name not in self.outside]
+
+    def _joint(self, joint: Joint) -> AdamJoint:
+        moving = joint.name in self.actuated_joints
+        return AdamJoint(
+            joint,
+            parent=joint.first,
+            child=joint.second,
+            type=self.types.get(joint.name) or _type_of(joint),
+            limit=self.limits.get(joint.name) or _limits_of(joint),
+            idx=self.actuated_joints.index(joint.name) if moving else None,
+        )
+
+
+Model = AdamModel  # the name in adam
+
+
+def _joint_of(frame: Frame) -> Joint:
+    """The fixed joint of a frame, with its name in adam."""
+    return Joint(
+        name=f"{frame.link}_to_{frame.name}_fixed",
+        kind="fixed",
+        first=frame.link,
+        second=frame.name,
+        first_H_joint=frame.link_H_frame,
+    )
+
+
+def _type_of(joint: Joint) -> str:
+    """The type of a joint in a URDF."""
+    unbounded = isinf(joint.limits.lower) and isinf(joint.limits.upper)
+    return "continuous" if joint.kind == "revolute" and unbounded else joint.kind
+
+
+def _limits_of(joint: Joint) -> AdamLimits:
+    """The limits of a joint; without bounds they are two turns, or infinite if prismatic."""
+    limits, bound = joint.limits, inf if joint.kind == "prismatic" else 2 * pi
+    lower = -bound if isinf(limits.lower) else limits.lower
+    upper = bound if isinf(limits.upper) else limits.upper
+    return AdamLimits(lower, upper, limits.effort, limits.velocity)
+
+
+# Reading.
+
+
+def read_adam_model(description: Any, joints_name_list: Sequence[str] | None = None) -> AdamModel:
+    """Read the path or text of a URDF, a `mujoco.MjModel`, or a linkwork model.
+
+    Args:
+        description: the robot.
+        joints_name_list: the joints that move, in their order; by default all movable joints.
+
+    Raises:
+        ValueError: the description is invalid, or has no such joints.
+    """
+    return read_description(description).with_joints(joints_name_list)
+
+
+def read_description(description: Any) -> AdamModel:
+    """Read a robot, without choosing the joints that move."""
+    if is_mujoco_model(description):
+        return _from_mujoco(description)
+    if isinstance(description, SourceModel):
+        return _from_model(description)
+    if isinstance(description, (str, bytes, PathLike)):
+        return _from_file(description)
+    expected = "the path or text of a URDF, or a mujoco.MjModel"
+    raise model_error(f"urdfstring: expected {expected}, got {shown(description)}")
+
+
+def is_mujoco_model(description: Any) -> bool:
+    """Whether an object is a `mujoco.MjModel`; does not import MuJoCo."""
+    kind = type(description)
+    return kind.__name__ == "MjModel" and kind.__module__.partition(".")[0] == "mujoco"
+
+
+def actuated_joints_of(mj_model: Any) -> list[str]:
+    """Names of the joints that the actuators of a `mujoco.MjModel` drive, in their order."""
+    kinds = import_mujoco().mjtTrn
+    joints = _adam_names_of(mj_model).joints
+    drives_joint = (int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT))
+    driven = [
+        joints[int(joint)]
+        for kind, (joint, _) in zip(mj_model.actuator_trntype, mj_model.actuator_trnid, strict=True)
+        if int(kind) in drives_joint
+    ]
+    return list(dict.fromkeys(driven))
+
+
+def _adam_names_of(mj_model: Any) -> Names:
+    """The names of the parts of a `mujoco.MjModel` in adam."""
+    names = names_of(mj_model)
+
+    def named(kind: str, count: int) -> tuple[str, ...]:
+        return tuple(given_name(mj_model, kind, i) or f"{kind}_{i}" for i in range(count))
+
+    bodies = named("body", mj_model.nbody)
+    parents = [bodies[parent] for parent in mj_model.body_parentid.tolist()]
+    sites = zip(named("site", mj_model.nsite), names.sites, strict=True)
+    return replace(
+        names,
+        model="mujoco_model",
+        bodies=bodies,
+        joints=named("joint", mj_model.njnt),
+        fixed={body: f"{parents[body]}_to_{bodies[body]}_fixed" for body in names.fixed},
+        sites=tuple(unique if name in bodies else name for name, unique in sites),
+    )
+
+
+def _from_model(source: SourceModel) -> AdamModel:
+    massless = [link.name for link in source.links if link.inertia == NO_INERTIA]
+    return AdamModel(source, source.default_base, [], _ends(source, massless))
+
+
+def _from_file(description: str | bytes | PathLike[str]) -> AdamModel:
+    source = load(description, mimic=False)
+    text = read_source(description)
+    if is_mjcf(text):
+        return _from_model(source)
+    robot = parse_xml(text).root
+    bare = [link.get("name", "") for link in robot.findall("link") if link.find("inertial") is None]
+    joints = {joint.get("name", ""): joint for joint in robot.findall("joint")}
+    limits = {name: joint.find("limit") for name, joint in joints.items()}
+    return AdamModel(
+        source,
+        source.default_base,
+        [],
+        _ends(source, bare),
+        types={name: joint.get("type", "") for name, joint in joints.items()},
+        limits={name: _limits_in(limit) for name, limit in limits.items() if limit is not None},
+    )
+
+
+def _limits_in(limit: Any) -> AdamLimits:
+    """The values of a `<limit>`; missing bounds are 0, as the format defines."""
+    lower, upper = (float(limit.get(name, 0)) for name in ("lower", "upper"))
+    effort, velocity = (float(limit.get(name, inf)) for name in ("effort", "velocity"))
+    return AdamLimits(lower, upper, effort, velocity)
+
+
+def _from_mujoco(mj_model: Any) -> AdamModel:
+    names = _adam_names_of(mj_model)
+    source = read_and_warn(mj_model, mimic=False, names=names)
+    parents = enumerate(mj_model.body_parentid.tolist())
+    tops = [names.bodies[body] for body, parent in parents if body and not parent]
+    if len(tops) != 1:
+        raise model_error(f"expected one top-level body as the root, found {', '.join(tops)}")
+    above = {joint.second: joint for joint in source.joints}
+    outside = [  # sites of the world, and sites with the name of a body
+        name
+        for site, (name, body) in enumerate(zip(names.sites, mj_model.site_bodyid, strict=True))
+        if not body or name != (given_name(mj_model, "site", site) or f"site_{site}")
+    ]
+    link = tops[0]
+    while link in above:
+        outside += [above[link].name, above[link].first]
+        link = above[link].first
+    bare = _ends(source, [link.name for link in source.links if not link.inertia.mass])
+    types = {joint.name: joint.kind for joint in source.joints}
+    return AdamModel(source, tops[0], [], bare - set(outside), frozenset(outside), types)
+
+
+def _ends(model: SourceModel, links: Iterable[str]) -> frozenset[str]:
+    """Those of some links that end the tree on a fixed joint."""
+    fixed = {joint.second for joint in model.joints if joint.kind == "fixed"}
+    inner = {joint.first for joint in model.joints}
+    return frozenset(links) & fixed - inner
+
+
+# Factories and conversions.
+
+
+class ModelFactory:
+    """A robot whose actuated joints are not chosen yet.
+
+    Args:
+        description: the robot.
+        math: stored and not used: a model holds numbers.
+    """
+
+    def __init__(self, description: Any, math: Any) -> None:
+        self.math = math
+        self.robot = read_description(description)
+
+    @property
+    def name(self) -> str:
+        """Name of the robot."""
+        return self.robot.name
+
+    def get_joints(self) -> list[AdamJoint]:
+        """All joints."""
+        return list(self.robot.joints.values())
+
+    def get_links(self) -> list[AdamLink]:
+        """All links but the frames."""
+        return list(self.robot.links.values())
+
+    def get_frames(self) -> list[AdamLink]:
+        """All frames."""
+        return list(self.robot.frames.values())
+
+
+class URDFModelFactory(ModelFactory):
+    """A robot from the path or text of a URDF."""
+
+    def __init__(self, path: Any, math: Any) -> None:
+        if is_mujoco_model(path):
+            text = "path: expected the path or text of a URDF"
+            raise model_error(f"{text}, got {shown(path)}; use MujocoModelFactory")
+        super().__init__(path, math)
+
+
+class MujocoModelFactory(ModelFactory):
+    """A robot from a `mujoco.MjModel`."""
+
+    def __init__(self, mj_model: Any, math: Any) -> None:
+        if not is_mujoco_model(mj_model):
+            raise model_error(f"mj_model: expected a mujoco.MjModel, got {shown(mj_model)}")
+        super().__init__(mj_model, math)
+
+
+def build_model_factory(description: Any, math: Any) -> ModelFactory:
+    """The factory for the path or text of a URDF, or for a `mujoco.MjModel`."""
+    kind = MujocoModelFactory if is_mujoco_model(description) else URDFModelFactory
+    return kind(description, math)
+
+
+def to_idyntree_model(model: AdamModel) -> Any:
+    """An `idyntree.bindings.Model` in which the actuated joints move, in their order.
+
+    Raises:
+        MissingPackageError: iDynTree is not installed.
+        ModelError: iDynTree does not accept the robot.
+    """
+    try:
+        bindings = import_module("idyntree.bindings")
+    except ImportError as error:
+        text = "to_idyntree_model needs the package idyntree: pip install idyntree"
+        raise MissingPackageError(f"{text} ({error})") from error
+    loader = bindings.ModelLoader()
+    if not loader.loadReducedModelFromString(dump_urdf(model.source), model.actuated_joints):
+        raise model_error(f"iDynTree does not accept robot {model.name!r}")
+    return loader.model().copy()

@@ -1,1 +1,0 @@
-"""Factories of models of URDF files."""

@@ -1,5 +1,0 @@
-"""What adam's users import from `adam.numpy.computations`."""
-
-from linkwork.compat.adam.kindyn import KinDynComputations
-
-__all__ = ["KinDynComputations"]

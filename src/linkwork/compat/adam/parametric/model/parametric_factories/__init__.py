@@ -1,1 +1,0 @@
-"""Factories of models with other lengths and densities."""

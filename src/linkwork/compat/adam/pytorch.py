@@ -1,0 +1,91 @@
+"""The class of `adam.pytorch`: methods for tensors, with gradients, one state or batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+
+from linkwork.bridges.torch.functions import wrap
+from linkwork.compat.adam.core import add_import_paths
+from linkwork.compat.adam.numpy import STANDARD_GRAVITY, ConvertedFunction, DifferentiableKinDyn
+from linkwork.engine.kernel.kernel import Kernel
+from linkwork.errors import ArgumentError, shown
+
+add_import_paths(__name__, "computations", "computation_batch")
+
+
+class KinDynComputations(DifferentiableKinDyn):
+    """Kinematics and dynamics of a robot with a floating base, for PyTorch.
+
+    Args:
+        urdfstring: path or text of a URDF, or a `mujoco.MjModel`.
+        joints_name_list: the joints that move, in their order; by default all movable joints. Other
+            joints are locked at 0.
+        device: of arguments, which are moved to it, and of results; by default the device of the
+            tensors among the arguments.
+        dtype: torch.float32, as in adam, or torch.float64. All arguments are converted to this
+            type, and results have it.
+        root_link: the link whose pose and velocity are those of the base; by default the link that
+            is the child of no joint.
+        gravity: (6,) acceleration of free fall in the world, and three zeros.
+    """
+
+    def __init__(  # noqa: PLR0917 - adam's arguments
+        self,
+        urdfstring: Any,
+        joints_name_list: Sequence[str] | None = None,
+        device: Any = None,
+        dtype: torch.dtype = torch.float32,
+        root_link: str | None = None,
+        gravity: ArrayLike | torch.Tensor = STANDARD_GRAVITY,
+    ) -> None:
+        if dtype not in (torch.float32, torch.float64):
+            text = "expected torch.float32 or torch.float64"
+            raise ArgumentError(f"dtype: {text}, got {shown(dtype)}")
+        self.dtype = dtype
+        self._device = None if device is None else torch.device(device)
+        super().__init__(urdfstring, joints_name_list, root_link=root_link, gravity=gravity)
+
+    @property
+    def device(self) -> torch.device:
+        """The device of constants."""
+        return torch.device("cpu") if self._device is None else self._device
+
+    @property
+    def g(self) -> Any:
+        """(6,) acceleration of free fall in the world [m/s^2], and three zeros; may be changed."""
+        return torch.as_tensor(self._g, dtype=self.dtype, device=self.device)
+
+    @g.setter
+    def g(self, value: Any) -> None:
+        if isinstance(value, torch.Tensor):
+            value = value.detach().cpu().numpy()
+        self._set_gravity(value)
+
+    def _wrap(self, kernel: Kernel) -> Any:
+        return ConvertedFunction(wrap(kernel), self._convert)
+
+    def _convert(self, arguments: Sequence[Any]) -> list[Any]:
+        """The arguments as tensors of the type of the class, on its device or that of tensors."""
+        device = self._device
+        if device is None:
+            device = next((x.device for x in arguments if isinstance(x, torch.Tensor)), None)
+        return [self._tensor(x, device) for x in arguments]
+
+    def _tensor(self, value: Any, device: torch.device | None) -> Any:
+        if not isinstance(value, torch.Tensor):
+            value = np.asarray(value)
+        if value.dtype.kind in "cOUS" if isinstance(value, np.ndarray) else value.is_complex():
+            return value  # which the function rejects
+        return torch.as_tensor(value, dtype=self.dtype, device=device)
+
+    def get_total_mass(self) -> Any:
+        """Mass of the robot [kg]."""
+        return torch.as_tensor(super().get_total_mass(), dtype=self.dtype, device=self.device)
+
+
+KinDynComputationsBatch = KinDynComputations

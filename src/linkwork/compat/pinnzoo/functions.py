@@ -1,0 +1,245 @@
+"""PinnZoo's functions of a state x: dynamics, kinematics, errors between states, initial states.
+
+Dynamics     M(x) v_dot + C(x) = tau
+Kinematics   positions and velocities of the bodies of a model, and E with q_dot = E(q) v
+Errors       2 nv numbers, where a rotation has three
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.export.pinnzoo.state_order import velocity_names
+
+if TYPE_CHECKING:
+    from linkwork.compat.pinnzoo.model import Model
+
+
+def M_func(model: Model, x: ArrayLike) -> Array:
+    """(..., nv, nv) mass matrix at a state x (..., nx)."""
+    return model.kernel("M_func")(x)
+
+
+def C_func(model: Model, x: ArrayLike) -> Array:
+    """(..., nv) bias forces: Coriolis, centrifugal and gravity forces; a vector, no matrix."""
+    return model.kernel("C_func")(x)
+
+
+def forward_dynamics(model: Model, x: ArrayLike, tau: ArrayLike) -> Array:
+    """(..., nv) acceleration v_dot = M^-1 (tau - C).
+
+    Args:
+        model: the robot.
+        x: (..., nx) state.
+        tau: (..., nv) forces, those on the base first if it floats.
+    """
+    return model.kernel("forward_dynamics")(x, tau)
+
+
+def forward_dynamics_deriv(model: Model, x: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
+    """Derivatives of `forward_dynamics` with respect to x (..., nv, nx) and tau (..., nv, nv).
+
+    The columns of x are its numbers, four for the quaternion; `error_jacobian` projects them.
+    """
+    return model.kernel("forward_dynamics_deriv")(x, tau)
+
+
+def inverse_dynamics(model: Model, x: ArrayLike, v_dot: ArrayLike) -> Array:
+    """(..., nv) forces tau = M v_dot + C.
+
+    Args:
+        model: the robot.
+        x: (..., nx) state.
+        v_dot: (..., nv) derivative of v; not that of x.
+    """
+    return model.kernel("inverse_dynamics")(x, v_dot)
+
+
+def inverse_dynamics_deriv(model: Model, x: ArrayLike, v_dot: ArrayLike) -> tuple[Array, Array]:
+    """Derivatives of `inverse_dynamics` with respect to x (..., nv, nx) and v_dot (..., nv, nv).
+
+    The latter is M.
+    The columns of x are its numbers, four for the quaternion; `error_jacobian` projects them.
+    """
+    return model.kernel("inverse_dynamics_deriv")(x, v_dot)
+
+
+def dynamics(model: Model, x: ArrayLike, tau: ArrayLike) -> Array:
+    """(..., 2 nv) [v; v_dot]: the derivative of the error state, not of x.
+
+    The derivative of x is [E v; v_dot], `error_jacobian` times this.
+    """
+    return model.kernel("dynamics")(x, tau)
+
+
+def dynamics_deriv(model: Model, x: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
+    """Derivatives of `dynamics` with respect to x (..., 2 nv, nx) and tau (..., 2 nv, nv)."""
+    return model.kernel("dynamics_deriv")(x, tau)
+
+
+def B_func(model: Model, *, kf: float = 1.0, km: float = 0.0245, L: float = 0.175) -> Array:
+    """(nv, number of inputs) B with tau = B u.
+
+    Args:
+        model: the robot. Each input of a robot with joints drives one of `actuated`. The quadrotor
+            has an input for each rotor, whose thrust is `kf u`: at L x, L y, -L x and -L y.
+        kf, km: thrust and moment about z of a rotor per unit of its input; the first and third
+            rotor turn the body by +km, the others by -km. Only of the quadrotor.
+        L: distance of each rotor from the center [m]. Only of the quadrotor.
+    """
+    if model.is_quadrotor:
+        forces = [[0.0] * 4, [0.0] * 4, [kf] * 4]
+        moments = [[0.0, L * kf, 0.0, -L * kf], [-L * kf, 0.0, L * kf, 0.0], [km, -km, km, -km]]
+        return np.array([*forces, *moments])
+    names = velocity_names(model.kd)
+    driven = [names.index(name) for name in model.orders["nominal"].torque_names]
+    return np.eye(model.nv)[:, driven]
+
+
+def kinematics(model: Model, x: ArrayLike) -> Array:
+    """(..., size) position in the world of each body, each followed by its orientation if wanted.
+
+    A quaternion is w x y z with w >= 0, an axis-angle vector no longer than pi.
+    """
+    return model.kernel("kinematics")(x)
+
+
+def kinematics_size(model: Model) -> int:
+    """Length of the result of `kinematics`: 3, 6 (axis-angle) or 7 (quaternion) for each body."""
+    return model.space.kinematics_size
+
+
+def kinematics_jacobian(model: Model, x: ArrayLike) -> Array:
+    """(..., size, nx) derivative of `kinematics` with respect to x; zero in the columns of v."""
+    return model.kernel("kinematics_jacobian")(x)
+
+
+def kinematics_velocity(model: Model, x: ArrayLike) -> Array:
+    """(..., size) time derivative of `kinematics`, J_q E v.
+
+    That of a position is the linear velocity in the world. That of an orientation is the rate of
+    its numbers, not an angular velocity.
+    """
+    return model.kernel("kinematics_velocity")(x)
+
+
+def kinematics_velocity_jacobian(model: Model, x: ArrayLike) -> Array:
+    """(..., size, nx) derivative of `kinematics_velocity` with respect to x.
+
+    Its last nv columns are J_q E.
+    """
+    return model.kernel("kinematics_velocity_jacobian")(x)
+
+
+def kinematics_force_jacobian(model: Model, x: ArrayLike, force: ArrayLike) -> Array:
+    """(..., nv, nx) derivative with respect to x of the generalized forces E^T J_q^T force.
+
+    Args:
+        model: the robot.
+        x: (..., nx) state.
+        force: (..., size) forces on the bodies in the world, dual to `kinematics_velocity`.
+    """
+    return model.kernel("kinematics_force_jacobian")(x, force)
+
+
+def velocity_kinematics(model: Model, x: ArrayLike) -> Array:
+    """(..., nq, nv) E with q_dot = E v."""
+    return model.kernel("velocity_kinematics")(x)
+
+
+def velocity_kinematics_T(model: Model, x: ArrayLike) -> Array:
+    """(..., nv, nq) E_T with v = E_T q_dot: a left inverse of E, not its transpose.
+
+    E_T E = 1 where the quaternion has norm 1.
+    """
+    return model.kernel("velocity_kinematics_T")(x)
+
+
+def velocity_kinematics_jvp_deriv(model: Model, x: ArrayLike, v: ArrayLike) -> Array:
+    """(..., nq, nx) derivative of E v with respect to x, for a constant v (..., nv)."""
+    return model.kernel("velocity_kinematics_jvp_deriv")(x, v)
+
+
+def velocity_kinematics_T_jvp_deriv(model: Model, x: ArrayLike, q: ArrayLike) -> Array:
+    """(..., nv, nx) derivative of E_T q with respect to x, for a constant q (..., nq)."""
+    return model.kernel("velocity_kinematics_T_jvp_deriv")(x, q)
+
+
+def state_error(model: Model, x: ArrayLike, x0: ArrayLike) -> Array:
+    """(..., 2 nv) error of x relative to x0: what `apply_delta_x(model, x0, ...)` needs to get x.
+
+    [R0^T (p - p0); axis-angle of q0^-1 q; differences of joints and velocities], of a fixed base
+    x - x0. The axis-angle vector is up to 2 pi long: q and -q are the same rotation, and the error
+    goes the long way round to one of them.
+    """
+    return model.kernel("state_error")(x, x0)
+
+
+def apply_delta_x(model: Model, x: ArrayLike, delta_x: ArrayLike) -> Array:
+    """(..., nx) the state at an error delta_x (..., 2 nv) from x: the inverse of `state_error`.
+
+    [p + R dp; q times the quaternion of dtheta; sums]; dtheta is a whole angle, not half of it.
+    """
+    return model.kernel("apply_delta_x")(x, delta_x)
+
+
+def error_jacobian(model: Model, x: ArrayLike) -> Array:
+    """(..., nx, 2 nv) derivative of `apply_delta_x` with respect to delta_x at 0: blkdiag(E, 1)."""
+    return model.kernel("error_jacobian")(x)
+
+
+def error_jacobian_T(model: Model, x: ArrayLike) -> Array:
+    """(..., 2 nv, nx) derivative of `state_error` with respect to x at x0 = x: blkdiag(E_T, 1)."""
+    return model.kernel("error_jacobian_T")(x)
+
+
+def error_jacobian_jvp_deriv(model: Model, x: ArrayLike, delta_x: ArrayLike) -> Array:
+    """(..., nx, nx) derivative with respect to x of `error_jacobian` times delta_x (..., 2 nv)."""
+    return model.kernel("error_jacobian_jvp_deriv")(x, delta_x)
+
+
+def error_jacobian_T_jvp_deriv(model: Model, x: ArrayLike, x2: ArrayLike) -> Array:
+    """(..., 2 nv, nx) derivative with respect to x of `error_jacobian_T` times x2 (..., nx)."""
+    return model.kernel("error_jacobian_T_jvp_deriv")(x, x2)
+
+
+def is_floating(model: Model) -> bool:
+    """Whether the base moves freely."""
+    return model.space.floating
+
+
+def zero_state(model: Model) -> Array:
+    """(nx,) neutral state: zeros, and the quaternion of no rotation."""
+    x = np.zeros(model.nx)
+    if is_floating(model):
+        x[3] = 1.0
+    return x
+
+
+def randn_state(
+    model: Model, seed: int | np.random.Generator | None = None, *, batch: tuple[int, ...] = ()
+) -> Array:
+    """(*batch, nx) normally distributed numbers, with a quaternion of norm 1.
+
+    Args:
+        model: the robot.
+        seed: for the same state again; or a generator to draw from.
+        batch: shape of a batch of them.
+    """
+    x = np.random.default_rng(seed).normal(size=(*batch, model.nx))
+    if is_floating(model):
+        x[..., 3:7] /= np.linalg.norm(x[..., 3:7], axis=-1, keepdims=True)
+    return x
+
+
+def init_state(model: Model) -> Array:
+    """(nx,) the pose that PinnZoo starts a robot of the zoo in; others in `zero_state`."""
+    x = zero_state(model)
+    start = model.starting_pose
+    if start is not None and is_floating(model) and len(start) == model.nq:
+        x[: model.nq] = start
+    return x

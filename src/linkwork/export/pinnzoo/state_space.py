@@ -1,0 +1,392 @@
+"""`StateSpace`: the kernels of a robot whose state is one vector x = [q; v].
+
+    space = StateSpace(kd, bodies=("l_sole", "r_sole"))
+    space.kernel("forward_dynamics_deriv")(x, tau)
+
+The names are those of PinnZoo. `linkwork.compat.pinnzoo` offers them to Python, and
+`linkwork.export(..., pinnzoo=True)` to C.
+
+Quaternions are taken as they are. A program of `KinDyn` is inlined without the normalization that
+its kernel does, so each function is the polynomial in the quaternion that PinnZoo has, and its
+derivatives with respect to x are those of this very function.
+
+In the axes of the base, the quaternion enters the dynamics by R^T g alone, gravity in the base:
+tau = ID(s, v, v_dot) - M[:, :3] R^T g. So derivatives with respect to the quaternion are
+-M[:, :3] d(R^T g) for torques, and d(R^T g) in the linear acceleration of the base for v_dot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from linkwork.engine.kernel.arguments import Signature
+from linkwork.engine.kernel.compile import CompiledFunction
+from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.symbolic.arrays import Array, ObjectArray, join
+from linkwork.engine.symbolic.program import Port, Program, trace
+from linkwork.errors import ArgumentError, name_not_found, shown
+from linkwork.export.pinnzoo import manifold
+from linkwork.export.pinnzoo.state_order import check_joints
+from linkwork.kindyn import KinDyn
+from linkwork.spatial.source import quat
+
+Orientation: TypeAlias = Literal["none", "quaternion", "axis_angle"]
+ORIENTATIONS: dict[str, int] = {"none": 3, "quaternion": 7, "axis_angle": 6}
+"""How the orientation of a body is written, and the size of its kinematics then."""
+
+_KINEMATIC = "kinematics"  # begins the names of functions that need bodies
+_SOLVED = ("forward_dynamics", "dynamics")  # begin the names of those that divide by inertias
+
+
+@dataclass(frozen=True, eq=False)
+class StateSpace:
+    """Functions of x = [q; v], compiled when they are first requested.
+
+    Args:
+        kd: the robot, in the body representation and without joint dynamics; each moving joint
+            has one coordinate.
+        bodies: links and frames whose kinematics are computed, in their order.
+        orientation: whether their orientation follows their position, and how it is written.
+    """
+
+    kd: KinDyn
+    bodies: tuple[str, ...] = ()
+    orientation: Orientation = "none"
+    _kernels: dict[str, Kernel] = field(default_factory=dict[str, Kernel], init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.kd.representation != "body":
+            text = f"representation: expected 'body', got {self.kd.representation!r}"
+            raise ArgumentError(f"{text}; write kd.replace(representation='body')")
+        if self.kd.joint_dynamics:
+            text = "joint_dynamics: armature, damping and friction are no part of a state space"
+            raise ArgumentError(f"{text}; write kd.replace(joint_dynamics=False)")
+        if self.orientation not in ORIENTATIONS:
+            known = ", ".join(map(repr, ORIENTATIONS))
+            raise ArgumentError(f"orientation: expected {known}, got {shown(self.orientation)}")
+        object.__setattr__(self, "bodies", _names(self.bodies, self.kd.model.frame_names))
+        check_joints(self.kd.model)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.kd, self.bodies, self.orientation)
+
+    @property
+    def floating(self) -> bool:
+        """Whether the base moves freely."""
+        return self.kd.floating
+
+    @property
+    def nq(self) -> int:
+        """Length of q."""
+        return self.kd.nq
+
+    @property
+    def nv(self) -> int:
+        """Length of v."""
+        return self.kd.nv
+
+    @property
+    def n_joints(self) -> int:
+        """How many joints move."""
+        return len(self.kd.joint_names)
+
+    @property
+    def kinematics_size(self) -> int:
+        """Length of the result of `kinematics`."""
+        return ORIENTATIONS[self.orientation] * len(self.bodies)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The functions that `kernel` has."""
+        known = (*_COMPUTED, *_DERIVATIVES)
+        return known if self.bodies else tuple(n for n in known if not n.startswith(_KINEMATIC))
+
+    def kernel(self, name: str) -> Kernel:
+        """A function by name.
+
+        Raises:
+            ArgumentError: it needs bodies, and there are none.
+            NameNotFoundError: there is no such function.
+        """
+        kernel = self._kernels.get(name)
+        if kernel is None:
+            kernel = self._kernels.setdefault(name, self._new_kernel(name))
+        return kernel
+
+    def _new_kernel(self, name: str) -> Kernel:
+        if name.startswith(_KINEMATIC) and not self.bodies:
+            text = f"{name}: no bodies were named when the model was made"
+            raise ArgumentError(f"{text}; write kinematics_bodies=[...]")
+        if name in _DERIVATIVES:
+            return self.kernel(_DERIVATIVES[name]).jacobian("x")
+        if name not in _COMPUTED:
+            raise name_not_found("function of a state", name, self.names)
+        inputs, outputs, compute = _COMPUTED[name]
+        lengths = {"nq": self.nq, "nv": self.nv, "nx": self.nq + self.nv, "2nv": 2 * self.nv}
+        lengths["size"] = self.kinematics_size
+
+        def port(name: str, dimensions: str) -> Port:
+            return Port(name, tuple(lengths[one] for one in dimensions.split()))
+
+        input_ports = [port(one, _INPUTS[one]) for one in inputs.split()]
+        # A derivative has two results, named after the inputs it is taken with respect to.
+        shapes = outputs.split(", ")
+        names = [name] if len(shapes) == 1 else [f"{name}_{one}" for one in inputs.split()]
+        output_ports = [port(*pair) for pair in zip(names, shapes, strict=True)]
+
+        def run(*arrays: Array) -> Any:
+            return compute(self, *(array.view(ObjectArray) for array in arrays))
+
+        def program() -> Program:
+            return trace(run, input_ports, names)
+
+        meanings = self._meanings()
+        return Kernel(
+            Signature(
+                name,
+                tuple(input_ports),
+                tuple(output_ports),
+                meanings={one.name: meanings[one.name] for one in input_ports},
+            ),
+            program,
+            key=self._key(name),
+            check_result=self._check_motion if name.startswith(_SOLVED) else None,
+        )
+
+    def _key(self, name: str) -> str | None:
+        """Identifies the function in the cache; the robot's key has the digest of the sources."""
+        robot = self.kd.function("mass_matrix").key
+        if robot is None:  # users' code is part of it
+            return None
+        text = "|".join(("state space", name, repr(self.bodies), self.orientation, robot))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _meanings(self) -> dict[str, str]:
+        """Descriptions of the inputs, for messages."""
+        n = self.n_joints
+        q, v = f"[joints ({n})]", f"[joints ({n})]"
+        if self.floating:
+            q = f"[base position (3), quaternion w x y z (4), joints ({n})]"
+            v = f"[linear (3) and angular (3) velocity of the base, joints ({n})]"
+        state = f"[q; v], q = {q}, v = {v}"
+        return {
+            **dict.fromkeys(("x", "x0", "x2"), state),
+            **dict.fromkeys(("v", "v_dot", "tau"), v),
+            "q": q,
+            "delta_x": f"[dq; dv] of {self.nv} numbers each",
+            "force": f"{ORIENTATIONS[self.orientation]} numbers for each body",
+        }
+
+    def _check_motion(
+        self, kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]
+    ) -> None:
+        """Name the joint that moves nothing, if finite inputs gave infinity or NaN."""
+        del kernel
+        bad = ~np.all([np.isfinite(array).all(axis=1) for array in outputs], axis=0)
+        for array in inputs:
+            bad = bad & np.isfinite(array).all(axis=1)
+        if not bad.any():
+            return
+        x, tau = (np.broadcast_to(array, (len(bad), array.shape[1]))[bad] for array in inputs)
+        q = np.array(x[:, : self.nq])
+        if self.floating:
+            q[:, 3:7] = (1.0, 0.0, 0.0, 0.0)  # the pose of the base changes no inertia
+        self.kd.forward_dynamics(q, x[:, self.nq :], tau)
+
+
+def _names(bodies: object, known: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(bodies, str) or not isinstance(bodies, Sequence):
+        raise ArgumentError(f"bodies: expected a list of names, got {shown(bodies)}")
+    for name in bodies:
+        if name not in known:
+            raise name_not_found("body", name, known)
+    return tuple(bodies)
+
+
+# The functions, for traced arrays of one row.
+
+
+def _unnormalized(space: StateSpace, *request: Any) -> CompiledFunction:
+    """A quantity of the robot without the check of its unit norms, to be called while tracing."""
+    kernel = space.kd.function(request)  # pyright: ignore[reportArgumentType]
+    return CompiledFunction(kernel.signature.name, kernel.program, np.float64)
+
+
+def _halves(space: StateSpace, x: Array) -> tuple[Array, Array]:
+    """The configuration q and the velocity v of x."""
+    return x[: space.nq], x[space.nq :]
+
+
+def _mass_matrix(space: StateSpace, x: Array) -> Any:
+    return _unnormalized(space, "mass_matrix")(_halves(space, x)[0])
+
+
+def _bias_force(space: StateSpace, x: Array) -> Any:
+    return _unnormalized(space, "bias_force")(*_halves(space, x))
+
+
+def _forward_dynamics(space: StateSpace, x: Array, tau: Array) -> Any:
+    return _unnormalized(space, "forward_dynamics")(*_halves(space, x), tau)
+
+
+def _inverse_dynamics(space: StateSpace, x: Array, v_dot: Array) -> Any:
+    return _unnormalized(space, "inverse_dynamics")(*_halves(space, x), v_dot)
+
+
+def _dynamics(space: StateSpace, x: Array, tau: Array) -> Any:
+    return join([_halves(space, x)[1], _forward_dynamics(space, x, tau)])
+
+
+def _inverse_dynamics_deriv(space: StateSpace, x: Array, v_dot: Array) -> Any:
+    q, v = _halves(space, x)
+    dtau_dq, dtau_dv, M = _unnormalized(space, "inverse_dynamics_derivatives")(q, v, v_dot)[:3]
+    if space.floating:
+        dtau_dquat = -M[:, :3] @ _base_gravity_jacobian(space, q)
+        dtau_dq = np.concatenate([np.zeros((space.nv, 3)), dtau_dquat, dtau_dq[:, 6:]], axis=1)
+    return np.concatenate([dtau_dq, dtau_dv], axis=1), M
+
+
+def _forward_dynamics_deriv(space: StateSpace, x: Array, tau: Array) -> Any:
+    q, v = _halves(space, x)
+    derivatives = _unnormalized(space, "forward_dynamics_derivatives")(q, v, tau)
+    dvd_dq, dvd_dv, dvd_dtau = derivatives[:3]
+    if space.floating:
+        dvd_dquat = np.concatenate(
+            [_base_gravity_jacobian(space, q), np.zeros((space.nv - 3, 4))], axis=0
+        )
+        dvd_dq = np.concatenate([np.zeros((space.nv, 3)), dvd_dquat, dvd_dq[:, 6:]], axis=1)
+    return np.concatenate([dvd_dq, dvd_dv], axis=1), dvd_dtau
+
+
+def _dynamics_deriv(space: StateSpace, x: Array, tau: Array) -> Any:
+    dvd_dx, dvd_dtau = _forward_dynamics_deriv(space, x, tau)
+    dv_dx = np.concatenate([np.zeros((space.nv, space.nq)), np.eye(space.nv)], axis=1)
+    zeros = np.zeros((space.nv, space.nv))
+    return np.concatenate([dv_dx, dvd_dx], axis=0), np.concatenate([zeros, dvd_dtau], axis=0)
+
+
+def _base_gravity_jacobian(space: StateSpace, q: Array) -> Array:
+    return manifold.base_gravity_jacobian(q[3:7], np.array(space.kd.gravity))
+
+
+def _velocity_kinematics(space: StateSpace, x: Array) -> Any:
+    return manifold.matrix_E(x, space.n_joints, floating=space.floating)
+
+
+def _velocity_kinematics_T(space: StateSpace, x: Array) -> Any:
+    return manifold.matrix_E_T(x, space.n_joints, floating=space.floating)
+
+
+def _velocity_kinematics_jvp(space: StateSpace, x: Array, v: Array) -> Any:
+    return manifold.times_E(x, v, floating=space.floating)
+
+
+def _velocity_kinematics_T_jvp(space: StateSpace, x: Array, q: Array) -> Any:
+    return manifold.times_E_T(x, q, floating=space.floating)
+
+
+def _kinematics_of_q(space: StateSpace, q: Array) -> Any:
+    """Positions of the bodies in the world, each followed by its orientation if there is one."""
+    poses = _unnormalized(space, "transforms", space.bodies)(q)
+    parts: list[Array] = []
+    for pose in poses:
+        parts.append(pose[:3, 3])
+        if space.orientation != "none":
+            wxyz = quat.from_rotation(pose[:3, :3])
+            parts.append(wxyz if space.orientation == "quaternion" else quat.log(wxyz))
+    return join(parts)
+
+
+def _kinematics(space: StateSpace, x: Array) -> Any:
+    return _kinematics_of_q(space, _halves(space, x)[0])
+
+
+def _kinematics_velocity(space: StateSpace, x: Array) -> Any:
+    q, v = _halves(space, x)
+    q_dot = manifold.times_E(q, v, floating=space.floating)
+    return space.kernel("kinematics_of_q").jvp("q")(q, q_dot)
+
+
+def _kinematics_force(space: StateSpace, x: Array, force: Array) -> Any:
+    q = _halves(space, x)[0]
+    of_q = space.kernel("kinematics_of_q").vjp("q")(q, force)
+    return manifold.times_E_transposed(q, of_q, floating=space.floating)
+
+
+def _state_error(space: StateSpace, x: Array, x0: Array) -> Any:
+    return manifold.state_error(x, x0, floating=space.floating)
+
+
+def _apply_delta_x(space: StateSpace, x: Array, delta_x: Array) -> Any:
+    return manifold.apply_delta_x(x, delta_x, floating=space.floating)
+
+
+def _error_jacobian(space: StateSpace, x: Array) -> Any:
+    return manifold.block_diagonal(_velocity_kinematics(space, x), np.eye(space.nv))
+
+
+def _error_jacobian_T(space: StateSpace, x: Array) -> Any:
+    return manifold.block_diagonal(_velocity_kinematics_T(space, x), np.eye(space.nv))
+
+
+def _error_jacobian_jvp(space: StateSpace, x: Array, delta_x: Array) -> Any:
+    dq, dv = delta_x[: space.nv], delta_x[space.nv :]
+    return join([manifold.times_E(x, dq, floating=space.floating), dv])
+
+
+def _error_jacobian_T_jvp(space: StateSpace, x: Array, x2: Array) -> Any:
+    q2, v2 = _halves(space, x2)
+    return join([manifold.times_E_T(x, q2, floating=space.floating), v2])
+
+
+_INPUTS = {  # their lengths
+    **dict.fromkeys(("x", "x0", "x2"), "nx"),
+    **dict.fromkeys(("v", "v_dot", "tau"), "nv"),
+    "q": "nq",
+    "delta_x": "2nv",
+    "force": "size",
+}
+_COMPUTED: dict[str, tuple[str, str, Callable[..., Any]]] = {
+    # by name: the inputs, the shapes of the outputs, and what computes them
+    "M_func": ("x", "nv nv", _mass_matrix),
+    "C_func": ("x", "nv", _bias_force),
+    "forward_dynamics": ("x tau", "nv", _forward_dynamics),
+    "forward_dynamics_deriv": ("x tau", "nv nx, nv nv", _forward_dynamics_deriv),
+    "inverse_dynamics": ("x v_dot", "nv", _inverse_dynamics),
+    "inverse_dynamics_deriv": ("x v_dot", "nv nx, nv nv", _inverse_dynamics_deriv),
+    "dynamics": ("x tau", "2nv", _dynamics),
+    "dynamics_deriv": ("x tau", "2nv nx, 2nv nv", _dynamics_deriv),
+    "velocity_kinematics": ("x", "nq nv", _velocity_kinematics),
+    "velocity_kinematics_T": ("x", "nv nq", _velocity_kinematics_T),
+    "velocity_kinematics_jvp": ("x v", "nq", _velocity_kinematics_jvp),
+    "velocity_kinematics_T_jvp": ("x q", "nv", _velocity_kinematics_T_jvp),
+    "kinematics_of_q": ("q", "size", _kinematics_of_q),
+    "kinematics": ("x", "size", _kinematics),
+    "kinematics_velocity": ("x", "size", _kinematics_velocity),
+    "kinematics_force": ("x force", "nv", _kinematics_force),
+    "state_error": ("x x0", "2nv", _state_error),
+    "apply_delta_x": ("x delta_x", "nx", _apply_delta_x),
+    "error_jacobian": ("x", "nx 2nv", _error_jacobian),
+    "error_jacobian_T": ("x", "2nv nx", _error_jacobian_T),
+    "error_jacobian_jvp": ("x delta_x", "nx", _error_jacobian_jvp),
+    "error_jacobian_T_jvp": ("x x2", "2nv", _error_jacobian_T_jvp),
+}
+_DERIVATIVES: dict[str, str] = {  # with respect to x, and of which function
+    "kinematics_jacobian": "kinematics",
+    "kinematics_velocity_jacobian": "kinematics_velocity",
+    "kinematics_force_jacobian": "kinematics_force",
+    "velocity_kinematics_jvp_deriv": "velocity_kinematics_jvp",
+    "velocity_kinematics_T_jvp_deriv": "velocity_kinematics_T_jvp",
+    "error_jacobian_jvp_deriv": "error_jacobian_jvp",
+    "error_jacobian_T_jvp_deriv": "error_jacobian_T_jvp",
+}
+
+
+def input_names(name: str) -> tuple[str, ...]:
+    """The inputs of a function."""
+    return tuple(_COMPUTED[_DERIVATIVES.get(name, name)][0].split())

@@ -1,0 +1,329 @@
+"""The C programs of an export: selftest.c and the example main.c.
+
+The self-test compares each function with recorded results on the machine where the code is to run.
+The example is a control loop that calls the functions at each tick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from linkwork.engine.codegen.c.statements import Real
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.export.code import can_refuse
+from linkwork.export.function import BATCH_ENDING, Argument
+from linkwork.export.package import MARK, Package, Written
+from linkwork.export.samples import Sample
+from linkwork.version import __version__
+
+MOST_NUMBERS = 6000  # recorded for a function, of inputs and outputs together; one state at least
+_FOR_OTHER_MACHINES = 4.0  # times the difference allowed here, as another libm rounds differently
+_CLOSED_LOOP = ("inverse_dynamics", "forward_dynamics", "integrate")
+_TICK = 1e-3  # [s]
+_LISTED = 40  # equal numbers of an array that are written out
+
+_SELFTEST_HELPERS = """\
+/* The largest difference, relative to the largest expected number. */
+static double difference(const {t} *result, const {t} *expected, size_t count)
+{{
+  double largest = 0.0, worst = 0.0;
+  for (size_t k = 0; k < count; ++k) {{
+    const double size = fabs((double)expected[k]);
+    const double apart = fabs((double)result[k] - (double)expected[k]);
+    largest = size > largest ? size : largest;
+    worst = apart <= worst ? worst : apart;
+  }}
+  return largest > 0.0 ? worst / largest : worst;
+}}
+
+static double larger(double a, double b)
+{{
+  return b <= a ? a : b;
+}}
+
+/* Print a line; returns whether it is a failure. NaN is one. */
+static int report(const char *name, double worst, double allowed)
+{{
+  const int failed = !(worst <= allowed);
+  printf("%-7s %-52s %.1e, allowed %.1e\\n", failed ? "FAILED" : "passed", name, worst, allowed);
+  return failed;
+}}
+"""
+
+
+def selftest_text(package: Package, samples: Sequence[Sample]) -> str:
+    """The text of selftest.c."""
+    lines = [
+        f"/* Compares each function with recorded results; {MARK} {__version__}. */",
+        f'#include "{package.prefix}.h"',
+        "",
+        "#include <math.h>",
+        "#include <stddef.h>",
+        "#include <stdio.h>",
+        "",
+        _SELFTEST_HELPERS.format(t=package.real.name),
+    ]
+    calls: list[str] = []
+    for number, (one, sample) in enumerate(zip(package.functions, samples, strict=True)):
+        lines += [*_test(package, one, sample, f"test_{number}"), ""]
+        calls.append(f"test_{number}()")
+    lines += ["int main(void)", "{", "  int failures = 0;"]
+    lines += [f"  failures += {call};" for call in calls]
+    lines += ['  printf("%d failures\\n", failures);', "  return failures != 0;", "}"]
+    return "\n".join(lines) + "\n"
+
+
+def _test(package: Package, one: Written, sample: Sample, name: str) -> Iterator[str]:
+    function, real = one.function, package.real
+    total = sum(a.port.size for a in (*function.inputs, *function.outputs))
+    states = max(1, min(len(sample.outputs[0]), MOST_NUMBERS // max(total, 1)))
+    lanes = package.lanes if one.batch else 0
+    allowed = f"{_FOR_OTHER_MACHINES * sample.allowed:.2g}"
+    yield f"static int {name}(void)"
+    yield "{"
+    for argument, rows in zip(function.inputs, sample.inputs, strict=True):
+        yield from _table(f"input_{argument.name}", rows[:states], real)
+    for argument, rows in zip(function.outputs, sample.outputs, strict=True):
+        yield from _table(f"expected_{argument.name}", rows[:states], real)
+        yield f"  static {real.name} {argument.name}[{max(argument.port.size, 1)}];"
+    work = max(one.code.work, one.batch.work if one.batch else 0)
+    if work:
+        yield f"  static {real.name} work[{work}];"
+    yield "  double worst = 0.0;"
+    yield "  int failures = 0;"
+    yield f"  for (size_t state = 0; state < {states}u; ++state) {{"
+    given = [f"input_{a.name}[state]" for a in function.inputs]
+    given += [a.name for a in function.outputs] + (["work"] if one.code.work else [])
+    call = f"{function.name}({', '.join(given)})"
+    yield f"    failures += {call};" if can_refuse(function) else f"    {call};"
+    for argument in function.outputs:
+        compared = f"{argument.name}, expected_{argument.name}[state], {argument.port.size}u"
+        yield f"    worst = larger(worst, difference({compared}));"
+    yield "  }"
+    yield f'  failures += report("{function.name}", worst, {allowed});'
+    if one.batch:
+        yield from _batch_test(one, real, states, lanes + 1, allowed)
+    yield "  return failures;"
+    yield "}"
+
+
+def _batch_test(one: Written, real: Real, states: int, rows: int, allowed: str) -> Iterator[str]:
+    """One row more than there are lanes, so that the last is computed alone."""
+    function = one.function
+    yield "  {"
+    for argument in (*function.inputs, *function.outputs):
+        yield f"    static {real.name} rows_{argument.name}[{max(rows * argument.port.size, 1)}];"
+    yield f"    for (size_t row = 0; row < {rows}u; ++row) {{"
+    for argument in (one for one in function.inputs if one.port.size):
+        size, name = argument.port.size, argument.name
+        yield f"      for (size_t k = 0; k < {size}u; ++k) {{"
+        yield f"        rows_{name}[row * {size}u + k] = input_{name}[row % {states}u][k];"
+        yield "      }"
+    yield "    }"
+    listed = [f"{rows}u", *(f"rows_{a.name}" for a in (*function.inputs, *function.outputs))]
+    listed += ["work"] if one.batch and one.batch.work else []
+    call = f"{function.name}{BATCH_ENDING}({', '.join(listed)})"
+    yield f"    failures += {call} != {rows}u;" if can_refuse(function) else f"    {call};"
+    yield "    worst = 0.0;"
+    yield f"    for (size_t row = 0; row < {rows}u; ++row) {{"
+    for argument in function.outputs:
+        size, name = argument.port.size, argument.name
+        compared = f"rows_{name} + row * {size}u, expected_{name}[row % {states}u], {size}u"
+        yield f"      worst = larger(worst, difference({compared}));"
+    yield "    }"
+    yield f'    failures += report("{function.name}{BATCH_ENDING}", worst, {allowed});'
+    yield "  }"
+
+
+def _table(name: str, rows: Array, real: Real) -> Iterator[str]:
+    """A constant array of arrays."""
+    yield f"  static const {real.name} {name}[{len(rows)}][{max(rows.shape[1], 1)}] = {{"
+    for row in rows.tolist():
+        texts = [real.literal(number) for number in row] or ["0"]
+        yield "    {"
+        for start in range(0, len(texts), 6):
+            yield "      " + ", ".join(texts[start : start + 6]) + ","
+        yield "    },"
+    yield "  };"
+
+
+def example_text(package: Package) -> str:
+    """The text of main.c."""
+    by_quantity = {one.exported.quantity: one for one in package.functions}
+    if package.kd.nv and all(name in by_quantity for name in _CLOSED_LOOP):
+        lines = _closed_loop(package, *(by_quantity[name] for name in _CLOSED_LOOP))
+    else:
+        lines = _open_loop(package)
+    return "\n".join(lines) + "\n"
+
+
+def _closed_loop(
+    package: Package, inverse: Written, forward: Written, integrate: Written
+) -> Iterator[str]:
+    """Computed torque: the robot is held at its neutral configuration, against an error."""
+    p, t, number = package.prefix.upper(), package.real.name, package.real.literal
+    kd = package.kd
+    yield f"/* An example; {MARK} {__version__}."
+    yield " *"
+    yield " * Computed-torque control: the inverse dynamics of the wanted motion gives the torques."
+    yield " * Here the robot is simulated by its forward dynamics; on a real one, q and nu are"
+    yield " * measured instead, and tau is sent to the drives."
+    if kd.floating:
+        yield " * The wrench on the base is applied as well, as if the robot hung on a crane."
+    yield " */"
+    yield from _includes(package)
+    yield f"#define TICKS {2000}"
+    yield ""
+    yield "int main(void)"
+    yield "{"
+    yield f"  const {t} dt = {number(_TICK)}, damping = {number(20.0)};"
+    yield from _array(package, "q", kd.neutral().tolist())
+    yield from _array(package, "nu", [0.5] * kd.nv)
+    yield f"  {t} q_next[{p}_NQ], nu_dot[{p}_NV], tau[{p}_NV];"
+    works = [one.code.work for one in (inverse, forward, integrate)]
+    if any(works):
+        yield f"  static {t} work[{p}_WORK];"
+    yield ""
+    yield "  for (int tick = 0; tick < TICKS; ++tick) {"
+    yield "    /* controller: bring all velocities to zero */"
+    yield f"    for (int k = 0; k < {p}_NV; ++k) {{"
+    yield "      nu_dot[k] = -damping * nu[k];"
+    yield "    }"
+    yield from _call(inverse, ["q", "nu", "nu_dot"], ["tau"], "    ")
+    yield ""
+    yield "    /* robot, in place of a real one */"
+    yield from _call(forward, ["q", "nu", "tau"], ["nu_dot"], "    ")
+    yield f"    for (int k = 0; k < {p}_NV; ++k) {{"
+    yield "      nu[k] += dt * nu_dot[k];"
+    yield "    }"
+    yield from _call(integrate, ["q", "nu", "&dt"], ["q_next"], "    ")
+    yield f"    for (int k = 0; k < {p}_NQ; ++k) {{"
+    yield "      q[k] = q_next[k];"
+    yield "    }"
+    yield "  }"
+    yield ""
+    yield from _print_norm(package, "nu", f"{p}_NV", "velocity after %d ticks: %.3e", ", TICKS")
+    yield "  return 0;"
+    yield "}"
+
+
+def _open_loop(package: Package) -> Iterator[str]:
+    """Every function once per tick, at inputs that stay as they are."""
+    t = package.real.name
+    yield f"/* An example; {MARK} {__version__}."
+    yield " *"
+    yield " * The skeleton of a control loop: measure, compute, act."
+    yield " */"
+    yield from _includes(package)
+    yield "#define TICKS 100"
+    yield ""
+    yield "int main(void)"
+    yield "{"
+    inputs: dict[tuple[str, int], Argument] = {}
+    for one in package.functions:
+        inputs |= {(a.name, a.port.size): a for a in one.function.inputs}
+    for (name, size), argument in inputs.items():
+        if _is_filled(package, argument):
+            yield f"  static {t} {_own(name, size)}[{size}];"
+        else:
+            yield from _array(package, _own(name, size), _start(package, argument))
+    for number, one in enumerate(package.functions):
+        for argument in one.function.outputs:
+            size = max(argument.port.size, 1)
+            yield f"  static {t} {_result(number, argument)}[{size}];"
+    if package.longest_work:
+        yield f"  static {t} work[{package.prefix.upper()}_WORK];"
+    yield "  int tick;"
+    yield ""
+    for (name, size), argument in inputs.items():
+        if _is_filled(package, argument):
+            number = package.real.literal(_start(package, argument)[0])
+            yield f"  for (int k = 0; k < {size}; ++k) {{"
+            yield f"    {_own(name, size)}[k] = {number};"
+            yield "  }"
+    yield "  for (tick = 0; tick < TICKS; ++tick) {"
+    yield "    /* measure: q, nu and so on would be filled here */"
+    for number, one in enumerate(package.functions):
+        function = one.function
+        given = [_own(a.name, a.port.size) for a in function.inputs]
+        results = [_result(number, a) for a in function.outputs]
+        yield from _call(one, given, results, "    ")
+    yield "    /* act: the results would be used here */"
+    yield "  }"
+    yield ""
+    for number, one in enumerate(package.functions):
+        for argument in one.function.outputs:
+            name, size = _result(number, argument), str(argument.port.size)
+            label = f"{one.function.name} {argument.name}: norm %.6g"
+            yield from _print_norm(package, name, size, label, "")
+    yield "  return 0;"
+    yield "}"
+
+
+def _includes(package: Package) -> Iterator[str]:
+    yield f'#include "{package.prefix}.h"'
+    yield ""
+    yield "#include <math.h>"
+    yield "#include <stdio.h>"
+    yield ""
+
+
+def _call(one: Written, given: list[str], results: list[str], indent: str) -> Iterator[str]:
+    function = one.function
+    listed = ", ".join([*given, *results, *(["work"] if one.code.work else [])])
+    if not can_refuse(function):
+        yield f"{indent}{function.name}({listed});"
+        return
+    yield f"{indent}if ({function.name}({listed}) != 0) {{"
+    yield f'{indent}  fputs("a quaternion is not unit\\n", stderr);'
+    yield f"{indent}  return 1;"
+    yield f"{indent}}}"
+
+
+def _print_norm(package: Package, name: str, size: str, label: str, more: str) -> Iterator[str]:
+    yield "  {"
+    yield "    double squares = 0.0;"
+    yield f"    for (int k = 0; k < {size}; ++k) {{"
+    yield f"      squares += (double){name}[k] * (double){name}[k];"
+    yield "    }"
+    yield f'    printf("{label}\\n"{more}, sqrt(squares));'
+    yield "  }"
+
+
+def _array(package: Package, name: str, numbers: list[float]) -> Iterator[str]:
+    texts = [package.real.literal(number) for number in numbers] or [package.real.literal(0.0)]
+    yield f"  {package.real.name} {name}[{len(texts)}] = {{"
+    for start in range(0, len(texts), 8):
+        yield "    " + ", ".join(texts[start : start + 8]) + ","
+    yield "  };"
+
+
+def _start(package: Package, argument: Argument) -> list[float]:
+    """Numbers to begin with: the neutral configuration, a millisecond, zeros."""
+    name, size = argument.port.name, argument.port.size
+    if name in ("q", "q_start", "q_end") and size == package.kd.nq:
+        return package.kd.neutral().tolist()
+    if name == "dt":
+        return [_TICK]
+    if name == "gravity":
+        return list(package.kd.gravity)
+    if name == "parameters" and size == package.kd.parameters.size:
+        return package.kd.parameter_values().tolist()
+    return np.full(size, 0.1).tolist()
+
+
+def _is_filled(package: Package, argument: Argument) -> bool:
+    """Whether an input is long and of equal numbers, so that a loop writes them."""
+    numbers = _start(package, argument)
+    return len(numbers) > _LISTED and len(set(numbers)) == 1
+
+
+def _own(name: str, size: int) -> str:
+    """The variable of an input: functions may have inputs of one name and different sizes."""
+    return f"{name}_{size}"
+
+
+def _result(number: int, argument: Argument) -> str:
+    return f"result{number}_{argument.name}"

@@ -1,1 +1,0 @@
-"""Robots by name: bundled ones, and those of other packages."""

@@ -1,0 +1,272 @@
+"""Robots by name: bundled with linkwork, or of a package that is installed.
+
+    arm                        bundled, else of example-robot-data, else of robot_descriptions
+    example-robot-data:arm     of that package only; likewise linkwork: and robot_descriptions:
+
+A file of that name is taken before any robot.
+
+Example-robot-data is searched for files and never imported: names are those of the files, and
+those under which its own loaders know them. Robot_descriptions downloads a robot when its module is
+imported; linkwork imports only modules whose files are in the package's cache already, so that a
+name never starts a download.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from os.path import isfile
+from pathlib import Path
+from typing import Any
+
+from linkwork.errors import LONGEST_NAME, MissingFileError, SourceError, counted, nearest, shown
+
+STANDS_FOR = "stands for"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFile:
+    """The file of a robot, and what reading it needs besides."""
+
+    path: Path
+    package_dirs: tuple[str, ...] = ()
+    xacro_args: Mapping[str, str] = field(default_factory=dict[str, str])
+    note: str = ""  # for those who expect another robot of this name; contains STANDS_FOR
+
+
+FOLDER = Path(__file__).parents[1] / "robots"
+CELL_FOLDER = FOLDER / "cells"
+REAL_ROBOTS = "files of real robots: pip install robot_descriptions, or example-robot-data"
+
+
+def bundled_names() -> tuple[str, ...]:
+    """Names of the bundled robots."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.urdf")))
+
+
+def bundled_cells() -> tuple[str, ...]:
+    """Names of the bundled workcells."""
+    return tuple(sorted(path.stem for path in CELL_FOLDER.glob("*.xml")))
+
+
+EXAMPLES = "example-robot-data"
+
+# Robots that the package's loaders know by another name than that of the file.
+LOADERS = {
+    "alexander": "alexander_description/urdf/alexander_v1.lowerBodyOnly.urdf",
+    "anymal": "anymal_b_simple_description/robots/anymal.urdf",
+    "anymal_c": "anymal_c_simple_description/urdf/anymal.urdf",
+    "anymal_kinova": "anymal_b_simple_description/robots/anymal-kinova.urdf",
+    "asr_twodof": "asr_twodof_description/urdf/TwoDofs.urdf",
+    "b1_z1": "b1_description/urdf/b1-z1.urdf",
+    "borinot": "borinot_description/urdf/borinot_flying_arm_2.urdf",
+    "g1": "g1_description/urdf/g1_29dof_rev_1_0.urdf",
+    "g1_with_hands": "g1_description/urdf/g1_29dof_with_hand_rev_1_0.urdf",
+    "hector": "hector_description/robots/quadrotor_base.urdf",
+    "hextilt": "hextilt_description/urdf/hextilt_flying_arm_5.urdf",
+    "hyq": "hyq_description/robots/hyq_no_sensors.urdf",
+    "iris": "iris_description/robots/iris_simple.urdf",
+    "solo8": "solo_description/robots/solo.urdf",
+    "talos": "talos_data/robots/talos_reduced.urdf",
+    "talos_arm": "talos_data/robots/talos_left_arm.urdf",
+    "talos_box": "talos_data/robots/talos_reduced_box.urdf",
+    "talos_full": "talos_data/robots/talos_full_v2.urdf",
+    "talos_full_box": "talos_data/robots/talos_full_v2_box.urdf",
+    "ur3": "ur_description/urdf/ur3_robot.urdf",
+    "ur3_limited": "ur_description/urdf/ur3_joint_limited_robot.urdf",
+    "ur5": "ur_description/urdf/ur5_robot.urdf",
+    "ur5_limited": "ur_description/urdf/ur5_joint_limited_robot.urdf",
+    "ur10": "ur_description/urdf/ur10_robot.urdf",
+    "ur10_limited": "ur_description/urdf/ur10_joint_limited_robot.urdf",
+}
+
+# Names of robots that other files describe more fully: those files.
+FULLER = {"talos": "talos_full", "talos_box": "talos_full_box"}
+
+
+def robots_folder() -> Path | None:
+    """The folder with the robots, if the package is installed."""
+    return next((path for path in _folders() if path.is_dir()), None)
+
+
+def example_robots() -> dict[str, Path]:
+    """The files by name, sorted; empty if the package is not installed."""
+    folder = robots_folder()
+    return {} if folder is None else dict(_files(folder))
+
+
+def example_robot(name: str) -> NamedFile:
+    """The file of a robot, and what a user of its name should know."""
+    path = example_robots()[name]
+    fuller = FULLER.get(name)
+    if fuller is None:
+        return NamedFile(path)
+    note = f"the name {name!r} {STANDS_FOR} {path.name}; {fuller!r} has more joints"
+    return NamedFile(path, note=note)
+
+
+@cache
+def _files(folder: Path) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for path in sorted(folder.glob("*/*/*.urdf")):
+        found.setdefault(path.stem, path)  # of two that share one, the loaders' names tell apart
+    found |= {name: folder / file for name, file in LOADERS.items() if (folder / file).is_file()}
+    return dict(sorted(found.items()))
+
+
+def _folders() -> Iterator[Path]:
+    from importlib.metadata import PackageNotFoundError, distribution  # slow to import
+
+    try:
+        root = distribution(EXAMPLES).locate_file("cmeel.prefix")
+        yield Path(str(root)) / "share" / EXAMPLES / "robots"
+    except PackageNotFoundError:
+        pass
+    yield Path(sys.prefix) / "share" / EXAMPLES / "robots"  # where conda puts it
+
+
+DESCRIPTIONS = "robot_descriptions"
+
+
+def described_robots() -> tuple[str, ...]:
+    """Names of all robots that the package knows, downloaded or not; empty if not installed."""
+    if find_spec(DESCRIPTIONS) is None:
+        return ()
+    return tuple(
+        name for name, about in _descriptions().items() if about.has_urdf or about.has_mjcf
+    )
+
+
+def downloaded_robots() -> tuple[str, ...]:
+    """Names of the robots whose files are in the package's cache."""
+    return tuple(name for name in described_robots() if _folder_of(name).is_dir())
+
+
+def described_robot(name: str) -> NamedFile:
+    """The file of a robot.
+
+    Raises:
+        SourceError: it was not downloaded yet, or the package cannot find it.
+    """
+    if not _folder_of(name).is_dir():
+        text = f"{name!r} of {DESCRIPTIONS} is not downloaded yet"
+        raise SourceError(f'{text}; python -c "import {DESCRIPTIONS}.{name}" does so')
+    said = io.StringIO()  # the package prints what it does, where a command may print JSON
+    try:
+        with contextlib.redirect_stdout(said):
+            module = import_module(f"{DESCRIPTIONS}.{name}")
+    except Exception as error:
+        words = " ".join(str(error).split()) or type(error).__name__
+        raise SourceError(f"{DESCRIPTIONS} cannot give {name!r}: {words}") from error
+    return _file_of(module, name)
+
+
+def _file_of(module: Any, name: str) -> NamedFile:
+    """The first file that a module names, and where its packages lie."""
+    names = ("URDF_PATH", "XACRO_PATH", "MJCF_PATH")
+    file = next((getattr(module, own) for own in names if hasattr(module, own)), None)
+    if file is None or not Path(file).is_file():
+        raise SourceError(
+            f"{DESCRIPTIONS} has no file for {name!r}" + (f": {file}" if file else "")
+        )
+    folders = [getattr(module, own, "") for own in ("PACKAGE_PATH", "REPOSITORY_PATH")]
+    folders += [os.path.dirname(folder) for folder in folders]  # noqa: PTH120 - they are texts
+    folders += getattr(module, "XACRO_PACKAGE_PATHS", {}).values()
+    arguments = getattr(module, "XACRO_ARGS", {}) if hasattr(module, "XACRO_PATH") else {}
+    return NamedFile(
+        path=Path(file),
+        package_dirs=tuple(dict.fromkeys(filter(None, folders))),
+        xacro_args={key: str(value) for key, value in arguments.items()},
+    )
+
+
+def _descriptions() -> Any:
+    return import_module(DESCRIPTIONS).DESCRIPTIONS
+
+
+def _folder_of(name: str) -> Path:
+    """Where the package keeps the files of a robot that it has downloaded."""
+    repositories = import_module(f"{DESCRIPTIONS}._repositories").REPOSITORIES
+    root = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
+    return Path(root).expanduser() / repositories[_descriptions()[name].repository].cache_path
+
+
+OWN = "linkwork"
+_NAME = re.compile(r"[\w.+-]+(:[\w.+-]+)?")
+_FILE_ENDINGS = (".urdf", ".xml", ".mjcf", ".xacro", ".sdf", ".txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Robots that share a package: all names, and the file of one."""
+
+    names: Callable[[], tuple[str, ...]]
+    file: Callable[[str], NamedFile]
+
+
+COLLECTIONS: Mapping[str, Collection] = {
+    OWN: Collection(bundled_names, lambda name: NamedFile(FOLDER / f"{name}.urdf")),
+    EXAMPLES: Collection(lambda: tuple(example_robots()), example_robot),
+    DESCRIPTIONS: Collection(described_robots, described_robot),
+}
+
+
+def named_robot(name: str) -> NamedFile | None:
+    """The file of a robot of this name; None if there is none, or if a file has this name.
+
+    Raises:
+        MissingFileError: the name says which package, and that has no such robot.
+        SourceError: the robot is known, but its file is not here.
+    """
+    if len(name) > 2 * LONGEST_NAME or not _NAME.fullmatch(name) or isfile(name):  # noqa: PTH113
+        return None
+    package, colon, own = name.partition(":")
+    if colon and package in COLLECTIONS:
+        collection = COLLECTIONS[package]
+        if own not in collection.names():
+            raise MissingFileError(f"no robot {shown(own)} in {package}; {_known(package, own)}")
+        return collection.file(own)
+    for collection in COLLECTIONS.values():
+        if name in collection.names():
+            return collection.file(name)
+    return None
+
+
+def name_hint(missing: str) -> str:
+    """What to say, with its separator, to someone who named a file that does not exist.
+
+    Someone who writes a bare word looks for a robot rather than for a file.
+    """
+    stem = next((missing.removesuffix(e) for e in _FILE_ENDINGS if missing.endswith(e)), missing)
+    if not _NAME.fullmatch(stem):
+        return ""
+    names = [name for collection in COLLECTIONS.values() for name in collection.names()]
+    if stem in names:
+        return f"; {stem!r} is the name of a robot that can be loaded"
+    near = get_close_matches(stem[:LONGEST_NAME].lower(), names, n=2, cutoff=0.7)
+    if near:
+        return f"; did you mean the robot {' or '.join(map(repr, dict.fromkeys(near)))}?"
+    if stem != missing:
+        return ""
+    listed = f"; bundled robots: {', '.join(bundled_names())}"
+    others = [package for package in (EXAMPLES, DESCRIPTIONS) if not COLLECTIONS[package].names()]
+    more = len(names) - len(bundled_names())
+    if more:
+        listed += f"; `linkwork robots` lists {counted(more, 'other')}"
+    return f"{listed}; more come with: pip install {', or '.join(others)}" if others else listed
+
+
+def _known(package: str, name: str) -> str:
+    names = COLLECTIONS[package].names()
+    if not names and package != OWN:
+        return f"it is not installed: pip install {package}"
+    return nearest(name, names)

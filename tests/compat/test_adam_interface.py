@@ -1,0 +1,174 @@
+"""The interface of the adam view: import paths, classes, methods and arguments are adam's."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+
+import pytest
+from tests.support.adam import CHAIN, adam_model
+
+from linkwork.compat.adam import KinDynComputations
+
+IMPORTS = """
+from adam import Representations
+from adam.casadi import InverseKinematics, KinDynComputations, TargetType
+from adam.casadi.computations import KinDynComputations
+from adam.casadi.inverse_kinematics import FramesConstraint, InverseKinematics, TargetType
+from adam.core import Representations
+from adam.core.constants import Representations
+from adam.jax import KinDynComputations
+from adam.jax.computations import KinDynComputations
+from adam.model import Model, Node, Tree, build_model_factory
+from adam.model.conversions import to_idyntree_model
+from adam.model.conversions.idyntree import to_idyntree_model
+from adam.model.factory import build_model_factory
+from adam.model.mj_factory.mujoco_model import MujocoModelFactory
+from adam.model.model import Model
+from adam.model.std_factories.std_model import URDFModelFactory
+from adam.model.tree import Node, Tree
+from adam.numpy import KinDynComputations, NumpyLike
+from adam.numpy.computations import KinDynComputations
+from adam.numpy.numpy_like import NumpyLike, SpatialMath
+from adam.parametric.casadi import KinDynComputationsParametric
+from adam.parametric.casadi.computations_parametric import KinDynComputationsParametric
+from adam.parametric.jax import KinDynComputationsParametric
+from adam.parametric.jax.computations_parametric import KinDynComputationsParametric
+from adam.parametric.model import URDFParametricModelFactory
+from adam.parametric.model.parametric_factories.parametric_model import URDFParametricModelFactory
+from adam.parametric.numpy import KinDynComputationsParametric
+from adam.parametric.numpy.computations_parametric import KinDynComputationsParametric
+from adam.parametric.pytorch import KinDynComputationsParametric
+from adam.parametric.pytorch.computations_parametric import KinDynComputationsParametric
+from adam.pytorch import KinDynComputations, KinDynComputationsBatch
+from adam.pytorch.computation_batch import KinDynComputationsBatch
+from adam.pytorch.computations import KinDynComputations
+import adam.numpy.computations as module; module.KinDynComputations
+import adam.core.constants; adam.core.constants.Representations
+"""
+
+
+# Forgets all modules of the view after each line, so that no line depends on those before it.
+SCRIPT = """
+import sys
+for line in sys.stdin.read().splitlines():
+    exec(line, {})
+    for name in [name for name in sys.modules if name.startswith("linkwork.compat.adam")]:
+        del sys.modules[name]
+"""
+
+
+def test_imports_of_adam_work_with_linkwork_before_them():
+    lines = IMPORTS.strip()
+    for text in (lines, re.sub(r"\badam\b", "linkwork.compat.adam", lines)):
+        subprocess.run([sys.executable, "-c", SCRIPT], input=text, text=True, check=True)
+
+
+CLASSES = {
+    "numpy.computations": ["KinDynComputations"],
+    "jax.computations": ["KinDynComputations"],
+    "pytorch.computations": ["KinDynComputations"],
+    "pytorch.computation_batch": ["KinDynComputationsBatch"],
+    "casadi.computations": ["KinDynComputations"],
+    "casadi.inverse_kinematics": ["InverseKinematics", "Target", "TargetType", "FramesConstraint"],
+    "parametric.numpy.computations_parametric": ["KinDynComputationsParametric"],
+    "parametric.jax.computations_parametric": ["KinDynComputationsParametric"],
+    "parametric.pytorch.computations_parametric": ["KinDynComputationsParametric"],
+    "parametric.casadi.computations_parametric": ["KinDynComputationsParametric"],
+    "core.rbd_algorithms": ["RBDAlgorithms"],
+    "model": ["Model", "Tree", "Node", "URDFModelFactory", "MujocoModelFactory"],
+    "parametric.model": ["URDFParametricModelFactory"],
+    "numpy.numpy_like": ["SpatialMath"],
+}
+OURS = {"core.rbd_algorithms": "numpy"}  # modules with another name
+PARTIAL = {"SpatialMath"}  # classes of which linkwork has the part that docs/adam.md names
+# Objects that linkwork makes from other data than adam: users get them from methods and factories.
+MADE_OTHERWISE = {"Model.__init__", "Tree.__init__", "Node.__init__", "RBDAlgorithms.__init__"}
+FROM_PARTS = {"build_joint", "build_link", "get_element_by_name"}  # of the parser's own objects
+MISSING = {  # docs/adam.md says so
+    "Tree": {"build_tree", "get_children", "print"},
+    "URDFModelFactory": FROM_PARTS,
+    "MujocoModelFactory": FROM_PARTS,
+    "URDFParametricModelFactory": FROM_PARTS,
+}
+LATER = {  # than adam 0.5
+    "casadi.inverse_kinematics.InverseKinematics.set_joint_limit": "joint_name lower_limit "
+    "upper_limit",
+    "model.Model.build": "factory joints_name_list root_link",
+    "numpy.computations.KinDynComputations.set_root_link": "root_link",
+    "numpy.computations.KinDynComputations.link_poses": "base_transform joint_positions",
+    "model.Model.to_usd": "usd_output_path robot_prim_path",
+}
+
+
+def parameters(function):
+    """Name, kind and whether there is a default, without `self`."""
+    known = inspect.signature(function).parameters.values()
+    return [(p.name, p.kind, p.default is p.empty) for p in known if p.name != "self"]
+
+
+def differences(name, module):
+    """Methods of one of adam's classes that are missing here, or have other arguments."""
+    adams = getattr(importlib.import_module(f"adam.{module}"), name)
+    ours = getattr(
+        importlib.import_module(f"linkwork.compat.adam.{OURS.get(module, module)}"), name
+    )
+    for method in dir(adams):
+        is_public = not method.startswith("_") or method == "__init__"
+        if not is_public or not callable(getattr(adams, method)):
+            continue
+        if f"{name}.{method}" in MADE_OTHERWISE or method in MISSING.get(name, ()):
+            continue
+        if not hasattr(ours, method) and name in PARTIAL:
+            continue
+        if not hasattr(ours, method):
+            yield f"{module}: no {method}"
+        elif f"{module}.{name}.{method}" not in LATER:
+            expected, found = (parameters(getattr(kind, method)) for kind in (adams, ours))
+            if expected != found:
+                yield f"{module}: {method}: {found} instead of {expected}"
+            if not (inspect.getdoc(getattr(ours, method)) or "").strip():
+                yield f"{module}: {method} has no documentation"
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module, names in CLASSES.items() for name in names]
+)
+def test_methods_take_the_arguments_of_adam(module, name):
+    assert list(differences(name, module)) == []
+
+
+@pytest.mark.parametrize("path", LATER)
+def test_methods_of_a_later_adam_take_its_arguments(path):
+    module, name, method = path.rsplit(".", 2)
+    ours = getattr(importlib.import_module(f"linkwork.compat.adam.{module}"), name)
+    assert [key for key, *_ in parameters(getattr(ours, method))] == LATER[path].split()
+
+
+def public(kind):
+    """Names of a class, those it inherits too."""
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+def test_models_trees_links_and_joints_have_the_names_of_adam():
+    kd = KinDynComputations(CHAIN)
+    assert {"model", "NDoF", "root_link", "frame_velocity_representation"} <= public(kd.rbdalgos)
+    theirs, mine = adam_model(CHAIN), kd.model
+    assert public(theirs) <= public(mine)
+    assert public(theirs.tree) - public(mine.tree) == {"build_tree", "get_children", "print"}
+    pairs = [
+        (theirs.tree[1], mine.tree[1]),
+        (theirs.links["arm"], mine.links["arm"]),
+        (theirs.joints["turn"], mine.joints["turn"]),
+        (theirs.joints["turn"].limit, mine.joints["turn"].limit),
+        (theirs.joints["turn"].origin, mine.joints["turn"].origin),
+    ]
+    for other, own in pairs:
+        assert public(other) - public(own) <= {"math", "build", "zero"}
+    inertial = theirs.links["arm"].inertial, mine.links["arm"].inertial
+    for other, own in (inertial, (inertial[0].inertia, inertial[1].inertia)):
+        missing = public(other) - public(own)
+        assert missing <= {"build", "zero", "set_mass", "set_inertia", "set_origin"}
