@@ -83,7 +83,7 @@ _COMPILE = """
 import json, sys, time
 from robots import TALOS, kindyn_of
 from linkwork.engine.codegen.llvm.emit import emit_llvm
-from linkwork.engine.codegen.llvm.lanes import Lanes
+from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.runtime.compiler import compiled
 from linkwork.engine.runtime.processor import this_machine
 name, _, derived = sys.argv[1].partition(".")
@@ -107,7 +107,7 @@ import numpy as np
 from robots import CASES, model_of
 import linkwork as lw
 from linkwork.engine.codegen.llvm.emit import emit_llvm
-from linkwork.engine.codegen.llvm.lanes import Lanes
+from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.runtime.compiler import FAST, QUICK, compiled
 from linkwork.engine.runtime.processor import this_machine
 panda = next(case for case in CASES if case.name == "panda")

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 import linkwork as lw
+from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT, Real
 from linkwork.export import check
-from linkwork.export.function import DOUBLE, FLOAT, Real
 from linkwork.export.names import Names
 from linkwork.export.report import Row
 from linkwork.export.requests import exported_functions

@@ -17,6 +17,7 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.engine.kernel.kernel import Kernel as Kernel
     from linkwork.engine.kernel.rollout import Rollout as Rollout
     from linkwork.engine.kernel.rollout import rollout as rollout
+    from linkwork.engine.symbolic.repeat import repeat as repeat
     from linkwork.errors import ArgumentError as ArgumentError
     from linkwork.errors import Finding as Finding
     from linkwork.errors import FindingsError as FindingsError
@@ -91,6 +92,7 @@ _NAMES = {
     "linkwork.engine.kernel.compile": ("compile",),
     "linkwork.engine.kernel.kernel": ("Kernel",),
     "linkwork.engine.kernel.rollout": ("Rollout", "rollout"),
+    "linkwork.engine.symbolic.repeat": ("repeat",),
     "linkwork.kindyn": ("KinDyn",),
     "linkwork.inverse_kinematics": ("IkResult", "ik"),
     "linkwork.model.builder": ("ModelBuilder",),

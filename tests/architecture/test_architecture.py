@@ -75,7 +75,7 @@ PUBLIC = {
         "linalg",
         "robots",
     ),
-    *("parameters", "rollout", "Rollout", "spatial"),
+    *("parameters", "repeat", "rollout", "Rollout", "spatial"),
     *("KinDyn", "Kernel", "Model", "ModelBuilder"),
     *("Link", "Joint", "Frame", "Limits", "Mimic", "Pose"),
     *("Inertia", "solid_box", "solid_cylinder", "solid_sphere", "point_mass"),

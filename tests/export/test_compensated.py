@@ -13,13 +13,13 @@ from tests.support.expressions import MPMATH, program_for
 from tests.support.real_robots import ROBOT_FILES, load_quietly
 
 import linkwork as lw
+from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT
 from linkwork.engine.kernel.arguments import UnitNorm
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS
 from linkwork.errors import ArgumentError
 from linkwork.export import check
 from linkwork.export.compensated import compensate_rounding, compensated, critical_steps
-from linkwork.export.function import DOUBLE, FLOAT
 from linkwork.export.names import Names
 from linkwork.export.package import package_of
 from linkwork.export.pairs import Fused, float_fma, operations_of

@@ -12,10 +12,10 @@ from tests.support.models import random_model
 from tests.support.real_robots import ROBOT_FILES, load_quietly
 
 import linkwork as lw
+from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT
 from linkwork.engine.kernel.arguments import UnitNorm
 from linkwork.errors import ArgumentError, LinkworkError
 from linkwork.export import check, write
-from linkwork.export.function import DOUBLE, FLOAT
 from linkwork.export.names import Names
 from linkwork.export.requests import exported_functions
 from linkwork.export.samples import sample_of

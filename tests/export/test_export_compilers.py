@@ -38,8 +38,8 @@ def exported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exported")
     kd = lw.KinDyn(lw.robots.load("double_pendulum"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("linkwork.export.code.LONGEST_UNCUT", 150)
-        patch.setattr("linkwork.export.code.LONGEST_PART", 150)
+        patch.setattr("linkwork.engine.codegen.c.functions.LONGEST_UNCUT", 150)
+        patch.setattr("linkwork.engine.codegen.c.functions.LONGEST_PART", 150)
         report = lw.export(kd, folder, CLOSED_LOOP, prefix="dp", lanes=2, check=False)
     assert any(row.work_bytes for row in report.rows)
     return folder

@@ -46,8 +46,8 @@ q and out overlap
 
 def test_python_calls_the_compiled_functions(tmp_path, rng, monkeypatch):
     """Also one that is cut into parts, and so has a workspace."""
-    monkeypatch.setattr("linkwork.export.code.LONGEST_UNCUT", 150)
-    monkeypatch.setattr("linkwork.export.code.LONGEST_PART", 150)
+    monkeypatch.setattr("linkwork.engine.codegen.c.functions.LONGEST_UNCUT", 150)
+    monkeypatch.setattr("linkwork.engine.codegen.c.functions.LONGEST_PART", 150)
     kd = floater()
     functions = ["mass_matrix", "inverse_dynamics"]
     report = lw.export(kd, tmp_path, functions, prefix="dp", check=False)

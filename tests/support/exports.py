@@ -8,8 +8,9 @@ import subprocess
 import numpy as np
 
 import linkwork as lw
+from linkwork.engine.codegen.c.statements import DOUBLE
 from linkwork.export.check import c_results, driver_text
-from linkwork.export.function import DOUBLE, Argument, Function
+from linkwork.export.function import Argument, Function
 from linkwork.export.header import header_text
 from linkwork.export.names import Names
 from linkwork.export.package import package_of

@@ -9,9 +9,11 @@ from functools import lru_cache
 import mpmath as mp
 import numpy as np
 
+from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.llvm.emit import emit_llvm
-from linkwork.engine.codegen.llvm.lanes import Lanes
-from linkwork.engine.runtime.compiler import Code, compiled
+from linkwork.engine.codegen.schedule import pieces, rows
+from linkwork.engine.runtime.compiler import FAST, Code, compiled
+from linkwork.engine.runtime.processor import has_short_offsets
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, trace
 
@@ -102,14 +104,23 @@ def random_program(seed, steps=STEPS):
     return program, (draw.uniform(-1, 1, 3), draw.uniform(-1, 1, (2, 2)))
 
 
-def run_compiled(program, *inputs, width=1, scalar="double", strides=None, large=False, offset=0):
+def run_compiled(
+    program,
+    *inputs,
+    width=1,
+    scalar="double",
+    strides=None,
+    large=False,
+    offset=0,
+    level=FAST,
+):
     """Run machine code on (rows, size) arrays; gives one (rows, size) array for each output."""
-    code = _code(emit_llvm(program, "f", Lanes(width, scalar)))
+    code = _code(emit_llvm(program, "f", Lanes(width, scalar, has_short_offsets())), level)
     dtype = np.float64 if scalar == "double" else np.float32
     arrays = [np.ascontiguousarray(array, dtype=dtype) for array in inputs]
-    rows = max((len(array) for array in arrays), default=width)
-    assert rows % width == 0
-    outputs = [_aligned(rows + 1, port.size, dtype, offset) for port in program.outputs]
+    n_rows = max((len(array) for array in arrays), default=width)
+    assert n_rows % width == 0
+    outputs = [_aligned(n_rows + 1, port.size, dtype, offset) for port in program.outputs]
     if strides is None:
         strides = [0 if len(array) == 1 else array.shape[1] for array in arrays]
     kinds = [*[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p]
@@ -119,7 +130,7 @@ def run_compiled(program, *inputs, width=1, scalar="double", strides=None, large
         (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays)),
         (ctypes.c_void_p * len(outputs))(*(array.ctypes.data for array in outputs)),
         (ctypes.c_int64 * (len(strides) + 1))(*strides, large),
-        rows,
+        n_rows,
         workspace.ctypes.data + 64,
     )
     guards = workspace[:64], workspace[-64:]
@@ -128,10 +139,17 @@ def run_compiled(program, *inputs, width=1, scalar="double", strides=None, large
     return [array[:-1] for array in outputs]
 
 
+def cut_into_pieces(monkeypatch, steps, uncut=None):
+    """Have programs with more than `uncut` steps cut into pieces of at most `steps`."""
+    monkeypatch.setattr(pieces, "LONGEST_UNCUT", uncut or steps)
+    monkeypatch.setattr(pieces, "LONGEST_PIECE", steps)
+    monkeypatch.setattr(rows, "LONGEST_CACHED", steps)
+
+
 @lru_cache(maxsize=64)
-def _code(ir):
+def _code(ir, level):
     """Machine code, made once for calls that differ in their arrays only."""
-    return Code(compiled(ir))
+    return Code(compiled(ir, level))
 
 
 def _guarded(size):

@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 from lxml import etree
+from tests.support.loop_programs import loop_program
 
 import linkwork as lw
 from linkwork.batch.plan import Plan, make_plan
@@ -312,6 +313,7 @@ def state_seeds() -> list[lw.State]:
 def program_seeds() -> list[bytes]:
     robot = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
     programs = [robot.function(name).program for name in ("mass_matrix", "forward_dynamics")]
+    programs.append(loop_program(1, n=3, depth=1, length=2, size=1))
     return [stored.to_bytes(program)[32:] for program in programs]
 
 
@@ -523,8 +525,9 @@ def fit_state(header: Any, body: bytes) -> bytes:
 
 
 def fit_program(header: Any, body: bytes) -> bytes:
-    sizes = zip(header["sizes"], (1, 4, 8, 4), strict=True)
-    return _resized(body, sum(size * item for size, item in sizes))
+    sizes = zip(header["sizes"], (1, 4, 8, 4, 4), strict=True)
+    of_loops = sum(size for _, _, size in header["loops"])
+    return _resized(body, sum(size * item for size, item in sizes) + of_loops)
 
 
 def mutate_fields(data: bytes, rng: Random) -> bytes:

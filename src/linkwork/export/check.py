@@ -18,10 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
+from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, LinkworkError, escaped
 from linkwork.export.code import can_refuse
-from linkwork.export.function import Function, Real
+from linkwork.export.function import Function
 from linkwork.export.package import MARK
 from linkwork.export.report import Report, Row
 from linkwork.export.samples import Sample, difference

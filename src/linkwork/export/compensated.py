@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.engine.autodiff.partials import slopes
+from linkwork.engine.autodiff.partials import partial_derivatives
+from linkwork.engine.codegen.c.statements import FLOAT
 from linkwork.engine.kernel.norms import normalized
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.engine.symbolic.node import LAST_LEAF, Op
+from linkwork.engine.symbolic.node import Op, operands_of
 from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, Program, per_port
-from linkwork.export.function import FLOAT, Function
+from linkwork.export.function import Function
 from linkwork.export.pairs import HAVE_PAIRS, Pair, PairSteps
 from linkwork.export.requests import Exported
 from linkwork.export.samples import DIFFERENCE, rounding_errors, sample_of
@@ -49,7 +50,7 @@ def compensate_rounding(kd: KinDyn, one: Exported) -> Exported:
     """
     sample = sample_of(kd, one, FLOAT, rows=STATES, seed=_SEED)
     errors = rounding_errors(one, sample.inputs, sample.outputs, FLOAT)
-    if errors.max() <= TOO_MUCH:
+    if errors.max() <= TOO_MUCH or one.function.program.loops:  # steps in loops have no pairs
         return one
     worst = np.argsort(-errors)[:WORST]
     inputs = [part[worst] for part in sample.inputs]
@@ -92,13 +93,13 @@ def _without_unused(
     """The steps that some results need, and the results among them."""
     needed = set(results)
     for k in reversed(range(len(steps))):
-        if k in needed and steps[k][0] > LAST_LEAF:
-            needed.update(steps[k][1:])
+        if k in needed:
+            needed.update(operands_of(steps[k][0], steps[k][1:]))
     index = {old: new for new, old in enumerate(sorted(needed))}
     left: list[tuple[Any, ...]] = []
     for k in index:
         op, *args = steps[k]
-        left.append((op, *(index[arg] for arg in args)) if op > LAST_LEAF else steps[k])
+        left.append((op, *(index[arg] for arg in args)) if op > Op.INPUT else steps[k])
     return tuple(left), tuple(index[k] for k in results)
 
 
@@ -115,7 +116,7 @@ def _unit_pairs(function: Function, critical: Collection[int], new: PairSteps) -
 
 
 class _Numbers(np.ndarray[Any, Any]):
-    """An array with the methods that `slopes` calls."""
+    """An array with the methods that `partial_derivatives` calls."""
 
     def sin(self) -> Array:
         return np.sin(self)
@@ -212,5 +213,5 @@ def _adjoints(program: Program, values: Sequence[Array]) -> Iterator[tuple[int, 
         elif op not in (Op.CONST, Op.INPUT):
             given: Any = [values[arg] for arg in args]
             of_value: Any = values[step]
-            for arg, slope in zip(args, slopes(op, given, of_value), strict=True):
+            for arg, slope in zip(args, partial_derivatives(op, given, of_value), strict=True):
                 add(arg, adjoint * slope)

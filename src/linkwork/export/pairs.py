@@ -13,20 +13,13 @@ pair is that of an angle which differs in its last digit, as an input may. Quate
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from enum import IntEnum
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from linkwork.engine.codegen.c.statements import Fused
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Program
-
-
-class Fused(IntEnum):
-    """An operation that only exported programs have."""
-
-    FMA = 64  # a b + c, rounded once
-
 
 Pair: TypeAlias = tuple[int, int | None]
 """Steps that hold a value and what was rounded off; None where that does not matter."""

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.export.code import can_refuse
-from linkwork.export.function import BATCH_ENDING, Argument, Real
+from linkwork.export.function import BATCH_ENDING, Argument
 from linkwork.export.package import MARK, Package, Written
 from linkwork.export.samples import Sample
 from linkwork.version import __version__

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.engine.codegen.c.statements import DOUBLE, FLOAT
 from linkwork.errors import ArgumentError, shown
 from linkwork.export.check import Build, CheckedFunction, write_checked
 from linkwork.export.compensated import compensate_rounding
 from linkwork.export.files import files_of, readme_text
-from linkwork.export.function import BATCH_ENDING, DOUBLE, FLOAT
+from linkwork.export.function import BATCH_ENDING
 from linkwork.export.names import Names, checked_prefix, default_prefix
 from linkwork.export.package import Package, package_of
 from linkwork.export.pairs import operations_of

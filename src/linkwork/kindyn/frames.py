@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms.kinematics import frames, jacobians, relative
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.engine.symbolic.node import Op
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.inputs import Q
 from linkwork.kindyn.quantities import QUANTITIES, Numbers, Quantity, quantity, with_context
@@ -230,8 +229,5 @@ class FrameMethods(KinDynCore):
 
     def _pattern(self, request: tuple[Any, ...]) -> Array:
         program = self.function(request).program
-        zero = (Op.CONST, 0.0)
-        return np.reshape(
-            [tuple(program.steps[step]) != zero for step in program.results],
-            program.outputs[0].shape,
-        )
+        pattern = [not program.is_zero(step) for step in program.results]
+        return np.reshape(pattern, program.outputs[0].shape)

@@ -37,7 +37,7 @@ from linkwork.model.layout import BASE_NV, Layout
 from linkwork.spatial.source._shapes import largest_is_one
 
 # Robots with more moving joints than this, and quantities with more operations, are computed with
-# NumPy: programs have no loops, and LLVM would take minutes for longer ones.
+# NumPy: programs of robots are unrolled, and LLVM would take minutes for longer ones.
 MOST_UNROLLED = 256
 MOST_STEPS = 250_000
 

@@ -282,7 +282,7 @@ def test_the_mass_matrix_is_the_second_derivative_of_the_energy(rng):
     def energy(q, nu):
 
         graph = q[0].graph
-        nodes = mass.inlined(graph, list(q))
+        nodes = mass.replay(graph, list(q))
         M = np.array([nodes[k] for k in mass.results], dtype=object).reshape(n, n)
         return 0.5 * (nu @ M @ nu)
 

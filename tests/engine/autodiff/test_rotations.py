@@ -7,7 +7,7 @@ import pytest
 from tests.support.expressions import mp_jacobian, program_for, values
 
 from linkwork.engine.autodiff.diff import jacobian, jvp, vjp
-from linkwork.engine.autodiff.inlined import inlined
+from linkwork.engine.autodiff.primal import Primal
 from linkwork.engine.autodiff.rotations import rotation_pairs
 from linkwork.engine.symbolic.node import Graph
 
@@ -85,7 +85,7 @@ def test_derivatives_with_rotations(name, rng):
     function, count = (FOUND | NOT_ALL_FOUND)[name]
     program = program_of(function)
     rotations = rotation_pairs(program)
-    assert len(rotations.slope) == count
+    assert len(rotations.by_angle) == count
     assert len(rotations.absorbed_factor) == 2 * count
 
     at = rng.normal(size=4)
@@ -118,4 +118,6 @@ def test_a_root_or_a_select_elsewhere_leaves_rotations_alone(rng):
     at = rng.normal(size=4)
     (got,) = values(made, at, np.ones(program.outputs[0].shape))
     np.testing.assert_allclose(got, mp_jacobian(program, (at,), range(4))[0], rtol=1e-12)
-    assert len(inlined(program, frozenset(range(4)), Graph()).rotations.slope) == 2
+    graph = Graph()
+    inputs = [graph.input() for _ in range(4)]
+    assert len(Primal(program, graph, inputs, frozenset(range(4))).rotations.by_angle) == 2

@@ -7,12 +7,13 @@ import re
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
-from tests.support.expressions import BINARY, UNARY, program_for, run_compiled
+from tests.support.expressions import BINARY, UNARY, cut_into_pieces, program_for, run_compiled
 
-from linkwork.engine.codegen.llvm import emit as emitter
+from linkwork.engine.codegen.lanes import Lanes
+from linkwork.engine.codegen.llvm import steps
 from linkwork.engine.codegen.llvm.emit import emit_llvm
-from linkwork.engine.codegen.llvm.lanes import Lanes, number
-from linkwork.engine.codegen.schedule import pieces
+from linkwork.engine.codegen.llvm.types import number
+from linkwork.engine.codegen.schedule.pieces import pieces_of
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS
 
@@ -123,7 +124,7 @@ def of_op(op):
     )
 
 
-OPS = [op for op in Op if op not in (Op.CONST, Op.INPUT)]
+OPS = [op for op in Op if Op.INPUT < op < Op.LOOP]
 
 
 @pytest.mark.parametrize("scalar", SCALARS)
@@ -237,15 +238,12 @@ def test_long_programs_are_cut_into_pieces(width, accesses, rng, monkeypatch):
     program = program_for(function, (9,), (3,))
     a, b = rng.normal(size=(40, 9)), rng.normal(size=(40, 3))  # some turns, and a part of one
     whole = run_compiled(program, a, b, width=width)
-    monkeypatch.setattr(pieces, "LONGEST_UNCUT", 20)
-    monkeypatch.setattr(pieces, "LONGEST_PIECE", 13)
-    monkeypatch.setattr(emitter, "LONGEST_CACHED", 13)
-
+    cut_into_pieces(monkeypatch, 13)
     if accesses is not None:  # as in programs so long that the scheduler would take seconds
-        monkeypatch.setattr(emitter, "LONGEST_UNBOUNDED", 20)
-        monkeypatch.setattr(emitter, "ACCESSES_PER_REGION", accesses)
+        monkeypatch.setattr(steps, "LONGEST_UNBOUNDED", 20)
+        monkeypatch.setattr(steps, "ACCESSES_PER_REGION", accesses)
 
-    assert len(pieces.pieces_of(program)) > 10
+    assert len(pieces_of(program)) > 10
     text = emit_llvm(program, "f", Lanes(width))
     assert "@piece10(" in text
     assert (text.count("call void @llvm.codeview.annotation") > 10) is (accesses is not None)

@@ -6,12 +6,11 @@ import ctypes
 
 import numpy as np
 import pytest
-from tests.support.expressions import program_for
+from tests.support.expressions import cut_into_pieces, program_for
 
-from linkwork.engine.codegen.llvm import emit
+import linkwork as lw
+from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.llvm.emit import emit_llvm
-from linkwork.engine.codegen.llvm.lanes import Lanes
-from linkwork.engine.codegen.schedule import pieces
 from linkwork.engine.runtime.compiler import Code, compiled
 
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p)
@@ -26,9 +25,16 @@ def function(x):
     return np.array([ratio, ratio + rest, rest, x[2] * 2.0])
 
 
-def status(rows, *, width, checked=(0, 3), scalar="double"):
+def with_loops(x):
+    """The same, with a loop for each of the two numbers."""
+    rest = lw.repeat(40, lambda rest: rest * x[0] + x[1], x[2])
+    ratio = lw.repeat(3, lambda ratio: ratio + 1.0, x[0] / x[1])
+    return np.array([ratio, ratio + rest, rest, x[2] * 2.0])
+
+
+def status(rows, *, width, checked=(0, 3), scalar="double", of=function):
     """What the code returns for these rows, and for none."""
-    program = program_for(function, (3,))
+    program = program_for(of, (3,))
     steps = [program.results[k] for k in checked]
     code = Code(compiled(emit_llvm(program, "f", Lanes(width, scalar), checked=steps)))
     call = FUNCTION(code.address("f"))
@@ -46,18 +52,17 @@ def status(rows, *, width, checked=(0, 3), scalar="double"):
 @pytest.mark.parametrize("scalar", ["double", "float"])
 @pytest.mark.parametrize("in_pieces", [False, True])
 @pytest.mark.parametrize("width", [1, 2, 4])
-def test_one_row_that_is_not_finite_is_told(width, in_pieces, scalar, monkeypatch):
+@pytest.mark.parametrize("of", [function, with_loops])
+def test_one_row_that_is_not_finite_is_reported(of, width, in_pieces, scalar, monkeypatch):
     if in_pieces:
-        monkeypatch.setattr(pieces, "LONGEST_UNCUT", 20)
-        monkeypatch.setattr(pieces, "LONGEST_PIECE", 20)
-        monkeypatch.setattr(emit, "LONGEST_CACHED", 20)
+        cut_into_pieces(monkeypatch, 20)
     rows = np.tile([0.5, 0.25, 1.0], (8, 1))
-    found, size = status(rows, width=width, scalar=scalar)
+    found, size = status(rows, width=width, scalar=scalar, of=of)
     assert found == size >= 0
     for row, bad in ((0, 0.0), (5, 0.0), (7, np.nan)):
         changed = rows.copy()
         changed[row, 1] = bad
-        assert status(changed, width=width, scalar=scalar)[0] == -1
+        assert status(changed, width=width, scalar=scalar, of=of)[0] == -1
 
 
 def test_only_what_is_named_is_checked():

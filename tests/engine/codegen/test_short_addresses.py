@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import platform
-
 import numpy as np
 import pytest
-from tests.support.expressions import program_for, run_compiled
+from tests.support.expressions import cut_into_pieces, program_for, run_compiled
 
-from linkwork.engine.codegen.llvm import emit
-from linkwork.engine.codegen.llvm.anchors import FEWEST_USES, SOON, Anchors
-from linkwork.engine.codegen.llvm.constants import FEWEST
+from linkwork.engine.codegen.lanes import Lanes
+from linkwork.engine.codegen.llvm.addresses import FEWEST_CONSTANTS, FEWEST_USES, SOON, Anchors
 from linkwork.engine.codegen.llvm.emit import emit_llvm
-from linkwork.engine.codegen.llvm.lanes import Lanes
-from linkwork.engine.codegen.schedule import pieces
-
-IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
+from linkwork.engine.codegen.llvm.types import VectorType
 
 
 def with_constants(n):
@@ -29,11 +23,11 @@ def with_constants(n):
 
 
 @pytest.mark.parametrize("width", [1, 4])
-@pytest.mark.parametrize("n", [4, FEWEST + 1, 60])
+@pytest.mark.parametrize("n", [4, FEWEST_CONSTANTS + 1, 60])
 def test_many_constants_are_in_a_table(width, n):
     function = with_constants(n)
     program = program_for(function, (3,))
-    assert ("@constants" in emit_llvm(program, "f", Lanes(width))) == (n > FEWEST)
+    assert ("@constants" in emit_llvm(program, "f", Lanes(width))) == (n > FEWEST_CONSTANTS)
     x = np.random.default_rng(0).uniform(-1, 1, size=(8, 3))
     (found,) = run_compiled(program, x, width=width)
     np.testing.assert_allclose(found, [function(row) for row in x], rtol=1e-13)
@@ -41,9 +35,7 @@ def test_many_constants_are_in_a_table(width, n):
 
 @pytest.mark.parametrize("width", [1, 4])
 def test_pieces_share_the_table(width, monkeypatch):
-    for module, name in ((pieces, "LONGEST_UNCUT"), (pieces, "LONGEST_PIECE")):
-        monkeypatch.setattr(module, name, 40)
-    monkeypatch.setattr(emit, "LONGEST_CACHED", 40)
+    cut_into_pieces(monkeypatch, 40)
     function = with_constants(60)
     program = program_for(function, (3,))
     text = emit_llvm(program, "f", Lanes(width))
@@ -54,17 +46,21 @@ def test_pieces_share_the_table(width, monkeypatch):
     np.testing.assert_allclose(found, [function(row) for row in x], rtol=1e-13)
 
 
-def pointers(uses, width=4):
+def pointers(uses, width=4, *, is_x86=True):
     numbers = iter(range(1000))
-    anchors = Anchors(Lanes(width), lambda: f"%t{next(numbers)}", uses)
+    anchors = Anchors(VectorType(width, "double", is_x86), lambda: f"%t{next(numbers)}", uses)
     return [list(anchors.pointer(f"%p{k}", slot, step)) for k, (step, slot) in enumerate(uses)]
 
 
 def test_an_anchor_is_made_once_for_slots_used_together():
     lines = pointers([(k, k) for k in range(8)])
-    assert sum("asm" in line for own in lines for line in own) == int(IS_X86)
-    offsets = [int(own[-1].rsplit(" ", 1)[1]) for own in lines]
-    assert offsets == (list(range(-4, 4)) if IS_X86 else list(range(8)))
+    assert sum("asm" in line for own in lines for line in own) == 1
+    assert [int(own[-1].rsplit(" ", 1)[1]) for own in lines] == list(range(-4, 4))
+
+
+def test_a_machine_without_short_offsets_has_no_anchors():
+    lines = pointers([(k, k) for k in range(8)], is_x86=False)
+    assert [int(own[-1].rsplit(" ", 1)[1]) for own in lines] == list(range(8))
 
 
 @pytest.mark.parametrize(

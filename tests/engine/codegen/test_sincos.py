@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.support.expressions import program_for, run_compiled
 
-from linkwork.engine.codegen.llvm.sincos import SINCOS_NUMBERS
+from linkwork.engine.codegen.sincos import SINCOS_NUMBERS
 
 PROGRAM = program_for(lambda a: np.stack([a[0].sin(), a[0].cos()]), (1,))
 DOUBLE, SINGLE = np.float64, np.float32

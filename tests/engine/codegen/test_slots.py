@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.support.expressions import program_for, run_compiled
+from tests.support.expressions import cut_into_pieces, program_for, run_compiled
 
-from linkwork.engine.codegen.llvm import emit
+from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.llvm.emit import emit_llvm
-from linkwork.engine.codegen.llvm.lanes import Lanes
-from linkwork.engine.codegen.schedule import pieces
-from linkwork.engine.codegen.schedule.slots import NEARBY_STEPS, Slots
-
-
-def names():
-    numbers = iter(range(1000))
-    return lambda: f"%t{next(numbers)}"
+from linkwork.engine.codegen.schedule.pieces import NEARBY_STEPS, Slots
 
 
 def loads_at(*uses):
-    """How many loads a value of an earlier piece takes that is used at these steps."""
-    slots, named = Slots({3: 7}, Lanes(4), names()), [""] * 10
-    lines = [line for here in uses for line in slots.loads([3, 5], here, named)]
-    assert named[3]
-    assert not named[5]
-    assert all("i64 7" in line for line in lines if "getelementptr" in line)
-    return sum("= load " in line for line in lines)
+    """How often a value of an earlier piece is loaded that is used at these steps."""
+    slots = Slots({3: 7})
+    loads = [load for here in uses for load in slots.to_load([3, 5], here)]
+    assert set(loads) == {(3, 7)}
+    return len(loads)
 
 
 def test_a_value_is_loaded_once_for_uses_that_follow_each_other():
@@ -37,20 +28,16 @@ def test_a_value_is_loaded_again_after_a_pause():
 
 
 def test_a_value_that_is_stored_for_later_is_still_in_its_register():
-    slots, named = Slots({}, Lanes(4), names()), ["%v0"]
-    lines = list(slots.store(0, 2, "%v0"))
-    assert sum("store " in line for line in lines) == 1
-    assert not list(slots.loads([0], 1, named))
-    assert list(slots.loads([0], 1 + NEARBY_STEPS, named))
-    assert named[0] != "%v0"
+    slots = Slots({})
+    slots.keep(0, 2)
+    assert list(slots.to_load([0], 1)) == []
+    assert list(slots.to_load([0], 1 + NEARBY_STEPS)) == [(0, 2)]
 
 
 @pytest.mark.parametrize("width", [1, 4])
 def test_pieces_that_use_values_again_and_again_give_the_same_numbers(width, monkeypatch):
     """Each step uses the first ones: some lately, some long ago."""
-    monkeypatch.setattr(pieces, "LONGEST_UNCUT", 50)
-    monkeypatch.setattr(pieces, "LONGEST_PIECE", 150)
-    monkeypatch.setattr(emit, "LONGEST_CACHED", 150)
+    cut_into_pieces(monkeypatch, 150)
 
     def function(x):
         seen = [x[0] * 0.5, x[1] + 1.0, x[2] - x[0]]

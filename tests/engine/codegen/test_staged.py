@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from tests.support.expressions import program_for, run_compiled
 
-from linkwork.engine.codegen.llvm import emit as emitter
-from linkwork.engine.codegen.llvm import staged as emit_staged
+from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.llvm.emit import emit_llvm
-from linkwork.engine.codegen.llvm.lanes import Lanes
-from linkwork.engine.codegen.schedule import pieces
+from linkwork.engine.codegen.schedule import pieces, rows
 
 LANES = [(2, "double"), (4, "double"), (8, "double"), (4, "float"), (8, "float"), (16, "float")]
 SIZES = [(16, 17), (17, 17), (1, 256), (1, 257), (17, 20), (14, 19)]
@@ -63,7 +61,7 @@ def test_every_number_is_where_it_belongs(shape, width, scalar, large, offset, t
 
 @pytest.mark.parametrize(("shape", "offset"), [((17, 17), 0), ((16, 17), 2)])
 def test_a_program_in_pieces_stages_too(monkeypatch, shape, offset):
-    monkeypatch.setattr(emitter, "LONGEST_STAGED", 50)
+    monkeypatch.setattr(rows, "LONGEST_STAGED", 50)
     monkeypatch.setattr(pieces, "LONGEST_PIECE", 20)
     assert "@piece3" in emit_llvm(outer(shape), "f", Lanes(4))
     rng = np.random.default_rng(0)
@@ -100,7 +98,7 @@ def test_inputs_and_constants_may_be_all_there_is_to_write():
 
 
 def test_more_than_stays_in_the_cache_is_not_staged(monkeypatch):
-    monkeypatch.setattr(emit_staged, "MOST_STAGE_BYTES", 100)
+    monkeypatch.setattr(rows, "MOST_STAGE_BYTES", 100)
     program = outer((16, 17))
     assert "@offsets" not in emit_llvm(program, "f", Lanes(4))
     rng = np.random.default_rng(0)

@@ -8,8 +8,8 @@ import struct
 import pytest
 
 import linkwork as lw
+from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.llvm.emit import emit_llvm
-from linkwork.engine.codegen.llvm.lanes import Lanes
 from linkwork.engine.runtime import worker
 from linkwork.engine.runtime.compiler import FAST, QUICK, compiled
 from linkwork.engine.runtime.processor import this_target

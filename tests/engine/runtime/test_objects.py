@@ -14,8 +14,8 @@ import pytest
 from tests.support.kernels import floater, motion, output_of
 
 import linkwork as lw
+from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.llvm.emit import emit_llvm
-from linkwork.engine.codegen.llvm.lanes import Lanes
 from linkwork.engine.runtime import compiler as jit
 from linkwork.engine.runtime.compiler import FAST, QUICK, Code, LoadedByLlvm, compiled
 from linkwork.engine.runtime.elf import ObjectError

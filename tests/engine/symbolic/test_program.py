@@ -49,8 +49,9 @@ def reference(a, b):
 
 
 def test_every_operation_is_known_to_numpy():
-    assert set(NUMPY_FUNCTIONS) == set(Op) - {Op.CONST, Op.INPUT} == set(LIBM) == set(MPMATH)
-    assert set(ARGUMENTS) == set(Op)
+    operations = {op for op in Op if Op.INPUT < op < Op.LOOP}
+    assert set(NUMPY_FUNCTIONS) == operations == set(LIBM) == set(MPMATH)
+    assert set(ARGUMENTS) == set(Op) - {Op.LOOP}
 
 
 def test_run_on_numpy_numbers(program, rng):
@@ -116,7 +117,7 @@ def test_equal_programs_have_one_digest(program):
 def test_replaying_a_program_gives_the_same_program(program):
     graph = Graph()
     inputs = [graph.input() for port in program.inputs for _ in range(port.size)]
-    nodes = program.inlined(graph, inputs)
+    nodes = program.replay(graph, inputs)
     again = program_of(program.inputs, program.outputs, [nodes[k] for k in program.results], graph)
 
     values = np.linspace(0.5, 1.5, 7)
@@ -127,7 +128,7 @@ def test_replaying_a_program_gives_the_same_program(program):
 def test_replaying_on_numbers_folds_everything(program):
     graph = Graph()
     values = np.linspace(0.5, 1.5, 7)
-    nodes = program.inlined(graph, [graph.constant(value) for value in values])
+    nodes = program.replay(graph, [graph.constant(value) for value in values])
 
     assert all(node.op is Op.CONST for node in nodes)
     wanted = program.run(values, functions=LIBM)
@@ -183,7 +184,7 @@ def damaged(program, what):
 )
 def test_a_damaged_program_is_refused(program, what):
     program.verify()
-    with pytest.raises(AssertionError):
+    with pytest.raises(ValueError, match="not a legal program"):
         damaged(program, what).verify()
 
 

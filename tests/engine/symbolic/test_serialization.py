@@ -55,7 +55,7 @@ def test_damaged_bytes_give_nothing():
 
 
 def test_bytes_of_another_version_give_nothing():
-    body = to_bytes(random_program(1)[0])[32:].replace(b'"version": 1', b'"version": 9')
+    body = to_bytes(random_program(1)[0])[32:].replace(b'"version": 2', b'"version": 9')
     assert from_bytes(hashlib.sha256(body).digest() + body) is None
 
 
@@ -70,10 +70,13 @@ def signed(header, parts):
     "change",
     [
         {"version": None},
-        {"sizes": [3, 1, 1]},
-        {"sizes": [10**30, 3, 1, 1]},
-        {"sizes": [-1, 3, 1, 1]},
-        {"sizes": [2, 3, 1, 1]},
+        {"sizes": [3, 1, 1, 0]},
+        {"sizes": [10**30, 3, 1, 0, 1]},
+        {"sizes": [-1, 3, 1, 0, 1]},
+        {"sizes": [2, 3, 1, 0, 1]},
+        {"loops": [[3, False, 0]]},
+        {"loops": [[3, False, 10**30]]},
+        {"loops": [3]},
         {"inputs": [["a", [10**30]]]},
         {"inputs": [["a", ["x"]]]},
         {"inputs": [["a", []], 3]},
@@ -82,6 +85,8 @@ def signed(header, parts):
         {"outputs": [["b", [10**9]]]},
         {"ops": [Op.INPUT, Op.CONST, 255]},
         {"ops": [Op.INPUT, Op.CONST, Op.CONST]},
+        {"ops": [Op.INPUT, Op.CONST, Op.LOOP]},
+        {"ops": [Op.INPUT, Op.CONST, Op.LOOP_RESULT]},
         {"flat": [1, 0, 1]},
         {"flat": [0, 0, 2]},
         {"flat": [0, 0, -1]},
@@ -92,11 +97,12 @@ def signed(header, parts):
 def test_bytes_with_the_right_digest_and_a_wrong_content_hold_no_program(change):
     """Not even if they ask for memory that no computer has."""
     parts = {"ops": [Op.INPUT, Op.CONST, Op.ADD], "flat": [0, 0, 1], "constants": [2.5]}
-    parts |= {"results": [2]}
-    header = {"version": 1, "inputs": [["a", []]], "outputs": [["b", []]], "sizes": [3, 3, 1, 1]}
+    parts |= {"loop_indices": [], "results": [2]}
+    header = {"version": 2, "inputs": [["a", []]], "outputs": [["b", []]], "sizes": [3, 3, 1, 0, 1]}
+    header |= {"loops": []}
 
     def data(parts, header):
-        kinds = zip(parts.values(), ("<u1", "<i4", "<f8", "<i4"), strict=True)
+        kinds = zip(parts.values(), ("<u1", "<i4", "<f8", "<i4", "<i4"), strict=True)
         return signed(header, b"".join(np.array(part, kind).tobytes() for part, kind in kinds))
 
     assert from_bytes(data(parts, header)).n_ops == 1

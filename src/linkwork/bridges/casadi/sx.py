@@ -133,7 +133,7 @@ def _matrix(port: Port, entries: Sequence[Any], steps: Sequence[int], program: P
     for column in range(n_columns):
         for row in range(n_rows):
             at = row * n_columns + column
-            if program.steps[steps[at]] != (Op.CONST, 0.0):
+            if not program.is_zero(steps[at]):
                 kept.append((row, column, entries[at]))
     sparsity = ca.Sparsity.triplet(n_rows, n_columns, [k[0] for k in kept], [k[1] for k in kept])
     return ca.SX(sparsity, ca.vertcat(*[ca.SX(entry) for *_, entry in kept]))

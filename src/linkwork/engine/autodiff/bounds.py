@@ -1,11 +1,13 @@
 """Bounds of the values of a program, and which partial derivatives may not be finite.
 
-Derivatives guard products of 0 and infinity (slopes.py). A guard costs several operations, so that
-in a program whose results all pass through a root or a select, as distances do, guards everywhere
-would make up most of the derivative. Bounds tell where they can be left out.
+Derivatives guard products of 0 and infinity (partials.py). A guard costs several operations, so
+that in a program whose results all pass through a root or a select, as distances do, guards
+everywhere would make up most of the derivative. Bounds tell where they can be left out.
 
 Inputs   those that derivatives are taken with respect to are at most `LARGEST_INPUT` in magnitude;
          any other may be infinite
+Loops    a carry is as large as an input if its initial value is bounded. It may be infinite where a
+         select after the loop may discard it, and in loops with roots
 Squares  a sum of squares, with factors and further terms that are constant and not negative, is 0
          only where each square is 0
 """
@@ -13,7 +15,7 @@ Squares  a sum of squares, with factors and further terms that are constant and 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from linkwork.engine.symbolic.node import Op
@@ -31,10 +33,10 @@ class Bounds:
     least: list[float]  # of a sum of squares and constants, or its root; else minus infinity
 
     def steep(self, program: Program, step: int) -> tuple[bool, ...]:
-        """For each argument of a step, whether the partial derivative by it may not be finite."""
+        """For each argument of a step, whether the partial derivative may not be finite."""
         op, *args = program.steps[step]
         match op:
-            case Op.MUL:  # the derivative by each factor is the other
+            case Op.MUL:  # the derivative with respect to each is the other
                 return self.most[args[1]] > LARGEST, self.most[args[0]] > LARGEST
             case Op.SIN | Op.COS:
                 largest = self.most[args[0]]
@@ -44,19 +46,22 @@ class Bounds:
                 largest = max(self.most[step], 1.0) * _inverse(self.least[args[1]])
             case Op.SQRT | Op.LOG:
                 largest = _inverse(self.least[args[0]])
-            case Op.ATAN2 | Op.EXPM1 | Op.LOG1P | Op.EXP2:
+            case Op.ATAN2 | Op.EXPM1 | Op.LOG1P | Op.EXP2 | Op.LOOP:
                 largest = math.inf
             case _:
                 largest = 1.0
         return (not largest <= LARGEST,) * len(args)
 
 
-def bounds_of(program: Program, active: Collection[int]) -> Bounds:
-    """The bounds of each step.
+def bounds_of(
+    program: Program, active: Collection[int], largest_inputs: Sequence[float] | None = None
+) -> Bounds:
+    """The bounds of each step; nothing is known of the values of loops.
 
     Args:
         program: what is differentiated.
-        active: the indices of the input numbers to differentiate by.
+        active: the indices of the input numbers to differentiate with respect to.
+        largest_inputs: bounds of the magnitudes of the inputs, if they are not as above.
     """
     bounds = Bounds([], [])
     for op, *args in program.steps:
@@ -65,6 +70,9 @@ def bounds_of(program: Program, active: Collection[int]) -> Bounds:
                 most, least = abs(args[0]), args[0]
             case Op.INPUT:
                 most, least = LARGEST_INPUT if args[0] in active else math.inf, -math.inf
+                most = most if largest_inputs is None else largest_inputs[args[0]]
+            case Op.LOOP | Op.LOOP_RESULT | Op.LOOP_STACK:
+                most, least = math.inf, -math.inf
             case _:
                 most = _most(op, [bounds.most[arg] for arg in args], bounds.least[args[-1]])
                 least = _least(op, args, [bounds.least[arg] for arg in args], program)

@@ -8,13 +8,14 @@ hvp        the Hessian times a tangent of the inputs
 vjp        a cotangent of the outputs times the Jacobian, in reverse mode
 
 Zeros      an output that does not depend on an input has the constant 0 as derivative
-Unit norm  some inputs hold vectors of norm 1. The program means a function of the normalised
-           vector n = x / |x|, whose derivatives by x have no component along n: an adjoint g
-           becomes g - n (n.g), and so do tangents and the rows of a Jacobian. A derivative is taken
-           at |x| = 1, and is again a function of n
+Unit norm  some inputs hold vectors of norm 1. The program means a function of the normalized
+           vector n = x / |x|, whose derivatives with respect to x have no component along n: an
+           adjoint g becomes g - n (n.g), and so do tangents and the rows of a Jacobian. A
+           derivative is taken at |x| = 1, and is again a function of n
 
-`derived_ports.py` has the names and shapes of inputs and outputs; `slopes.py` says what the
-derivative is where a function has none. The rules of algebra apply to derivatives as they are made.
+`ports.py` has the names and shapes of inputs and outputs; `partials.py` says what the derivative is
+where a function has none, and `loops.py` what those of loops are. The rules of algebra apply to
+derivatives as they are made.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from linkwork.engine.autodiff.forward import Row, forward
-from linkwork.engine.autodiff.inlined import Inlined, inlined
+from linkwork.engine.autodiff.forward import forward
 from linkwork.engine.autodiff.jacobian_size import Mode, cheaper_mode
+from linkwork.engine.autodiff.loops import Row
 from linkwork.engine.autodiff.ports import Kind, derived_ports
+from linkwork.engine.autodiff.primal import Primal
 from linkwork.engine.autodiff.reverse import reverse
 from linkwork.engine.symbolic.node import Expr, Graph
 from linkwork.engine.symbolic.program import Port, Program, per_port, program_of
@@ -80,7 +82,7 @@ def hessian(program: Program, wrt: str | Sequence[str], *, units: Units = ()) ->
     of = _Differentiated(gradient(program, wrt, units=units), wrt, units)
     rows = [of.projected(row) for row in of.rows(None)]
     for unit, k in of.in_units():
-        # The gradient by x is G(n) / |x|, and the derivative of 1 / |x| at norm 1 is -n.
+        # The gradient is G(n) / |x|, and the derivative of 1 / |x| at norm 1 is -n.
         for other in unit:
             radial = of.at.results[k] * of.input(other)
             rows[k][other] = rows[k][other] - radial if other in rows[k] else -radial
@@ -153,9 +155,9 @@ def _of_rows(
 
 @dataclass(frozen=True, init=False)
 class _Differentiated:
-    """A program in a graph of its own, where its derivatives by some inputs are made."""
+    """A program in a graph of its own, where its derivatives are made."""
 
-    at: Inlined
+    at: Primal
     columns: list[list[int]]  # for each input of `wrt`: indices of its numbers among all inputs
     units: Units
 
@@ -164,18 +166,20 @@ class _Differentiated:
         own = {port.name: list(k) for port, k in per_port(program.inputs, range(total))}
         columns = [own[name] for name in _names(wrt)]
         active = frozenset(k for column in columns for k in column)
-        object.__setattr__(self, "at", inlined(program, active, Graph()))
+        graph = Graph()
+        inputs = [graph.input() for _ in range(total)]
+        object.__setattr__(self, "at", Primal(program, graph, inputs, active))
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "units", units)
 
     @property
     def own(self) -> list[int]:
-        """The indices of all numbers to differentiate by, input after input."""
+        """The indices of all numbers to differentiate with respect to, input after input."""
         return [k for column in self.columns for k in column]
 
     def input(self, index: int) -> Expr:
-        """The node of a number of the inputs, which are the first nodes of the graph."""
-        return self.at.graph.nodes[index]
+        """The node of a number of the inputs."""
+        return self.at.inputs[index]
 
     def rows(self, mode: Mode | None) -> list[Row]:
         """The derivatives of each number of the outputs, by index of a number of the inputs."""
@@ -195,7 +199,7 @@ class _Differentiated:
         return [row.get(0, zero) for row in forward(self.at, seeds)]
 
     def projected(self, row: Row) -> Row:
-        """Derivatives by all inputs without their components along the vectors of norm 1."""
+        """Derivatives of a number without their components along the vectors of norm 1."""
         result = dict(row)
         for unit in self.units:
             own = [k for k in unit if k in row]

@@ -3,46 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any
 
-from linkwork.engine.autodiff.inlined import Inlined
-from linkwork.engine.autodiff.partials import is_zero, masked, slopes
+from linkwork.engine.autodiff.loops import Row, loop_tangents
+from linkwork.engine.autodiff.partials import is_zero, masked, partial_derivatives
+from linkwork.engine.autodiff.primal import Primal
 from linkwork.engine.symbolic.node import Expr, Graph, Op
-from linkwork.engine.symbolic.rules import RULES
-
-Row: TypeAlias = dict[int, Expr]  # by index of a direction: the derivative, if not 0
-
-_add, _sub, _mul, _neg = (RULES[op] for op in (Op.ADD, Op.SUB, Op.MUL, Op.NEG))
 
 
-def forward(at: Inlined, seeds: Mapping[int, Row]) -> list[Row]:
+def forward(at: Primal, seeds: Mapping[int, Row]) -> list[Row]:
     """The derivatives of each number of the outputs.
 
     Args:
         at: the program.
-        seeds: for each input number to differentiate by, its own derivatives.
+        seeds: for each input number to differentiate with respect to, its own derivatives.
     """
-    rows: list[Row] = []
+    rows: list[Any] = []  # a `LoopValue` of rows for a LOOP
     rotations = at.rotations
     for step, (op, *args) in enumerate(at.program.steps):
         if op is Op.INPUT:
             rows.append(seeds.get(args[0], {}))
-        elif at.depends[step]:
+        elif not at.depends[step]:
+            rows.append({})
+        elif op is Op.LOOP:
+            rows.append(loop_tangents(at, step, [rows[arg] for arg in args[1:]], forward))
+        elif op is Op.LOOP_RESULT:
+            rows.append(rows[args[1]].results[args[0]])
+        elif op is Op.LOOP_STACK:
+            rows.append(rows[args[1]].stacks[args[0]])
+        else:
             known = [rows[arg] for arg in args]
             if step in rotations.absorbed_factor:
                 known[rotations.absorbed_factor[step]] = {}
             row = _row(at, step, known)
-            if step in rotations.slope:  # a number of a rotated vector, and the angle
-                angle, sign, other = rotations.slope[step]
+            if step in rotations.by_angle:  # a number of a rotated vector, and the angle
+                angle, sign, other = rotations.by_angle[step]
                 by_angle = _scaled(at.graph, rows[angle], at.nodes[other])
                 row = (_sum if sign > 0 else _difference)(at.graph, row, by_angle)
             rows.append(row)
-        else:
-            rows.append({})
     return [rows[step] for step in at.program.results]
 
 
-def _row(at: Inlined, step: int, rows: Sequence[Row]) -> Row:
+def _row(at: Primal, step: int, rows: Sequence[Row]) -> Row:
     """The derivatives of a step, from those of its arguments."""
     op, *args = at.program.steps[step]
     graph, nodes = at.graph, at.nodes
@@ -60,34 +62,36 @@ def _row(at: Inlined, step: int, rows: Sequence[Row]) -> Row:
             return {k: condition.select(yes.get(k, 0.0), no.get(k, 0.0)) for k in keys}
         case _:
             is_guarded = op is Op.SQRT and at.steep[step][0]
-            return _row_of_any(op, [nodes[arg] for arg in args], nodes[step], rows, is_guarded)
+            partials = partial_derivatives(op, [nodes[arg] for arg in args], nodes[step])
+            return _row_of_any(graph, partials, rows, is_guarded)
 
 
 def _row_of_any(
-    op: Op, args: Sequence[Expr], value: Expr, rows: Sequence[Row], is_guarded: bool
+    graph: Graph, partials: Sequence[Expr | float], rows: Sequence[Row], is_guarded: bool
 ) -> Row:
-    """The same for any operation but select."""
-    graph, total = value.graph, Row()
-    for slope, row in zip(slopes(op, args, value), rows, strict=True):
+    """The same for any operation but select, from its partial derivatives."""
+    total = Row()
+    for partial, row in zip(partials, rows, strict=True):
         product = masked if is_guarded else _product
-        terms = {k: product(entry, slope) for k, entry in row.items()}
+        terms = {k: product(entry, partial) for k, entry in row.items()}
         total = _sum(graph, total, {k: term for k, term in terms.items() if not is_zero(term)})
     return total
 
 
-def _product(entry: Expr, slope: Expr | float) -> Expr:
-    return entry * slope
+def _product(entry: Expr, partial: Expr | float) -> Expr:
+    return entry * partial
 
 
 def _scaled(graph: Graph, row: Row, factor: Expr) -> Row:
-    return {} if is_zero(factor) else {k: _mul(graph, entry, factor) for k, entry in row.items()}
+    mul = graph.operations[Op.MUL]
+    return {} if is_zero(factor) else {k: mul(entry, factor) for k, entry in row.items()}
 
 
 def _sum(graph: Graph, a: Row, b: Row) -> Row:
-    total = dict(a)
+    total, add = dict(a), graph.operations[Op.ADD]
     for k, entry in b.items():
         if k in total:
-            total[k] = _add(graph, total[k], entry)
+            total[k] = add(total[k], entry)
             if is_zero(total[k]):
                 del total[k]
         else:
@@ -96,12 +100,12 @@ def _sum(graph: Graph, a: Row, b: Row) -> Row:
 
 
 def _difference(graph: Graph, a: Row, b: Row) -> Row:
-    total = dict(a)
+    total, sub, neg = dict(a), graph.operations[Op.SUB], graph.operations[Op.NEG]
     for k, entry in b.items():
         if k in total:
-            total[k] = _sub(graph, total[k], entry)
+            total[k] = sub(total[k], entry)
             if is_zero(total[k]):
                 del total[k]
         else:
-            total[k] = _neg(graph, entry)
+            total[k] = neg(entry)
     return total

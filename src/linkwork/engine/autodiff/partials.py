@@ -21,38 +21,38 @@ from linkwork.engine.symbolic.node import Expr, Op
 _LARGEST = 3e38  # finite as float32, too
 
 
-def slopes(op: Op, args: Sequence[Expr], value: Expr) -> tuple[Expr | float, ...]:
-    """The partial derivatives of an operation other than select by each of its arguments.
+def partial_derivatives(op: Op, args: Sequence[Expr], value: Expr) -> tuple[Expr | float, ...]:
+    """The partial derivatives of an operation, other than select, for each of its arguments.
 
     Args:
         op: the operation.
         args: its arguments.
         value: its result.
     """
-    return _SLOPES[op](args[0], args[-1], value)
+    return _PARTIALS[op](args[0], args[-1], value)
 
 
-def masked(entry: Expr, slope: Expr | float) -> Expr:
-    """The product of a derivative and a slope, where 0 times infinity or NaN is 0.
+def masked(entry: Expr, partial: Expr | float) -> Expr:
+    """The product of a derivative and a partial derivative, where 0 times infinity or NaN is 0.
 
-    Where the slope is finite it is the plain product, so that its own derivative is right also
-    where the first factor is 0.
+    Where the partial derivative is finite it is the plain product, so that its own derivative is
+    right also where the first factor is 0.
     """
-    if not isinstance(slope, Expr) or slope.op is Op.CONST:
-        return entry * slope
-    product = entry * slope
-    return _is_finite(slope).select(product, entry.select(product, 0.0))
+    if not isinstance(partial, Expr) or partial.op is Op.CONST:
+        return entry * partial
+    product = entry * partial
+    return _is_finite(partial).select(product, entry.select(product, 0.0))
 
 
-def mask_infinite_adjoint(term: Expr, entry: Expr, slope: Expr) -> Expr:
-    """A product of a derivative that may be infinite and a slope: 0 where the slope is 0.
+def mask_infinite_adjoint(term: Expr, entry: Expr, partial: Expr) -> Expr:
+    """A product of an adjoint that may be infinite and a partial derivative: 0 where that is 0.
 
     Args:
         term: the product.
-        entry: the derivative, such as that of sqrt(0).
-        slope: what it is multiplied by.
+        entry: the adjoint, such as that of sqrt(0).
+        partial: what it is multiplied by.
     """
-    return _is_finite(entry).select(term, slope.select(term, 0.0))
+    return _is_finite(entry).select(term, partial.select(term, 0.0))
 
 
 def _is_finite(value: Expr) -> Expr:
@@ -65,28 +65,28 @@ def is_zero(node: Expr) -> bool:
     return node.op is Op.CONST and node.args[0] == 0.0
 
 
-def _atan2_slopes(y: Expr, x: Expr, value: Expr) -> tuple[Expr | float, ...]:
+def _atan2_partials(y: Expr, x: Expr, value: Expr) -> tuple[Expr | float, ...]:
     del value
     inverse = 1.0 / (x * x + y * y)
     return x * inverse, -(y * inverse)
 
 
-def _div_slopes(a: Expr, b: Expr, value: Expr) -> tuple[Expr | float, ...]:
+def _div_partials(a: Expr, b: Expr, value: Expr) -> tuple[Expr | float, ...]:
     del a
     inverse = 1.0 / b
     return inverse, -(value * inverse)
 
 
-_SLOPES: dict[Op, Callable[[Expr, Expr, Expr], tuple[Expr | float, ...]]] = {
+_PARTIALS: dict[Op, Callable[[Expr, Expr, Expr], tuple[Expr | float, ...]]] = {
     Op.ADD: lambda a, b, value: (1.0, 1.0),
     Op.SUB: lambda a, b, value: (1.0, -1.0),
     Op.MUL: lambda a, b, value: (b, a),
-    Op.DIV: _div_slopes,
+    Op.DIV: _div_partials,
     Op.NEG: lambda a, b, value: (-1.0,),
     Op.SQRT: lambda a, b, value: (0.5 * (1.0 / value),),
     Op.SIN: lambda a, b, value: (a.cos(),),
     Op.COS: lambda a, b, value: (-a.sin(),),
-    Op.ATAN2: _atan2_slopes,
+    Op.ATAN2: _atan2_partials,
     Op.LESS: lambda a, b, value: (0.0, 0.0),
     Op.EXP: lambda a, b, value: (value,),
     Op.LOG: lambda a, b, value: (1.0 / a,),

@@ -36,16 +36,16 @@ def derived_ports(
     _check(kind, inputs, outputs, wrt)
     by_name = {port.name: port for port in inputs}
     names, chosen = list(by_name), [by_name[name] for name in wrt]
-    slopes = _slopes(outputs, chosen)
+    jacobians = _jacobian_ports(outputs, chosen)
     match kind:
         case "jacobian" | "gradient":
-            return inputs, slopes
+            return inputs, jacobians
         case "hessian":
-            return inputs, _slopes(slopes, chosen)
+            return inputs, _jacobian_ports(jacobians, chosen)
         case "jvp":
             return (*inputs, *_named_as("d", chosen, names)), _named_as("d", outputs, ())
         case "hvp":
-            return (*inputs, *_named_as("d", chosen, names)), slopes
+            return (*inputs, *_named_as("d", chosen, names)), jacobians
         case "vjp":
             return (*inputs, *_named_as("ct", outputs, names)), _named_as("ct", chosen, ())
 
@@ -62,7 +62,7 @@ def _check(kind: Kind, inputs: Ports, outputs: Ports, wrt: Sequence[str]) -> Non
         raise ShapeError(f"a {kind} is that of one number, got {shapes}; use jacobian or vjp")
 
 
-def _slopes(outputs: Iterable[Port], chosen: Sequence[Port]) -> Ports:
+def _jacobian_ports(outputs: Iterable[Port], chosen: Sequence[Port]) -> Ports:
     return tuple(
         Port(f"d {port.name} / d {other.name}", port.shape + other.shape)
         for port in outputs

@@ -4,8 +4,8 @@ With c = cos(theta) and s = sin(theta), a rotation of a plane vector computes
 
     u = c x - s y,    w = s x + c y,    so    du / dtheta = -w,    dw / dtheta = u
 
-The derivative of each by the angle is the other, up to sign, and needs no operation. By way of c
-and s, the chain rule takes two products and two sums more for each of them.
+The derivative of each with respect to the angle is the other, up to sign, and needs no operation.
+By way of c and s, the chain rule takes two products and two sums more for each of them.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ _Form: TypeAlias = tuple[int, _Term, _Term]  # angle, the factors of c and of s:
 
 @dataclass(frozen=True)
 class RotationPairs:
-    """The steps whose derivative by an angle is another step."""
+    """The steps whose derivative with respect to an angle is another step."""
 
-    slope: dict[int, tuple[int, int, int]] = field(default_factory=dict[int, tuple[int, int, int]])
-    """By step: the angle, and the sign and the step of the derivative by it."""
+    by_angle: dict[int, tuple[int, int, int]] = field(
+        default_factory=dict[int, tuple[int, int, int]]
+    )
+    """By step: the angle, and the sign and the step of the derivative."""
     absorbed_factor: dict[int, int] = field(default_factory=dict[int, int])
     """By product c x or s x that only such steps use: the position of c or s in it. The derivative
-    by way of this argument is counted in `slope`."""
+    by way of this argument is counted in `by_angle`."""
 
 
 def rotation_pairs(program: Program, guarded: Sequence[bool] | None = None) -> RotationPairs:
@@ -51,14 +53,14 @@ def rotation_pairs(program: Program, guarded: Sequence[bool] | None = None) -> R
     if guarded is not None:
         forms = {k: form for k, form in forms.items() if not guarded[k]}
     by_form = {form: step for step, form in forms.items()}
-    slope: dict[int, tuple[int, int, int]] = {}
+    by_angle: dict[int, tuple[int, int, int]] = {}
     for step, (angle, of_c, of_s) in forms.items():
         # d (c A + s B) / d theta = c B - s A
         for sign in (1, -1):
             wanted = (angle, _times(sign, of_s), _times(-sign, of_c))
             if wanted in by_form:
-                slope[step] = (angle, sign, by_form[wanted])
-    return _consistent(program, products, slope)
+                by_angle[step] = (angle, sign, by_form[wanted])
+    return _consistent(program, products, by_angle)
 
 
 def _times(sign: int, term: _Term) -> _Term:
@@ -93,7 +95,7 @@ def _forms(program: Program, products: dict[int, int]) -> dict[int, _Form]:
 
 
 def _consistent(
-    program: Program, products: dict[int, int], slope: dict[int, tuple[int, int, int]]
+    program: Program, products: dict[int, int], by_angle: dict[int, tuple[int, int, int]]
 ) -> RotationPairs:
     """Leave out what uses a product that is used elsewhere too, until nothing is left to leave."""
     users: dict[int, set[int]] = {product: set() for product in products}
@@ -106,13 +108,13 @@ def _consistent(
         absorbed_factor = {
             product: at
             for product, at in products.items()
-            if product not in results and all(user in slope for user in users[product])
+            if product not in results and all(user in by_angle for user in users[product])
         }
         kept = {
             step: known
-            for step, known in slope.items()
+            for step, known in by_angle.items()
             if all(operand in absorbed_factor for operand in program.operands[step])
         }
-        if len(kept) == len(slope):
-            return RotationPairs(slope, {k: at for k, at in absorbed_factor.items() if users[k]})
-        slope = kept
+        if len(kept) == len(by_angle):
+            return RotationPairs(by_angle, {k: at for k, at in absorbed_factor.items() if users[k]})
+        by_angle = kept

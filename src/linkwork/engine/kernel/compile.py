@@ -11,7 +11,7 @@ Trace   the function is run once, when it is decorated, on arrays of expressions
         are recorded and compiled. It sees one row, without batch axes
 May     operators, indexing, `@`, NumPy's functions of arrays and of one number, `np.where`,
         `np.linalg.solve` and others of `linkwork.linalg`, `linkwork.spatial`, methods of `KinDyn`
-        and all other kernels
+        and all other kernels; loops by `linkwork.repeat`
 May not branch on a value (use `np.where`), or call functions that need numbers, such as
         `np.linalg.svd` or `np.sort`
 """

@@ -13,7 +13,7 @@ class Differentiable:
     """Derivatives of a kernel by some of its inputs, or by all if none is named.
 
     Each is made once, compiled and kept on disk as its function is, and has derivatives of its own.
-    An input that holds quaternions or (cos, sin) pairs stands for the normalised ones: derivatives
+    An input that holds quaternions or (cos, sin) pairs stands for the normalized ones: derivatives
     by it have no component along them.
     """
 

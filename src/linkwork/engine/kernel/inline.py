@@ -10,12 +10,13 @@ Batches  a traced function sees one row; arguments with leading axes are compute
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from linkwork.engine.kernel.arguments import Signature, check_norms, constants_of, traced_array
 from linkwork.engine.symbolic.arrays import Array, ObjectArray, batch_of
-from linkwork.engine.symbolic.node import Expr, Graph
+from linkwork.engine.symbolic.node import Expr, Graph, innermost_graph
 from linkwork.engine.symbolic.program import Program
 from linkwork.engine.symbolic.traced import is_traced
 from linkwork.errors import ArgumentError
@@ -49,21 +50,22 @@ def inlined(
     rows: list[list[Expr]] = []
     for index in np.ndindex(batch):
         inputs = _row(signature, graph, [array[index] for array in full])
-        nodes = own.inlined(graph, inputs)
+        nodes = own.replay(graph, inputs)
         rows.append([nodes[step] for step in own.results])
     return _results(signature, rows, batch)
 
 
 def _graph_of(signature: Signature, arrays: Sequence[Array]) -> Graph:
-    """The graph of the function that is being traced."""
+    """The graph of the function, or of the body of a loop, that is being traced."""
+    nodes: list[Expr] = []
     for port, array in zip(signature.inputs, arrays, strict=True):
         for node in array.flat if isinstance(array, ObjectArray) else ():
             if isinstance(node, Expr):
                 if node.graph.is_finished:
                     text = f"{port.name}: a traced value was kept after its function was traced"
                     raise ArgumentError(f"{text}; keep what the compiled function returns")
-                return node.graph
-    raise AssertionError("no argument is traced")
+                nodes.append(node)
+    return innermost_graph(nodes)
 
 
 def _known_rows(array: Array, size: int) -> Array:
@@ -74,11 +76,17 @@ def _known_rows(array: Array, size: int) -> Array:
 
 def _row(signature: Signature, graph: Graph, arrays: Sequence[Array]) -> list[Expr]:
     """The nodes of the numbers of all inputs, flattened; with unit norms where they must be."""
-    nodes = [[graph.lifted(entry) for entry in array.flat] for array in arrays]
+    nodes = [[_node(graph, entry) for entry in array.flat] for array in arrays]
     for unit in signature.unit_norms:
         span = slice(unit.offset, unit.offset + unit.count)
         nodes[unit.input][span] = _normalized(nodes[unit.input][span])
     return [node for own in nodes for node in own]
+
+
+def _node(graph: Graph, entry: Any) -> Expr:
+    """The node of an entry; in the body of a loop, what is not of the body stays outside."""
+    is_within = isinstance(entry, Expr) and entry.graph.root is graph.root
+    return entry if is_within else graph.root.lifted(entry)
 
 
 def _normalized(nodes: Sequence[Expr]) -> list[Expr]:

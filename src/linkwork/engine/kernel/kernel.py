@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.llvm.emit import emit_llvm
 from linkwork.engine.codegen.llvm.finite import checked_results
-from linkwork.engine.codegen.llvm.lanes import Lanes
 from linkwork.engine.kernel import norms
 from linkwork.engine.kernel.arguments import (
     Signature,
@@ -39,7 +39,11 @@ from linkwork.engine.runtime import cache
 from linkwork.engine.runtime.background import Background, background, background_mode
 from linkwork.engine.runtime.compiler import FAST, LOCK, QUICK, RELOCATION, Code, compiled
 from linkwork.engine.runtime.numpy_code import NumpyCode
-from linkwork.engine.runtime.processor import NoMachineCodeError, this_machine
+from linkwork.engine.runtime.processor import (
+    NoMachineCodeError,
+    has_short_offsets,
+    this_machine,
+)
 from linkwork.engine.runtime.sources import source_digest
 from linkwork.engine.symbolic import serialization as stored
 from linkwork.engine.symbolic.arrays import Array
@@ -294,7 +298,7 @@ class Kernel(Differentiable, Call):
 
     def _announce(self, level: int) -> None:
         """Warn, once per process, before code is compiled that takes long."""
-        steps = len(self.program.steps)
+        steps = self.program.n_steps
         seconds = {one: rate * steps for one, rate in SECONDS_PER_STEP.items()}
         if seconds[level] < LONG:
             return
@@ -364,7 +368,8 @@ class Kernel(Differentiable, Call):
         """LLVM IR of a function `f` that computes so many rows at a time."""
         has_checks = self.check_result is not None and width > 1
         checked = checked_results(self.program) if has_checks else ()
-        return emit_llvm(self.program, "f", Lanes(width, self._scalar), checked=checked)
+        lanes = Lanes(width, self._scalar, has_short_offsets())
+        return emit_llvm(self.program, "f", lanes, checked=checked)
 
     def _from_cache(self) -> bool:
         one, many = cache.fetch(self._cache_key(1)), cache.fetch(self._cache_key(self._width))

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from linkwork.engine.codegen.c.operations import C_FORM
+from linkwork.engine.codegen.c.statements import C_FORM
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Program, per_port
@@ -30,9 +31,8 @@ class NumpyCode:
     """Computes the outputs of a program from the columns of its inputs."""
 
     def __init__(self, program: Program) -> None:
-        code = compile(python_source(program), f"<program {program.digest[:8]}>", "exec")
-        self._on_floats = _defined(code, FLOAT_FUNCTIONS)
-        self._on_arrays = _defined(code, NUMPY_FUNCTIONS)
+        self._on_floats = _function(program, FLOAT_FUNCTIONS)
+        self._on_arrays = _function(program, NUMPY_FUNCTIONS)
         self._outputs = program.outputs
 
     def __call__(self, *columns: Sequence[Array]) -> list[Any]:
@@ -51,31 +51,44 @@ class NumpyCode:
             return None
 
 
-def python_source(program: Program) -> str:
+def python_source(program: Program, *, is_body: bool = False) -> str:
     """The source of a function `f` from the numbers of all inputs to those of all outputs.
 
     A variable is used again once its value is not needed any more, so that few arrays live.
+
+    Args:
+        program: what it computes.
+        is_body: whether it is the body of a loop, whose inputs may be Python floats.
     """
     lines = ["def f(x):"]
     texts: list[str] = []  # of each step: its variable, or its constant
-    constants: set[int] = set()  # steps that are Python floats in every call
+    floats: set[int] = set()  # steps that may be Python floats in a call on arrays
     free: list[str] = []  # variables that may be used again
     last_uses = _last_uses(program)
     for step, (op, *args) in enumerate(program.steps):
         if op is Op.CONST:
             texts.append(repr(float(args[0])))
-            constants.add(step)
+            floats.add(step)
             continue
+        operands = program.operands[step]
+        given = [texts[operand] for operand in operands]
         if op is Op.INPUT:
             value = f"x[{args[0]}]"
+            if is_body:
+                floats.add(step)
+        elif op is Op.LOOP:
+            value = f"loop{args[0]}([{','.join(given)}])"
+        elif op is Op.LOOP_RESULT or op is Op.LOOP_STACK:
+            value = f"{given[0]}.{'results' if op is Op.LOOP_RESULT else 'stacks'}[{args[0]}]"
+            floats.add(step)
         else:
             form = _FORMATS[op]
-            if constants.issuperset(args):
-                constants.add(step)
+            if floats.issuperset(args):
+                floats.add(step)
                 form = "div({},{})" if op is Op.DIV else form  # NumPy gives infinity for c / 0
-            value = form.format(*(texts[arg] for arg in args))
-            ended = [texts[arg] for arg in set(args) if last_uses[arg] == step]
-            free += [text for text in ended if text.startswith("v")]
+            value = form.format(*given)
+        ended = [texts[operand] for operand in {*operands} if last_uses[operand] == step]
+        free += [text for text in ended if text.startswith("v")]
         texts.append(free.pop() if free else f"v{len(texts)}")
         lines.append(f" {texts[step]}={value}")
     lines.append(f" return [{','.join(texts[result] for result in program.results)}]")
@@ -93,8 +106,16 @@ def _last_uses(program: Program) -> list[int]:
     return last_uses
 
 
-def _defined(code: Any, functions: dict[Op, Any]) -> Callable[[list[Any]], list[Any]]:
+def _function(
+    program: Program, functions: dict[Op, Any], *, is_body: bool = False
+) -> Callable[[list[Any]], list[Any]]:
+    """The function of a program, from the functions of operations."""
+    source = python_source(program, is_body=is_body)
+    code = compile(source, f"<program {program.digest[:8]}>", "exec")
     namespace: dict[str, Any] = {op.name.lower(): function for op, function in functions.items()}
     namespace.update(inf=math.inf, nan=math.nan)
+    for k, loop in enumerate(program.loops):
+        body = _function(loop.body, functions, is_body=True)
+        namespace[f"loop{k}"] = partial(loop.run_body, body=body)
     exec(code, namespace)
     return namespace["f"]

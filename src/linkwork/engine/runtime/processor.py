@@ -8,6 +8,7 @@ file, in 0.2 ms: `importlib.metadata` takes a hundred times as long, most of it 
 from __future__ import annotations
 
 import os
+import platform
 import sys
 from dataclasses import dataclass
 from functools import cache
@@ -56,6 +57,11 @@ def this_target() -> Target:
     llvm.initialize_native_asmprinter()
     features = llvm.get_host_cpu_features().flatten()
     return Target(llvm.get_host_cpu_name(), features, llvm.get_process_triple())
+
+
+def has_short_offsets() -> bool:
+    """Whether instructions are shorter for memory close to an address in a register: on x86."""
+    return platform.machine().lower() in ("x86_64", "amd64")
 
 
 def llvm_binding() -> Any:

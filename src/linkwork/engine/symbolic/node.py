@@ -11,12 +11,21 @@ whether two nodes are the same uses `is`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import IntEnum
-from typing import Any, NoReturn
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.entries import Traced
 from linkwork.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from linkwork.engine.symbolic.program import Loop
+
+T = TypeVar("T")
 
 
 class Op(IntEnum):
@@ -42,6 +51,9 @@ class Op(IntEnum):
     EXPM1 = 17
     LOG1P = 18
     EXP2 = 19
+    LOOP = 20  # a `program.Loop`; only the two below use it, as it has several values
+    LOOP_RESULT = 21  # a value that a loop carries, after its last iteration
+    LOOP_STACK = 22  # the values that a loop wrote, one each iteration; only other loops read them
 
 
 ARITHMETIC = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG)  # the operations that `Program.n_ops` counts
@@ -50,8 +62,19 @@ UNARY = (
     *(Op.EXP, Op.LOG, Op.EXPM1, Op.LOG1P, Op.EXP2),
 )
 LEAVES = (Op.CONST, Op.INPUT)  # operations that use no other nodes
-LAST_LEAF = Op.INPUT  # all others are larger
+# How many arguments each operation has. Those of a LOOP are one for the loop, and its inputs.
 ARGUMENTS = dict.fromkeys(Op, 2) | dict.fromkeys((*UNARY, *LEAVES), 1) | {Op.SELECT: 3}
+ARGUMENTS.pop(Op.LOOP)
+_INPUT, _LOOP, _LOOP_STACK = Op.INPUT, Op.LOOP, Op.LOOP_STACK  # looked up once
+
+
+def operands_of(op: Op, args: tuple[T, ...]) -> tuple[T, ...]:
+    """The arguments of an operation that are nodes or steps.
+
+    The first argument of the others is none: the value of a CONST, the index of an INPUT, the loop
+    of a LOOP, and which of the values of a loop a LOOP_RESULT or a LOOP_STACK is.
+    """
+    return args[1:] if op <= _INPUT or _LOOP <= op <= _LOOP_STACK else args
 
 
 def _unary(op: Op) -> Callable[[Expr], Expr]:
@@ -64,7 +87,12 @@ def _binary(op: Op) -> tuple[Callable[[Expr, Any], Expr], Callable[[Expr, Any], 
 
     def method(a: Expr, b: Any) -> Expr:
         graph = a.graph
-        other = b if type(b) is Expr and b.graph is graph else graph.operand(b)
+        if type(b) is Expr:
+            if b.graph is not graph:
+                graph = innermost_graph((a, b))
+                a, b = graph.lifted(a), graph.lifted(b)
+            return graph.apply(op, a, b)
+        other = graph.operand(b)
         return NotImplemented if other is None else graph.apply(op, a, other)
 
     def reflected(b: Expr, a: Any) -> Expr:
@@ -83,7 +111,7 @@ class Expr(Traced):
         self.graph = graph
         self.index = index
         self.op = op
-        self.args = args  # nodes; the value of a CONST; the index of an INPUT
+        self.args = args  # nodes, some after an argument that is none: see `operands_of`
 
     __add__, __radd__ = _binary(Op.ADD)
     __sub__, __rsub__ = _binary(Op.SUB)
@@ -95,7 +123,7 @@ class Expr(Traced):
     __hash__ = object.__hash__  # of its identity, as dictionaries of nodes need
 
     def __eq__(self, other: Any) -> Any:
-        node = self.graph.operand(other)
+        node = other if type(other) is Expr else self.graph.operand(other)
         return NotImplemented if node is None else (self <= node) & (node <= self)
 
     def __ne__(self, other: Any) -> Any:
@@ -110,7 +138,7 @@ class Expr(Traced):
 
     def __pow__(self, power: Any) -> Expr:
         """Integer powers by multiplications, halves by the root, any other by exp and log."""
-        number = self.graph.operand(power)
+        number = power if type(power) is Expr else self.graph.operand(power)
         if number is None:
             return NotImplemented
         twice = 2.0 * number.args[0] if number.op is Op.CONST else 0.5
@@ -141,8 +169,8 @@ class Expr(Traced):
 
     def select(self, yes: Any, no: Any) -> Expr:
         """`yes` where this is not 0, else `no`; both may be numbers."""
-        nodes = [self.graph.lifted(value) for value in (yes, no)]
-        return self.graph.apply(Op.SELECT, self, *nodes)
+        graph = innermost_graph((self, yes, no))
+        return graph.apply(Op.SELECT, *map(graph.lifted, (self, yes, no)))
 
     def like(self, value: Any) -> Expr:
         """A number as an expression of the same graph."""
@@ -179,8 +207,9 @@ class Expr(Traced):
         return f"<Expr {self.index}: {self.op.name}>"
 
     def _conditions(self, other: Any) -> tuple[Expr, Expr]:
-        nodes = (self, self.graph.lifted(other))
-        if not all(map(_is_condition, nodes)):
+        graph = innermost_graph((self, other))
+        nodes = (graph.lifted(self), graph.lifted(other))
+        if not all(map(is_condition, nodes)):
             raise ArgumentError("&, | and ~ join comparisons, not numbers")
         return nodes
 
@@ -200,20 +229,62 @@ def _integer_power(x: Expr, power: int) -> Expr:
     return result
 
 
-def _is_condition(node: Expr) -> bool:
+def is_condition(node: Expr) -> bool:
     """Whether a node can only be 0 or 1."""
     if node.op is Op.CONST:
         return node.args[0] in (0.0, 1.0)
     if node.op in (Op.MUL, Op.SUB, Op.SELECT):  # and, not, or
         one_minus = node.op is not Op.SUB or node.args[0].op is Op.CONST
-        return one_minus and all(map(_is_condition, node.args))
-    return node.op in (Op.LESS, Op.LESS_EQUAL)
+        return one_minus and all(map(is_condition, node.args))
+    if node.op is Op.INPUT and node in node.graph.captured:
+        return is_condition(node.graph.captured[node])
+    return node.op in (Op.LESS, Op.LESS_EQUAL) or node in node.graph.conditions
+
+
+def innermost_graph(values: Iterable[Any]) -> Graph:
+    """The graph of an operation on some values, of which at least one is an expression.
+
+    Within the body of a loop, expressions of the function around it may be used too.
+    """
+    graph: Graph | None = None
+    is_mixed = False
+    for value in values:
+        if isinstance(value, Expr) and value.graph is not graph:
+            is_mixed = graph is not None
+            graph = value.graph if graph is None or value.graph.depth > graph.depth else graph
+    assert graph is not None
+    if is_mixed and graph.is_finished:
+        raise _used_elsewhere(graph)
+    return graph
+
+
+def apply_innermost(op: Op, *args: Expr) -> Expr:
+    """An operation on nodes of a graph and of those around it."""
+    graph = args[0].graph
+    for arg in args:
+        if arg.graph is not graph:
+            graph = innermost_graph(args)
+            args = tuple(map(graph.lifted, args))
+            break
+    return graph.apply(op, *args)
+
+
+def _used_elsewhere(graph: Graph) -> ArgumentError:
+    """The error where an expression of a graph is used in a graph that is not within it."""
+    if graph.parent is not None:
+        text = "a value of the body of a loop is used outside of it"
+        return ArgumentError(f"{text}; return it as part of the carry")
+    text = "an expression of one traced function is used in another"
+    return ArgumentError(f"{text}; give it to that one as an argument")
 
 
 class Graph:
-    """Owns the nodes of one traced function."""
+    """Owns the nodes of one traced function, or of the body of a loop in it.
 
-    def __init__(self) -> None:
+    An expression of the function may be used in the body: it becomes an input of the body.
+    """
+
+    def __init__(self, parent: Graph | None = None) -> None:
         from linkwork.engine.symbolic.rules import RULES  # which needs the classes of this module
 
         self.nodes: list[Expr] = []
@@ -221,6 +292,35 @@ class Graph:
         self._rules = RULES
         self.n_inputs = 0
         self.is_finished = False  # whether the function that it belongs to was traced
+        self.parent = parent  # the graph around it, if it is that of a body
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        self.captured: dict[Expr, Expr] = {}  # by input: the expression of the parent that it is
+        self._input_of: dict[Expr, Expr] = {}  # the same by expression of the parent
+        self.conditions: set[Expr] = set()  # carries of loops that are conditions
+
+    @property
+    def root(self) -> Graph:
+        """The graph of the function, around all loops."""
+        return self if self.parent is None else self.parent.root
+
+    @cached_property
+    def operations(self) -> Mapping[Op, Callable[..., Expr]]:
+        """Each operation as a function of nodes of this graph and of those around it.
+
+        Its result belongs to this graph, or to the innermost one that the nodes belong to.
+        """
+        if self.parent is None:
+            return {op: partial(rule, self) for op, rule in self._rules.items()}
+        return {op: partial(apply_innermost, op) for op in self._rules}
+
+    @contextmanager
+    def being_traced(self) -> Generator[None]:
+        """A context in which this is `graph_being_traced()`."""
+        token = _BEING_TRACED.set(self)
+        try:
+            yield
+        finally:
+            _BEING_TRACED.reset(token)
 
     def constant(self, value: float) -> Expr:
         """The node of a number."""
@@ -236,10 +336,7 @@ class Graph:
     def operand(self, value: Any) -> Expr | None:
         """A node of this graph, or a number as one; None for anything else."""
         if isinstance(value, Expr):
-            if value.graph is not self:
-                text = "an expression of one traced function is used in another"
-                raise ArgumentError(f"{text}; give it to that one as an argument")
-            return value
+            return value if value.graph is self else self._capture(value)
         if type(value) is float:
             return self.constant(value)
         if isinstance(value, (str, bytes, bytearray)) or getattr(value, "ndim", 0):
@@ -248,6 +345,18 @@ class Graph:
             return self.constant(value)
         except (TypeError, ValueError):
             return None
+
+    def _capture(self, value: Expr) -> Expr:
+        """The node of an expression of a graph around this one."""
+        if self.parent is None:
+            raise _used_elsewhere(value.graph)
+        outer = self.parent.lifted(value)
+        if outer.op is Op.CONST:
+            return self.constant(outer.args[0])
+        if outer not in self._input_of:
+            node = self._input_of[outer] = self.input()
+            self.captured[node] = outer
+        return self._input_of[outer]
 
     def lifted(self, value: Any) -> Expr:
         """Like `operand`, also from an array without axes; raises for anything else."""
@@ -265,6 +374,15 @@ class Graph:
     def make(self, op: Op, *args: Expr) -> Expr:
         """The node of an operation without simplification; the same one for the same arguments."""
         return self._node(op, args, (op, *[arg.index for arg in args]))
+
+    def make_loop(self, loop: Loop, args: Sequence[Expr]) -> Expr:
+        """The node of a loop, of which `loops.loop_nodes` takes the values."""
+        key = (Op.LOOP, loop.digest, *[arg.index for arg in args])
+        return self._node(Op.LOOP, (loop, *args), key)
+
+    def loop_value(self, op: Op, loop: Expr, k: int) -> Expr:
+        """The node of a LOOP_RESULT or a LOOP_STACK: value k of a loop."""
+        return self._node(op, (k, loop), (op, k, loop.index))
 
     def make_binary(self, op: Op, a: Expr, b: Expr) -> Expr:
         """Like `make`, in half the time."""
@@ -287,3 +405,11 @@ class Graph:
             self.nodes.append(node)
             self._known[key] = node
         return node
+
+
+_BEING_TRACED: ContextVar[Graph | None] = ContextVar("graph being traced", default=None)
+
+
+def graph_being_traced() -> Graph | None:
+    """The graph of the function, or of the body of a loop, that is being traced."""
+    return _BEING_TRACED.get()

@@ -1,25 +1,34 @@
-"""Programs: straight-line code, the result of tracing a function.
+"""Programs: straight-line code and loops, the result of tracing a function.
 
 A program is a list of steps in static single assignment form: each step is one operation on the
-results of earlier steps, referred to by their index. It can be run (on NumPy arrays, mpmath
-numbers, or any other numbers), counted, verified, and printed as LLVM IR or C.
+results of earlier steps, referred to by their index. A LOOP runs a body, which is a program, a
+fixed number of times. Programs can be run (on NumPy arrays, mpmath numbers, or any other numbers),
+counted, verified, and printed as LLVM IR or C.
 """
 
 from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
-from typing import Any, TypeVar
+from operator import or_
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.engine.symbolic.node import ARGUMENTS, ARITHMETIC, LAST_LEAF, Expr, Graph, Op
+from linkwork.engine.symbolic.node import (
+    ARITHMETIC,
+    UNARY,
+    Expr,
+    Graph,
+    Op,
+    operands_of,
+)
 from linkwork.engine.symbolic.rules import FLOAT_FUNCTIONS, RULES
 
 T = TypeVar("T")
@@ -47,19 +56,148 @@ def per_port(ports: Iterable[Port], flat: Sequence[T]) -> Iterator[tuple[Port, S
 
 
 @dataclass(frozen=True)
+class Loop:
+    """A body that runs n times: a scan.
+
+    Inputs of the body    three ports: the carry, invariants, and one item of each stack it reads
+    Outputs of the body   two ports: the next carry, and one item of each stack it writes
+    Stacks                have n items, one for each iteration; a reversed loop reads and writes the
+                          last one first
+    """
+
+    body: Program
+    n: int
+    is_reversed: bool = False
+
+    @property
+    def n_carry(self) -> int:
+        """How many values go from one iteration to the next."""
+        return self.body.inputs[0].size
+
+    @property
+    def n_invariants(self) -> int:
+        """How many values are the same in each iteration."""
+        return self.body.inputs[1].size
+
+    @property
+    def n_read(self) -> int:
+        """How many stacks it reads."""
+        return self.body.inputs[2].size
+
+    @property
+    def n_written(self) -> int:
+        """How many stacks it writes."""
+        return self.body.outputs[1].size
+
+    @property
+    def n_inputs(self) -> int:
+        """How many operands a LOOP step has: the initial carry, invariants and stacks to read."""
+        return self.n_carry + self.n_invariants + self.n_read
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the content, the same for equal loops."""
+        text = f"{self.n} {self.is_reversed} {self.body.digest}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def run(
+        self,
+        operands: Sequence[Any],
+        functions: dict[Op, Callable[..., Any]],
+        constant: Callable[[float], Any] = float,
+    ) -> LoopValue:
+        """Compute the values of a LOOP step; arguments as of `Program.run`."""
+        return self.run_body(
+            operands, lambda row: self.body.run(row, functions=functions, constant=constant)
+        )
+
+    def dependencies(self, operands: Sequence[int]) -> LoopValue:
+        """For each value the bits of all operands that it depends on."""
+        n_carry = self.n_carry
+        carry = list(operands[:n_carry])
+        while True:  # until nothing is added
+            steps = self.body.dependencies([*carry, *operands[n_carry:]])
+            results = [steps[step] for step in self.body.results]
+            added = [old | new for old, new in zip(carry, results, strict=False)]
+            if added == carry:
+                return LoopValue(carry, results[n_carry:])
+            carry = added
+
+    def run_body(
+        self, operands: Sequence[Any], body: Callable[[list[Any]], list[Any]]
+    ) -> LoopValue:
+        """Run the body n times.
+
+        Args:
+            operands: of the step; a stack is a list.
+            body: computes the outputs of the body from its inputs, both flattened.
+        """
+        n_carry, n_read = self.n_carry, self.n_read
+        carry = list(operands[:n_carry])
+        invariants = operands[n_carry : n_carry + self.n_invariants]
+        read = operands[len(operands) - n_read :]
+        written: list[list[Any]] = [[None] * self.n for _ in range(self.n_written)]
+        for k in reversed(range(self.n)) if self.is_reversed else range(self.n):
+            results = body([*carry, *invariants, *[stack[k] for stack in read]])
+            carry = results[:n_carry]
+            for stack, item in zip(written, results[n_carry:], strict=True):
+                stack[k] = item
+        return LoopValue(carry, written)
+
+
+class LoopValue(NamedTuple):
+    """The values of a LOOP step, as numbers, as nodes of a graph, or as facts about them."""
+
+    results: list[Any]  # the carry after the last iteration
+    stacks: list[Any]
+
+
+def loop_body(inputs: tuple[int, int, int], outputs: tuple[int, int], program: Program) -> Program:
+    """A program as the body of a loop.
+
+    Args:
+        inputs: how many numbers of its inputs, in order, are the carry, invariants and items.
+        outputs: how many numbers of its outputs are the next carry and items.
+        program: whose ports do not matter.
+    """
+    sizes_in = zip(("carry", "invariants", "items"), inputs, strict=True)
+    sizes_out = zip(("carry", "items"), outputs, strict=True)
+    ports_in = tuple(Port(name, (size,)) for name, size in sizes_in)
+    ports_out = tuple(Port(name, (size,)) for name, size in sizes_out)
+    return replace(program, inputs=ports_in, outputs=ports_out)
+
+
+@dataclass(frozen=True)
 class Program:
-    """A function of arrays as straight-line code on scalars."""
+    """A function of arrays as straight-line code on scalars, and loops over such code."""
 
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
-    # (op, *arguments): indices of earlier steps; the value of a CONST; the index of an INPUT
+    # (op, *arguments): indices of earlier steps, some after an argument that is none (see
+    # `node.operands_of`): the value of a CONST, the index of an INPUT, the index of a LOOP in
+    # `loops`, the index of a LOOP_RESULT in the carry, that of a LOOP_STACK in the stacks written
     steps: tuple[tuple[Any, ...], ...]
     results: tuple[int, ...]  # the index of the step of each number of all outputs, flattened
+    loops: tuple[Loop, ...] = ()
 
     @cached_property
     def n_ops(self) -> int:
-        """How many additions, subtractions, multiplications, divisions and negations there are."""
-        return sum(step[0] in ARITHMETIC for step in self.steps)
+        """How many additions, subtractions, multiplications, divisions and negations it computes.
+
+        A body of a loop counts as often as it runs.
+        """
+        counted = sum(step[0] in ARITHMETIC for step in self.steps)
+        return counted + sum(loop.n * loop.body.n_ops for loop in self._loops_of_steps)
+
+    @cached_property
+    def n_steps(self) -> int:
+        """How many steps there are, with those of the bodies of loops, which are compiled once."""
+        return len(self.steps) + sum(loop.body.n_steps for loop in self._loops_of_steps)
+
+    @property
+    def _loops_of_steps(self) -> Iterator[Loop]:
+        """The loop of each LOOP step."""
+        return (self.loops[step[1]] for step in self.steps if step[0] is Op.LOOP)
 
     @cached_property
     def digest(self) -> str:
@@ -70,12 +208,60 @@ class Program:
                 data.update(struct.pack("<bd", op, args[0]))
             else:
                 data.update(struct.pack(f"<b{len(args)}i", op, *args))
+        for loop in self.loops:
+            data.update(loop.digest.encode())
         return data.hexdigest()
 
     @cached_property
     def operands(self) -> tuple[tuple[int, ...], ...]:
         """For each step, the steps whose results it uses; none for constants and inputs."""
-        return tuple(step[1:] if step[0] > LAST_LEAF else () for step in self.steps)
+        return tuple(operands_of(op, tuple(args)) for op, *args in self.steps)
+
+    def is_zero(self, step: int) -> bool:
+        """Whether a step is the constant 0."""
+        return self.steps[step] == (Op.CONST, 0.0)
+
+    @cached_property
+    def operations(self) -> frozenset[Op]:
+        """The operations that there are, also in bodies of loops."""
+        own = frozenset(step[0] for step in self.steps)
+        return own.union(*(loop.body.operations for loop in self.loops))
+
+    def values(
+        self,
+        inputs: Sequence[Any],
+        functions: Mapping[Op, Callable[..., Any]],
+        constant: Callable[[float], Any],
+        loop: Callable[[Loop, list[Any]], LoopValue],
+        known: Sequence[Any] = (),
+    ) -> list[Any]:
+        """The value of each step, from those of its operands; a `LoopValue` of a LOOP.
+
+        Values are numbers, nodes of a graph, or facts, such as which inputs a step depends on.
+
+        Args:
+            inputs: the values of the numbers of all inputs, flattened.
+            functions: compute the value of each operation from those of its operands.
+            constant: computes the value of a constant from its number.
+            loop: computes the values of a loop from those of its operands.
+            known: the values of the first steps, if they are known.
+        """
+        values: list[Any] = list(known)
+        for op, *args in self.steps[len(values) :]:
+            function = functions.get(op)
+            if function is not None:
+                values.append(function(*[values[arg] for arg in args]))
+            elif op is Op.CONST:
+                values.append(constant(args[0]))
+            elif op is Op.INPUT:
+                values.append(inputs[args[0]])
+            elif op is Op.LOOP:
+                values.append(loop(self.loops[args[0]], [values[arg] for arg in args[1:]]))
+            else:
+                of_loop: LoopValue = values[args[1]]
+                stored = of_loop.results if op is Op.LOOP_RESULT else of_loop.stacks
+                values.append(stored[args[0]])
+        return values
 
     def run(
         self,
@@ -91,49 +277,47 @@ class Program:
             constant: what a constant becomes.
         """
         numbers = [number for numbers in inputs for number in numbers]
-        values = self._values(numbers, functions, constant)
+        run_loop = partial(Loop.run, functions=functions, constant=constant)
+        values = self.values(numbers, functions, constant, run_loop)
         return [values[step] for step in self.results]
 
-    def inlined(self, graph: Graph, inputs: Sequence[Expr]) -> list[Expr]:
+    def replay(self, graph: Graph, inputs: Sequence[Expr], known: Sequence[Any] = ()) -> list[Any]:
         """The node of each step in another graph, whose rules are applied once more.
 
         Args:
-            graph: the graph.
-            inputs: the nodes that replace the numbers of all inputs, flattened.
-        """
-        functions = {op: partial(rule, graph) for op, rule in RULES.items()}
-        return self._values(inputs, functions, graph.constant)
+            graph: the graph. If it is that of the body of a loop, what does not depend on its nodes
+                is computed in the graph around it.
+            inputs: the nodes that replace the numbers of all inputs, flattened: of the graph, or of
+                those around it.
+            known: the nodes of the first steps, if they are known.
 
-    def _values(
-        self,
-        inputs: Sequence[Any],
-        functions: dict[Op, Callable[..., Any]],
-        constant: Callable[[float], Any] = float,
-    ) -> list[Any]:
-        """The value of each step."""
-        values: list[Any] = []
-        for op, *args in self.steps:
-            if op is Op.CONST:
-                values.append(constant(args[0]))
-            elif op is Op.INPUT:
-                values.append(inputs[args[0]])
-            else:
-                values.append(functions[op](*[values[arg] for arg in args]))
-        return values
+        Returns:
+            A node for each step; a `LoopValue` of nodes for a LOOP.
+        """
+        from linkwork.engine.symbolic.loops import loop_nodes  # which needs the classes here
+
+        constant, loop = graph.root.constant, partial(loop_nodes, graph)
+        return self.values(inputs, graph.operations, constant, loop, known)
+
+    def dependencies(self, bits: Sequence[int]) -> list[Any]:
+        """For each step the bits of all inputs that it depends on; a `LoopValue` for a LOOP.
+
+        Args:
+            bits: of each number of all inputs, flattened.
+        """
+        return self.values(bits, _UNIONS, lambda value: 0, Loop.dependencies)
 
     def verify(self) -> None:
-        """Assert that the program is well formed, which tracing guarantees."""
-        assert len(self.results) == sum(port.size for port in self.outputs)
-        n_inputs = sum(port.size for port in self.inputs)
-        for step, (op, *args) in enumerate(self.steps):
-            assert isinstance(op, Op)
-            assert len(args) == ARGUMENTS[op]
-            if op is Op.INPUT:
-                assert 0 <= args[0] < n_inputs
-            elif op is not Op.CONST:
-                assert all(0 <= arg < step for arg in args)
-        assert all(0 <= step < len(self.steps) for step in self.results)
+        """Raise a ValueError if the program is not legal, which tracing guarantees."""
+        from linkwork.engine.symbolic.flat_steps import verify  # which needs the classes here
 
+        verify(self)
+
+
+_UNIONS: dict[Op, Callable[..., int]] = dict.fromkeys(RULES, or_) | {
+    **dict.fromkeys(UNARY, lambda a: a),
+    Op.SELECT: lambda a, b, c: a | b | c,
+}
 
 # The value of each operation on NumPy arrays.
 NUMPY_FUNCTIONS: dict[Op, Callable[..., Any]] = FLOAT_FUNCTIONS | {
@@ -167,7 +351,8 @@ def trace(
     """
     ports = tuple(inputs)
     graph = Graph()
-    returned = function(*(_input_array(graph, port) for port in ports))
+    with graph.being_traced():
+        returned = function(*(_input_array(graph, port) for port in ports))
     arrays = returned if isinstance(returned, tuple) else (returned,)
     if isinstance(output_names, str):
         numbered = [f"{output_names}[{k}]" for k, _ in enumerate(arrays)]
@@ -201,17 +386,29 @@ def program_of(
     for node in results:
         needed[node.index] = 1
     for node in reversed(graph.nodes):
-        if needed[node.index] and node.op > LAST_LEAF:
-            for arg in node.args:
+        if needed[node.index]:
+            for arg in operands_of(node.op, node.args):
                 needed[arg.index] = 1
     step_of = [0] * len(graph.nodes)  # by index of a node
     steps: list[tuple[Any, ...]] = []
+    loops: dict[str, tuple[int, Loop]] = {}  # by digest
     for node in graph.nodes:
         if not needed[node.index]:
             continue
+        op, args = node.op, node.args
         step_of[node.index] = len(steps)
-        if node.op > LAST_LEAF:
-            steps.append((node.op, *[step_of[arg.index] for arg in node.args]))
+        if Op.INPUT < op < Op.LOOP:
+            steps.append((op, *[step_of[arg.index] for arg in args]))
         else:
-            steps.append((node.op, *node.args))
-    return Program(inputs, outputs, tuple(steps), tuple(step_of[node.index] for node in results))
+            first = args[0]
+            if op is Op.LOOP:
+                first, _ = loops.setdefault(first.digest, (len(loops), first))
+            steps.append((op, first, *[step_of[arg.index] for arg in args[1:]]))
+    of_results = tuple(step_of[node.index] for node in results)
+    own_loops = tuple(loop for _, loop in loops.values())
+    program = Program(inputs, outputs, tuple(steps), of_results, own_loops)
+    if not loops:
+        return program
+    from linkwork.engine.symbolic.loops import pruned  # which needs the classes here
+
+    return pruned(program)

@@ -202,7 +202,7 @@ def _rule(op: Op) -> Callable[..., Expr]:
     return lambda graph, *args: _plain(graph, op, *args)
 
 
-RULES: dict[Op, Callable[..., Expr]] = {op: _rule(op) for op in Op} | {
+RULES: dict[Op, Callable[..., Expr]] = {op: _rule(op) for op in Op if Op.INPUT < op < Op.LOOP} | {
     Op.ADD: _add,
     Op.SUB: _sub,
     Op.MUL: _mul,

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from linkwork.engine.codegen.c.statements import DOUBLE
 from linkwork.export.code import prototype
-from linkwork.export.function import DOUBLE, Argument
+from linkwork.export.function import Argument
 from linkwork.export.package import MARK, Written
 from linkwork.export.support import MACROS
 from linkwork.version import __version__

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.engine.codegen.c.statements import DOUBLE
 from linkwork.errors import ArgumentError, shown
 from linkwork.export.check import Build, CheckedFunction, write_checked
 from linkwork.export.code import scalar_code
-from linkwork.export.function import DOUBLE
 from linkwork.export.names import Names, checked_prefix, default_prefix
 from linkwork.export.package import Written
 from linkwork.export.pinnzoo.code import name_of

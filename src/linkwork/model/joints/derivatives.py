@@ -25,7 +25,7 @@ import numpy as np
 from linkwork.engine.autodiff import diff
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.elimination import solved_positive_definite
-from linkwork.engine.symbolic.node import Expr, Graph, Op
+from linkwork.engine.symbolic.node import Expr, Op, innermost_graph
 from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, Port, Program, per_port, trace
 from linkwork.spatial.blocks import Scalar, as_vector, minus, scalars, times, total
 from linkwork.spatial.source import motion, se3, so3
@@ -91,11 +91,10 @@ def negative(rows: Sequence[Sequence[Scalar]]) -> Rows:
 
 def _computed(program: Program, values: Sequence[Scalar]) -> list[Scalar]:
     """The results of a program at some scalars; constants of an expression become floats."""
-    graphs = [x.graph for x in values if isinstance(x, Expr)]
-    if not graphs:
+    if not any(isinstance(x, Expr) for x in values):
         return program.run(values, functions=NUMPY_FUNCTIONS)
-    graph: Graph = graphs[0]
-    nodes = program.inlined(graph, [graph.lifted(x) for x in values])
+    graph = innermost_graph(values)
+    nodes = program.replay(graph, [graph.lifted(x) for x in values])
     results = [nodes[step] for step in program.results]
     return [node.args[0] if node.op is Op.CONST else node for node in results]
 

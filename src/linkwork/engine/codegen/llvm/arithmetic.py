@@ -1,31 +1,57 @@
-"""The LLVM instructions of each operation of a program, for any number of lanes."""
+"""The LLVM instructions of each operation of a program, for any number of lanes.
+
+Fast-math flags let LLVM fuse and reassociate operations, unless constants would overflow.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from linkwork.engine.codegen.llvm.flags import FLAGS, flags_of
-from linkwork.engine.codegen.llvm.lanes import Lanes
+from linkwork.engine.codegen.llvm.sincos import sincos_function
+from linkwork.engine.codegen.llvm.types import VectorType
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Program
 
+FLAGS = "reassoc nsz arcp contract"
+_AS_WRITTEN = "nsz contract"
+_LARGEST = {"double": 1e300, "float": 1e37}  # magnitude of a constant that LLVM may fold two into
+
 _BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
 _COMPARE = {Op.LESS: "olt", Op.LESS_EQUAL: "ole"}  # ordered: false for NaN
-INTRINSICS = {Op.SQRT: "llvm.sqrt", Op.FLOOR: "llvm.floor"}
+_INTRINSICS = {Op.SQRT: "llvm.sqrt", Op.FLOOR: "llvm.floor"}
 _LIBM = {
     Op.ATAN2: ("atan2", 2),
     **{op: (op.name.lower(), 1) for op in (Op.EXP, Op.LOG, Op.EXPM1, Op.LOG1P, Op.EXP2)},
 }
 
 
+@dataclass
+class Calls:
+    """The functions that a module calls."""
+
+    sincos: bool = False
+    floor: bool = False
+    libm: set[str] = field(default_factory=set[str])
+
+    def lines(self, lanes: VectorType) -> Iterator[str]:
+        """What defines or declares them."""
+        if self.sincos:
+            yield sincos_function(lanes.vector, lanes.scalar, lanes.suffix, lanes.constant)
+        for op, intrinsic in _INTRINSICS.items():
+            if op is Op.SQRT or self.floor:
+                yield f"declare {lanes.vector} @{intrinsic}.{lanes.suffix}({lanes.vector})"
+        yield from (f"declare {lanes.scalar} @{text}" for text in sorted(self.libm))
+
+
 class Arithmetic:
     """Prints operations, and records which functions they call."""
 
-    def __init__(self, program: Program, lanes: Lanes, new: Callable[[], str]) -> None:
-        self._program, self._lanes, self._new = program, lanes, new
+    def __init__(
+        self, program: Program, lanes: VectorType, new: Callable[[], str], calls: Calls
+    ) -> None:
+        self._program, self._lanes, self._new, self._calls = program, lanes, new, calls
         self._pairs: dict[int, str] = {}  # by step of an angle: the name of its (sin, cos)
-        self.uses_sincos = False
-        self.libm: set[str] = set()
 
     def start(self) -> None:
         """Begin another function, where values of the previous one are not defined."""
@@ -36,12 +62,13 @@ class Arithmetic:
         vector = self._lanes.vector
         values = [names[arg] for arg in args]
         if op in _BINARY:
-            flags = flags_of(self._program, op, args, self._lanes.scalar)
+            flags = _flags_of(self._program, op, args, self._lanes.scalar)
             yield f"  {name} = {_BINARY[op]} {flags} {vector} {values[0]}, {values[1]}"
         elif op is Op.NEG:
             yield f"  {name} = fneg {FLAGS} {vector} {values[0]}"
-        elif op in INTRINSICS:
-            function = f"{INTRINSICS[op]}.{self._lanes.suffix}"
+        elif op in _INTRINSICS:
+            self._calls.floor |= op is Op.FLOOR
+            function = f"{_INTRINSICS[op]}.{self._lanes.suffix}"
             yield f"  {name} = call {vector} @{function}({vector} {values[0]})"
         elif op in (Op.SIN, Op.COS):
             yield from self._sincos(args[0], values[0], name, index=int(op is Op.COS))
@@ -63,7 +90,7 @@ class Arithmetic:
     def _sincos(self, arg: int, value: str, name: str, index: int) -> Iterator[str]:
         """Sine and cosine of one angle come from one call."""
         vector, pair = self._lanes.vector, f"{{ {self._lanes.vector}, {self._lanes.vector} }}"
-        self.uses_sincos = True
+        self._calls.sincos = True
         if arg not in self._pairs:
             self._pairs[arg] = self._new()
             yield f"  {self._pairs[arg]} = call fastcc {pair} @sincos({vector} {value})"
@@ -74,7 +101,7 @@ class Arithmetic:
         function, count = _LIBM[op]
         scalar, vector, width = self._lanes.scalar, self._lanes.vector, self._lanes.width
         function += "" if scalar == "double" else "f"
-        self.libm.add(f"{function}({', '.join([scalar] * count)})")
+        self._calls.libm.add(f"{function}({', '.join([scalar] * count)})")
         joined = "undef"
         for lane in range(width):
             parts: list[str] = []
@@ -90,3 +117,31 @@ class Arithmetic:
                 target = name if lane == width - 1 else self._new()
                 yield f"  {target} = insertelement {vector} {joined}, {scalar} {result}, i32 {lane}"
                 joined = target
+
+
+def _flags_of(program: Program, op: Op, args: Sequence[int], scalar: str) -> str:
+    """The flags of an operation.
+
+    With `reassoc` and `arcp`, LLVM folds the constants of c (d x) and c + (d + x), and multiplies
+    by 1/c for x / c. It must not where the folded constant overflows or underflows: 0 times
+    infinity is NaN. `rules` leaves only those quotients by a constant c where 1/c does.
+    """
+    if op is Op.DIV:
+        return _AS_WRITTEN if program.steps[args[1]][0] is Op.CONST else FLAGS
+    constants = _constants(program, args)
+    if not constants:
+        return FLAGS
+    alike = (Op.MUL,) if op is Op.MUL else (Op.ADD, Op.SUB)
+    inner = [
+        arg for step in args if program.steps[step][0] in alike for arg in program.steps[step][1:]
+    ]
+    for c in constants:
+        for d in _constants(program, inner):
+            folded = abs(c * d) if op is Op.MUL else abs(c) + abs(d)
+            if not 1.0 / _LARGEST[scalar] <= folded <= _LARGEST[scalar]:
+                return _AS_WRITTEN
+    return FLAGS
+
+
+def _constants(program: Program, steps: Sequence[int]) -> list[float]:
+    return [program.steps[step][1] for step in steps if program.steps[step][0] is Op.CONST]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from linkwork.engine.codegen.llvm.flags import FLAGS
-from linkwork.engine.codegen.llvm.lanes import Lanes
+from linkwork.engine.codegen.llvm.arithmetic import FLAGS
+from linkwork.engine.codegen.llvm.types import VectorType
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Program, per_port
 
@@ -33,7 +33,7 @@ def checked_results(program: Program) -> set[int]:
 class Finite:
     """The steps whose values have to be finite, and the instructions that check them."""
 
-    def __init__(self, program: Program, lanes: Lanes, checked: Collection[int]) -> None:
+    def __init__(self, program: Program, lanes: VectorType, checked: Collection[int]) -> None:
         self._steps = {step for step in checked if program.steps[step][0] is not Op.CONST}
         self._lanes = lanes
         self._sum = ""  # the name of the sum so far, in the present function

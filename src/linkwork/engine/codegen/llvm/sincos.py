@@ -4,64 +4,13 @@ The angle is reduced by a multiple n of pi/2, with pi/2 in three parts and fused
 the remainder is right to the last digit for angles up to far beyond a million. Then one polynomial
 each gives sine and cosine on [-pi/4, pi/4], and n modulo 4 selects between them and their signs.
 libm computes angles that are too large for this reduction; NaN and infinity give NaN.
-
-The polynomials in the square of the angle are minimax for the relative error on [-1.001 pi/4,
-1.001 pi/4], by the exchange algorithm of Remez. Coefficients are rounded one after the other, and
-the remaining ones fitted again. Largest error of sine and cosine: 4e-18 and 3e-18 in double, 4.1e-9
-and 1.2e-10 in single precision.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class _Numbers:
-    """The constants for one type."""
-
-    integer: str
-    magic: float  # adding it rounds to an integer, which the low bits of the sum hold
-    largest: float  # magnitude of the angles that are reduced to the last digit
-    half_pi: tuple[float, ...]
-    sine: tuple[float, ...]  # sin(r) = r + r t (s0 + s1 t + ...), with t = r^2
-    cosine: tuple[float, ...]  # cos(r) = 1 - t / 2 + t^2 (c0 + c1 t + ...)
-
-
-SINCOS_NUMBERS = {
-    "double": _Numbers(
-        "i64",
-        1.5 * 2.0**52,
-        1e14,
-        (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33),
-        (
-            -0.1666666666666663,
-            0.00833333333332184,
-            -0.00019841269829358528,
-            2.7557313538514264e-06,
-            -2.5050734389281736e-08,
-            1.589543329303455e-10,
-        ),
-        (
-            0.04166666666666659,
-            -0.0013888888888872895,
-            2.480158728874819e-05,
-            -2.755731414862346e-07,
-            2.087569657250541e-09,
-            -1.1358310483383956e-11,
-        ),
-    ),
-    "float": _Numbers(
-        "i32",
-        1.5 * 2.0**23,
-        1e6,
-        (1.5707963705062866, -4.371138828673793e-08, -1.7151245100059e-15),
-        (-0.16666655242443085, 0.008332187309861183, -0.00019517897453624755),
-        (0.04166664555668831, -0.0013887309469282627, 2.4432327336398885e-05),
-    ),
-}
-TWO_OVER_PI = 0.6366197723675814
+from linkwork.engine.codegen.sincos import SINCOS_NUMBERS, TWO_OVER_PI
 
 
 def sincos_function(vector: str, scalar: str, suffix: str, constant: Callable[[float], str]) -> str:

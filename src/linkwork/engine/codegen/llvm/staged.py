@@ -17,28 +17,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from linkwork.engine.cached_property import cached_property
-from linkwork.engine.codegen.llvm.lanes import Lanes
 from linkwork.engine.codegen.llvm.stores import (
     EMPTY,
     GROUP,
     NON_TEMPORAL,
     ORDINARY,
     StoreFunction,
-    can_stream,
 )
-from linkwork.engine.codegen.schedule.pieces import LONGEST_CACHED
+from linkwork.engine.codegen.llvm.types import VectorType
+from linkwork.engine.codegen.schedule.rows import Schedule
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Port, Program, per_port
 
-# An output is staged if its rows have at least this many numbers; below, the copy costs more than
-# the cache misses that it saves.
-SMALLEST = 256
-# The same, if the program is short and its outputs can use non-temporal stores.
-SMALLEST_STREAMED = 96
-# The same, if a row of all outputs together has at least LARGE_ROW numbers.
-SMALLEST_OF_MANY, LARGE_ROW = 64, 600
-# If both stages together need more bytes than this, no output is staged.
-MOST_STAGE_BYTES = 1 << 20
 # Between two steps of the program, at most this many blocks are stored at a time: the second number
 # if there are many, for each time takes a call, which spills all registers.
 BURST, LONG_BURST, MANY_BLOCKS = 8, 32, 256
@@ -49,22 +39,12 @@ NO_STAGES = "ptr null, ptr null, ptr null, i64 0"
 class Stage:
     """The slots of the staged results of a program, and the code that stores them in memory."""
 
-    def __init__(self, program: Program, lanes: Lanes, new: Callable[[], str]) -> None:
+    def __init__(
+        self, program: Program, schedule: Schedule, lanes: VectorType, new: Callable[[], str]
+    ) -> None:
         self._program, self._lanes, self._new = program, lanes, new
-
-    def holds(self, port: Port) -> bool:
-        """Whether an output is staged."""
-        return bool(self.slots) and self._is_large(port)
-
-    @cached_property
-    def slots(self) -> dict[int, int]:
-        """The slot of each step that is a number of a staged output; empty if nothing is staged."""
-        slots: dict[int, int] = {}
-        outputs = self._program.outputs if self._lanes.width > 1 else ()
-        for port, steps in per_port(outputs, self._program.results):
-            for step in steps if self._is_large(port) else ():
-                slots.setdefault(step, len(slots))
-        return slots if 2 * len(slots) * self._lanes.bytes <= MOST_STAGE_BYTES else {}
+        self._is_staged = schedule.staged
+        self.slots = schedule.stage_slots  # by step; empty if nothing is staged
 
     @property
     def size(self) -> int:
@@ -74,13 +54,6 @@ class Stage:
     @property
     def _n_seams(self) -> int:
         return len(self._program.outputs) * 2 * self._lanes.width
-
-    def _is_large(self, port: Port) -> bool:
-        if len(self._program.results) >= LARGE_ROW:
-            return port.size >= SMALLEST_OF_MANY
-        is_short = len(self._program.steps) <= LONGEST_CACHED  # a longer one runs faster in tiles
-        streams = is_short and can_stream(port.size, self._lanes)
-        return port.size >= (SMALLEST_STREAMED if streams else SMALLEST)
 
     def functions(self) -> Iterator[str]:
         """For each staged output, the table of slots, and the function that stores a part of it."""
@@ -151,12 +124,12 @@ class Stage:
     ) -> Iterator[str]:
         """Call the function that stores a part of an output for a group of lanes."""
         stage, target, row = source
-        at, to, own, scalar = self._new(), self._new(), self._new(), self._lanes.scalar
+        at, to, first_row, scalar = self._new(), self._new(), self._new(), self._lanes.scalar
         offset = lane * self._program.outputs[index].size
         yield f"  {at} = getelementptr {scalar}, ptr {stage}, i64 {lane}"
         yield f"  {to} = getelementptr {scalar}, ptr %{target}{index}, i64 {offset}"
-        yield f"  {own} = add i64 {row}, {lane}"
-        yield f"  call void @write{index}(ptr {at}, ptr %seams, ptr {to}, i64 {own}, {part})"
+        yield f"  {first_row} = add i64 {row}, {lane}"
+        yield f"  call void @write{index}(ptr {at}, ptr %seams, ptr {to}, i64 {first_row}, {part})"
 
     @property
     def _first_lanes(self) -> range:
@@ -196,5 +169,5 @@ class Stage:
         """The staged outputs: index, port, and the step of each number."""
         outputs = per_port(self._program.outputs, self._program.results)
         for index, (port, steps) in enumerate(outputs):
-            if self.holds(port):
+            if self._is_staged[index]:
                 yield index, port, steps

@@ -6,50 +6,46 @@ vector, or the largest part of one of which the row size is a multiple, so that 
 same offset (`shift`) from an aligned address.
 
 If that offset is not 0, a grain spans the end of one row and the start of the next: a seam. Both
-parts are assembled in the workspace, and stored as one. Rows of an odd size take another way
-(`flat`).
+parts are assembled in the workspace, and stored as one.
+
+Rows of an odd size have different offsets from an aligned address, but those of a group of lanes
+follow each other in memory, and a group is a multiple of its number of rows long. So a group is
+stored as one flat sequence: each vector is gathered number by number, by a table that says where
+each number of the sequence is in the stage. The numbers after the last aligned address stay in the
+workspace, until the first ones of the next group complete their vector.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import gcd
 
-from linkwork.engine.codegen.llvm.lanes import Lanes
-from linkwork.engine.codegen.llvm.unaligned_stores import FlatStores
+from linkwork.engine.codegen.llvm.types import VectorType
+from linkwork.engine.codegen.schedule.rows import can_stream, grain_of
 
-SMALLEST_STORE = 16  # bytes of the smallest non-temporal store
 GROUP = 4  # rows that are stored at a time: processors have few write-combining buffers
 EMPTY, ORDINARY, NON_TEMPORAL = 0, 1, 2  # what a stage holds: nothing, or rows for these stores
 
-
-def grain_of(size: int, lanes: Lanes) -> int:
-    """Entries of the widest store to which every row is aligned: gcd(row size, W)."""
-    return gcd(size, lanes.width)
-
-
-def can_stream(size: int, lanes: Lanes) -> bool:
-    """Whether rows of this size can use non-temporal stores."""
-    return grain_of(size, lanes) * lanes.item >= SMALLEST_STORE
+# Labels after the loops of odd rows that copy numbers one by one.
+_AFTER = {"head": "flat.joined", "tail": "flat.kept", "last": "end"}
 
 
 class StoreFunction:
     """The LLVM function that stores a part of an output, from a stage to a group of rows."""
 
-    def __init__(self, index: int, size: int, lanes: Lanes, new: Callable[[], str]) -> None:
+    def __init__(self, index: int, size: int, lanes: VectorType, new: Callable[[], str]) -> None:
         self._index, self._size, self._lanes, self._new = index, size, lanes, new
         self._rows = min(lanes.width, GROUP)
         self._grain = grain_of(size, lanes)
         self._can_stream = can_stream(size, lanes)
         self._is_even = self._grain == lanes.width  # whether rows are multiples of W numbers
-        self._flat = FlatStores(index, size, lanes, self._rows)
+        self._odd_rows = OddRowStores(index, size, lanes, self._rows)
 
     def tables(self, slots: Sequence[int]) -> Iterator[str]:
         """Where the numbers of a row are in the stage, given their slots."""
         offsets = ", ".join(f"i32 {self._lanes.bytes * slot}" for slot in slots)
         yield f"@offsets{self._index} = private constant [{self._size} x i32] [{offsets}]"
         if not self._can_stream:
-            yield self._flat.table(slots)
+            yield self._odd_rows.table(slots)
 
     def lines(self) -> Iterator[str]:
         """The function: stores numbers `first` to `stop` of a group of rows, from `row` on.
@@ -87,7 +83,7 @@ class StoreFunction:
         else:
             yield "odd:"  # all at once, with the first part
             yield "  br i1 %is.first, label %flat, label %end"
-            yield from self._flat.lines(self._new)
+            yield from self._odd_rows.lines(self._new)
         yield "end:"
         yield "  ret void"
         yield "}"
@@ -129,8 +125,8 @@ class StoreFunction:
         yield from lines
         tails, lines = self._block(str(last))
         yield from lines
-        own = 2 * width * self._index
-        yield f"  %seams = getelementptr {vector}, ptr %all.seams, i64 {own}"
+        first_seam = 2 * width * self._index
+        yield f"  %seams = getelementptr {vector}, ptr %all.seams, i64 {first_seam}"
         yield "  %is.start = icmp eq i64 %row, 0"
         yield f"  %seam = add i64 %shift, {self._size - self._grain}"
         yield f"  %seam.before = sub i64 %shift, {self._grain}"
@@ -180,7 +176,7 @@ class StoreFunction:
 
     def _block(self, start: str) -> tuple[list[str], list[str]]:
         """W numbers of each row: names of the vectors, and the lines that make them."""
-        part, new = Lanes(self._rows, self._lanes.scalar).vector, self._new
+        part, new = VectorType(self._rows, self._lanes.scalar).vector, self._new
         first, values = new(), list[str]()
         lines = [f"  {first} = getelementptr i32, ptr @offsets{self._index}, i64 {start}"]
         for k in range(self._lanes.width):
@@ -223,3 +219,105 @@ class StoreFunction:
         at = self._new()
         yield f"  {at} = getelementptr {self._lanes.scalar}, ptr %to{lane}, i64 {start}"
         yield f"  store {self._lanes.vector} {row}, ptr {at}, align {self._lanes.item}"
+
+
+class OddRowStores:
+    """The part of a store function that stores a whole group of rows of an odd size."""
+
+    def __init__(self, index: int, size: int, lanes: VectorType, rows: int) -> None:
+        self._index, self._lanes = index, lanes
+        self._total, self._count = rows * size, rows  # numbers of a group, and of a vector
+        self._vector = f"<{rows} x {lanes.scalar}>"
+        self._bytes = rows * lanes.item
+
+    def table(self, slots: Sequence[int]) -> str:
+        """Where in the stage each number of a group is, from the slot of each number of a row."""
+        item, size = self._lanes.item, self._lanes.bytes
+        places = [size * slot + item * lane for lane in range(self._count) for slot in slots]
+        listed = ", ".join(f"i32 {place}" for place in places)
+        return f"@flat{self._index} = private constant [{self._total} x i32] [{listed}]"
+
+    def lines(self, new: Callable[[], str]) -> Iterator[str]:
+        """From the label %flat on, up to a branch to %end."""
+        scalar, count, total = self._lanes.scalar, self._count, self._total
+        first_seam = 2 * self._lanes.width * self._index
+        yield "flat:"
+        yield f"  %flat.seam = getelementptr {self._lanes.vector}, ptr %all.seams, i64 {first_seam}"
+        yield "  %flat.address = ptrtoint ptr %to0 to i64"
+        yield "  %flat.back = sub i64 0, %flat.address"
+        yield f"  %flat.bytes = and i64 %flat.back, {self._bytes - 1}"
+        yield f"  %flat.shift = sdiv exact i64 %flat.bytes, {self._lanes.item}"
+        yield f"  %flat.left = sub i64 {count}, %flat.shift"  # of the group before, in the seam
+        yield "  %flat.is.shifted = icmp ne i64 %flat.shift, 0"
+        yield "  %flat.is.start = icmp eq i64 %row, 0"
+        yield f"  %flat.behind = getelementptr {scalar}, ptr %flat.seam, i64 %flat.left"
+        yield "  %flat.head = select i1 %flat.is.start, ptr %to0, ptr %flat.behind"
+        yield from self._copied("head", "%flat", ("0", "%flat.shift"), "%flat.head", new)
+        yield "flat.joined:"
+        yield "  %flat.is.whole = xor i1 %flat.is.start, true"
+        yield "  %flat.has.seam = and i1 %flat.is.whole, %flat.is.shifted"
+        yield "  br i1 %flat.has.seam, label %flat.meet, label %flat.begin"
+        yield "flat.meet:"
+        yield f"  %flat.both = load {self._vector}, ptr %flat.seam"
+        yield "  %flat.before = sub i64 0, %flat.left"
+        yield from self._streamed("%flat.both", "%flat.before", new)
+        yield "  br label %flat.begin"
+        yield "flat.begin:"
+        yield "  br label %flat.loop"
+        yield "flat.loop:"
+        yield "  %flat.at = phi i64 [ %flat.shift, %flat.begin ], [ %flat.next, %flat.loop ]"
+        value = "undef"
+        for k in range(count):
+            number, lines = self._number("%flat.at", k, new)
+            yield from lines
+            joined = new()
+            yield f"  {joined} = insertelement {self._vector} {value}, {scalar} {number}, i32 {k}"
+            value = joined
+        yield from self._streamed(value, "%flat.at", new)
+        yield f"  %flat.next = add i64 %flat.at, {count}"
+        yield f"  %flat.more = icmp sle i64 %flat.next, {total - count}"
+        yield "  br i1 %flat.more, label %flat.loop, label %flat.rest"
+        yield "flat.rest:"
+        ends = ("%flat.next", str(total))
+        yield from self._copied("tail", "%flat.rest", ends, "%flat.seam", new)
+        yield "flat.kept:"
+        yield "  br i1 %is.end, label %flat.end, label %end"
+        yield "flat.end:"
+        yield f"  %flat.last = getelementptr {scalar}, ptr %to0, i64 %flat.next"
+        yield from self._copied("last", "%flat.end", ends, "%flat.last", new)
+
+    def _copied(
+        self, name: str, before: str, ends: tuple[str, str], to: str, new: Callable[[], str]
+    ) -> Iterator[str]:
+        """A loop that copies some numbers of the group, from one to another, one by one."""
+        loop, after, (start, stop) = f"flat.{name}.loop", _AFTER[name], ends
+        yield f"  %flat.{name}.some = icmp slt i64 {start}, {stop}"
+        yield f"  br i1 %flat.{name}.some, label %{loop}, label %{after}"
+        yield f"{loop}:"
+        yield f"  %flat.{name}.at = phi i64 [ {start}, {before} ], [ %flat.{name}.next, %{loop} ]"
+        number, lines = self._number(f"%flat.{name}.at", 0, new)
+        yield from lines
+        yield f"  %flat.{name}.place = sub i64 %flat.{name}.at, {start}"
+        place = f"{self._lanes.scalar}, ptr {to}, i64 %flat.{name}.place"
+        yield f"  %flat.{name}.to = getelementptr {place}"
+        yield f"  store {self._lanes.scalar} {number}, ptr %flat.{name}.to"
+        yield f"  %flat.{name}.next = add i64 %flat.{name}.at, 1"
+        yield f"  %flat.{name}.more = icmp slt i64 %flat.{name}.next, {stop}"
+        yield f"  br i1 %flat.{name}.more, label %{loop}, label %{after}"
+
+    def _number(self, start: str, k: int, new: Callable[[], str]) -> tuple[str, list[str]]:
+        """Number k after a place of the sequence: its name, and the lines that load it."""
+        first, at, offset, wide, slot, value = (new() for _ in range(6))
+        return value, [
+            f"  {first} = getelementptr i32, ptr @flat{self._index}, i64 {start}",
+            f"  {at} = getelementptr i32, ptr {first}, i64 {k}",
+            f"  {offset} = load i32, ptr {at}",
+            f"  {wide} = zext i32 {offset} to i64",
+            f"  {slot} = getelementptr i8, ptr %stage, i64 {wide}",
+            f"  {value} = load {self._lanes.scalar}, ptr {slot}",
+        ]
+
+    def _streamed(self, value: str, start: str, new: Callable[[], str]) -> Iterator[str]:
+        at = new()
+        yield f"  {at} = getelementptr {self._lanes.scalar}, ptr %to0, i64 {start}"
+        yield f"  store {self._vector} {value}, ptr {at}, align {self._bytes}, !nontemporal !0"

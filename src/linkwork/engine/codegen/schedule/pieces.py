@@ -5,26 +5,29 @@ instruction cache is fetched again for each block of rows, unless each piece of 
 blocks before the next piece does. And the stack frame grows with the number of live values.
 
 A value that a later piece uses is passed through a slot of the workspace, which is reused after the
-last use of the value. Constants and inputs need no slot.
+last use of the value. Constants and inputs need no slot. It is loaded where it is used: if it was
+loaded at the start of the piece, and if nothing used it for long, its register would be spilled to
+the stack, only to be loaded again: for long programs, a third of all instructions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from math import ceil
 
-from linkwork.engine.codegen.llvm.lanes import Lanes
+from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.schedule.stack_frames import MOST_STACK_BYTES, frame_bytes
-from linkwork.engine.symbolic.node import Op
+from linkwork.engine.symbolic.node import LEAVES, Op
 from linkwork.engine.symbolic.program import Port, Program, per_port
 
-# All are numbers of steps.
+# All are counts of steps.
 LONGEST_UNCUT = 3000  # a longer one is cut: it compiles faster, and slots take shorter addresses
 LONGEST_PIECE = 4000  # a piece has at most this many steps
 LONGEST_CACHED = 3000  # the code of this many steps stays in the instruction cache
 SHORTEST_PIECE = 100  # a piece this short is not cut again, whatever its stack frame
+NEARBY_STEPS = 40  # a value in memory that was not used for so long is loaded again
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class Piece:
     fetched: dict[int, int]  # step of an earlier piece that is used here: its slot
     kept: dict[int, int]  # step of this piece that a later one uses: its slot
     n_slots: int  # that this piece and those before it use
+    stack_bytes: int  # of its stack frame, estimated; 0 if there are no lanes to estimate it for
 
     def uses(self, program: Program) -> list[tuple[int, int]]:
         """Steps of the piece and the slots that they use, in order."""
@@ -49,6 +53,17 @@ class Piece:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """Slots at the start of the workspace that other code fills: the values of loops."""
+
+    slots: Mapping[int, int] = field(default_factory=dict[int, int])  # by LOOP_RESULT step
+    count: int = 0
+
+
+NOTHING_RESERVED = Reserved()
+
+
 def pieces_of(
     program: Program,
     *,
@@ -56,6 +71,8 @@ def pieces_of(
     piece: int | None = None,
     staged: Collection[Port] = (),
     lanes: Lanes | None = None,
+    most_stack: int = MOST_STACK_BYTES,
+    reserved: Reserved = NOTHING_RESERVED,
 ) -> list[Piece]:
     """Cut a program into pieces of about the same length.
 
@@ -65,49 +82,86 @@ def pieces_of(
         piece: most steps of a piece; LONGEST_PIECE if not given or larger.
         staged: outputs whose numbers are stored one by one, by the piece that computes them.
         lanes: if given, pieces are short enough to have small stack frames.
+        most_stack: bytes of the largest stack frame.
+        reserved: slots that are taken.
     """
     n = len(program.steps)
+    operands = number_operands(program)
     longest = LONGEST_UNCUT if longest is None else longest
     count = 1 if n <= longest else ceil(n / min(LONGEST_PIECE, piece or LONGEST_PIECE))
     while True:
         size = max(ceil(n / count), 1)
-        starts = range(0, max(n, 1), size)
-        used = [set(chain(*program.operands[start : start + size])) for start in starts]
+        ranges = [range(start, min(start + size, n)) for start in range(0, max(n, 1), size)]
+        used = [set(chain(*operands[steps.start : steps.stop])) for steps in ranges]
         _add_stores(program, used, size, staged)
-        if size <= SHORTEST_PIECE or lanes is None or not _is_large(program, size, used, lanes):
-            return _pieces(program, size, used)
-        # Fewer, longer pieces pass fewer values. Code of one row is made quickly: fewer attempts.
-        count = 2 * len(starts) if lanes.width == 1 else ceil(1.25 * len(starts))
+        frames = [0] * len(ranges)
+        if lanes is not None:
+            is_loop = len(ranges) == 1
+            frames = [
+                frame_bytes(program, operands, steps, values, lanes, is_loop=is_loop)
+                for steps, values in zip(ranges, used, strict=True)
+            ]
+        if size <= SHORTEST_PIECE or lanes is None or max(frames) <= most_stack:
+            return _pieces(program, ranges, used, frames, reserved)
+        # Fewer, longer pieces pass fewer values. Code of one row is needed soon: fewer attempts.
+        count = 2 * len(ranges) if lanes.width == 1 else ceil(1.25 * len(ranges))
 
 
-def _is_large(program: Program, size: int, used: list[set[int]], lanes: Lanes) -> bool:
-    """Whether a piece has a large stack frame."""
-    n = len(program.steps)
-    return any(
-        frame_bytes(program, k * size, min((k + 1) * size, n), steps, lanes) > MOST_STACK_BYTES
-        for k, steps in enumerate(used)
-    )
+def number_operands(program: Program) -> Sequence[Sequence[int]]:
+    """For each step the steps whose numbers it uses; loops and stacks of loops are no numbers."""
+    if not program.loops:
+        return program.operands
+    steps = program.steps
+    no_numbers = {k for k, (op, *_) in enumerate(steps) if op in (Op.LOOP, Op.LOOP_STACK)}
+    return [[arg for arg in args if arg not in no_numbers] for args in program.operands]
 
 
-def _pieces(program: Program, size: int, used: list[set[int]]) -> list[Piece]:
-    """Pieces of a size, with a slot for each value that is passed between them."""
-    n = len(program.steps)
-    starts = range(0, max(n, 1), size)
+class Slots:
+    """The slots of values during a piece, and how long ago each value was in a register."""
+
+    def __init__(self, slots: Mapping[int, int]) -> None:
+        """Begin a piece with the slots of values that were stored before it, by step."""
+        self._slots = dict(slots)
+        self._last_use: dict[int, int] = {}  # by step
+
+    def to_load(self, used: Sequence[int], here: int) -> Iterator[tuple[int, int]]:
+        """Those of the values used at a step that have to be loaded, with their slots."""
+        for step in used:
+            if step in self._slots:
+                if here - self._last_use.get(step, here - NEARBY_STEPS) >= NEARBY_STEPS:
+                    yield step, self._slots[step]
+                self._last_use[step] = here
+
+    def keep(self, step: int, slot: int) -> None:
+        """Note that the value of a step, still in its register, is also in a slot."""
+        self._slots[step], self._last_use[step] = slot, step
+
+
+def _pieces(
+    program: Program,
+    ranges: Sequence[range],
+    used: Sequence[set[int]],
+    frames: Sequence[int],
+    reserved: Reserved,
+) -> list[Piece]:
+    """Pieces with these steps, with a slot for each value that is passed between them."""
     # by step: the index of the last piece that uses it
     last = {step: index for index, steps in enumerate(used) for step in steps}
     ending: list[list[int]] = [[] for _ in used]  # by piece: the steps that it is the last to use
     for step, index in last.items():
         ending[index].append(step)
-    slots: dict[int, int] = {}
+    slots = dict(reserved.slots)
     free: list[int] = []
-    n_slots = 0
+    n_slots = reserved.count
     pieces: list[Piece] = []
-    for index, start in enumerate(starts):
-        stop = min(start + size, n)
-        free += [slots[step] for step in (ending[index - 1] if index else ()) if step in slots]
+    for index, steps in enumerate(ranges):
+        ended = ending[index - 1] if index else ()
+        free += [slots[step] for step in ended if step in slots and step not in reserved.slots]
         kept: dict[int, int] = {}
-        for step in range(start, stop):
-            if last.get(step, -1) > index and program.operands[step]:
+        for step in steps:
+            is_used_later = last.get(step, -1) > index
+            is_new = step not in reserved.slots and program.steps[step][0] not in LEAVES
+            if is_used_later and is_new:
                 if free:
                     kept[step] = free.pop()
                 else:
@@ -118,9 +172,10 @@ def _pieces(program: Program, size: int, used: list[set[int]]) -> list[Piece]:
         fetched = {
             step: slots[step]
             for step in sorted(used[index])
-            if step < start and program.operands[step]
+            if step < steps.start and step in slots
         }
-        pieces.append(Piece(start, stop, inputs, fetched, kept, n_slots))
+        frame = frames[index]
+        pieces.append(Piece(steps.start, steps.stop, inputs, fetched, kept, n_slots, frame))
     return pieces
 
 

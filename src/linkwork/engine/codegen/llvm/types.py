@@ -1,4 +1,4 @@
-"""SIMD lanes, one row each: the LLVM types of a value, constants, and transposed blocks."""
+"""Values of all lanes in LLVM IR: their type, constants, and transposed blocks."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from linkwork.engine.codegen.lanes import Lanes
+
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
-    """The number of lanes, which is W in comments, and the type of a number."""
-
-    width: int = 1
-    scalar: str = "double"  # or "float"
+class VectorType(Lanes):
+    """The type of one value for all lanes; a scalar if there is one lane."""
 
     @property
     def vector(self) -> str:
@@ -25,16 +24,6 @@ class Lanes:
         """The suffix of the names of LLVM intrinsics for this type."""
         bits = "f64" if self.scalar == "double" else "f32"
         return bits if self.width == 1 else f"v{self.width}{bits}"
-
-    @property
-    def item(self) -> int:
-        """Bytes of one number."""
-        return 8 if self.scalar == "double" else 4
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of one value for all lanes."""
-        return self.width * self.item
 
     @property
     def frame(self) -> str:
@@ -58,7 +47,7 @@ class Lanes:
 
         Args:
             rows: names of W vectors, or of N vectors that each hold a row of W / N blocks.
-            new: gives a new name.
+            new: returns a new name.
 
         Returns:
             names of the vectors that hold the columns, and the lines that make them.

@@ -7,15 +7,83 @@ target has; where it has no such registers, the compiler uses smaller ones.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
 from typing import Protocol
 
-from linkwork.engine.codegen.c.operations import C_FORM
-from linkwork.engine.symbolic.node import ARITHMETIC, Op
-from linkwork.export.function import Real
-from linkwork.export.pairs import Fused
+import numpy as np
 
+from linkwork.engine.symbolic.node import ARITHMETIC, Op
+
+
+class Fused(IntEnum):
+    """An operation that only exported programs have."""
+
+    FMA = 64  # a b + c, rounded once
+
+
+# Operations as C writes them, with the functions of its library under their C names.
+C_FORM = {
+    Op.ADD: "{} + {}",
+    Op.SUB: "{} - {}",
+    Op.MUL: "{} * {}",
+    Op.DIV: "{} / {}",
+    Op.NEG: "-{}",
+    Op.SQRT: "sqrt({})",
+    Op.SIN: "sin({})",
+    Op.COS: "cos({})",
+    Op.ATAN2: "atan2({}, {})",
+    Op.LESS: "{} < {} ? 1.0 : 0.0",
+    Op.SELECT: "{} != 0.0 ? {} : {}",
+    Op.EXP: "exp({})",
+    Op.LOG: "log({})",
+    Op.LESS_EQUAL: "{} <= {} ? 1.0 : 0.0",
+    Op.FLOOR: "floor({})",
+    Op.EXPM1: "expm1({})",
+    Op.LOG1P: "log1p({})",
+    Op.EXP2: "exp2({})",
+}
 _COMPARED = {Op.LESS: "<", Op.LESS_EQUAL: "<="}
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """The C type of a number."""
+
+    name: str  # "double" or "float"
+
+    @property
+    def suffix(self) -> str:
+        """Of literals and of functions of libm."""
+        return "" if self.name == "double" else "f"
+
+    @property
+    def bytes(self) -> int:
+        """Size of one number."""
+        return 8 if self.name == "double" else 4
+
+    def literal(self, value: float) -> str:
+        """A number as C text that reads back exactly, in parentheses if it is negative."""
+        text = _shortest(value, single=self.name == "float")
+        if text is None:
+            return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "(-INFINITY)"
+        return f"({text}{self.suffix})" if text.startswith("-") else f"{text}{self.suffix}"
+
+
+DOUBLE, FLOAT = Real("double"), Real("float")
+
+
+def _shortest(value: float, *, single: bool) -> str | None:
+    """The shortest digits that read back as the number in its type; None if it is not finite."""
+    if not math.isfinite(value):
+        return None
+    if not single:
+        return repr(float(value))
+    with np.errstate(over="ignore"):
+        rounded = np.float32(value)
+    return str(rounded) if np.isfinite(rounded) else None  # too large for the type
 
 
 class Form(Protocol):
@@ -29,16 +97,24 @@ class Form(Protocol):
         """A number of an input whose rows have `size` numbers, as the value of a definition."""
         ...
 
-    def fetch(self, slot: int) -> str:
-        """A value that another part kept in the workspace, as the value of a definition."""
+    def fetch(self, slot: int, stride: int = 0) -> str:
+        """A value in the workspace, as the value of a definition; slots move with iteration k."""
         ...
 
-    def keep(self, slot: int, value: str) -> str:
-        """The statement that puts a value into the workspace."""
+    def keep(self, slot: int, value: str, stride: int = 0) -> str:
+        """The statement that puts a value, which is no constant, into the workspace."""
+        ...
+
+    def spread(self, name: str, constant: str) -> tuple[list[str], str]:
+        """A constant as a value: the statements that define it, and its text."""
         ...
 
     def store(self, array: str, size: int, index: int, value: str, *, constant: bool) -> str:
         """The statement that writes a number of an output whose rows have `size` numbers."""
+        ...
+
+    def start(self) -> None:
+        """Begin another C function, where values of the previous one are not defined."""
         ...
 
     def compute(
@@ -69,15 +145,22 @@ class Scalars:
         del size
         return f"{array}[{index}]"
 
-    def fetch(self, slot: int) -> str:
-        return f"work[{slot}]"
+    def fetch(self, slot: int, stride: int = 0) -> str:
+        return f"work[{slot}{_times_k(stride)}]"
 
-    def keep(self, slot: int, value: str) -> str:
-        return f"work[{slot}] = {value};"
+    def keep(self, slot: int, value: str, stride: int = 0) -> str:
+        return f"{self.fetch(slot, stride)} = {value};"
+
+    def spread(self, name: str, constant: str) -> tuple[list[str], str]:
+        del name
+        return [], constant
 
     def store(self, array: str, size: int, index: int, value: str, *, constant: bool) -> str:
         del size, constant
         return f"{array}[{index}] = {value};"
+
+    def start(self) -> None:
+        pass
 
     def compute(
         self, step: int, op: Op, args: Sequence[int], values: dict[int, str], constants: set[int]
@@ -101,18 +184,24 @@ class Vectors:
     def load(self, array: str, size: int, index: int) -> str:
         return f"LW_ROWS({array} + {index}, {size})"
 
-    def fetch(self, slot: int) -> str:
-        return f"*(const lw_loose *)(work + {slot * self.lanes})"
+    def fetch(self, slot: int, stride: int = 0) -> str:
+        return f"*(const lw_loose *)({self._place(slot, stride)})"
 
-    def keep(self, slot: int, value: str) -> str:
-        return f"*(lw_loose *)(work + {slot * self.lanes}) = {value};"
+    def keep(self, slot: int, value: str, stride: int = 0) -> str:
+        return f"*(lw_loose *)({self._place(slot, stride)}) = {value};"
+
+    def _place(self, slot: int, stride: int) -> str:
+        return f"work + {slot * self.lanes}{_times_k(stride * self.lanes)}"
+
+    def spread(self, name: str, constant: str) -> tuple[list[str], str]:
+        copies = ", ".join([constant] * self.lanes)
+        return [f"const lw_vec {name} = {{{copies}}};"], name
 
     def store(self, array: str, size: int, index: int, value: str, *, constant: bool) -> str:
         macro = "LW_SET" if constant else "LW_STORE"
         return f"{macro}({array} + {index}, {size}, {value});"
 
     def start(self) -> None:
-        """Begin another C function, where values of the previous one are not defined."""
         self._angles = set()
 
     def compute(
@@ -125,9 +214,8 @@ class Vectors:
             return
         for k, arg in enumerate(args):
             if arg in constants:  # the rest takes vectors only
-                copies = ", ".join([texts[k]] * self.lanes)
-                texts[k] = f"k{step}_{k}"
-                yield f"const lw_vec {texts[k]} = {{{copies}}};"
+                lines, texts[k] = self.spread(f"k{step}_{k}", texts[k])
+                yield from lines
         if op in (Op.SIN, Op.COS):
             angle = texts[0]
             values[step] = f"{'s' if op is Op.SIN else 'c'}_{angle}"
@@ -150,6 +238,11 @@ class Vectors:
         else:
             function = op.name.lower()
             self.calls.add(function)
-            given = ", ".join(f"&{text}" for text in texts)
+            arguments = ", ".join(f"&{text}" for text in texts)
             yield f"lw_vec {name};"
-            yield f"lw_{function}({given}, &{name});"
+            yield f"lw_{function}({arguments}, &{name});"
+
+
+def _times_k(stride: int) -> str:
+    """What is added to a place for iteration k."""
+    return f" + {stride} * k" if stride else ""

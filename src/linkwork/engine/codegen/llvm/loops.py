@@ -1,0 +1,168 @@
+"""Loops of a program as LLVM functions, which run the body for all lanes at a time.
+
+    void loopN(ptr outer)
+
+`outer` is the workspace of the program around it, where the caller has put the initial carry and
+the invariants, and finds the last carry. If the body is one piece, the carry is in registers; else
+it is in the workspace, and each piece is a function of `outer` and the iteration k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from linkwork.engine.codegen.llvm.addresses import VectorArray
+from linkwork.engine.codegen.llvm.steps import Module, StepPrinter
+from linkwork.engine.codegen.schedule.loops import CutLoop, CutProgram, Place
+from linkwork.engine.codegen.schedule.pieces import Piece, number_operands
+from linkwork.engine.symbolic.node import Op
+
+
+def loop_functions(cut: CutProgram, module: Module, prefix: str = "") -> Iterator[str]:
+    """The functions of the loops of a program, and of those in their bodies."""
+    for step, part in cut.loops.items():
+        if part.loop.n:
+            name = f"{prefix}loop{step}"
+            yield from _LoopPrinter(part, module, name).functions()
+            yield from loop_functions(part.body, module, f"{name}.")
+
+
+class _LoopPrinter:
+    """Prints the functions of one loop."""
+
+    def __init__(self, part: CutLoop, module: Module, name: str) -> None:
+        self._part, self._module, self._name = part, module, name
+        self._vector = module.lanes.vector
+        self._printer = StepPrinter(part.body, module, f"{name}.")
+        self._program = part.body.program
+        self._is_cut = len(part.body.pieces) > 1
+        self._inputs = {  # by INPUT step: where it is
+            step: part.inputs[args[0]]
+            for step, (op, *args) in enumerate(self._program.steps)
+            if op is Op.INPUT
+        }
+        self._targets: dict[int, list[Place]] = {}  # by step: where its value goes in memory
+        first = 0 if self._is_cut else part.loop.n_carry
+        for place, step in zip(part.outputs[first:], self._program.results[first:], strict=True):
+            self._targets.setdefault(step, []).append(place)
+
+    def functions(self) -> Iterator[str]:
+        """The function of the loop, and those of the pieces of its body."""
+        frame, part = self._module.lanes.frame, self._part
+        yield from self._printer.constants.table()
+        yield f"define internal void @{self._name}(ptr %outer) noinline{frame} {{"
+        yield "entry:"
+        yield from self._prologue()
+        yield from self._printer.constants.address()
+        yield from self._loop_in_memory() if self._is_cut else self._loop_in_registers()
+        yield "}"
+        for index, piece in enumerate(part.body.pieces if self._is_cut else ()):
+            takes = f"ptr %outer, i64 %k{self._printer.constants.extra_parameter}"
+            name = f"@{self._name}.piece{index}"
+            yield f"define internal void {name}({takes}) noinline{frame} {{"
+            yield from self._prologue()
+            yield from self._printer.in_regions(self._body(piece, self._printer.begin(piece)))
+            yield "  ret void"
+            yield "}"
+
+    def _prologue(self) -> Iterator[str]:
+        yield f"  %scratch = getelementptr {self._vector}, ptr %outer, i64 {self._part.inner}"
+
+    def _loop_in_registers(self) -> Iterator[str]:
+        (piece,) = self._part.body.pieces
+        n_carry = self._part.loop.n_carry
+        names = self._printer.begin(piece)
+        for step, (op, *args) in enumerate(self._program.steps):
+            if op is Op.INPUT and args[0] < n_carry:
+                names[step] = f"%carry{args[0]}"
+        body = list(self._body(piece, names))
+        following = [names[step] for step in self._program.results[:n_carry]]
+        for k in range(n_carry):
+            yield from self._address(f"%carry{k}.at", self._part.carry + k)
+            yield f"  %carry{k}.first = load {self._vector}, ptr %carry{k}.at"
+        yield from self._start()
+        for k, value in enumerate(following):
+            before = f"[ %carry{k}.first, %entry ]"
+            yield f"  %carry{k} = phi {self._vector} {before}, [ {value}, %loop ]"
+        yield from self._printer.in_regions(body)
+        yield from self._end()
+        for k, value in enumerate(following):
+            yield f"  store {self._vector} {value}, ptr %carry{k}.at"
+        yield "  ret void"
+
+    def _loop_in_memory(self) -> Iterator[str]:
+        part = self._part
+        yield from self._start()
+        for index in range(len(part.body.pieces)):
+            arguments = f"ptr %outer, i64 %k{self._printer.constants.extra_parameter}"
+            yield f"  call void @{self._name}.piece{index}({arguments})"
+        for k in range(part.loop.n_carry):
+            yield from self._address(f"%next{k}.at", part.next_carry + k)
+            yield f"  %next{k} = load {self._vector}, ptr %next{k}.at"
+            yield from self._address(f"%carry{k}.at", part.carry + k)
+            yield f"  store {self._vector} %next{k}, ptr %carry{k}.at"
+        yield from self._end()
+        yield "  ret void"
+
+    def _start(self) -> Iterator[str]:
+        """The start of an iteration."""
+        loop = self._part.loop
+        yield "  br label %loop"
+        yield "loop:"
+        first = loop.n - 1 if loop.is_reversed else 0
+        yield f"  %k = phi i64 [ {first}, %entry ], [ %k.next, %loop ]"
+
+    def _end(self) -> Iterator[str]:
+        """The end of an iteration."""
+        loop = self._part.loop
+        yield f"  %k.next = add i64 %k, {-1 if loop.is_reversed else 1}"
+        yield f"  %more = icmp ne i64 %k.next, {-1 if loop.is_reversed else loop.n}"
+        yield "  br i1 %more, label %loop, label %end"
+        yield "end:"
+
+    def _body(self, piece: Piece, names: list[str]) -> Iterator[str]:
+        """The steps of a piece of the body."""
+        steps = range(piece.start, piece.stop)
+        in_memory = {step: place for step, place in self._inputs.items() if not names[step]}
+        strides = {place.stride for place in in_memory.values()}
+        strides |= {place.stride for step in steps for place in self._targets.get(step, ())}
+        for stride in sorted(strides - {0}):
+            yield f"  %offset{stride} = mul i64 %k, {stride}"
+            offset = f"ptr %outer, i64 %offset{stride}"
+            yield f"  {_base(stride)} = getelementptr {self._vector}, {offset}"
+        arrays = [self._array(stride, steps, in_memory) for stride in sorted(strides)]
+        slots = self._printer.slots_of(piece)
+
+        def after(step: int, names: list[str]) -> Iterator[str]:
+            if step in results:
+                for array in arrays:
+                    yield from array.loads([step], step, names)
+            for place in self._targets.get(step, ()):
+                yield from self._stored(names[step], place)
+
+        results = set(self._program.results)
+        yield from self._printer.lines(piece, names, slots, arrays, after)
+
+    def _array(
+        self, stride: int, steps: Collection[int], in_memory: dict[int, Place]
+    ) -> VectorArray:
+        """The inputs with a stride, as an array."""
+        places = {step: at.start for step, at in in_memory.items() if at.stride == stride}
+        operands = number_operands(self._program)
+        uses = [(step, places[arg]) for step in steps for arg in operands[step] if arg in places]
+        lanes, new = self._module.lanes, self._module.new
+        return VectorArray(places, lanes, new, uses, _base(stride))
+
+    def _stored(self, value: str, place: Place) -> Iterator[str]:
+        at = self._module.new()
+        where = f"ptr {_base(place.stride)}, i64 {place.start}"
+        yield f"  {at} = getelementptr {self._vector}, {where}"
+        yield f"  store {self._vector} {value}, ptr {at}"
+
+    def _address(self, name: str, place: int) -> Iterator[str]:
+        yield f"  {name} = getelementptr {self._vector}, ptr %outer, i64 {place}"
+
+
+def _base(stride: int) -> str:
+    """The pointer to the items of this iteration, of stacks with a stride."""
+    return f"%items{stride}" if stride else "%outer"

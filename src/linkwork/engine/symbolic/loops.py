@@ -1,0 +1,303 @@
+"""Loops in graphs and programs: making them, and leaving out what they do not need.
+
+Capture    the body of a loop is a graph within another one. Expressions of that graph that the body
+           uses become its invariants, and what depends on nothing else is computed outside, once
+Constants  a carry that keeps its initial value is no carry
+Few        no iteration is the initial carry, and one iteration is the body itself
+Unused     a program has only those carries, stacks and invariants that its results need
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from linkwork.engine.symbolic.node import Expr, Graph, Op, innermost_graph
+from linkwork.engine.symbolic.program import Loop, LoopValue, Program, loop_body, program_of
+from linkwork.engine.symbolic.rules import FLOAT_FUNCTIONS
+
+MOST_FOLDED = 100_000  # a loop on constants that takes more steps is computed in each call
+
+
+class BodyGraph(Graph):
+    """The graph of the body of a loop, within the graph that the loop belongs to."""
+
+    def __init__(self, parent: Graph, n_carry: int, n_read: int = 0) -> None:
+        super().__init__(parent)
+        self.carry = [self.input() for _ in range(n_carry)]
+        self.items = [self.input() for _ in range(n_read)]  # of the stacks that it reads
+
+    def loop(
+        self,
+        n: int,
+        initial: Sequence[Expr],
+        following: Sequence[Expr],
+        *,
+        read: Sequence[Expr] = (),
+        written: Sequence[Expr] = (),
+        is_reversed: bool = False,
+    ) -> tuple[Loop, list[Expr]]:
+        """The loop with this body, and its operands.
+
+        Args:
+            n: how many iterations.
+            initial: the carry before the first one: nodes of the parent, or of graphs around it.
+            following: the carry after an iteration, from that before.
+            read: the stacks to read; nodes of the parent.
+            written: an item of each stack to write.
+            is_reversed: whether the last item of each stack comes first.
+        """
+        assert self.parent is not None
+        results = [self.lifted(node) for node in (*following, *written)]
+        self.is_finished = True
+        traced = program_of((), (), results, self)
+        used = {step[1] for step in traced.steps if step[0] is Op.INPUT}
+        invariants = [node for node in self.captured if node.args[0] in used]
+        inputs = [*self.carry, *invariants, *self.items]
+        place = {node.args[0]: k for k, node in enumerate(inputs)}
+        steps = tuple(
+            (op, place[a]) if op is Op.INPUT else (op, a, *b) for op, a, *b in traced.steps
+        )
+        sizes_in = len(self.carry), len(invariants), len(self.items)
+        sizes_out = len(following), len(written)
+        body = loop_body(sizes_in, sizes_out, replace(traced, steps=steps))
+        operands = [*initial, *(self.captured[node] for node in invariants), *read]
+        return Loop(body, n, is_reversed), [self.parent.lifted(node) for node in operands]
+
+
+def loop_nodes(graph: Graph, loop: Loop, operands: Sequence[Expr]) -> LoopValue:
+    """The nodes of the values of a loop, simplified.
+
+    Args:
+        graph: what they belong to. A loop that uses no stacks, and only nodes of graphs around this
+            one, belongs to those.
+        loop: the loop.
+        operands: the initial carry, invariants and stacks.
+    """
+    n_carry = loop.n_carry
+    if loop.n == 0:  # its stacks are empty
+        return LoopValue(list(operands[:n_carry]), [graph.root.constant(0.0)] * loop.n_written)
+    if loop.n == 1:  # a stack is its only item
+        nodes = loop.body.replay(graph, operands)
+        results = [nodes[step] for step in loop.body.results]
+        return LoopValue(results[:n_carry], results[n_carry:])
+    if not loop.n_read and not loop.n_written:
+        folded = _folded(loop, operands)
+        if folded is not None:
+            return LoopValue([graph.root.constant(value) for value in folded], [])
+        graph = innermost_graph(operands) if operands else graph
+    results = [graph.lifted(node) for node in operands[:n_carry]]
+    changing, loop, operands = _simplified(graph, loop, [graph.lifted(x) for x in operands])
+    stacks: list[Expr] = []
+    if changing or loop.n_written:
+        node = graph.make_loop(loop, operands)
+        for position, k in enumerate(changing):
+            results[k] = graph.loop_value(Op.LOOP_RESULT, node, position)
+        stacks = [graph.loop_value(Op.LOOP_STACK, node, k) for k in range(loop.n_written)]
+    return LoopValue(results, stacks)
+
+
+def _folded(loop: Loop, operands: Sequence[Expr]) -> list[float] | None:
+    """The values of a loop on constants, where they are finite numbers, and soon computed."""
+    if (
+        any(node.op is not Op.CONST for node in operands)
+        or loop.n * loop.body.n_steps > MOST_FOLDED
+    ):
+        return None
+    try:
+        values = loop.run([node.args[0] for node in operands], FLOAT_FUNCTIONS).results
+    except (ArithmeticError, ValueError):
+        return None
+    return values if all(map(math.isfinite, values)) else None
+
+
+def _simplified(
+    graph: Graph, loop: Loop, operands: list[Expr]
+) -> tuple[list[int], Loop, list[Expr]]:
+    """A loop without carries that keep their initial values, and without constants as invariants.
+
+    Returns:
+        Which carries are left, the loop, and its operands.
+    """
+    body, n_carry, n_read = loop.body, loop.n_carry, loop.n_read
+    start, stop = n_carry, n_carry + loop.n_invariants
+    invariants, read = operands[start:stop], operands[stop:]
+    unchanged = _unchanged_carries(loop, operands)
+    is_simple = len({*invariants}) == len(invariants) and all(
+        node.op is not Op.CONST for node in invariants
+    )
+    if not unchanged and is_simple:
+        return list(range(n_carry)), loop, operands
+    while True:  # until all that are assumed to be unchanged are
+        changing = [k for k in range(n_carry) if k not in unchanged]
+        own = BodyGraph(graph, len(changing), n_read)
+        carry = operands[:n_carry]
+        for k, node in zip(changing, own.carry, strict=True):
+            carry[k] = node
+        nodes = body.replay(own, [*carry, *invariants, *own.items])
+        results = [nodes[step] for step in body.results]
+        changed = {k for k in unchanged if not _is_same(results[k], carry[k])}
+        if not changed:
+            initial, following = ([of[k] for k in changing] for of in (operands, results))
+            written = results[n_carry:]
+            is_reversed = loop.is_reversed
+            made, used = own.loop(
+                loop.n, initial, following, read=read, written=written, is_reversed=is_reversed
+            )
+            return changing, made, used
+        unchanged -= changed
+
+
+def _unchanged_carries(loop: Loop, operands: Sequence[Expr]) -> set[int]:
+    """The carries that seem to keep their initial values, without making nodes."""
+    body, n_carry = loop.body, loop.n_carry
+    known = [node.args[0] if node.op is Op.CONST else None for node in operands]
+    same = {k for k in range(n_carry) if body.steps[body.results[k]] == (Op.INPUT, k)}
+    assumed = {k for k in range(n_carry) if known[k] is not None} - same
+    while assumed:
+        values = body.values(known, _FOLDED, float, _unknown_values)
+        changed = {k for k in assumed if values[body.results[k]] != known[k]}
+        if not changed:
+            break
+        assumed -= changed
+        known = [None if k in changed else value for k, value in enumerate(known)]
+    return same | assumed
+
+
+def _fold(op: Op, *args: float | None) -> float | None:
+    """The value of an operation on values of which some are not known; None if it is not known."""
+    if op is Op.MUL and 0.0 in args:
+        return 0.0
+    if op is Op.DIV and args[0] == 0.0:
+        return 0.0
+    if op is Op.SELECT and args[0] is not None:
+        return args[1] if args[0] else args[2]
+    if None in args:
+        return None
+    try:
+        return FLOAT_FUNCTIONS[op](*args)
+    except (ArithmeticError, ValueError):
+        return None
+
+
+_FOLDED = {op: partial(_fold, op) for op in FLOAT_FUNCTIONS}
+
+
+def _unknown_values(loop: Loop, operands: Sequence[Any]) -> LoopValue:
+    del operands
+    return LoopValue([None] * loop.n_carry, [None] * loop.n_written)
+
+
+def _is_same(a: Expr, b: Expr) -> bool:
+    return a is b or (a.op is b.op is Op.CONST and a.args[0] == b.args[0])
+
+
+# Programs without what their results do not need.
+
+
+@dataclass
+class _Use:
+    """The values of a loop that are used."""
+
+    results: set[int] = field(default_factory=set[int])
+    stacks: set[int] = field(default_factory=set[int])
+    operands: list[int] = field(default_factory=list[int])  # positions of those that are needed
+
+    def close(self, loop: Loop) -> None:
+        """Add the carries that these values depend on, and find the operands."""
+        body = loop.body
+        while True:
+            wanted = [body.results[k] for k in self.places(loop)]
+            needed, _ = _needed(body, wanted)
+            inputs = {
+                step[1]
+                for step, is_used in zip(body.steps, needed, strict=True)
+                if is_used and step[0] is Op.INPUT
+            }
+            carry = {k for k in inputs if k < loop.n_carry}
+            if carry <= self.results:
+                self.operands = sorted(inputs | self.results)
+                return
+            self.results |= carry
+
+    def places(self, loop: Loop) -> list[int]:
+        """The outputs of the body that are used."""
+        return [*sorted(self.results), *(loop.n_carry + k for k in sorted(self.stacks))]
+
+
+def pruned(program: Program) -> Program:
+    """A program without the carries, stacks and invariants of loops that it does not need."""
+    return _pruned(program, program.results)
+
+
+def _pruned(program: Program, results: Sequence[int]) -> Program:
+    """The program of some steps; its ports are not changed."""
+    needed, uses = _needed(program, results)
+    step_of: dict[int, int] = {}
+    steps: list[tuple[Any, ...]] = []
+    loops: dict[str, tuple[int, Loop]] = {}  # by digest
+    for step, (op, *args) in enumerate(program.steps):
+        if not needed[step]:
+            continue
+        step_of[step] = len(steps)
+        own = program.operands[step]
+        first = args[: len(args) - len(own)]
+        if op is Op.LOOP:
+            loop, use = program.loops[args[0]], uses[step]
+            smaller = _with_values(loop, use)
+            index, _ = loops.setdefault(smaller.digest, (len(loops), smaller))
+            first, own = [index], tuple(own[k] for k in use.operands)
+        elif op is Op.LOOP_RESULT or op is Op.LOOP_STACK:
+            use = uses[args[1]]
+            first = [sorted(use.results if op is Op.LOOP_RESULT else use.stacks).index(args[0])]
+        steps.append((op, *first, *[step_of[arg] for arg in own]))
+    return Program(
+        program.inputs,
+        program.outputs,
+        tuple(steps),
+        tuple(step_of[step] for step in results),
+        tuple(loop for _, loop in loops.values()),
+    )
+
+
+def _with_values(loop: Loop, use: _Use) -> Loop:
+    """A loop with those values and operands only that are used."""
+    n_carry, n_read = loop.n_carry, loop.n_read
+    if len(use.operands) == loop.n_inputs and len(use.places(loop)) == len(loop.body.results):
+        return loop
+    body = _pruned(loop.body, [loop.body.results[k] for k in use.places(loop)])
+    place = {old: new for new, old in enumerate(use.operands)}
+    steps = tuple((op, place[a]) if op is Op.INPUT else (op, a, *b) for op, a, *b in body.steps)
+    first_read = loop.n_inputs - n_read
+    sizes = (
+        sum(k < n_carry for k in use.operands),
+        sum(n_carry <= k < first_read for k in use.operands),
+        sum(k >= first_read for k in use.operands),
+    )
+    outputs = len(use.results), len(use.stacks)
+    return replace(loop, body=loop_body(sizes, outputs, replace(body, steps=steps)))
+
+
+def _needed(program: Program, results: Iterable[int]) -> tuple[bytearray, dict[int, _Use]]:
+    """Which steps some results need, and the values of each LOOP step that they need."""
+    needed = bytearray(len(program.steps))
+    uses: dict[int, _Use] = {}
+    for step in results:
+        needed[step] = 1
+    for step in reversed(range(len(needed))):
+        if not needed[step]:
+            continue
+        op, *args = program.steps[step]
+        operands = program.operands[step]
+        if op is Op.LOOP:
+            uses[step].close(program.loops[args[0]])
+            operands = tuple(operands[k] for k in uses[step].operands)
+        elif op is Op.LOOP_RESULT or op is Op.LOOP_STACK:
+            use = uses.setdefault(args[1], _Use())
+            (use.results if op is Op.LOOP_RESULT else use.stacks).add(args[0])
+        for operand in operands:
+            needed[operand] = 1
+    return needed, uses

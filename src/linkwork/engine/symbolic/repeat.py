@@ -1,0 +1,166 @@
+"""`linkwork.repeat`: a loop in a function that is being traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from operator import index
+from typing import Any, TypeVar
+
+import numpy as np
+
+from linkwork.engine.symbolic.arrays import Array, ObjectArray, as_array
+from linkwork.engine.symbolic.flat_steps import MOST_NUMBERS
+from linkwork.engine.symbolic.loops import BodyGraph, loop_nodes
+from linkwork.engine.symbolic.node import (
+    Expr,
+    Graph,
+    graph_being_traced,
+    innermost_graph,
+    is_condition,
+)
+from linkwork.errors import ArgumentError, ShapeError, shown
+
+Carry = TypeVar("Carry")
+
+
+def repeat(n: int, body: Callable[[Any], Any], carry: Carry) -> Carry:
+    """Apply a function n times: body(body(...body(carry))).
+
+    In a function that is being traced, such as one of `linkwork.compile`, the body is traced once
+    and compiled as a loop, so that the length of the program does not grow with n. The body may use
+    values of the function around it. Elsewhere it is called n times.
+
+    Args:
+        n: how many times; 0 gives the carry as it is.
+        body: takes a carry and returns the next one, of the same structure and shapes.
+        carry: the initial carry: an array, or a tuple of arrays and tuples.
+
+    Returns:
+        The carry after the last time.
+    """
+    count = _count(n)
+    leaves = [_leaf(value, name) for name, value in _leaves(carry, "carry")]
+    graph = _graph_around(leaves)
+    if graph is not None:
+        return _like(carry, _traced_loop(count, body, carry, leaves, graph))
+    for _ in range(count):
+        leaves = _checked(body(_like(carry, leaves)), carry, leaves)
+    return _like(carry, leaves)
+
+
+def _traced_loop(
+    n: int, body: Callable[[Any], Any], carry: Any, leaves: Sequence[Array], graph: Graph
+) -> list[Array]:
+    """The arrays of the carry after a loop in a graph."""
+    entries = _entries(leaves)
+    conditions = {k for k, entry in enumerate(entries) if _is_condition(entry)}
+    while True:
+        own = BodyGraph(graph, len(entries))
+        own.conditions.update(own.carry[k] for k in conditions)
+        with own.being_traced():
+            returned = body(_like(carry, _arrays(own.carry, leaves)))
+        following = [own.lifted(entry) for entry in _entries(_checked(returned, carry, leaves))]
+        numbers = {k for k in conditions if not is_condition(following[k])}
+        if not numbers:
+            break
+        conditions -= numbers  # what begins as a condition is a number later on: trace again
+    loop, operands = own.loop(n, [graph.lifted(entry) for entry in entries], following)
+    results = loop_nodes(graph, loop, operands).results
+    for k in conditions:
+        results[k].graph.conditions.add(results[k])
+    return _arrays(results, leaves)
+
+
+def _leaf(value: Any, name: str) -> Array:
+    """An array of a carry: of numbers, traced values, or booleans."""
+    is_boolean = isinstance(value, (bool, np.bool_)) or getattr(value, "dtype", None) == np.bool_
+    return np.asarray(value) if is_boolean else as_array(value, name)
+
+
+def _is_condition(entry: Any) -> bool:
+    """Whether an entry is a boolean, or a comparison of traced values."""
+    if isinstance(entry, Expr):
+        return entry.number() is None and is_condition(entry)
+    return isinstance(entry, np.bool_)
+
+
+def _count(n: Any) -> int:
+    try:
+        count = -1 if isinstance(n, (bool, Expr, ObjectArray)) else index(n)
+    except TypeError:
+        count = -1
+    if not 0 <= count <= MOST_NUMBERS:
+        text = "n: expected how often to repeat as an integer that is not negative"
+        raise ArgumentError(f"{text}, got {shown(n)}")
+    return count
+
+
+def _leaves(carry: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """The arrays of a carry, each with its name in messages."""
+    if isinstance(carry, tuple):
+        for k, part in enumerate(carry):
+            yield from _leaves(part, f"{name}[{k}]")
+    else:
+        yield name, carry
+
+
+def _like(carry: Any, leaves: Sequence[Array]) -> Any:
+    """A carry of the same structure with other arrays."""
+    remaining = iter(leaves)
+
+    def built(part: Any) -> Any:
+        if not isinstance(part, tuple):
+            return next(remaining)
+        parts = [built(one) for one in part]
+        return type(part)(*parts) if hasattr(part, "_fields") else tuple(parts)
+
+    return built(carry)
+
+
+def _structure(carry: Any) -> str:
+    """The nesting of a carry, for messages."""
+    if isinstance(carry, tuple):
+        return f"({', '.join(map(_structure, carry))}{',' if len(carry) == 1 else ''})"
+    return "array"
+
+
+def _checked(returned: Any, carry: Any, leaves: Sequence[Array]) -> list[Array]:
+    """The arrays that the body returned, if they are like those of the carry."""
+    own, expected = _structure(returned), _structure(carry)
+    if own != expected:
+        raise ShapeError(f"body: expected to return a carry {expected} as it takes, got {own}")
+    found: list[Array] = []
+    for (name, value), leaf in zip(_leaves(returned, "carry"), leaves, strict=True):
+        array = _leaf(value, f"{name} returned by the body")
+        if array.shape != leaf.shape:
+            text = f"{name}: the body takes {leaf.shape}, but returns {array.shape}"
+            raise ShapeError(f"{text}; shapes must stay the same")
+        found.append(array)
+    return found
+
+
+def _graph_around(leaves: Sequence[Array]) -> Graph | None:
+    """The graph that the loop belongs to; None where nothing is being traced."""
+    traced = [entry for entry in _entries(leaves) if isinstance(entry, Expr)]
+    current = graph_being_traced()
+    if not traced:
+        return current
+    graph = innermost_graph(traced)
+    is_inside = current is not None and current.depth > graph.depth and current.root is graph.root
+    return current if is_inside else graph
+
+
+def _entries(arrays: Sequence[Array]) -> list[Any]:
+    return [entry for array in arrays for entry in array.flat]
+
+
+def _arrays(nodes: Sequence[Expr], leaves: Sequence[Array]) -> list[Array]:
+    """Nodes as arrays of the same shapes as others."""
+    arrays: list[Array] = []
+    start = 0
+    for leaf in leaves:
+        array = np.empty(leaf.size, dtype=object)
+        array[:] = nodes[start : start + leaf.size]
+        arrays.append(array.reshape(leaf.shape).view(ObjectArray))
+        start += leaf.size
+    return arrays

@@ -1,0 +1,85 @@
+"""Stack frames: what LLVM uses, against the estimate, and against a thread with 64 KB."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+from tests.support.loop_programs import loop_program
+
+import linkwork as lw
+from linkwork.engine.codegen.lanes import Lanes
+from linkwork.engine.codegen.llvm.emit import emit_llvm
+from linkwork.engine.codegen.schedule.rows import schedule_of
+from linkwork.engine.codegen.schedule.stack_frames import NOT_COUNTED, QUICK_FACTOR
+from linkwork.engine.runtime.compiler import FAST, QUICK
+from linkwork.engine.runtime.processor import has_short_offsets, this_machine
+
+MOST = 48 * 1024  # bytes of all frames together: a quarter of 64 KB is for the caller, and for libm
+CALL = 8 + 64 + 128  # bytes of a call: the return address, alignment, and the red zone of x86
+COMPILE = """
+import sys
+from linkwork.engine.runtime.compiler import compiled
+compiled(sys.stdin.read(), int(sys.argv[1]))
+"""
+SIMD = this_machine().lanes
+CODE = [
+    (1, "double", QUICK),
+    (1, "double", FAST),
+    (SIMD, "double", FAST),
+    (2 * SIMD, "float", FAST),
+]
+
+
+@cache
+def program_of(name):
+    if name == "staged":
+        return lw.KinDyn(lw.robots.load("humanoid")).mass_matrix.program
+    if name == "tiled":
+        return lw.KinDyn(lw.robots.load("arm")).forward_dynamics.program
+    if name == "staged in pieces":
+        return lw.KinDyn(lw.robots.load("quadruped")).inverse_dynamics.jacobian("q").program
+    return loop_program(1, n=9, length=900)
+
+
+def frames(ir, level):
+    """Bytes of the stack frame of each function, in the words of LLVM."""
+    asking = re.sub(r"^(define .*) \{$", r'\1 "warn-stack-size"="0" {', ir, flags=re.MULTILINE)
+    command = [sys.executable, "-c", COMPILE, str(level)]
+    done = subprocess.run(command, input=asking, capture_output=True, text=True, check=True)
+    found = re.findall(r"frame size \((\d+)\) exceeds limit \(0\) in function '(.*)'", done.stderr)
+    assert found
+    return {name: int(size) for size, name in found}
+
+
+def longest_path(ir, sizes, name):
+    """Bytes of stack of a function and of those that it calls."""
+    text = re.search(rf"^define [^\n]*@{re.escape(name)}\(.*?^}}", ir, re.DOTALL | re.MULTILINE)
+    called = set(re.findall(r"call [^@\n]*@([\w.]+)\(", text[0])) if text else set()
+    inner = (longest_path(ir, sizes, one) for one in called)
+    return CALL + sizes.get(name, 0) + max(inner, default=0)
+
+
+def pieces_of(cut, prefix="", whole="f"):
+    """Each piece with the name of its function; bodies of loops, too."""
+    is_cut = len(cut.pieces) > 1
+    for index, piece in enumerate(cut.pieces):
+        yield f"{prefix}piece{index}" if is_cut else whole, piece
+    for step, part in cut.loops.items():
+        name = f"{prefix}loop{step}"
+        yield from pieces_of(part.body, f"{name}.", name)
+
+
+@pytest.mark.parametrize("name", ["staged", "tiled", "staged in pieces", "loops"])
+@pytest.mark.parametrize(("width", "scalar", "level"), CODE)
+def test_frames_are_no_larger_than_estimated(name, width, scalar, level):
+    program, lanes = program_of(name), Lanes(width, scalar, has_short_offsets())
+    ir = emit_llvm(program, "f", lanes)
+    sizes = frames(ir, level)
+    factor = QUICK_FACTOR if level == QUICK else 1.0
+    for function, piece in pieces_of(schedule_of(program, lanes).cut):
+        assert sizes.get(function, 0) <= factor * piece.stack_bytes + NOT_COUNTED, function
+    assert longest_path(ir, sizes, "f") <= MOST
