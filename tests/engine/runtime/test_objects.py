@@ -132,11 +132,9 @@ def test_data_may_be_written_and_starts_as_the_file_says(make):
     assert call(other, 1.0) == 3.0
 
 
-def test_code_cannot_be_written_to_and_constants_cannot_be_run():
-    loaded = LoadedObject(compiled(WITH_DATA.replace("2.0", "2.5").replace("%x\n", "1.25\n")))
-    code, constants, data = (loaded._block.start + offset for offset in loaded._block.offsets)
-    assert code <= loaded.address("f") < code + 4096
-    assert [access_at(place) for place in (code, constants, data)] == ["r-xp", "r--p", "rw-p"]
+def test_code_cannot_be_written_to():
+    loaded = LoadedObject(compiled(WITH_DATA))
+    assert access_at(loaded.address("f")) == "r-xp"
 
 
 def test_what_is_not_in_the_file_is_not_found():
