@@ -37,7 +37,7 @@ def access_to(address: int) -> str:
 
 
 def test_thousands_of_objects_fit_and_their_memory_is_freed():
-    """Each object has a mapping, of which Linux merges neighbors; all of them stay far from 65,530."""
+    """Each object has a mapping, of which Linux merges neighbors; its limit is 65,530."""
     done = output_of(
         """
         import ctypes
@@ -146,12 +146,13 @@ np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 print(*(f"{w.category.__name__} {w.message} {os.path.basename(w.filename)}" for w in caught))
 third = lw.KinDyn(kd.model)
 np.testing.assert_allclose(third.forward_dynamics(q, nu, tau), expected, rtol=1e-12, atol=1e-12)
-print(third.function("forward_dynamics")._code[0] is not None)
+print(third.function("forward_dynamics").code.one is not None)
 """,
         LINKWORK_LOADER=loader,
     )
     warning, is_compiled_again = done.split("\n")
-    assert warning.startswith("LinkworkWarning") and warning.endswith("<string>")
+    assert warning.startswith("LinkworkWarning")
+    assert warning.endswith("<string>")
     for fact in ("Cannot allocate memory", "vm.max_map_count", "NumPy computes instead"):
         assert fact in warning
     assert is_compiled_again == "True"

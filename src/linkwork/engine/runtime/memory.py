@@ -1,10 +1,11 @@
 """Executable memory: one mapping for each object file.
 
-Mapping  code and constants first (read, execute), then data (read, write), each in full pages. A page
-         is never writable and executable at the same time
+Mapping  code and constants first (read, execute), then data (read, write), each in full pages. A
+         page is never writable and executable at the same time
 Lease    what owns the memory; it is freed with the Python object
-Limit    Linux allows 65,530 mappings in a process (vm.max_map_count). A kernel needs two, four if its
-         code has data. Beyond the limit `NoMachineCodeError` is raised, and NumPy computes
+Limit    Linux allows 65,530 mappings in a process (vm.max_map_count), and merges neighbors. A
+         kernel needs at most two, or four if its code has data. At the limit, an error is raised
+         (`NoMachineCodeError`), and NumPy computes
 """
 
 from __future__ import annotations
