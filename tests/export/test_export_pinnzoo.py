@@ -15,7 +15,7 @@ from tests.support.pinnzoo import STICK, close, joint, link, model
 
 import linkwork as lw
 from linkwork.compat import pinnzoo as pz
-from linkwork.engine.kernel import kernel
+from linkwork.engine.runtime import compiled_program
 from linkwork.errors import ArgumentError, LinkworkError
 from linkwork.export import check
 from linkwork.export.pinnzoo import check as pinnzoo_check
@@ -28,7 +28,7 @@ def _compiled_quickly():
     with pytest.MonkeyPatch.context() as patch:
         for module in (check, pinnzoo_check):
             patch.setattr(module, "OPTIONS", ("-std=c99", "-O0"))
-        patch.setattr(kernel, "background", Never)  # nobody waits for fast code
+        patch.setattr(compiled_program, "background", Never)  # nobody waits for fast code
         yield
 
 

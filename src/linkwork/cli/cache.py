@@ -10,8 +10,7 @@ import typer
 from linkwork.cli.commands import Json
 from linkwork.cli.json import print_json
 from linkwork.cli.show import print_text, terminal
-from linkwork.engine.runtime.cache import cache_folder
-from linkwork.engine.runtime.eviction import MEGABYTE, clear, kept_files, size_limit
+from linkwork.engine.runtime.cache import MEGABYTE, cache_folder, clear, kept_files, size_limit
 from linkwork.errors import escaped
 
 cache = typer.Typer()

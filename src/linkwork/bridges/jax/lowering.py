@@ -44,7 +44,7 @@ class _Handler:
         if self._is_usable is None:
             try:
                 from linkwork.engine.kernel import _call  # pyright: ignore
-            except ImportError:  # said by `call_slow`
+            except ImportError:  # NumPy computes, with a warning
                 self._is_usable = False
             else:
                 self._is_usable = self._registered(_call)
