@@ -55,6 +55,24 @@ def test_every_backend_computes_the_quantities_of_a_robot(backend, monkeypatch, 
         np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
 
 
+def test_every_backend_computes_loops(backend):
+    """One in the other, with more iterations than could be unrolled."""
+
+    @lw.compile(x=(3,))
+    def function(x):
+        def step(state):
+            y = lw.repeat(3, lambda y: 0.5 * y + np.sin(x), state[0])
+            return y, state[1] + 0.01 * y
+
+        return lw.repeat(1000, step, (x, np.zeros(3)))
+
+    x = np.random.default_rng(0).normal(size=(5, 3))
+    y, total = function(x)
+    wanted = np.sin(x) * 2.0  # where each inner loop converges to
+    np.testing.assert_allclose(y, wanted, rtol=1e-12)
+    np.testing.assert_allclose(total, 10.0 * wanted, rtol=1e-2)
+
+
 @needs_c
 def test_code_of_the_c_compiler_is_kept_on_disk(monkeypatch, tmp_path):
     monkeypatch.setenv("LINKWORK_BACKEND", "c")
