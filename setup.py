@@ -1,4 +1,4 @@
-"""The C extensions, which are optional: without a compiler, calls are slower; a warning says so."""
+"""The C extensions, which are optional: without a compiler, NumPy computes; a warning says so."""
 
 import sys
 from pathlib import Path

@@ -6,6 +6,8 @@ M = kd.mass_matrix(kd.neutral())
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from linkwork.engine import BRIDGES as _BRIDGES
+from linkwork.engine import LAZY_BRIDGES as _LAZY_BRIDGES
 from linkwork.version import __version__ as __version__
 
 if _TYPE_CHECKING:  # what type checkers and editors see
@@ -120,6 +122,9 @@ _RENAMED = {"compile": "compile_function"}  # names that are others in their mod
 _LATER = {
     name: (module, _RENAMED.get(name, name)) for module, names in _NAMES.items() for name in names
 }
+# By package: what takes its arrays, imported when one of them is passed to linkwork.
+_BRIDGES |= {"torch": "linkwork.torch", "jax": "linkwork.jax", "casadi": "linkwork.casadi"}
+_LAZY_BRIDGES["dask"] = "linkwork.bridges.dask.arrays"
 _MODULES = ("linalg", "parameters", "robots", "spatial")
 _INNER_MODULES = ("engine", "errors", "io", "model")
 

@@ -15,7 +15,7 @@ from tests.support.pinnzoo import STICK, close, joint, link, model
 
 import linkwork as lw
 from linkwork.compat import pinnzoo as pz
-from linkwork.engine.kernel import kernel
+from linkwork.engine.runtime import compiled_program
 from linkwork.errors import ArgumentError, LinkworkError
 from linkwork.export import check
 from linkwork.export.pinnzoo import files as pinnzoo_files
@@ -27,7 +27,7 @@ from linkwork.export.pinnzoo.state_space import input_names
 def _compiled_quickly():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(check, "OPTIONS", ("-std=c99", "-O0"))
-        patch.setattr(kernel, "background", Never)  # nobody waits for fast code
+        patch.setattr(compiled_program, "background", Never)  # nobody waits for fast code
         yield
 
 

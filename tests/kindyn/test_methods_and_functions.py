@@ -304,12 +304,12 @@ def test_warmup_compiles_what_is_named_what_was_asked_for_or_a_first_set():
     kd = lw.KinDyn(lw.robots.load("pendulum"))
     kd.warmup()
     assert set(kd._kernels) == {"mass_matrix", "bias_force", "inverse_dynamics", "forward_dynamics"}
-    assert all(kernel._has_simd_code for kernel in kernels_of(kd))
+    assert all(kernel.code.is_fast for kernel in kernels_of(kd))
     kd.function("com")
     kd.warmup(("jacobian", kd.model.link_names[-1]))
-    assert not kd.function("com")._has_simd_code
+    assert not kd.function("com").code.is_fast
     kd.warmup()
-    assert all(kernel._has_simd_code for kernel in kernels_of(kd))
+    assert all(kernel.code.is_fast for kernel in kernels_of(kd))
 
 
 def test_every_kind_of_robot_has_the_same_by_method_and_by_function():

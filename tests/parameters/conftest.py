@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.support.kernels import Never
 
-from linkwork.engine.kernel import kernel
+from linkwork.engine.runtime import compiled_program
 
 
 @pytest.fixture(autouse=True)
 def _no_background(monkeypatch):
-    monkeypatch.setattr(kernel, "background", Never)
+    monkeypatch.setattr(compiled_program, "background", Never)

@@ -15,6 +15,7 @@ GIVEN = {
     "single_precision": False,
     "check_inputs": False,
     "check_outputs": False,
+    "small_matrix": 6,
     "result": None,
     "slow": lambda *args, **named: ("slow", args, named),
 }

@@ -45,10 +45,10 @@ def work(place):
 threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
 for thread in threads: thread.start()
 kernel.warmup()
-one = kernel._compile(1, lambda ir: compiled(ir, 1))
-many = kernel._compile(kernel._width, lambda ir: compiled(ir, 1))
+one = kernel.code.compile_fast(1, compiled)
+many = kernel.code.compile_fast(kernel.code.width, compiled)
 for turn in range(50):
-    kernel._install(Code(one), Code(many) if turn % 2 else None, 1)
+    kernel.code.install(Code(one), Code(many) if turn % 2 else None, 1)
     time.sleep(0.002)
 stop.set()
 for thread in threads: thread.join()

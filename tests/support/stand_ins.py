@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from linkwork.engine.kernel import call_slow
-
-WITHOUT_EXTENSION = f"""
+WITHOUT_EXTENSION = """
 class Blocked:
     def find_spec(self, name, path=None, target=None):
         if name == "linkwork.engine.kernel._call":
@@ -15,14 +13,14 @@ sys.meta_path.insert(0, Blocked())
 import linkwork as lw
 from tests.support.kernels import *
 import warnings
-warnings.filterwarnings("ignore", {call_slow._WARNING[:40]!r}, lw.LinkworkWarning)
+warnings.filterwarnings("ignore", "no machine code here", lw.LinkworkWarning)
 """
 
 WITHOUT_MACHINE_CODE = """
-from linkwork.engine.kernel import kernel as module
+from linkwork.engine.runtime.compiled_program import CompiledProgram
 from linkwork.engine.runtime.processor import NoMachineCodeError
 def refuse(*args): raise NoMachineCodeError("none today")
-module.Kernel._make_code = refuse
+CompiledProgram.compile = refuse
 import warnings
 warnings.filterwarnings("ignore", "no machine code here", lw.LinkworkWarning)
 """

@@ -12,7 +12,7 @@ from tests.support.kernels import wait_for_background
 from tests.support.models import assert_close
 
 import linkwork as lw
-from linkwork.engine.kernel import kernel
+from linkwork.engine.runtime import backends
 from linkwork.workcell.loads import FEW_GROUPS
 
 CELL = bench()
@@ -128,8 +128,8 @@ def test_gripping_compiles_nothing(monkeypatch, rng):
     def refuse(*given, **named):
         raise AssertionError("something is compiled")
 
-    monkeypatch.setattr(kernel, "emit_llvm", refuse)
-    monkeypatch.setattr(kernel, "compiled", refuse)
+    monkeypatch.setattr(backends, "emit_llvm", refuse)
+    monkeypatch.setattr(backends, "compiled", refuse)
     states = [first, cell.release(first, "box"), cell.state()]
     for name in OBJECTS:
         states.append(cell.grip(states[-1], name, "arm.tool"))

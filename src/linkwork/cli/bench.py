@@ -102,7 +102,7 @@ def _timing(
     peer = pin.least_time(request) if pin else None
     try:
         start = time.perf_counter()
-        operations = kernel._make_program().n_ops  # not `program`, which may be on the disk
+        operations = kernel.code.make_program().n_ops  # not `program`, which may be on the disk
         traced = time.perf_counter() - start
         compiling, size = _compile_time(kernel)
         kernel.warmup()
@@ -119,15 +119,17 @@ def _timing(
 
 def _compile_time(kernel: Kernel) -> tuple[float | None, int | None]:
     """Seconds to compile without the cache, and bytes of the code; None if it is not compiled."""
-    from linkwork.engine.runtime.compiler import FAST, compiled
-    from linkwork.engine.runtime.processor import NoMachineCodeError, this_machine
+    from linkwork.engine.runtime.backends import ObjectBackend
+    from linkwork.engine.runtime.compiler import FAST
+    from linkwork.engine.runtime.processor import NoMachineCodeError
 
-    if not kernel.is_unrolled:
+    program, backend = kernel.code, kernel.code.backend
+    if not kernel.is_unrolled or not isinstance(backend, ObjectBackend):
         return None, None
     try:
-        widths = 1, this_machine().lanes
+        widths = 1, program.width
         start = time.perf_counter()
-        code = [compiled(kernel._llvm_ir(width), FAST) for width in widths]  # pyright: ignore[reportPrivateUsage]
+        code = [backend.compile(program.emit(width), FAST) for width in widths]
         return time.perf_counter() - start, sum(map(len, code))
     except NoMachineCodeError:
         return None, None

@@ -9,8 +9,7 @@ import typer
 
 from linkwork.cli.output import print_json, print_text, terminal
 from linkwork.cli.robot_files import Json
-from linkwork.engine.runtime.cache import cache_folder
-from linkwork.engine.runtime.eviction import MEGABYTE, clear, kept_files, size_limit
+from linkwork.engine.runtime.cache import MEGABYTE, cache_folder, clear, kept_files, size_limit
 from linkwork.errors import escaped
 
 cache = typer.Typer()

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from linkwork.engine.codegen.c.functions import MACROS
 from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.codegen.c.vectors import vector_support
 from linkwork.export.code import Code, batch_code, scalar_code
 from linkwork.export.function import BATCH_ENDING, Function
 from linkwork.export.names import Names
 from linkwork.export.requests import Exported
-from linkwork.export.support import MACROS, NO_CONTRACTION, unit_norm_functions
+from linkwork.export.support import NO_CONTRACTION, unit_norm_functions
 from linkwork.kindyn import KinDyn
 from linkwork.version import __version__
 

@@ -5,22 +5,6 @@ from __future__ import annotations
 from linkwork.engine.codegen.c.statements import Real
 from linkwork.engine.kernel.norms import TOLERANCE
 
-MACROS = """\
-#if defined(__GNUC__)
-#define LW_RESTRICT __restrict__
-#define LW_NOINLINE __attribute__((noinline))
-#elif defined(_MSC_VER)
-#define LW_RESTRICT __restrict
-#define LW_NOINLINE __declspec(noinline)
-#elif defined(__cplusplus)
-#define LW_RESTRICT
-#define LW_NOINLINE
-#else
-#define LW_RESTRICT restrict
-#define LW_NOINLINE
-#endif
-"""
-
 # Where roundings are corrected, no sum may be contracted with a product that another step rounds.
 NO_CONTRACTION = """\
 #if defined(__clang__)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwork.engine import BRIDGES
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import as_array, batch_of
 from linkwork.engine.symbolic.traced import foreign_package
@@ -37,7 +38,6 @@ SHAPES: dict[str, tuple[int, ...]] = {  # by name of an argument, the same in al
     **dict.fromkeys(("a_H_b", "matrix"), (4, 4)),
     "inertia": (6, 6),
 }
-BRIDGES = ("torch", "jax", "casadi")  # packages whose arrays the functions take, too
 _FLOAT64 = np.dtype(np.float64)
 FUNCTIONS: dict[Callable[..., Any], _Compiled] = {}
 
@@ -150,6 +150,6 @@ class _Compiled:
         """The function for arrays of another package, made once."""
         known = self._bridges.get(package)
         if known is None:
-            wrapped = import_module(f"linkwork.{package}").wrap(self.kernel)
+            wrapped = import_module(BRIDGES[package]).wrap(self.kernel)
             known = self._bridges.setdefault(package, wrapped)
         return known

@@ -229,9 +229,9 @@ def test_the_code_that_takes_over_is_used_by_programs_that_run_already():
     (q,) = arguments(kd, ("q",), (9,))
     compiled = jax.jit(kd.gravity_force).lower(q).compile()
     first = compiled(q)
-    assert not kd.numpy.gravity_force._has_simd_code
+    assert not kd.numpy.gravity_force.code.is_fast
     kd.warmup()
-    assert kd.numpy.gravity_force._has_simd_code
+    assert kd.numpy.gravity_force.code.is_fast
     np.testing.assert_allclose(compiled(q), first, rtol=1e-13, atol=1e-14)
     np.testing.assert_array_equal(compiled(q), kd.numpy.gravity_force(q))
 
@@ -242,8 +242,8 @@ def test_warmup_waits_for_derivatives_in_use():
     jax.grad(kd.potential_energy)(q)
     kd.warmup()
     vjp = kd.numpy.potential_energy.vjp("q")
-    assert vjp._has_simd_code
-    assert not kd.numpy.potential_energy.jvp("q")._has_simd_code  # nothing computed it
+    assert vjp.code.is_fast
+    assert not kd.numpy.potential_energy.jvp("q").code.is_fast  # nothing computed it
 
 
 def test_without_the_handler_python_is_called(kd, without_handler):
@@ -297,9 +297,9 @@ def test_where_there_is_no_machine_code_numpy_computes(monkeypatch):
     def refuse(*args):
         raise NoMachineCodeError("this is a test")
 
-    monkeypatch.setattr("linkwork.engine.kernel.kernel.compiled", refuse)
-    monkeypatch.setattr("linkwork.engine.kernel.kernel.cache.fetch", lambda *args: None)
-    monkeypatch.setattr("linkwork.engine.kernel.kernel.warn_once", lambda *args: None)
+    monkeypatch.setattr("linkwork.engine.runtime.backends.compiled", refuse)
+    monkeypatch.setattr("linkwork.engine.runtime.cache.fetch", lambda *args: None)
+    monkeypatch.setattr("linkwork.engine.runtime.compiled_program.warn_once", lambda *args: None)
     kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"), gravity=(0, 0, -1))
     np.testing.assert_array_equal(kd.com(kd.neutral()), kd.numpy.com(kd.numpy.neutral()))
 

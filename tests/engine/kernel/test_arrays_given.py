@@ -146,7 +146,8 @@ def test_what_is_no_number_is_refused_by_name_and_type(kd, value):
         with pytest.raises(lw.ArgumentError) as caught:
             call()
         of = f" of {value.dtype}" if isinstance(value, np.ndarray) else ""
-        assert str(caught.value) == f"{name}: expected numbers, got {type(value).__name__}{of}"
+        assert str(caught.value).startswith(f"{name}: ")
+        assert f"{type(value).__name__}{of}" in str(caught.value)
         assert isinstance(caught.value, TypeError)
 
 

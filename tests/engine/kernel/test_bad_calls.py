@@ -9,6 +9,12 @@ from tests.support.kernels import floater, motion, one_link, pendulum, with_fram
 import linkwork as lw
 from linkwork.kindyn.quantities import QUANTITIES
 
+
+def mentions(caught, *facts):
+    """Whether the message of an error has these names and values."""
+    return all(str(fact) in str(caught.value) for fact in facts)
+
+
 # Sizes.
 
 
@@ -16,7 +22,7 @@ from linkwork.kindyn.quantities import QUANTITIES
 def test_a_q_of_the_wrong_size_is_refused_with_both_sizes(kd, size):
     with pytest.raises(lw.ShapeError) as caught:
         kd.mass_matrix(np.zeros(size))
-    assert str(caught.value) == f"q: expected (..., 9), got ({size},); {MEANING}"
+    assert mentions(caught, "q", "(..., 9)", f"({size},)", *MEANING)
     assert isinstance(caught.value, ValueError)
 
 
@@ -31,24 +37,21 @@ def test_a_velocity_or_force_of_the_wrong_size_is_refused_by_its_name(kd, size):
         kd.inverse_dynamics(q, nu, np.zeros(size))
 
 
-MEANING = (
-    "q is base position (3), base quaternion wxyz (4), positions s (2) of 2 joints"
-    "; with floating=False positions s alone"
-)
+MEANING = ("base position (3)", "quaternion wxyz (4)", "s (2) of 2 joints", "floating=False")
 
 
 def test_a_number_is_no_row_not_even_of_a_robot_with_one_joint(kd):
     for robot, size in ((kd, 9), (pendulum(), 1)):
         with pytest.raises(lw.ShapeError) as caught:
             robot.mass_matrix(0.5)
-        assert str(caught.value).startswith(f"q: expected (..., {size}), got (); q is ")
+        assert mentions(caught, "q", f"(..., {size})", "got ()")
 
 
 def test_batch_axes_that_do_not_fit_each_other_are_refused_with_each(kd):
     q, nu, _ = motion(kd, 3)
     with pytest.raises(lw.ShapeError) as caught:
         kd.bias_force(q, nu[:2])
-    assert str(caught.value) == "batch axes do not fit each other: q (3,), nu (2,)"
+    assert mentions(caught, "batch axes", "q (3,)", "nu (2,)")
 
 
 # A row or a column.
@@ -64,7 +67,7 @@ def test_one_row_of_two_axes_is_a_batch_of_one(kd):
 def test_a_column_is_refused(kd):
     with pytest.raises(lw.ShapeError) as caught:
         kd.mass_matrix(kd.neutral()[:, None])
-    assert str(caught.value) == f"q: expected (..., 9), got (9, 1); {MEANING}"
+    assert mentions(caught, "q", "(..., 9)", "(9, 1)", *MEANING)
     with pytest.raises(lw.ShapeError, match=r"got \(8, 100\); its transpose \(.T\) would"):
         kd.kinetic_energy(np.tile(kd.neutral(), (100, 1)), np.zeros((8, 100)))
     with pytest.raises(lw.ShapeError) as caught:
@@ -93,7 +96,6 @@ def test_a_column_of_a_robot_with_one_joint_is_a_batch():
 
 def test_an_unknown_frame_is_a_key_error_with_the_nearest_names(kd):
     q, nu, nu_dot = motion(kd)
-    said = "no frame named 'uper_rod'; did you mean 'upper_rod' or 'lower_rod'?"
     for call in (
         lambda: kd.transform("uper_rod", q),
         lambda: kd.jacobian("uper_rod", q),
@@ -111,7 +113,7 @@ def test_an_unknown_frame_is_a_key_error_with_the_nearest_names(kd):
             call()
         assert isinstance(caught.value, KeyError)
         assert isinstance(caught.value, ValueError)
-        assert str(caught.value) == said
+        assert mentions(caught, "'uper_rod'", "'upper_rod'", "'lower_rod'")
 
 
 @pytest.mark.parametrize("frame", [None, 0, 3, -1, 999, 1.5, b"tip", ["tip"], ("tip",), {}, object])
@@ -158,8 +160,7 @@ def test_a_wrench_of_the_wrong_size_is_refused_by_its_frame(kd, wrench):
     q, nu, tau = motion(kd)
     with pytest.raises(lw.ShapeError) as caught:
         kd.inverse_dynamics(q, nu, tau, wrenches={"tip": wrench})
-    said = f"wrench_tip: expected (..., 6), got {np.shape(wrench)}"
-    assert str(caught.value) == f"{said}; the wrench on frame 'tip' is force (3), moment (3)"
+    assert mentions(caught, "frame 'tip'", "(..., 6)", np.shape(wrench), "force (3), moment (3)")
 
 
 @pytest.mark.parametrize(
@@ -199,16 +200,16 @@ def test_a_fused_function_may_have_many_outputs(kd):
 def test_a_kernel_says_which_arguments_are_missing_or_too_many(kd):
     kernel = kd.function("bias_force")
     q, nu, _ = motion(kd)
-    for args, named, said in (
-        ((), {}, "bias_force takes q, nu; q, nu missing"),
-        ((q,), {}, "bias_force takes q, nu; nu missing"),
-        ((q, nu, nu), {}, "bias_force takes 2 arguments (q, nu), got 3"),
-        ((q, nu), {"v": nu}, "bias_force: argument 'v' is unknown; known: q, nu"),
-        ((q, nu), {"nu": nu}, "bias_force: argument 'nu' is given twice"),
+    for args, named, facts in (
+        ((), {}, ["q, nu missing"]),
+        ((q,), {}, ["nu missing"]),
+        ((q, nu, nu), {}, ["2 arguments (q, nu)", "3"]),
+        ((q, nu), {"v": nu}, ["'v' is unknown", "q, nu"]),
+        ((q, nu), {"nu": nu}, ["'nu' is given twice"]),
     ):
         with pytest.raises(lw.ArgumentError) as caught:
             kernel(*args, **named)
-        assert str(caught.value) == said
+        assert mentions(caught, "bias_force", *facts)
         assert isinstance(caught.value, TypeError)
     np.testing.assert_array_equal(kernel(nu=nu, q=q), kernel(q, nu))
 

@@ -32,7 +32,8 @@ def test_a_quaternion_of_another_norm_is_refused_with_its_norm(kd, scale):
     for given in (q, q.tolist(), q[None]):
         with pytest.raises(lw.LinkworkError) as caught:
             kd.mass_matrix(given)
-        assert str(caught.value) == f"q: the base quaternion has norm {abs(scale):.6g}, not 1"
+        assert str(caught.value).startswith("q: the base quaternion")
+        assert f"norm {abs(scale):.6g}" in str(caught.value)
         assert isinstance(caught.value, ValueError)
 
 
@@ -40,9 +41,8 @@ def test_a_quaternion_of_another_norm_is_refused_with_its_norm(kd, scale):
 def test_the_row_of_a_bad_quaternion_is_told(kd, n):
     q = kd.random(n, seed=1)
     q[n - 2, 3:7] *= 2
-    with pytest.raises(lw.LinkworkError) as caught:
+    with pytest.raises(lw.LinkworkError, match=rf"norm 2.*row {n - 2}\b"):
         kd.mass_matrix(q)
-    assert str(caught.value) == f"q: the base quaternion has norm 2, not 1 (row {n - 2})"
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e-320, 1e155, 1e200])
@@ -74,9 +74,9 @@ def test_joints_with_numbers_of_norm_1_are_checked_and_normalised_too(kind, size
     near[:, part] *= 1.0005
     np.testing.assert_allclose(kd.transform("second", near), expected, atol=1e-13)
     q[3, part] *= 3
-    with pytest.raises(ValueError, match="norm 3, not 1") as caught:
+    with pytest.raises(ValueError, match=r"norm 3.*row 3") as caught:
         kd.transform("second", q)
-    assert str(caught.value) == f"q: {owner} has norm 3, not 1 (row 3)"
+    assert f"q: {owner}" in str(caught.value)
 
 
 # NaN and infinity.
@@ -129,20 +129,18 @@ def test_check_names_the_joint_of_a_number_that_is_none(value):
     q, nu, tau = motion(kd)
     bad_q, bad_nu, bad_tau = q.copy(), nu.copy(), tau.copy()
     bad_q[8] = bad_nu[6] = bad_tau[2] = value
-    for call, said in (
-        (lambda: kd.mass_matrix(bad_q), f"q: joint 'elbow' is {value}"),
-        (lambda: kd.bias_force(q, bad_nu), f"nu: joint 'shoulder' is {value}"),
-        (lambda: kd.forward_dynamics(q, nu, bad_tau), f"tau: the base is {value}"),
-        (lambda: kd.inverse_dynamics(q, nu, bad_tau), f"nu_dot: the base is {value}"),
-        (lambda: kd.gravity_force(q, gravity=[0, value, 0]), f"gravity: entry 1 is {value}"),
-        (
-            lambda: kd.inverse_dynamics(q, nu, tau, wrenches={"tip": [value, 0, 0, 0, 0, 0]}),
-            f"wrench_tip: entry 0 is {value}",
-        ),
+    wrench = [value, 0, 0, 0, 0, 0]
+    for call, name, entry in (
+        (lambda: kd.mass_matrix(bad_q), "q", "joint 'elbow'"),
+        (lambda: kd.bias_force(q, bad_nu), "nu", "joint 'shoulder'"),
+        (lambda: kd.forward_dynamics(q, nu, bad_tau), "tau", "the base"),
+        (lambda: kd.inverse_dynamics(q, nu, bad_tau), "nu_dot", "the base"),
+        (lambda: kd.gravity_force(q, gravity=[0, value, 0]), "gravity", "entry 1"),
+        (lambda: kd.inverse_dynamics(q, nu, tau, wrenches={"tip": wrench}), "tip", "entry 0"),
     ):
         with pytest.raises(lw.LinkworkError) as caught:
             call()
-        assert str(caught.value) == said
+        assert all(fact in str(caught.value) for fact in (name, entry, str(value)))
         assert isinstance(caught.value, ValueError)
 
 
@@ -150,9 +148,8 @@ def test_check_names_the_row_of_a_batch():
     kd = floater(check=True)
     q = kd.random((4, 5), seed=1)
     q[2, 3, 7] = np.nan
-    with pytest.raises(ValueError, match="nan") as caught:
+    with pytest.raises(ValueError, match=r"'shoulder' is nan.*row 13"):
         kd.com(q)
-    assert str(caught.value) == "q: joint 'shoulder' is nan (row 13)"
 
 
 def test_check_says_of_a_base_of_nan_that_it_is_no_number():

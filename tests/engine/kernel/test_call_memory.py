@@ -54,7 +54,7 @@ def test_a_call_in_a_circle_is_collected():
         own = Own.__new__(Own)
         Call.__init__(own, **{**GIVEN, "slow": own.method if turn == 0 else (lambda own=own: own)})
         if turn == 2:
-            own._use(0, 0, 1, (own,))
+            own._use(0, 0, 1, 1, (own,))
         dead = weakref.ref(own)
         del own
         gc.collect()

@@ -127,25 +127,19 @@ def arm(q, dq):
     return q + dq
 
 
-MISUSED = {
-    "compile: arm is decorated without the shapes of its arguments; write"
-    " @linkwork.compile(q=(3,), dq=(3,)), with () for a number": lambda: lw.compile(arm),
-    "compile: expected the shapes of arguments by name, got (3,); write"
-    " @linkwork.compile(x=(3,)), with () for a number": lambda: lw.compile((3,)),
-    "arm: argument 'dq' has no shape; write @linkwork.compile(dq=(3,), ...)": lambda: lw.compile(
-        q=(3,)
-    )(arm),
-    "no argument of arm named 'ddq'; did you mean 'dq'?": lambda: lw.compile(
-        q=(3,), dq=(3,), ddq=(3,)
-    )(arm),
-}
-
-
-@pytest.mark.parametrize("text", MISUSED)
-def test_a_misuse_is_explained(text):
+@pytest.mark.parametrize(
+    ("misuse", "facts"),
+    [
+        (lambda: lw.compile(arm), ("arm", "@linkwork.compile(q=(3,), dq=(3,))")),
+        (lambda: lw.compile((3,)), ("by name", "got (3,)", "@linkwork.compile(x=(3,))")),
+        (lambda: lw.compile(q=(3,))(arm), ("arm", "'dq'", "@linkwork.compile(dq=(3,), ...)")),
+        (lambda: lw.compile(q=(3,), dq=(3,), ddq=(3,))(arm), ("arm", "'ddq'", "mean 'dq'")),
+    ],
+)
+def test_a_misuse_is_explained(misuse, facts):
     with pytest.raises(ArgumentError) as caught:
-        MISUSED[text]()
-    assert str(caught.value) == text
+        misuse()
+    assert all(fact in str(caught.value) for fact in facts)
 
 
 def test_a_function_of_another_package_is_explained():
@@ -153,23 +147,17 @@ def test_a_function_of_another_package_is_explained():
         text = f"sin(): argument 'input' must be Tensor, not {type(x).__name__}"
         raise TypeError(text)
 
-    text = (
-        "other cannot be traced: sin(): argument 'input' must be Tensor, not traced array; use"
-        " NumPy's functions, or call it outside"
-    )
-    with pytest.raises(ArgumentError) as caught:
+    text = r"other cannot be traced.*must be Tensor, not traced array.*NumPy's functions"
+    with pytest.raises(ArgumentError, match=text):
         lw.compile(x=(3,))(other)
-    assert str(caught.value) == text
 
 
 @pytest.mark.parametrize(
     ("value", "kind"), [("a", "str"), (None, "NoneType"), (1j, "complex"), (b"a", "bytes")]
 )
 def test_what_is_no_number_is_named(value, kind):
-    text = f"numpy.add cannot be traced: it takes real numbers, got {kind}"
-    with pytest.raises(ArgumentError) as caught:
+    with pytest.raises(ArgumentError, match=rf"numpy\.add.*real numbers.*{kind}"):
         lw.compile(x=(3,))(lambda x: x + value)
-    assert str(caught.value) == text
 
 
 def test_an_attribute_that_does_not_exist():
@@ -182,10 +170,8 @@ def test_an_attribute_that_does_not_exist():
 
 def test_a_value_of_another_package_is_not_returned():
     tensor = type("Tensor", (), {"__module__": "torch.core"})
-    with pytest.raises(ArgumentError) as caught:
+    with pytest.raises(ArgumentError, match=r"<lambda>.*Tensor of torch"):
         lw.compile(x=(3,))(lambda x: tensor())
-    text = "<lambda>: expected an array of numbers to be returned, got Tensor of torch"
-    assert str(caught.value) == text
 
 
 def test_errors_of_the_function_itself_pass():

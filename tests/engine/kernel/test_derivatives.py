@@ -152,31 +152,27 @@ def test_pickles_and_copies(kd, rng):
 
 
 def test_messages():
-    with pytest.raises(NameNotFoundError, match=r"^no input named 'xx'; known: x, y$"):
+    with pytest.raises(NameNotFoundError, match=r"'xx'.*x, y"):
         pair.vjp("xx")
     many = compile_function(position=(3,), speed=(3,))(lambda position, speed: position @ speed)
-    with pytest.raises(
-        NameNotFoundError, match=r"^no input named 'positon'; did you mean 'position'\?$"
-    ):
+    with pytest.raises(NameNotFoundError, match=r"'positon'.*mean 'position'"):
         many.gradient("positon")
-    with pytest.raises(NameNotFoundError, match=r"^no input named \['x'\]; known: x, y$"):
+    with pytest.raises(NameNotFoundError, match=r"\['x'\].*x, y"):
         pair.jvp(["x"])
-    with pytest.raises(ArgumentError, match=r"^vjp: input 'x' is named twice$"):
+    with pytest.raises(ArgumentError, match=r"vjp.*'x'.*twice"):
         pair.vjp("x", "y", "x")
-    text = r"got pair\[0\] \(3,\), pair\[1\] \(\); use jacobian or vjp$"
-    with pytest.raises(ShapeError, match=rf"^a gradient is that of one number, {text}"):
+    text = r"one number.*pair\[0\] \(3,\), pair\[1\] \(\).*jacobian or vjp"
+    with pytest.raises(ShapeError, match=rf"gradient.*{text}"):
         pair.gradient("x")
-    with pytest.raises(ShapeError, match=rf"^a hessian is that of one number, {text}"):
+    with pytest.raises(ShapeError, match=rf"hessian.*{text}"):
         pair.hessian("x")
-    text = r"^ct_pair_0: expected \(\.\.\., 3\), got \(2,\); the cotangent of pair\[0\] has its"
-    with pytest.raises(ShapeError, match=text + " shape$"):
+    text = r"^ct_pair_0: .*\(\.\.\., 3\).*\(2,\).*cotangent of pair\[0\]"
+    with pytest.raises(ShapeError, match=text):
         pair.vjp("x")(np.zeros(3), np.zeros(2), np.zeros(2), 1.0)
-    text = r"^d_y: expected \(\.\.\., 2\), got \(\); the tangent of y has its shape$"
+    text = r"^d_y: .*\(\.\.\., 2\).*\(\).*tangent of y"
     with pytest.raises(ShapeError, match=text):
         pair.jvp("y")(np.zeros(3), np.zeros(2), 1.0)
-    with pytest.raises(
-        ArgumentError, match=r"^vjp of energy by x takes x, A, ct_energy; ct_energy"
-    ):
+    with pytest.raises(ArgumentError, match=r"energy.*x, A, ct_energy.*ct_energy missing"):
         energy.vjp("x")(np.zeros(3), np.zeros((3, 3)))
 
 
@@ -225,7 +221,7 @@ def test_a_long_hessian_and_one_of_a_robot(unrolled_to_nothing, kd, rng):
 def test_a_long_jacobian_has_a_program_up_to_some_length(unrolled_to_nothing, monkeypatch):
     assert made_again(pair).jacobian("x").program == pair.jacobian("x").program
     monkeypatch.setattr(derive, "MOST_STEPS", 10)
-    text = r"^d pair / d x has some \d+ operations, too many for one program; use jvp or vjp$"
+    text = r"d pair / d x has some \d+ operations.*jvp or vjp"
     with pytest.raises(ArgumentError, match=text):
         _ = made_again(pair).jacobian("x").program
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from tests.support.kernels import BUSY, output_of, wait_for_background
 
-from linkwork.engine.kernel import kernel as module
 from linkwork.engine.kernel.arguments import Signature
 from linkwork.engine.kernel.kernel import Kernel
+from linkwork.engine.runtime.background import background
+from linkwork.engine.runtime.compiled_program import CompiledProgram
 from linkwork.engine.symbolic.program import Port, Program, trace
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -129,7 +130,7 @@ def held():
     """The background waits, so that jobs stay where they are, until `set`."""
     wait_for_background()
     go = threading.Event()
-    module.background().submit(lambda: (go.wait(30), None)[1])
+    background().submit(lambda: (go.wait(30), None)[1])
     yield go
     go.set()
     wait_for_background()
@@ -139,7 +140,9 @@ def test_a_kernel_given_up_is_not_compiled(held, monkeypatch):
     kernel = kernel_of(Tracer())
     np.testing.assert_allclose(kernel(X), X * np.sin(X), rtol=1e-13)
     compiled: list[object] = []
-    monkeypatch.setattr(Kernel, "_compile_later", lambda *args: compiled.append(args))
+    monkeypatch.setattr(
+        CompiledProgram, "compile_in_background", lambda *args: compiled.append(args)
+    )
     dead = weakref.ref(kernel)
     del kernel
     gc.collect()
@@ -154,7 +157,7 @@ def test_what_was_warmed_up_meanwhile_is_not_compiled_again(held, monkeypatch):
     kernel(X)
     kernel.warmup()
     compiled: list[object] = []
-    monkeypatch.setattr(Kernel, "_compile", lambda *args: compiled.append(args))
+    monkeypatch.setattr(CompiledProgram, "compile_fast", lambda *args: compiled.append(args))
     held.set()
     wait_for_background()
     assert not compiled

@@ -8,15 +8,19 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
-from tests.support.kernels import floater, output_of
+from linkwork.engine.kernel._call import thread_counts
+from tests.support.kernels import floater, motion, output_of
 
+from linkwork import KinDyn, robots
 from linkwork.errors import ValueRangeError
 
-ROWS = 3000  # more than one thread's share, and no multiple of any number of lanes
+ROWS = 9003  # enough work for several threads, and no multiple of any number of lanes
 
+needs_helpers = pytest.mark.skipif(os.name != "posix", reason="needs POSIX threads")
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
@@ -32,8 +36,51 @@ def q(kd):
     return kd.random(ROWS, seed=0)
 
 
+def shared_batches(call):
+    """How many batches a call shares with helper threads."""
+    before, _ = thread_counts()
+    call()
+    return thread_counts()[0] - before
+
+
+@needs_helpers
+def test_work_decides_whether_threads_share_a_batch(monkeypatch):
+    """A thousand rows of a long program are worth it; a thousand rows of a short one are not."""
+    monkeypatch.setenv("LINKWORK_THREADS", "2")
+    kd = KinDyn(robots.load("quadruped"))
+    kd.warmup("forward_dynamics", "com")
+    q, nu, tau = motion(kd, 1000)
+    assert shared_batches(lambda: kd.forward_dynamics(q, nu, tau)) == 1
+    assert shared_batches(lambda: kd.forward_dynamics(q, nu, tau, threads=2)) == 1
+    assert shared_batches(lambda: kd.forward_dynamics(q, nu, tau, threads=1)) == 0
+    assert shared_batches(lambda: kd.forward_dynamics(q[:50], nu[:50], tau[:50], threads=2)) == 0
+    assert shared_batches(lambda: kd.com(q, threads=2)) == 0
+
+
+@needs_helpers
+def test_the_work_of_code_from_the_disk_is_known(monkeypatch, tmp_path):
+    """Its program is not loaded."""
+    monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path))
+    for _ in range(2):
+        kd = KinDyn(robots.load("quadruped"))
+        kd.warmup("forward_dynamics")
+        q, nu, tau = motion(kd, 1000)
+        call = partial(kd.forward_dynamics, q, nu, tau, threads=2)
+        assert shared_batches(call) == 1
+    assert kd.forward_dynamics.code.cached_program is None
+
+
+@needs_helpers
+def test_helpers_compute_chunks_of_a_shared_batch(kd, q):
+    kernel, (_, before) = kd.function("com"), thread_counts()
+    until = time.monotonic() + 60
+    while thread_counts()[1] == before and time.monotonic() < until:
+        kernel(q, threads=2)
+    assert thread_counts()[1] > before
+
+
 @pytest.mark.parametrize("threads", [2, 3, 8, 64])
-@pytest.mark.parametrize("rows", [2049, 2050, 2051, 3000])
+@pytest.mark.parametrize("rows", [9000, 9001, 9002, 9003])
 def test_every_row_is_computed_once_and_right(kd, q, threads, rows):
     kernel = kd.function("com")
     expected = kernel(q[:rows], threads=1)
@@ -118,7 +165,7 @@ def test_signals_are_for_the_threads_of_the_program():
         import signal, os
         kd = floater()
         kd.warmup("com")
-        q = kd.random(5000, seed=0)
+        q = kd.random(9000, seed=0)
         kd.function("com")(q, threads=4)
         seen = []
         signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
@@ -139,7 +186,7 @@ def test_the_environment_may_change_during_calls():
         os.environ[f"NUMBER_{k}"] = "x" * 20
     kernel = floater().function("com")
     kernel.warmup()
-    q = floater().random(2100, seed=1)
+    q = floater().random(9001, seed=1)
     expected, stop, calls = kernel(q), threading.Event(), []
     def work():
         while not stop.is_set():

@@ -60,28 +60,28 @@ def test_what_lies_beside_out_is_left_alone(kd):
 
 
 @pytest.mark.parametrize(
-    ("out", "said"),
+    ("out", "expected", "got"),
     [
-        (np.zeros((8, 8), "f4"), "out: expected float64 for mass_matrix, got float32"),
-        (np.zeros((8, 8), "i8"), "out: expected float64 for mass_matrix, got int64"),
-        (np.zeros((8, 8), complex), "out: expected float64 for mass_matrix, got complex128"),
-        (np.zeros((8, 8), object), "out: expected float64 for mass_matrix, got object"),
-        (np.zeros((8, 8), OTHER + "f8"), f"out: expected float64 for mass_matrix, got {OTHER}f8"),
-        (np.zeros((8, 7)), "out: expected (8, 8) for mass_matrix, got (8, 7)"),
-        (np.zeros(64), "out: expected (8, 8) for mass_matrix, got (64,)"),
-        (np.zeros((1, 8, 8)), "out: expected (8, 8) for mass_matrix, got (1, 8, 8)"),
-        (np.zeros(()), "out: expected (8, 8) for mass_matrix, got ()"),
-        (False, "out: expected an array for mass_matrix, got bool"),
-        (bytearray(512), "out: expected an array for mass_matrix, got bytearray"),
-        ((), "out: expected 1 arrays, got 0"),
-        ((np.zeros((8, 8)), np.zeros((8, 8))), "out: expected 1 arrays, got 2"),
+        (np.zeros((8, 8), "f4"), "float64", "float32"),
+        (np.zeros((8, 8), "i8"), "float64", "int64"),
+        (np.zeros((8, 8), complex), "float64", "complex128"),
+        (np.zeros((8, 8), object), "float64", "object"),
+        (np.zeros((8, 8), OTHER + "f8"), "float64", f"{OTHER}f8"),
+        (np.zeros((8, 7)), "(8, 8)", "(8, 7)"),
+        (np.zeros(64), "(8, 8)", "(64,)"),
+        (np.zeros((1, 8, 8)), "(8, 8)", "(1, 8, 8)"),
+        (np.zeros(()), "(8, 8)", "()"),
+        (False, "array", "bool"),
+        (bytearray(512), "array", "bytearray"),
+        ((), "1 arrays", "0"),
+        ((np.zeros((8, 8)), np.zeros((8, 8))), "1 arrays", "2"),
     ],
 )
-def test_an_out_that_does_not_fit_is_refused(kd, out, said):
+def test_an_out_that_does_not_fit_is_refused(kd, out, expected, got):
     before = out.copy() if isinstance(out, np.ndarray) else None
     with pytest.raises(lw.LinkworkError) as caught:
         kd.mass_matrix(kd.neutral(), out=out)
-    assert str(caught.value) == said
+    assert all(fact in str(caught.value) for fact in ("out", expected, f"got {got}"))
     if before is not None:
         np.testing.assert_array_equal(out, before)
 
@@ -89,9 +89,8 @@ def test_an_out_that_does_not_fit_is_refused(kd, out, said):
 def test_an_out_that_is_read_only_is_refused_and_kept(kd):
     out = np.full((8, 8), 7.0)
     out.flags.writeable = False
-    with pytest.raises(lw.LinkworkError) as caught:
+    with pytest.raises(lw.LinkworkError, match=r"out.*mass_matrix is read-only"):
         kd.mass_matrix(kd.neutral(), out=out)
-    assert str(caught.value) == "out: the array for mass_matrix is read-only"
     np.testing.assert_array_equal(out, 7.0)
 
 
@@ -136,10 +135,9 @@ def test_rows_that_can_be_computed_are_in_out_when_others_cannot(kd, n):
     good = np.arange(n) != n // 2
     nu[n // 2] = 1e300
     out = np.full((n, 8), 7.0)
-    text = f"forward_dynamics: numbers too large, the result overflows (in row {n // 2} of {n})"
-    with pytest.raises(lw.ValueRangeError) as caught:
+    text = rf"forward_dynamics.*overflows.*row {n // 2} of {n}"
+    with pytest.raises(lw.ValueRangeError, match=text) as caught:
         kd.forward_dynamics(q, nu, tau, out=out)
-    assert str(caught.value) == text
     np.testing.assert_array_equal(caught.value.mask, ~good)
     np.testing.assert_allclose(out[good], expected[good], rtol=1e-11)
     assert not np.isfinite(out[~good]).all()

@@ -190,7 +190,8 @@ def test_a_first_state_without_unit_norm_is_refused_and_out_is_untouched():
     out = np.full((5, 4, kd.nq), 7.0)
     with pytest.raises(lw.ValueRangeError) as caught:
         lw.rollout(kd.function("integrate"), q, nu, params={"dt": 0.01}, out=out)
-    assert str(caught.value) == "q: the base quaternion has norm 1.01, not 1 (row 3)"
+    for fact in ("q", "base quaternion", "norm 1.01", "row 3"):
+        assert fact in str(caught.value)
     np.testing.assert_array_equal(out, 7.0)
 
 

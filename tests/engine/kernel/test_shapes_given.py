@@ -49,7 +49,8 @@ def test_a_row_of_another_shape_is_refused(given):
     for shape in (given, (5, *given)):
         with pytest.raises(lw.ShapeError) as caught:
             function(np.zeros(shape))
-        assert str(caught.value) == f"A: expected (..., 3, 4), got {shape}"
+        for fact in ("A: ", "(..., 3, 4)", str(shape)):
+            assert fact in str(caught.value)
 
 
 def test_rows_of_a_last_axis_that_fits_are_not_taken_for_a_row():
@@ -128,7 +129,7 @@ def test_attributes_of_a_function_do_not_get_into_the_kernel():
     def function(x):
         return 2 * x
 
-    function._program = "nonsense"
+    function.code = "nonsense"
     function.signature = "nonsense"
     np.testing.assert_array_equal(lw.compile(x=3)(function)(np.ones(3)), [2, 2, 2])
     again = lw.compile(x=3)(named)

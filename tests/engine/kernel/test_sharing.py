@@ -248,7 +248,7 @@ def test_a_batch_too_large_for_any_memory_is_a_memory_error(kd):
 def test_an_interrupt_stops_a_long_batch(threads):
     process = start_python(
         f"""
-        import linkwork.engine.kernel.kernel as module
+        import linkwork.engine.runtime.compiled_program as module
         class Never:
             def submit(self, run, order=None): pass
         module.background = Never   # so that the slow code of the first call stays

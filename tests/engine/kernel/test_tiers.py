@@ -23,7 +23,7 @@ from tests.support.kernels import (
 )
 
 import linkwork as lw
-from linkwork.engine.kernel import kernel as kernel_module
+from linkwork.engine.runtime import backends, compiled_program
 from linkwork.engine.runtime.compiler import FAST, QUICK
 from linkwork.kindyn.quantities import QUANTITIES
 
@@ -38,7 +38,7 @@ def no_cache(monkeypatch):
 @pytest.fixture
 def only_quick(no_cache, monkeypatch):
     """Fast code comes when it is waited for, not before."""
-    monkeypatch.setattr(kernel_module, "background", Never)
+    monkeypatch.setattr(compiled_program, "background", Never)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -52,18 +52,18 @@ def test_the_code_of_the_first_call_gives_the_same_numbers(only_quick, dtype, n)
         kernel = kd.function(request)
         inputs = [by_name[port.name] for port in kernel.signature.inputs]
         first = kernel(*inputs)
-        assert (kernel._level, kernel._has_simd_code) == (QUICK, False)
+        assert (kernel.code.level, kernel.code.is_fast) == (QUICK, False)
         kernel.warmup()
-        assert (kernel._level, kernel._has_simd_code) == (FAST, True)
+        assert (kernel.code.level, kernel.code.is_fast) == (FAST, True)
         error = np.abs(kernel(*inputs) - first).max()
         assert error <= (1e-13 if dtype == np.float64 else 1e-4) * np.abs(first).max()
 
 
 def test_warmup_before_the_first_call_makes_fast_code_only(only_quick, monkeypatch):
     levels = []
-    compiled = kernel_module.compiled
+    compiled = backends.compiled
     monkeypatch.setattr(
-        kernel_module,
+        backends,
         "compiled",
         lambda ir, level=FAST: (levels.append(level), compiled(ir, level))[1],
     )
@@ -82,9 +82,9 @@ def test_fast_code_arrives_by_itself(no_cache):
     kernel = kd.function("com")
     kernel(kd.neutral())
     until = time.monotonic() + 60
-    while not kernel._has_simd_code and time.monotonic() < until:
+    while not kernel.code.is_fast and time.monotonic() < until:
         time.sleep(0.01)
-    assert (kernel._level, kernel._has_simd_code) == (FAST, True)
+    assert (kernel.code.level, kernel.code.is_fast) == (FAST, True)
 
 
 def test_calls_go_on_while_faster_code_takes_over():
@@ -110,8 +110,8 @@ small = floater()
 small.com(small.neutral())
 kernel = small.function("com")
 until = time.monotonic() + 60
-while not kernel._has_simd_code and time.monotonic() < until: time.sleep(0.01)
-assert kernel._has_simd_code   # the background still works
+while not kernel.code.is_fast and time.monotonic() < until: time.sleep(0.01)
+assert kernel.code.is_fast   # the background still works
 print("done")
 """
     )
@@ -135,8 +135,8 @@ except KeyboardInterrupt:
     pass
 kernel = kd.function("forward_dynamics")
 until = time.monotonic() + 60
-while not kernel._has_simd_code and time.monotonic() < until: time.sleep(0.01)
-assert kernel._has_simd_code
+while not kernel.code.is_fast and time.monotonic() < until: time.sleep(0.01)
+assert kernel.code.is_fast
 np.testing.assert_allclose(kernel(q, nu, tau), expected, rtol=1e-9, atol=1e-9)
 print("done", flush=True)
 """
@@ -173,7 +173,7 @@ def test_a_signal_may_call_the_function_that_is_being_compiled():
 @pytest.mark.filterwarnings("always::linkwork.SlowCompileWarning")
 def test_a_compilation_that_takes_long_is_announced_once(no_cache, monkeypatch, mode):
     monkeypatch.setenv("LINKWORK_BACKGROUND", mode)
-    monkeypatch.setattr(kernel_module, "LONG", 0.0)
+    monkeypatch.setattr(compiled_program, "LONG", 0.0)
     monkeypatch.setattr("linkwork.errors._warned_topics", set())
     kd = floater()
     with pytest.warns(lw.SlowCompileWarning) as caught:

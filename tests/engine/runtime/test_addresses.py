@@ -10,7 +10,7 @@ import pytest
 import linkwork as lw
 from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.llvm.emit import emit_llvm
-from linkwork.engine.runtime import worker
+from linkwork.engine.runtime import compiler_process as worker
 from linkwork.engine.runtime.compiler import FAST, QUICK, compiled
 from linkwork.engine.runtime.processor import this_target
 

@@ -14,12 +14,12 @@ from tests.support.kernels import floater, output_of, with_frames
 from tests.support.models import random_model
 
 import linkwork as lw
-from linkwork.engine.kernel import kernel
+from linkwork.engine.runtime import compiled_program
 
 
 def keys_of(kd: lw.KinDyn, *requests: object) -> set[str]:
     found = kd.function(*requests)
-    return {found._cache_key(1), found._cache_key(found._width)}
+    return {found.code.cache_key(1), found.code.cache_key(found.code.width)}
 
 
 def test_what_differs_never_shares_code():
@@ -152,7 +152,7 @@ def test_two_robots_that_differ_in_the_ninth_digit_of_an_array_do_not_share_code
 def test_programs_that_differ_in_the_last_bit_do_not_share_code():
     factors = (0.1, math.nextafter(0.1, 1.0), np.float32(0.1), -0.0, 0.5)
     functions = [lw.compile(x=2)(lambda x, k=k: k / (x + k)) for k in factors]
-    keys = {function._cache_key(1) for function in functions}
+    keys = {function.code.cache_key(1) for function in functions}
     assert len(keys) == len(factors)
 
 
@@ -166,9 +166,9 @@ def test_the_name_of_the_robot_and_whether_it_checks_do_not_matter():
 def test_a_key_is_the_same_in_every_process(seeds):
     code = """
     kd = floater()
-    print([kd.function(name)._cache_key(4) for name in ("com", "forward_dynamics")])
+    print([kd.function(name).code.cache_key(4) for name in ("com", "forward_dynamics")])
     kernel = kd.function("com", ("jacobian", "tip"))
-    print(kernel._cache_key(1), kernel.program.digest)
+    print(kernel.code.cache_key(1), kernel.program.digest)
     """
     assert len({output_of(code, PYTHONHASHSEED=seed) for seed in seeds}) == 1
 
@@ -185,9 +185,9 @@ def test_how_numbers_are_printed_does_not_change_a_key(monkeypatch):
 def test_a_changed_printer_finds_no_code_of_the_old_one(monkeypatch):
     """A program that has no name of its own is known by its steps, and what prints them."""
     function = lw.compile(x=3)(lambda x: 2 * x)
-    before = {function._cache_key(1), function._cache_key(4)}
-    monkeypatch.setattr(kernel, "source_digest", lambda: "another")
-    assert not before & {function._cache_key(1), function._cache_key(4)}
+    before = {function.code.cache_key(1), function.code.cache_key(4)}
+    monkeypatch.setattr(compiled_program, "source_digest", lambda: "another")
+    assert not before & {function.code.cache_key(1), function.code.cache_key(4)}
 
 
 # What users define decides programs too: each of these computes `2 * FACTOR`, or FACTOR times as

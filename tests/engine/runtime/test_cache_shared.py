@@ -63,7 +63,7 @@ def test_versions_of_llvm_side_by_side_have_code_of_their_own(folder, monkeypatc
     ours = set(folder.glob("*.o"))
     machine = processor.this_machine()
     monkeypatch.setattr(
-        "linkwork.engine.kernel.kernel.this_machine",
+        "linkwork.engine.runtime.backends.this_machine",
         lambda: processor.Machine(f"{machine.name}|another LLVM", machine.lanes),
     )
     floater().warmup("com")

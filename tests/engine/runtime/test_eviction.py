@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from linkwork.engine.runtime import cache, eviction
+from linkwork.engine.runtime import cache
 
 DAY = 86_400.0
 
@@ -16,7 +16,7 @@ DAY = 86_400.0
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path))
-    monkeypatch.setattr(cache, "_watch", eviction.Watch())
+    monkeypatch.setattr(cache, "_watch", cache.Watch())
     return tmp_path / cache.SUBFOLDER
 
 
@@ -35,21 +35,21 @@ def keep(name, *, size=1000, days_ago=0.0):
 def test_what_was_used_longest_ago_is_removed(folder):
     paths = [keep(f"k{k}", days_ago=10 - k) for k in range(6)]
     limit = 4 * paths[0].stat().st_size
-    eviction.evict(folder, limit)
+    cache.evict(folder, limit)
     assert [path.exists() for path in paths] == [False] * 3 + [True] * 3
-    assert sum(file.size for file in eviction.kept_files(folder)) <= eviction.LEFT * limit
+    assert sum(file.size for file in cache.kept_files(folder)) <= cache.LEFT * limit
 
 
 def test_nothing_is_removed_below_the_limit(folder):
     paths = [keep(f"k{k}") for k in range(3)]
-    eviction.evict(folder, 10 * paths[0].stat().st_size)
+    cache.evict(folder, 10 * paths[0].stat().st_size)
     assert all(path.exists() for path in paths)
 
 
 def test_using_a_file_keeps_it(folder):
     old, other = keep("old", days_ago=9), keep("other", days_ago=5)
     assert cache.fetch(key("old")) == bytes(1000)
-    eviction.evict(folder, int(1.5 * old.stat().st_size))
+    cache.evict(folder, int(1.5 * old.stat().st_size))
     assert old.exists()
     assert not other.exists()
 
@@ -67,7 +67,7 @@ def test_reading_writes_to_the_disk_once_a_day_at_most(folder):
 def test_files_are_counted_at_first_and_after_each_tenth_of_the_limit(folder, monkeypatch):
     monkeypatch.setenv("LINKWORK_CACHE_SIZE", "0.1")  # 100 kB
     counted = []
-    monkeypatch.setattr(eviction, "evict", lambda *given: counted.append(given))
+    monkeypatch.setattr(cache, "evict", lambda *given: counted.append(given))
     for k in range(25):
         cache.keep(key(f"k{k}"), bytes(1000))
     assert counted == [(folder, 100_000)] * 3  # at first, and after more than 10 kB
@@ -77,7 +77,7 @@ def test_a_process_that_writes_much_stays_below_the_limit(folder, monkeypatch):
     monkeypatch.setenv("LINKWORK_CACHE_SIZE", "0.05")
     for k in range(200):
         cache.keep(key(f"k{k}"), bytes(1000))
-    assert sum(file.size for file in eviction.kept_files(folder)) <= 55_000 + 10_000
+    assert sum(file.size for file in cache.kept_files(folder)) <= 55_000 + 10_000
     assert cache.fetch(key("k199")) == bytes(1000)
 
 
@@ -87,7 +87,7 @@ def test_files_of_processes_that_ended_while_writing_are_removed(folder):
     for path, age in ((new, 10.0), (abandoned, 7200.0)):
         path.write_bytes(bytes(10))
         os.utime(path, (time.time() - age,) * 2)
-    eviction.evict(folder, 10**9)
+    cache.evict(folder, 10**9)
     assert new.exists()
     assert not abandoned.exists()
 
@@ -95,7 +95,7 @@ def test_files_of_processes_that_ended_while_writing_are_removed(folder):
 @pytest.mark.parametrize(("given", "expected"), [("", 10**9), ("5", 5_000_000), ("0", None)])
 def test_the_limit_is_read_in_megabytes(given, expected, monkeypatch):
     monkeypatch.setenv("LINKWORK_CACHE_SIZE", given)
-    assert eviction.size_limit() == expected
+    assert cache.size_limit() == expected
 
 
 @pytest.mark.parametrize("given", ["much", "-1", "nan", "inf", "1e400", "1e305"])
@@ -105,15 +105,15 @@ def test_a_limit_that_makes_no_sense_is_told(given, monkeypatch):
     monkeypatch.setattr(errors, "_warned_topics", set(), raising=False)
     monkeypatch.setenv("LINKWORK_CACHE_SIZE", given)
     with pytest.warns(UserWarning, match="LINKWORK_CACHE_SIZE: expected megabytes"):
-        assert eviction.size_limit() == 10**9
+        assert cache.size_limit() == 10**9
 
 
 def test_clearing_removes_everything(folder):
     for k in range(3):
         keep(f"k{k}")
-    assert eviction.clear(folder) == 3
-    assert eviction.kept_files(folder) == []
-    assert eviction.clear(folder / "nowhere") == 0
+    assert cache.clear(folder) == 3
+    assert cache.kept_files(folder) == []
+    assert cache.clear(folder / "nowhere") == 0
 
 
 FOREIGN = ("data.csv", "notes.o", "0123.program", ".new-mine", f"{'a' * 64}.txt", f"{'A' * 64}.o")
@@ -129,12 +129,12 @@ def test_files_of_others_are_neither_counted_nor_removed(tmp_path, folder, monke
             (place / name).write_bytes(bytes(5000))
             os.utime(place / name, (0.0, 0.0))
             before[place / name] = bytes(5000)
-    monkeypatch.setattr(cache, "_watch", eviction.Watch())
+    monkeypatch.setattr(cache, "_watch", cache.Watch())
     cache.keep(key("other"), bytes(1000))  # and evict
-    assert eviction.kept_files(folder) == []
+    assert cache.kept_files(folder) == []
     cache.keep(key("other"), bytes(1000))
-    eviction.clear(folder)
-    assert eviction.kept_files(folder) == []
+    cache.clear(folder)
+    assert cache.kept_files(folder) == []
     assert {path: path.read_bytes() for path in before} == before
 
 
@@ -142,13 +142,13 @@ def test_files_of_others_are_neither_counted_nor_removed(tmp_path, folder, monke
 def test_a_folder_that_is_not_the_cache_is_left_alone(tmp_path, folder, how):
     kept = keep("k")
     if how == "no marker":
-        (folder / eviction.MARKER).unlink()
+        (folder / cache.MARKER).unlink()
     else:
         (tmp_path / "elsewhere").mkdir()
         kept = kept.rename(tmp_path / "elsewhere" / kept.name)
-        (folder / eviction.MARKER).rename(tmp_path / "elsewhere" / eviction.MARKER)
+        (folder / cache.MARKER).rename(tmp_path / "elsewhere" / cache.MARKER)
         folder.rmdir()
         folder.symlink_to(tmp_path / "elsewhere")
-    eviction.evict(folder, 1)
-    assert eviction.clear(folder) == 0
+    cache.evict(folder, 1)
+    assert cache.clear(folder) == 0
     assert kept.exists()

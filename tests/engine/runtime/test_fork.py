@@ -165,8 +165,8 @@ def test_the_background_imports_nothing_while_a_fork_is_possible(mode):
         kernel = kd.function("forward_dynamics")
         kernel(*motion(kd))
         until = time.monotonic() + 30
-        while not kernel._has_simd_code and time.monotonic() < until: time.sleep(0.01)
-        print(kernel._has_simd_code, imported)
+        while not kernel.code.is_fast and time.monotonic() < until: time.sleep(0.01)
+        print(kernel.code.is_fast, imported)
         """,
         LINKWORK_BACKGROUND=mode,
     )

@@ -14,8 +14,8 @@ from tests.support.models import random_model
 
 import linkwork as lw
 from linkwork import errors
-from linkwork.engine.kernel import kernel as kernel_module
 from linkwork.engine.kernel.compile import CompiledFunction
+from linkwork.engine.runtime import backends, compiled_program
 from linkwork.engine.runtime.numpy_code import NumpyCode, python_source
 from linkwork.engine.runtime.processor import NoMachineCodeError
 from linkwork.engine.symbolic.node import Op
@@ -33,7 +33,7 @@ def no_code(monkeypatch):
         raise NoMachineCodeError("refused")
 
     monkeypatch.setenv("LINKWORK_CACHE", "off")
-    monkeypatch.setattr(kernel_module, "compiled", refuse)
+    monkeypatch.setattr(backends, "compiled", refuse)
     monkeypatch.setattr(errors, "_warned_topics", {"machine code"})
 
 
@@ -82,12 +82,12 @@ def test_every_quantity_agrees_with_machine_code(name, dtype, no_code, monkeypat
     ]
     inputs = [array.astype(dtype) for array in inputs]
     found = results(slow, inputs)
-    assert slow._numpy_path is not None
-    assert slow._code == (None, None)
+    assert slow.code.function is not None
+    assert slow.code.one is None
     monkeypatch.undo()
     fast = kd.function(request)
     fast.warmup()
-    assert fast._has_simd_code
+    assert fast.code.is_fast
     for one, other in zip(found, results(fast, inputs), strict=True):
         agree(one, other, 1e-12 if dtype == np.float64 else 2e-4)
 
@@ -126,7 +126,7 @@ def test_odd_numbers_give_what_machine_code_gives(no_code, monkeypatch):
     slow = CompiledFunction("odd", odd.program, np.float64)
     batch = slow(x)
     rows = np.array([slow(row) for row in x])
-    assert isinstance(slow._numpy_path, NumpyCode)
+    assert isinstance(slow.code.function, NumpyCode)
     monkeypatch.undo()
     odd.warmup()
     expected = odd(x)
@@ -266,19 +266,19 @@ print(kd.com(kd.neutral()).shape)
 
 def test_code_of_the_first_call_stays_if_no_other_can_be_made(no_code, monkeypatch):
     monkeypatch.setattr(errors, "_warned_topics", set())
-    refuse = kernel_module.compiled
+    refuse = backends.compiled
     monkeypatch.undo()
     monkeypatch.setattr(errors, "_warned_topics", set())
     monkeypatch.setenv("LINKWORK_CACHE", "off")
-    monkeypatch.setattr(kernel_module, "background", Never)
+    monkeypatch.setattr(compiled_program, "background", Never)
     kd = lw.KinDyn(lw.robots.load("double_pendulum"))
     first = kd.com(kd.neutral())
-    monkeypatch.setattr(kernel_module, "compiled", refuse)
-    text = "^no machine code here: refused; the code of the first call stays in use$"
+    monkeypatch.setattr(backends, "compiled", refuse)
+    text = "refused.*the code of the first call stays in use"
     with pytest.warns(lw.LinkworkWarning, match=text):
         kd.warmup()
     np.testing.assert_array_equal(kd.com(kd.neutral()), first)
-    assert kd.function("com")._numpy_path is None
+    assert kd.function("com").code.function is None
 
 
 class Never:

@@ -126,7 +126,7 @@ def test_code_from_the_cache_is_run_without_llvm_and_without_tracing(options, tm
     check = """
     assert "llvmlite" not in sys.modules
     kernels = [kernel for each in kd._kernels.values() for kernel in each.values()]
-    assert all(kernel._program is None for kernel in kernels)
+    assert all(kernel.code.cached_program is None for kernel in kernels)
     """.strip()
     first = output_of(story.format(options=options, warmup=warmup, check=""), cache=tmp_path)
     second = output_of(story.format(options=options, warmup="", check=check), cache=tmp_path)

@@ -27,7 +27,7 @@ from linkwork.bridges.casadi.sx import (
     normalized_part,
 )
 from linkwork.engine.kernel.kernel import Kernel
-from linkwork.engine.runtime.compiler import Code
+from linkwork.engine.runtime.backends import MachineCode
 from linkwork.engine.symbolic.program import Port
 from linkwork.errors import ArgumentError, MissingPackageError
 
@@ -233,10 +233,10 @@ class Library:
         return ctypes.cast(array, ctypes.POINTER(kind))
 
 
-def _code_of(kernel: Kernel) -> tuple[Code, int]:
+def _code_of(kernel: Kernel) -> tuple[MachineCode, int]:
     """The fast code of one row, and the bytes of workspace that it needs."""
     kernel.warmup()
-    code = kernel._code[0]  # pyright: ignore[reportPrivateUsage]
+    code = kernel.code.one
     if code is None:
         raise ArgumentError(f"{kernel.signature.name}: there is no machine code on this platform")
     takes = ctypes.CFUNCTYPE(

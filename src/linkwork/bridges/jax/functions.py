@@ -262,7 +262,7 @@ def _checked_backend(backend: Any) -> str:
 
 def _warmup(kernel: Kernel) -> None:
     """Wait for the fast code of a kernel and of its derivatives that are in use."""
-    if kernel._level >= 0:  # pyright: ignore[reportPrivateUsage]
+    if kernel.status != "none":
         kernel.warmup()
     for derivative in list(kernel._derivatives.values()):  # pyright: ignore[reportPrivateUsage]
         _warmup(derivative)

@@ -46,7 +46,7 @@ class _Handler:
         if self._is_usable is None:
             try:
                 extension = import_module("linkwork.bridges.jax._xla")
-            except ImportError:  # said by `call_slow`
+            except ImportError:  # NumPy computes, with a warning
                 self._is_usable = False
             else:
                 self._is_usable = self._registered(extension)

@@ -18,7 +18,7 @@ NUMPY_TYPES: dict[torch.dtype, type[np.floating[Any]]] = {
 }
 TORCH_TYPES = {np.dtype(numpy_type): own for own, numpy_type in NUMPY_TYPES.items()}
 
-SMALL_BATCH = 2048  # calls whose inputs have no more numbers than this run on one thread anyway
+SMALL_BATCH = 256  # calls whose inputs have no more elements than this run on one thread anyway
 
 
 def most_threads() -> int | None:

@@ -6,13 +6,15 @@ import operator
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
 
+from linkwork.engine import BRIDGES, LAZY_BRIDGES
+from linkwork.engine.kernel.extension import empty
 from linkwork.engine.kernel.norms import TOLERANCE, Span, norms
-from linkwork.engine.kernel.results import empty
 from linkwork.engine.symbolic.arrays import Array, ObjectArray, as_array, batch_of, is_masked
 from linkwork.engine.symbolic.program import Port
 from linkwork.engine.symbolic.traced import foreign_package, is_traced, unwrapped
@@ -27,7 +29,6 @@ _FOREIGN = {
     "casadi": ("a casadi matrix", "{0}.full().ravel()"),
     "dask": ("a dask array", "{0}.compute()"),
 }
-_WITH_MODULE = ("torch", "jax", "casadi")  # linkwork.torch and others take them
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +222,17 @@ def refuse_foreign(value: Any, name: str) -> None:
     if library is not None:
         what, numbers = _FOREIGN.get(library, (f"an array of {library}", "np.asarray({0})"))
         text = f"{name}: {what}; linkwork takes NumPy arrays, so give {numbers.format(name)}"
-        bridge = f", or use linkwork.{library}" if library in _WITH_MODULE else ""
-        raise ArgumentError(text + bridge)
+        hint = f", or use {BRIDGES[library]}" if library in BRIDGES else ""
+        raise ArgumentError(text + hint)
+
+
+def lazy_bridge(values: Sequence[Any]) -> Any:
+    """The module for calls with arrays that are computed later, if there are any; else None."""
+    for value in values:
+        module = LAZY_BRIDGES.get(foreign_package(value) or "")
+        if module is not None:
+            return import_module(module)
+    return None
 
 
 def _rows(array: Array, batch: tuple[int, ...], port: Port) -> Array:

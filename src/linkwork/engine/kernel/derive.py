@@ -5,13 +5,14 @@ differentiated. It is named on disk by the key of the function, its kind and its
 process neither traces nor differentiates. The program is kept there too, for derivatives of it.
 
 The Jacobian of a long program would be too long to compile. It is computed from the product with a
-tangent, or a cotangent, for each unit vector instead: see `columnwise_jacobian.py`.
+tangent, or a cotangent, for each unit vector instead: see `ColumnwiseJacobian`.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,11 +21,9 @@ from linkwork.engine.autodiff import diff
 from linkwork.engine.autodiff.jacobian_size import jacobian_steps
 from linkwork.engine.autodiff.ports import Kind, derived_ports
 from linkwork.engine.kernel.arguments import Signature
-from linkwork.engine.kernel.columnwise_jacobian import ColumnwiseJacobian
 from linkwork.engine.kernel.kernel import Kernel
-from linkwork.engine.runtime import cache
 from linkwork.engine.runtime.compiler import LOCK
-from linkwork.engine.symbolic import serialization as stored
+from linkwork.engine.symbolic import serialization
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.program import Port, Program
 from linkwork.errors import ArgumentError, ValueRangeError
@@ -33,6 +32,8 @@ from linkwork.errors import ArgumentError, ValueRangeError
 MOST_UNROLLED_STEPS = 80_000
 # A program with more steps is not made at all, as that would take minutes.
 MOST_STEPS = 1_000_000
+# Products are computed for at most this many bytes of results at a time.
+CHUNK_BYTES = 8 << 20
 
 InputCheck: TypeAlias = Callable[[Sequence[Port], Sequence[Array]], None]
 
@@ -63,7 +64,7 @@ class Derivative(Kernel):
         Kernel.__init__(
             self,
             _signature(function.signature, kind, wrt),
-            self._made_program,
+            self._derived_program,
             key=_key(function, kind, wrt),
             dtype=function.dtype.type,
             check_input=_input_check(function.check_input, len(function.signature.inputs)),
@@ -96,7 +97,7 @@ class Derivative(Kernel):
 
     # The program.
 
-    def _made_program(self) -> Program:
+    def _derived_program(self) -> Program:
         """From the program of the function."""
         program = self._analytic_program()
         if program is None:
@@ -107,16 +108,12 @@ class Derivative(Kernel):
             units = unit_indices(self._function.signature)
             program = make(self._function.program, self._wrt, units=units)
         if self._columnwise is None:
-            cache.keep(self._program_key, stored.to_bytes(program), cache.PROGRAM)
+            self.code.keep_program(serialization.to_bytes(program))
         return program
 
     def _analytic_program(self) -> Program | None:
         analytic = self._function.analytic
         return None if analytic is None else analytic(self._kind, self._wrt)
-
-    def _kept(self) -> bytes | None:
-        """What is kept on disk: the program, or nothing but that it is too long."""
-        return cache.fetch(self._program_key, cache.PROGRAM)
 
     # Long Jacobians.
 
@@ -127,16 +124,16 @@ class Derivative(Kernel):
 
     def _find_columnwise(self) -> ColumnwiseJacobian | None:
         """What computes the derivative column by column, if it is too long to be unrolled."""
-        if self._has_simd_code or self._is_known_short or self._columnwise is not None:
+        if self.code.is_fast or self._is_known_short or self._columnwise is not None:
             return self._columnwise
         with LOCK:
-            kept = self._kept()
+            kept = self.code.kept_program()
             is_long = kept == _TOO_LONG
-            if kept is None and self._program is None:
-                self._program = self._analytic_program()
-                is_long = self._program is None and self._steps() > MOST_UNROLLED_STEPS
+            if kept is None and self.code.cached_program is None:
+                program = self.code.cached_program = self._analytic_program()
+                is_long = program is None and self._steps() > MOST_UNROLLED_STEPS
                 if is_long:
-                    cache.keep(self._program_key, _TOO_LONG, cache.PROGRAM)
+                    self.code.keep_program(_TOO_LONG)
             self._is_known_short = not is_long
             self._columnwise = self._build_columnwise() if is_long else None
             return self._columnwise
@@ -162,8 +159,8 @@ class Derivative(Kernel):
         outputs: tuple[Array, ...],
         n: int,
         threads: int | None = None,
-    ) -> int:
-        """Compute n rows of arrays that were checked; the status."""
+    ) -> bool:
+        """Compute n rows of arrays that were checked; whether all results are finite."""
         columnwise = self._find_columnwise()
         if columnwise is None:
             return super().run_rows(rows, outputs, n, threads)
@@ -226,3 +223,80 @@ def _input_check(of_function: InputCheck | None, known: int) -> InputCheck | Non
                 raise ValueRangeError(f"{port.name}: entry {index} is {array[row, index]}{where}")
 
     return check
+
+
+class ColumnwiseJacobian:
+    """Computes a Jacobian, or a Hessian, from a kernel of products: a row of a batch for each.
+
+    jvp and hvp give one column of the Jacobian for each unit tangent of the inputs, vjp one row for
+    each unit cotangent of the outputs.
+    """
+
+    def __init__(self, kernel: Any, kind: Kind, own: Signature, wrt: Sequence[str]) -> None:
+        """Prepare the unit vectors.
+
+        Args:
+            kernel: of the products: a jvp, vjp or hvp.
+            kind: which of these it is.
+            own: the signature of the function that is differentiated.
+            wrt: the inputs to differentiate with respect to.
+        """
+        self.kernel = kernel
+        self._by_rows = kind == "vjp"
+        self._inputs = own.inputs
+        chosen = [port for name in wrt for port in own.inputs if port.name == name]
+        swept = own.outputs if self._by_rows else chosen
+        self._units = _unit_vectors(swept, kernel.dtype)
+        ends = np.cumsum([0, *(port.size for port in swept)]).tolist()
+        self._spans = [slice(start, stop) for start, stop in pairwise(ends)]  # of each port
+
+    def __call__(
+        self, rows: Sequence[Array], outputs: Sequence[Array], n: int, threads: int | None
+    ) -> bool:
+        """Write the Jacobian of each row; whether all entries are finite.
+
+        Args:
+            rows: (n, size) numbers of each input, or (1, size) where a row is broadcast.
+            outputs: (n, size) where to write each output.
+            n: how many rows.
+            threads: how many threads to use.
+        """
+        count = max(len(self._units[0]), 1) if self._units else 1
+        width = sum(port.size for port in self.kernel.signature.outputs)
+        chunk = max(1, CHUNK_BYTES // max(count * width * self.kernel.dtype.itemsize, 1))
+        for start in range(0, n, chunk):
+            stop = min(start + chunk, n)
+            given = [
+                (array[start:stop] if len(array) > 1 else array).reshape(-1, 1, *port.shape)
+                for array, port in zip(rows, self._inputs, strict=True)
+            ]
+            products = self.kernel(*given, *self._units, threads=threads)
+            parts = products if isinstance(products, tuple) else (products,)
+            self._write(parts, [array[start:stop] for array in outputs])
+        return all(bool(np.isfinite(array).all()) for array in outputs)
+
+    def _write(self, parts: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Write products to the outputs: for each output of the function, one for each input."""
+        wanted = iter(outputs)
+        if self._by_rows:  # parts: by input, (rows, outputs, *input)
+            for span in self._spans:
+                for part in parts:
+                    target = next(wanted)
+                    target[...] = part[:, span].reshape(target.shape)
+            return
+        for part in parts:  # by output, (rows, inputs, *output)
+            flat = np.moveaxis(part.reshape(*part.shape[:2], -1), 1, 2)
+            for span in self._spans:
+                target = next(wanted)
+                target[...] = flat[:, :, span].reshape(target.shape)
+
+
+def _unit_vectors(ports: Sequence[Port], dtype: Any) -> list[Array]:
+    """For each port (vectors, *shape): the unit vectors of the numbers of all ports."""
+    eye = np.eye(sum(port.size for port in ports), dtype=dtype)
+    found: list[Array] = []
+    start = 0
+    for port in ports:
+        found.append(eye[:, start : start + port.size].reshape(len(eye), *port.shape))
+        start += port.size
+    return found

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.engine.kernel import rollout_slow
+from linkwork.engine.kernel import rollout_numpy
 from linkwork.engine.kernel.arguments import Signature, outputs_for, thread_number
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.kernel.rollout_inputs import (
@@ -220,8 +220,8 @@ class Rollout:
         if step.prepare(rows * steps):
             step._roll(given.starts, given.others, results, rows, steps, threads)  # pyright: ignore[reportPrivateUsage]
         else:
-            tracks = rollout_slow.Tracks(given.starts, given.others, results=results)
-            rollout_slow.roll(self._slow(), tracks, steps)
+            tracks = rollout_numpy.Tracks(given.starts, given.others, results=results)
+            rollout_numpy.roll(self._numpy_step(), tracks, steps)
 
     def _check_states(self, given: Inputs, results: Sequence[Array]) -> None:
         """Raise if a state is not finite: after which step, in which row, of which input."""
@@ -269,15 +269,15 @@ class Rollout:
         if all(are_compiled):
             step._roll_back(vjp, *given_arrays, rows, steps, threads, STORED_BYTES)  # pyright: ignore[reportPrivateUsage]
         else:
-            tracks = rollout_slow.Tracks(*given_arrays)
-            rollout_slow.roll_back(self._slow(), _run_of(vjp), tracks, steps, STORED_BYTES)
+            tracks = rollout_numpy.Tracks(*given_arrays)
+            rollout_numpy.roll_back(self._numpy_step(), _run_of(vjp), tracks, steps, STORED_BYTES)
 
-    def _slow(self) -> rollout_slow.Step:
+    def _numpy_step(self) -> rollout_numpy.Step:
         spans = [unit.span for unit in self.step.signature.unit_norms]
-        return rollout_slow.Step(_run_of(self.step), spans, len(self._states), self.step.dtype)
+        return rollout_numpy.Step(_run_of(self.step), spans, len(self._states), self.step.dtype)
 
 
-def _run_of(kernel: Kernel) -> rollout_slow.Run:
+def _run_of(kernel: Kernel) -> rollout_numpy.Run:
     return partial(kernel.run_rows, threads=1)
 
 

@@ -25,15 +25,11 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from linkwork.engine.runtime.compiler import FAST, LOCK, compiled, setting
-from linkwork.engine.runtime.processor import this_target
-from linkwork.engine.runtime.worker import CompileError
+from linkwork.engine.runtime.compiler_process import CompileError, CompilerProcess
+from linkwork.engine.runtime.processor import llvmlite_file, this_target
 from linkwork.errors import LinkworkWarning, warn_once
-
-if TYPE_CHECKING:
-    from linkwork.engine.runtime.process import CompilerProcess
 
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*[a-z]{0,2}")  # names of interpreters
 DELAY = 0.05  # [s] before the first of several jobs
@@ -139,11 +135,9 @@ class Background:
         if background_mode() != "process" or self._process is not None:
             return self._process
         try:
-            with LOCK:  # held during a fork, so that none happens here, or while it is imported
-                from linkwork.engine.runtime.process import CompilerProcess
-
+            with LOCK:  # held during a fork, so that none happens here
                 self.check_open()
-                self._process = CompilerProcess()
+                self._process = CompilerProcess(llvmlite_file() or "")
             self._process.wait_until_ready()
         except Exception as error:  # noqa: BLE001 - it cannot be started, for whatever reason
             self._end_process()

@@ -1,6 +1,6 @@
 """Loads object files into memory without LLVM, whose library takes longer to load than the code.
 
-Memory   code, constants and data, each on separate pages, in the slabs of memory.py
+Memory   one mapping: code and constants, then data on separate pages; see memory.py
 Symbols  that the file does not define are resolved in this process and in libm
 Errors   an object file that is not supported raises `ObjectError`, and its memory is freed
 """
@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from linkwork.engine.runtime.elf import EXECUTE, WRITE, ObjectError, ObjectFile, Section, Symbol
-from linkwork.engine.runtime.memory import Block, Sizes, slabs
-from linkwork.engine.runtime.processor import IS_LINUX_ON_X86_64, NoMachineCodeError
+from linkwork.engine.runtime.memory import CodeMemory
+from linkwork.engine.runtime.processor import IS_LINUX_ON_X86_64
 
 MOST_BYTES = 1 << 30  # of an object: relative addresses of 32 bits reach 2 GB
 _FORMS = {  # by kind of relocation: the format, and whether it is relative to its own address
@@ -33,28 +33,20 @@ class LoadedObject:
         if not IS_LINUX_ON_X86_64:
             raise ObjectError("only for Linux on x86-64")
         file = ObjectFile(data)
-        positions, sizes = _layout(file.sections)
-        block = slabs().take(sizes)
-        offsets = {
-            number: block.offsets[region] + position
-            for number, (region, position) in positions.items()
-        }
+        offsets, code_bytes, data_bytes = _layout(file.sections)
+        block = CodeMemory(code_bytes, data_bytes)
         for number, offset in offsets.items():
             section = file.sections[number]
-            if not section.is_empty_space:  # free pages are zero
+            if not section.is_empty_space:  # new pages are zero
                 block.memory[offset : offset + section.size] = file.content(section)
         _relocate(block, file, offsets)
-        try:
-            block.make_executable()
-        except OSError as error:
-            text = f"memory cannot be made executable ({error.strerror})"
-            raise NoMachineCodeError(text) from error
+        block.make_executable()
         self._functions = {
             symbol.name: block.start + _offset(symbol, file.sections, offsets)
             for symbol in file.symbols
             if symbol.is_function
         }
-        self._block, self.lease = block, block.lease
+        self.lease = block.lease
 
     def address(self, name: str) -> int:
         """The address of a function."""
@@ -63,27 +55,28 @@ class LoadedObject:
         return self._functions[name]
 
 
-def _layout(sections: Sequence[Section]) -> tuple[dict[int, tuple[int, int]], Sizes]:
-    """By section: its region and its offset there; and the sizes of the regions."""
-    positions: dict[int, tuple[int, int]] = {}
-    ends = [0, 0, 0]
-    for region, access in enumerate((EXECUTE, 0, WRITE)):
+def _layout(sections: Sequence[Section]) -> tuple[dict[int, int], int, int]:
+    """The offset of each section that is loaded; bytes of code and constants, and of data."""
+    offsets: dict[int, int] = {}
+    ends = [0]  # of code, of constants after it, and of data on further pages
+    for access in (EXECUTE, 0, WRITE):
+        end = _rounded_up(ends[-1], mmap.PAGESIZE) if access == WRITE else ends[-1]
         for number, section in enumerate(sections):
             if section.is_loaded and section.flags & (EXECUTE | WRITE) == access:
-                position = _rounded_up(ends[region], max(section.alignment, 1))
-                positions[number] = region, position
-                ends[region] = position + section.size
-    code, constants, data = (_rounded_up(end, mmap.PAGESIZE) for end in ends)
-    if not 0 < code + constants + data <= MOST_BYTES:
-        raise ObjectError(f"{code + constants + data} bytes to load")
-    return positions, (code, constants, data)
+                offsets[number] = _rounded_up(end, max(section.alignment, 1))
+                end = offsets[number] + section.size
+        ends.append(end)
+    code_bytes, all_bytes = (_rounded_up(end, mmap.PAGESIZE) for end in ends[2:])
+    if not 0 < all_bytes <= MOST_BYTES:
+        raise ObjectError(f"{all_bytes} bytes to load")
+    return offsets, code_bytes, all_bytes - code_bytes
 
 
 def _rounded_up(number: int, step: int) -> int:
     return -(-number // step) * step
 
 
-def _relocate(block: Block, file: ObjectFile, offsets: Mapping[int, int]) -> None:
+def _relocate(block: CodeMemory, file: ObjectFile, offsets: Mapping[int, int]) -> None:
     """Fill in the addresses that depend on where the code was loaded."""
     addresses: dict[int, int] = {}
     for section, offset, kind, number, addend in file.relocations():
@@ -109,7 +102,7 @@ def _relocate(block: Block, file: ObjectFile, offsets: Mapping[int, int]) -> Non
 
 
 def _offset(symbol: Symbol, sections: Sequence[Section], offsets: Mapping[int, int]) -> int:
-    """The offset of a symbol of this file from the start of the slab."""
+    """The offset of a symbol of this file from the start of the memory."""
     section = symbol.section
     if section is None or section not in offsets or symbol.value > sections[section].size:
         raise ObjectError(f"symbol {symbol.name!r} is not in memory")

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from linkwork.engine.codegen.c.functions import MACROS
 from linkwork.engine.codegen.c.statements import DOUBLE
 from linkwork.export.code import prototype
 from linkwork.export.function import Argument
 from linkwork.export.package import MARK, Written
-from linkwork.export.support import MACROS
 from linkwork.version import __version__
 
 _INT, _REAL = "long long int", "double"

@@ -19,6 +19,7 @@
 #include "poses.h"
 
 #define POSE_CHUNK 256     /* rows of a chunk */
+#define POSE_WORK 20.0     /* vector operations for a frame, about */
 
 static const CApi *api;    /* threads and result arrays of the extension `_call` */
 
@@ -72,7 +73,8 @@ static PyArrayObject *pose_output(PyObject *given, PyArrayObject *values, npy_in
 /* Compute all rows; returns the status. */
 static int run_poses(PoseJob *job, npy_intp rows, int threads)
 {
-    return api->run_rows(pose_chunk, job, rows, POSE_CHUNK, job->poses->block_bytes, threads);
+    double work = POSE_WORK * (double)job->poses->n_frames;
+    return api->run_rows(pose_chunk, job, rows, POSE_CHUNK, work, job->poses->block_bytes, threads);
 }
 
 /* The frames that are wanted, each once, or NULL for all; 0 if they do not fit. */

@@ -20,6 +20,22 @@ from linkwork.engine.symbolic.program import Program
 # Numbers of steps. A shorter program is not cut; a longer one is, into parts of this length.
 LONGEST_UNCUT = 1000
 LONGEST_PART = 500
+# What the functions begin with.
+MACROS = """\
+#if defined(__GNUC__)
+#define LW_RESTRICT __restrict__
+#define LW_NOINLINE __attribute__((noinline))
+#elif defined(_MSC_VER)
+#define LW_RESTRICT __restrict
+#define LW_NOINLINE __declspec(noinline)
+#elif defined(__cplusplus)
+#define LW_RESTRICT
+#define LW_NOINLINE
+#else
+#define LW_RESTRICT restrict
+#define LW_NOINLINE
+#endif
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from linkwork.engine.codegen.llvm.types import VectorType
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Program, per_port
 
-SMALL_MATRIX = 6  # a test compares it with that of the C extension, which engine/kernel has
+SMALL_MATRIX = 6  # rows of a square output; `Kernel` passes it to the C extension
 
 
 def checked_results(program: Program) -> set[int]:

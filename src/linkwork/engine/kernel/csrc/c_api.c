@@ -20,7 +20,7 @@ static int run_rows_chunk(Job *job, npy_intp start, npy_intp rows, char *block,
 }
 
 static int run_rows(RowsFunction function, void *context, npy_intp rows, npy_intp chunk,
-                    size_t bytes, int threads)
+                    double work, size_t bytes, int threads)
 {
     Block block = take_block(bytes);
     if (!block.start) return NO_MEMORY;
@@ -32,7 +32,7 @@ static int run_rows(RowsFunction function, void *context, npy_intp rows, npy_int
         status = function(context, 0, rows, block.start);
         PyEval_RestoreThread(state);
     } else {
-        Code code = {.width = 1, .chunk = chunk};  /* of chunks; there is no machine code */
+        Code code = {.width = 1, .work = work, .chunk = chunk};  /* of chunks; there is no machine code */
         RowsJob rows_job = {.function = function, .context = context};
         rows_job.job = (Job){.code = &code, .rows = rows, .threads = threads, .chunk = chunk,
                              .fitting = chunk, .bytes = bytes, .work = run_rows_chunk};

@@ -12,10 +12,11 @@
 typedef int (*RowsFunction)(void *context, npy_intp start, npy_intp rows, char *memory);
 
 typedef struct {
-    /* Call a function for all rows, without the GIL, in chunks of so many rows. Batches of many rows
-       use several threads, each with memory of so many bytes. Returns the status. */
+    /* Call a function for all rows, without the GIL, in chunks of so many rows. Batches of much work, in
+       vector operations for a row, use several threads, each with memory of so many bytes. Returns the
+       status. */
     int (*run_rows)(RowsFunction function, void *context, npy_intp rows, npy_intp chunk,
-                    size_t bytes, int threads);
+                    double work, size_t bytes, int threads);
     int (*read_threads)(PyObject *value);  /* as threads.h declares it */
     PyObject *(*new_array)(int axes, npy_intp *shape, int type);  /* as result_memory.h does */
     Shared *(*share_call)(PyObject *callable, Shared *with);      /* as shared.h does */

@@ -100,7 +100,7 @@ static int run_checked(Job *job, int is_given)
         give_block(block);
         return job->status;
     }
-    int is_one_chunk = job->rows <= job->chunk && job->rows <= SHARED_ROWS;
+    int is_one_chunk = job->rows <= job->chunk && !is_worth_sharing(job->code, job->rows);
     if (is_given && !is_one_chunk && (self->n_unit_norms || self->check_inputs)) {
         job->only_checks = 1;
         run_job(job, block.start);
@@ -222,7 +222,8 @@ static int prepared_rows(const Call *self, const Port *port, PyObject *value, in
     return -1;
 }
 
-/* _run(inputs, outputs, rows, threads): compute rows of arrays that Python has prepared. */
+/* _run(inputs, outputs, rows, threads): compute rows of arrays that Python has prepared. Returns whether
+   all results are finite, or None if an input is rejected. */
 static PyObject *call_run(PyObject *callable, PyObject *args)
 {
     Call *self = (Call *)callable;
@@ -270,19 +271,30 @@ static PyObject *call_run(PyObject *callable, PyObject *args)
     release_code(job.code);
     if (!is_good || status == INTERRUPTED) return NULL;
     if (status == NO_MEMORY) return PyErr_NoMemory();
-    return PyLong_FromLong(status);
+    if (status != DONE && status != NOT_FINITE_OUTPUT) Py_RETURN_NONE;
+    return PyBool_FromLong(status == DONE);
 }
 
-/* _use(one, many, width, keep): call the functions at these addresses from now on. */
+/* The work of a row in vector operations: its arithmetic, its inputs, which are read, transposed and checked,
+   its outputs, and what is there once. The weights fit the times of the kernels at SHARED_WORK to 25 %. */
+static double work_of_row(const Call *self, double operations)
+{
+    double inputs = 0.0, outputs = 0.0;
+    for (int k = 0; k < self->n_in; k++) inputs += (double)self->ins[k].size;
+    for (int k = 0; k < self->n_out; k++) outputs += (double)self->outs[k].size;
+    return operations + inputs + outputs / 2.0 + 20.0;
+}
+
+/* _use(one, many, width, operations, keep): call the functions at these addresses from now on. */
 static PyObject *call_use(PyObject *callable, PyObject *args)
 {
     Call *self = (Call *)callable;
     unsigned long long one, many;
-    Py_ssize_t width;
+    Py_ssize_t width, operations;
     PyObject *keep;
-    if (!PyArg_ParseTuple(args, "KKnO", &one, &many, &width, &keep)) return NULL;
-    if (width < 1 || !self->slow) {
-        const char *why = self->slow ? "use: the width must be at least 1"
+    if (!PyArg_ParseTuple(args, "KKnnO", &one, &many, &width, &operations, &keep)) return NULL;
+    if (width < 1 || operations < 0 || !self->slow) {
+        const char *why = self->slow ? "use: the width must be at least 1, and operations 0"
                                      : "the call was not initialized";
         PyErr_SetString(self->slow ? PyExc_ValueError : PyExc_RuntimeError, why);
         return NULL;
@@ -295,6 +307,7 @@ static PyObject *call_use(PyObject *callable, PyObject *args)
         code->one = (function_t)(uintptr_t)one;
         code->many = (function_t)(uintptr_t)many;
         code->width = many ? width : 1;
+        code->work = work_of_row(self, (double)operations / (double)code->width);
         code->chunk = FIRST_CHUNK;
         code->keep = Py_NewRef(keep);
         code->bytes = code->one_bytes = (size_t)code->one(NULL, NULL, NULL, 0, NULL);
@@ -352,14 +365,16 @@ static PyObject *call_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 static PyMethodDef call_methods[] = {
     {"_run", call_run, METH_VARARGS,
-     "_run(inputs, outputs, rows, threads): compute rows of prepared arrays; returns the status."},
+     "_run(inputs, outputs, rows, threads): compute rows of prepared arrays; whether all results are"
+     " finite, or None if an input is rejected."},
     {"_roll", call_roll, METH_VARARGS,
      "_roll(starts, others, results, rows, steps, threads): steps from states to states."},
     {"_roll_back", call_roll_back, METH_VARARGS,
      "_roll_back(vjp, starts, others, states, cotangents, finals, gradients, rows, steps, threads,"
      " most_bytes): cotangents from the last step to the first."},
     {"_use", call_use, METH_VARARGS,
-     "_use(one, many, width, keep): call the functions at these addresses from now on."},
+     "_use(one, many, width, operations, keep): call the functions at these addresses from now on; a row"
+     " takes so many operations."},
     {NULL, NULL, 0, NULL},
 };
 

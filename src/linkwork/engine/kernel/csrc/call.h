@@ -18,6 +18,7 @@ typedef struct Code {
     function_t many;       /* computes `width` rows at a time; may be NULL */
     npy_intp width;
     size_t one_bytes, bytes;  /* of workspace for `one`, and for both */
+    double work;           /* for a row, in vector operations; see `work_of_row` and SHARED_WORK */
     npy_intp chunk;        /* rows of a chunk; threads read and write it without a lock */
     PyObject *keep;        /* keeps the machine code in memory */
     struct Code *older;    /* what a `Shared` used before; see `offer_code` */
@@ -47,6 +48,7 @@ typedef struct {           /* a compiled function as Python calls it */
     int is_simple;         /* whether no port has more than MOST_AXES axes */
     int check_inputs;      /* whether inputs must be finite */
     int check_outputs;     /* whether calls with outputs that are not finite are left to `slow` */
+    int small_matrix;      /* code of many rows checks square outputs with more rows itself */
     PyTypeObject *result;  /* the named tuple that holds several outputs; NULL for a plain tuple */
     PyObject *slow;        /* a Python callable for all other calls; NULL before __init__ */
     struct Shared *shared; /* as native threads call it; NULL if none does */

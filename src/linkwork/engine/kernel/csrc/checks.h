@@ -4,8 +4,6 @@
 
 #include "call.h"
 
-#define SMALL_MATRIX 6     /* code of many rows checks square results with more rows itself */
-
 #define SUM_OF_SQUARES(x)                                                                   \
     double sum = 0.0;                                                                       \
     for (npy_intp i = 0; i < unit->count; i++) sum += (double)(x)[i] * (double)(x)[i];
@@ -59,7 +57,7 @@ static inline int output_is_finite(const Call *self, const Port *port, const cha
                                    npy_intp rows, npy_intp blocks)
 {
     int is_square = port->axes == 2 && port->shape[0] == port->shape[1];
-    npy_intp first = is_square && port->shape[0] > SMALL_MATRIX ? blocks : 0;
+    npy_intp first = is_square && port->shape[0] > self->small_matrix ? blocks : 0;
     data += first * port->size * (npy_intp)self->item;
     return is_finite(self, data, (rows - first) * port->size);
 }

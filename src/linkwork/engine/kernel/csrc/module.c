@@ -12,12 +12,7 @@ static int add_constants(PyObject *module)
 {
     static const struct { const char *name; long value; } constants[] = {
         {"MOST_AXES", MOST_AXES},
-        {"SMALL_MATRIX", SMALL_MATRIX},
         {"STREAMED_BYTES", (long)STREAMED_BYTES},
-        {"DONE", DONE},
-        {"NOT_UNIT_NORM", NOT_UNIT_NORM},
-        {"NOT_FINITE_INPUT", NOT_FINITE_INPUT},
-        {"NOT_FINITE_OUTPUT", NOT_FINITE_OUTPUT},
     };
     for (size_t k = 0; k < sizeof constants / sizeof constants[0]; k++)
         if (PyModule_AddIntConstant(module, constants[k].name, constants[k].value) < 0) return -1;
@@ -53,6 +48,8 @@ static PyMethodDef module_methods[] = {
      "empty(shape, dtype): a new array of float64 or float32, as the results of calls are."},
     {"spare_bytes", module_spare_bytes, METH_NOARGS,
      "How much memory is kept for later arrays."},
+    {"thread_counts", module_thread_counts, METH_NOARGS,
+     "(batches that were shared by threads, chunks of them that helpers computed), so far."},
     {NULL, NULL, 0, NULL},
 };
 

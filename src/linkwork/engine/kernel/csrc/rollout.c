@@ -205,7 +205,8 @@ static int run_roll(Roll *roll, size_t most_bytes)
     Block block = take_block(job->bytes);
     if (!block.start) return NO_MEMORY;
     npy_intp most = (job->rows + job->code->width - 1) / job->code->width;
-    if (roll->steps <= SHARED_ROWS / job->rows) job->threads = 1;
+    double work = job->code->work + (roll->back.code ? roll->back.code->work : 0.0);
+    if ((double)job->rows * (double)roll->steps * work <= SHARED_WORK) job->threads = 1;
     if (job->threads == 0) {
         read_environment();
         job->threads = default_threads();

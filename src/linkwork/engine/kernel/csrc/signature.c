@@ -77,15 +77,15 @@ int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
 {
     Call *self = (Call *)object;
     static char *names[] = {"in_shapes", "out_shapes", "unit_norms", "norm_limits",
-                            "single_precision", "check_inputs", "check_outputs", "result", "slow",
-                            NULL};
+                            "single_precision", "check_inputs", "check_outputs", "small_matrix", "result",
+                            "slow", NULL};
     PyObject *inputs, *outputs, *spans, *result, *slow;
     double noise, tolerance;
-    int single, check_inputs, check_outputs;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!(dd)pppOO", names, &PyTuple_Type, &inputs,
+    int single, check_inputs, check_outputs, small_matrix;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!(dd)pppiOO", names, &PyTuple_Type, &inputs,
                                      &PyTuple_Type, &outputs, &PyTuple_Type, &spans, &noise,
-                                     &tolerance, &single, &check_inputs, &check_outputs, &result,
-                                     &slow))
+                                     &tolerance, &single, &check_inputs, &check_outputs,
+                                     &small_matrix, &result, &slow))
         return -1;
     if (self->slow) {  /* checked now: `__float__` and `__bool__` of arguments run any code */
         PyErr_SetString(PyExc_RuntimeError, "a call is made once");
@@ -109,6 +109,7 @@ int call_init(PyObject *object, PyObject *args, PyObject *kwargs)
     self->is_simple = 1;
     self->check_inputs = check_inputs;
     self->check_outputs = check_outputs;
+    self->small_matrix = small_matrix;
     self->type = single ? NPY_FLOAT : NPY_DOUBLE;
     self->item = single ? sizeof(float) : sizeof(double);
     self->noise = noise;

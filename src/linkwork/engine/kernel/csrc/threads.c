@@ -15,7 +15,8 @@
 #include "blocks.h"
 
 #define MOST_THREADS 64
-#define FEWEST_ROWS 64     /* a thread takes at least this many rows of a shared batch at a time */
+#define CHUNK_WORK 10000.0 /* a thread takes at least so much of a shared batch at a time, as SHARED_WORK */
+#define CHUNK_BLOCKS 4     /* and at least so many blocks of rows, as long programs run in such tiles */
 #define CHUNK_NS 4000000   /* chunks are sized to take this long: signals wait for the end of one */
 
 /* A number of threads; 0 for one per core, -1 if it is not an integer. */
@@ -29,12 +30,20 @@ int read_threads(PyObject *value)
     return threads < 1 ? 1 : (int)threads;
 }
 
+/* The fewest rows of a shared batch that a thread takes at a time. */
+static npy_intp fewest_rows(const Job *job)
+{
+    npy_intp rows = CHUNK_BLOCKS * job->code->width;
+    double worth = CHUNK_WORK / (job->code->work + 1.0);
+    return worth > (double)rows ? (npy_intp)worth : rows;
+}
+
 /* Rows of the next chunk: fewer towards the end, so that all threads end at the same time. */
 static npy_intp next_chunk(const Job *job)
 {
     npy_intp width = job->code->width, left = job->rows - job->next, rows = job->chunk;
     if (job->threads > 1) {
-        npy_intp share = left / (2 * job->threads), fewest = job->work ? width : FEWEST_ROWS;
+        npy_intp share = left / (2 * job->threads), fewest = job->work ? width : fewest_rows(job);
         if (share < fewest) share = fewest;
         if (share < rows) rows = round_to_width(share + width - 1, width);
     }
@@ -45,6 +54,7 @@ static npy_intp next_chunk(const Job *job)
 
 #include <windows.h>
 #define LOCK() ((void)0)
+#define COUNT_CHUNK() ((void)0)
 #define UNLOCK() ((void)0)
 void read_environment(void) {}
 int default_threads(void) { return 1; }
@@ -79,10 +89,12 @@ static struct {
     int joined;                         /* helpers that have ever joined it */
     int helpers;                        /* threads that were started */
     unsigned jobs;                      /* published so far: a change wakes the helpers */
+    unsigned long chunks;               /* that helpers have computed so far */
 } pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER,
-          NULL, 0, 0, 0, 0, 0};
+          NULL, 0, 0, 0, 0, 0, 0};
 
 #define LOCK() pthread_mutex_lock(&pool.mutex)
+#define COUNT_CHUNK() pool.chunks++
 #define UNLOCK() pthread_mutex_unlock(&pool.mutex)
 
 static int capped(long count)
@@ -195,6 +207,7 @@ static void take_chunks(Job *job, char *block, int leads, PyThreadState **state)
             }
         }
         LOCK();
+        if (!leads) COUNT_CHUNK();
         if (leads && now > before && !job->work) job->chunk = better_chunk(job, rows, now - before);
         if (status == NOT_FINITE_OUTPUT) job->has_bad_outputs = 1;  /* but go on */
         else if (status == DRIFTED) job->has_drifted = 1;
@@ -259,6 +272,17 @@ static void forget_helpers(void)
 
 void start_threads(void) { pthread_atfork(NULL, NULL, forget_helpers); }
 
+PyObject *module_thread_counts(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    LOCK();
+    unsigned jobs = pool.jobs;
+    unsigned long chunks = pool.chunks;
+    UNLOCK();
+    return Py_BuildValue("Ik", jobs, chunks);
+}
+
 /* Have helpers join a job; 0 if they are busy with another. */
 static int publish_job(Job *job)
 {
@@ -288,6 +312,12 @@ static void withdraw_job(void)
 
 #else
 void start_threads(void) {}
+PyObject *module_thread_counts(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return Py_BuildValue("ii", 0, 0);
+}
 static int publish_job(Job *job) { (void)job; return 0; }
 static void withdraw_job(void) {}
 #endif
@@ -299,14 +329,14 @@ void run_on_threads(Job *job, char *block, PyThreadState **state)
     if (is_shared) withdraw_job();
 }
 
-/* Run a planned job, on several threads if it has many rows. No thread needs the GIL, but that of
+/* Run a planned job, on several threads if it is much work. No thread needs the GIL, but that of
    `state` to handle signals; NULL if none does. */
 void run_chunks(Job *job, char *block, PyThreadState **state)
 {
-    npy_intp most = job->rows / FEWEST_ROWS;  /* threads that are worth it */
-    if (job->rows <= SHARED_ROWS) job->threads = 1;
+    npy_intp most = job->rows / fewest_rows(job);  /* threads that have a chunk */
+    if (most <= 1 || !is_worth_sharing(job->code, job->rows)) job->threads = 1;
     else if (job->threads == 0) job->threads = default_threads();
-    if (job->threads > most && most > 0) job->threads = (int)most;
+    if (job->threads > most) job->threads = (int)most;
     job->next = 0;
     if (job->threads == 1 && job->rows <= job->chunk) {  /* one chunk: no other thread, no clock */
         int status = run_chunk(job, 0, job->rows, block);
@@ -320,7 +350,7 @@ void run_chunks(Job *job, char *block, PyThreadState **state)
 /* Run a planned job without the GIL, which is held before and after. */
 void run_job(Job *job, char *block)
 {
-    if (job->threads == 0 && job->rows > SHARED_ROWS) read_environment();
+    if (job->threads == 0 && is_worth_sharing(job->code, job->rows)) read_environment();
     PyThreadState *state = PyEval_SaveThread();
     run_chunks(job, block, &state);
     PyEval_RestoreThread(state);

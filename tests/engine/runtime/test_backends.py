@@ -1,0 +1,104 @@
+"""Backends: `LINKWORK_BACKEND` chooses what compiles programs, and a new one takes ten lines."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+from tests.support.kernels import floater, motion
+
+import linkwork as lw
+from linkwork import errors
+from linkwork.engine.runtime.backends import BACKENDS, FunctionBackend
+from linkwork.engine.symbolic.program import NUMPY_FUNCTIONS, per_port
+
+
+class Interpreter(FunctionBackend):
+    """Runs the steps of a program one after the other on columns."""
+
+    def compile(self, program):
+        def compute(*columns):
+            results = program.run(*columns, functions=NUMPY_FUNCTIONS)
+            return [part for _, part in per_port(program.outputs, results)]
+
+        return compute
+
+
+needs_c = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+
+
+@pytest.fixture(params=["toy", "numpy", pytest.param("c", marks=needs_c)])
+def backend(request, monkeypatch):
+    monkeypatch.setitem(BACKENDS, "toy", Interpreter())
+    monkeypatch.setenv("LINKWORK_BACKEND", request.param)
+    monkeypatch.setenv("LINKWORK_CACHE", "off")
+    return request.param
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [(), 3, 2500])
+def test_every_backend_computes_the_quantities_of_a_robot(backend, monkeypatch, n, dtype):
+    kd = floater(dtype=dtype)
+    q, nu, tau = motion(kd, n)
+    found = kd.forward_dynamics(q, nu, tau), kd.mass_matrix(q)
+    assert kd.mass_matrix.status == (
+        "quick" if backend == "c" else f"NumPy: LINKWORK_BACKEND={backend}"
+    )
+    kd.warmup("forward_dynamics")
+    fast = kd.forward_dynamics(q, nu, tau)
+    monkeypatch.delenv("LINKWORK_BACKEND")
+    kd = floater(dtype=dtype)
+    tolerance = 1e-11 if dtype == np.float64 else 1e-3
+    expected = kd.forward_dynamics(q, nu, tau), kd.mass_matrix(q)
+    for one, other in zip((*found, fast), (*expected, expected[0]), strict=True):
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def test_every_backend_computes_loops(backend):
+    """One in the other, with more iterations than could be unrolled."""
+
+    @lw.compile(x=(3,))
+    def function(x):
+        def step(state):
+            y = lw.repeat(3, lambda y: 0.5 * y + np.sin(x), state[0])
+            return y, state[1] + 0.01 * y
+
+        return lw.repeat(1000, step, (x, np.zeros(3)))
+
+    x = np.random.default_rng(0).normal(size=(5, 3))
+    y, total = function(x)
+    wanted = np.sin(x) * 2.0  # where each inner loop converges to
+    np.testing.assert_allclose(y, wanted, rtol=1e-12)
+    np.testing.assert_allclose(total, 10.0 * wanted, rtol=1e-2)
+
+
+@needs_c
+def test_code_of_the_c_compiler_is_kept_on_disk(monkeypatch, tmp_path):
+    monkeypatch.setenv("LINKWORK_BACKEND", "c")
+    monkeypatch.setenv("LINKWORK_CACHE", str(tmp_path))
+    first = floater()
+    q = first.random(4, seed=0)
+    first.warmup("com")
+    monkeypatch.setattr(BACKENDS["c"], "compile", lambda *_: pytest.fail("it was compiled"))
+    second = floater()
+    np.testing.assert_array_equal(second.com(q), first.com(q))
+    assert second.com.status == "fast"
+
+
+def test_without_a_c_compiler_numpy_computes(monkeypatch):
+    monkeypatch.setenv("LINKWORK_BACKEND", "c")
+    monkeypatch.setenv("CC", "no-such-compiler")
+    monkeypatch.setattr(errors, "_warned_topics", set())
+    kd = floater()
+    with pytest.warns(lw.LinkworkWarning, match=r"no-such-compiler.*NumPy computes"):
+        assert kd.com(kd.neutral()).shape == (3,)
+
+
+def test_an_unknown_backend_is_named_and_the_default_used(monkeypatch):
+    monkeypatch.setenv("LINKWORK_BACKEND", "lvm")
+    monkeypatch.setattr(errors, "_warned_topics", set())
+    kd = floater()
+    with pytest.warns(lw.LinkworkWarning, match="did you mean 'llvm'"):
+        kd.warmup("com")
+    assert kd.com.status == "fast"
