@@ -5,11 +5,11 @@
 #include "chunks.h"
 
 /* A batch of more work than this is shared by several threads: rows times `Code.work`, whose unit is about
-   a quarter of a nanosecond, so this is 50 microseconds. Measured on an AMD EPYC for com, bias force, mass
-   matrix and forward dynamics of a quadruped, 64 to 4,096 rows with threads=1 and threads=2. Helpers that
-   are awake (calls one after the other) cost 0.3 to 1 microseconds, and save a third from 40 microseconds
-   on. Helpers that sleep (1 ms between calls) cost the calling thread 3 to 5 microseconds, and take some 50
-   to start. */
+   a quarter of a nanosecond, so this is 50 microseconds on one core. It is some twice what waking a helper
+   costs: with pthread_cond_broadcast after 1 ms of sleep, on two cores of an AMD EPYC in use by other
+   programs, a helper started after 8 microseconds at best and 9 to 23 in the median of 1,000, and the call
+   took 2 at best and 12 in the median. The gain has not been measured on idle cores. Where cores are in use,
+   a helper that is interrupted holds the call up, and two threads may be slower than one. */
 #define SHARED_WORK 200000.0
 #define SIGNAL_NS 20000000 /* the calling thread checks for signals this often */
 
