@@ -132,7 +132,8 @@ def test_a_drifted_quaternion_is_the_normalised_one_bit_by_bit(kernels, only_in_
     (normal,) = norms.normalized((rows,), ((0, 3, 4),), np.float64)
     out = np.empty(nu.shape)
     np.testing.assert_array_equal(kernel(q, nu), kernel(normal.reshape(q.shape), nu))
-    np.testing.assert_array_equal(kernel(q, nu, out=out), kernel(q, nu))
+    for threads in (1, 2, None):
+        np.testing.assert_array_equal(kernel(q, nu, out=out, threads=threads), kernel(q, nu))
     np.testing.assert_array_equal(kernel(part_of_rows(q), nu), kernel(q, nu))
 
 

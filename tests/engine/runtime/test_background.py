@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.kernels import BUSY, Never, floater, motion, output_of, run_python
+from tests.support.kernels import BUSY, LONGEST, Never, floater, motion, output_of, run_python
 
 import linkwork as lw
 from linkwork.engine.runtime import background as module
@@ -271,7 +271,7 @@ def test_the_background_lets_go_of_what_it_compiled(no_cache):
     kernel.warmup()
     dead = weakref.ref(kernel)
     del kd, kernel
-    until = time.monotonic() + 20
+    until = time.monotonic() + LONGEST
     while dead() is not None and time.monotonic() < until:
         gc.collect()
         time.sleep(0.05)

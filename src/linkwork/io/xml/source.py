@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from linkwork.errors import (
     ArgumentError,
@@ -25,7 +25,9 @@ from linkwork.errors import (
     clipped,
 )
 from linkwork.io.named_robots import name_hint
-from linkwork.model.model import Model
+
+if TYPE_CHECKING:
+    from linkwork.model.model import Model  # which imports NumPy: too slow for shell completion
 
 # Larger files are refused [bytes]: no description of a robot comes near, and a device or pipe may
 # never end.

@@ -185,6 +185,14 @@ int handle_signals(PyThreadState **state)
     return status;
 }
 
+/* Add the status of a chunk to that of its job; with the mutex held if the job has several threads. */
+static void add_status(Job *job, int status)
+{
+    if (status == NOT_FINITE_OUTPUT) job->has_bad_outputs = 1;  /* but go on */
+    else if (status == DRIFTED) job->has_drifted = 1;
+    else if (status != DONE && job->status == DONE) STORE_RELAXED(job->status, status);
+}
+
 /* Take chunks until there are none. The calling thread leads: it sizes the chunks, and handles signals
    if `state` is given, which is its own. */
 static void take_chunks(Job *job, char *block, int leads, PyThreadState **state)
@@ -209,9 +217,7 @@ static void take_chunks(Job *job, char *block, int leads, PyThreadState **state)
         LOCK();
         if (!leads) COUNT_CHUNK();
         if (leads && now > before && !job->work) job->chunk = better_chunk(job, rows, now - before);
-        if (status == NOT_FINITE_OUTPUT) job->has_bad_outputs = 1;  /* but go on */
-        else if (status == DRIFTED) job->has_drifted = 1;
-        else if (status != DONE && job->status == DONE) STORE_RELAXED(job->status, status);
+        add_status(job, status);
     }
     UNLOCK();
 }
@@ -339,9 +345,7 @@ void run_chunks(Job *job, char *block, PyThreadState **state)
     if (job->threads > most) job->threads = (int)most;
     job->next = 0;
     if (job->threads == 1 && job->rows <= job->chunk) {  /* one chunk: no other thread, no clock */
-        int status = run_chunk(job, 0, job->rows, block);
-        job->has_bad_outputs = status == NOT_FINITE_OUTPUT;
-        job->status = status == NOT_FINITE_OUTPUT ? DONE : status;
+        add_status(job, run_chunk(job, 0, job->rows, block));
     } else {
         run_on_threads(job, block, state);
     }
