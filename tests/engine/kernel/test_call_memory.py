@@ -249,3 +249,26 @@ def test_nothing_is_read_or_written_outside_of_the_arrays():
         """
     )
     assert done == "done"
+
+
+@pytest.mark.parametrize("joints", [33, 58])
+def test_chunks_that_grow_after_a_check_have_their_memory(joints):
+    """With `out=`, inputs are checked first; then one that is converted still needs a buffer."""
+    code = f"""
+    import numpy as np, linkwork as lw
+    body, robot = lw.solid_sphere(1.0, 0.1), lw.ModelBuilder("chain")
+    robot.add_link("l0", inertia=body)
+    for k in range({joints}):
+        robot.add_link(f"l{{k + 1}}", inertia=body)
+        robot.add_joint(f"j{{k}}", "revolute", f"l{{k}}", f"l{{k + 1}}", axis=(0, 0, 1))
+    kd = lw.KinDyn(robot.build(), floating=True)
+    q = kd.random(4096, seed=0)
+    nu = np.random.default_rng(0).normal(size=(4096, kd.nv)).astype(np.float32)
+    f, out = kd.function(("velocity", "l0")), np.empty((4096, 6))
+    f.warmup()
+    for _ in range(30):
+        f(q, nu, out=out, threads=1)
+    others = [bytearray(200_000 + 1000 * k) for k in range(50)]
+    print(np.array_equal(out, f(q, nu.astype(float))))
+    """
+    assert output_of(code, GLIBC_TUNABLES="glibc.malloc.mmap_threshold=33554432") == "True"

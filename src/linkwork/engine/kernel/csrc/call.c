@@ -106,7 +106,10 @@ static int run_checked(Job *job, int is_given)
         run_job(job, block.start);
         job->only_checks = 0;
         job->is_checked = !job->has_drifted;
-        if (job->status == DONE) plan_chunks(job);  /* without buffers, chunks may be longer */
+        if (job->status == DONE) {
+            plan_chunks(job);  /* without the buffers of checked inputs, chunks may be longer */
+            if (!reserve(&block, job->bytes)) job->status = NO_MEMORY;
+        }
     }
     if (job->status == DONE) run_job(job, block.start);
     give_block(block);
