@@ -117,7 +117,7 @@ class QuantityKernel(Kernel, Generic[Result]):
         return dict(zip(names, results if len(names) > 1 else [results], strict=True))
 
     def _call(self, *args: Any, parameters: Any = None, **named: Any) -> Any:
-        """Calls that the compiled code does not take; those of the model are the parameters."""
+        """Calls that C leaves to Python. `parameters` defaults to the values of the model."""
         if not self.takes_parameters:
             if parameters is not None:
                 raise ArgumentError(_no_parameters(self))
@@ -244,7 +244,7 @@ def build_kernel(
             lambda *arrays: of_numbers(*map(_scalars, arrays)), needed, (ports, outputs), wrt
         )
 
-    unit_norms = _unit_norms(layout, ["q" if one.has_unit_norms else "" for one in inputs])
+    unit_norms = _unit_norms(layout, [k for k, one in enumerate(inputs) if one.has_unit_norms])
     defaults: dict[str, Array] = {}
     if order.takes_parameters:
         unit_norms += _unit_norms_of_poses(order, len(inputs) - 1)
@@ -372,10 +372,10 @@ def _flattened(nested: Any) -> Iterator[Any]:
         yield nested
 
 
-def _unit_norms(layout: Layout, inputs: Sequence[str]) -> tuple[UnitNorm, ...]:
-    """The quaternions and (cos, sin) pairs in the configurations among the inputs."""
+def _unit_norms(layout: Layout, configurations: Sequence[int]) -> tuple[UnitNorm, ...]:
+    """The quaternions and (cos, sin) pairs in the inputs of these indices."""
     found: list[UnitNorm] = []
-    for k in (k for k, name in enumerate(inputs) if name in ("q", "q_end")):
+    for k in configurations:
         found += [UnitNorm(k, 3, 4, "the base quaternion")] if layout.floating else []
         for name, at in layout.q.items():
             found += [

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import fsum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
@@ -25,10 +24,6 @@ from linkwork.model.inertia import Inertia, combined, moved
 from linkwork.model.parts import Frame, Joint, Link, check_name
 from linkwork.model.pose import IDENTITY, Pose, as_pose, composed
 from linkwork.model.structure import structure_findings
-
-if TYPE_CHECKING:
-    # CHECK
-    from linkwork.model.model import Model
 
 
 @dataclass(frozen=True, kw_only=True)

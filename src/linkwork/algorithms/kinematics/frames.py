@@ -8,7 +8,7 @@ With R and o the rotation and position of a frame in the world, w its angular ve
 
 The base's part of nu is written in the same way, and accelerations are derivatives of these
 entries. A frame is given by its index in `skeleton.frames`; only bodies between the base and the
-frame are visited. Without a floating base, the base stands at the world's origin.
+frame are visited. A fixed base is at the `base_pose` of the robot.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Kernel(Differentiable, Call):
     """
 
     # The program of a derivative that is known without differentiating, by its kind and inputs; or
-    # None. It has the inputs of the kernel, and the outputs that `expr.derived_ports` gives.
+    # None. It has the inputs of the kernel, and the outputs of `autodiff.ports.derived_ports`.
     analytic: Callable[[Kind, tuple[str, ...]], Program | None] | None = None
 
     def __init__(

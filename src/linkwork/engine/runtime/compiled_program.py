@@ -3,8 +3,8 @@
 Quick  code of one row that is compiled without optimization: the first call uses it
 Fast   optimized code of one row, then of as many rows as a vector register has lanes, compiled in
        the background; each is used once it is ready
-Disk   the cache keeps all code under the key of the program, and the program while there is only
-       quick code; with fast code there, nothing is traced or compiled
+Disk   the cache keeps all code under the key of the program, and the program after a
+       quick compile; with fast code there, nothing is traced or compiled
 NumPy  where there can be no machine code, a function of columns computes instead
 Fork   code that was being compiled for the parent is compiled again for the child
 """
@@ -201,10 +201,10 @@ class CompiledProgram:
             self._announce(FAST)
             self._compile_all()
             return
-        one, level = self.one, self.level
+        one, in_use = self.one, self.level
         if one is None:
-            one, level = self._first_code()
-        self.install(one, None, level)  # in a forked child, `_reset_after_fork` took it out of use
+            one, in_use = self._first_code()
+        self.install(one, None, in_use)  # in a forked child, `_reset_after_fork` took it out of use
         self._submit()
         self._process = os.getpid()
 

@@ -36,10 +36,16 @@ OTHERS_ROBOT = (
 REFERRING = ("transmission", "ros2_control")  # refer to joints by name, also to missing ones
 OTHER_FORMATS = {
     "sdf": "an SDF file: convert it to URDF first, or look for the URDF that most robots have, too",
-    "DynamicWorkCell": "a dynamic workcell of RobWork: load the workcell that it names",
     "COLLADA": "a COLLADA mesh, not a robot",
     **dict.fromkeys(
-        ("WorkCell", "DynamicWorkCell", "SerialDevice", "TreeDevice", "MobileDevice"),
+        (
+            "WorkCell",
+            "DynamicWorkcell",
+            "DynamicWorkCell",
+            "SerialDevice",
+            "TreeDevice",
+            "MobileDevice",
+        ),
         "a RobWork workcell: load it with load_workcell",
     ),
 }

@@ -32,10 +32,10 @@ static int run_rows(RowsFunction function, void *context, npy_intp rows, npy_int
         status = function(context, 0, rows, block.start);
         PyEval_RestoreThread(state);
     } else {
-        Code code = {.width = 1, .work = work, .chunk = chunk};  /* of chunks; there is no machine code */
+        Code code = {.width = 1, .cost = work, .chunk = chunk};  /* of chunks; there is no machine code */
         RowsJob rows_job = {.function = function, .context = context};
         rows_job.job = (Job){.code = &code, .rows = rows, .threads = threads, .chunk = chunk,
-                             .fitting = chunk, .bytes = bytes, .work = run_rows_chunk};
+                             .fitting = chunk, .bytes = bytes, .run_instead = run_rows_chunk};
         run_job(&rows_job.job, block.start);
         status = rows_job.job.status;
     }

@@ -311,7 +311,7 @@ static PyObject *call_use(PyObject *callable, PyObject *args)
         code->one = (function_t)(uintptr_t)one;
         code->many = (function_t)(uintptr_t)many;
         code->width = many ? width : 1;
-        code->work = work_of_row(self, (double)operations / (double)code->width);
+        code->cost = work_of_row(self, (double)operations / (double)code->width);
         code->chunk = FIRST_CHUNK;
         code->keep = Py_NewRef(keep);
         code->bytes = code->one_bytes = (size_t)code->one(NULL, NULL, NULL, 0, NULL);

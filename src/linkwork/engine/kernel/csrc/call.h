@@ -18,7 +18,7 @@ typedef struct Code {
     function_t many;       /* computes `width` rows at a time; may be NULL */
     npy_intp width;
     size_t one_bytes, bytes;  /* of workspace for `one`, and for both */
-    double work;           /* for a row, in vector operations; see `work_of_row` and SHARED_WORK */
+    double cost;           /* for a row, in vector operations; see `work_of_row` and SHARED_WORK */
     npy_intp chunk;        /* rows of a chunk; threads read and write it without a lock */
     PyObject *keep;        /* keeps the machine code in memory */
     struct Code *older;    /* what a `Shared` used before; see `offer_code` */

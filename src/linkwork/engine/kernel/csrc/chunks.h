@@ -20,7 +20,7 @@ typedef struct Job {       /* a call, as the threads that work on it see it */
     npy_intp chunk;        /* most rows of a chunk; a multiple of the width */
     npy_intp fitting;      /* most rows that fit into the buffers */
     size_t pointers_at, buffers_at, bytes;  /* block of a thread: workspace, pointers, buffers */
-    int (*work)(struct Job *, npy_intp start, npy_intp rows, char *block, PyThreadState **state);
+    int (*run_instead)(struct Job *, npy_intp start, npy_intp rows, char *block, PyThreadState **state);
                            /* does a chunk in place of `run_chunk`; NULL but in rollouts */
     long long handled;     /* when the calling thread last looked for signals [ns] */
     int threads;

@@ -205,7 +205,7 @@ static int run_roll(Roll *roll, size_t most_bytes)
     Block block = take_block(job->bytes);
     if (!block.start) return NO_MEMORY;
     npy_intp most = (job->rows + job->code->width - 1) / job->code->width;
-    double work = job->code->work + (roll->back.code ? roll->back.code->work : 0.0);
+    double work = job->code->cost + (roll->back.code ? roll->back.code->cost : 0.0);
     if ((double)job->rows * (double)roll->steps * work <= SHARED_WORK) job->threads = 1;
     if (job->threads == 0) {
         read_environment();
@@ -338,7 +338,7 @@ PyObject *call_roll(PyObject *callable, PyObject *args)
     int threads = read_threads(wanted_threads), n = self->n_out;
     if (!is_step(self) || rows < 0 || steps < 0 || steps > MOST_STEPS || threads < 0)
         return reject_arguments();
-    Roll roll = {.job = {.call = self, .rows = rows, .threads = threads, .work = roll_tile},
+    Roll roll = {.job = {.call = self, .rows = rows, .threads = threads, .run_instead = roll_tile},
                  .steps = steps, .n_states = n};
     if (!allocate_tracks(&roll, 0)) return PyErr_NoMemory();
     npy_intp kept = steps_of(results, 0, steps + 1);
@@ -376,7 +376,7 @@ PyObject *call_roll_back(PyObject *callable, PyObject *args)
     if (!is_step(self) || !is_vjp(self, back) || rows < 0 || steps < 0 || steps > MOST_STEPS
         || threads < 0 || most_bytes < 0 || PyTuple_GET_SIZE(gradients) != back->n_out)
         return reject_arguments();
-    Roll roll = {.job = {.call = self, .rows = rows, .threads = threads, .work = roll_tile_back},
+    Roll roll = {.job = {.call = self, .rows = rows, .threads = threads, .run_instead = roll_tile_back},
                  .back = {.call = back}, .steps = steps, .n_states = n};
     if (!allocate_tracks(&roll, back->n_out)) return PyErr_NoMemory();
     int is_good = read_tracks(self, starts, self->ins, n, rows, 1, 0, roll.starts)

@@ -34,7 +34,7 @@ int read_threads(PyObject *value)
 static npy_intp fewest_rows(const Job *job)
 {
     npy_intp rows = CHUNK_BLOCKS * job->code->width;
-    double worth = CHUNK_WORK / (job->code->work + 1.0);
+    double worth = CHUNK_WORK / (job->code->cost + 1.0);
     return worth > (double)rows ? (npy_intp)worth : rows;
 }
 
@@ -43,7 +43,7 @@ static npy_intp next_chunk(const Job *job)
 {
     npy_intp width = job->code->width, left = job->rows - job->next, rows = job->chunk;
     if (job->threads > 1) {
-        npy_intp share = left / (2 * job->threads), fewest = job->work ? width : fewest_rows(job);
+        npy_intp share = left / (2 * job->threads), fewest = job->run_instead ? width : fewest_rows(job);
         if (share < fewest) share = fewest;
         if (share < rows) rows = round_to_width(share + width - 1, width);
     }
@@ -82,7 +82,7 @@ long long nanoseconds(void)
 
 static struct {
     pthread_mutex_t mutex;              /* guards the pool, and what threads change in a Job */
-    pthread_cond_t work, change;        /* there is a new job; all helpers have left the job */
+    pthread_cond_t has_job, change;      /* there is a new job; all helpers have left the job */
     Job *job;                           /* that helpers may join; NULL if none */
     int is_busy;                        /* whether a call uses the helpers */
     int members;                        /* helpers that work on the job now */
@@ -204,7 +204,7 @@ static void take_chunks(Job *job, char *block, int leads, PyThreadState **state)
         npy_intp start = job->next, rows = next_chunk(job);
         job->next += rows;
         UNLOCK();
-        int status = job->work ? job->work(job, start, rows, block, state)
+        int status = job->run_instead ? job->run_instead(job, start, rows, block, state)
                                : run_chunk(job, start, rows, block);
         long long before = now;
         if (leads && start + rows < job->rows) {
@@ -216,7 +216,7 @@ static void take_chunks(Job *job, char *block, int leads, PyThreadState **state)
         }
         LOCK();
         if (!leads) COUNT_CHUNK();
-        if (leads && now > before && !job->work) job->chunk = better_chunk(job, rows, now - before);
+        if (leads && now > before && !job->run_instead) job->chunk = better_chunk(job, rows, now - before);
         add_status(job, status);
     }
     UNLOCK();
@@ -230,7 +230,7 @@ static void *helper_main(void *unused)
     unsigned seen = 0;
     LOCK();
     for (;;) {
-        WAIT_WHILE(pool.jobs == seen, pool.work);
+        WAIT_WHILE(pool.jobs == seen, pool.has_job);
         seen = pool.jobs;
         Job *job = pool.job;
         if (!job || pool.joined >= job->threads - 1) continue;
@@ -269,7 +269,7 @@ static void start_helpers(int count)
 static void forget_helpers(void)
 {
     pthread_mutex_init(&pool.mutex, NULL);
-    pthread_cond_init(&pool.work, NULL);
+    pthread_cond_init(&pool.has_job, NULL);
     pthread_cond_init(&pool.change, NULL);
     pool.job = NULL;
     pool.is_busy = pool.members = pool.joined = pool.helpers = 0;
@@ -300,7 +300,7 @@ static int publish_job(Job *job)
         pool.joined = 0;
         pool.jobs++;
         start_helpers(job->threads - 1);
-        pthread_cond_broadcast(&pool.work);
+        pthread_cond_broadcast(&pool.has_job);
     }
     UNLOCK();
     return is_shared;

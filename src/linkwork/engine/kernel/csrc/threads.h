@@ -4,7 +4,7 @@
 
 #include "chunks.h"
 
-/* A batch of more work than this is shared by several threads: rows times `Code.work`, whose unit is about
+/* A batch of more work than this is shared by several threads: rows times `Code.cost`, whose unit is about
    a quarter of a nanosecond, so this is 50 microseconds on one core. It is some twice what waking a helper
    costs: with pthread_cond_broadcast after 1 ms of sleep, on two cores of an AMD EPYC in use by other
    programs, a helper started after 8 microseconds at best and 9 to 23 in the median of 1,000, and the call
@@ -16,7 +16,7 @@
 /* Whether rows that this code computes are enough work for several threads. */
 static inline int is_worth_sharing(const Code *code, npy_intp rows)
 {
-    return (double)rows * code->work > SHARED_WORK;
+    return (double)rows * code->cost > SHARED_WORK;
 }
 
 /* thread_counts(): how many batches were shared, and how many chunks of them helpers computed. */
