@@ -108,8 +108,8 @@ def test_a_function_and_a_declaration_make_a_quantity(new_quantity):
 def test_code_of_a_users_quantity_is_not_kept_under_the_name_of_the_robot(new_quantity):
     kd = lw.KinDyn(ARM)
     del new_quantity
-    assert kd._is_known(kd.function(("transform", "tool")).order)
-    assert not kd._is_known(kd.function(("weight_height", "tool")).order)
+    assert kd._is_known(kd.function(("transform", "tool")).request)
+    assert not kd._is_known(kd.function(("weight_height", "tool")).request)
 
 
 def test_the_types_know_every_quantity_and_no_other():

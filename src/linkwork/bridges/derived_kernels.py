@@ -36,7 +36,7 @@ def in_precision(kernel: Kernel, dtype: Any) -> Kernel:
         return kernel
     if isinstance(kernel, QuantityKernel):
         robot = kernel.robot.replace(dtype=wanted.type)
-        return robot._kernel(kernel.order)
+        return robot._kernel(kernel.request)
     if isinstance(kernel, Derivative):
         function, kind, wrt = kernel.__reduce__()[1]
         return in_precision(function, wanted).derivative(kind, wrt)

@@ -17,7 +17,7 @@ from linkwork.engine.runtime.sources import are_known
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, FrozenError, nearest, shown, warn
 from linkwork.kindyn.foreign_names import no_attribute
-from linkwork.kindyn.kernels import MOST_UNROLLED, Order, QuantityKernel, build_kernel
+from linkwork.kindyn.kernels import MOST_UNROLLED, KernelRequest, QuantityKernel, build_kernel
 from linkwork.kindyn.quantities import QUANTITIES, Context
 from linkwork.kindyn.requests import Request, spec_of, wrench_frames
 from linkwork.mechanics.base import REPRESENTATIONS, Representation
@@ -61,7 +61,7 @@ class KinDynCore:
     check: bool
     joint_dynamics: bool
     _descriptions: tuple[Parameter, ...]  # of the numbers that are inputs
-    # All that were made, by the name of the (first) quantity, then by `Order.detail`.
+    # All that were made, by the name of the (first) quantity, then by `KernelRequest.detail`.
     _kernels: dict[str, dict[Any, QuantityKernel[Any]]]
 
     def __init__(
@@ -252,7 +252,9 @@ class KinDynCore:
             raise ArgumentError("name at least one quantity")
         specs = tuple(spec_of(request, self.model) for request in requests)
         table = self.parameters if self._descriptions else None
-        return self._kernel(Order(specs, wrench_frames(wrenches, self.model), bool(gravity), table))
+        return self._kernel(
+            KernelRequest(specs, wrench_frames(wrenches, self.model), bool(gravity), table)
+        )
 
     def warmup(self, *requests: Request) -> None:
         """Compile functions now, and wait for it.
@@ -281,18 +283,18 @@ class KinDynCore:
             is_one = len(QUANTITIES[name].frames) == 1
             return self.function((name, frames) if is_one else (name, *frames))  # pyright: ignore[reportArgumentType]
 
-    def _kernel(self, order: Order) -> QuantityKernel[Any]:
-        """The kernel of an order, made if it is not there yet."""
-        kernels, detail = self._kernels[order.specs[0].name], order.detail
+    def _kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
+        """The kernel of a request, made if it is not there yet."""
+        kernels, detail = self._kernels[request.specs[0].name], request.detail
         kernel = kernels.get(detail)
         if kernel is not None:
             return kernel
         with LOCK:  # which is not left locked in a forked child
             kernel = kernels.get(detail)
             if kernel is None:
-                key = self._digest if self._is_known(order) else None
+                key = self._digest if self._is_known(request) else None
                 kernel = kernels[detail] = build_kernel(
-                    self, order, key=key, dtype=self.dtype, check=self.check
+                    self, request, key=key, dtype=self.dtype, check=self.check
                 )
             return kernel
 
@@ -342,7 +344,7 @@ class KinDynCore:
     def _skeleton(self) -> Skeleton:
         return skeleton_of(self.tree, self.layout)
 
-    def _is_known(self, order: Order) -> bool:
+    def _is_known(self, request: KernelRequest) -> bool:
         """Whether the digest and linkwork's sources decide what a kernel computes."""
         if type(self).__module__.partition(".")[0] != "linkwork":
             return False
@@ -350,7 +352,7 @@ class KinDynCore:
         parts = [model, *model.joints, *model.links, *model.frames, *self._descriptions]
         parts += [link.inertia for link in model.links]
         kinds = {joint.kind: joint.motion_kind for joint in model.joints}
-        quantities = [spec.quantity.compute for spec in order.specs]
+        quantities = [spec.quantity.compute for spec in request.specs]
         one_of_each = {type(part): part for part in (*parts, *kinds.values())}
         return are_known([*one_of_each.values(), *quantities])
 

@@ -45,7 +45,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Order:
+class KernelRequest:
     """What a kernel is to compute, from which inputs."""
 
     specs: tuple[Spec, ...]
@@ -88,7 +88,7 @@ class QuantityKernel(Kernel, Generic[Result]):
     """
 
     robot: Any  # the `KinDyn` that it belongs to
-    order: Order
+    request: KernelRequest
     # the same quantity with more inputs, by the frames of wrenches and whether gravity is given
     siblings: dict[Any, QuantityKernel[Any]]
     takes_parameters: bool  # whether its last input are numbers of the robot
@@ -108,7 +108,7 @@ class QuantityKernel(Kernel, Generic[Result]):
             ...
 
     def __reduce__(self) -> Any:
-        return _found_again, (self.robot, self.order)
+        return _unpickle, (self.robot, self.request)
 
     def named(self, *args: ArrayLike, **named: Any) -> dict[str, Array]:
         """The results by name, such as "mass_matrix" and "jacobian_l_sole"."""
@@ -166,8 +166,8 @@ class QuantityKernel(Kernel, Generic[Result]):
 
     def _takes(self, wrenches: Any, gravity: Any) -> bool:
         """Whether a call may give them; if not, they are reported as unknown inputs."""
-        forces = self.order.specs[0].quantity.forces if len(self.order.specs) == 1 else ()
-        if self.order.wrenches or self.order.gravity:
+        forces = self.request.specs[0].quantity.forces if len(self.request.specs) == 1 else ()
+        if self.request.wrenches or self.request.gravity:
             forces = ()
         if wrenches is not None and "wrenches" in forces and not isinstance(wrenches, Mapping):
             raise ArgumentError(f"wrenches: expected arrays by frame, got {shown(wrenches)}")
@@ -175,7 +175,7 @@ class QuantityKernel(Kernel, Generic[Result]):
         return all(name in forces for name, value in given.items() if value is not None)
 
     def _made_with(self, frames: tuple[str, ...], gravity: bool) -> QuantityKernel[Any]:
-        other = self.robot.function(self.order.key, wrenches=frames, gravity=gravity)
+        other = self.robot.function(self.request.key, wrenches=frames, gravity=gravity)
         self.siblings[frames, gravity] = other
         return other
 
@@ -201,34 +201,34 @@ class QuantityKernel(Kernel, Generic[Result]):
 
 def _no_parameters(kernel: QuantityKernel[Any]) -> str:
     text = f"{kernel.signature.name}: argument {PARAMETERS!r}"
-    if kernel.order.table is not None:
+    if kernel.request.table is not None:
         return f"{text}: no number of the robot enters"
     return f"{text}: this KinDyn has none; make it as KinDyn(model, parameters=[...])"
 
 
-def _found_again(robot: Any, order: Order) -> QuantityKernel[Any]:
-    return robot._kernel(order)
+def _unpickle(robot: Any, request: KernelRequest) -> QuantityKernel[Any]:
+    return robot._kernel(request)
 
 
 def build_kernel(
-    robot: Any, order: Order, *, key: str | None, dtype: Any, check: bool
+    robot: Any, request: KernelRequest, *, key: str | None, dtype: Any, check: bool
 ) -> QuantityKernel[Any]:
     """The kernel of some quantities.
 
     Args:
         robot: the `KinDyn` that they are computed for.
-        order: what to compute, from which inputs.
+        request: what to compute, from which inputs.
         key: names the robot and the options, for the cache; None if users' code decides what is
             computed, so that only the program itself can name it.
         dtype: float64 or float32.
         check: whether to refuse input that is not finite.
     """
     layout: Layout = robot.layout
-    specs, inputs = order.specs, order.inputs
+    specs, inputs = request.specs, request.inputs
     ports = tuple(Port(one.name, one.shape(layout)) for one in inputs)
-    outputs = _outputs(layout, order)
+    outputs = _outputs(layout, request)
     context: Callable[..., Context] = robot._context
-    compute = computation(context, layout, order)
+    compute = computation(context, layout, request)
 
     def program() -> Program:
         return trace(
@@ -239,15 +239,15 @@ def build_kernel(
         needed = derivative_specs(specs, kind, wrt)
         if needed is None:
             return None
-        of_numbers = computation(context, layout, replace(order, specs=needed))
+        of_numbers = computation(context, layout, replace(request, specs=needed))
         return jacobian_program(
             lambda *arrays: of_numbers(*map(_scalars, arrays)), needed, (ports, outputs), wrt
         )
 
     unit_norms = _unit_norms(layout, [k for k, one in enumerate(inputs) if one.has_unit_norms])
     defaults: dict[str, Array] = {}
-    if order.takes_parameters:
-        unit_norms += _unit_norms_of_poses(order, len(inputs) - 1)
+    if request.takes_parameters:
+        unit_norms += _unit_norms_of_poses(request, len(inputs) - 1)
         defaults[PARAMETERS] = robot.parameter_values()
     kernel: QuantityKernel[Any] = QuantityKernel(
         Signature(
@@ -259,52 +259,52 @@ def build_kernel(
             defaults,
         ),
         program,
-        key=None if key is None else _key(key, order),
+        key=None if key is None else _key(key, request),
         dtype=dtype,
         numpy_path=_flat(compute) if _is_too_long(context, layout, specs) else None,
         check_input=finite_check(layout, inputs) if check else None,
-        check_result=result_check(specs, context, layout, _unit_norms(layout, ("q",))),
+        check_result=result_check(specs, context, layout, _unit_norms(layout, [0])),
         result=specs[0].quantity.result if len(specs) == 1 else None,
     )
-    kernel.robot, kernel.order, kernel.siblings = robot, order, {}
-    kernel.takes_parameters = order.takes_parameters
-    kernel.n_others = len(inputs) - order.takes_parameters
+    kernel.robot, kernel.request, kernel.siblings = robot, request, {}
+    kernel.takes_parameters = request.takes_parameters
+    kernel.n_others = len(inputs) - request.takes_parameters
     kernel.analytic = analytic
     return kernel
 
 
-def _key(robot: str, order: Order) -> str:
+def _key(robot: str, request: KernelRequest) -> str:
     """What names a program: the robot, the quantities, and what computes its constants."""
-    parts = (robot, repr(order), source_digest(), np.__version__)
+    parts = (robot, repr(request), source_digest(), np.__version__)
     return hashlib.sha256("|".join(parts).encode()).hexdigest()
 
 
-def _outputs(layout: Layout, order: Order) -> tuple[Port, ...]:
-    n_wrenches = len(order.wrenches)
-    return tuple(port for spec in order.specs for port in spec.outputs(layout, n_wrenches))
+def _outputs(layout: Layout, request: KernelRequest) -> tuple[Port, ...]:
+    n_wrenches = len(request.wrenches)
+    return tuple(port for spec in request.specs for port in spec.outputs(layout, n_wrenches))
 
 
 def computation(
-    context: Callable[..., Context], layout: Layout, order: Order
+    context: Callable[..., Context], layout: Layout, request: KernelRequest
 ) -> Callable[..., tuple[Array, ...]]:
     """The function from the numbers of each input to the arrays of each output."""
-    outputs = _outputs(layout, order)
-    inputs, index = order.inputs, layout.model.frame_index
-    unit_norms = _unit_norms(layout, ("q",))
+    outputs = _outputs(layout, request)
+    inputs, index = request.inputs, layout.model.frame_index
+    unit_norms = _unit_norms(layout, [0])
 
     def compute(*columns: Sequence[Any]) -> tuple[Array, ...]:
         rows = dict(zip((one.name for one in inputs), columns, strict=True))
         pairs = [(one, rows[one.name]) for one in inputs]
         wrenches = {index(x.frame): row for x, row in pairs if isinstance(x, Wrench)}
-        now = context(rows[PARAMETERS]) if order.takes_parameters else context()
+        now = context(rows[PARAMETERS]) if request.takes_parameters else context()
         now = replace(now, wrenches=wrenches)
-        if order.gravity:
+        if request.gravity:
             now = replace(now, gravity=tuple(rows["gravity"]))
         for one, row in pairs:
             if one == UNNORMALIZED_Q:
                 rows[one.name] = _scaled(row, unit_norms)
         results: list[Any] = []  # nested lists of numbers, one for each output
-        for spec in order.specs:
+        for spec in request.specs:
             given = [rows[one.name] for one in spec.quantity.inputs]
             computed = spec.quantity.compute(now, *given, *map(index, spec.frames))
             results += computed if spec.quantity.result else [computed]
@@ -385,10 +385,10 @@ def _unit_norms(layout: Layout, configurations: Sequence[int]) -> tuple[UnitNorm
     return tuple(found)
 
 
-def _unit_norms_of_poses(order: Order, index: int) -> tuple[UnitNorm, ...]:
+def _unit_norms_of_poses(request: KernelRequest, index: int) -> tuple[UnitNorm, ...]:
     """The quaternions among the parameters, which are the input of this index."""
     return tuple(
-        UnitNorm(index, order.table[entry.name].start + 3, 4, f"the quaternion of {entry.name!r}")
-        for entry in order.table.entries
+        UnitNorm(index, request.table[entry.name].start + 3, 4, f"the quaternion of {entry.name!r}")
+        for entry in request.table.entries
         if entry.is_pose
     )

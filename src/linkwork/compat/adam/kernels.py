@@ -182,7 +182,7 @@ class SmoothFunction(PoseFunction):
             now = kd._context(*parameters)  # pyright: ignore[reportPrivateUsage]
             return replace(now, skeleton=replace(now.skeleton, layout=layout))
 
-        compute = computation(context, layout, self.inner.order)
+        compute = computation(context, layout, self.inner.request)
         return compute(*[tuple(array) for array in self.inner_arguments(given)])[0]
 
 

@@ -6,7 +6,9 @@
 
 #define FEW_PORTS 16       /* with at most this many inputs and outputs, one row needs no heap */
 
-/* The signature of the code of codegen/llvm/emit.py; returns the bytes of workspace that it needs. */
+/* The signature of the code of codegen/llvm/emit.py; returns the bytes of workspace
+   that it needs, or a negative number if a result that it checks is not finite. After the strides of the
+   inputs comes a flag: whether the outputs are too large for the caches. */
 typedef npy_int64 (*function_t)(void *const *in, void *const *out, const npy_int64 *strides,
                                 npy_int64 rows, void *workspace);
 

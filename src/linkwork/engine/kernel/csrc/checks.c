@@ -1,4 +1,4 @@
-/* Checks of unit norms and of finite numbers, in contiguous rows. */
+/* Checks of unit norms and of finite numbers, in rows whose numbers are contiguous. */
 #include "checks.h"
 
 #define NORMALIZE(kind)                                                                     \

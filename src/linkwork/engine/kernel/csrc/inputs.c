@@ -1,4 +1,4 @@
-/* Arguments: where the rows of an input lie, their conversion, unit norms, finite numbers.
+/* Arguments: where the rows of an input lie, and their conversion.
  *
  * Arrays of any memory layout and most number types, flat lists and tuples of numbers, and single
  * numbers are read here. All other arguments, and all errors, are left to Python.
