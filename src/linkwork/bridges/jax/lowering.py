@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -25,7 +26,7 @@ from linkwork.bridges.jax.primitive import Value, batch_of, call_p, common_batch
 from linkwork.engine.kernel.derive import Derivative
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.node import Op
-from linkwork.engine.symbolic.program import per_port
+from linkwork.engine.symbolic.program import Loop, LoopValue, Program, per_port
 from linkwork.errors import ArgumentError, warn_once
 from linkwork.version import __version__
 
@@ -174,13 +175,35 @@ def replay(kernel: Kernel, values: Sequence[Value]) -> list[Value]:
     def constant(number: float) -> Value:
         return lax.full(batch, number, kernel.dtype)
 
-    numbers = kernel.program.run(columns, functions=JAX_FUNCTIONS, constant=constant)
+    numbers = _run(kernel.program, columns, constant)
     return [
         jnp.reshape(jnp.stack(own, axis=-1), (*batch, *port.shape))
         if own
         else jnp.zeros((*batch, *port.shape), kernel.dtype)
         for port, own in per_port(kernel.signature.outputs, numbers)
     ]
+
+
+def _run(
+    program: Program, numbers: Sequence[Value], constant: Callable[[float], Value]
+) -> list[Value]:
+    """The numbers of all outputs of a program from those of all inputs; loops stay loops."""
+    values = program.values(numbers, JAX_FUNCTIONS, constant, partial(_scan, constant=constant))
+    return [values[step] for step in program.results]
+
+
+def _scan(loop: Loop, operands: Sequence[Value], constant: Callable[[float], Value]) -> LoopValue:
+    """The values of a loop; a stack is an array whose first axis are the iterations."""
+    n_carry, first_read = loop.n_carry, loop.n_inputs - loop.n_read
+    invariants = operands[n_carry:first_read]
+
+    def body(carry: list[Value], items: list[Value]) -> tuple[list[Value], list[Value]]:
+        results = _run(loop.body, [*carry, *invariants, *items], constant)
+        return results[:n_carry], results[n_carry:]
+
+    initial, read = list(operands[:n_carry]), list(operands[first_read:])
+    carry, stacks = lax.scan(body, initial, read, length=loop.n, reverse=loop.is_reversed)
+    return LoopValue(carry, stacks)
 
 
 mlir.register_lowering(call_p, _lowered_elsewhere)
