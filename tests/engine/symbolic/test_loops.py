@@ -67,6 +67,19 @@ def test_outside_of_a_traced_function_the_body_is_called(rng):
     assert (b, c.shape) == (4.0, (4, 3))
 
 
+def test_a_body_may_change_its_carry_in_place(rng):
+    """The arrays that it was given, and those that it returned before, stay as they are."""
+    given, other = rng.normal(size=(2, 3))
+    before = given.copy(), other.copy()
+
+    def body(carry):
+        carry += 1.0
+        return other
+
+    np.testing.assert_array_equal(lw.repeat(2, body, given), other)
+    np.testing.assert_array_equal((given, other), before)
+
+
 @pytest.mark.parametrize("n", [0, 1])
 def test_no_iteration_and_one_iteration_are_no_loops(n, rng):
     program = traced(lambda x: lw.repeat(n, lambda a: np.sin(a) + x[0], x), (2,))
