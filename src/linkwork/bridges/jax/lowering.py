@@ -24,6 +24,7 @@ from jax.interpreters import mlir
 
 from linkwork.bridges.jax.primitive import Value, batch_of, call_p, common_batch
 from linkwork.engine.kernel.derive import Derivative
+from linkwork.engine.kernel.extension import Call
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import Loop, LoopValue, Program, per_port
@@ -32,6 +33,8 @@ from linkwork.version import __version__
 
 TARGET = "linkwork_call"
 """The name under which XLA knows the handler; `jax.export` wants to be told of it."""
+
+_SLOWER = "calls from JAX go through Python, some 100 microseconds slower"
 
 
 class _Handler:
@@ -47,8 +50,11 @@ class _Handler:
         if self._is_usable is None:
             try:
                 extension = import_module("linkwork.bridges.jax._xla")
-            except ImportError:  # NumPy computes, with a warning
+            except ImportError as error:
                 self._is_usable = False
+                has_code = Call._use is not None  # pyright: ignore[reportPrivateUsage]
+                if has_code:  # else NumPy computes, with a warning
+                    warn_once("XLA", f"no foreign function calls ({error}); {_SLOWER}")
             else:
                 self._is_usable = self._registered(extension)
                 self.most_axes = extension.MOST_AXES
@@ -66,7 +72,7 @@ class _Handler:
             reason = str(error).partition("\n")[0]
         if reason:
             text = f"jax {jax.__version__}: no foreign function calls are possible ({reason})"
-            warn_once("XLA", f"{text}; they go through Python, some 100 microseconds slower")
+            warn_once("XLA", f"{text}; {_SLOWER}")
         return not reason
 
 
