@@ -168,6 +168,23 @@ def until_done(x, p):
     return a, count, np.where(~is_done, 0.0, 1.0)
 
 
+@pytest.mark.parametrize("name", ["less", "less_equal", "greater", "greater_equal", "equal"])
+def test_a_carry_is_compared_with_a_value_of_the_function_around(name, rng):
+    compare = getattr(np, name)
+
+    def function(x, p):
+        def body(carry):
+            y = np.where(compare(p, carry), 0.5 * carry, carry + 0.1)
+            return lw.repeat(2, lambda z: np.where(compare(carry, z), z + p, 0.9 * z), y)
+
+        return lw.repeat(3, body, x)
+
+    x, p = rng.normal(size=(2, 6, 3))
+    x[0], x[1] = p[0], p[1] + 0.1
+    compiled = lw.compile(x=3, p=3)(function)
+    np.testing.assert_allclose(compiled(x, p), function(x, p), rtol=1e-14)
+
+
 def test_conditions_are_carried(rng):
     x, p = rng.uniform(0.5, 5.0, (2, 6))
     got = traced(until_done, (6,), (6,)).run(x, p, functions=NUMPY_FUNCTIONS)
