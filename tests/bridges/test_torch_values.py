@@ -264,6 +264,18 @@ def test_tensors_without_numbers_give_shapes(recwarn):
     assert not recwarn.list  # nothing is computed
 
 
+def test_loops_are_replayed_on_other_devices():
+    def newton(x, a):
+        return lw.repeat(20, lambda y: 0.5 * (y + a / np.where(y > 0.0, y, 1.0)), x)
+
+    kernel = lw.compile(x=3, a=3)(newton)
+    a = torch.rand(4, 3, dtype=torch.float64) + 0.5
+    (found,) = Replay(kernel)([torch.ones(3, dtype=torch.float64), a])
+    assert torch.allclose(found, a.sqrt(), rtol=1e-12)
+    (found,) = Replay(kernel.vjp("a"))([torch.ones(3, dtype=torch.float64), a, a])
+    assert torch.allclose(found, 0.5 * a.sqrt(), rtol=1e-12)
+
+
 def test_a_drifted_quaternion_is_normalised_as_in_numpy():
     q, nu = inputs_of("bias_force")
     drifted = q.clone()

@@ -280,8 +280,36 @@ def test_another_interface_of_xla_is_noticed(monkeypatch, refuses):
 
 
 def test_without_the_extension_python_is_called(monkeypatch):
+    said = []
     monkeypatch.setitem(sys.modules, "linkwork.bridges.jax._xla", None)
+    monkeypatch.setattr(jax_lowering, "warn_once", lambda key, text: said.append(text))
     assert not jax_lowering._Handler().is_usable()
+    (text,) = said
+    assert "_xla" in text
+    assert "through Python" in text
+
+
+def test_an_extension_that_another_version_left_behind_is_not_used():
+    """What it shares with the other one may be arranged in another way, so calls would crash."""
+    text = """
+import ctypes, warnings
+import numpy as np
+import linkwork as lw
+from linkwork.engine.kernel import _call
+new = ctypes.pythonapi.PyCapsule_New
+new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+memory = ctypes.create_string_buffer(1000)
+_call.C_API = new(ctypes.addressof(memory), b"linkwork.engine.kernel._call.C_API", None)
+import linkwork.jax
+f = lw.compile(x=3)(lambda x: x + 1.0)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    print(linkwork.jax.wrap(f)(np.ones(3, np.float32)).tolist())
+print(*(one.message for one in said if issubclass(one.category, lw.LinkworkWarning)))
+"""
+    numbers, said = output_of(text).splitlines()
+    assert numbers == "[2.0, 2.0, 2.0]"
+    assert "several versions of linkwork" in said
 
 
 def test_the_interface_of_xla_is_the_one_that_is_known(kd):

@@ -164,6 +164,23 @@ def test_operations_of_xla_agree_with_the_kernel(kd):
     np.testing.assert_allclose(gradient(slow), gradient(kd), rtol=1e-11, atol=1e-12)
 
 
+def test_loops_are_loops_of_xla():
+    """Also in derivatives, and one in the other; they are too long to be unrolled."""
+
+    @lw.compile(x=3, a=3)
+    def function(x, a):
+        def step(y):
+            return 0.5 * y + 0.1 * lw.repeat(3, lambda z: np.sin(z) + a, y)
+
+        return np.sum(lw.repeat(20_000, step, x))
+
+    x, a = np.random.default_rng(0).uniform(0.1, 0.9, (2, 4, 3))
+    own = linkwork.jax.wrap(function, backend="xla")
+    np.testing.assert_allclose(own(x, a), function(x, a), rtol=1e-12)
+    found = jax.grad(lambda a: jnp.sum(own(x[0], a)))(a)
+    np.testing.assert_allclose(found, function.gradient("a")(x[0], a), rtol=1e-10)
+
+
 def test_every_operation_of_a_program_has_one_of_xla():
     @lw.compile(x=(), y=())
     def everything(x, y):

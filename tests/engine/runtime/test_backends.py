@@ -6,7 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
-from tests.support.kernels import floater, motion
+from tests.support.kernels import floater, motion, output_of
 
 import linkwork as lw
 from linkwork import errors
@@ -93,6 +93,73 @@ def test_without_a_c_compiler_numpy_computes(monkeypatch):
     kd = floater()
     with pytest.warns(lw.LinkworkWarning, match=r"no-such-compiler.*NumPy computes"):
         assert kd.com(kd.neutral()).shape == (3,)
+
+
+COMPILERS = {
+    "no program": "no program",
+    "it writes nothing": "#!/bin/sh\nexit 0\n",
+    "it fails": "#!/bin/sh\necho some reason >&2\nexit 3\n",
+    "its library is none": """#!/bin/sh
+for one; do
+    [ "$before" = -o ] && echo x > "$one"
+    before=$one
+done
+""",
+}
+
+
+@needs_c
+@pytest.mark.parametrize("what", COMPILERS)
+def test_where_the_c_compiler_does_not_work_numpy_computes(what, monkeypatch, tmp_path):
+    compiler = tmp_path / "compiler"
+    compiler.write_text(COMPILERS[what])
+    compiler.chmod(0o700)
+    monkeypatch.setenv("LINKWORK_BACKEND", "c")
+    monkeypatch.setenv("LINKWORK_CACHE", "off")
+    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.setattr(errors, "_warned_topics", set())
+    kd = floater()
+    with pytest.warns(lw.LinkworkWarning, match="NumPy computes"):
+        assert kd.com(kd.neutral()).shape == (3,)
+    assert kd.com.status.startswith("NumPy: ")
+    assert what != "it fails" or "some reason" in kd.com.status
+
+
+@needs_c
+def test_the_c_compiler_may_have_options(monkeypatch):
+    monkeypatch.setenv("LINKWORK_BACKEND", "c")
+    monkeypatch.setenv("LINKWORK_CACHE", "off")
+    monkeypatch.setenv("CC", "cc -g '-DA=1 + 1'")
+    kd = floater()
+    kd.warmup("com")
+    assert kd.com.status == "fast"
+
+
+@needs_c
+def test_an_interrupt_does_not_end_the_c_compiler_of_the_background(tmp_path):
+    """Ctrl-C in a terminal goes to all processes of its group."""
+    compiler = tmp_path / "compiler"
+    compiler.write_text('#!/bin/sh\nsleep 0.5\nexec cc "$@"\n')
+    compiler.chmod(0o700)
+    text = """
+import os, signal, time
+if os.getpgid(0) != os.getpid():
+    os.setpgid(0, 0)
+import linkwork as lw
+f = lw.compile(x=3)(lambda x: x + 1.0)
+f([1.0, 2.0, 3.0])
+time.sleep(0.2)
+try:
+    os.killpg(0, signal.SIGINT)
+    time.sleep(10)
+except KeyboardInterrupt:
+    pass
+while f.status == "quick":
+    time.sleep(0.01)
+print(f.status)
+"""
+    settings = {"LINKWORK_BACKEND": "c", "LINKWORK_CACHE": "off", "CC": str(compiler)}
+    assert output_of(text, **settings) == "fast"
 
 
 def test_an_unknown_backend_is_named_and_the_default_used(monkeypatch):

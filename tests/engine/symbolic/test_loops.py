@@ -67,6 +67,19 @@ def test_outside_of_a_traced_function_the_body_is_called(rng):
     assert (b, c.shape) == (4.0, (4, 3))
 
 
+def test_a_body_may_change_its_carry_in_place(rng):
+    """The arrays that it was given, and those that it returned before, stay as they are."""
+    given, other = rng.normal(size=(2, 3))
+    before = given.copy(), other.copy()
+
+    def body(carry):
+        carry += 1.0
+        return other
+
+    np.testing.assert_array_equal(lw.repeat(2, body, given), other)
+    np.testing.assert_array_equal((given, other), before)
+
+
 @pytest.mark.parametrize("n", [0, 1])
 def test_no_iteration_and_one_iteration_are_no_loops(n, rng):
     program = traced(lambda x: lw.repeat(n, lambda a: np.sin(a) + x[0], x), (2,))
@@ -153,6 +166,23 @@ def until_done(x, p):
 
     a, is_done, count = lw.repeat(20, body, (x, x < 0.0, 0.0 * x))
     return a, count, np.where(~is_done, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("name", ["less", "less_equal", "greater", "greater_equal", "equal"])
+def test_a_carry_is_compared_with_a_value_of_the_function_around(name, rng):
+    compare = getattr(np, name)
+
+    def function(x, p):
+        def body(carry):
+            y = np.where(compare(p, carry), 0.5 * carry, carry + 0.1)
+            return lw.repeat(2, lambda z: np.where(compare(carry, z), z + p, 0.9 * z), y)
+
+        return lw.repeat(3, body, x)
+
+    x, p = rng.normal(size=(2, 6, 3))
+    x[0], x[1] = p[0], p[1] + 0.1
+    compiled = lw.compile(x=3, p=3)(function)
+    np.testing.assert_allclose(compiled(x, p), function(x, p), rtol=1e-14)
 
 
 def test_conditions_are_carried(rng):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -23,14 +24,17 @@ from jax.interpreters import mlir
 
 from linkwork.bridges.jax.primitive import Value, batch_of, call_p, common_batch
 from linkwork.engine.kernel.derive import Derivative
+from linkwork.engine.kernel.extension import Call
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.node import Op
-from linkwork.engine.symbolic.program import per_port
+from linkwork.engine.symbolic.program import Loop, LoopValue, Program, per_port
 from linkwork.errors import ArgumentError, warn_once
 from linkwork.version import __version__
 
 TARGET = "linkwork_call"
 """The name under which XLA knows the handler; `jax.export` wants to be told of it."""
+
+_SLOWER = "calls from JAX go through Python, some 100 microseconds slower"
 
 
 class _Handler:
@@ -46,8 +50,11 @@ class _Handler:
         if self._is_usable is None:
             try:
                 extension = import_module("linkwork.bridges.jax._xla")
-            except ImportError:  # NumPy computes, with a warning
+            except ImportError as error:
                 self._is_usable = False
+                has_code = Call._use is not None  # pyright: ignore[reportPrivateUsage]
+                if has_code:  # else NumPy computes, with a warning
+                    warn_once("XLA", f"no foreign function calls ({error}); {_SLOWER}")
             else:
                 self._is_usable = self._registered(extension)
                 self.most_axes = extension.MOST_AXES
@@ -65,7 +72,7 @@ class _Handler:
             reason = str(error).partition("\n")[0]
         if reason:
             text = f"jax {jax.__version__}: no foreign function calls are possible ({reason})"
-            warn_once("XLA", f"{text}; they go through Python, some 100 microseconds slower")
+            warn_once("XLA", f"{text}; {_SLOWER}")
         return not reason
 
 
@@ -174,13 +181,35 @@ def replay(kernel: Kernel, values: Sequence[Value]) -> list[Value]:
     def constant(number: float) -> Value:
         return lax.full(batch, number, kernel.dtype)
 
-    numbers = kernel.program.run(columns, functions=JAX_FUNCTIONS, constant=constant)
+    numbers = _run(kernel.program, columns, constant)
     return [
         jnp.reshape(jnp.stack(own, axis=-1), (*batch, *port.shape))
         if own
         else jnp.zeros((*batch, *port.shape), kernel.dtype)
         for port, own in per_port(kernel.signature.outputs, numbers)
     ]
+
+
+def _run(
+    program: Program, numbers: Sequence[Value], constant: Callable[[float], Value]
+) -> list[Value]:
+    """The numbers of all outputs of a program from those of all inputs; loops stay loops."""
+    values = program.values(numbers, JAX_FUNCTIONS, constant, partial(_scan, constant=constant))
+    return [values[step] for step in program.results]
+
+
+def _scan(loop: Loop, operands: Sequence[Value], constant: Callable[[float], Value]) -> LoopValue:
+    """The values of a loop; a stack is an array whose first axis are the iterations."""
+    n_carry, first_read = loop.n_carry, loop.n_inputs - loop.n_read
+    invariants = operands[n_carry:first_read]
+
+    def body(carry: list[Value], items: list[Value]) -> tuple[list[Value], list[Value]]:
+        results = _run(loop.body, [*carry, *invariants, *items], constant)
+        return results[:n_carry], results[n_carry:]
+
+    initial, read = list(operands[:n_carry]), list(operands[first_read:])
+    carry, stacks = lax.scan(body, initial, read, length=loop.n, reverse=loop.is_reversed)
+    return LoopValue(carry, stacks)
 
 
 mlir.register_lowering(call_p, _lowered_elsewhere)

@@ -7,7 +7,6 @@ and jvp, so that nothing of it is recorded.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ import torch
 from torch import Tensor
 
 from linkwork.engine.kernel.kernel import Kernel
-from linkwork.engine.runtime.numpy_code import python_source
+from linkwork.engine.runtime.numpy_code import python_function
 from linkwork.engine.symbolic.node import Op
 from linkwork.engine.symbolic.program import per_port
 from linkwork.engine.symbolic.rules import FLOAT_FUNCTIONS
@@ -39,8 +38,8 @@ def _arctan2(y: Any, x: Any) -> Tensor:
     return torch.atan2(torch.as_tensor(y).to(like), torch.as_tensor(x).to(like))
 
 
-_FUNCTIONS: dict[str, Any] = {
-    op.name.lower(): _of_tensors(op, function)
+_FUNCTIONS = {
+    op: _of_tensors(op, function)
     for op, function in {
         Op.DIV: lambda a, b: a / b,
         Op.SQRT: torch.sqrt,
@@ -55,7 +54,7 @@ _FUNCTIONS: dict[str, Any] = {
         Op.LOG1P: torch.log1p,
         Op.EXP2: torch.exp2,
     }.items()
-} | {"inf": math.inf, "nan": math.nan}
+}
 
 
 def checked_device(names: Sequence[str], tensors: Sequence[Tensor]) -> torch.device:
@@ -82,10 +81,7 @@ class Replay:
             text = f"{kernel.signature.name}: its program is too long for other devices"
             raise ArgumentError(f"{text}; move the tensors to the CPU")
         self._signature = kernel.signature
-        program = kernel.program
-        names = dict(_FUNCTIONS)
-        exec(compile(python_source(program), f"<replay of {kernel.signature.name}>", "exec"), names)
-        self._run: Callable[[list[Tensor]], list[Any]] = names["f"]
+        self._run = python_function(kernel.program, _FUNCTIONS)
 
     def __call__(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The outputs, with the batch axes of all inputs broadcast."""

@@ -155,8 +155,9 @@ class CBackend(ObjectBackend):
     @property
     def identity(self) -> str:
         """The compiler, by its file."""
-        status = Path(self._compiler()).stat()
-        return f"{self._compiler()}|{status.st_size}|{status.st_mtime_ns}|{platform.machine()}"
+        command = self._command()
+        status = Path(command[0]).stat()
+        return f"{command}|{status.st_size}|{status.st_mtime_ns}|{platform.machine()}"
 
     def emit(self, program: Program, form: Form) -> str:
         """C99."""
@@ -167,37 +168,55 @@ class CBackend(ObjectBackend):
         import subprocess
         import tempfile
 
-        with tempfile.TemporaryDirectory(prefix="linkwork_c_") as folder:
-            source, library = Path(folder) / "f.c", Path(folder) / "f.so"
-            source.write_text(text, encoding="utf-8")
-            options = "-std=c99", f"-O{level}", "-ffp-contract=off", "-fPIC", "-shared"
-            command = [self._compiler(), *options, str(source), "-o", str(library), "-lm"]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise NoMachineCodeError(f"{command[0]} cannot compile it ({done.stderr.strip()})")
-            return library.read_bytes()
+        command = self._command()
+        options = "-std=c99", f"-O{level}", "-ffp-contract=off", "-fPIC", "-shared"
+        try:
+            with tempfile.TemporaryDirectory(prefix="linkwork_c_") as folder:
+                source, library = Path(folder) / "f.c", Path(folder) / "f.so"
+                source.write_text(text, encoding="utf-8")
+                command += [*options, str(source), "-o", str(library), "-lm"]
+                done = subprocess.run(
+                    command,
+                    capture_output=True,
+                    text=True,
+                    errors="replace",
+                    check=False,
+                    start_new_session=True,  # Ctrl-C is not for what compiles in the background
+                )
+                if done.returncode == 0:
+                    return library.read_bytes()
+                reason = done.stderr.strip()
+        except OSError as error:  # it cannot be started, or has written nothing
+            raise NoMachineCodeError(f"{command[0]} cannot compile it ({error})") from error
+        raise NoMachineCodeError(f"{command[0]} cannot compile it ({reason})")
 
     def load(self, data: bytes) -> MachineCode:
         """Open a shared library, which stays until the process ends."""
         import tempfile
 
-        with tempfile.TemporaryDirectory(prefix="linkwork_c_") as folder:
-            path = Path(folder) / "f.so"
-            path.write_bytes(data)
-            try:
+        try:
+            with tempfile.TemporaryDirectory(prefix="linkwork_c_") as folder:
+                path = Path(folder) / "f.so"
+                path.write_bytes(data)
                 return _Library(path)
-            except OSError as error:
-                raise NoMachineCodeError(f"it cannot be loaded ({error})") from error
+        except OSError as error:
+            raise NoMachineCodeError(f"it cannot be loaded ({error})") from error
 
     @staticmethod
-    def _compiler() -> str:
+    def _command() -> list[str]:
+        """The file of the compiler, and the options that CC gives it."""
+        import shlex
         import shutil
 
-        command = os.environ.get("CC") or "cc"
+        text = os.environ.get("CC", "").strip() or "cc"
+        try:
+            command, *options = shlex.split(text)
+        except ValueError:  # quotes that do not end
+            command, options = text, []
         path = shutil.which(command)
         if path is None or os.name != "posix":
-            raise NoMachineCodeError(f"there is no C compiler {command!r}")
-        return path
+            raise NoMachineCodeError(f"there is no C compiler {text!r}")
+        return [path, *options]
 
 
 class _Library:

@@ -7,7 +7,7 @@ a single row runs it on floats, which takes a tenth of the time.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,8 +31,8 @@ class NumpyCode:
     """Computes the outputs of a program from the columns of its inputs."""
 
     def __init__(self, program: Program) -> None:
-        self._on_floats = _function(program, FLOAT_FUNCTIONS)
-        self._on_arrays = _function(program, NUMPY_FUNCTIONS)
+        self._on_floats = python_function(program, FLOAT_FUNCTIONS)
+        self._on_arrays = python_function(program, NUMPY_FUNCTIONS)
         self._outputs = program.outputs
 
     def __call__(self, *columns: Sequence[Array]) -> list[Any]:
@@ -106,16 +106,22 @@ def _last_uses(program: Program) -> list[int]:
     return last_uses
 
 
-def _function(
-    program: Program, functions: dict[Op, Any], *, is_body: bool = False
+def python_function(
+    program: Program, functions: Mapping[Op, Any], *, is_body: bool = False
 ) -> Callable[[list[Any]], list[Any]]:
-    """The function of a program, from the functions of operations."""
+    """The function from the numbers of all inputs to those of all outputs.
+
+    Args:
+        program: what it computes.
+        functions: compute those operations that Python has no operators for.
+        is_body: as of `python_source`.
+    """
     source = python_source(program, is_body=is_body)
     code = compile(source, f"<program {program.digest[:8]}>", "exec")
     namespace: dict[str, Any] = {op.name.lower(): function for op, function in functions.items()}
     namespace.update(inf=math.inf, nan=math.nan)
     for k, loop in enumerate(program.loops):
-        body = _function(loop.body, functions, is_body=True)
+        body = python_function(loop.body, functions, is_body=True)
         namespace[f"loop{k}"] = partial(loop.run_body, body=body)
     exec(code, namespace)
     return namespace["f"]

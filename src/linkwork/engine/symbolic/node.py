@@ -96,6 +96,8 @@ def _binary(op: Op) -> tuple[Callable[[Expr, Any], Expr], Callable[[Expr, Any], 
         return NotImplemented if other is None else graph.apply(op, a, other)
 
     def reflected(b: Expr, a: Any) -> Expr:
+        if type(a) is Expr:  # a > b calls the method of a that b < a has reflected
+            return method(a, b)
         other = b.graph.operand(a)
         return NotImplemented if other is None else b.graph.apply(op, other, b)
 

@@ -43,8 +43,8 @@ def repeat(n: int, body: Callable[[Any], Any], carry: Carry) -> Carry:
     graph = _graph_around(leaves)
     if graph is not None:
         return _like(carry, _traced_loop(count, body, carry, leaves, graph))
-    for _ in range(count):
-        leaves = _checked(body(_like(carry, leaves)), carry, leaves)
+    for _ in range(count):  # with copies: a body may change its carry in place, as in a loop
+        leaves = _checked(body(_like(carry, [leaf.copy() for leaf in leaves])), carry, leaves)
     return _like(carry, leaves)
 
 
@@ -90,7 +90,7 @@ def _count(n: Any) -> int:
     except TypeError:
         count = -1
     if not 0 <= count <= MOST_NUMBERS:
-        text = "n: expected how often to repeat as an integer that is not negative"
+        text = f"n: expected how often to repeat as an integer from 0 to {MOST_NUMBERS}"
         raise ArgumentError(f"{text}, got {shown(n)}")
     return count
 

@@ -47,7 +47,8 @@ static const CApi c_api = {run_rows, read_threads, new_array, share_call, run_sh
 
 int add_c_api(PyObject *module)
 {
-    PyObject *capsule = PyCapsule_New((void *)(uintptr_t)&c_api, C_API_NAME, NULL);
+    static char name[C_API_NAME_BYTES];  /* the capsule keeps its address */
+    PyObject *capsule = PyCapsule_New((void *)(uintptr_t)&c_api, c_api_name(name), NULL);
     if (!capsule) return -1;
     int status = PyModule_AddObjectRef(module, "C_API", capsule);
     Py_DECREF(capsule);

@@ -23,17 +23,30 @@ typedef struct {
     int (*run_shared)(Shared *shared, const SharedRows *inputs, void *const *outputs, npy_intp rows);
 } CApi;
 
-#define C_API_NAME "linkwork.engine.kernel._call.C_API"
+#define C_API_NAME_BYTES 80
+
+/* The name of the capsule, which has the sizes of what is shared: an extension that was left over from
+   another version of linkwork finds another name. */
+static inline const char *c_api_name(char name[C_API_NAME_BYTES])
+{
+    PyOS_snprintf(name, C_API_NAME_BYTES, "linkwork.engine.kernel._call.C_API %d %d %d",
+                  (int)sizeof(CApi), (int)sizeof(Call), (int)sizeof(Shared));
+    return name;
+}
 
 /* Add the capsule to the module; -1 with an error if that fails. */
 int add_c_api(PyObject *module);
 
-/* For another extension: the functions; NULL with an error if there are none. */
+/* For another extension: the functions; NULL with an ImportError if there are none. */
 static inline const CApi *import_c_api(void)
 {
+    char name[C_API_NAME_BYTES];
     PyObject *module = PyImport_ImportModule("linkwork.engine.kernel._call");
     PyObject *capsule = module ? PyObject_GetAttrString(module, "C_API") : NULL;
-    const CApi *api = capsule ? PyCapsule_GetPointer(capsule, C_API_NAME) : NULL;
+    const CApi *api = capsule ? PyCapsule_GetPointer(capsule, c_api_name(name)) : NULL;
+    if (module && !api)
+        PyErr_SetString(PyExc_ImportError, "the C extensions are of several versions of linkwork;"
+                                           " install it again");
     Py_XDECREF(capsule);
     Py_XDECREF(module);
     return api;
