@@ -23,6 +23,7 @@ if _TYPE_CHECKING:  # what type checkers and editors see
     from linkwork.errors import ArgumentError as ArgumentError
     from linkwork.errors import Finding as Finding
     from linkwork.errors import FindingsError as FindingsError
+    from linkwork.errors import FloatingBaseWarning as FloatingBaseWarning
     from linkwork.errors import FrozenError as FrozenError
     from linkwork.errors import LinkworkError as LinkworkError
     from linkwork.errors import LinkworkWarning as LinkworkWarning
@@ -85,7 +86,13 @@ _NAMES = {
         *("ArgumentError", "Finding", "FindingsError", "FrozenError", "LinkworkError"),
         *("LinkworkWarning", "MissingFileError", "MissingPackageError", "ModelError"),
         *("NameNotFoundError", "ParseError", "ShapeError", "SingularJointError", "SourceError"),
-        *("SlowCompileWarning", "StateError", "ValueRangeError", "WriteError"),
+        *(
+            "FloatingBaseWarning",
+            "SlowCompileWarning",
+            "StateError",
+            "ValueRangeError",
+            "WriteError",
+        ),
     ),
     "linkwork.export": ("export",),
     "linkwork.io.urdf.writer": ("dump_urdf",),

@@ -19,7 +19,8 @@
                              ValueError
 
     LinkworkWarning          UserWarning        the category of every warning
-    └── SlowCompileWarning                      a function that takes seconds to compile
+    ├── SlowCompileWarning                      a function that takes seconds to compile
+    └── FloatingBaseWarning                     a fixed robot whose base floats by default
 
 A message is lower case without a full stop; it says what was given, what is wanted, and the nearest
 valid name. What concerns a file starts with `file:line:`. Names come from files, so characters that
@@ -186,6 +187,10 @@ class LinkworkWarning(UserWarning):
 
 class SlowCompileWarning(LinkworkWarning):
     """A function that takes more than two seconds to compile; given once per process."""
+
+
+class FloatingBaseWarning(LinkworkWarning):
+    """A robot that looks as if its base is fixed, but floats by default; once for each robot."""
 
 
 def warn(

@@ -85,7 +85,7 @@ PUBLIC = {
     *("load_workcell", "dump_workcell", "WriteError"),
     *("NameNotFoundError", "SingularJointError", "SourceError", "StateError", "ValueRangeError"),
     *("WorkCell", "State", "SerialDevice", "TreeDevice", "JointDevice", "CompositeDevice"),
-    *("MobileDevice", "FreeDevice", "SlowCompileWarning"),
+    *("MobileDevice", "FreeDevice", "SlowCompileWarning", "FloatingBaseWarning"),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -288,3 +289,38 @@ def test_pinocchio_sees_a_placed_base_where_it_is():
         assert_close(kd.transform(frame, s), pose, rtol=1e-14)
     gravity = pin.computeGeneralizedGravity(there, data, pin.neutral(there))
     assert_close(np.sort(kd.gravity_force(s)), np.sort(gravity), rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("always::linkwork.FloatingBaseWarning")
+@pytest.mark.parametrize(
+    ("name", "sign"),
+    [("arm", "chain of 7"), ("quadruped", ""), ("humanoid", ""), ("quadrotor", "")],
+)
+def test_a_fixed_robot_that_floats_by_default_gets_a_hint_once(monkeypatch, name, sign):
+    monkeypatch.setattr("linkwork.errors._warned_topics", set())
+    model = lw.load(name)
+    with warnings.catch_warnings(record=True) as caught:
+        for _ in range(2):
+            assert lw.KinDyn(model).floating
+        lw.KinDyn(model, floating=True)
+        lw.KinDyn(model, floating=False)
+    assert len(caught) == bool(sign)
+    for one in caught:
+        assert one.category is lw.FloatingBaseWarning
+        assert all(fact in str(one.message) for fact in (name, sign, "floating=False"))
+
+
+@pytest.mark.filterwarnings("error::linkwork.FloatingBaseWarning")
+@pytest.mark.parametrize(
+    ("base", "mass", "sign"), [("world", 1.0, "'world'"), ("root", 0.0, "mass")]
+)
+def test_the_signs_of_a_fixed_base(monkeypatch, base, mass, sign):
+    monkeypatch.setattr("linkwork.errors._warned_topics", set())
+    builder = lw.ModelBuilder("r")
+    builder.add_link(base, inertia=lw.Inertia(mass, (0, 0, 0), (mass, 0, 0, mass, 0, mass)))
+    builder.add_link("a", inertia=lw.Inertia(1.0, (0, 0, 0), (1, 0, 0, 1, 0, 1)))
+    builder.add_joint("j", "revolute", base, "a", axis=(0, 0, 1))
+    model = builder.build()
+    with pytest.raises(lw.FloatingBaseWarning, match=sign):
+        lw.KinDyn(model)
+    assert not lw.KinDyn(model, floating=False).floating

@@ -102,7 +102,7 @@ def _show_computing(console: Console, model: Model) -> bool:
     """Quantities, identities and times; whether the identities hold."""
     from linkwork.kindyn import KinDyn
 
-    kd = KinDyn(model)
+    kd = KinDyn(model, floating=True)
     _title(console, "one configuration: the first call of a function makes its machine code")
     _show_quantities(console, kd)
     _title(console, "do the equations of motion hold? (relative error, random state)")

@@ -44,7 +44,8 @@ class KinDyn(
         model: the robot.
         base: the link or frame whose pose and velocity are those of the base; the model's default
             if not given.
-        floating: whether the base moves freely; if not, it is fixed to the world.
+        floating: whether the base moves freely; if not, it is fixed to the world. It floats if
+            this is not given, with a `FloatingBaseWarning` for robots that look fixed.
         representation: how velocities of the base and of frames are written: "mixed" (the default),
             "body" or "inertial".
         gravity: acceleration of free fall in the world [m/s^2].

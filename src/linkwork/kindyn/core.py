@@ -15,7 +15,15 @@ from linkwork.engine.cached_property import cached_property
 from linkwork.engine.runtime.compiler import LOCK
 from linkwork.engine.runtime.sources import are_known
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, FrozenError, nearest, shown, warn
+from linkwork.errors import (
+    ArgumentError,
+    FloatingBaseWarning,
+    FrozenError,
+    nearest,
+    shown,
+    warn,
+    warn_once,
+)
 from linkwork.kindyn.foreign_names import no_attribute
 from linkwork.kindyn.kernels import MOST_UNROLLED, KernelRequest, QuantityKernel, build_kernel
 from linkwork.kindyn.quantities import QUANTITIES, Context
@@ -23,6 +31,7 @@ from linkwork.kindyn.requests import Request, spec_of, wrench_frames
 from linkwork.mechanics.base import REPRESENTATIONS, Representation
 from linkwork.mechanics.joint_dynamics import joint_dynamics_of
 from linkwork.mechanics.skeleton import Skeleton, skeleton_of
+from linkwork.model.check import sign_of_fixed_base
 from linkwork.model.layout import JointLimits, Layout
 from linkwork.model.model import Model
 from linkwork.model.pose import IDENTITY, Pose, as_floats, as_pose
@@ -69,7 +78,7 @@ class KinDynCore:
         model: Model,
         base: str | None = None,
         *,
-        floating: bool = True,
+        floating: bool | None = None,
         representation: Representation | None = None,
         gravity: ArrayLike = STANDARD_GRAVITY,
         base_pose: Pose | ArrayLike | None = None,
@@ -93,6 +102,9 @@ class KinDynCore:
             raise ArgumentError(f"gravity: expected three finite numbers, got {gravity!r}")
         if not _is_float(dtype):
             raise ArgumentError(f"dtype: expected float64 or float32, got {dtype!r}")
+        if floating is None:
+            floating = True
+            _hint_at_fixed_base(model, base)
         if base_pose is not None and floating:
             text = "base_pose: a floating base has its pose in q; it is for floating=False"
             raise ArgumentError(text)
@@ -383,3 +395,12 @@ def _is_float(dtype: Any) -> bool:
         return np.dtype(dtype).name in ("float64", "float32")
     except TypeError:
         return False
+
+
+def _hint_at_fixed_base(model: Model, base: str) -> None:
+    """Warn, once for each robot, if a base that floats by default looks as if it were fixed."""
+    sign = sign_of_fixed_base(model, base)
+    if sign:
+        text = f"{model.name}: the base {base!r} floats, which is the default, but {sign}"
+        choice = "floating=False fixes it to the world, floating=True says that it floats"
+        warn_once(f"base of {model.name}", f"{text}; {choice}", FloatingBaseWarning)

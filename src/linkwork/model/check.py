@@ -33,6 +33,8 @@ SMALLEST_RADIUS = 1e-7
 SINGULAR = 1e-14
 # Heavier links are reported: their mass is probably in grams [kg].
 HEAVIEST_LINK = 1000.0
+# A chain of so many joints on the base, none of them beside another, is an arm.
+ARM_JOINTS = 6
 # Larger angles in roll, pitch, yaw are reported: they are probably in degrees [rad].
 LARGEST_ANGLE = 6.3
 
@@ -48,6 +50,48 @@ def check(model: Model) -> list[Finding]:
         *doubtful_parts(model.links, model.joints),
         *_singular_joint_findings(tree_from(model)),
     ]
+
+
+def sign_of_fixed_base(model: Model, base: str) -> str:
+    """What says that the base of a robot is fixed to the world; empty if nothing does.
+
+    Args:
+        model: the robot.
+        base: the link or frame that is its base.
+    """
+    links, joints = _rigid_group(model, model.frame(base).link, "")
+    if "world" in links:
+        return "it has a link named 'world'"
+    if not any(model.link(link).inertia.mass for link in links):
+        return f"the link {links[0]!r} and what is fixed to it have no mass"
+    count = 0
+    while len(joints) == 1 and joints[0][0].nv == 1:
+        joint, link = joints[0]
+        count += 1
+        _, joints = _rigid_group(model, link, joint.name)
+    return f"it is a chain of {count} joints, like an arm" if count >= ARM_JOINTS else ""
+
+
+def _rigid_group(
+    model: Model, link: str, came_by: str
+) -> tuple[list[str], list[tuple[Joint, str]]]:
+    """The links that fixed joints hold to a link, and the joints that move others on them.
+
+    Args:
+        model: the robot.
+        link: the first of the links.
+        came_by: the joint that is left out.
+    """
+    links, joints, crossed = [link], list[tuple[Joint, str]](), {came_by}
+    for here in links:  # grows meanwhile
+        for there, name in model.neighbors(here):
+            joint = model.joint(name)
+            if name not in crossed and joint.is_fixed:
+                links.append(there)
+            elif name not in crossed:
+                joints.append((joint, there))
+            crossed.add(name)
+    return links, joints
 
 
 def doubtful_parts(links: Sequence[Link], joints: Sequence[Joint]) -> list[Finding]:

@@ -93,7 +93,7 @@ class KinDynComputations:
 
     def _robot(self, dtype: Any) -> KinDyn:
         """The robot, seen from the root of the file."""
-        return KinDyn(self._model.moving, self._model.root, dtype=dtype)
+        return KinDyn(self._model.moving, self._model.root, floating=True, dtype=dtype)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_views": {}, "_kernels": {}}  # kernels are compiled again

@@ -523,7 +523,7 @@ class InverseKinematics(Partial):
 
     def _computation(self, base: str) -> KinDyn:
         if base not in self._kd:
-            self._kd[base] = KinDyn(self._full.robot, base)
+            self._kd[base] = KinDyn(self._full.robot, base, floating=True)
         return self._kd[base]
 
     def _configuration(self, kd: KinDyn, pose: Array, start: Array | None = None) -> Array:

@@ -221,7 +221,9 @@ class StateMethods(Partial):
         key = (self._base, self._representation)
         if key not in self._computations:
             representation = _REPRESENTATIONS[self._representation]
-            self._computations[key] = KinDyn(self._robot, self._base, representation=representation)
+            self._computations[key] = KinDyn(
+                self._robot, self._base, floating=True, representation=representation
+            )
         return self._computations[key]
 
     @property

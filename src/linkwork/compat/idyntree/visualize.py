@@ -101,7 +101,7 @@ class Robot(Item):
         self.model = model.copy()
         robot = self.model.robot
         base = base or robot.link_names[self.model.getDefaultBaseLink()]
-        self._kd = KinDyn(robot, base)
+        self._kd = KinDyn(robot, base, floating=True)
         drawing = drawing_of_shapes({link.name: link.visuals for link in robot.links})
         for note in drawing.notes:
             warn(note)

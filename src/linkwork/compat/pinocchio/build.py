@@ -50,7 +50,7 @@ def to_pinocchio(robot: Model | KinDyn) -> Any:
         ModelError: a dependent joint is helical, or cannot come after the joint it depends on.
         MissingPackageError: Pinocchio is not installed.
     """
-    kd = KinDyn(robot) if isinstance(robot, Model) else robot
+    kd = KinDyn(robot, floating=True) if isinstance(robot, Model) else robot
     if not isinstance(kd, KinDyn):
         raise ArgumentError(f"robot: expected a Model or a KinDyn, got {shown(robot)}")
     return _Building(kd).model

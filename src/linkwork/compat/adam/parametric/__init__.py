@@ -160,7 +160,9 @@ class KinDynComputationsParametric(KinDynComputations):
     def _robot(self, dtype: Any) -> KinDyn:
         links = self.links_name_list = _checked_links(self._model, self.links_name_list)
         parameters = [*map(AdamLinkLength, links), *map(AdamLinkDensity, links)]
-        return KinDyn(self._model.moving, self._model.root, dtype=dtype, parameters=parameters)
+        return KinDyn(
+            self._model.moving, self._model.root, floating=True, dtype=dtype, parameters=parameters
+        )
 
     def get_original_densities(self) -> list[float]:
         """Densities of the listed links in the file [kg/m^3]."""
