@@ -250,18 +250,18 @@ def test_robots_are_equal_hashable_and_picklable(arm):
 def test_bad_use_is_explained(arm):
     robot = lwc.KinDyn(arm, floating=False)
     with pytest.raises(
-        lw.ShapeError, match=r"q: expected \(8, 1\) or \(8, n\) for n rows, got \(3, 1\)"
+        lw.ShapeError, match=r"q: .*\(8, 1\) or \(8, n\) for n rows.*\(3, 1\)"
     ):
         robot.mass_matrix([1.0, 2.0, 3.0])
-    with pytest.raises(lw.ArgumentError, match="q: expected SX, MX, DM or numbers, got 'a'"):
+    with pytest.raises(lw.ArgumentError, match=r"q: .*SX, MX, DM or numbers.*'a'"):
         robot.mass_matrix("a")
-    with pytest.raises(lw.ArgumentError, match="dt: expected SX, MX, DM or numbers, got None"):
+    with pytest.raises(lw.ArgumentError, match=r"dt: .*SX, MX, DM or numbers.*None"):
         robot.integrate(robot.neutral(), np.zeros(8), None)
-    with pytest.raises(lw.ArgumentError, match="q: expected SX, MX, DM or numbers, got array"):
+    with pytest.raises(lw.ArgumentError, match=r"q: .*SX, MX, DM or numbers.*array"):
         robot.mass_matrix(np.zeros(8) * 1j)
     with pytest.raises(lw.ArgumentError, match="q is SX, nu is MX; CasADi does not mix them"):
         robot.bias_force(ca.SX.sym("q", 8), ca.MX.sym("nu", 8))
-    with pytest.raises(lw.NameNotFoundError, match="no frame named 'tol'; did you mean 'tool'"):
+    with pytest.raises(lw.NameNotFoundError, match=r"frame.*'tol'.*'tool'"):
         robot.jacobian("tol", robot.neutral())
     with pytest.raises(lw.ArgumentError, match="expected a kernel of linkwork, got"):
         lwc.wrap(np.sin)

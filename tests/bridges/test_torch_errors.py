@@ -37,7 +37,7 @@ def test_shapes(recorded):
     assert said(lw.ShapeError, h, q, nu[0, :3]).startswith("nu: expected (..., 8), got (3,); nu is")
     apart = "batch axes do not fit each other: q (2,), nu (5,)"
     assert said(lw.ShapeError, h, q, nu.repeat(3, 1)[:5]) == apart
-    with pytest.raises(lw.ShapeError, match=r"q: expected \(..., 9\)"):
+    with pytest.raises(lw.ShapeError, match=r"q: .*\(..., 9\)"):
         torch.func.vmap(h)(q[:, :8], nu)
     text = "q: expected 1 axes for a row, got 0 besides the one of vmap, in (9,)"
     assert said(lw.ShapeError, torch.func.vmap(robot().com), q[0]) == text

@@ -132,7 +132,7 @@ def test_rollouts_can_be_pickled_and_say_what_is_wrong():
     assert sim(q, nu, params={"dt": 0.1}).shape == (3, 9)
     with pytest.raises(lw.ArgumentError, match=r"nu is torch\.float32, q is torch\.float64"):
         sim(q, nu.float(), params={"dt": 0.1})
-    with pytest.raises(lw.ShapeError, match=r"nu: expected \(..., steps, 8\), got"):
+    with pytest.raises(lw.ShapeError, match=r"nu: .*\(..., steps, 8\)"):
         sim(q, nu[:, :3], params={"dt": 0.1})
     with pytest.raises(lw.ArgumentError, match="no input of integrate after its states named 'd"):
         sim(q, nu, params={"d": 0.1})

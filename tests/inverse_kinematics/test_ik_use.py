@@ -299,5 +299,5 @@ def test_what_is_wrong_is_said(arm, targets, options, error, text):
 
 
 def test_a_model_is_no_kindyn():
-    with pytest.raises(lw.ArgumentError, match="ik: expected a KinDyn, got <Model 'arm'"):
+    with pytest.raises(lw.ArgumentError, match=r"ik: .*KinDyn.*<Model 'arm'"):
         lw.ik(lw.robots.load("arm"), {"tool": [0, 0, 0]})

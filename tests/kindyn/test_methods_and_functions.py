@@ -201,7 +201,7 @@ def test_frames_of_wrenches_are_a_list_in_which_each_stands_once(kd):
         with pytest.raises(lw.ArgumentError) as caught:
             kd.function("inverse_dynamics", wrenches=wrenches)
         assert str(caught.value) == said
-    with pytest.raises(lw.NameNotFoundError, match="no frame named 'tol'; did you mean 'tool'"):
+    with pytest.raises(lw.NameNotFoundError, match=r"frame.*'tol'.*'tool'"):
         kd.function("inverse_dynamics", wrenches=["tol"])
 
 

@@ -110,7 +110,7 @@ def test_joints_without_a_coordinate_say_why(floating):
             assert str(caught.value) == text
         assert "follower" not in slices
     assert layout.theta(np.zeros((5, layout.nq)), "weld").shape == (5, 0)
-    with pytest.raises(NameNotFoundError, match="no joint named 'lead'; did you mean 'leader'"):
+    with pytest.raises(NameNotFoundError, match=r"joint.*'lead'.*'leader'"):
         layout.theta(np.zeros(layout.nq), "lead")
 
 

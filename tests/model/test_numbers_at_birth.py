@@ -205,5 +205,5 @@ SOLIDS = {
 @pytest.mark.parametrize("solid", SOLIDS)
 def test_solids_take_numpy_numbers_and_refuse_texts(solid):
     assert SOLIDS[solid](np.array(2.0)) == SOLIDS[solid](2.0)
-    with pytest.raises(ModelError, match="mass: expected a number, got '2'"):
+    with pytest.raises(ModelError, match=r"mass: .*number.*'2'"):
         SOLIDS[solid]("2")

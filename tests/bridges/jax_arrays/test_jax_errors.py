@@ -75,7 +75,7 @@ def test_a_frame_that_is_not_there_and_a_robot_that_changes(kd):
 def test_tracers_in_the_wrong_place(kd):
     with pytest.raises(lw.ArgumentError, match=r"q: a jax array; .*linkwork\.jax"):
         jax.jit(kd.numpy.com)(kd.neutral())
-    with pytest.raises(lw.ModelError, match=r"gravity: expected numbers, got JitTracer"):
+    with pytest.raises(lw.ModelError, match=r"gravity: .*numbers.*JitTracer"):
         jax.jit(lambda g: kd.replace(gravity=g).com(kd.neutral()))(jnp.zeros(3))
 
 

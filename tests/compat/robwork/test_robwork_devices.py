@@ -44,7 +44,7 @@ def test_set_q_writes_into_the_state_that_it_is_given():
     assert left.getQ(state) == rw.Q(1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
     assert right.getQ(state) == before
     assert other != state
-    with pytest.raises(lw.ShapeError, match=r"q of 'left': expected 6 numbers, got \(5,\)"):
+    with pytest.raises(lw.ShapeError, match=r"q of 'left': .*6.*\(5,\)"):
         left.setQ(rw.Q(5, 0.0), state)
 
 
@@ -247,7 +247,7 @@ def test_paths_of_states_and_devices_between_other_frames():
     assert rw.Models.makeDevice(left, state) is left
     with pytest.raises(lw.ArgumentError, match=r"'left.Joint3' moves relative to 'left.TCP'"):
         rw.Models.makeDevice(left, state, None, cell.findFrame("left.Joint3"))
-    with pytest.raises(lw.NameNotFoundError, match="no device named 'lift'; did you mean 'left'"):
+    with pytest.raises(lw.NameNotFoundError, match=r"device.*'lift'.*'left'"):
         rw.Models.getDevice(cell, "lift")
 
 

@@ -270,7 +270,7 @@ def test_frames_and_states_of_other_cells_are_refused():
         rw.Kinematics.worldTframe(other.findFrame("bar"), state)
     with pytest.raises(lw.StateError, match="the state belongs to another workcell"):
         found(other, "bar").wTf(state)
-    with pytest.raises(lw.ArgumentError, match="state: expected a State, got None"):
+    with pytest.raises(lw.ArgumentError, match=r"state: .*State.*None"):
         rw.FKTable(None)  # type: ignore[arg-type]
     with pytest.raises(lw.ModelError, match="frame 'cube': this name is taken"):
         one.addFrame(rw.MovableFrame("cube"))

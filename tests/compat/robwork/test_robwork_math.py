@@ -169,9 +169,9 @@ def test_copies_are_values_of_their_own(value):
 
 
 def test_what_is_no_value_is_refused():
-    with pytest.raises(lw.ShapeError, match=r"Vector3D: expected shape \(3,\), got \(2,\)"):
+    with pytest.raises(lw.ShapeError, match=r"Vector3D: .*shape \(3,\).*\(2,\)"):
         rw.Vector3D([1, 2])
-    with pytest.raises(lw.ArgumentError, match="Vector3D: expected numbers, got 'a'"):
+    with pytest.raises(lw.ArgumentError, match=r"Vector3D: .*numbers.*'a'"):
         rw.Vector3D("a")
     with pytest.raises(lw.ArgumentError, match="expected a position or rotation"):
         rw.Transform3D([1, 2])

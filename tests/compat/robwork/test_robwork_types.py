@@ -218,7 +218,7 @@ def test_math_converts_and_limits(rng):
         assert clamped == rw.Q(0.0, 2.0)
     assert (rw.Math.isNaN(np.nan), rw.Math.isNaN(1.0)) == (True, False)
     assert [rw.Math.ceilLog2(n) for n in (1, 2, 3, 4, 5, 8, 9)] == [0, 1, 2, 2, 3, 3, 4]
-    with pytest.raises(lw.ArgumentError, match="ceilLog2: expected a positive integer, got 0"):
+    with pytest.raises(lw.ArgumentError, match=r"ceilLog2: .*positive integer.*0"):
         rw.Math.ceilLog2(0)
 
 

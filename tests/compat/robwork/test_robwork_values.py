@@ -39,7 +39,7 @@ def test_configurations_have_parts():
         q.setSubPart(2, rw.Q(5.0, 6.0))
     with pytest.raises(lw.ShapeError, match="getSubPart: 2 \\+ 2 is beyond the 3 numbers"):
         q.getSubPart(2, 2)
-    with pytest.raises(lw.ArgumentError, match="Q: expected a count of 0 or more, got -1"):
+    with pytest.raises(lw.ArgumentError, match=r"Q: .*count of 0 or more.*-1"):
         rw.Q(-1)
     with pytest.raises(lw.ShapeError, match=r"got shape \(2, 2\)"):
         rw.Q(np.eye(2))
@@ -61,7 +61,7 @@ def test_rotations_are_made_of_numbers_and_columns():
     assert turned == R.inverse()
     R[0, 0] = 25
     assert not R.isProperRotation()
-    with pytest.raises(lw.ArgumentError, match="Rotation3D: expected 9 numbers, got 4"):
+    with pytest.raises(lw.ArgumentError, match=r"Rotation3D: .*9.*4"):
         rw.Rotation3D(1, 2, 3, 4)
     with pytest.raises(lw.ArgumentError, match=r"expected a \(3, 3\) matrix"):
         rw.Rotation3D([1, 2])
@@ -124,7 +124,7 @@ def test_a_loaded_cell_knows_its_file(tmp_path: Path):
     assert (cell.getName(), str(cell)) == ("c", "WorkCell[c]")
     assert cell.getPropertyMap() == {}
     assert not cell.isNull()
-    with pytest.raises(lw.ArgumentError, match="WorkCell: expected a name, got 3"):
+    with pytest.raises(lw.ArgumentError, match=r"WorkCell: .*name.*3"):
         rw.WorkCell(3)  # type: ignore[arg-type]
 
 
@@ -139,7 +139,7 @@ def test_a_cell_lists_frames_and_devices_by_kind():
     assert cell.findCompositeDevice("arm") is cell.findSE3Device("arm") is None
     assert cell.getStateStructure().getDAFs() == cell.findMovableFrames()
     assert cell.getStateStructure().getMaxID() == len(cell.getFrames())
-    with pytest.raises(lw.ArgumentError, match="addDevice: expected a Device, got 'arm'"):
+    with pytest.raises(lw.ArgumentError, match=r"addDevice: .*Device.*'arm'"):
         cell.addDevice("arm")  # type: ignore[arg-type]
 
 
@@ -163,7 +163,7 @@ def test_parts_of_states_are_written_into_others():
     table = rw.FKTable(before)
     table.reset(moved)
     assert table.get(cube).equal(cube.wTf(moved), 1e-14)
-    with pytest.raises(lw.ArgumentError, match="State: expected a State or StateStructure, got 3"):
+    with pytest.raises(lw.ArgumentError, match=r"State: .*State or StateStructure.*3"):
         rw.State(3)  # type: ignore[arg-type]
 
 
@@ -265,7 +265,7 @@ def test_properties_are_read_by_type():
     assert properties.getString("name", None) is None
     with pytest.raises(lw.NameNotFoundError, match=r"no property named 'colr'.*'color'"):
         properties.getString("colr")
-    with pytest.raises(lw.ArgumentError, match="'color': expected a number of type int, got 'red'"):
+    with pytest.raises(lw.ArgumentError, match=r"'color': .*number of type int.*'red'"):
         properties.getInt("color")
 
 

@@ -29,11 +29,11 @@ def test_a_q_of_the_wrong_size_is_refused_with_both_sizes(kd, size):
 @pytest.mark.parametrize("size", [7, 9])
 def test_a_velocity_or_force_of_the_wrong_size_is_refused_by_its_name(kd, size):
     q, nu, _ = motion(kd)
-    with pytest.raises(lw.ShapeError, match=rf"nu: expected \(\.\.\., 8\), got \({size},\)"):
+    with pytest.raises(lw.ShapeError, match=rf"nu: .*\(\.\.\., 8\).*\({size},\)"):
         kd.bias_force(q, np.zeros(size))
-    with pytest.raises(lw.ShapeError, match=rf"tau: expected \(\.\.\., 8\), got \({size},\)"):
+    with pytest.raises(lw.ShapeError, match=rf"tau: .*\(\.\.\., 8\).*\({size},\)"):
         kd.forward_dynamics(q, nu, np.zeros(size))
-    with pytest.raises(lw.ShapeError, match=rf"nu_dot: expected \(\.\.\., 8\), got \({size},\)"):
+    with pytest.raises(lw.ShapeError, match=rf"nu_dot: .*\(\.\.\., 8\).*\({size},\)"):
         kd.inverse_dynamics(q, nu, np.zeros(size))
 
 

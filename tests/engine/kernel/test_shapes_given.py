@@ -58,7 +58,7 @@ def test_rows_of_a_last_axis_that_fits_are_not_taken_for_a_row():
     function.warmup()
     batch = numbers(3, 3, 4)
     np.testing.assert_array_equal(function(batch), batch)
-    with pytest.raises(lw.ShapeError, match=r"x: expected \(..., 3, 4\), got \(2, 4\)"):
+    with pytest.raises(lw.ShapeError, match=r"x: .*\(..., 3, 4\).*\(2, 4\)"):
         function(numbers(2, 4))
 
 
