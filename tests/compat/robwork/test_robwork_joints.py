@@ -114,7 +114,7 @@ def test_joints_of_several_coordinates_are_single_frames(rng):
     ]
     assert cell.findJoint("ball") is ball
     assert cell.findFrame("ball.x") is None
-    with pytest.raises(lw.ModelError, match="name is taken"):
+    with pytest.raises(lw.ModelError, match="taken"):
         cell.addFrame(rw.FixedFrame("ball.x", rw.Transform3D()))
 
     cell.remove(tool)
@@ -214,7 +214,7 @@ def test_virtual_joints_have_coordinates_and_do_not_move(rng):
     assert cell.getFrames() == [cell.getWorldFrame(), virtual, wheel]
     other = rw.VirtualJoint("v", FIXED, 2)
     cell.getStateStructure().addData(other)  # the name is taken
-    with pytest.raises(lw.ModelError, match="a virtual joint needs a coordinate, got 0"):
+    with pytest.raises(lw.ModelError, match=r"virtual.*\b0\b"):
         rw.VirtualJoint("v", FIXED, 0)
 
 
@@ -239,7 +239,7 @@ def test_coordinates_are_counted():
     assert joint.getTransform(0.2).P() == FIXED.P() + FIXED.R().getCol(2) * 0.2
     with pytest.raises(lw.ShapeError, match=r"joint 'J': .*1.*2"):
         joint.getTransform([0.2, 0.3])
-    with pytest.raises(lw.ModelError, match="frame 'J': the frame is in no workcell"):
+    with pytest.raises(lw.ModelError, match=r"frame 'J': .*no workcell"):
         joint.getTransform(rw.StateStructure().getDefaultState())
 
 
