@@ -15,10 +15,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.urdf_files import (
     GOOD,
     MASS,
-    assert_facts,
     before_end,
     chained,
     changed,

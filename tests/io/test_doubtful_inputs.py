@@ -10,10 +10,10 @@ import re
 
 import numpy as np
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.skeletons import frame_poses
 from tests.support.urdf_files import (
     GOOD,
-    assert_facts,
     before_end,
     chained,
     changed,

@@ -8,7 +8,8 @@ import warnings
 from pathlib import Path
 
 import pytest
-from tests.support.urdf_files import GOOD, assert_facts, before_end, changed, loaded, refused
+from tests.support.messages import assert_facts
+from tests.support.urdf_files import GOOD, before_end, changed, loaded, refused
 
 from linkwork import Finding, LinkworkWarning, ParseError, check, dump_urdf, load
 from linkwork.errors import Place

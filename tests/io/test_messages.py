@@ -8,8 +8,9 @@ import tracemalloc
 import warnings
 
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.named_robots import only_bundled
-from tests.support.urdf_files import GOOD, assert_facts, before_end, changed, loaded
+from tests.support.urdf_files import GOOD, before_end, changed, loaded
 
 import linkwork as lw
 from linkwork import Finding, LinkworkWarning, SourceError, load

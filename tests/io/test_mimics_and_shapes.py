@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.urdf_files import (
     GOOD,
-    assert_facts,
     before_end,
     chained,
     changed,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import pinocchio as pin
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.real_robots import load_quietly
 from tests.support.urdf_files import (
     BASE,
     GOOD,
-    assert_facts,
     before_end,
     chained,
     changed,

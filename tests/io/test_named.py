@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.named_robots import only_bundled
 from tests.support.real_robots import ROBOT_FILES, load_quietly
-from tests.support.urdf_files import assert_facts
 
 import linkwork as lw
 from linkwork.io.named_robots import (

@@ -7,7 +7,8 @@ import re
 import warnings
 
 import pytest
-from tests.support.urdf_files import assert_facts, before_end, chained, changed, loaded, refusal
+from tests.support.messages import assert_facts
+from tests.support.urdf_files import before_end, chained, changed, loaded, refusal
 
 from linkwork import LinkworkWarning, Model, ParseError, load
 

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.support.urdf_files import GOOD, assert_facts, changed, loaded, refusal
+from tests.support.messages import assert_facts
+from tests.support.urdf_files import GOOD, changed, loaded, refusal
 
 from linkwork import LinkworkError, SourceError, load
 from linkwork.io.xml import source

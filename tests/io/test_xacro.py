@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from tests.support.urdf_files import assert_facts
+from tests.support.messages import assert_facts
 
 import linkwork as lw
 from linkwork.io.load import read

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.support.urdf_files import GOOD, assert_facts, before_end, changed, loaded, refusal
+from tests.support.messages import assert_facts
+from tests.support.urdf_files import GOOD, before_end, changed, loaded, refusal
 
 UMLAUT = GOOD.replace('"lamp"', '"Lämpchen"')
 BROKEN = changed('<mass value="2"/>', '<mass value="?"/>')  # on line 6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from typing import Any
 
@@ -91,14 +90,6 @@ def refusal(source: Any, **options: Any) -> str:
     reasons = refused(source, **options)
     assert len(reasons) == 1, reasons
     return reasons[0].removeprefix("error: ")
-
-
-def assert_facts(said: str | list[str], facts: str | list[str]) -> None:
-    """Each message starts with what its pattern starts with, and holds the rest of it in order."""
-    said, facts = ([each] if isinstance(each, str) else each for each in (said, facts))
-    assert len(said) == len(facts), said
-    for message, pattern in zip(said, facts, strict=True):
-        assert re.match(pattern, message), message
 
 
 def notes(source: Any, **options: Any) -> list[str]:

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.support.urdf_files import assert_facts, refusal
+from tests.support.messages import assert_facts
+from tests.support.urdf_files import refusal
 
 import linkwork as lw
 from linkwork import SourceError

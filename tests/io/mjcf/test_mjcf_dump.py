@@ -9,10 +9,10 @@ from math import inf
 
 import numpy as np
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.models import assert_close
 from tests.support.mujoco import Both, compiled
 from tests.support.real_robots import ROBOT_FILES, label, load_quietly
-from tests.support.urdf_files import assert_facts
 
 import linkwork as lw
 from linkwork.io.load import repaired

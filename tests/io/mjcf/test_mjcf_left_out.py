@@ -7,7 +7,8 @@ import warnings
 from pathlib import Path
 
 import pytest
-from tests.support.urdf_files import assert_facts, loaded, notes
+from tests.support.messages import assert_facts
+from tests.support.urdf_files import loaded, notes
 
 import linkwork as lw
 from linkwork import Mimic, Model
