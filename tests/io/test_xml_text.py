@@ -57,8 +57,8 @@ def test_declared_encoding_of_a_text_means_nothing(encoding):
 
 
 def test_latin_1_that_calls_itself_utf_8_is_refused():
-    expected = "<text>:2: byte 0xe4 is not valid utf-8"
-    assert refusal(declared("utf-8").encode("latin-1")) == expected
+    said = refusal(declared("utf-8").encode("latin-1"))
+    assert_facts(said, "<text>:2: .*0xe4.*utf-8")
 
 
 def test_latin_1_without_declaration_is_refused():

@@ -30,31 +30,30 @@ def test_the_representation_of_velocities(name):
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "facts"),
     [
         (
             lambda: lw.KinDyn(ARM, representation="bodi"),
-            "unknown velocity representation 'bodi'; did you mean 'body'?",
+            ".*representation 'bodi'.*'body'",
         ),
-        (lambda: lw.KinDyn(ARM, floatin=False), "KinDyn has no option 'floatin'; did you mean"),
-        (lambda: lw.KinDyn(ARM).replace(dtyp=float), "KinDyn has no option 'dtyp'; did you mean"),
+        (lambda: lw.KinDyn(ARM, floatin=False), "KinDyn .*'floatin'.*'floating'"),
+        (lambda: lw.KinDyn(ARM).replace(dtyp=float), "KinDyn .*'dtyp'.*'dtype'"),
         (
             lambda: lw.KinDyn("robot.urdf"),
-            "model: expected a Model, got 'robot.urdf'; lw.load reads a file",
+            r"model: .*Model.*'robot\.urdf'.*lw\.load",
         ),
-        (lambda: lw.KinDyn(ARM, None, False), "KinDyn.__init__() takes from 2 to 3 positional"),
-        (lambda: lw.KinDyn(ARM).random(1, 2), "KinDyn.random() takes from 1 to 2 positional"),
-        (lambda: lw.KinDyn(ARM).transforms(1, fram=2), "KinDyn.transforms() got an unexpected"),
+        (lambda: lw.KinDyn(ARM, None, False), r"KinDyn\.__init__\(\)"),
+        (lambda: lw.KinDyn(ARM).random(1, 2), r"KinDyn\.random\(\)"),
+        (lambda: lw.KinDyn(ARM).transforms(1, fram=2), r"KinDyn\.transforms\(\).*'fram'"),
         (
             lambda: lw.KinDyn(ARM, base_pose=PLACED),
             "base_pose: ",
         ),
     ],
 )
-def test_what_is_wrong_with_an_option_is_said_in_public_names(make, said):
-    with pytest.raises(TypeError) as caught:
+def test_what_is_wrong_with_an_option_is_said_in_public_names(make, facts):
+    with pytest.raises(TypeError, match=f"^{facts}"):
         make()
-    assert str(caught.value).startswith(said)
 
 
 def test_a_configuration_of_the_wrong_size_is_told_what_its_entries_are():
