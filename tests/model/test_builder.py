@@ -195,23 +195,9 @@ def test_loops_are_refused_in_whatever_order_the_pieces_were_joined(seed):
         ),
     ],
 )
-def test_joints_that_make_no_sense_are_refused(facts, text):
-    assert re.match(f"(joint 'elbow': )?{text}", elbow(**facts))
-
-
-def test_a_refused_joint_is_named():
+def test_joints_that_make_no_sense_are_refused_by_their_name(facts, text):
     """In a robot of fifty joints, `axis is zero` alone helps nobody."""
-    wrong = [
-        {"axis": (0, 0, 0)},
-        {"axis": (1, 0)},
-        {"lower": 2, "upper": 1},
-        {"lower": nan},
-        {"first_H_joint": np.eye(3)},
-        {"joint_H_second": MIRRORED},
-        {"damping": nan},
-    ]
-    unnamed = [list(facts) for facts in wrong if not elbow(**facts).startswith("joint 'elbow': ")]
-    assert unnamed == []
+    assert re.match(f"joint 'elbow': {text}", elbow(**facts))
 
 
 def test_a_refused_frame_is_named():
