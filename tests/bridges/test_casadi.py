@@ -249,25 +249,23 @@ def test_robots_are_equal_hashable_and_picklable(arm):
 
 def test_bad_use_is_explained(arm):
     robot = lwc.KinDyn(arm, floating=False)
-    with pytest.raises(
-        lw.ShapeError, match=r"q: expected \(8, 1\) or \(8, n\) for n rows, got \(3, 1\)"
-    ):
+    with pytest.raises(lw.ShapeError, match=r"q: .*\(8, 1\).*\(8, n\).*\(3, 1\)"):
         robot.mass_matrix([1.0, 2.0, 3.0])
-    with pytest.raises(lw.ArgumentError, match="q: expected SX, MX, DM or numbers, got 'a'"):
+    with pytest.raises(lw.ArgumentError, match=r"q: .*SX, MX, DM.*'a'"):
         robot.mass_matrix("a")
-    with pytest.raises(lw.ArgumentError, match="dt: expected SX, MX, DM or numbers, got None"):
+    with pytest.raises(lw.ArgumentError, match=r"dt: .*SX, MX, DM.*None"):
         robot.integrate(robot.neutral(), np.zeros(8), None)
-    with pytest.raises(lw.ArgumentError, match="q: expected SX, MX, DM or numbers, got array"):
+    with pytest.raises(lw.ArgumentError, match=r"q: .*SX, MX, DM.*array"):
         robot.mass_matrix(np.zeros(8) * 1j)
-    with pytest.raises(lw.ArgumentError, match="q is SX, nu is MX; CasADi does not mix them"):
+    with pytest.raises(lw.ArgumentError, match=r"q is SX.*nu is MX"):
         robot.bias_force(ca.SX.sym("q", 8), ca.MX.sym("nu", 8))
-    with pytest.raises(lw.NameNotFoundError, match="no frame named 'tol'; did you mean 'tool'"):
+    with pytest.raises(lw.NameNotFoundError, match=r"frame.*'tol'.*'tool'"):
         robot.jacobian("tol", robot.neutral())
-    with pytest.raises(lw.ArgumentError, match="expected a kernel of linkwork, got"):
+    with pytest.raises(lw.ArgumentError, match="kernel of linkwork"):
         lwc.wrap(np.sin)
-    with pytest.raises(lw.ArgumentError, match="steps: only a rollout has steps"):
+    with pytest.raises(lw.ArgumentError, match=r"steps: .*rollout"):
         lwc.wrap(robot.numpy.function("mass_matrix"), steps=3)
-    with pytest.raises(lw.ArgumentError, match="out= is for calls with NumPy arrays"):
+    with pytest.raises(lw.ArgumentError, match=r"out=.*NumPy"):
         robot.mass_matrix(robot.neutral(), out=np.empty((8, 8)))
 
 

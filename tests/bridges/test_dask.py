@@ -268,17 +268,17 @@ def test_outside_of_a_worker_a_block_has_one_thread_unless_the_call_says_otherwi
     [
         (
             lambda kd, q: kd.mass_matrix(q, out=np.empty((64, 8, 8))),
-            "out: a dask array is computed",
+            "out: .*dask array",
         ),
-        (lambda kd, q: kd.mass_matrix(q[:, :3]), r"q: expected \(..., 9\), got \(64, 3\)"),
-        (lambda kd, q: kd.mass_matrix(q.astype(complex)), "q: expected numbers, got a dask array"),
+        (lambda kd, q: kd.mass_matrix(q[:, :3]), r"q: .*\(..., 9\).*\(64, 3\)"),
+        (lambda kd, q: kd.mass_matrix(q.astype(complex)), "q: .*dask array.*complex"),
         (
             lambda kd, q: kd.bias_force(q, np.zeros((7, 8))),
-            r"do not fit each other: q \(64,\), nu \(7,\)",
+            r"q \(64,\).*nu \(7,\)",
         ),
-        (lambda kd, q: kd.mass_matrix([q[0], q[1]]), r"q: a dask array; .* give q.compute\(\)"),
-        (lambda kd, q: kd.mass_matrix(dask.delayed(1)), "q: expected a dask array, got Delayed"),
-        (lambda kd, q: kd.mass_matrix(q, threads="all"), "threads: expected a whole number"),
+        (lambda kd, q: kd.mass_matrix([q[0], q[1]]), r"q: .*dask array.*q\.compute\(\)"),
+        (lambda kd, q: kd.mass_matrix(dask.delayed(1)), "q: .*dask array.*Delayed"),
+        (lambda kd, q: kd.mass_matrix(q, threads="all"), "threads: .*'all'"),
     ],
 )
 def test_what_cannot_be_computed_is_refused_at_once(kd, states, call, message):
@@ -288,9 +288,7 @@ def test_what_cannot_be_computed_is_refused_at_once(kd, states, call, message):
 
 def test_blocks_too_large_for_a_worker_get_a_warning(kd):
     q = da.zeros((10_000_000, kd.nq), chunks=(-1, -1))
-    with pytest.warns(
-        lw.LinkworkWarning, match=r"5\.1 GB; rechunk the inputs to about 262,144 rows"
-    ):
+    with pytest.warns(lw.LinkworkWarning, match=r"5\.1 GB.*262,144 rows"):
         kd.mass_matrix(q)
 
 
@@ -310,5 +308,5 @@ def test_inverse_kinematics_computes_no_dask_array_silently():
         ({"tool": np.eye(4)}, {"q0": da.zeros(arm.nq)}, "q0"),
         ({}, {"com": [da.zeros(3)]}, "com"),
     ):
-        with pytest.raises(lw.ArgumentError, match=rf"{name}: a dask array.*{name}.compute\(\)"):
+        with pytest.raises(lw.ArgumentError, match=rf"{name}: .*dask array.*{name}\.compute\(\)"):
             lw.ik(arm, targets, **options)

@@ -102,5 +102,5 @@ def test_names_and_numbers_may_be_given_as_to_numpy():
     points = torch.zeros(5, 3, dtype=torch.float64)
     found = se3.transform_point(np.eye(4), b_point=points)
     assert found.shape == (5, 3)
-    with pytest.raises(ValueError, match=r"phi: expected \(\.\.\., 3\)"):
+    with pytest.raises(ValueError, match=r"phi: .*\(\.\.\., 3\)"):
         so3.exp(torch.zeros(4))

@@ -130,9 +130,9 @@ def test_rollouts_can_be_pickled_and_say_what_is_wrong():
     assert repr(sim).startswith("<TorchRollout of <Kernel integrate: q (9,), nu (8,), dt ()")
     q, nu = torch.as_tensor(floater().neutral()), torch.zeros(2, 8, dtype=torch.float64)
     assert sim(q, nu, params={"dt": 0.1}).shape == (3, 9)
-    with pytest.raises(lw.ArgumentError, match=r"nu is torch\.float32, q is torch\.float64"):
+    with pytest.raises(lw.ArgumentError, match=r"nu is torch\.float32.*q is torch\.float64"):
         sim(q, nu.float(), params={"dt": 0.1})
-    with pytest.raises(lw.ShapeError, match=r"nu: expected \(..., steps, 8\), got"):
+    with pytest.raises(lw.ShapeError, match=r"nu: .*\(..., steps, 8\)"):
         sim(q, nu[:, :3], params={"dt": 0.1})
-    with pytest.raises(lw.ArgumentError, match="no input of integrate after its states named 'd"):
+    with pytest.raises(lw.ArgumentError, match=r"input of integrate.*'d'"):
         sim(q, nu, params={"d": 0.1})

@@ -1,7 +1,5 @@
 """`torch.func`, `torch.compile` and what else looks at functions from outside."""
 
-import re
-
 import pytest
 import torch
 from tests.support.kernels import output_of
@@ -98,21 +96,24 @@ def test_compiled_functions_may_contain_transforms(compiled):
     [
         (
             lambda kd, q: kd.com(q.half()),
-            "q: expected a tensor of float64 or float32, got torch.fl",
+            r"q: .*float64 or float32.*torch\.float16",
         ),
-        (lambda kd, q: kd.bias_force(q.float(), q[1:]), "nu is torch.float64, q is torch.float32"),
-        (lambda kd, q: kd.com(q, q), "com takes 1 arguments (q), got 2"),
-        (lambda kd, q: kd.com(q, out=q), "com: out= is for calls with NumPy arrays"),
-        (lambda kd, q: kd.com(p=q), "com: argument 'p' is unknown; known: q"),
+        (
+            lambda kd, q: kd.bias_force(q.float(), q[1:]),
+            r"nu is torch\.float64.*q is torch\.float32",
+        ),
+        (lambda kd, q: kd.com(q, q), r"com .*1.*\(q\).*2"),
+        (lambda kd, q: kd.com(q, out=q), "com: out=.*NumPy"),
+        (lambda kd, q: kd.com(p=q), "com: .*'p'.*q"),
     ],
     ids=["type", "types", "number", "option", "name"],
 )
 def test_compiled_functions_refuse_what_others_refuse(compiled, call, text):
     """PyTorch raises an error of its own, with the text of that without `compile`."""
     q, kd = inputs_of("com")[0], robot()
-    with pytest.raises(lw.ArgumentError, match=re.escape(text)):
+    with pytest.raises(lw.ArgumentError, match=text):
         call(kd, q)
-    with pytest.raises(RuntimeError, match=re.escape(text)):
+    with pytest.raises(RuntimeError, match=text):
         compiled(lambda q: call(kd, q))(q)
 
 

@@ -114,7 +114,7 @@ def test_what_is_no_array_is_that_of_the_robot():
     assert replayed.replace(representation="mixed") == linkwork.torch.KinDyn(kd.model, replay=True)
     assert len({kd, kd.replace(replay=True), kd.replace(replay=False)}) == 2
     assert pickle.loads(pickle.dumps(replayed)) == replayed
-    with pytest.raises(lw.FrozenError, match="gravity: a KinDyn does not change"):
+    with pytest.raises(lw.FrozenError, match=r"gravity: .*KinDyn"):
         kd.gravity = (0, 0, 0)
 
 
@@ -287,5 +287,5 @@ def test_a_drifted_quaternion_is_normalised_as_in_numpy():
 def test_a_program_that_is_too_long_is_refused_on_other_devices(monkeypatch):
     kernel = floater().function("com")
     monkeypatch.setattr(kernel, "is_unrolled", False)
-    with pytest.raises(lw.ArgumentError, match="com: its program is too long for other devices"):
+    with pytest.raises(lw.ArgumentError, match=r"com: .*too long.*devices"):
         Replay(kernel)

@@ -66,5 +66,5 @@ def test_jacobians_of_kernels_are_kernels_too(tmp_path):
 def test_a_robot_too_long_to_compile_is_refused(tmp_path, rng):
     with pytest.warns(lw.LinkworkWarning, match="too many to compile"):
         kd = lw.KinDyn(random_model(rng, 300, ("revolute",), mimic=False))
-    with pytest.raises(ArgumentError, match="com is too long"):
+    with pytest.raises(ArgumentError, match=r"\bcom\b"):
         lw.export(kd, tmp_path, ["com"])

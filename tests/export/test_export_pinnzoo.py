@@ -229,7 +229,7 @@ def test_wrong_code_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr(
         pinnzoo_files, "source_text", lambda one: source(one).replace("9.81", "9.82")
     )
-    with pytest.raises(LinkworkError, match="C_func: C differs from the kernel by"):
+    with pytest.raises(LinkworkError, match="C_func: "):
         model("pendulum").export(tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
@@ -237,7 +237,7 @@ def test_wrong_code_is_not_written(tmp_path, monkeypatch):
 def test_options_that_do_not_fit_are_refused(tmp_path):
     kd = model("pendulum").kd
     for options, text in (
-        ({"bodies": ["pole_tip"]}, "bodies.*only with pinnzoo=True"),
+        ({"bodies": ["pole_tip"]}, "bodies.*pinnzoo=True"),
         ({"body": []}, "'body'"),
         ({"pinnzoo": True, "lanes": 4}, "lanes.*pinnzoo=True"),
         ({"pinnzoo": True, "dtype": "float32"}, "dtype.*float64.*float32"),

@@ -204,54 +204,54 @@ def test_a_step_never_raises_the_cost(arm):
 def test_bad_use_is_explained(arm):
     pose = np.eye(4)
     for call, error, text in (
-        (lambda: lw.ik(arm, {"tol": pose}), lw.NameNotFoundError, "did you mean 'tool'"),
-        (lambda: lw.ik(arm, {}), lw.ArgumentError, "there is nothing to reach"),
-        (lambda: lw.ik(arm), lw.ArgumentError, "there is nothing to reach"),
-        (lambda: lw.ik(arm, pose), lw.ArgumentError, "expected poses or positions by frame"),
-        (lambda: lw.ik(arm, "tool", pose), lw.ArgumentError, "by frame, as in {.*, got 'tool'"),
+        (lambda: lw.ik(arm, {"tol": pose}), lw.NameNotFoundError, "'tol'.*'tool'"),
+        (lambda: lw.ik(arm, {}), lw.ArgumentError, "nothing"),
+        (lambda: lw.ik(arm), lw.ArgumentError, "nothing"),
+        (lambda: lw.ik(arm, pose), lw.ArgumentError, "poses.*by frame"),
+        (lambda: lw.ik(arm, "tool", pose), lw.ArgumentError, "by frame.*'tool'"),
         (
             lambda: lw.ik(arm, {"tool": np.zeros(4)}),
             lw.ShapeError,
-            r"tool: expected a pose \(..., 4, 4\) or a position \(..., 3\), got \(4,\)",
+            r"tool: .*\(..., 4, 4\).*\(..., 3\).*\(4,\)",
         ),
-        (lambda: lw.ik(arm, {"tool": 2 * pose}), lw.ValueRangeError, "the target is no pose"),
-        (lambda: lw.ik(arm, {"tool": [0, 0, np.nan]}), lw.ValueRangeError, "is not finite"),
+        (lambda: lw.ik(arm, {"tool": 2 * pose}), lw.ValueRangeError, "tool: .*pose"),
+        (lambda: lw.ik(arm, {"tool": [0, 0, np.nan]}), lw.ValueRangeError, "tool: .*finite"),
         (
             lambda: lw.ik(arm, {"tool": pose}, np.zeros(3)),
             lw.ShapeError,
-            r"q0: expected \(..., 8\)",
+            r"q0: .*\(..., 8\)",
         ),
-        (lambda: lw.ik(arm, {"tool": pose}, hold=["base"]), lw.NameNotFoundError, "no joint named"),
+        (lambda: lw.ik(arm, {"tool": pose}, hold=["base"]), lw.NameNotFoundError, "joint.*'base'"),
         (
             lambda: lw.ik(arm, {"tool": pose}, hold="x"),
             lw.ArgumentError,
-            "expected a list of names",
+            "list of names",
         ),
         (
             lambda: lw.ik(arm, {"tool": pose}, fixed=["tool"]),
             lw.ArgumentError,
-            "frame 'tool' has a target, and is to be held",
+            "frame 'tool'.*target",
         ),
         (
             lambda: lw.ik(arm, {"tool": pose}, weights={"hand": 1.0}),
             lw.NameNotFoundError,
-            "weights: 'hand' has no target; known: tool",
+            "weights: 'hand'.*tool",
         ),
         (
             lambda: lw.ik(arm, {"tool": pose}, weights={"tool": -1.0}),
             lw.ValueRangeError,
-            "none negative, got -1.0",
+            "-1.0",
         ),
-        (lambda: lw.ik(arm, {"tool": pose}, restarts=-1), lw.ValueRangeError, "expected a count"),
+        (lambda: lw.ik(arm, {"tool": pose}, restarts=-1), lw.ValueRangeError, "-1"),
         (
             lambda: lw.ik(arm, {"tool": np.zeros((2, 3)), "hand": np.zeros((3, 3))}),
             lw.ShapeError,
-            "batch axes do not fit each other",
+            "batch axes",
         ),
         (
             lambda: lw.ik(arm, {"tool": np.zeros((2, 3))}, np.zeros((3, 8))),
             lw.ShapeError,
-            "batch axes of q0, targets and posture do not fit",
+            "batch axes of q0",
         ),
     ):
         with pytest.raises(error, match=text):

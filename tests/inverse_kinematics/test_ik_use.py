@@ -186,12 +186,12 @@ def test_steps_with_and_without_a_posture_are_counted(arm):
 @pytest.mark.parametrize(
     ("at", "value", "text"),
     [
-        ((0, 3), np.nan, "the target is not finite"),
-        ((2, 3), -np.inf, "the target is not finite"),
-        ((1, 1), np.inf, "the target is not finite"),
-        ((3, 1), 1e-300, "its last row is not 0, 0, 0, 1"),
-        ((3, 3), np.nan, "the target is not finite"),
-        ((0, 1), 1e-5, "its rotation is off by 1e-05"),
+        ((0, 3), np.nan, "finite"),
+        ((2, 3), -np.inf, "finite"),
+        ((1, 1), np.inf, "finite"),
+        ((3, 1), 1e-300, "last row"),
+        ((3, 3), np.nan, "finite"),
+        ((0, 1), 1e-5, "rotation.*1e-05"),
         ((1, 1), -1.0, "left-handed"),
     ],
 )
@@ -240,56 +240,56 @@ def test_the_com_is_moved_over_fixed_feet():
             {"tool": np.eye(4) * 1j},
             {},
             lw.ArgumentError,
-            "tool: expected real numbers, got complex",
+            "tool: .*complex",
         ),
-        ({"tool": None}, {}, lw.ArgumentError, "tool: expected real numbers, got NoneType"),
-        ({"tool": "x"}, {}, lw.ArgumentError, "tool: expected real numbers, got str"),
+        ({"tool": None}, {}, lw.ArgumentError, "tool: .*NoneType"),
+        ({"tool": "x"}, {}, lw.ArgumentError, "tool: .*str"),
         (
             {"tool": np.ma.masked_array([0.3, 0.2, 0.4], [0, 1, 0])},
             {},
             lw.ArgumentError,
-            "tool: masked elements have no value",
+            "tool: .*masked",
         ),
-        ({"tool": np.ones((4, 4))}, {}, lw.ValueRangeError, "its last row is not 0, 0, 0, 1"),
+        ({"tool": np.ones((4, 4))}, {}, lw.ValueRangeError, "last row"),
         (
             {"tool": np.diag([1.0, 1.0, -1.0, 1.0])},
             {},
             lw.ValueRangeError,
-            "the target is no pose",
+            "tool: .*pose",
         ),
-        ({"tool": [0, 0, 0]}, {"q0": "x"}, lw.ArgumentError, "q0: expected real numbers, got str"),
-        ({"tool": [0, 0, 0]}, {"q0": [0.0]}, lw.ShapeError, r"q0: expected \(..., 8\), got \(1,\)"),
-        ({}, {"com": "x"}, lw.ArgumentError, "com: expected real numbers, got str"),
-        ({"tool": [0, 0, 0]}, {"seed": -1}, lw.ValueRangeError, "seed: expected a count, got -1"),
+        ({"tool": [0, 0, 0]}, {"q0": "x"}, lw.ArgumentError, "q0: .*str"),
+        ({"tool": [0, 0, 0]}, {"q0": [0.0]}, lw.ShapeError, r"q0: .*\(..., 8\).*\(1,\)"),
+        ({}, {"com": "x"}, lw.ArgumentError, "com: .*str"),
+        ({"tool": [0, 0, 0]}, {"seed": -1}, lw.ValueRangeError, "seed: .*-1"),
         (
             {"tool": [0, 0, 0]},
             {"weights": {"tool": "x"}},
             lw.ArgumentError,
-            "weights: tool: expected real numbers",
+            "weights: tool: .*str",
         ),
         (
             {"tool": [0, 0, 0]},
             {"weights": [1.0]},
             lw.ArgumentError,
-            "weights: expected numbers by frame",
+            "weights: .*by frame",
         ),
         (
             {"tool": [0, 0, 0]},
             {"weights": {"tool": 0.0}},
             lw.ValueRangeError,
-            "weights: all are zero, so there is nothing to reach",
+            "weights: .*zero",
         ),
         (
             {"tool": [0, 0, 0]},
             {"tolerance": -1},
             lw.ValueRangeError,
-            "tolerance: expected a number, or two for metres and radians, none negative, got -1",
+            "tolerance: .*metres.*radians.*-1",
         ),
         (
             {"tool": [0, 0, 0]},
             {"posture": np.zeros(8), "posture_weight": np.nan},
             lw.ValueRangeError,
-            "posture_weight: expected a number >= 0, got nan",
+            "posture_weight: .*nan",
         ),
     ],
 )
@@ -299,5 +299,5 @@ def test_what_is_wrong_is_said(arm, targets, options, error, text):
 
 
 def test_a_model_is_no_kindyn():
-    with pytest.raises(lw.ArgumentError, match="ik: expected a KinDyn, got <Model 'arm'"):
+    with pytest.raises(lw.ArgumentError, match=r"ik: .*KinDyn.*<Model 'arm'"):
         lw.ik(lw.robots.load("arm"), {"tool": [0, 0, 0]})

@@ -1,7 +1,8 @@
 """Files that are no robot: one case for each row of the list of bad inputs that ends in an error.
 
 A case spoils the good file of `tests.support.urdf_files` in one respect. `load` must refuse it with
-exactly the given words and say nothing else. Rows that load are in `test_doubtful_inputs.py`.
+the place and the facts of the table, and say nothing else. Rows that load are in
+`test_doubtful_inputs.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.urdf_files import (
     GOOD,
     MASS,
@@ -38,147 +40,142 @@ KNOWN_TYPES = (
     "ball, continuous, fixed, floating, helical, planar, prismatic, revolute, revolute_cos_sin, "
     "spherical, universal"
 )
-TREE = "a robot is a tree here, so leave one joint of a closed loop out"
-ONE_ROOT = "2 links are the child of no joint, but only one can be the root: "
 
-# (row and what is wrong, text, the only message)
+# (row and what is wrong, text, a pattern of the facts in the only message)
 ERRORS = [
-    ("01 empty string", "", "<text>:1: empty document"),
-    ("01 blanks only", " \n\t\n", "<text>:1: empty document"),
-    ("04 no links", '<robot name="r">\n</robot>', "<text>:1: the robot has no links"),
+    ("01 empty string", "", "<text>:1: .*empty"),
+    ("01 blanks only", " \n\t\n", "<text>:1: .*empty"),
+    ("04 no links", '<robot name="r">\n</robot>', "<text>:1: .*no links"),
     (
         "05 another root element",
         "<!-- a machine -->\n<machine/>",
-        "<text>:2: expected <robot> at the top, found <machine>",
+        "<text>:2: .*<robot>.*<machine>",
     ),
     (
         "07 two links with one name",
         before_end('<link name="arm"/>'),
-        "<text>:20: link 'arm': this name is taken; first used at <text>:3",
+        "<text>:20: link 'arm': .*taken.*<text>:3",
     ),
     (
         "07 two root links with one name",
         before_end('<link name="base"/>'),
-        "<text>:20: link 'base': this name is taken; first used at <text>:2",
+        "<text>:20: link 'base': .*taken.*<text>:2",
     ),
     (
         "08 two joints with one name",
         before_end('<link name="b"/>', SECOND_HINGE),
-        "<text>:21: joint 'hinge': this name is taken; first used at <text>:13",
+        "<text>:21: joint 'hinge': .*taken.*<text>:13",
     ),
     (
         "09 parent does not exist",
         changed('<parent link="base"/>', '<parent link="bse"/>'),
-        "<text>:13: joint 'hinge': no link named 'bse'; did you mean 'base'?",
+        "<text>:13: joint 'hinge': .*link.*'bse'.*'base'",
     ),
     (
         "10 child does not exist",
         changed('<child link="arm"/>', '<child link="arms"/>'),
-        "<text>:13: joint 'hinge': no link named 'arms'; did you mean 'arm'?",
+        "<text>:13: joint 'hinge': .*link.*'arms'.*'arm'",
     ),
     (
         "11 no parent",
         changed('    <parent link="base"/>\n', ""),
-        "<text>:13: joint 'hinge': <joint> has no <parent>",
+        "<text>:13: joint 'hinge': .*<parent>",
     ),
     (
         "12 parent is its child",
         changed('<parent link="base"/>', '<parent link="arm"/>'),
-        "<text>:13: joint 'hinge': cycle: arm -> arm",
+        "<text>:13: joint 'hinge': .*arm -> arm",
     ),
     (
         "13 cycle without a root",
         f'<robot name="r">\n<link name="a"/>\n<link name="b"/>\n{A_TO_B}\n{B_TO_A}\n</robot>',
-        "<text>:5: joint 'k': cycle: a -> b -> a",
+        "<text>:5: joint 'k': .*a -> b -> a",
     ),
     (
         "14 cycle beside a tree",
         before_end('<link name="a"/>', '<link name="b"/>', A_TO_B, B_TO_A),
-        "<text>:23: joint 'k': cycle: a -> b -> a",
+        "<text>:23: joint 'k': .*a -> b -> a",
     ),
     (
         "15 two parents",
         before_end(chained("b", "base"), CLOSING),
-        (
-            "<text>:21: link 'arm': is the child of 2 joints: 'hinge' (<text>:13) and 'closing' "
-            f"(<text>:21); {TREE}"
-        ),
+        ("<text>:21: link 'arm': .*2 joints.*'hinge' .<text>:13.*'closing' .<text>:21"),
     ),
     (
         "16 two roots",
         before_end('<link name="other"/>'),
-        f"<text>:20: {ONE_ROOT}'base' (<text>:2), 'other' (<text>:20)",
+        "<text>:20: .*2 links.*'base' .<text>:2.*'other' .<text>:20",
     ),
     (
         "17 unknown type",
         changed('"revolute"', '"screw"'),
-        f"<text>:13: joint 'hinge': unknown type 'screw'; known: {KNOWN_TYPES}",
+        f"<text>:13: joint 'hinge': .*'screw'.*{KNOWN_TYPES}",
     ),
     (
         "18 no type",
         changed(' type="revolute"', ""),
-        "<text>:13: joint 'hinge': <joint> has no 'type'",
+        "<text>:13: joint 'hinge': .*'type'",
     ),
     (
         "19 axis zero",
         changed(AXIS, '<axis xyz="0 0 0"/>'),
-        "<text>:17: joint 'hinge': axis is zero, so it has no direction",
+        "<text>:17: joint 'hinge': axis.*zero",
     ),
     (
         "21 axis nan",
         changed(AXIS, '<axis xyz="0 nan 0"/>'),
-        "<text>:17: joint 'hinge': axis xyz: 'nan' is not finite",
+        "<text>:17: joint 'hinge': axis xyz: 'nan'.*finite",
     ),
     (
         "22 axis of two numbers",
         changed(AXIS, '<axis xyz="0 1"/>'),
-        "<text>:17: joint 'hinge': axis xyz: expected 3 numbers, got 2 in '0 1'",
+        "<text>:17: joint 'hinge': axis xyz: .*3.*2.*'0 1'",
     ),
     (
         "24 negative mass",
         changed(VALUE, 'value="-2"'),
-        "<text>:4: link 'arm': mass -2 is negative",
+        "<text>:4: link 'arm': mass -2",
     ),
     *(
         (
             f"{row} mass {value}",
             changed(VALUE, f'value="{value}"'),
-            f"<text>:6: link 'arm': mass value: '{value}' {problem}",
+            f"<text>:6: link 'arm': mass value: '{value}'.*{problem}",
         )
         for row, value, problem in (
-            ("25", "nan", "is not finite"),
-            ("26", "inf", "is not finite"),
-            ("27", "heavy", "is not a decimal number"),
-            ("28", "1,5", "is not a decimal number"),
-            ("67", "0x10", "is not a decimal number"),
-            ("68", "1.0kg", "is not a decimal number"),
-            ("69", "1_0", "is not a decimal number"),
+            ("25", "nan", "finite"),
+            ("26", "inf", "finite"),
+            ("27", "heavy", "decimal"),
+            ("28", "1,5", "decimal"),
+            ("67", "0x10", "decimal"),
+            ("68", "1.0kg", "decimal"),
+            ("69", "1_0", "decimal"),
         )
     ),
     (
         "29 ixx nan",
         changed('ixx="0.3"', 'ixx="nan"'),
-        "<text>:7: link 'arm': inertia ixx: 'nan' is not finite",
+        "<text>:7: link 'arm': inertia ixx: 'nan'.*finite",
     ),
     (
         "33 izz missing",
         changed(' izz="0.5"', ""),
-        "<text>:7: link 'arm': <inertia> has no 'izz'",
+        "<text>:7: link 'arm': <inertia>.*'izz'",
     ),
     (
         "39 lower above upper",
         changed('lower="-1"', 'lower="3"'),
-        "<text>:18: joint 'hinge': limit lower 3 is above upper 1",
+        "<text>:18: joint 'hinge': .*lower 3.*upper 1",
     ),
     (
         "40 lower nan",
         changed('lower="-1"', 'lower="nan"'),
-        "<text>:18: joint 'hinge': limit lower: 'nan' is not finite",
+        "<text>:18: joint 'hinge': limit lower: 'nan'.*finite",
     ),
     (
         "41 mimic of an unknown joint",
         before_end(chained("a", "arm", '<mimic joint="knee"/>')),
-        "<text>:20: joint 'a_joint': mimics joint 'knee', which does not exist; known: hinge",
+        "<text>:20: joint 'a_joint': .*'knee'.*hinge",
     ),
     (
         "42 mimic of itself",
@@ -191,50 +188,47 @@ ERRORS = [
             chained("a", "arm", '<mimic joint="b_joint"/>'),
             chained("b", "arm", '<mimic joint="a_joint"/>'),
         ),
-        "<text>:20: joint 'a_joint': mimics itself in a cycle: a_joint -> b_joint -> a_joint",
+        "<text>:20: joint 'a_joint': .*a_joint -> b_joint -> a_joint",
     ),
     (
         "44 origin nan",
         changed(HINGE_ORIGIN, '<origin xyz="1 nan 0"/>'),
-        "<text>:14: joint 'hinge': origin xyz: 'nan' is not finite",
+        "<text>:14: joint 'hinge': origin xyz: 'nan'.*finite",
     ),
     (
         "45 origin of four numbers",
         changed(HINGE_ORIGIN, '<origin xyz="1 0 0 0"/>'),
-        "<text>:14: joint 'hinge': origin xyz: expected 3 numbers, got 4 in '1 0 0 0'",
+        "<text>:14: joint 'hinge': origin xyz: .*3.*4.*'1 0 0 0'",
     ),
     (
         "46 origin with text",
         changed(HINGE_ORIGIN, '<origin xyz="1 up 0"/>'),
-        "<text>:14: joint 'hinge': origin xyz: 'up' is not a decimal number",
+        "<text>:14: joint 'hinge': origin xyz: 'up'",
     ),
-    ("48 link without name", before_end("<link/>"), "<text>:20: <link> has no 'name'"),
-    ("49 empty name", before_end('<link name=""/>'), "<text>:20: <link> has an empty 'name'"),
+    ("48 link without name", before_end("<link/>"), "<text>:20: <link>.*'name'"),
+    ("49 empty name", before_end('<link name=""/>'), "<text>:20: <link>.*empty 'name'"),
     (
         "56 unexpanded xacro",
         changed(VALUE, 'value="${m}"'),
         (
-            "<text>:6: link 'arm': value='${m}' looks like xacro; expand the file first, as in "
-            "`xacro robot.xacro > robot.urdf`"
+            r"<text>:6: link 'arm': value='\$\{m\}'.*"
+            r"`xacro robot\.xacro > robot\.urdf`"
         ),
     ),
     (
         "63 deep nesting",
         before_end("<a>" * 20_000 + "</a>" * 20_000),
-        "<text>:20: elements are nested too deep",
+        "<text>:20: .*nested",
     ),
     (
         "66 huge angle",
         changed('rpy="0 0 0"', 'rpy="1e300 0 0"'),
-        "<text>:14: joint 'hinge': origin rpy: an angle of more than 1e+06 rad means nothing",
+        "<text>:14: joint 'hinge': origin rpy: .*angle",
     ),
     (
         "70 two inertials",
         changed("    <inertial>", f"    {MASS}\n    <inertial>"),
-        (
-            "<text>:5: link 'arm': <link> has 2 <inertial>, on lines 4, 5; expected one; "
-            "repair=True uses the first one"
-        ),
+        ("<text>:5: link 'arm': .*2 <inertial>.*lines 4, 5.*repair=True"),
     ),
     ("72 NUL byte", changed('"lamp"', '"lamp\0"'), "<text>:1: NUL byte"),
 ]
@@ -248,9 +242,9 @@ def test_good_file_loads_without_a_word():
     assert said == []
 
 
-@pytest.mark.parametrize(("text", "message"), [e[1:] for e in ERRORS], ids=[e[0] for e in ERRORS])
-def test_row_is_refused_with_one_exact_message(text, message):
-    assert refusal(text) == message
+@pytest.mark.parametrize(("text", "facts"), [e[1:] for e in ERRORS], ids=[e[0] for e in ERRORS])
+def test_row_is_refused_with_one_message(text, facts):
+    assert_facts(refusal(text), facts)
 
 
 @pytest.mark.parametrize(
@@ -261,30 +255,31 @@ def test_row_is_refused_with_one_exact_message(text, message):
 def test_row_that_is_no_xml_is_refused_with_line_and_column(text, line):
     message = refusal(text)
 
-    assert re.fullmatch(rf"<text>:{line}: not well-formed XML \(column \d+\): .+", message)
+    assert re.match(rf"<text>:{line}: .*XML.*column \d+", message)
 
 
 def test_row_02_shows_how_the_text_starts():
-    assert refusal("no robot\n").endswith("(column 1): the text starts with 'no robot\\n'")
+    assert refusal("no robot\n").endswith("'no robot\\n'")
 
 
 def test_rows_give_the_path_of_a_file_and_its_line(tmp_path):
     file = tmp_path / "lamp.urdf"
     file.write_text(changed(VALUE, 'value="heavy"'), encoding="utf-8")
 
-    expected = f"{file}:6: link 'arm': mass value: 'heavy' is not a decimal number"
-    assert refusal(file) == expected
-    assert refusal(str(file)) == expected
+    facts = re.escape(f"{file}:6: link 'arm': mass value: 'heavy'")
+    assert_facts(refusal(file), facts)
+    assert_facts(refusal(str(file)), facts)
 
 
 def test_all_errors_of_a_file_are_told_at_once_in_the_order_of_lines():
     text = changed(VALUE, 'value="heavy"', AXIS, '<axis xyz="0 0 0"/>', 'izz="0.5"', 'izz="?"')
 
-    assert refused(text) == [
-        "error: <text>:6: link 'arm': mass value: 'heavy' is not a decimal number",
-        "error: <text>:7: link 'arm': inertia izz: '?' is not a decimal number",
-        "error: <text>:17: joint 'hinge': axis is zero, so it has no direction",
+    facts = [
+        "error: <text>:6: link 'arm': mass value: 'heavy'",
+        "error: <text>:7: link 'arm': inertia izz: '[?]'",
+        "error: <text>:17: joint 'hinge': axis.*zero",
     ]
+    assert_facts(refused(text), facts)
 
 
 @pytest.fixture
@@ -313,8 +308,7 @@ def german_numbers(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("german_numbers")
 def test_row_28_result_does_not_depend_on_the_locale():
-    expected = "<text>:6: link 'arm': mass value: '1,5' is not a decimal number"
-    assert refusal(changed(VALUE, 'value="1,5"')) == expected
+    assert_facts(refusal(changed(VALUE, 'value="1,5"')), "<text>:6: link 'arm': mass value: '1,5'")
 
     model, said = loaded(changed(VALUE, 'value="1.5"'))
     assert model.link("arm").inertia.mass == 1.5
@@ -327,7 +321,7 @@ def test_row_60_entity_bomb_is_refused_at_once():
     )
     text = f"<!DOCTYPE robot [{declared}]>\n" + GOOD.replace('"lamp"', '"&a11;"')
 
-    assert refusal(text) == "<text>:1: a DOCTYPE that declares entities is refused"
+    assert_facts(refusal(text), "<text>:1: .*DOCTYPE.*entities")
 
 
 def test_row_61_external_entity_is_refused_and_its_file_never_read(tmp_path: Path):
@@ -336,5 +330,6 @@ def test_row_61_external_entity_is_refused_and_its_file_never_read(tmp_path: Pat
     declared = f'<!DOCTYPE robot [<!ENTITY x SYSTEM "{secret.as_uri()}">]>'
 
     for text in (changed("</robot>", "&x;</robot>"), changed('"lamp"', '"&x;"')):
-        message = refusal(f"<!-- first -->\n{declared}\n{text}")
-        assert message == "<text>:2: a DOCTYPE that declares entities is refused"
+        said = refusal(f"<!-- first -->\n{declared}\n{text}")
+        assert_facts(said, "<text>:2: .*DOCTYPE.*entities")
+        assert "hunter2" not in said

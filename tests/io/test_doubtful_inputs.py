@@ -10,8 +10,16 @@ import re
 
 import numpy as np
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.skeletons import frame_poses
-from tests.support.urdf_files import GOOD, before_end, chained, changed, loaded, refused
+from tests.support.urdf_files import (
+    GOOD,
+    before_end,
+    chained,
+    changed,
+    loaded,
+    refused,
+)
 
 from linkwork import Limits, Model, Pose, check
 from linkwork.io.load import read
@@ -24,7 +32,7 @@ LIMIT = '<limit lower="-1" upper="1" effort="5" velocity="2"/>'
 INERTIA = 'ixx="0.3" ixy="0" ixz="0" iyy="0.4" iyz="0" izz="0.5"'
 ON_AXIS = '<origin xyz="0 3 0"/>'  # the joint turns about y
 NO_INERTIAL = re.sub(r"    <inertial>.*</inertial>\n", "", GOOD, flags=re.DOTALL)
-SINGULAR = "forward dynamics is singular here"
+SINGULAR = "forward dynamics is singular"
 
 TOO_LONG = changed('ixx="0.3"', 'ixx="2"')
 INDEFINITE = changed('ixy="0"', 'ixy="2"')
@@ -33,91 +41,76 @@ POINT_ON_AXIS = changed(
     '<origin xyz="0 0 0.5"/>', ON_AXIS, INERTIA, re.sub(r'"[\d.]+"', '"0"', INERTIA)
 )
 
-# (row and what is doubtful, text, the only warning)
+# (row and what is doubtful, text, a pattern of the facts in the only warning)
 WARNINGS = [
     (
         "06 no robot name",
         changed(' name="lamp"', ""),
-        "<text>:1: <robot> has no name; it is called 'robot'",
+        "<text>:1: <robot>.*name.*'robot'",
     ),
     (
         "20 axis of length 2",
         changed(AXIS, '<axis xyz="0 0 2"/>'),
-        "<text>:17: joint 'hinge': axis [0.0, 0.0, 2.0] has length 2; it is scaled to length 1",
+        "<text>:17: joint 'hinge': axis .*0.0, 0.0, 2.0.*length 2.*scaled",
     ),
     (
         "20 axis between two others",
         changed(AXIS, '<axis xyz="0 1 1"/>'),
-        (
-            "<text>:17: joint 'hinge': axis [0.0, 1.0, 1.0] has length 1.41421; "
-            "it is scaled to length 1"
-        ),
+        ("<text>:17: joint 'hinge': axis .*0.0, 1.0, 1.0.*length 1.41421.*scaled"),
     ),
     (
         "30 triangle inequality",
         TOO_LONG,
-        (
-            "<text>:3: link 'arm': unphysical inertia: principal moments 0.4, 0.5, 2; "
-            "the largest exceeds the sum of the others"
-        ),
+        ("<text>:3: link 'arm': unphysical inertia.*0.4, 0.5, 2.*largest"),
     ),
     (
         "31 inertia not positive",
         INDEFINITE,
-        (
-            "<text>:3: link 'arm': unphysical inertia: principal moments -1.65062, 0.5, 2.35062; "
-            "none may be negative"
-        ),
+        ("<text>:3: link 'arm': unphysical inertia.*-1.65062, 0.5, 2.35062.*negative"),
     ),
     (
         "32 negative diagonal",
         NEGATIVE,
-        (
-            "<text>:3: link 'arm': unphysical inertia: principal moments -1, 0.4, 0.5; "
-            "none may be negative"
-        ),
+        ("<text>:3: link 'arm': unphysical inertia.*-1, 0.4, 0.5.*negative"),
     ),
     (
         "34 inertia without mass",
         changed('value="2"', 'value="0"'),
-        "<text>:3: link 'arm': has rotational inertia but no mass; kept as it is (a pure rotor)",
+        "<text>:3: link 'arm': .*rotational inertia.*no mass",
     ),
     (
         "35 moving link without inertial",
         NO_INERTIAL,
-        f"<text>:8: joint 'hinge': moves links without any mass; {SINGULAR}",
+        f"<text>:8: joint 'hinge': .*mass.*{SINGULAR}",
     ),
     (
         "36 mass on the axis",
         POINT_ON_AXIS,
-        (
-            "<text>:13: joint 'hinge': moves a mass that lies on its own axis and has no inertia "
-            f"about it; {SINGULAR}"
-        ),
+        (f"<text>:13: joint 'hinge': .*axis.*{SINGULAR}"),
     ),
     (
         "37 revolute without limit",
         changed(f"    {LIMIT}\n", ""),
-        "<text>:13: joint 'hinge': no <limit>; the joint is taken as unlimited",
+        "<text>:13: joint 'hinge': .*<limit>.*unlimited",
     ),
     (
         "38 limit without effort and velocity",
         changed(LIMIT, '<limit lower="-1" upper="1"/>'),
-        "<text>:18: joint 'hinge': <limit> has no 'effort' and no 'velocity'; taken as unlimited",
+        "<text>:18: joint 'hinge': <limit>.*'effort'.*'velocity'.*unlimited",
     ),
     (
         "38 limit without velocity",
         changed(LIMIT, '<limit lower="-1" upper="1" effort="5"/>'),
-        "<text>:18: joint 'hinge': <limit> has no 'velocity'; taken as unlimited",
+        "<text>:18: joint 'hinge': <limit>.*no 'velocity'.*unlimited",
     ),
     (
         "71 version 2.0",
         changed('"lamp"', '"lamp" version="2.0"'),
-        "<text>:1: version '2.0' of URDF is not known; read as version 1",
+        "<text>:1: .*'2.0'.*version 1",
     ),
 ]
 warned = pytest.mark.parametrize(
-    ("text", "message"), [w[1:] for w in WARNINGS], ids=[w[0] for w in WARNINGS]
+    ("text", "facts"), [w[1:] for w in WARNINGS], ids=[w[0] for w in WARNINGS]
 )
 unphysical = pytest.mark.parametrize(
     "text",
@@ -136,17 +129,17 @@ def arm_pose(model: Model, angle: float) -> np.ndarray:
 
 
 @warned
-def test_row_loads_with_one_exact_warning(text, message):
+def test_row_loads_with_one_warning(text, facts):
     model, said = loaded(text)
 
-    assert said == [message]
+    assert_facts(said, [facts])
     assert model.link_names == ("base", "arm")
     assert model.joint_names == ("hinge",)
 
 
 @warned
-def test_row_is_refused_when_strict(text, message):
-    assert refused(text, strict=True) == [f"warning: {message}"]
+def test_row_is_refused_when_strict(text, facts):
+    assert_facts(refused(text, strict=True), [f"warning: {facts}"])
 
 
 def test_row_06_takes_the_stem_of_the_file_for_a_name(tmp_path):
@@ -156,7 +149,7 @@ def test_row_06_takes_the_stem_of_the_file_for_a_name(tmp_path):
     model, said = loaded(file)
 
     assert model.name == "desk_lamp.v2"
-    assert said == [f"{file}:1: <robot> has no name; it is called 'desk_lamp.v2'"]
+    assert_facts(said, [f"{re.escape(str(file))}:1: <robot>.*name.*'desk_lamp.v2'"])
 
 
 def test_row_20_axis_is_scaled_to_length_one():
@@ -200,8 +193,8 @@ def test_rows_30_and_32_are_repaired_on_demand_and_say_so(text, moments, became,
     """The second moments along the axes are cut off at zero; mass and centre stay."""
     model, said = loaded(text, repair=True, strict=strict)
 
-    head = "<text>:3: link 'arm': unphysical inertia repaired: principal moments"
-    assert said == [f"{head} {moments} became {became}"]
+    head = "<text>:3: link 'arm': unphysical inertia repaired.*"
+    assert_facts(said, [f"{head} {moments} .*{became}"])
     inertia = model.link("arm").inertia
     assert inertia.tensor == pytest.approx(tensor, abs=1e-12)
     assert (inertia.mass, inertia.com) == (2, (0, 0, 0.5))
@@ -210,8 +203,8 @@ def test_rows_30_and_32_are_repaired_on_demand_and_say_so(text, moments, became,
 def test_row_31_is_repaired_along_its_own_axes():
     model, said = loaded(INDEFINITE, repair=True)
 
-    head = "<text>:3: link 'arm': unphysical inertia repaired: principal moments"
-    assert said == [f"{head} -1.65062, 0.5, 2.35062 became 0.1, 2.25062, 2.35062"]
+    head = "<text>:3: link 'arm': unphysical inertia repaired.*"
+    assert_facts(said, [f"{head} -1.65062, 0.5, 2.35062 .*0.1, 2.25062, 2.35062"])
     old = np.array([[0.3, 2, 0], [2, 0.4, 0], [0, 0, 0.5]])
     new = model.link("arm").inertia.matrix()
     assert np.abs(old @ new - new @ old).max() < 1e-12  # the same principal axes
@@ -234,13 +227,11 @@ def test_repair_leaves_a_sound_robot_alone():
 def test_repair_does_not_excuse_other_doubts_when_strict():
     text = changed(' name="lamp"', "", text=TOO_LONG)
 
-    assert refused(text, strict=True, repair=True) == [
-        "warning: <text>:1: <robot> has no name; it is called 'robot'",
-        (
-            "warning: <text>:3: link 'arm': unphysical inertia repaired: principal moments "
-            "0.4, 0.5, 2 became 0.95, 1.05, 2"
-        ),
+    facts = [
+        "warning: <text>:1: <robot>.*name.*'robot'",
+        ("warning: <text>:3: link 'arm': unphysical inertia repaired.*0.4, 0.5, 2 .*0.95, 1.05, 2"),
     ]
+    assert_facts(refused(text, strict=True, repair=True), facts)
 
 
 def test_row_34_keeps_the_inertia_of_a_rotor():
@@ -278,8 +269,8 @@ def test_limits_that_may_be_degrees_are_noted(lower, upper, doubted):
     limit = f'<limit lower="{lower}" upper="{upper}" effort="5" velocity="2"/>'
     findings = read(changed(LIMIT, limit)).findings
 
-    said = f"limits {lower} and {upper} are in radians; are they meant in degrees?"
-    assert [f.text for f in findings] == [said] * doubted
+    facts = f"limits {lower} and {upper} .*radians.*degrees"
+    assert_facts([f.text for f in findings], [facts] * doubted)
     assert all(f.severity == "note" and f.place.line == 18 for f in findings)
 
 

@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.urdf_files import GOOD, before_end, changed, loaded, refused
 
 from linkwork import Finding, LinkworkWarning, ParseError, check, dump_urdf, load
@@ -16,8 +17,8 @@ from linkwork.io.load import read
 
 TWO_DOUBTS = changed(' name="lamp"', "", ' effort="5"', "")
 TWO_ERRORS = changed('value="2"', 'value="?"', '"0 1 0"', '"0 0 0"')
-UNNAMED = "<text>:1: <robot> has no name; it is called 'robot'"
-NO_EFFORT = "<text>:18: joint 'hinge': <limit> has no 'effort'; taken as unlimited"
+UNNAMED = "<text>:1: <robot>.*name.*'robot'"
+NO_EFFORT = "<text>:18: joint 'hinge': <limit>.*'effort'.*unlimited"
 
 
 def test_warning_points_at_the_line_of_the_caller():
@@ -37,28 +38,29 @@ def test_warning_lists_everything_doubtful_once():
         load(TWO_DOUBTS)
 
     (warning,) = caught
-    assert str(warning.message) == f"2 warnings\n  {UNNAMED}\n  {NO_EFFORT}"
+    lines = str(warning.message).splitlines()
+    assert_facts(lines, ["2 warnings$", f"  {UNNAMED}", f"  {NO_EFFORT}"])
 
 
 def test_warning_about_one_thing_has_no_headline():
     with pytest.warns(LinkworkWarning) as caught:
         load(changed(' name="lamp"', ""))
 
-    assert str(caught[0].message) == UNNAMED
-    assert caught[0].message.findings == (  # pyright: ignore
-        Finding("warning", "", "<robot> has no name; it is called 'robot'", Place("<text>", 1)),
-    )
+    assert_facts(str(caught[0].message), UNNAMED)
+    (finding,) = caught[0].message.findings  # pyright: ignore
+    assert finding == Finding("warning", "", finding.text, Place("<text>", 1))
 
 
 def test_error_lists_every_reason():
     with pytest.raises(ParseError) as caught:
         load(TWO_ERRORS)
 
-    assert str(caught.value) == (
-        "2 errors\n"
-        "  <text>:6: link 'arm': mass value: '?' is not a decimal number\n"
-        "  <text>:17: joint 'hinge': axis is zero, so it has no direction"
-    )
+    facts = [
+        "2 errors$",
+        "  <text>:6: link 'arm': mass value: '[?]'",
+        "  <text>:17: joint 'hinge': axis.*zero",
+    ]
+    assert_facts(str(caught.value).splitlines(), facts)
 
 
 def test_error_lists_no_more_than_twenty_reasons_and_holds_all():
@@ -89,7 +91,8 @@ def test_warning_survives_pickling():
 
 
 def test_strict_refuses_for_doubts_alone_and_lists_them():
-    assert refused(TWO_DOUBTS, strict=True) == [f"warning: {UNNAMED}", f"warning: {NO_EFFORT}"]
+    facts = [f"warning: {UNNAMED}", f"warning: {NO_EFFORT}"]
+    assert_facts(refused(TWO_DOUBTS, strict=True), facts)
 
 
 def test_read_raises_and_warns_for_no_content():
@@ -104,9 +107,8 @@ def test_note_is_neither_warned_of_nor_refused_when_strict():
     model, said = loaded(text, strict=True)
 
     assert said == []
-    assert [str(finding) for finding in check(model)] == [
-        "<text>:13: joint 'hinge': position 0 is outside the limits 0.5 to 1"
-    ]
+    told = [str(finding) for finding in check(model)]
+    assert_facts(told, ["<text>:13: joint 'hinge': .*0 .*limits 0.5 to 1"])
 
 
 def test_load_changes_no_warning_filter_and_no_working_folder(tmp_path: Path, monkeypatch):

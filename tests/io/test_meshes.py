@@ -61,9 +61,9 @@ def test_row_64_mesh_outside_the_folder_of_the_file_is_refused(tmp_path: Path):
     assert mesh.path is None
     assert mesh.filename == name
     assert mesh.searched == (f"{outside} (refused: outside {tmp_path})",)
-    assert notes(file) == [
-        f"{file}:3: link 'arm': mesh {name!r} not found; searched {mesh.searched[0]}"
-    ]
+    (note,) = notes(file)
+    assert note.startswith(f"{file}:3: link 'arm': ")
+    assert all(fact in note for fact in (repr(name), mesh.searched[0]))
 
 
 def test_row_65_mesh_of_an_unknown_package_is_reported_with_the_places_searched(package: Path):
@@ -75,9 +75,9 @@ def test_row_65_mesh_of_an_unknown_package_is_reported_with_the_places_searched(
 
     assert mesh.path is None
     assert mesh.searched == tuple(str(f / "no_such" / "meshes" / "arm.stl") for f in around)
-    assert notes(file) == [
-        f"{file}:3: link 'arm': mesh {name!r} not found; searched {', '.join(mesh.searched)}"
-    ]
+    (note,) = notes(file)
+    assert note.startswith(f"{file}:3: link 'arm': ")
+    assert all(fact in note for fact in (repr(name), ", ".join(mesh.searched)))
 
 
 @pytest.mark.parametrize(

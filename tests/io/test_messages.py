@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import re
 import tracemalloc
 import warnings
 
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.named_robots import only_bundled
 from tests.support.urdf_files import GOOD, before_end, changed, loaded
 
@@ -16,7 +18,7 @@ from linkwork.compat.adam import KinDynComputations
 from linkwork.errors import LinkworkError, MissingFileError, Place, escaped, list_findings
 
 UNPHYSICAL = changed('izz="0.5"', 'izz="5"')
-WHY = "unphysical inertia: principal moments 0.3, 0.4, 5; the largest exceeds the sum of the others"
+WHY = "unphysical inertia.*0.3, 0.4, 5"
 
 
 def message(source, **options) -> str:
@@ -28,29 +30,28 @@ def message(source, **options) -> str:
 def test_errors_and_warnings_come_at_once_and_say_which_they_are():
     text = changed('type="revolute"', 'type="revolut"', 'upper="1"', 'uper="1"', text=UNPHYSICAL)
 
-    assert message(text).splitlines() == [
-        "1 error, 2 warnings",
-        "  <text>:13: error: joint 'hinge': unknown type 'revolut'; did you mean 'revolute'?",
+    facts = [
+        "1 error, 2 warnings$",
+        "  <text>:13: error: joint 'hinge': .*'revolut'.*'revolute'",
         f"  <text>:3: warning: link 'arm': {WHY}",
-        (
-            "  <text>:18: warning: joint 'hinge': <limit> has an unknown attribute 'uper'; "
-            "did you mean 'upper'?"
-        ),
+        "  <text>:18: warning: joint 'hinge': <limit>.*'uper'.*'upper'",
     ]
+    assert_facts(message(text).splitlines(), facts)
 
 
 def test_a_single_warning_that_is_refused_says_that_it_is_one():
-    assert message(UNPHYSICAL, strict=True) == f"<text>:3: warning: link 'arm': {WHY}"
+    assert_facts(message(UNPHYSICAL, strict=True), f"<text>:3: warning: link 'arm': {WHY}")
 
 
 def test_errors_alone_need_no_label():
     text = changed('value="2"', 'value="two"', 'izz="0.5"', 'izz="half"')
 
-    assert message(text).splitlines() == [
-        "2 errors",
-        "  <text>:6: link 'arm': mass value: 'two' is not a decimal number",
-        "  <text>:7: link 'arm': inertia izz: 'half' is not a decimal number",
+    facts = [
+        "2 errors$",
+        "  <text>:6: link 'arm': mass value: 'two'",
+        "  <text>:7: link 'arm': inertia izz: 'half'",
     ]
+    assert_facts(message(text).splitlines(), facts)
 
 
 def test_the_path_of_a_file_stands_once_in_front_of_many_findings(tmp_path):
@@ -60,7 +61,7 @@ def test_the_path_of_a_file_stands_once_in_front_of_many_findings(tmp_path):
     lines = message(path).splitlines()
 
     assert lines[0] == f"2 errors in {path}"
-    assert lines[1] == "  robot.urdf:20: link 'arm': this name is taken; first used at robot.urdf:3"
+    assert_facts(lines[1], r"  robot\.urdf:20: link 'arm': .*taken.*robot\.urdf:3")
     assert str(tmp_path) not in "\n".join(lines[1:])
 
 
@@ -68,7 +69,7 @@ def test_a_single_finding_has_the_whole_path(tmp_path):
     path = tmp_path / "robot.urdf"
     path.write_text(before_end('<link name="arm"/>'))
 
-    assert message(path).startswith(f"{path}:20: link 'arm': this name is taken")
+    assert message(path).startswith(f"{path}:20: link 'arm': ")
 
 
 def test_a_missing_file_is_a_file_not_found_error(tmp_path):
@@ -80,35 +81,36 @@ def test_a_missing_file_is_a_file_not_found_error(tmp_path):
     assert error.errno == 2
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is MissingFileError
-    assert (str(again), again.errno) == (f"no file {str(tmp_path / 'robot.urdf')!r}", 2)
+    assert (str(again), again.errno) == (str(error), 2)
+    assert repr(str(tmp_path / "robot.urdf")) in str(error)
 
 
-REAL = "files of real robots: pip install robot_descriptions, or example-robot-data"
+REAL = "pip install robot_descriptions, or example-robot-data"
 NAMES = "arm, cartpole, double_pendulum, humanoid, pendulum, quadrotor, quadruped"
 
 
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("arm.urdf", "; 'arm' is the name of a robot that can be loaded"),
-        ("quadrupd", "; did you mean the robot 'quadruped'?"),
-        ("Humanoid", "; did you mean the robot 'humanoid'?"),
-        ("nowhere.urdf", ""),
+        ("arm.urdf", "'arm' "),
+        ("quadrupd", "robot 'quadruped'"),
+        ("Humanoid", "robot 'humanoid'"),
+        ("nowhere.urdf", "$"),
     ],
 )
 def test_who_looks_for_a_robot_is_told_where_robots_are(name, hint, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     only_bundled(monkeypatch)
 
-    assert message(name) == f"no file {name!r}{hint}"
+    assert_facts(message(name), f"no file {re.escape(repr(name))}.*{hint}")
 
 
 def test_without_packages_of_robots_they_are_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     only_bundled(monkeypatch)
 
-    packages = "more come with: pip install example-robot-data, or robot_descriptions"
-    assert message("panda") == f"no file 'panda'; bundled robots: {NAMES}; {packages}"
+    packages = "pip install example-robot-data, or robot_descriptions"
+    assert_facts(message("panda"), f"no file 'panda'.*{NAMES}.*{packages}")
 
 
 @pytest.mark.parametrize("function", [lw.robots.load, lw.robots.path])
@@ -116,7 +118,7 @@ def test_an_unknown_robot_is_told_where_real_ones_are(function):
     with pytest.raises(lw.NameNotFoundError) as caught:
         function("panther")
 
-    assert str(caught.value) == f"no robot named 'panther'; known: {NAMES}; {REAL}"
+    assert_facts(str(caught.value), f".*robot.*'panther'.*{NAMES}.*{REAL}")
 
 
 def test_a_small_file_takes_little_memory(tmp_path):
@@ -139,9 +141,8 @@ def test_the_axis_of_a_fixed_joint_is_not_used_whatever_it_says(value):
     model, said = loaded(changed('xyz="0 1 0"', f'xyz="{value}"', text=fixed))
 
     assert model == loaded(fixed)[0]
-    assert all(text.endswith("; ignored, as a fixed joint has no axis") for text in said)
-    assert all(text.startswith("<text>:17: joint 'hinge': axis xyz: ") for text in said)
     assert said
+    assert_facts(said, ["<text>:17: joint 'hinge': axis xyz: .*ignored.*fixed"] * len(said))
 
 
 def test_warnings_of_loading_point_at_the_line_that_asked():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.urdf_files import (
     GOOD,
     before_end,
@@ -18,7 +19,7 @@ from tests.support.urdf_files import (
 from linkwork.model.geometry import Box, Capsule, Material, Mesh, Sphere
 from linkwork.model.layout import Layout
 
-SHAPES = "one of box, cylinder, sphere, capsule, mesh is wanted"
+SHAPES = "box, cylinder, sphere, capsule, mesh"
 
 
 def follower(name: str, leader: str, extra: str = "", kind: str = "continuous") -> str:
@@ -29,15 +30,12 @@ MIMIC_ERRORS = [
     (
         "cycle of three",
         before_end(*(follower(a, f"{b}_joint") for a, b in ("xy", "yz", "zx"))),
-        (
-            "<text>:20: joint 'x_joint': mimics itself in a cycle: "
-            "x_joint -> y_joint -> z_joint -> x_joint"
-        ),
+        ("<text>:20: joint 'x_joint': .*x_joint -> y_joint -> z_joint -> x_joint"),
     ),
     (
         "a chain that ends in a cycle",
         before_end(*(follower(a, f"{b}_joint") for a, b in ("xy", "yz", "zy"))),
-        "<text>:21: joint 'y_joint': mimics itself in a cycle: y_joint -> z_joint -> y_joint",
+        "<text>:21: joint 'y_joint': .*y_joint -> z_joint -> y_joint",
     ),
     (
         "itself",
@@ -47,67 +45,53 @@ MIMIC_ERRORS = [
     (
         "of a fixed joint",
         before_end(chained("f", "arm", kind="fixed"), follower("x", "f_joint")),
-        (
-            "<text>:21: joint 'x_joint': mimics the fixed joint 'f_joint', "
-            "which has no single coordinate"
-        ),
+        ("<text>:21: joint 'x_joint': .*fixed joint 'f_joint'"),
     ),
     (
         "of a floating joint",
         before_end(chained("f", "arm", kind="floating"), follower("x", "f_joint")),
-        (
-            "<text>:21: joint 'x_joint': mimics the floating joint 'f_joint', "
-            "which has no single coordinate"
-        ),
+        ("<text>:21: joint 'x_joint': .*floating joint 'f_joint'"),
     ),
     (
         "by a planar joint",
         before_end(follower("x", "hinge", kind="planar")),
-        (
-            "<text>:20: joint 'x_joint': a planar joint cannot mimic another; "
-            "only joints with one coordinate can"
-        ),
+        ("<text>:20: joint 'x_joint': .*planar.*mimic"),
     ),
     (
         "multiplier nan",
         before_end(follower("x", "hinge", 'multiplier="nan"')),
-        "<text>:20: joint 'x_joint': mimic multiplier: 'nan' is not finite",
+        "<text>:20: joint 'x_joint': mimic multiplier: 'nan'.*finite",
     ),
     (
         "offset in words",
         before_end(follower("x", "hinge", 'offset="half a turn"')),
-        "<text>:20: joint 'x_joint': mimic offset: expected 1 number, got 3 in 'half a turn'",
+        "<text>:20: joint 'x_joint': mimic offset: .*1.*3.*'half a turn'",
     ),
     (
         "no joint",
         before_end(chained("x", "arm", "<mimic/>")),
-        "<text>:20: joint 'x_joint': <mimic> has no 'joint'",
+        "<text>:20: joint 'x_joint': <mimic>.*'joint'",
     ),
     (
         "two mimics",
         before_end(chained("x", "arm", '<mimic joint="hinge"/>' * 2)),
-        (
-            "<text>:20: joint 'x_joint': <joint> has 2 <mimic>, on lines 20, 20; expected one; "
-            "repair=True uses the first one"
-        ),
+        ("<text>:20: joint 'x_joint': <joint>.*2 <mimic>.*lines 20, 20.*repair=True"),
     ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [e[1:] for e in MIMIC_ERRORS], ids=[e[0] for e in MIMIC_ERRORS]
+    ("text", "facts"), [e[1:] for e in MIMIC_ERRORS], ids=[e[0] for e in MIMIC_ERRORS]
 )
-def test_impossible_mimic_is_refused_with_one_exact_message(text, message):
-    assert refusal(text) == message
+def test_impossible_mimic_is_refused_with_one_message(text, facts):
+    assert_facts(refusal(text), facts)
 
 
 def test_mimic_of_a_fixed_joint_is_ignored_with_a_warning():
     model, said = loaded(before_end(follower("x", "hinge", kind="fixed")))
 
     assert model.joint("x_joint").mimic is None
-    assert said == [
-        "<text>:20: joint 'x_joint': a fixed joint cannot mimic another; <mimic> is ignored"
-    ]
+    assert_facts(said, ["<text>:20: joint 'x_joint': .*fixed.*<mimic>.*ignored"])
 
 
 def test_impossible_mimics_do_not_matter_when_mimics_are_freed():
@@ -133,12 +117,7 @@ def test_leader_without_its_prefix_is_found_with_a_warning():
     mimic = model.joint("l_b_joint").mimic
     assert mimic is not None
     assert mimic.joint == "l_a_joint"
-    assert said == [
-        (
-            "<text>:21: joint 'l_b_joint': mimics joint 'a_joint', which does not exist; "
-            "read as 'l_a_joint'"
-        )
-    ]
+    assert_facts(said, ["<text>:21: joint 'l_b_joint': .*'a_joint'.*'l_a_joint'"])
 
 
 def with_shape(shape: str) -> str:
@@ -156,38 +135,39 @@ def arm_shape(text: str):
 
 
 SHAPE_ERRORS = [
-    ('<box size="-1 1 1"/>', "box size: [-1.0, 1.0, 1.0] has a negative edge"),
-    ('<box size="1 1"/>', "box size: expected 3 numbers, got 2 in '1 1'"),
-    ("<box/>", "<box> has no 'size'"),
-    ('<sphere radius="-1"/>', "sphere radius: -1 is negative"),
-    ('<cylinder radius="1"/>', "<cylinder> has no 'length'"),
-    ('<cylinder radius="1" length="-2"/>', "cylinder length: -2 is negative"),
-    ('<capsule radius="nan" length="1"/>', "capsule radius: 'nan' is not finite"),
-    ('<box size="1 1 1"/><box size="1 1 1"/>', f"<geometry> holds 2 shapes; {SHAPES}"),
-    ('<box size="1 1 1"/><sphere radius="1"/>', f"<geometry> holds 2 shapes; {SHAPES}"),
-    ("", f"<geometry> holds 0 shapes; {SHAPES}"),
-    ("<mesh/>", "<mesh> has no 'filename'"),
-    ('<mesh filename=""/>', "<mesh> has an empty 'filename'"),
-    ('<mesh filename="a" scale="1"/>', "mesh scale: expected 3 numbers, got 1 in '1'"),
+    ('<box size="-1 1 1"/>', "box size: .*-1.0, 1.0, 1.0"),
+    ('<box size="1 1"/>', "box size: .*3.*2.*'1 1'"),
+    ("<box/>", "<box>.*'size'"),
+    ('<sphere radius="-1"/>', "sphere radius: -1"),
+    ('<cylinder radius="1"/>', "<cylinder>.*'length'"),
+    ('<cylinder radius="1" length="-2"/>', "cylinder length: -2"),
+    ('<capsule radius="nan" length="1"/>', "capsule radius: 'nan'"),
+    ('<box size="1 1 1"/><box size="1 1 1"/>', f"<geometry>.*2.*{SHAPES}"),
+    ('<box size="1 1 1"/><sphere radius="1"/>', f"<geometry>.*2.*{SHAPES}"),
+    ("", f"<geometry>.*0.*{SHAPES}"),
+    ("<mesh/>", "<mesh>.*'filename'"),
+    ('<mesh filename=""/>', "<mesh>.*empty 'filename'"),
+    ('<mesh filename="a" scale="1"/>', "mesh scale: .*3.*1.*'1'"),
 ]
 
 
-@pytest.mark.parametrize(("shape", "problem"), SHAPE_ERRORS, ids=[e[0] for e in SHAPE_ERRORS])
-def test_impossible_shape_is_refused_with_one_exact_message(shape, problem):
-    assert refusal(with_shape(shape)) == f"<text>:10: link 'arm': {problem}"
+@pytest.mark.parametrize(("shape", "facts"), SHAPE_ERRORS, ids=[e[0] for e in SHAPE_ERRORS])
+def test_impossible_shape_is_refused_with_one_message(shape, facts):
+    assert_facts(refusal(with_shape(shape)), f"<text>:10: link 'arm': {facts}")
 
 
 def test_visual_without_geometry_is_refused():
     text = changed('<geometry><box size="1 2 3"/></geometry>', "")
 
-    assert refusal(text) == "<text>:9: link 'arm': <visual> has no <geometry>"
+    assert_facts(refusal(text), "<text>:9: link 'arm': <visual>.*<geometry>")
 
 
 def test_shape_nobody_knows_is_refused_by_name():
-    assert refused(with_shape("<cone/>")) == [
-        f"error: <text>:10: link 'arm': <geometry> holds 0 shapes; {SHAPES}",
-        "warning: <text>:10: link 'arm': unknown element <cone> in <geometry> is ignored",
+    facts = [
+        f"error: <text>:10: link 'arm': <geometry>.*0.*{SHAPES}",
+        "warning: <text>:10: link 'arm': .*<cone>.*<geometry>.*ignored",
     ]
+    assert_facts(refused(with_shape("<cone/>")), facts)
 
 
 def test_shape_may_be_flat_or_a_point():
@@ -206,15 +186,14 @@ def test_capsule_and_mirrored_mesh_are_shapes():
 def test_colour_of_three_numbers_is_refused():
     text = with_material('<material name="red"><color rgba="1 0 0"/></material>')
 
-    expected = "<text>:9: link 'arm': color rgba: expected 4 numbers, got 3 in '1 0 0'"
-    assert refusal(text) == expected
+    assert_facts(refusal(text), "<text>:9: link 'arm': color rgba: .*4.*3.*'1 0 0'")
 
 
 def test_colour_beyond_one_is_doubtful():
     text = with_material('<material name="red"><color rgba="255 0 0 1"/></material>')
 
-    expected = "<text>:9: link 'arm': color rgba: [255.0, 0.0, 0.0, 1.0] is not within 0 to 1"
-    assert loaded(text)[1] == [expected]
+    facts = "<text>:9: link 'arm': color rgba: .*255.0, 0.0, 0.0, 1.0.*0 to 1"
+    assert_facts(loaded(text)[1], [facts])
 
 
 def test_material_that_is_defined_nowhere_keeps_its_name_and_is_reported():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pinocchio as pin
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.real_robots import load_quietly
 from tests.support.urdf_files import (
     BASE,
@@ -23,77 +24,73 @@ from tests.support.urdf_files import (
 from linkwork import Limits, LinkworkWarning, ParseError, Pose, load
 
 LIMIT = '<limit lower="-1" upper="1" effort="5" velocity="2"/>'
-XACRO = "looks like xacro; expand the file first, as in `xacro robot.xacro > robot.urdf`"
-FIRST = "repair=True uses the first one"
-DIRECTLY = "it must stand directly inside <robot>"
+XACRO = r".*`xacro robot\.xacro > robot\.urdf`"
+DIRECTLY = ".*inside <robot>"
 
 
 def twice(element: str) -> str:
     return changed("  </joint>", f"    {element}\n  </joint>")
 
 
-# (what is wrong, text, the only message)
+# (what is wrong, text, a pattern of the facts in the only message)
 ERRORS = [
     (
         "type in capitals",
         changed('"revolute"', '"Revolute"'),
-        "<text>:13: joint 'hinge': unknown type 'Revolute'; did you mean 'revolute'?",
+        "<text>:13: joint 'hinge': .*'Revolute'.*'revolute'",
     ),
     (
         "empty type",
         changed('"revolute"', '""'),
-        "<text>:13: joint 'hinge': <joint> has an empty 'type'",
+        "<text>:13: joint 'hinge': <joint>.*empty 'type'",
     ),
     (
         "xacro for a type",
         changed('"revolute"', '"${t}"'),
-        f"<text>:13: joint 'hinge': type='${{t}}' {XACRO}",
+        rf"<text>:13: joint 'hinge': type='\$\{{t\}}'{XACRO}",
     ),
     (
         "xacro for the name of the robot",
         changed('"lamp"', '"$(arg name)"'),
-        f"<text>:1: name='$(arg name)' {XACRO}",
+        rf"<text>:1: name='\$\(arg name\)'{XACRO}",
     ),
     (
         "robot in capitals",
         GOOD.replace("robot", "ROBOT"),
-        "<text>:1: expected <robot> at the top, found <ROBOT>",
+        "<text>:1: .*<robot>.*<ROBOT>",
     ),
     (
         "SDF",
         '<sdf version="1.6"/>',
-        (
-            "<text>:1: expected <robot> at the top, found <sdf>; this is an SDF file: "
-            "convert it to URDF first, or look for the URDF that most robots have, too"
-        ),
+        ("<text>:1: .*<robot>.*<sdf>.*SDF.*URDF"),
     ),
     (
         "web page",
         "<!DOCTYPE html>\n<html></html>",
-        "<text>:2: expected <robot> at the top, found <html>",
+        "<text>:2: .*<robot>.*<html>",
     ),
     (
         "link in a link",
         changed(BASE, '<link name="base"><link name="inner"/></link>'),
-        f"<text>:2: link 'base': a <link> stands inside <link>; {DIRECTLY}",
+        f"<text>:2: link 'base': .*<link>.*<link>{DIRECTLY}",
     ),
     (
         "joint in a link",
         changed(BASE, '<link name="base"><joint name="inner"/></link>'),
-        f"<text>:2: link 'base': a <joint> stands inside <link>; {DIRECTLY}",
+        f"<text>:2: link 'base': .*<joint>.*<link>{DIRECTLY}",
     ),
     (
         "link in an origin",
         changed('<origin xyz="0 0 0.5"/>', '<origin><link name="inner"/></origin>'),
-        f"<text>:5: link 'arm': a <link> stands inside <origin>; {DIRECTLY}",
+        f"<text>:5: link 'arm': .*<link>.*<origin>{DIRECTLY}",
     ),
     *(
         (
             f"two of {element.split()[0]}",
             twice(f"<{element}/>"),
             (
-                f"<text>:19: joint 'hinge': <joint> has 2 <{element.split()[0]}>, "
-                f"on lines {line}, 19; expected one; {FIRST}"
+                f"<text>:19: joint 'hinge': <joint>.*2 <{element.split()[0]}>.*"
+                f"lines {line}, 19.*repair=True"
             ),
         )
         for line, element in (
@@ -107,156 +104,139 @@ ERRORS = [
     (
         "two masses",
         changed('<mass value="2"/>', '<mass value="2"/>\n<mass value="3"/>'),
-        "<text>:7: link 'arm': <inertial> has 2 <mass>, on lines 6, 7; expected one; " + FIRST,
+        "<text>:7: link 'arm': <inertial>.*2 <mass>.*lines 6, 7.*repair=True",
     ),
     (
         "inertial without mass",
         changed('      <mass value="2"/>\n', ""),
-        "<text>:4: link 'arm': <inertial> has no <mass>",
+        "<text>:4: link 'arm': <inertial>.*<mass>",
     ),
     (
         "blank behind a name",
         changed('<parent link="base"/>', '<parent link="base "/>'),
-        "<text>:13: joint 'hinge': no link named 'base '; did you mean 'base'?",
+        "<text>:13: joint 'hinge': .*'base '.*'base'",
     ),
     (
         "pitch of a revolute joint",
         changed("<axis ", '<axis pitch="1" '),
-        "<text>:13: joint 'hinge': a revolute joint has no pitch, got 1",
+        "<text>:13: joint 'hinge': .*revolute.*pitch.*1",
     ),
     (
         "attribute of another namespace for a name",
         changed(BASE, f'{BASE}<link xmlns:d="urn:d" d:name="b"/>'),
-        "<text>:2: <link> has no 'name'",
+        "<text>:2: <link>.*'name'",
     ),
 ]
 
-# (what is doubtful, text, the only warnings)
+# (what is doubtful, text, patterns of the facts in the only warnings)
 WARNINGS = [
     (
         "inertal",
         changed("<inertial>", "<inertal>", "</inertial>", "</inertal>"),
         [
-            (
-                "<text>:4: link 'arm': unknown element <inertal> in <link> is ignored; "
-                "did you mean <inertial>?"
-            ),
-            (
-                "<text>:13: joint 'hinge': moves links without any mass; "
-                "forward dynamics is singular here"
-            ),
+            ("<text>:4: link 'arm': .*<inertal>.*<link>.*ignored.*<inertial>"),
+            ("<text>:13: joint 'hinge': .*mass.*singular"),
         ],
     ),
     (
         "origin xzy",
         changed('<origin xyz="1 0 0" rpy="0 0 0"/>', '<origin xzy="1 0 0"/>'),
-        ["<text>:14: joint 'hinge': <origin> has an unknown attribute 'xzy'; known: rpy, xyz"],
+        ["<text>:14: joint 'hinge': <origin>.*'xzy'.*rpy, xyz"],
     ),
     (
         "limit lowr",
         changed(" lower=", " lowr="),
         [
-            (
-                "<text>:18: joint 'hinge': <limit> has an unknown attribute 'lowr'; "
-                "did you mean 'lower'?"
-            ),
-            "<text>:18: joint 'hinge': <limit> has no 'lower'; it is 0, the default of URDF",
+            ("<text>:18: joint 'hinge': <limit>.*'lowr'.*'lower'"),
+            "<text>:18: joint 'hinge': <limit>.*'lower'.* 0\\b",
         ],
     ),
     (
         "dampning",
         changed("  </joint>", '    <dynamics dampning="1"/>\n  </joint>'),
-        [
-            (
-                "<text>:19: joint 'hinge': <dynamics> has an unknown attribute 'dampning'; "
-                "did you mean 'damping'?"
-            )
-        ],
+        [("<text>:19: joint 'hinge': <dynamics>.*'dampning'.*'damping'")],
     ),
     (
         "negative damping",
         changed("  </joint>", '    <dynamics damping="-1"/>\n  </joint>'),
-        ["<text>:13: joint 'hinge': damping -1 is negative"],
+        ["<text>:13: joint 'hinge': damping -1"],
     ),
     (
         "negative effort",
         changed('effort="5"', 'effort="-5"'),
-        ["<text>:13: joint 'hinge': limit effort -5 is negative"],
+        ["<text>:13: joint 'hinge': .*effort -5"],
     ),
     (
         "no upper limit",
         changed(' upper="1"', ""),
-        ["<text>:18: joint 'hinge': <limit> has no 'upper'; it is 0, the default of URDF"],
+        ["<text>:18: joint 'hinge': <limit>.*'upper'.* 0\\b"],
     ),
     (
         "axis without xyz",
         changed('<axis xyz="0 1 0"/>', "<axis/>"),
-        ["<text>:17: joint 'hinge': <axis> has no 'xyz'; 1 0 0 is assumed"],
+        ["<text>:17: joint 'hinge': <axis>.*'xyz'.*1 0 0"],
     ),
     (
         "blank for a name",
         changed('"lamp"', '" "'),
-        ["<text>:1: <robot> has no name; it is called 'robot'"],
+        ["<text>:1: <robot>.*name.*'robot'"],
     ),
     (
         "empty version",
         changed('"lamp"', '"lamp" version=""'),
-        ["<text>:1: version '' of URDF is not known; read as version 1"],
+        ["<text>:1: .*''.*version 1"],
     ),
     (
         "text between elements",
         changed(BASE, f"{BASE} oops"),
-        ["<text>:2: text 'oops' in <robot> is ignored"],
+        ["<text>:2: .*'oops'.*<robot>.*ignored"],
     ),
     (
         "CDATA that looks like a link",
         changed(BASE, f'{BASE}<![CDATA[<link name="x"/>]]>'),
-        ["<text>:2: text '<link name=\"x\"/>' in <robot> is ignored"],
+        ["<text>:2: .*'<link name=\"x\"/>'.*<robot>.*ignored"],
     ),
     (
         "empty element nobody knows",
         before_end("<lights/>"),
-        ["<text>:20: unknown element <lights> in <robot> is ignored"],
+        ["<text>:20: .*<lights>.*<robot>.*ignored"],
     ),
     (
         "prefix that is not declared",
         before_end("<drake:proximity/>", '<drake:mass d:x="1"/>'),
-        ["<text>:20: a namespace prefix is used but never declared"],
+        ["<text>:20: .*prefix"],
     ),
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), [e[1:] for e in ERRORS], ids=[e[0] for e in ERRORS])
-def test_mistake_is_refused_with_one_exact_message(text, message):
-    assert refusal(text) == message
+@pytest.mark.parametrize(("text", "facts"), [e[1:] for e in ERRORS], ids=[e[0] for e in ERRORS])
+def test_mistake_is_refused_with_one_message(text, facts):
+    assert_facts(refusal(text), facts)
 
 
-@pytest.mark.parametrize(
-    ("text", "messages"), [w[1:] for w in WARNINGS], ids=[w[0] for w in WARNINGS]
-)
-def test_slip_loads_with_exact_warnings_and_is_refused_when_strict(text, messages):
+@pytest.mark.parametrize(("text", "facts"), [w[1:] for w in WARNINGS], ids=[w[0] for w in WARNINGS])
+def test_slip_loads_with_warnings_and_is_refused_when_strict(text, facts):
     model, said = loaded(text)
 
-    assert said == messages
+    assert_facts(said, facts)
     assert (model.link_names, model.joint_names) == (("base", "arm"), ("hinge",))
-    assert refused(text, strict=True) == [f"warning: {message}" for message in messages]
+    assert_facts(refused(text, strict=True), [f"warning: {each}" for each in facts])
 
 
 def test_mass_as_text_of_its_element_is_refused_and_the_text_shown():
-    assert refused(changed('<mass value="2"/>', "<mass>2</mass>")) == [
-        "error: <text>:6: link 'arm': <mass> has no 'value'",
-        "warning: <text>:6: link 'arm': text '2' in <mass> is ignored",
+    facts = [
+        "error: <text>:6: link 'arm': <mass>.*'value'",
+        "warning: <text>:6: link 'arm': .*'2'.*<mass>.*ignored",
     ]
+    assert_facts(refused(changed('<mass value="2"/>', "<mass>2</mass>")), facts)
 
 
 def test_mass_in_capitals_is_refused_and_pointed_at():
-    assert refused(changed("<mass ", "<Mass ")) == [
-        "error: <text>:4: link 'arm': <inertial> has no <mass>; is <Mass> meant to be it?",
-        (
-            "warning: <text>:6: link 'arm': unknown element <Mass> in <inertial> is ignored; "
-            "did you mean <mass>?"
-        ),
+    facts = [
+        "error: <text>:4: link 'arm': <inertial>.*<mass>.*<Mass>",
+        "warning: <text>:6: link 'arm': .*<Mass>.*<inertial>.*ignored.*<mass>",
     ]
+    assert_facts(refused(changed("<mass ", "<Mass ")), facts)
 
 
 @pytest.mark.parametrize(
@@ -289,8 +269,7 @@ def test_misspelt_link_or_joint_is_never_passed_over_in_silence(tag: str):
     meant = "joint" if tag == "Joint" else "link"
     text = before_end(f'<{tag} name="x"/>')
 
-    expected = f"<text>:20: unknown element <{tag}> in <robot> is ignored; did you mean <{meant}>?"
-    assert loaded(text)[1] == [expected]
+    assert_facts(loaded(text)[1], f"<text>:20: .*<{tag}>.*<robot>.*ignored.*<{meant}>")
 
 
 @pytest.mark.parametrize(
@@ -314,10 +293,9 @@ def test_what_other_programs_add_is_passed_over(line: str):
 def test_a_part_inside_an_element_that_is_not_read_is_not_lost_without_a_word(around, tag):
     line = f'<{around} name="g"><inner><{tag} name="arms"/></inner></{around}>'
 
-    assert loaded(before_end(line)) == (
-        loaded(GOOD)[0],
-        [f"<text>:20: {tag} 'arms': a <{tag}> inside <{around}> is not read"],
-    )
+    model, said = loaded(before_end(line))
+    assert model == loaded(GOOD)[0]
+    assert_facts(said, [f"<text>:20: {tag} 'arms': .*<{tag}>.*<{around}>"])
 
 
 def test_attribute_with_a_declared_prefix_is_passed_over():
@@ -329,32 +307,30 @@ def test_robot_in_a_namespace_is_refused_by_that_name():
 
     message = refusal(text)
 
-    assert message.startswith("<text>:1: expected <robot> at the top, found ")
-    assert "http://www.ros.org" in message
+    assert_facts(message, r"<text>:1: .*<robot>.*http://www\.ros\.org")
 
 
 def test_error_of_a_joint_is_not_followed_by_errors_of_those_that_mimic_it():
     broken = chained("a", "arm", '<origin xyz="?"/>')
     follower = chained("b", "arm", '<mimic joint="a_joint"/>')
 
-    expected = "<text>:20: joint 'a_joint': origin xyz: expected 3 numbers, got 1 in '?'"
-    assert refusal(before_end(broken, follower)) == expected
+    facts = "<text>:20: joint 'a_joint': origin xyz: .*3.*1.*'[?]'"
+    assert_facts(refusal(before_end(broken, follower)), facts)
 
 
 def test_joint_without_a_parent_is_not_missing_for_those_that_mimic_it():
     broken = changed('<parent link="arm"/>', "", text=chained("a", "arm"))
     follower = chained("b", "arm", '<mimic joint="a_joint"/>')
 
-    expected = "<text>:20: joint 'a_joint': <joint> has no <parent>"
-    assert refusal(before_end(broken, follower)) == expected
+    facts = "<text>:20: joint 'a_joint': <joint>.*<parent>"
+    assert_facts(refusal(before_end(broken, follower)), facts)
 
 
 def test_unknown_mimicked_joint_is_not_taken_for_the_joint_itself():
     text = changed(LIMIT, f'{LIMIT}<mimic joint="hinges"/>')
 
-    expected = "<text>:13: joint 'hinge': mimics joint 'hinges', which does not exist"
-    assert refusal(text).startswith(expected)
-    assert "did you mean 'hinge'" not in refusal(text)
+    assert_facts(refusal(text), "<text>:13: joint 'hinge': .*'hinges'")
+    assert "mean 'hinge'" not in refusal(text)
 
 
 def test_axis_and_limits_of_a_fixed_joint_mean_nothing():
@@ -395,7 +371,7 @@ def test_repair_uses_the_first_of_two_elements_as_pinocchio_does():
         '<mass value="2"/><mass value="3"/>',
     )
 
-    with pytest.warns(LinkworkWarning, match="<joint> has 2 <origin>") as caught:
+    with pytest.warns(LinkworkWarning, match=r"<joint>.*2 <origin>") as caught:
         model = load(text, repair=True)
 
     assert len(caught[0].message.findings) == 2
@@ -409,11 +385,11 @@ def test_two_origins_of_a_visual_are_a_warning():
     """Other programs use the first, and it changes only how the robot looks."""
     text = changed("<visual>", '<visual><origin xyz="1 0 0"/>\n<origin xyz="2 0 0"/>')
 
-    with pytest.warns(LinkworkWarning, match="<visual> has 2 <origin>"):
+    with pytest.warns(LinkworkWarning, match=r"<visual>.*2 <origin>"):
         model = load(text)
 
     assert model.link("arm").visuals[0].link_H_shape.xyz == (1.0, 0.0, 0.0)
-    with pytest.raises(ParseError, match="<collision> has 2 <origin>"):
+    with pytest.raises(ParseError, match=r"<collision>.*2 <origin>"):
         load(text.replace("visual>", "collision>"))
 
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.named_robots import only_bundled
 from tests.support.real_robots import ROBOT_FILES, load_quietly
 
@@ -98,17 +99,15 @@ def test_a_path_object_is_never_a_name():
 
 
 def test_near_names_are_told():
-    assert failure("talo") == "no file 'talo'; did you mean the robot 'talos'?"
-    assert failure("linkwork:amrm") == "no robot 'amrm' in linkwork; did you mean 'arm'?"
+    assert_facts(failure("talo"), ".*'talo'.*'talos'")
+    assert_facts(failure("linkwork:amrm"), ".*'amrm'.*linkwork.*'arm'")
 
 
 def test_a_package_that_is_not_installed_is_told(monkeypatch):
     only_bundled(monkeypatch)
 
-    assert failure("example-robot-data:talos") == (
-        "no robot 'talos' in example-robot-data; "
-        "it is not installed: pip install example-robot-data"
-    )
+    facts = ".*'talos'.*example-robot-data.*pip install example-robot-data"
+    assert_facts(failure("example-robot-data:talos"), facts)
 
 
 @pytest.mark.parametrize("name", ["a b", "../arm", "a/b", "", "arm\0", "x" * 500, "a:b:c"])
@@ -148,10 +147,8 @@ def downloaded(monkeypatch, cache: Path, repository: str, files: dict[str, str])
 def test_robots_that_are_not_downloaded_are_never_downloaded(cache):
     assert "panda_description" in described_robots()
     assert downloaded_robots() == ()
-    assert failure("panda_description") == (
-        "'panda_description' of robot_descriptions is not downloaded yet; "
-        'python -c "import robot_descriptions.panda_description" does so'
-    )
+    command = r'python -c "import robot_descriptions\.panda_description"'
+    assert_facts(failure("panda_description"), f"'panda_description'.*downloaded.*{command}")
     assert not cache.exists()
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import html
+import re
 import warnings
 
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.urdf_files import before_end, chained, changed, loaded, refusal
 
 from linkwork import LinkworkWarning, Model, ParseError, load
@@ -48,9 +50,7 @@ def test_mass_that_is_or_becomes_zero_is_doubtful(written):
     model, said = loaded(with_mass(written))
 
     assert model.link("arm").inertia.mass == 0
-    assert said == [
-        "<text>:3: link 'arm': has rotational inertia but no mass; kept as it is (a pure rotor)"
-    ]
+    assert_facts(said, ["<text>:3: link 'arm': .*rotational inertia.*no mass"])
 
 
 @pytest.mark.parametrize(
@@ -83,21 +83,21 @@ def test_mass_that_is_or_becomes_zero_is_doubtful(written):
     ],
 )
 def test_anything_else_is_no_decimal_number(written):
-    expected = f"<text>:6: link 'arm': mass value: {written!r} is not a decimal number"
-    assert refusal(with_mass(written)) == expected
+    expected = f"<text>:6: link 'arm': mass value: {written!r} "
+    assert refusal(with_mass(written)).startswith(expected)
 
 
 @pytest.mark.parametrize("written", ["nan", "NaN", "-nan", "inf", "-inf", "+Infinity", "INF"])
 def test_what_is_not_finite_is_refused(written):
-    expected = f"<text>:6: link 'arm': mass value: {written!r} is not finite"
-    assert refusal(with_mass(written)) == expected
+    facts = f"<text>:6: link 'arm': mass value: {re.escape(repr(written))}.*finite"
+    assert_facts(refusal(with_mass(written)), facts)
 
 
 @pytest.mark.parametrize("written", ["1e999", "-1e999", "1" * 400])
 def test_number_beyond_all_floats_is_too_large(written):
     shown = written if len(written) < 60 else "1" * 57 + "..."
-    expected = f"<text>:6: link 'arm': mass value: {shown!r} is too large"
-    assert refusal(with_mass(written)) == expected
+    facts = f"<text>:6: link 'arm': mass value: {re.escape(repr(shown))}.*large"
+    assert_facts(refusal(with_mass(written)), facts)
 
 
 @pytest.mark.parametrize(
@@ -105,16 +105,16 @@ def test_number_beyond_all_floats_is_too_large(written):
 )
 def test_other_than_one_number_is_counted(written, count):
     seen = html.unescape(written)
-    expected = f"<text>:6: link 'arm': mass value: expected 1 number, got {count} in {seen!r}"
-    assert refusal(with_mass(written)) == expected
+    facts = f"<text>:6: link 'arm': mass value: .*1 .*{count} .*{re.escape(repr(seen))}"
+    assert_facts(refusal(with_mass(written)), facts)
 
 
 @pytest.mark.parametrize("blank", ["\u00a0", "\u2009", "\u3000", "\u0085"])
 def test_blanks_beyond_ascii_are_not_between_numbers(blank):
     text = changed(HINGE_ORIGIN, f'<origin xyz="1{blank}0 0 0"/>')
 
-    expected = f"origin xyz: {f'1{blank}0'!r} is not a decimal number"
-    assert refusal(text) == f"<text>:14: joint 'hinge': {expected}"
+    expected = f"<text>:14: joint 'hinge': origin xyz: {f'1{blank}0'!r} "
+    assert refusal(text).startswith(expected)
 
 
 @pytest.mark.parametrize("name", ["lower", "upper", "effort", "velocity"])
@@ -122,8 +122,7 @@ def test_limit_that_is_no_number_is_refused(name):
     old = {"lower": "-1", "upper": "1", "effort": "5", "velocity": "2"}[name]
     text = changed(f'{name}="{old}"', f'{name}="none"')
 
-    expected = f"<text>:18: joint 'hinge': limit {name}: 'none' is not a decimal number"
-    assert refusal(text) == expected
+    assert_facts(refusal(text), f"<text>:18: joint 'hinge': limit {name}: 'none'")
 
 
 @pytest.mark.parametrize("axis", ["5e-324 0 0", "1e308 0 0", "1e-200 0 0"])
@@ -131,12 +130,12 @@ def test_axis_of_any_length_but_zero_has_a_direction(axis):
     model, (said,) = loaded(changed('"0 1 0"', f'"{axis}"'))
 
     assert model.joint("hinge").axis == (1, 0, 0)
-    assert said.endswith("; it is scaled to length 1")
+    assert "scaled" in said
 
 
 def test_axis_that_vanishes_in_reading_is_refused():
-    expected = "<text>:17: joint 'hinge': axis is zero, so it has no direction"
-    assert refusal(changed('"0 1 0"', '"1e-400 0 0"')) == expected
+    said = refusal(changed('"0 1 0"', '"1e-400 0 0"'))
+    assert_facts(said, "<text>:17: joint 'hinge': axis.*zero")
 
 
 def far(name: str, parent: str, kind: str = "fixed") -> str:

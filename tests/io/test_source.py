@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.urdf_files import GOOD, changed, loaded, refusal
 
 from linkwork import LinkworkError, SourceError, load
@@ -55,7 +57,7 @@ def test_any_object_with_a_path_is_a_path(file: Path):
 
 
 def test_folder_is_refused(tmp_path: Path):
-    assert failure(tmp_path) == f"{str(tmp_path)!r} is a folder, not a file"
+    assert_facts(failure(tmp_path), f"{re.escape(repr(str(tmp_path)))}.*folder")
 
 
 def test_missing_file_is_named(tmp_path: Path):
@@ -67,7 +69,9 @@ def test_missing_file_is_named(tmp_path: Path):
 def test_missing_folder_is_named_too(tmp_path: Path):
     path = tmp_path / "no" / "no.urdf"
 
-    assert failure(path) == f"no file {str(path)!r}; there is no folder {str(path.parent)!r}"
+    said = failure(path)
+    assert said.startswith(f"no file {str(path)!r}")
+    assert f"no folder {str(path.parent)!r}" in said
 
 
 def test_unreadable_file_says_why(file: Path, monkeypatch):
@@ -77,7 +81,7 @@ def test_unreadable_file_says_why(file: Path, monkeypatch):
     monkeypatch.setattr(Path, "read_bytes", denied)
     monkeypatch.setattr(Path, "open", denied)
 
-    assert failure(file) == f"cannot read {str(file)!r}: Permission denied"
+    assert_facts(failure(file), f".*{re.escape(repr(str(file)))}.*Permission denied")
 
 
 @posix
@@ -85,13 +89,13 @@ def test_pipe_is_refused_and_not_waited_for(tmp_path: Path):
     path = tmp_path / "pipe"
     os.mkfifo(path)
 
-    assert failure(path) == f"{str(path)!r} is not a regular file"
+    assert_facts(failure(path), f"{re.escape(repr(str(path)))}.*regular file")
 
 
 @posix
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
 def test_device_is_refused(device: str):
-    assert failure(device) == f"{device!r} is not a regular file"
+    assert_facts(failure(device), f"{device!r}.*regular file")
 
 
 @posix
@@ -118,7 +122,7 @@ def test_file_that_is_too_large_is_refused(file: Path, monkeypatch):
     monkeypatch.setattr(source, "LARGEST_FILE", 1 << 20)
     file.write_bytes(b" " * ((1 << 20) + 1))
 
-    assert failure(file) == f"{str(file)!r} is larger than 1 MiB"
+    assert_facts(failure(file), f"{re.escape(repr(str(file)))}.*1 MiB")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc exists on Linux only")
@@ -128,17 +132,17 @@ def test_file_whose_size_is_not_known_is_read_no_further_than_the_limit(monkeypa
     monkeypatch.setattr(source, "LARGEST_FILE", 100)
     assert len(Path(path).read_bytes()) > 100
 
-    assert failure(path).startswith(f"{path!r} is larger than ")
+    assert_facts(failure(path), f"{path!r}.*larger")
 
 
 def test_empty_path_object_is_the_current_folder():
-    assert failure(Path()) == "'.' is a folder, not a file"
+    assert_facts(failure(Path()), r"'\.'.*folder")
 
 
 def test_empty_file_is_an_empty_document(file: Path):
     file.write_bytes(b"")
 
-    assert refusal(file) == f"{file}:1: empty document"
+    assert_facts(refusal(file), f"{re.escape(str(file))}:1: .*empty")
 
 
 def test_path_with_a_nul_is_a_missing_file():
@@ -158,7 +162,7 @@ def test_name_of_a_file_may_hold_what_texts_hold_if_it_is_a_path_object(tmp_path
         pytest.skip("no such file names here")
 
     assert loaded(path)[0].name == "lamp"
-    assert refusal(str(path)).startswith("<text>:1: not well-formed XML")
+    assert_facts(refusal(str(path)), "<text>:1: .*XML")
 
 
 def test_without_xacro_its_files_are_refused_with_advice(tmp_path: Path, monkeypatch):
@@ -171,10 +175,8 @@ def test_without_xacro_its_files_are_refused_with_advice(tmp_path: Path, monkeyp
         encoding="utf-8",
     )
 
-    assert refusal(path) == (
-        f"{path}:20: <xacro:include> looks like xacro; expand the file first, as in "
-        "`xacro robot.xacro > robot.urdf`, or have linkwork do so: pip install xacro"
-    )
+    advice = r"`xacro robot\.xacro > robot\.urdf`.*pip install xacro"
+    assert_facts(refusal(path), f"{re.escape(str(path))}:20: <xacro:include>.*{advice}")
 
 
 def test_expanded_xacro_file_is_a_robot(tmp_path: Path):
@@ -186,8 +188,6 @@ def test_expanded_xacro_file_is_a_robot(tmp_path: Path):
 
 @pytest.mark.parametrize("given", [None, 3, ["lamp.urdf"], bytearray(b"<robot/>"), object()])
 def test_anything_else_is_a_type_error_that_names_the_type(given):
-    expected = f"expected a path or a text, got {type(given).__name__}"
-    with pytest.raises(TypeError) as caught:
+    with pytest.raises(TypeError, match=rf"path.*{type(given).__name__}") as caught:
         load(given)
-    assert str(caught.value) == expected
     assert isinstance(caught.value, LinkworkError)

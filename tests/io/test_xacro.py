@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from tests.support.messages import assert_facts
 
 import linkwork as lw
 from linkwork.io.load import read
@@ -70,23 +71,23 @@ def test_packages_are_found_where_meshes_are(file, tmp_path):
     elsewhere.mkdir()
     (tmp_path / "elsewhere_parts").rename(elsewhere / "parts")
 
-    assert "no package named 'parts'; package_dirs, or ROS_PACKAGE_PATH, names" in refusal(file)
+    assert_facts(refusal(file), ".*'parts'.*package_dirs.*ROS_PACKAGE_PATH")
     assert lw.load(file, package_dirs=elsewhere).total_mass == 4
 
 
 def test_an_argument_that_the_file_has_not_is_told(file):
-    with pytest.warns(lw.LinkworkWarning, match="xacro: has no argument 'mas'"):
+    with pytest.warns(lw.LinkworkWarning, match=r"xacro: .*'mas'"):
         lw.load(file, xacro_args={"mas": "5"})
 
 
 def test_arguments_for_a_file_without_xacro_are_refused():
-    with pytest.raises(lw.ArgumentError, match="<text> is no xacro file and takes no arguments"):
+    with pytest.raises(lw.ArgumentError, match=r"<text>.*xacro"):
         lw.load('<robot name="r"><link name="a"/></robot>', xacro_args={"a": "1"})
 
 
 @pytest.mark.parametrize("given", [["a"], {"a": None}, {1: "a"}])
 def test_arguments_of_another_kind_are_refused(file, given):
-    with pytest.raises(lw.ArgumentError, match="xacro_args: expected"):
+    with pytest.raises(lw.ArgumentError, match="xacro_args: "):
         lw.load(file, xacro_args=given)
 
 
@@ -96,7 +97,7 @@ def test_arguments_of_another_kind_are_refused(file, given):
         ("${1/0}", "division by zero when evaluating expression '1/0'"),
         ("${nix}", "name 'nix' is not defined"),
         ("$(arg nix)", "Undefined substitution argument nix"),
-        ("$(find nix)", "no package named 'nix'; package_dirs, or ROS_PACKAGE_PATH, names"),
+        ("$(find nix)", "no package named 'nix'"),
         ("$(nix)", "Unknown substitution command [nix]"),
         ("${", "invalid expression: ${"),
         ("${(lambda f: f(f))(lambda f: f(f))}", "maximum recursion depth exceeded"),
@@ -113,9 +114,9 @@ def test_what_xacro_refuses_is_one_line(value, reason):
 
 def test_a_file_that_is_no_xml_is_refused_with_its_line(file):
     file.write_text(ROBOT.replace("</robot>", ""))
-    assert ":4: not well-formed XML" in refusal(file)
+    assert_facts(refusal(file), ".*:4: .*XML")
     file.write_text('<!DOCTYPE r [<!ENTITY a "b">]>' + ROBOT.partition("?>\n")[2])
-    assert "a DOCTYPE that declares entities is refused" in refusal(file)
+    assert_facts(refusal(file), ".*DOCTYPE.*entities")
 
 
 def test_lines_are_those_that_xacro_prints(file, tmp_path):
@@ -124,7 +125,8 @@ def test_lines_are_those_that_xacro_prints(file, tmp_path):
     printed = xacro.process_file(str(file)).toprettyxml(indent="  ").splitlines()
     line = next(n for n, text in enumerate(printed, 1) if 'type="nix"' in text)
 
-    assert f"robot.urdf.xacro (expanded):{line}: joint 'j': unknown type 'nix'" in refusal(file)
+    lines = refusal(file).splitlines()
+    assert_facts(lines[1], rf"  robot\.urdf\.xacro \(expanded\):{line}: joint 'j': .*'nix'")
 
 
 def test_what_xacro_says_is_a_warning(file):

@@ -6,12 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.urdf_files import GOOD, before_end, changed, loaded, refusal
 
 UMLAUT = GOOD.replace('"lamp"', '"Lämpchen"')
 BROKEN = changed('<mass value="2"/>', '<mass value="?"/>')  # on line 6
 ENTITIES = '[<!ENTITY x "seven">]'
-REFUSED = "a DOCTYPE that declares entities is refused"
+REFUSED = "DOCTYPE"
 
 
 def declared(encoding: str, text: str = UMLAUT) -> str:
@@ -56,12 +57,12 @@ def test_declared_encoding_of_a_text_means_nothing(encoding):
 
 
 def test_latin_1_that_calls_itself_utf_8_is_refused():
-    expected = "<text>:2: byte 0xe4 is not valid utf-8"
-    assert refusal(declared("utf-8").encode("latin-1")) == expected
+    said = refusal(declared("utf-8").encode("latin-1"))
+    assert_facts(said, "<text>:2: .*0xe4.*utf-8")
 
 
 def test_latin_1_without_declaration_is_refused():
-    assert refusal(UMLAUT.encode("latin-1")) == "<text>:1: byte 0xe4 is not valid utf-8"
+    assert_facts(refusal(UMLAUT.encode("latin-1")), "<text>:1: .*0xe4.*utf-8")
 
 
 def test_utf_16_without_a_mark_is_refused():
@@ -100,20 +101,20 @@ def test_plain_letters_that_call_themselves_something_wide_are_refused(encoding)
     ],
 )
 def test_codec_that_is_no_character_set_is_unknown(encoding):
-    expected = f"<text>:1: unknown encoding {encoding!r}"
-    assert refusal(declared(encoding, GOOD).encode()) == expected
+    said = refusal(declared(encoding, GOOD).encode())
+    assert_facts(said, f"<text>:1: .*encoding {re.escape(repr(encoding))}")
 
 
 def test_half_a_surrogate_pair_is_refused():
-    expected = "<text>:2: half a surrogate pair is no character"
-    assert refusal(changed('<link name="base"/>', '<link name="\ud800"/>')) == expected
+    said = refusal(changed('<link name="base"/>', '<link name="\ud800"/>'))
+    assert_facts(said, "<text>:2: .*surrogate")
 
 
 @pytest.mark.parametrize("letter", ["\x01", "\x1b", "\ufffe", "&#1;", "&#0;", "&#xD800;"])
 def test_letter_that_xml_forbids_is_refused_on_its_line(letter):
     message = refusal(changed('<link name="base"/>', f'<link name="{letter}"/>'))
 
-    assert message.startswith("<text>:2: not well-formed XML (column ")
+    assert_facts(message, r"<text>:2: .*XML.*column \d")
 
 
 def test_name_may_hold_line_breaks_and_quotes_and_is_shown_in_one_line():
@@ -122,7 +123,7 @@ def test_name_may_hold_line_breaks_and_quotes_and_is_shown_in_one_line():
 
     assert loaded(GOOD.replace('"arm"', f'"{written}"'))[0].link_names == ("base", name)
     message = refusal(BROKEN.replace('"arm"', f'"{written}"'))
-    assert message == f"<text>:6: link {name!r}: mass value: '?' is not a decimal number"
+    assert message.startswith(f"<text>:6: link {name!r}: mass value: '?' ")
 
 
 @pytest.mark.parametrize(
@@ -168,7 +169,7 @@ def test_doctype_that_declares_anything_is_refused_however_it_is_dressed(head, f
 def test_entity_that_is_not_declared_is_refused():
     message = refusal(changed('"lamp"', '"&x;"'))
 
-    assert message.startswith("<text>:1: not well-formed XML (column ")
+    assert_facts(message, r"<text>:1: .*XML.*column \d")
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
@@ -176,35 +177,32 @@ def test_entity_that_is_not_declared_is_refused():
 def test_line_numbers_are_right_whatever_ends_a_line(ending, encode):
     text = BROKEN.replace("\n", ending)
 
-    expected = "<text>:6: link 'arm': mass value: '?' is not a decimal number"
-    assert refusal(encode(text)) == expected
+    assert_facts(refusal(encode(text)), "<text>:6: link 'arm': mass value: '[?]'")
 
 
 @pytest.mark.parametrize("before", ["\n", "<!--\n-->", "<?p\n?>"], ids=["blank", "comment", "PI"])
 def test_line_numbers_are_right_beyond_65535(before):
     text = changed('  <link name="base"/>', before * 70_000 + '  <link name="base"/>', text=BROKEN)
 
-    expected = "<text>:70006: link 'arm': mass value: '?' is not a decimal number"
-    assert refusal(text) == expected
+    assert_facts(refusal(text), "<text>:70006: link 'arm': mass value: '[?]'")
 
 
 def test_element_over_several_lines_is_named_by_its_first():
     text = changed('<mass value="2"/>', '<mass\n\n  value="?"\n/>')
 
-    expected = "<text>:6: link 'arm': mass value: '?' is not a decimal number"
-    assert refusal(text) == expected
+    assert_facts(refusal(text), "<text>:6: link 'arm': mass value: '[?]'")
 
 
 def test_line_of_a_syntax_error_is_right_beyond_65535():
     text = before_end("\n" * 70_000 + "<a></b>")
 
-    assert refusal(text).startswith("<text>:70020: not well-formed XML (column ")
+    assert_facts(refusal(text), r"<text>:70020: .*XML.*column \d")
 
 
 def test_syntax_error_is_told_rather_than_a_prefix_that_is_not_declared():
     message = refusal(before_end("<drake:x/>", "<a></b>"))
 
-    assert message.startswith("<text>:21: not well-formed XML (column ")
+    assert_facts(message, r"<text>:21: .*XML.*column \d")
 
 
 @pytest.mark.parametrize("rest", ["junk", "<robot/>", "&", "\0"])
@@ -219,10 +217,10 @@ def test_comment_behind_the_robot_is_passed_over():
 def test_attribute_given_twice_is_refused():
     message = refusal(changed('<link name="base"/>', '<link name="base" name="b"/>'))
 
-    assert message.startswith("<text>:2: not well-formed XML (column ")
+    assert_facts(message, r"<text>:2: .*XML.*column \d")
 
 
 def test_xml_declaration_in_the_middle_is_refused():
     message = refusal('\n<?xml version="1.0"?>\n' + GOOD)
 
-    assert message.startswith("<text>:2: not well-formed XML (column ")
+    assert_facts(message, r"<text>:2: .*XML.*column \d")

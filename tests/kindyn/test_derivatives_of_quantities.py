@@ -228,11 +228,11 @@ def test_derivatives_check_what_the_function_checks(kd, rng):
     q, bad = kd.random(1, seed=8)[0], rng.normal(size=kd.nv)
     bad[2] = np.nan
     vjp = checked.gravity_force.vjp("q")
-    with pytest.raises(ValueRangeError, match=r"ct_gravity_force: entry 2 is nan$"):
+    with pytest.raises(ValueRangeError, match=r"ct_gravity_force: .*2.*nan"):
         vjp(q, bad)
     far = q.copy()
     far[0] = np.inf
-    with pytest.raises(ValueRangeError, match=r"q: the base is inf \(row 1\)"):
+    with pytest.raises(ValueRangeError, match=r"q: .*base.*inf.*row 1"):
         vjp(np.stack([q, far]), np.zeros(kd.nv))
     assert np.isnan(kd.gravity_force.vjp("q")(q, bad)).any()
 
@@ -251,7 +251,7 @@ def test_a_singular_joint_is_named(rng):
     builder.add_joint("wrist", "revolute", "upper", "leaf", axis=(1, 0, 0))
     kd = lw.KinDyn(builder.build(), floating=False)
     q, nu, tau, ct = rng.normal(size=(4, 2))
-    with pytest.raises(lw.SingularJointError, match="joint 'wrist': nothing resists its motion"):
+    with pytest.raises(lw.SingularJointError, match="joint 'wrist'"):
         kd.forward_dynamics.vjp()(q, nu, tau, ct)
 
 
@@ -262,7 +262,7 @@ def test_a_norm_that_drifted_is_normalised_and_one_further_away_is_refused(kd, r
     drifted[3:7] *= 1.0005
     assert_close(vjp(drifted, ct), vjp(q, ct), 1e-12)
     drifted[3:7] *= 1.01
-    with pytest.raises(ValueRangeError, match=r"q: the base quaternion has norm 1\.0105, not 1"):
+    with pytest.raises(ValueRangeError, match=r"q: .*quaternion.*1\.0105"):
         vjp(drifted, ct)
 
 
@@ -274,6 +274,6 @@ def test_a_robot_too_large_to_compile_says_so():
         builder.add_joint(f"joint{k}", "revolute", f"link{k}", f"link{k + 1}")
     with pytest.warns(lw.errors.LinkworkWarning):
         kd = lw.KinDyn(builder.build())
-    text = "com: its program is too long to compile, so it has no vjp; use a smaller robot"
+    text = "com: .*too long.*vjp"
     with pytest.raises(ArgumentError, match=text):
         kd.com.vjp("q")

@@ -317,67 +317,45 @@ def kept(**shapes):
 
 
 NQ, NV = robot().nq, robot().nv
-MEANING = (
-    "q is base position (3), base quaternion wxyz (4), positions s (8) of 8 joints; with"
-    " floating=False positions s alone"
-)
-MESSAGES = {
-    "out: there is nothing to write yet while a function is traced": compiled(
-        lambda q: robot().com(q, out=np.empty(3)), q=NQ
-    ),
-    f"q: expected (..., {NQ}), got (4,); {MEANING}": compiled(lambda q: robot().com(q[:4]), q=NQ),
-    f"q: expected (..., {NQ}), got (); {MEANING}": compiled(lambda q: robot().com(q[0]), q=NQ),
-    "no frame named 'tol'; did you mean 'tool'?": compiled(
-        lambda q: robot().transform("tol", q), q=NQ
-    ),
-    "bias_force takes q, nu; nu missing": compiled(lambda q: robot().bias_force(q), q=NQ),
-    "com: argument 'p' is unknown; known: q": compiled(lambda q: robot().com(p=q), q=NQ),
-    "threads: expected a whole number, got 1.5": compiled(
-        lambda q: robot().com(q, threads=1.5), q=NQ
-    ),
-    "batch axes do not fit each other: q (3,), nu (2,)": compiled(
+MEANING = r"position \(3\).*quaternion wxyz \(4\).*s \(8\) of 8 joints.*floating=False"
+FACTS = {
+    "^out: .*traced": compiled(lambda q: robot().com(q, out=np.empty(3)), q=NQ),
+    rf"^q: .*\(\.\.\., {NQ}\).*\(4,\).*{MEANING}": compiled(lambda q: robot().com(q[:4]), q=NQ),
+    rf"^q: .*\(\.\.\., {NQ}\).*\(\).*{MEANING}": compiled(lambda q: robot().com(q[0]), q=NQ),
+    "frame.*'tol'.*'tool'": compiled(lambda q: robot().transform("tol", q), q=NQ),
+    "^bias_force .*q, nu.*nu missing": compiled(lambda q: robot().bias_force(q), q=NQ),
+    r"^com: .*'p'.*\bq$": compiled(lambda q: robot().com(p=q), q=NQ),
+    r"^threads: .*1\.5": compiled(lambda q: robot().com(q, threads=1.5), q=NQ),
+    r"batch.*q \(3,\).*nu \(2,\)": compiled(
         lambda q, nu: robot().momentum(q, nu), q=(3, NQ), nu=(2, NV)
     ),
-    "q: the base quaternion has norm 2, not 1": compiled(
+    r"^q: .*base quaternion.*norm 2\b": compiled(
         lambda nu: robot().momentum([0, 0, 0, 2, *[0] * (NQ - 4)], nu), nu=NV
     ),
-    "q: a traced value was kept after its function was traced; keep what the compiled function"
-    " returns": lambda: robot().com(kept(q=NQ)),
-    "wrenches: expected arrays by frame, got <traced array (6,)>": compiled(
+    "^q: .*traced value.*kept": lambda: robot().com(kept(q=NQ)),
+    r"^wrenches: .*by frame.*<traced array \(6,\)>": compiled(
         lambda q, f: robot().external_force(q, wrenches=f), q=NQ, f=6
     ),
-    "q: expected numbers in rows of equal length, got list": compiled(
-        lambda q: robot().com([q, q[:2]]), q=NQ
+    "^q: .*equal length": compiled(lambda q: robot().com([q, q[:2]]), q=NQ),
+    "^q: .*real numbers.*str": compiled(lambda q: robot().com([*q[1:], "0"]), q=NQ),
+    r"^n: .*batch shape.*<traced array \(\)>": compiled(lambda n: robot().random(n), n=()),
+    r"^gravity: .*<traced array \(3,\)>": compiled(lambda g: robot().replace(gravity=g), g=3),
+    r"^joint 'elbow_pitch': .*\(2,\)": compiled(lambda q: robot().q(elbow_pitch=q[:2]), q=NQ),
+    r"^base_pose: .*Pose.*\(4, 4\).*\(3, 3\)": compiled(lambda H: robot().q(base_pose=H), H=(3, 3)),
+    r"^numpy\.add .*traced function.*another.*argument": compiled(
+        lambda q, x=None: robot().com(q) + kept(q=3), q=NQ
     ),
-    "q: expected real numbers, got str": compiled(lambda q: robot().com([*q[1:], "0"]), q=NQ),
-    "n: expected how many, or a batch shape, got <traced array ()>": compiled(
-        lambda n: robot().random(n), n=()
-    ),
-    "gravity: expected numbers, got <traced array (3,)>": compiled(
-        lambda g: robot().replace(gravity=g), g=3
-    ),
-    "joint 'elbow_pitch': expected a number, got shape (2,)": compiled(
-        lambda q: robot().q(elbow_pitch=q[:2]), q=NQ
-    ),
-    "base_pose: expected a Pose or a (4, 4) matrix, got shape (3, 3)": compiled(
-        lambda H: robot().q(base_pose=H), H=(3, 3)
-    ),
-    "numpy.add cannot be traced: an expression of one traced function is used in another; give it"
-    " to that one as an argument": compiled(lambda q, x=None: robot().com(q) + kept(q=3), q=NQ),
 }
 
 
-@pytest.mark.parametrize("text", MESSAGES)
-def test_bad_use_inside_a_function_is_explained(text):
-    with pytest.raises(LinkworkError) as caught:
-        MESSAGES[text]()
-    assert str(caught.value) == text
+@pytest.mark.parametrize("facts", FACTS)
+def test_bad_use_inside_a_function_is_explained(facts):
+    with pytest.raises(LinkworkError, match=facts):
+        FACTS[facts]()
 
 
 def test_a_branch_on_a_quantity_names_where():
-    with pytest.raises(
-        lw.ArgumentError, match=r"^a traced value has no numeric value yet, so if, while"
-    ):
+    with pytest.raises(lw.ArgumentError, match=r"traced value.*\bif\b.*while"):
         lw.compile(q=NQ)(lambda q: q if robot().com(q)[2] > 0.0 else -q)
 
 
@@ -387,12 +365,7 @@ def test_a_robot_too_long_to_trace_is_refused():
     for k in range(MOST_UNROLLED + 1):
         builder.add_link(f"{k + 1}", inertia=lw.point_mass(1.0))
         builder.add_joint(f"joint {k}", "prismatic", f"{k}", f"{k + 1}")
-    with pytest.warns(lw.LinkworkWarning, match="too many to compile"):
+    with pytest.warns(lw.LinkworkWarning, match=rf"\b{MOST_UNROLLED + 1}\b"):
         kd = lw.KinDyn(builder.build(), floating=False)
-    text = (
-        "com has too many operations to be part of a traced function; call it outside, and give the"
-        " result as an argument"
-    )
-    with pytest.raises(lw.ArgumentError) as caught:
+    with pytest.raises(lw.ArgumentError, match=r"^com .*operations.*traced function"):
         lw.compile(q=kd.nq)(kd.com)
-    assert str(caught.value) == text

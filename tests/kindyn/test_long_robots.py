@@ -34,7 +34,7 @@ def chain(joints):
 
 
 def test_a_chain_of_5000_links_moves_without_exhausting_memory():
-    with pytest.warns(lw.LinkworkWarning, match="4999 moving joints are too many to compile"):
+    with pytest.warns(lw.LinkworkWarning, match=r"4999 moving joints"):
         kd = lw.KinDyn(chain(4999))
     rng = np.random.default_rng(0)
     q, nu, nu_dot = kd.random(seed=1), rng.normal(size=kd.nv), rng.normal(size=kd.nv)
@@ -74,7 +74,7 @@ def test_a_quantity_with_too_many_operations_is_left_to_numpy():
     """Of one robot, the mass matrix may be too long and inverse dynamics not."""
     kd = lw.KinDyn(chain(200), floating=False)
     q = kd.random(seed=2)
-    with pytest.warns(lw.LinkworkWarning, match=r"mass_matrix has about \d+,\d+ operations"):
+    with pytest.warns(lw.LinkworkWarning, match=r"mass_matrix.*\d+,\d+ operations"):
         M = kd.mass_matrix(q)
     assert kd.function("inverse_dynamics").code.function is None
     zero = np.zeros(kd.nv)
@@ -84,12 +84,12 @@ def test_a_quantity_with_too_many_operations_is_left_to_numpy():
 
 
 def test_a_warning_points_to_the_line_that_called(monkeypatch):
-    with pytest.warns(lw.LinkworkWarning, match="257 moving joints are too many") as caught:
+    with pytest.warns(lw.LinkworkWarning, match="257 moving joints") as caught:
         lw.KinDyn(chain(257))
     assert caught[0].filename == __file__
     monkeypatch.setattr(functions, "MOST_STEPS", 10)
     kd = lw.KinDyn(chain(2))
     for call in (lambda: kd.mass_matrix, lambda: kd.function("regressor")):
-        with pytest.warns(lw.LinkworkWarning, match="operations, too many to compile") as caught:
+        with pytest.warns(lw.LinkworkWarning, match="operations") as caught:
             call()
         assert caught[0].filename == __file__

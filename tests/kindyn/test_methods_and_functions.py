@@ -101,7 +101,7 @@ def test_a_function_and_a_declaration_make_a_quantity(new_quantity):
     assert [one.name for one in row.inputs] == ["q"]
     by_q = own.function(("weight_height", "tool")).jacobian("q")(q)
     assert by_q.shape == (5, own.nq)
-    with pytest.raises(lw.ArgumentError, match="expected the name of a frame"):
+    with pytest.raises(lw.ArgumentError, match="name of a frame"):
         own.weight_height(q)
 
 
@@ -185,23 +185,21 @@ def test_a_function_takes_gravity_and_wrenches_as_the_method_does(kd, name):
 
 
 def test_what_does_not_depend_on_gravity_does_not_take_it(kd):
-    with pytest.raises(lw.ArgumentError) as caught:
+    with pytest.raises(lw.ArgumentError, match=r"^mass_matrix: .*'gravity'.*\bq$"):
         kd.mass_matrix(kd.neutral(), gravity=GRAVITY)
-    assert str(caught.value) == "mass_matrix: argument 'gravity' is unknown; known: q"
-    with pytest.raises(lw.ArgumentError, match="'wrenches' is unknown"):
+    with pytest.raises(lw.ArgumentError, match="'wrenches'"):
         kd.bias_force(kd.neutral(), np.zeros(kd.nv), wrenches={"tool": WRENCH})
 
 
 def test_frames_of_wrenches_are_a_list_in_which_each_stands_once(kd):
-    for wrenches, said in (
-        (["tool", "tool"], "wrenches: frame 'tool' is named twice"),
-        ({"tool"}, "wrenches: expected a list of frames, got {'tool'}"),
-        ("tool", "wrenches: expected a list of frames, got 'tool'"),
+    for wrenches, facts in (
+        (["tool", "tool"], "wrenches: .*'tool'.*twice"),
+        ({"tool"}, "wrenches: .*list.*{'tool'}"),
+        ("tool", "wrenches: .*list.* 'tool'"),
     ):
-        with pytest.raises(lw.ArgumentError) as caught:
+        with pytest.raises(lw.ArgumentError, match=facts):
             kd.function("inverse_dynamics", wrenches=wrenches)
-        assert str(caught.value) == said
-    with pytest.raises(lw.NameNotFoundError, match="no frame named 'tol'; did you mean 'tool'"):
+    with pytest.raises(lw.NameNotFoundError, match=r"frame.*'tol'.*'tool'"):
         kd.function("inverse_dynamics", wrenches=["tol"])
 
 
@@ -248,7 +246,7 @@ def test_fused_with_normalize_a_configuration_is_checked_once(kd):
     nearly, M = function(q * np.r_[np.ones(3), np.full(4, 1 + 1e-7), np.ones(8)])
     assert_close(nearly, q, rtol=1e-6)
     assert_close(M, kd.mass_matrix(q), rtol=1e-6)
-    with pytest.raises(lw.ValueRangeError, match="the base quaternion has norm 2"):
+    with pytest.raises(lw.ValueRangeError, match=r"base quaternion.*\b2\b"):
         function(2 * q)
 
 
@@ -303,13 +301,13 @@ def test_kernels_and_methods_are_pickled_as_the_robot_and_the_request(kd):
 def test_warmup_compiles_what_is_named_what_was_asked_for_or_a_first_set():
     kd = lw.KinDyn(lw.robots.load("pendulum"))
     kd.warmup()
-    assert set(kd._kernels) == {"mass_matrix", "bias_force", "inverse_dynamics", "forward_dynamics"}
-    assert all(kernel.code.is_fast for kernel in kernels_of(kd))
-    kd.function("com")
+    for name in ("mass_matrix", "bias_force", "inverse_dynamics", "forward_dynamics"):
+        assert kd.function(name).code.is_fast
+    assert not kd.function("com").code.is_fast
     kd.warmup(("jacobian", kd.model.link_names[-1]))
     assert not kd.function("com").code.is_fast
     kd.warmup()
-    assert all(kernel.code.is_fast for kernel in kernels_of(kd))
+    assert kd.function("com").code.is_fast
 
 
 def test_every_kind_of_robot_has_the_same_by_method_and_by_function():

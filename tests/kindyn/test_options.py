@@ -31,47 +31,40 @@ def test_the_representation_of_velocities(name):
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "facts"),
     [
         (
             lambda: lw.KinDyn(ARM, representation="bodi"),
-            "unknown velocity representation 'bodi'; did you mean 'body'?",
+            ".*representation 'bodi'.*'body'",
         ),
-        (lambda: lw.KinDyn(ARM, floatin=False), "KinDyn has no option 'floatin'; did you mean"),
-        (lambda: lw.KinDyn(ARM).replace(dtyp=float), "KinDyn has no option 'dtyp'; did you mean"),
+        (lambda: lw.KinDyn(ARM, floatin=False), "KinDyn .*'floatin'.*'floating'"),
+        (lambda: lw.KinDyn(ARM).replace(dtyp=float), "KinDyn .*'dtyp'.*'dtype'"),
         (
             lambda: lw.KinDyn("robot.urdf"),
-            "model: expected a Model, got 'robot.urdf'; lw.load reads a file",
+            r"model: .*Model.*'robot\.urdf'.*lw\.load",
         ),
-        (lambda: lw.KinDyn(ARM, None, False), "KinDyn.__init__() takes from 2 to 3 positional"),
-        (lambda: lw.KinDyn(ARM).random(1, 2), "KinDyn.random() takes from 1 to 2 positional"),
-        (lambda: lw.KinDyn(ARM).transforms(1, fram=2), "KinDyn.transforms() got an unexpected"),
+        (lambda: lw.KinDyn(ARM, None, False), r"KinDyn\.__init__\(\)"),
+        (lambda: lw.KinDyn(ARM).random(1, 2), r"KinDyn\.random\(\)"),
+        (lambda: lw.KinDyn(ARM).transforms(1, fram=2), r"KinDyn\.transforms\(\).*'fram'"),
         (
             lambda: lw.KinDyn(ARM, base_pose=PLACED),
-            "base_pose: a floating base has its pose in q; it is for floating=False",
+            "base_pose: ",
         ),
     ],
 )
-def test_what_is_wrong_with_an_option_is_said_in_public_names(make, said):
-    with pytest.raises(TypeError) as caught:
+def test_what_is_wrong_with_an_option_is_said_in_public_names(make, facts):
+    with pytest.raises(TypeError, match=f"^{facts}"):
         make()
-    assert str(caught.value).startswith(said)
 
 
 def test_a_configuration_of_the_wrong_size_is_told_what_its_entries_are():
     floating, fixed = lw.KinDyn(ARM), lw.KinDyn(ARM, floating=False)
-    with pytest.raises(lw.ShapeError) as caught:
+    entries = r"base position \(3\).*quaternion wxyz \(4\).*s \(8\) of 8 joints.*floating=False"
+    with pytest.raises(lw.ShapeError, match=rf"^q: .*\(\.\.\., 15\).*\(8,\).*{entries}"):
         floating.mass_matrix(np.zeros(8))
-    assert str(caught.value) == (
-        "q: expected (..., 15), got (8,); q is base position (3), base quaternion wxyz (4), "
-        "positions s (8) of 8 joints; with floating=False positions s alone"
-    )
-    with pytest.raises(lw.ShapeError) as caught:
+    entries = r"s_dot \(8\) of 8 joints.*floating=True.*base velocity \(6\)"
+    with pytest.raises(lw.ShapeError, match=rf"^nu: .*\(\.\.\., 8\).*\(14,\).*{entries}"):
         fixed.bias_force(np.zeros(8), np.zeros(14))
-    assert str(caught.value) == (
-        "nu: expected (..., 8), got (14,); nu is velocities s_dot (8) of 8 joints; "
-        "with floating=True, base velocity (6) first"
-    )
 
 
 # Values.
@@ -163,7 +156,7 @@ def test_neutral_is_zero_or_the_limit_nearest_to_it(floating):
     with pytest.warns(lw.LinkworkWarning) as caught:
         kd.q(FL_knee=-60)
     assert all(word in str(caught[0].message) for word in ("FL_knee", "-2.6", "-0.4", "deg2rad"))
-    with pytest.warns(lw.LinkworkWarning, match="outside its limits"):
+    with pytest.warns(lw.LinkworkWarning, match=r"FL_knee.*limits"):
         kd.q(FL_knee=0.0)
     kd.q(FL_knee=-0.4, FR_knee=-2.6, RL_knee=-0.4 + 1e-9)
 
@@ -172,41 +165,39 @@ def test_a_joint_of_several_coordinates_takes_them_all():
     kd = lw.KinDyn(random_model(np.random.default_rng(3), 12))
     ball = next(name for name in kd.joint_names if kd.model.joint(name).kind == "spherical")
     assert kd.q({ball: [0, 1, 0, 0]})[kd.layout.q[ball]].tolist() == [0, 1, 0, 0]
-    with pytest.raises(lw.ShapeError) as caught:
+    with pytest.raises(lw.ShapeError, match=rf"^joint {ball!r}: .*4.*\(\)"):
         kd.q({ball: 1.0})
-    assert str(caught.value) == f"joint {ball!r}: expected 4 numbers, got shape ()"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "named", "said"),
+    ("arguments", "named", "facts"),
     [
-        ((), {"elbo_pitch": 1}, "no joint named 'elbo_pitch'; did you mean 'elbow_pitch'?"),
-        ((), {"right_finger_slide": 1}, "has no coordinate of its own: it mimics"),
-        ((), {"elbow_pitch": "1"}, "joint 'elbow_pitch': expected numbers, got '1'"),
-        ((), {"elbow_pitch": [1, 2]}, "joint 'elbow_pitch': expected a number, got shape (2,)"),
-        (({"elbow_pitch": 1},), {"elbow_pitch": 1}, "joint 'elbow_pitch' is given twice"),
-        (([0.1, 0.2],), {}, "q: expected positions by name, got [0.1, 0.2]"),
-        ((), {"base_pose": np.eye(3)}, "base_pose: expected a Pose or a (4, 4) matrix"),
+        ((), {"elbo_pitch": 1}, "joint.*'elbo_pitch'.*'elbow_pitch'"),
+        ((), {"right_finger_slide": 1}, "'right_finger_slide'.*mimics"),
+        ((), {"elbow_pitch": "1"}, "joint 'elbow_pitch': .*'1'"),
+        ((), {"elbow_pitch": [1, 2]}, r"joint 'elbow_pitch': .*\(2,\)"),
+        (({"elbow_pitch": 1},), {"elbow_pitch": 1}, "joint 'elbow_pitch'.*twice"),
+        (([0.1, 0.2],), {}, r"q: .*by name.*\[0\.1, 0\.2\]"),
+        ((), {"base_pose": np.eye(3)}, r"base_pose: .*Pose.*\(4, 4\)"),
     ],
 )
-def test_a_configuration_from_wrong_names_or_numbers_is_refused(arguments, named, said):
-    with pytest.raises(lw.LinkworkError) as caught:
+def test_a_configuration_from_wrong_names_or_numbers_is_refused(arguments, named, facts):
+    with pytest.raises(lw.LinkworkError, match=facts):
         lw.KinDyn(ARM).q(*arguments, **named)
-    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("gravity", "said"),
     [
-        (("0", "0", "-9.8"), "expected numbers, got"),
-        (np.array([0, 0, -9.8 + 0j]), "expected numbers, got"),
-        (np.array([0, 0, 1], "datetime64[s]"), "expected numbers, got"),
-        ([0, 0, None], "expected numbers, got"),
-        (np.ma.masked_array([0, 0, -9.8], mask=[0, 0, 1]), "masked elements have no value"),
+        (("0", "0", "-9.8"), "numbers"),
+        (np.array([0, 0, -9.8 + 0j]), "numbers"),
+        (np.array([0, 0, 1], "datetime64[s]"), "numbers"),
+        ([0, 0, None], "numbers"),
+        (np.ma.masked_array([0, 0, -9.8], mask=[0, 0, 1]), "masked"),
     ],
 )
 def test_gravity_that_is_no_vector_of_numbers_is_refused(gravity, said):
-    with pytest.raises(lw.LinkworkError, match=f"gravity: {said}"):
+    with pytest.raises(lw.LinkworkError, match=f"gravity: .*{said}"):
         lw.KinDyn(ARM, gravity=gravity)
     kd = lw.KinDyn(ARM)
     with pytest.raises(lw.LinkworkError, match="gravity: "):
@@ -214,9 +205,8 @@ def test_gravity_that_is_no_vector_of_numbers_is_refused(gravity, said):
 
 
 def test_a_fixed_base_has_no_pose_in_q():
-    with pytest.raises(lw.ArgumentError) as caught:
+    with pytest.raises(lw.ArgumentError, match=r"^base_pose: .*fixed base.*KinDyn"):
         lw.KinDyn(ARM, floating=False).q(base_pose=PLACED)
-    assert str(caught.value) == "base_pose: q of a fixed base has none; KinDyn takes it instead"
 
 
 # A fixed base anywhere.

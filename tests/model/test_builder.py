@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from math import inf, nan
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.messages import assert_facts
 from tests.support.models import ALL_KINDS, random_model
 
 from linkwork import (
@@ -51,13 +53,13 @@ def elbow(kind="revolute", first="upper_arm", second="lower_arm", **facts):
 @pytest.mark.parametrize(
     ("add", "text"),
     [
-        (lambda b: b.add_link("torso"), "link 'torso': this name is taken by a link"),
-        (lambda b: b.add_link("tool"), "link 'tool': this name is taken by a frame"),
-        (lambda b: b.add_frame("tool", "torso"), "frame 'tool': this name is taken by a frame"),
-        (lambda b: b.add_frame("torso", "torso"), "frame 'torso': this name is taken by a link"),
+        (lambda b: b.add_link("torso"), "link 'torso': .*taken.*link"),
+        (lambda b: b.add_link("tool"), "link 'tool': .*taken.*frame"),
+        (lambda b: b.add_frame("tool", "torso"), "frame 'tool': .*taken.*frame"),
+        (lambda b: b.add_frame("torso", "torso"), "frame 'torso': .*taken.*link"),
         (
             lambda b: b.add_joint("shoulder", "revolute", "torso", "lower_arm"),
-            "joint 'shoulder': this name is taken",
+            "joint 'shoulder': .*taken",
         ),
     ],
 )
@@ -65,16 +67,16 @@ def test_taken_names_are_refused(add, text):
     builder = started()
     builder.add_frame("tool", "upper_arm")
 
-    assert refusal(lambda: add(builder)) == text
+    assert re.match(text, refusal(lambda: add(builder)))
 
 
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("", "the name of a {} must not be empty, got ''"),
-        (" \t", "the name of a {} must not be empty, got ' \\t'"),
-        (7, "the name of a {} must be a str, got 7"),
-        (None, "the name of a {} must be a str, got None"),
+        ("", ".*name of a {}.*empty.*''"),
+        (" \t", r".*name of a {}.*empty.*' \\t'"),
+        (7, ".*name of a {}.*str.*7"),
+        (None, ".*name of a {}.*str.*None"),
     ],
 )
 def test_names_that_are_none_are_refused(name, text):
@@ -85,7 +87,7 @@ def test_names_that_are_none_are_refused(name, text):
         "frame": lambda: started().add_frame(name, "torso"),
     }
     for what, call in calls.items():
-        assert refusal(call) == text.format(what)
+        assert re.match(text.format(what), refusal(call))
 
 
 @pytest.mark.parametrize(
@@ -98,11 +100,11 @@ def test_names_that_are_none_are_refused(name, text):
 )
 def test_unknown_links_are_refused_with_the_nearest_name(add):
     texts = {
-        "uper_arm": "no link named 'uper_arm'; did you mean 'upper_arm' or 'lower_arm'?",
-        "wing": "no link named 'wing'; known: lower_arm, torso, upper_arm",
+        "uper_arm": "link.*'uper_arm'.*'upper_arm'.*'lower_arm'",
+        "wing": "link.*'wing'.*lower_arm, torso, upper_arm",
     }
     for link, text in texts.items():
-        assert refusal(lambda link=link: add(started(), link), NameNotFoundError) == text
+        assert re.search(text, refusal(lambda link=link: add(started(), link), NameNotFoundError))
 
 
 def test_many_known_names_are_not_all_listed():
@@ -112,7 +114,7 @@ def test_many_known_names_are_not_all_listed():
     text = refusal(lambda: builder.add_frame("f", "zzz"), NameNotFoundError)
 
     known = ", ".join(f"link{number:02}" for number in range(12))
-    assert text == f"no link named 'zzz'; known: {known} and 8 more"
+    assert re.search(f"link.*'zzz'.*{known} and 8 more", text)
 
 
 def test_a_joint_that_would_close_a_loop_is_refused():
@@ -121,8 +123,7 @@ def test_a_joint_that_would_close_a_loop_is_refused():
 
     text = refusal(lambda: builder.add_joint("rope", "prismatic", "lower_arm", "torso"))
 
-    loop = "links 'lower_arm' and 'torso' are connected already, so this joint would close a loop"
-    assert text == f"joint 'rope': {loop}"
+    assert re.match("joint 'rope': .*'lower_arm'.*'torso'.*loop", text)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -140,100 +141,86 @@ def test_loops_are_refused_in_whatever_order_the_pieces_were_joined(seed):
         for second in parts.link_names:
             if first != second:
                 text = refusal(lambda ends=(first, second): builder.add_joint("x", "fixed", *ends))
-                assert text.endswith("are connected already, so this joint would close a loop")
+                assert re.match(f"joint 'x': .*'{first}'.*'{second}'.*loop", text)
     assert builder.build().joint_names == parts.joint_names
 
 
 @pytest.mark.parametrize(
     ("facts", "text"),
     [
-        ({"axis": (0, 0, 0)}, "axis is zero, so it has no direction"),
-        ({"axis": (1, 0)}, "axis: expected 3 numbers, got 2"),
-        ({"axis": (1, 0, 0, 0)}, "axis: expected 3 numbers, got 4"),
-        ({"axis": (1, nan, 0)}, "axis: (1.0, nan, 0.0) is not finite"),
-        ({"axis": (inf, 0, 0)}, "axis: (inf, 0.0, 0.0) is not finite"),
-        ({"lower": 2, "upper": 1}, "limit lower 2 is above upper 1"),
-        ({"lower": nan}, "limit lower is not a number"),
-        ({"effort": nan}, "limit effort is not a number"),
-        ({"velocity": nan}, "limit velocity is not a number"),
-        ({"damping": nan}, "damping nan is not finite"),
-        ({"friction": inf}, "friction inf is not finite"),
-        ({"armature": -inf}, "armature -inf is not finite"),
-        ({"kind": "helical", "pitch": nan}, "pitch nan is not finite"),
-        ({"pitch": 0.1}, "a revolute joint has no pitch, got 0.1"),
-        ({"kind": "fixed", "pitch": -2.0}, "a fixed joint has no pitch, got -2"),
-        ({"kind": "revolut"}, "unknown kind 'revolut'; did you mean 'revolute'?"),
-        ({"kind": "Fixed"}, "unknown kind 'Fixed'; did you mean 'fixed'?"),
+        ({"axis": (0, 0, 0)}, "axis.*zero"),
+        ({"axis": (1, 0)}, "axis: .*3.*2"),
+        ({"axis": (1, 0, 0, 0)}, "axis: .*3.*4"),
+        ({"axis": (1, nan, 0)}, r"axis: \(1.0, nan, 0.0\).*finite"),
+        ({"axis": (inf, 0, 0)}, r"axis: \(inf, 0.0, 0.0\).*finite"),
+        ({"lower": 2, "upper": 1}, "limit lower 2.*upper 1"),
+        ({"lower": nan}, "limit lower.*number"),
+        ({"effort": nan}, "limit effort.*number"),
+        ({"velocity": nan}, "limit velocity.*number"),
+        ({"damping": nan}, "damping nan.*finite"),
+        ({"friction": inf}, "friction inf.*finite"),
+        ({"armature": -inf}, "armature -inf.*finite"),
+        ({"kind": "helical", "pitch": nan}, "pitch nan.*finite"),
+        ({"pitch": 0.1}, ".*revolute.*pitch.*0.1"),
+        ({"kind": "fixed", "pitch": -2.0}, ".*fixed.*pitch.*-2"),
+        ({"kind": "revolut"}, ".*'revolut'.*'revolute'"),
+        ({"kind": "Fixed"}, ".*'Fixed'.*'fixed'"),
         (
             {"kind": "screw"},
-            f"unknown kind 'screw'; known: {', '.join(sorted(ALL_KINDS))}",
+            f".*'screw'.*{', '.join(sorted(ALL_KINDS))}",
         ),
-        ({"first": "lower_arm"}, "joins link 'lower_arm' to itself"),
+        ({"first": "lower_arm"}, ".*'lower_arm'.*itself"),
         ({"mimic": Mimic(joint="elbow")}, "mimics itself"),
         (
             {"kind": "spherical", "mimic": Mimic(joint="shoulder")},
-            "a spherical joint cannot mimic another; only joints with one coordinate can",
+            ".*spherical.*mimic",
         ),
         (
             {"kind": "planar", "upper": 1.0},
-            f"a planar joint has no limits, got {Limits(upper=1.0)}",
+            f".*planar.*limits.*{re.escape(str(Limits(upper=1.0)))}",
         ),
         (
             {"first_H_joint": np.eye(3)},
-            "first_H_joint: expected a Pose or a (4, 4) matrix, got shape (3, 3)",
+            r"first_H_joint: .*Pose.*\(4, 4\).*\(3, 3\)",
         ),
-        ({"first_H_joint": HOLED}, "first_H_joint: the matrix has an entry that is not finite"),
-        ({"joint_H_second": MIRRORED}, "joint_H_second: the matrix has left-handed axes"),
+        ({"first_H_joint": HOLED}, "first_H_joint: .*finite"),
+        ({"joint_H_second": MIRRORED}, "joint_H_second: .*left-handed"),
         (
             {"joint_H_second": STRETCHED},
-            "joint_H_second: the matrix has axes that are not orthonormal",
+            "joint_H_second: .*orthonormal",
         ),
         (
             {"joint_H_second": ROWS},
-            "joint_H_second: the matrix has the last row [0.0, 0.0, 0.0, 2.0], not [0, 0, 0, 1]",
+            r"joint_H_second: .*last row \[0.0, 0.0, 0.0, 2.0\].*\[0, 0, 0, 1\]",
         ),
     ],
 )
-def test_joints_that_make_no_sense_are_refused(facts, text):
-    assert elbow(**facts).removeprefix("joint 'elbow': ") == text
-
-
-def test_a_refused_joint_is_named():
+def test_joints_that_make_no_sense_are_refused_by_their_name(facts, text):
     """In a robot of fifty joints, `axis is zero` alone helps nobody."""
-    wrong = [
-        {"axis": (0, 0, 0)},
-        {"axis": (1, 0)},
-        {"lower": 2, "upper": 1},
-        {"lower": nan},
-        {"first_H_joint": np.eye(3)},
-        {"joint_H_second": MIRRORED},
-        {"damping": nan},
-    ]
-    unnamed = [list(facts) for facts in wrong if not elbow(**facts).startswith("joint 'elbow': ")]
-    assert unnamed == []
+    assert re.match(f"joint 'elbow': {text}", elbow(**facts))
 
 
 def test_a_refused_frame_is_named():
     text = refusal(lambda: started().add_frame("tool", "torso", MIRRORED))
-    assert text == "frame 'tool': pose: the matrix has left-handed axes"
+    assert re.match("frame 'tool': pose: .*left-handed", text)
 
 
 def test_all_that_is_wrong_with_a_joint_is_said_at_once():
-    assert elbow(damping=nan, armature=inf, pitch=1.0) == (
-        "3 errors\n"
-        "  joint 'elbow': a revolute joint has no pitch, got 1\n"
-        "  joint 'elbow': damping nan is not finite\n"
-        "  joint 'elbow': armature inf is not finite"
-    )
+    facts = [
+        "3 errors$",
+        "  joint 'elbow': .*revolute.*pitch.*1",
+        "  joint 'elbow': damping nan",
+        "  joint 'elbow': armature inf",
+    ]
+    assert_facts(elbow(damping=nan, armature=inf, pitch=1.0).splitlines(), facts)
 
 
 def test_a_model_needs_a_link():
-    assert refusal(ModelBuilder("void").build) == "the robot has no links"
+    assert "no links" in refusal(ModelBuilder("void").build)
 
 
 def test_pieces_that_nothing_connects_are_refused():
-    text = "the links fall into 2 pieces that no joint connects; they hold 'torso', 'lower_arm'"
-    assert refusal(started().build) == text
+    assert re.search("2 pieces.*'torso', 'lower_arm'$", refusal(started().build))
 
 
 def test_many_pieces_are_not_all_listed():
@@ -241,8 +228,7 @@ def test_many_pieces_are_not_all_listed():
     for number in range(11):
         builder.add_link(f"d{number}")
     held = ", ".join(f"'d{number}'" for number in range(8))
-    text = f"the links fall into 11 pieces that no joint connects; they hold {held} and 3 more"
-    assert refusal(builder.build) == text
+    assert re.search(f"11 pieces.*{held} and 3 more$", refusal(builder.build))
 
 
 def mimicking(kind="revolute", **leaders):
@@ -258,25 +244,23 @@ def mimicking(kind="revolute", **leaders):
 
 def test_joints_that_mimic_each_other_in_a_cycle_are_refused():
     builder = mimicking(a="b", b="c", c="b", d=None)
-    assert refusal(builder.build) == "joint 'b': mimics itself in a cycle: b -> c -> b"
+    assert re.match("joint 'b': .*b -> c -> b$", refusal(builder.build))
 
 
 def test_joints_that_mimic_what_does_not_exist_are_refused_with_the_nearest_name():
     text = refusal(mimicking(finger=None, thumb="fingr").build)
-    assert (
-        text == "joint 'thumb': mimics joint 'fingr', which does not exist; did you mean 'finger'?"
-    )
+    assert re.match("joint 'thumb': .*'fingr'.*'finger'", text)
 
 
 def test_a_joint_is_not_advised_to_mimic_itself():
     text = refusal(mimicking(finger=None, thumb="thum").build)
-    assert text == "joint 'thumb': mimics joint 'thum', which does not exist; known: finger"
+    assert re.match("joint 'thumb': .*'thum'.*finger$", text)
 
 
 @pytest.mark.parametrize("kind", ["fixed", "revolute_cos_sin", "planar", "spherical", "floating"])
 def test_joints_without_a_single_coordinate_cannot_be_mimicked(kind):
     text = refusal(mimicking(kind, ball=None, toe="ball").build)
-    assert text == f"joint 'toe': mimics the {kind} joint 'ball', which has no single coordinate"
+    assert re.match(f"joint 'toe': .*{kind} joint 'ball'", text)
 
 
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "helical"])
@@ -292,7 +276,6 @@ def test_joints_with_a_single_coordinate_can_be_mimicked_before_they_are_added(k
 
 def test_a_refused_part_leaves_no_trace():
     builder = started()
-    before = [len(builder._links), len(builder._joints), len(builder._frames)]
 
     elbow_ends = ("upper_arm", "lower_arm")
     refusal(lambda: builder.add_joint("elbow", "revolute", *elbow_ends, axis=(0, 0, 0)))
@@ -300,10 +283,11 @@ def test_a_refused_part_leaves_no_trace():
     refusal(lambda: builder.add_joint("shoulder", "revolute", *elbow_ends))
     refusal(lambda: builder.add_frame("tool", "torso", MIRRORED))
 
-    assert [len(builder._links), len(builder._joints), len(builder._frames)] == before
     builder.add_joint("elbow", "revolute", *elbow_ends)
     builder.add_frame("tool", "torso")
-    assert builder.build().joint_names == ("shoulder", "elbow")
+    model = builder.build()
+    assert model.joint_names == ("shoulder", "elbow")
+    assert model.frame_names == ("torso", "upper_arm", "lower_arm", "tool")
 
 
 def test_a_builder_can_go_on_after_build():
@@ -346,7 +330,7 @@ def test_a_single_link_is_a_model():
 @given(st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 3))
 def test_an_axis_of_any_length_but_zero_becomes_one_of_length_one(axis):
     if not any(axis):
-        assert refusal(lambda: unit_vector(axis)) == "axis is zero, so it has no direction"
+        assert re.match("axis.*zero", refusal(lambda: unit_vector(axis)))
         return
     found = unit_vector(axis)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.models import ALL_KINDS, random_model
 
 import linkwork
@@ -108,8 +109,6 @@ def swing(inertia, kind="revolute", **facts):
     return builder.build()
 
 
-TOO_LARGE = "the largest exceeds the sum of the others"
-ON_ITS_AXIS = "that lies on its own axis and has no inertia about it"
 BOX = solid_box(1.0, (0.1, 0.2, 0.3))
 
 
@@ -138,9 +137,8 @@ def test_every_link_and_joint_stands_in_the_drawing_once(rng):
 
 
 def test_an_unknown_base_is_refused():
-    with pytest.raises(NameNotFoundError) as caught:
+    with pytest.raises(NameNotFoundError, match=r"link.*'heat'.*'head'"):
         describe(lamp(), base="heat")
-    assert str(caught.value) == "no link named 'heat'; did you mean 'head'?"
 
 
 def test_a_single_link_needs_few_words():
@@ -199,8 +197,8 @@ def test_bundled_robots_are_above_suspicion_but_for_bent_knees(path):
         return
     legs = ("FL", "FR", "RL", "RR")
     assert [finding.element for finding in findings] == [f"joint '{leg}_knee'" for leg in legs]
-    text = "position 0 is outside the limits -2.6 to -0.4"
-    assert {(finding.severity, finding.text) for finding in findings} == {("note", text)}
+    assert {finding.severity for finding in findings} == {"note"}
+    assert all("limits -2.6 to -0.4" in finding.text for finding in findings)
 
 
 @pytest.mark.parametrize(
@@ -209,57 +207,59 @@ def test_bundled_robots_are_above_suspicion_but_for_bent_knees(path):
         (
             swing(Inertia(1.0, (0, 0, 0), (1, 0, 0, 1, 0, 3))),
             "warning",
-            f"link 'swing': unphysical inertia: principal moments 1, 1, 3; {TOO_LARGE}",
+            "link 'swing': unphysical inertia.* 1, 1, 3.*largest",
         ),
         (
             swing(Inertia(1.0, (0, 0, 0), (2, 0, 0, 1, 2, 1))),
             "warning",
-            "link 'swing': unphysical inertia: principal moments -1, 2, 3; none may be negative",
+            "link 'swing': unphysical inertia.* -1, 2, 3.*negative",
         ),
         (
             swing(Inertia(0.0, (0, 0, 0), (1, 0, 0, 1, 0, 1))),
             "warning",
-            "link 'swing': has rotational inertia but no mass; kept as it is (a pure rotor)",
+            "link 'swing': .*rotational inertia.*no mass",
         ),
         (
             swing(Inertia()),
             "warning",
-            "joint 'pivot': moves links without any mass; forward dynamics is singular here",
+            "joint 'pivot': .*mass.*singular",
         ),
         (
             swing(point_mass(1.0, (0, 0, 0.5))),
             "warning",
-            f"joint 'pivot': moves a mass {ON_ITS_AXIS}; forward dynamics is singular here",
+            "joint 'pivot': .*axis.*singular",
         ),
-        (swing(BOX, damping=-0.5), "warning", "joint 'pivot': damping -0.5 is negative"),
-        (swing(BOX, friction=-1), "warning", "joint 'pivot': friction -1 is negative"),
-        (swing(BOX, armature=-2), "warning", "joint 'pivot': armature -2 is negative"),
-        (swing(BOX, velocity=-1), "warning", "joint 'pivot': limit velocity -1 is negative"),
-        (swing(BOX, effort=-9), "warning", "joint 'pivot': limit effort -9 is negative"),
+        (swing(BOX, damping=-0.5), "warning", "joint 'pivot': damping -0.5"),
+        (swing(BOX, friction=-1), "warning", "joint 'pivot': friction -1"),
+        (swing(BOX, armature=-2), "warning", "joint 'pivot': armature -2"),
+        (swing(BOX, velocity=-1), "warning", "joint 'pivot': .*velocity -1"),
+        (swing(BOX, effort=-9), "warning", "joint 'pivot': .*effort -9"),
         (
             swing(BOX, lower=0.5, upper=1.5),
             "note",
-            "joint 'pivot': position 0 is outside the limits 0.5 to 1.5",
+            "joint 'pivot': .*0 .*limits 0.5 to 1.5",
         ),
         (
             swing(BOX, kind="revolute_cos_sin", lower=0.5, upper=1.5),
             "note",
-            "joint 'pivot': position 0 is outside the limits 0.5 to 1.5",
+            "joint 'pivot': .*0 .*limits 0.5 to 1.5",
         ),
         (
             swing(solid_box(3200.0, (0.1, 0.2, 0.3))),
             "warning",
-            "link 'swing': mass 3200 kg is very large for a link; masses are in kg",
+            "link 'swing': mass 3200 kg",
         ),
         (
             swing(BOX, first_H_joint=Pose(rpy=(0, 90, 0))),
             "warning",
-            "joint 'pivot': rpy 0 90 0 is more than a full turn; angles are in radians",
+            "joint 'pivot': rpy 0 90 0.*radians",
         ),
     ],
 )
 def test_what_is_doubtful_is_found_and_nothing_else(model, severity, text):
-    assert [(finding.severity, str(finding)) for finding in check(model)] == [(severity, text)]
+    (finding,) = check(model)
+    assert finding.severity == severity
+    assert_facts(str(finding), text)
 
 
 @pytest.mark.parametrize(
@@ -326,8 +326,7 @@ def test_a_joint_written_from_its_light_end_is_judged_alike():
     builder.add_joint("good", "revolute", "arm", "base")
     builder.add_joint("bad", "revolute", "flag", "base")
 
-    text = "joint 'bad': moves links without any mass; forward dynamics is singular here"
-    assert texts(builder.build()) == [text]
+    assert_facts(texts(builder.build()), ["joint 'bad': .*mass.*singular"])
 
 
 def test_meshes_that_were_looked_for_and_not_found_are_noted():
@@ -335,8 +334,9 @@ def test_meshes_that_were_looked_for_and_not_found_are_noted():
     shapes = (Shape(lost), Shape(Mesh("given.stl")), Shape(Box((1.0, 1.0, 1.0))))
     model = Model(name="m", links=[Link(name="hand", visuals=shapes)])
 
-    text = "link 'hand': mesh 'package://arm/hand.stl' not found; searched /a, /b"
-    assert [(finding.severity, str(finding)) for finding in check(model)] == [("note", text)]
+    (finding,) = check(model)
+    assert finding.severity == "note"
+    assert_facts(str(finding), r"link 'hand': .*'package://arm/hand\.stl'.*/a, /b")
 
 
 def test_findings_say_where_in_the_file_the_part_stands():

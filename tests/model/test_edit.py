@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import re
 
 import numpy as np
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.models import (
     ALL_KINDS,
     assert_close,
@@ -26,7 +28,7 @@ attached, renamed, with_frame = Model.attached, Model.renamed, Model.with_frame
 with_inertia, with_payload = Model.with_inertia, Model.with_payload
 
 SEEDS = range(6)
-PREFIX_HINT = "give the attached robot a prefix, such as prefix='left_'"
+PREFIX_HINT = "prefix='left_'"
 
 each_seed = pytest.mark.parametrize("seed", SEEDS)
 
@@ -160,23 +162,24 @@ def test_attaching_takes_dependent_joints_along():
 def test_robots_that_share_names_cannot_be_attached_without_a_prefix():
     text = refusal(lambda: attached(stick(), stick(), to="end", joint="wrist"))
 
-    assert text.splitlines()[1:] == [
-        f"  link 'handle': this name is taken; {PREFIX_HINT}",
-        f"  link 'tip': this name is taken; {PREFIX_HINT}",
-        f"  joint 'hinge': this name is taken; {PREFIX_HINT}",
-        f"  frame 'end': this name is taken; {PREFIX_HINT}",
+    facts = [
+        f"  link 'handle': .*taken.*{PREFIX_HINT}",
+        f"  link 'tip': .*taken.*{PREFIX_HINT}",
+        f"  joint 'hinge': .*taken.*{PREFIX_HINT}",
+        f"  frame 'end': .*taken.*{PREFIX_HINT}",
     ]
+    assert_facts(text.splitlines()[1:], facts)
 
 
 def test_sharing_the_mounted_link_is_sharing_a_name():
     """Not a link joined to itself: the two robots have different links of one name."""
     text = refusal(lambda: attached(stick(), stick(), to="handle", joint="wrist"))
-    assert f"link 'handle': this name is taken; {PREFIX_HINT}" in text
+    assert re.search(f"link 'handle': .*taken.*{PREFIX_HINT}", text)
 
 
 def test_a_prefix_is_not_advised_where_the_new_joint_itself_has_a_taken_name():
     text = refusal(lambda: attached(stick(), stick(), to="end", joint="hinge", prefix="b_"))
-    assert text == "joint 'hinge': this name is taken"
+    assert re.match("joint 'hinge': .*taken$", text)
 
 
 @each_seed
@@ -223,73 +226,73 @@ def test_renaming_back_gives_the_same_robot(rng):
         (
             lambda m: with_frame(m, "new", "tipp"),
             NameNotFoundError,
-            "no frame named 'tipp'; did you mean 'tip'?",
+            "frame.*'tipp'.*'tip'",
         ),
-        (lambda m: with_frame(m, "end", "tip"), ModelError, "frame 'end': this name is taken"),
+        (lambda m: with_frame(m, "end", "tip"), ModelError, "frame 'end': .*taken"),
         (
             lambda m: with_frame(m, "tip", "handle"),
             ModelError,
-            "frame 'tip': a link has this name, and so has the link's frame",
+            "frame 'tip': .*link.*name",
         ),
         (
             lambda m: with_inertia(m, "end", Inertia()),
             NameNotFoundError,
-            "no link named 'end'; known: handle, tip",
+            "link.*'end'.*handle, tip",
         ),
         (
             lambda m: with_payload(m, "hand", Inertia()),
             NameNotFoundError,
-            "no frame named 'hand'; did you mean 'handle'?",
+            "frame.*'hand'.*'handle'",
         ),
         (
             lambda m: attached(m, m, to="ends", joint="j", prefix="b_"),
             NameNotFoundError,
-            "no frame named 'ends'; did you mean 'end'?",
+            "frame.*'ends'.*'end'",
         ),
         (
             lambda m: attached(m, m, to="end", joint="j", link="tipp", prefix="b_"),
             NameNotFoundError,
-            "no link named 'tipp'; did you mean 'tip'?",
+            "link.*'tipp'.*'tip'",
         ),
         (
             lambda m: attached(m, m, to="end", joint="j", kind="glued", prefix="b_"),
             ModelError,
-            f"joint 'j': unknown kind 'glued'; known: {', '.join(sorted(ALL_KINDS))}",
+            f"joint 'j': .*'glued'.*{', '.join(sorted(ALL_KINDS))}",
         ),
         (
             lambda m: renamed(m, links={"tipp": "x"}),
             NameNotFoundError,
-            "no link named 'tipp'; did you mean 'tip'?",
+            "link.*'tipp'.*'tip'",
         ),
         (
             lambda m: renamed(m, joints={"tip": "x"}),
             NameNotFoundError,
-            "no joint named 'tip'; known: hinge",
+            "joint.*'tip'.*hinge",
         ),
         (
             lambda m: renamed(m, frames={"tip": "x"}),
             NameNotFoundError,
-            "no frame named 'tip'; known: end",
+            "frame.*'tip'.*end",
         ),
         (
             lambda m: renamed(m, frames={"end": "tip"}),
             ModelError,
-            "frame 'tip': a link has this name, and so has the link's frame",
+            "frame 'tip': .*link.*name",
         ),
         (
             lambda m: renamed(m, links={"tip": "handle"}),
             ModelError,
-            "link 'handle': this name is taken",
+            "link 'handle': .*taken",
         ),
         (
             lambda m: renamed(m, name=""),
             ModelError,
-            "the name of a model must not be empty, got ''",
+            ".*name of a model.*empty.*''",
         ),
     ],
 )
 def test_edits_that_make_no_sense_are_refused(edit, error, text):
-    assert refusal(lambda: edit(stick()), error) == text
+    assert re.search(text, refusal(lambda: edit(stick()), error))
 
 
 def test_nothing_changes_the_model_it_is_given(rng):

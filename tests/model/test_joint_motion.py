@@ -208,23 +208,21 @@ def test_lists_and_whole_numbers_are_positions_too(kind):
 
 @pytest.mark.parametrize("function", [joint_motion.child_H_parent, joint_motion.motion_subspace])
 def test_a_link_the_joint_does_not_hold_is_refused(function):
-    with pytest.raises(NameNotFoundError) as caught:
+    with pytest.raises(NameNotFoundError, match=r"link of joint 'j'.*'lefd'.*'left'"):
         function(joint_of("revolute"), [0.0], child="lefd")
-    assert str(caught.value) == "no link of joint 'j' named 'lefd'; did you mean 'left'?"
 
-    with pytest.raises(NameNotFoundError) as caught:
+    with pytest.raises(NameNotFoundError, match=r"link of joint 'j'.*'nowhere'.*left, right"):
         joint_motion.neutral_transform(joint_of("planar"), child="nowhere")
-    assert str(caught.value) == "no link of joint 'j' named 'nowhere'; known: left, right"
 
 
 @pytest.mark.parametrize(
     ("kind", "theta", "text"),
     [
-        ("revolute", 0.5, "joint 'j': theta: expected (..., 1), got ()"),
-        ("revolute", [0.1, 0.2], "joint 'j': theta: expected (..., 1), got (2,)"),
-        ("spherical", np.zeros((5, 3)), "joint 'j': theta: expected (..., 4), got (5, 3)"),
-        ("fixed", [0.0], "joint 'j': theta: expected (..., 0), got (1,)"),
-        ("floating", np.zeros(6), "joint 'j': theta: expected (..., 7), got (6,)"),
+        ("revolute", 0.5, r"joint 'j': theta: .*\(..., 1\).*\(\)"),
+        ("revolute", [0.1, 0.2], r"joint 'j': theta: .*\(..., 1\).*\(2,\)"),
+        ("spherical", np.zeros((5, 3)), r"joint 'j': theta: .*\(..., 4\).*\(5, 3\)"),
+        ("fixed", [0.0], r"joint 'j': theta: .*\(..., 0\).*\(1,\)"),
+        ("floating", np.zeros(6), r"joint 'j': theta: .*\(..., 7\).*\(6,\)"),
     ],
 )
 def test_positions_of_the_wrong_size_are_refused(kind, theta, text):
@@ -235,9 +233,8 @@ def test_positions_of_the_wrong_size_are_refused(kind, theta, text):
         lambda: joint_motion.position_jacobian(joint, theta),
     ]
     for call in calls:
-        with pytest.raises(ShapeError) as caught:
+        with pytest.raises(ShapeError, match=text):
             call()
-        assert str(caught.value) == text
 
 
 @each_axis

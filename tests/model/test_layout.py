@@ -99,18 +99,17 @@ def test_joints_without_a_coordinate_say_why(floating):
     builder.add_joint("weld", "fixed", "c", "d")
     layout = Layout(builder.build(), floating=floating)
     texts = {
-        "follower": "joint 'follower' has no coordinate of its own: it mimics 'leader'",
-        "weld": "joint 'weld' has no coordinate of its own: it is fixed",
-        "leadr": "no joint named 'leadr'; did you mean 'leader'?",
+        "follower": "joint 'follower'.*mimics 'leader'",
+        "weld": "joint 'weld'.*fixed",
+        "leadr": "joint.*'leadr'.*'leader'",
     }
     for slices in (layout.q, layout.nu, pickle.loads(pickle.dumps(layout)).q):
         for name, text in texts.items():
-            with pytest.raises(NameNotFoundError) as caught:
+            with pytest.raises(NameNotFoundError, match=text):
                 slices[name]
-            assert str(caught.value) == text
         assert "follower" not in slices
     assert layout.theta(np.zeros((5, layout.nq)), "weld").shape == (5, 0)
-    with pytest.raises(NameNotFoundError, match="no joint named 'lead'; did you mean 'leader'"):
+    with pytest.raises(NameNotFoundError, match=r"joint.*'lead'.*'leader'"):
         layout.theta(np.zeros(layout.nq), "lead")
 
 

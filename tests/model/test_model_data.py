@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.models import random_model
 
 from linkwork import (
@@ -26,7 +28,6 @@ from linkwork.errors import Place
 from linkwork.model.geometry import Box, Mesh, Shape
 
 A, B = Link(name="a"), Link(name="b")
-LOOP_HINT = "a robot is a tree here, so leave one joint of a closed loop out"
 JOINT = Joint(name="j", kind="revolute", first="a", second="b")
 
 
@@ -166,27 +167,27 @@ def test_parts_are_found_by_name(rng):
 @pytest.mark.parametrize(
     ("ask", "text"),
     [
-        (lambda m: m.link("uper"), "no link named 'uper'; did you mean 'upper'?"),
-        (lambda m: m.link_index("tool"), "no link named 'tool'; known: base, camera, lower, upper"),
-        (lambda m: m.joint("sholder"), "no joint named 'sholder'; did you mean 'shoulder'?"),
-        (lambda m: m.joint_index("x"), "no joint named 'x'; known: elbow, mount, shoulder"),
-        (lambda m: m.frame("tol"), "no frame named 'tol'; did you mean 'tool'?"),
+        (lambda m: m.link("uper"), "link.*'uper'.*'upper'"),
+        (lambda m: m.link_index("tool"), "link.*'tool'.*base, camera, lower, upper"),
+        (lambda m: m.joint("sholder"), "joint.*'sholder'.*'shoulder'"),
+        (lambda m: m.joint_index("x"), "joint.*'x'.*elbow, mount, shoulder"),
+        (lambda m: m.frame("tol"), "frame.*'tol'.*'tool'"),
         (
             lambda m: m.frame_index(""),
-            "no frame named ''; known: base, camera, eye, lower, tool, upper",
+            "frame.*''.*base, camera, eye, lower, tool, upper",
         ),
         (
             lambda m: m.frame_index("elbow"),
-            "no frame named 'elbow', but a joint; it joins the links 'upper' and 'lower'",
+            "frame.*'elbow'.*joint.*'upper'.*'lower'",
         ),
-        (lambda m: m.neighbors("bass"), "no link named 'bass'; did you mean 'base'?"),
-        (lambda m: m.link(2), "no link named 2; known: base, camera, lower, upper"),
-        (lambda m: m.link(["base"]), "no link named ['base']; known: base, camera, lower, upper"),
+        (lambda m: m.neighbors("bass"), "link.*'bass'.*'base'"),
+        (lambda m: m.link(2), "link.*2.*base, camera, lower, upper"),
+        (lambda m: m.link(["base"]), r"link.*\['base'\].*base, camera, lower, upper"),
     ],
 )
 def test_unknown_names_are_refused_with_the_nearest(ask, text):
-    assert refusal(lambda: ask(arm())) == text
-    assert refusal(lambda: ask(arm()), KeyError) == text
+    assert re.search(text, refusal(lambda: ask(arm())))
+    assert re.search(text, refusal(lambda: ask(arm()), KeyError))
 
 
 def test_neighbors_are_listed_from_both_ends_in_the_order_of_the_joints():
@@ -230,30 +231,30 @@ def test_repr_is_one_line_that_says_how_much_there_is():
 @pytest.mark.parametrize(
     ("parts", "text"),
     [
-        ({"links": (A, Link(name="a"))}, "link 'a': this name is taken"),
-        ({"links": (A, A)}, "link 'a': this name is taken"),
-        ({"links": (A, B), "joints": (JOINT, JOINT)}, "joint 'j': this name is taken"),
+        ({"links": (A, Link(name="a"))}, "link 'a': .*taken"),
+        ({"links": (A, A)}, "link 'a': .*taken"),
+        ({"links": (A, B), "joints": (JOINT, JOINT)}, "joint 'j': .*taken"),
         (
             {"links": (A,), "frames": (Frame(name="f", link="a"),) * 2},
-            "frame 'f': this name is taken",
+            "frame 'f': .*taken",
         ),
         (
             {"links": (A,), "frames": (Frame(name="a", link="a"),)},
-            "frame 'a': a link has this name, and so has the link's frame",
+            "frame 'a': .*link.*name",
         ),
         (
             {"links": (A,), "frames": (Frame(name="f", link="b"),)},
-            "frame 'f': no link named 'b'; known: a",
+            "frame 'f': .*link.*'b'.*a$",
         ),
-        ({"links": (A,), "joints": (JOINT,)}, "joint 'j': no link named 'b'; known: a"),
+        ({"links": (A,), "joints": (JOINT,)}, "joint 'j': .*link.*'b'.*a$"),
         (
             {"links": (A, B), "joints": (JOINT, replace(JOINT, name="k", first="b", second="a"))},
-            f"joint 'k': closes a loop: b - a - b; {LOOP_HINT}",
+            "joint 'k': .*b - a - b",
         ),
     ],
 )
 def test_parts_that_make_no_robot_are_refused(parts, text):
-    assert refusal(lambda: Model(name="m", **parts), ModelError) == text
+    assert re.search(text, refusal(lambda: Model(name="m", **parts), ModelError))
 
 
 def test_a_loop_is_named_link_by_link():
@@ -277,7 +278,7 @@ def test_a_loop_blames_the_joint_that_was_added_to_a_tree():
         Joint(name=first + second, kind="revolute", first=first, second=second)
         for first, second in ("ab", "bc", "cd", "de", "ef", "fa")
     ]
-    with pytest.raises(ModelError, match=r"^joint 'fa': closes a loop: (\w - ){6}"):
+    with pytest.raises(ModelError, match=r"^joint 'fa': .*(\w - ){6}"):
         Model(name="m", links=links, joints=joints)
 
 
@@ -287,6 +288,5 @@ def test_all_that_is_wrong_with_the_parts_is_said_at_once():
 
     text = refusal(lambda: Model(name="m", links=links, joints=[joint]), ModelError)
 
-    assert text == (
-        "2 errors\n  link 'a': this name is taken\n  joint 'j': no link named 'x'; known: a, b"
-    )
+    facts = ["2 errors$", "  link 'a': .*taken", "  joint 'j': .*link.*'x'.*a, b$"]
+    assert_facts(text.splitlines(), facts)

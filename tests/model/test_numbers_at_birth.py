@@ -117,21 +117,21 @@ def test_an_array_for_several_numbers_becomes_a_tuple_of_floats(made, name):
         unit = np.eye(size)[0]
         assert NUMBERS[made][0](**{name: unit}) == made_with(made, name, 1.0)
     else:  # one number: an array of one dimension is not it
-        with pytest.raises(ModelError, match="expected a number, got array"):
+        with pytest.raises(ModelError, match=r"number.*array"):
             NUMBERS[made][0](**{name: np.ones(1)})
 
 
 @pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
 @pytest.mark.parametrize(("made", "name"), FIELDS, ids=IDS)
 def test_what_is_no_number_is_refused_by_its_name(made, name, value):
-    with pytest.raises(ModelError, match=rf"{name}: expected (a number|\d numbers), got"):
+    with pytest.raises(ModelError, match=rf"{name}: .*(a number|\d numbers)"):
         made_with(made, name, value)
 
 
 @pytest.mark.parametrize(("made", "name"), FIELDS, ids=IDS)
 @pytest.mark.parametrize("digits", [400, 5000])  # Python refuses to print the second
 def test_a_number_too_large_for_a_float_is_refused(made, name, digits):
-    with pytest.raises(ModelError, match=f"{name}: the number is too large"):
+    with pytest.raises(ModelError, match=f"{name}: .*too large"):
         made_with(made, name, 10**digits)
 
 
@@ -162,36 +162,29 @@ def test_names_become_python_texts(case):
 
 
 WRONG_PARTS = {
-    "joint 'j': first_H_joint: expected a Pose, got None": lambda: Joint(
-        **NAMED, first_H_joint=None
-    ),
-    "joint 'j': joint_H_second: expected a Pose, got 3": lambda: Joint(**NAMED, joint_H_second=3),
-    "joint 'j': limits: expected a Limits, got (0, 1)": lambda: Joint(**NAMED, limits=(0, 1)),
-    "joint 'j': mimic: expected a Mimic, got 'a'": lambda: Joint(**NAMED, mimic="a"),
-    "joint 'j': first: expected a str, got 3": lambda: Joint(**NAMED | {"first": 3}),
-    "frame 'f': link_H_frame: expected a Pose, got None": lambda: Frame(
-        name="f", link="a", link_H_frame=None
-    ),
-    "frame 'f': link: expected a str, got None": lambda: Frame(name="f", link=None),
-    "link 'a': inertia: expected an Inertia, got None": lambda: Link(name="a", inertia=None),
-    "link 'a': visuals: expected a Shape, got 1": lambda: Link(name="a", visuals=[1]),
-    "link 'a': collisions: expected Shapes, got 1": lambda: Link(name="a", collisions=1),
-    "geometry: expected a Box, Cylinder, Capsule, Sphere or Mesh, got 'ball'": lambda: Shape(
-        "ball"
-    ),
-    "link_H_shape: expected a Pose, got None": lambda: Shape(Sphere(1.0), link_H_shape=None),
-    "material: expected a Material, got 'red'": lambda: Shape(Sphere(1.0), material="red"),
-    "mimic joint: expected a str, got 2": lambda: Mimic(joint=2),
-    "mesh filename: expected a str, got None": lambda: Mesh(None),
-    "sphere radius inf is not finite": lambda: Sphere(float("inf")),
+    "joint 'j': first_H_joint: .*Pose.*None": lambda: Joint(**NAMED, first_H_joint=None),
+    "joint 'j': joint_H_second: .*Pose.*3": lambda: Joint(**NAMED, joint_H_second=3),
+    r"joint 'j': limits: .*Limits.*\(0, 1\)": lambda: Joint(**NAMED, limits=(0, 1)),
+    "joint 'j': mimic: .*Mimic.*'a'": lambda: Joint(**NAMED, mimic="a"),
+    "joint 'j': first: .*str.*3": lambda: Joint(**NAMED | {"first": 3}),
+    "frame 'f': link_H_frame: .*Pose.*None": lambda: Frame(name="f", link="a", link_H_frame=None),
+    "frame 'f': link: .*str.*None": lambda: Frame(name="f", link=None),
+    "link 'a': inertia: .*Inertia.*None": lambda: Link(name="a", inertia=None),
+    "link 'a': visuals: .*Shape.*1": lambda: Link(name="a", visuals=[1]),
+    "link 'a': collisions: .*Shapes.*1": lambda: Link(name="a", collisions=1),
+    "geometry: .*Box, Cylinder, Capsule, Sphere or Mesh.*'ball'": lambda: Shape("ball"),
+    "link_H_shape: .*Pose.*None": lambda: Shape(Sphere(1.0), link_H_shape=None),
+    "material: .*Material.*'red'": lambda: Shape(Sphere(1.0), material="red"),
+    "mimic joint: .*str.*2": lambda: Mimic(joint=2),
+    "mesh filename: .*str.*None": lambda: Mesh(None),
+    "sphere radius inf.*finite": lambda: Sphere(float("inf")),
 }
 
 
 @pytest.mark.parametrize("text", WRONG_PARTS)
 def test_parts_of_the_wrong_type_are_refused(text):
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(ModelError, match=f"^{text}"):
         WRONG_PARTS[text]()
-    assert str(caught.value) == text
 
 
 SOLIDS = {
@@ -205,5 +198,5 @@ SOLIDS = {
 @pytest.mark.parametrize("solid", SOLIDS)
 def test_solids_take_numpy_numbers_and_refuse_texts(solid):
     assert SOLIDS[solid](np.array(2.0)) == SOLIDS[solid](2.0)
-    with pytest.raises(ModelError, match="mass: expected a number, got '2'"):
+    with pytest.raises(ModelError, match=r"mass: .*'2'"):
         SOLIDS[solid]("2")

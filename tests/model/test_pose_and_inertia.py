@@ -198,7 +198,7 @@ def test_poses_from_matrices_and_quaternions(seed):
 
 @pytest.mark.parametrize("wxyz", [[0, 0, 0, 0], [1, 1, 0, 0], [1, 0, 0], [np.nan, 0, 0, 1], "abcd"])
 def test_quaternions_that_are_no_rotation_are_refused(wxyz):
-    with pytest.raises(ModelError, match=r"^wxyz: expected"):
+    with pytest.raises(ModelError, match=r"^wxyz: "):
         Pose.from_wxyz(wxyz)
 
 

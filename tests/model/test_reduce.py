@@ -254,39 +254,37 @@ def test_positions_are_normalised_before_they_lock():
 @pytest.mark.parametrize(
     ("kept", "positions", "error", "text"),
     [
-        (["grip"], {}, NameNotFoundError, "no moving joint named 'grip'; known: grasp, socket"),
+        (["grip"], {}, NameNotFoundError, "moving joint.*'grip'.*grasp, socket"),
         (
             ["sockets"],
             {},
             NameNotFoundError,
-            "no moving joint named 'sockets'; did you mean 'socket'?",
+            "moving joint.*'sockets'.*'socket'",
         ),
-        ([], {"gras": 1}, NameNotFoundError, "no moving joint named 'gras'; did you mean 'grasp'?"),
-        (["grasp", "grasp"], {}, ModelError, "joint 'grasp': named twice"),
+        ([], {"gras": 1}, NameNotFoundError, "moving joint.*'gras'.*'grasp'"),
+        (["grasp", "grasp"], {}, ModelError, "joint 'grasp': .*twice"),
         (
             ["grasp"],
             {"grasp": 0.0},
             ModelError,
-            "joint 'grasp': cannot both move and be locked at a position",
+            "joint 'grasp': .*move.*locked",
         ),
-        (["curl"], {}, ModelError, "joint 'curl': mimics 'grasp' and follows it by itself"),
-        ([], {"slide": 1.0}, ModelError, "joint 'slide': mimics 'curl' and follows it by itself"),
-        ([], {"grasp": np.nan}, ModelError, "joint 'grasp': position [nan] is not finite"),
-        ([], {"grasp": [1, 2]}, ShapeError, "joint 'grasp': theta: expected (..., 1), got (2,)"),
-        ([], {"socket": 1.0}, ShapeError, "joint 'socket': theta: expected (..., 4), got (1,)"),
+        (["curl"], {}, ModelError, "joint 'curl': mimics 'grasp'"),
+        ([], {"slide": 1.0}, ModelError, "joint 'slide': mimics 'curl'"),
+        ([], {"grasp": np.nan}, ModelError, r"joint 'grasp': position \[nan\].*finite"),
+        ([], {"grasp": [1, 2]}, ShapeError, r"joint 'grasp': theta: .*\(..., 1\).*\(2,\)"),
+        ([], {"socket": 1.0}, ShapeError, r"joint 'socket': theta: .*\(..., 4\).*\(1,\)"),
     ],
 )
 def test_reductions_that_make_no_sense_are_refused(kept, positions, error, text):
-    with pytest.raises(error) as caught:
+    with pytest.raises(error, match=text):
         reduced(gripper(), kept, positions)
-    assert str(caught.value) == text
 
 
 def test_fixed_joints_cannot_be_kept_moving():
     model = reduced(gripper(), [])
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(ModelError, match=r"^joint 'socket': .*fixed"):
         reduced(model, ["socket"])
-    assert str(caught.value) == "joint 'socket': is fixed"
 
 
 def test_a_quaternion_of_zeros_is_no_position_to_lock_at():
@@ -300,13 +298,10 @@ def test_a_batch_of_positions_is_no_position_to_lock_at():
 
 
 def test_rerooting_refuses_to_turn_joints_whose_coordinates_would_change():
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(ModelError, match=r"^joint 'socket': .*spherical"):
         rerooted(gripper(), "ball")
-    text = "joint 'socket': a spherical joint cannot be turned around with the same coordinates"
-    assert str(caught.value) == text
-    with pytest.raises(NameNotFoundError) as caught:
+    with pytest.raises(NameNotFoundError, match=r"link.*'bal'.*'ball'"):
         rerooted(gripper(), "bal")
-    assert str(caught.value) == "no link named 'bal'; did you mean 'ball'?"
 
 
 def test_nothing_changes_the_model_it_is_given(rng):

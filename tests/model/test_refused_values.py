@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import inf, nan
 
 import pytest
@@ -19,32 +20,32 @@ def refusal(call):
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: Inertia(-1.0), "mass -1 is negative"),
-        (lambda: Inertia(nan), "mass nan is not finite"),
-        (lambda: Inertia(1.0, (0, inf, 0)), "com: (0.0, inf, 0.0) is not finite"),
-        (lambda: Inertia(1.0, (0, 0)), "com: expected 3 numbers, got 2"),
-        (lambda: Inertia(1.0, (0, 0, 0), (1, 2, 3)), "tensor: expected 6 numbers, got 3"),
+        (lambda: Inertia(-1.0), "mass -1"),
+        (lambda: Inertia(nan), "mass nan.*finite"),
+        (lambda: Inertia(1.0, (0, inf, 0)), r"com: \(0.0, inf, 0.0\).*finite"),
+        (lambda: Inertia(1.0, (0, 0)), "com: .*3.*2"),
+        (lambda: Inertia(1.0, (0, 0, 0), (1, 2, 3)), "tensor: .*6.*3"),
         (
             lambda: Inertia(1.0, (0, 0, 0), (1, 0, 0, nan, 0, 1)),
-            "tensor: (1.0, 0.0, 0.0, nan, 0.0, 1.0) is not finite",
+            r"tensor: \(1.0, 0.0, 0.0, nan, 0.0, 1.0\).*finite",
         ),
-        (lambda: solid_box(-2.0, (1, 1, 1)), "mass -2 is negative"),
-        (lambda: solid_box(1.0, (1, 1)), "size: expected 3 numbers, got 2"),
-        (lambda: Pose(xyz=(1, 2)), "xyz: expected 3 numbers, got 2"),
-        (lambda: Pose(rpy=(0, 0, nan)), "rpy: (0.0, 0.0, nan) is not finite"),
+        (lambda: solid_box(-2.0, (1, 1, 1)), "mass -2"),
+        (lambda: solid_box(1.0, (1, 1)), "size: .*3.*2"),
+        (lambda: Pose(xyz=(1, 2)), "xyz: .*3.*2"),
+        (lambda: Pose(rpy=(0, 0, nan)), r"rpy: \(0.0, 0.0, nan\).*finite"),
         (
             lambda: Mimic(joint="a", multiplier=inf),
-            "mimic multiplier inf is not finite",
+            "mimic multiplier inf.*finite",
         ),
-        (lambda: Limits(lower=0.5, upper=0.25), "limit lower 0.5 is above upper 0.25"),
+        (lambda: Limits(lower=0.5, upper=0.25), "limit lower 0.5.*upper 0.25"),
         (
             lambda: Joint(name="j", kind="revolute", first="a", second="b", axis=(0, 0, 2)),
-            "joint 'j': axis (0.0, 0.0, 2.0) is not of length 1",
+            r"joint 'j': axis \(0.0, 0.0, 2.0\).*length 1",
         ),
     ],
 )
 def test_numbers_that_make_no_sense_are_refused(make, text):
-    assert refusal(make) == text
+    assert re.match(text, refusal(make))
 
 
 @pytest.mark.parametrize(

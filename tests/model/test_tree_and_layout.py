@@ -274,9 +274,8 @@ def test_a_tree_cannot_be_changed_by_writing_into_it(rng):
 
 
 def test_unknown_base_is_refused_with_the_nearest_name(rng):
-    with pytest.raises(NameNotFoundError) as caught:
+    with pytest.raises(NameNotFoundError, match=r"frame.*'l9'.*l0, l1, l2"):
         tree_from(chain(3), "l9")
-    assert str(caught.value) == "no frame named 'l9'; known: l0, l1, l2"
 
 
 def test_a_single_link_is_a_tree_of_one_body():

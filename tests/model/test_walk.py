@@ -65,7 +65,7 @@ def test_the_bodies_of_a_branch_are_numbered_in_a_row(seed):
 
 
 def test_a_walk_from_nowhere_is_refused():
-    with pytest.raises(NameNotFoundError, match="no link named 'e'; known: a, b, c, d"):
+    with pytest.raises(NameNotFoundError, match=r"link.*'e'.*a, b, c, d"):
         list(walk(y(), "e"))
 
 

@@ -103,9 +103,9 @@ def test_rows_of_a_batch_are_attached_one_by_one(rng):
         alone = cell.grip(states[k], "box", name)
         assert_close(mixed[k].values, alone.values, 1e-15)
         np.testing.assert_array_equal(mixed[k].parents, alone.parents)
-    with pytest.raises(lw.ShapeError, match=r"parent: expected one frame, or an array \(3,\)"):
+    with pytest.raises(lw.ShapeError, match=r"parent: .*\(3,\)"):
         cell.attach(states, "box", ["tool", "table"])
-    with pytest.raises(lw.ArgumentError, match=r"rows of this batch .* ask for one row"):
+    with pytest.raises(lw.ArgumentError, match=r"rows.*one row"):
         cell.parent("box", mixed)
     assert cell.parent("lid", mixed) == "box"  # the same in all rows
 
@@ -113,44 +113,44 @@ def test_rows_of_a_batch_are_attached_one_by_one(rng):
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda c, s: c.attach(s, "box", "box"), "'box' cannot be attached to itself"),
+        (lambda c, s: c.attach(s, "box", "box"), "'box'.*itself"),
         (
             lambda c, s: c.attach(s, "box", "handle"),
-            "'box' cannot be attached to 'handle': 'handle' sits on it, directly or through",
+            "'box'.*'handle'.*sits on it",
         ),
-        (lambda c, s: c.grip(s, "box", "lid"), "'box' cannot be attached to 'lid'"),
-        (lambda c, s: c.attach(s, "tool", "table"), "'tool' cannot be attached: it is not attach"),
-        (lambda c, s: c.attach(s, "WORLD", "table"), "'WORLD' cannot be attached: it is the root"),
-        (lambda c, s: c.grip(s, "cart", "tool"), "'cart' cannot be attached: it is not attachable"),
-        (lambda c, s: c.grip(s, "lid", "tool"), "'lid' is not movable: its pose is not part of a"),
-        (lambda c, s: c.release(s, "table"), "'table' is not movable"),
-        (lambda c, s: c.attach(s, "box", "tol"), "no frame named 'tol'; did you mean 'tool'"),
-        (lambda c, s: c.attach(s, "bx", "tool"), "no frame named 'bx'; did you mean 'box'"),
-        (lambda c, s: c.attach(s, "box", None), "no frame named None"),
-        (lambda c, s: c.set_pose(s, "lid", lw.Pose()), "'lid' is not movable"),
-        (lambda c, s: c.set_pose(s, "box", lw.Pose(), "handle"), "in 'handle', which it carries"),
+        (lambda c, s: c.grip(s, "box", "lid"), "'box'.*'lid'"),
+        (lambda c, s: c.attach(s, "tool", "table"), "'tool'.*not attachable"),
+        (lambda c, s: c.attach(s, "WORLD", "table"), "'WORLD'.*root"),
+        (lambda c, s: c.grip(s, "cart", "tool"), "'cart'.*not attachable"),
+        (lambda c, s: c.grip(s, "lid", "tool"), "'lid'.*not movable"),
+        (lambda c, s: c.release(s, "table"), "'table'.*not movable"),
+        (lambda c, s: c.attach(s, "box", "tol"), "frame.*'tol'.*'tool'"),
+        (lambda c, s: c.attach(s, "bx", "tool"), "frame.*'bx'.*'box'"),
+        (lambda c, s: c.attach(s, "box", None), "frame.*None"),
+        (lambda c, s: c.set_pose(s, "lid", lw.Pose()), "'lid'.*not movable"),
+        (lambda c, s: c.set_pose(s, "box", lw.Pose(), "handle"), "'handle'.*carries"),
         (
             lambda c, s: c.set_values(s, "table", 1.0),
-            "'table' has no numbers in a state: it is fix",
+            "'table'.*fixed",
         ),
-        (lambda c, s: c.set_values(s, "arm", [1.0, 2.0]), r"arm: expected \(..., 1\), got \(2,\)"),
-        (lambda c, s: c.set_values(s, "arm", np.nan), "arm: a number is not finite"),
+        (lambda c, s: c.set_values(s, "arm", [1.0, 2.0]), r"arm: .*\(..., 1\).*\(2,\)"),
+        (lambda c, s: c.set_values(s, "arm", np.nan), "arm: .*not finite"),
         (
             lambda c, s: c.set_pose(s, "box", np.eye(3)),
-            r"pose: expected \(..., 4, 4\), got \(3, 3\)",
+            r"pose: .*\(..., 4, 4\).*\(3, 3\)",
         ),
-        (lambda c, s: c.set_pose(s, "box", 2 * np.eye(4)), "pose: the last row"),
+        (lambda c, s: c.set_pose(s, "box", 2 * np.eye(4)), "pose: .*last row"),
         (
             lambda c, s: c.set_pose(s, "box", np.diag([2.0, 1, 1, 1])),
-            "pose: the axes are not ortho",
+            "pose: .*orthonormal",
         ),
         (
             lambda c, s: c.set_pose(s, "box", np.diag([-1.0, 1, 1, 1])),
-            "pose: the axes are left-han",
+            "pose: .*left-handed",
         ),
         (
             lambda c, s: c.set_values(s, "box", np.ones(7)),
-            "the quaternion of 'box' has norm 2, not",
+            r"'box'.*norm 2\b",
         ),
     ],
 )

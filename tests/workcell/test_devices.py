@@ -207,17 +207,17 @@ def test_bounds_and_paths():
     assert path.batch_shape == (5,)
     assert hands.in_bounds(path).tolist() == [True, True, True, False, False]
     assert_close(hands.base_H_end(path)[2], hands.base_H_end(path[2]), 1e-15)
-    with pytest.raises(lw.ShapeError, match=r"path of 'hands': expected \(N, 3\), got \(3,\)"):
+    with pytest.raises(lw.ShapeError, match=r"path of 'hands': .*\(N, 3\).*\(3,\)"):
         hands.path(cell.state(), [0, 0, 0])
-    with pytest.raises(lw.ShapeError, match=r"q of 'hands': expected \(..., 3\), got \(2,\)"):
+    with pytest.raises(lw.ShapeError, match=r"q of 'hands': .*\(..., 3\).*\(2,\)"):
         hands.set_q(cell.state(), [0, 0])
-    with pytest.raises(lw.ShapeError, match=r"q of 'hands': expected \(..., 3\), got \(4,\)"):
+    with pytest.raises(lw.ShapeError, match=r"q of 'hands': .*\(..., 3\).*\(4,\)"):
         hands.in_bounds([0, 0, 0, 0])
-    with pytest.raises(lw.ValueRangeError, match="q of 'hands': a number is not finite"):
+    with pytest.raises(lw.ValueRangeError, match=r"q of 'hands': .*not finite"):
         hands.set_q(cell.state(), [0, np.nan, 0])
-    with pytest.raises(lw.ArgumentError, match="tolerance: expected 0 or more"):
+    with pytest.raises(lw.ArgumentError, match="tolerance: "):
         hands.in_bounds([0, 0, 0], tolerance=-1.0)
-    with pytest.raises(lw.NameNotFoundError, match="no device named 'hand'; did you mean 'hands'"):
+    with pytest.raises(lw.NameNotFoundError, match=r"device.*'hand'.*'hands'"):
         cell.device("hand")
 
 
@@ -262,21 +262,21 @@ def test_a_cart_rolls_along_arcs():
     ahead = mixed[1]
     away = cart.set_pose(ahead, lw.Pose((5, 5, 0)))
     assert cell.world_H_frame("mast", away)[:3, 3].tolist() == [5.2, 5.1, 1.0]
-    with pytest.raises(lw.ShapeError, match=r"turns: expected \(..., 2\), got \(3,\)"):
+    with pytest.raises(lw.ShapeError, match=r"turns: .*\(..., 2\).*\(3,\)"):
         cart.roll(ahead, [1, 2, 3])
 
 
 @pytest.mark.parametrize(
     ("device", "text"),
     [
-        (lw.SerialDevice("x", "torso", "hand"), "frame 'hand' is not there"),
-        (lw.SerialDevice("x", "left_hand", "torso"), "'left_hand' does not carry its end 'torso'"),
-        (lw.JointDevice("x", "torso", "torso", ("mast",)), "'mast' has no coordinate .* is fixed"),
-        (lw.JointDevice("x", "torso", "torso", ("torso", "torso")), "joint 'torso' is there twice"),
-        (lw.FreeDevice("x", "WORLD", "torso"), "'torso' is not movable"),
-        (lw.CompositeDevice("x", "torso", "torso", ("y",)), "no device 'y' was added before it"),
-        (lw.MobileDevice("x", "torso", left="wheel_l", right="wheel_r"), "'torso' is not movable"),
-        (lw.MobileDevice("x", "cart", left="mast", right="wheel_r"), "'mast' is no joint of one"),
+        (lw.SerialDevice("x", "torso", "hand"), "frame 'hand'"),
+        (lw.SerialDevice("x", "left_hand", "torso"), "'left_hand'.*end 'torso'"),
+        (lw.JointDevice("x", "torso", "torso", ("mast",)), "'mast'.*fixed"),
+        (lw.JointDevice("x", "torso", "torso", ("torso", "torso")), "joint 'torso'.*twice"),
+        (lw.FreeDevice("x", "WORLD", "torso"), "'torso'.*movable"),
+        (lw.CompositeDevice("x", "torso", "torso", ("y",)), "device 'y'"),
+        (lw.MobileDevice("x", "torso", left="wheel_l", right="wheel_r"), "'torso'.*movable"),
+        (lw.MobileDevice("x", "cart", left="mast", right="wheel_r"), "'mast'.*joint"),
     ],
 )
 def test_devices_that_make_no_sense_are_refused(device, text):
@@ -285,16 +285,16 @@ def test_devices_that_make_no_sense_are_refused(device, text):
 
 
 def test_devices_of_bad_parts_are_refused():
-    with pytest.raises(lw.ModelError, match="a tree device needs an end"):
+    with pytest.raises(lw.ModelError, match=r"tree.*\bend\b"):
         lw.TreeDevice("x", "WORLD", [])
-    with pytest.raises(lw.ModelError, match="radius: expected more than 0, got 0"):
+    with pytest.raises(lw.ModelError, match=r"radius: .*\b0\b"):
         lw.MobileDevice("x", "cart", left="a", right="b", radius=0)
-    with pytest.raises(lw.ModelError, match="name of a device must not be empty"):
+    with pytest.raises(lw.ModelError, match=r"name of a device.*empty"):
         lw.SerialDevice("", "a", "b")
     cell = two_hands().with_device(lw.SerialDevice("x", "torso", "left_hand"))
-    with pytest.raises(lw.ModelError, match="device 'x': this name is taken"):
+    with pytest.raises(lw.ModelError, match=r"device 'x': .*taken"):
         cell.with_device(lw.SerialDevice("x", "torso", "left_hand"))
-    with pytest.raises(lw.ArgumentError, match="expected a device such as SerialDevice, got 3"):
+    with pytest.raises(lw.ArgumentError, match=r"SerialDevice.*\b3\b"):
         cell.with_device(3)
 
 
@@ -353,7 +353,7 @@ def test_the_extension_refuses_what_does_not_fit(place, value):
     arguments = [state.values, state.parents, 0, wanted, columns, np.ones((1, 6)), 1, None]
     assert cell.steps.jacobians(*arguments).shape == (1, 6, 1)
     arguments[place] = value
-    with pytest.raises(ValueError, match="do not fit the frames"):
+    with pytest.raises(ValueError, match="frames"):
         cell.steps.jacobians(*arguments)
-    with pytest.raises(ValueError, match="do not fit the frames"):
+    with pytest.raises(ValueError, match="frames"):
         cell.steps.jacobians(*arguments[:7])

@@ -109,7 +109,7 @@ def test_parameters_are_for_loops_of_their_own(rng):
     assert_close(DYN.kd.bias_force(q, nu, parameters=p), DYN.bias_force(at, nu), 1e-14)
     assert not p.flags.writeable
     other = CELL.grip(held, "can", "arm.forearm")
-    text = r"other links than arm.tool carry something; name them: cell.dynamics\(device, carriers="
+    text = r"arm\.tool.*cell\.dynamics\(device, carriers="
     with pytest.raises(lw.ArgumentError, match=text):
         DYN.parameters(other)
     wider = CELL.dynamics("arm", carriers=["arm.tool", "arm.forearm"])
@@ -164,23 +164,23 @@ def test_many_ways_to_hold_things_are_not_all_kept(monkeypatch):
 
 
 def test_bad_use_is_refused():
-    with pytest.raises(lw.NameNotFoundError, match="no device named 'arn'; known: arm"):
+    with pytest.raises(lw.NameNotFoundError, match=r"device.*'arn'.*arm"):
         CELL.dynamics("arn")
-    text = "no frame of device 'arm' named 'box'; known: "
+    text = "frame of device 'arm'.*'box'.*arm.tool"
     with pytest.raises(lw.NameNotFoundError, match=text):
         CELL.dynamics("arm", carriers=["box"])
-    with pytest.raises(lw.ArgumentError, match=r"carriers: expected a list of frames, got 'arm.t"):
+    with pytest.raises(lw.ArgumentError, match=r"carriers: .*list.*'arm\.tool'"):
         CELL.dynamics("arm", carriers="arm.tool")
-    with pytest.raises(lw.ArgumentError, match="gravity: expected three finite numbers"):
+    with pytest.raises(lw.ArgumentError, match=r"gravity: .*three"):
         CELL.dynamics("arm", gravity=(0, 0))
     other = bench().with_frame("more", movable=True)
     with pytest.raises(lw.LinkworkError, match="more"):
         DYN.mass_matrix(other.state())
-    with pytest.raises(lw.NameNotFoundError, match="no frame named 'bax'"):
+    with pytest.raises(lw.NameNotFoundError, match=r"frame.*'bax'"):
         DYN.jacobian("bax", CELL.state())
-    with pytest.raises(lw.ShapeError, match="nu: expected"):
+    with pytest.raises(lw.ShapeError, match=r"nu: .*\(3,\)"):
         DYN.bias_force(CELL.state(), np.zeros(3))
     free = CELL.with_device(lw.FreeDevice("lone", "WORLD", "box"))
-    text = r"device 'lone' is a movable frame, and no robot with joints; place one with cell.with_r"
+    text = r"'lone'.*movable.*cell\.with_robot"
     with pytest.raises(lw.ArgumentError, match=text):
         free.dynamics("lone")

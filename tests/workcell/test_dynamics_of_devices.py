@@ -120,12 +120,12 @@ def test_two_arms_as_one_device(rng):
 
 
 def test_devices_that_are_no_robots(cell):
-    with pytest.raises(lw.ArgumentError, match="drives the movable frame 'box'; dynamics is of"):
+    with pytest.raises(lw.ArgumentError, match="movable frame 'box'"):
         cell.with_device(lw.JointDevice("odd", "WORLD", "box", ("box",))).dynamics("odd")
     tray = lw.WorkCell("gap").with_frame("tray", movable=True, attachable=True)
     tray = tray.with_frame("shelf").with_joint("j", "revolute", "tray", inertia=OBJECTS["can"])
     device = lw.JointDevice("rack", "shelf", "shelf", ("j",))
-    with pytest.raises(lw.ArgumentError, match="base 'shelf' does not carry 'j'"):
+    with pytest.raises(lw.ArgumentError, match=r"base 'shelf'.*'j'"):
         tray.with_device(device).dynamics("rack")
 
 

@@ -58,64 +58,64 @@ def test_a_new_cell_has_only_the_world():
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda c: c.with_frame("box"), "frame 'box': this name is taken"),
-        (lambda c: c.with_frame("WORLD"), "frame 'WORLD': this name is taken"),
-        (lambda c: c.with_joint("box", "revolute"), "frame 'box': this name is taken"),
-        (lambda c: c.with_frame(""), "name of a frame must not be empty"),
-        (lambda c: c.with_frame(3), "name of a frame must be a str, got 3"),
-        (lambda c: c.with_frame("x", "tabel"), "no frame named 'tabel'; did you mean 'table'"),
+        (lambda c: c.with_frame("box"), "frame 'box': .*taken"),
+        (lambda c: c.with_frame("WORLD"), "frame 'WORLD': .*taken"),
+        (lambda c: c.with_joint("box", "revolute"), "frame 'box': .*taken"),
+        (lambda c: c.with_frame(""), "name of a frame.*empty"),
+        (lambda c: c.with_frame(3), "name of a frame.*str.*3"),
+        (lambda c: c.with_frame("x", "tabel"), "frame.*'tabel'.*'table'"),
         (
             lambda c: c.with_frame("x", "table", np.eye(3)),
             r"frame 'x': parent_H_frame: .* \(3, 3\)",
         ),
         (lambda c: c.with_frame("x", "table", np.ones((4, 4)), movable=True), "last row"),
-        (lambda c: c.with_joint("x", "revolut"), "unknown kind 'revolut' .* 'revolute'"),
-        (lambda c: c.with_joint("x", "fixed"), "unknown kind 'fixed' of a joint"),
-        (lambda c: c.with_joint("x", "revolute", axis=(0, 0, 0)), "axis is zero"),
-        (lambda c: c.with_joint("x", "revolute", pitch=0.1), "a revolute joint has no pitch"),
-        (lambda c: c.with_joint("x", "revolute", acceleration=-1), "acceleration: expected 0 or"),
-        (lambda c: c.with_joint("x", "revolute", home=[1, 2]), "home: expected 1 numbers, got 2"),
-        (lambda c: c.with_joint("x", "spherical", home=[1, 1, 0, 0]), "quaternion has norm 1.414"),
+        (lambda c: c.with_joint("x", "revolut"), "kind.*'revolut'.*'revolute'"),
+        (lambda c: c.with_joint("x", "fixed"), "kind.*'fixed'"),
+        (lambda c: c.with_joint("x", "revolute", axis=(0, 0, 0)), "axis.*zero"),
+        (lambda c: c.with_joint("x", "revolute", pitch=0.1), "revolute.*pitch"),
+        (lambda c: c.with_joint("x", "revolute", acceleration=-1), "acceleration: .*-1"),
+        (lambda c: c.with_joint("x", "revolute", home=[1, 2]), r"home: .*\b1\b.*\b2\b"),
+        (lambda c: c.with_joint("x", "spherical", home=[1, 1, 0, 0]), r"quaternion.*1\.414"),
         (
             lambda c: c.with_joint("x", "spherical", depends=lw.Mimic(joint="slide")),
-            "a spherical joint cannot depend on another",
+            "spherical.*depend",
         ),
         (
             lambda c: c.with_joint("x", "planar", limits=lw.Limits(lower=0)),
-            "a planar joint has no limits",
+            "planar.*limits",
         ),
         (
             lambda c: c.with_joint("x", "revolute", depends=lw.Mimic(joint="table")),
-            "depends on 'table', which is no joint",
+            "'table'.*no joint",
         ),
         (
             lambda c: c.with_joint("x", "revolute", home=1.0, depends=lw.Mimic(joint="slide")),
-            "home: a joint that depends on another has none",
+            "home: .*depends",
         ),
         (lambda c: c.with_changed("slide", depends=lw.Mimic(joint="twin")), "depend on each other"),
-        (lambda c: c.with_changed("table", parent="slide"), "sit on each other: "),
+        (lambda c: c.with_changed("table", parent="slide"), "each other: .*table"),
         (
             lambda c: c.with_changed("table", parnt="slide"),
-            "no field 'parnt'; did you mean 'parent'",
+            "field.*'parnt'.*'parent'",
         ),
-        (lambda c: c.with_changed("WORLD", movable=True), "the root of the cell cannot be changed"),
-        (lambda c: c.with_changed("tabel"), "no frame named 'tabel'"),
-        (lambda c: c.without("WORLD"), "the root of the cell cannot be removed"),
-        (lambda c: c.without("table"), "other frames sit on it: slide, twin; remove them first"),
-        (lambda c: c.without("slide"), "joints depend on it: twin"),
-        (lambda c: c.without("slide"), "devices need it: lift"),
-        (lambda c: c.without("tabel"), "no frame named 'tabel'"),
-        (lambda c: c.without_device("left"), "no device named 'left'; did you mean 'lift'"),
-        (lambda c: c.without_robot("lift"), "no robot named 'lift'; there is none"),
-        (lambda c: c.with_robot("arm", "arm.urdf"), "model: expected a Model, got 'arm.urdf'"),
-        (lambda c: c.with_default(c.state().broadcast(2)), r"expected a single state, got a batch"),
-        (lambda c: lw.WorkCell(""), "name of a workcell must not be empty"),
-        (lambda c: lw.WorkCell("x", ()), "the first frame must be WORLD"),
-        (lambda c: lw.WorkCell("x", (ROOT, ROOT)), "frame 'WORLD': has no parent; only WORLD"),
-        (lambda c: CellFrame(name="x", parent="x"), "a frame cannot be its own parent"),
+        (lambda c: c.with_changed("WORLD", movable=True), "root.*changed"),
+        (lambda c: c.with_changed("tabel"), "frame.*'tabel'"),
+        (lambda c: c.without("WORLD"), "root.*removed"),
+        (lambda c: c.without("table"), "frames.*: slide, twin"),
+        (lambda c: c.without("slide"), "joints.*: twin"),
+        (lambda c: c.without("slide"), "devices.*: lift"),
+        (lambda c: c.without("tabel"), "frame.*'tabel'"),
+        (lambda c: c.without_device("left"), "device.*'left'.*'lift'"),
+        (lambda c: c.without_robot("lift"), "robot.*'lift'"),
+        (lambda c: c.with_robot("arm", "arm.urdf"), r"model: .*Model.*'arm\.urdf'"),
+        (lambda c: c.with_default(c.state().broadcast(2)), "single state.*batch"),
+        (lambda c: lw.WorkCell(""), "name of a workcell.*empty"),
+        (lambda c: lw.WorkCell("x", ()), "first frame.*WORLD"),
+        (lambda c: lw.WorkCell("x", (ROOT, ROOT)), "frame 'WORLD': .*parent"),
+        (lambda c: CellFrame(name="x", parent="x"), "parent"),
         (
             lambda c: CellFrame(name="x", parent="y", movable=True, motion=Motion(kind="revolute")),
-            "a joint frame cannot be movable",
+            "joint.*movable",
         ),
     ],
 )
@@ -151,7 +151,7 @@ def test_the_default_state_can_be_changed():
     assert changed.device("lift").joint_names == ("slide",)
     assert changed.with_default(cell.state()) == cell
     assert cell.state({"lift": [0.5]}) == cell.state({"slide": 0.5})
-    with pytest.raises(lw.NameNotFoundError, match="no frame named 'lifd'"):
+    with pytest.raises(lw.NameNotFoundError, match=r"frame.*'lifd'"):
         cell.state({"lifd": [0.5]})
 
 
@@ -179,15 +179,13 @@ def test_robots_are_placed_with_all_their_parts(rng):
         assert (frame.inertia, frame.visuals) == (link.inertia, link.visuals)
     mass = sum(frame.inertia.mass for frame in cell.frames)
     assert_close(mass, 2 * model.total_mass, 1e-14)
-    with pytest.raises(
-        lw.ModelError, match=r"the cell has frames left.* already; take another name"
-    ):
+    with pytest.raises(lw.ModelError, match=r"frames left.*already"):
         cell.with_robot("left", model)
-    with pytest.raises(lw.NameNotFoundError, match="no frame named 'link99'"):
+    with pytest.raises(lw.NameNotFoundError, match=r"frame.*'link99'"):
         cell.with_robot("third", model, base="link99")
-    with pytest.raises(lw.NameNotFoundError, match="no frame named 'nose'"):
+    with pytest.raises(lw.NameNotFoundError, match=r"frame.*'nose'"):
         cell.with_robot("third", model, end="nose")
-    with pytest.raises(lw.ModelError, match="devices need it: left"):
+    with pytest.raises(lw.ModelError, match=r"devices.*: left"):
         cell.without("left.frame0")
     alone = cell.without_robot("right")
     assert alone.device_names == ("left",)
@@ -208,7 +206,7 @@ def test_a_robot_can_be_carried_and_carry():
     rolled = cell.set_values(state, "roll", 0.5)
     pose = cell.frame_H_frame("roll", "box", state)
     assert_close(cell.frame_H_frame("roll", "box", rolled), pose, 1e-14)
-    with pytest.raises(lw.StateError, match=r"'arm.base' cannot be attached to 'box'"):
+    with pytest.raises(lw.StateError, match=r"'arm\.base'.*'box'"):
         cell.attach(state, "arm.base", "box")
 
 
@@ -236,7 +234,7 @@ def test_long_chains_of_attachments_are_followed():
     assert cell.fk(state)["f1"][2, 3] == n - 1
     assert len(cell.chain("WORLD", "f0", state)) == n + 1
     assert len(cell.tree(state).splitlines()) == n + 1
-    with pytest.raises(lw.StateError, match="sits on it, directly or through other frames"):
+    with pytest.raises(lw.StateError, match=r"sits on it"):
         cell.attach(state, f"f{n - 1}", "f0")
     again = pickle.loads(pickle.dumps(state))
     assert again == state

@@ -76,7 +76,7 @@ def test_what_is_gripped_is_brought_to_its_target(cell, rng):
     assert point.converged
     assert not point.rotation_errors
     assert_close(cell.fk(point.state)["can"][:3, 3], target[:3, 3], SMALL)
-    with pytest.raises(lw.ArgumentError, match=r"'can'.*no device does"):
+    with pytest.raises(lw.ArgumentError, match="'can'"):
         cell.ik(start, {"can": target})
 
 
@@ -118,7 +118,7 @@ def test_targets_in_a_frame_and_of_two_devices_at_once(cell, rng):
     assert set(solution.devices) == {"left", "right"}
     for frame, target in targets.items():
         assert_close(cell.frame_H_frame("pallet", frame, solution.state), target, SMALL)
-    with pytest.raises(lw.ArgumentError, match=r"reference: device 'left' moves 'left.hand'"):
+    with pytest.raises(lw.ArgumentError, match=r"reference: .*'left'.*'left\.hand'"):
         cell.ik(state, {"left.tool": np.eye(4)}, reference="left.hand")
 
 
@@ -140,14 +140,14 @@ def test_the_device_that_moves_is_named_where_several_could(cell, rng):
     assert lone.ik(lone.state(), {"left.tool": target}).devices == ("left",)
     state = both.state()
     target = target_of(both, both.state({"rail": [0.3]}), "right", "right.tool", rng)
-    with pytest.raises(lw.ArgumentError, match=r"'right.tool'.* right, rail, both; name one"):
+    with pytest.raises(lw.ArgumentError, match=r"'right\.tool'.*right, rail, both"):
         both.ik(state, {"right.tool": target})
     held = both.ik(state, {"right.tool": target}, device="both", hold=["lift"])
     assert both.values("lift", held.state) == 0
     assert both.ik(state, {"right.tool": target}, device="both").converged
-    with pytest.raises(lw.ArgumentError, match=r"device 'left' does not move 'right.tool'"):
+    with pytest.raises(lw.ArgumentError, match=r"'left'.*'right\.tool'"):
         both.ik(state, {"right.tool": target}, device="left")
-    with pytest.raises(lw.NameNotFoundError, match=r"joint frame named 'lit'; did you mean 'lift'"):
+    with pytest.raises(lw.NameNotFoundError, match=r"joint.*'lit'.*'lift'"):
         both.ik(state, {"right.tool": target}, device="both", hold=["lit"])
 
 
@@ -187,20 +187,20 @@ def test_a_floating_robot_moves_its_base_unless_it_is_held(rng):
 
 def test_targets_that_are_none_are_refused(cell):
     state = cell.state()
-    with pytest.raises(lw.NameNotFoundError, match=r"'tool'; did you mean 'left.tool' or 'right"):
+    with pytest.raises(lw.NameNotFoundError, match=r"'tool'.*'left\.tool'.*'right"):
         cell.ik(state, {"tool": np.eye(4)})
-    with pytest.raises(lw.NameNotFoundError, match=r"'hand'; did you mean 'left.hand' or 'right"):
+    with pytest.raises(lw.NameNotFoundError, match=r"'hand'.*'left\.hand'.*'right"):
         cell.grip(state, "box", "hand")
-    with pytest.raises(lw.ArgumentError, match=r"poses or positions by frame"):
+    with pytest.raises(lw.ArgumentError, match=r"poses.*by frame"):
         cell.ik(state, np.eye(4))
-    with pytest.raises(lw.ShapeError, match=r"left.tool: expected a pose .* got \(2, 2\)"):
+    with pytest.raises(lw.ShapeError, match=r"left\.tool: .*pose.*\(2, 2\)"):
         cell.ik(state, {"left.tool": np.eye(2)})
-    with pytest.raises(lw.ValueRangeError, match=r"left.tool: the axes are left-handed"):
+    with pytest.raises(lw.ValueRangeError, match=r"left\.tool: .*left-handed"):
         cell.ik(state, {"left.tool": np.diag([1.0, 1, -1, 1])})
     gripped = cell.grip(state, "box", "left.tool")
-    with pytest.raises(lw.ArgumentError, match=r"two of them sit on 'left.tool'"):
+    with pytest.raises(lw.ArgumentError, match=r"'left\.tool'"):
         cell.ik(gripped, {"left.tool": np.eye(4), "box": np.eye(4)})
-    with pytest.raises(lw.ShapeError, match=r"left.tool: a batch"):
+    with pytest.raises(lw.ShapeError, match=r"left\.tool: .*batch"):
         cell.ik(state.broadcast(3), {"left.tool": np.zeros((2, 3))})
     empty = cell.ik(state.broadcast(0), {"left.tool": np.zeros(3)})
     assert empty.converged.shape == (0,)

@@ -216,11 +216,11 @@ def test_a_table_is_read_only_and_remembers_its_state(cells, rng):
 def test_wrong_outputs_and_threads_are_refused(cells):
     cell = cells[0]
     state, n = cell.state(), len(cell.frames)
-    with pytest.raises(lw.ShapeError, match=rf"out: expected \({n}, 4, 4\), got \(2, 4, 4\)"):
+    with pytest.raises(lw.ShapeError, match=rf"out: .*\({n}, 4, 4\).*\(2, 4, 4\)"):
         cell.fk(state, out=np.zeros((2, 4, 4)))
-    with pytest.raises(lw.ArgumentError, match="out: expected an array of float64, got float32"):
+    with pytest.raises(lw.ArgumentError, match=r"out: .*float64.*float32"):
         cell.fk(state, out=np.zeros((n, 4, 4), dtype=np.float32))
-    with pytest.raises(lw.ArgumentError, match="out: expected an array in C order"):
+    with pytest.raises(lw.ArgumentError, match=r"out: .*C order"):
         cell.fk(state, out=np.zeros((n, 4, 8))[:, :, ::2])
     with pytest.raises(lw.LinkworkError, match="threads"):
         cell.fk(state, threads="two")
@@ -261,16 +261,14 @@ def test_paths_refuse_other_attachments_and_only_those(rng):
     moved = cell.attach(cell.state({"arm": 0.7}), "lid", "tool")  # not on the path
     assert_close(path(moved), cell.frame_H_frame("tool", "box", moved), 1e-15)
     gripped = cell.grip(state, "box", "tool")
-    with pytest.raises(
-        lw.StateError, match="'box' sits on 'tool' in this state, not on 'table' as on"
-    ):
+    with pytest.raises(lw.StateError, match=r"'box'.*'tool'.*'table'"):
         path(gripped)
-    with pytest.raises(lw.StateError, match="'box' sits on 'tool'"):
+    with pytest.raises(lw.StateError, match=r"'box'.*'tool'"):
         path(State.stack([state, gripped]))
     path_in_hand = cell.fk_range("tool", "box", gripped)
     assert path_in_hand.frames == ("tool", "box")
     assert_close(path_in_hand(gripped), cell.frame_H_frame("tool", "box", gripped), 1e-15)
-    with pytest.raises(lw.ArgumentError, match="differ in their attachments"):
+    with pytest.raises(lw.ArgumentError, match="attachments"):
         cell.fk_range("tool", "box", State.stack([state, gripped]))
 
 
@@ -279,7 +277,7 @@ def test_without_the_extension_numpy_computes_and_warns_once(monkeypatch, rng):
     monkeypatch.setattr(errors, "_warned_topics", set())
     cell = random_cell(np.random.default_rng(0))
     states = random_state(cell, rng, (5,))
-    with pytest.warns(lw.LinkworkWarning, match="NumPy computes the poses of workcells"):
+    with pytest.warns(lw.LinkworkWarning, match="NumPy"):
         table = cell.fk(states)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -301,7 +299,7 @@ def test_a_kind_of_joint_without_factors_is_computed_by_numpy_with_a_warning(mon
     monkeypatch.delattr(type(KINDS["universal"]), "factors")
     cell = random_cell(np.random.default_rng(0))
     state = random_state(cell, rng)
-    with pytest.warns(lw.LinkworkWarning, match="'universal'.*NumPy computes the poses"):
+    with pytest.warns(lw.LinkworkWarning, match=r"'universal'.*NumPy"):
         pose = cell.world_H_frame("f7", state)
     assert cell.steps is None
     assert_close(pose, chained(cell, "f7", state), SMALL)
@@ -333,9 +331,9 @@ def test_the_extension_refuses_what_does_not_fit(changed):
     assert cell.steps.run(*given).shape == (3, 4, 4)
     for k, value in changed.items():
         given[k] = value
-    with pytest.raises(ValueError, match="do not fit the frames"):
+    with pytest.raises(ValueError, match="frames"):
         cell.steps.run(*given)
-    with pytest.raises(ValueError, match="do not fit the frames"):
+    with pytest.raises(ValueError, match="frames"):
         cell.steps.run(*given[:5])
 
 

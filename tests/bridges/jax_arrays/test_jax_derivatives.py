@@ -146,5 +146,5 @@ def test_the_transpose_of_what_is_linear_and_the_error_where_nothing_is(kd):
     np.testing.assert_allclose(pulled(ct)[0] @ tangent, ct @ pushed(tangent), rtol=1e-12)
     back = jax.linear_transpose(lambda ct: jax.vjp(kd.com, q)[1](ct)[0], ct)
     np.testing.assert_allclose(back(tangent)[0], pushed(tangent), rtol=1e-12)
-    with pytest.raises(lw.ArgumentError, match="com is not linear in q, so it has no transpose"):
+    with pytest.raises(lw.ArgumentError, match=r"com.*linear in q"):
         jax.linear_transpose(kd.com, jnp.asarray(q))(ct)

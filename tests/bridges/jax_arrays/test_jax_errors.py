@@ -24,49 +24,46 @@ def kd():
 @pytest.mark.parametrize(
     ("given", "error", "text"),
     [
-        ("a", lw.ArgumentError, "q: expected an array of JAX, got 'a'"),
-        (None, lw.ArgumentError, "q: expected numbers, got None"),
-        (np.zeros(12) * 1j, lw.ArgumentError, "q: expected real numbers, got complex128"),
-        (np.zeros(5), lw.ShapeError, "q: expected (..., 12), got (5,); q is base position (3)"),
-        (1.0, lw.ShapeError, "q: expected (..., 12), got ()"),
-        ([[1.0], 2.0], lw.ArgumentError, "q: expected numbers, got ["),
+        ("a", lw.ArgumentError, "q: .*JAX.*'a'"),
+        (None, lw.ArgumentError, "q: .*None"),
+        (np.zeros(12) * 1j, lw.ArgumentError, "q: .*complex128"),
+        (np.zeros(5), lw.ShapeError, r"q: .*\(..., 12\).*\(5,\).*base position \(3\)"),
+        (1.0, lw.ShapeError, r"q: .*\(..., 12\).*\(\)"),
+        ([[1.0], 2.0], lw.ArgumentError, r"q: .*\["),
     ],
     ids=["text", "nothing", "complex", "shape", "number", "ragged"],
 )
 def test_a_wrong_argument(kd, given, error, text):
-    with pytest.raises(error) as caught:
+    with pytest.raises(error, match=f"^{text}"):
         kd.com(given)
-    assert str(caught.value).startswith(text)
 
 
 def test_wrong_names_and_options(kd):
     (q,) = arguments(kd, ("q",))
     for call, text in (
-        (kd.com, "com takes q; q missing"),
-        (lambda: kd.com(q, q), "com takes 1 arguments (q), got 2"),
-        (lambda: kd.com(x=q), "com: argument 'x' is unknown; known: q"),
+        (kd.com, "com .*q missing"),
+        (lambda: kd.com(q, q), r"com .*1.*\(q\).*2"),
+        (lambda: kd.com(x=q), r"com: .*'x'.*\bq\b"),
         (
             lambda: kd.com(q, out=q),
-            "com: out= is for calls with NumPy arrays; use the function of linkwork.KinDyn",
+            r"com: out=.*NumPy.*linkwork\.KinDyn",
         ),
-        (lambda: linkwork.jax.KinDyn(kd.model, backend="gpu"), "unknown backend 'gpu'; known: "),
-        (lambda: linkwork.jax.wrap(len), "wrap: expected a kernel of linkwork, or a linkwork.Roll"),
-        (lambda: kd.replace(floatin=True), "KinDyn has no option 'floatin'; did you mean 'floati"),
+        (lambda: linkwork.jax.KinDyn(kd.model, backend="gpu"), ".*backend.*'gpu'"),
+        (lambda: linkwork.jax.wrap(len), r"wrap: .*kernel.*linkwork\.Rollout"),
+        (lambda: kd.replace(floatin=True), "KinDyn.*'floatin'.*'floating'"),
     ):
-        with pytest.raises(lw.ArgumentError) as caught:
+        with pytest.raises(lw.ArgumentError, match=f"^{text}"):
             call()
-        assert str(caught.value).startswith(text)
 
 
 def test_batches_that_do_not_fit(kd):
     q, nu = arguments(kd, ("q", "nu"), (3,))
-    text = r"batch axes do not fit each other: q \(3,\), nu \(2,\)"
-    with pytest.raises(lw.ShapeError, match=text):
+    with pytest.raises(lw.ShapeError, match=r"batch.*q \(3,\).*nu \(2,\)"):
         kd.com_velocity(q, nu[:2])
 
 
 def test_a_frame_that_is_not_there_and_a_robot_that_changes(kd):
-    with pytest.raises(lw.NameNotFoundError, match="did you mean 'ball'"):
+    with pytest.raises(lw.NameNotFoundError, match="'ball'"):
         kd.jacobian("bal", kd.neutral())
     with pytest.raises(lw.FrozenError):
         kd.gravity = 1
@@ -75,7 +72,7 @@ def test_a_frame_that_is_not_there_and_a_robot_that_changes(kd):
 def test_tracers_in_the_wrong_place(kd):
     with pytest.raises(lw.ArgumentError, match=r"q: a jax array; .*linkwork\.jax"):
         jax.jit(kd.numpy.com)(kd.neutral())
-    with pytest.raises(lw.ModelError, match=r"gravity: expected numbers, got JitTracer"):
+    with pytest.raises(lw.ModelError, match=r"gravity: .*JitTracer"):
         jax.jit(lambda g: kd.replace(gravity=g).com(kd.neutral()))(jnp.zeros(3))
 
 
@@ -83,22 +80,21 @@ def test_wrong_arguments_of_rollouts(rng):
     function = linkwork.jax.wrap(lw.Rollout(pendulum()))
     x0, controls = rng.normal(size=2), rng.normal(size=(5, 1))
     for call, error, text in (
-        (lambda: function(x0), lw.ArgumentError, "controls: pendulum takes u besides its states"),
-        (lambda: function(x0[:1], controls), lw.ShapeError, "x: expected (..., 2), got (1,)"),
+        (lambda: function(x0), lw.ArgumentError, r"controls: pendulum.*\bu\b"),
+        (lambda: function(x0[:1], controls), lw.ShapeError, r"x: .*\(..., 2\).*\(1,\)"),
         (
             lambda: function(x0, controls, steps=3),
             lw.ShapeError,
-            "steps: 3 are asked for, but u has values for 5",
+            "steps: 3.*u .*5",
         ),
         (
             lambda: function(np.zeros((2, 2)), np.zeros((3, 5, 1))),
             lw.ShapeError,
-            "batch axes do not fit each other: x (2,), u (3,)",
+            r"batch.*x \(2,\).*u \(3,\)",
         ),
     ):
-        with pytest.raises(error) as caught:
+        with pytest.raises(error, match=f"^{text}"):
             call()
-        assert str(caught.value).startswith(text)
 
 
 def test_without_jax_the_extra_is_named():

@@ -257,7 +257,7 @@ def test_without_the_handler_python_is_called(kd, without_handler):
     gradient = jax.grad(lambda q: jnp.sum(fresh.com_velocity(q, nu[0])))(q[0])
     expected = jax.grad(lambda q: jnp.sum(kd.com_velocity(q, nu[0])))(q[0])
     np.testing.assert_allclose(gradient, expected, rtol=1e-12, atol=1e-14)
-    with pytest.raises(FAILED, match=r"quaternion has norm 1\.1, not 1"):
+    with pytest.raises(FAILED, match=r"quaternion.*1\.1\b"):
         jax.block_until_ready(fresh.com(q[0] * 1.1))
 
 
@@ -371,7 +371,7 @@ def test_what_is_singular_is_an_error_under_jit():
     q, nu, tau = np.array([[0.3, 0.5], [0.3, 0.0]]), np.full((2, 2), 0.1), np.ones((2, 2))
     with pytest.raises(lw.SingularJointError) as known:
         kd.numpy.forward_dynamics(q, nu, tau)
-    with pytest.raises(FAILED, match=r"joint 'turn': nothing") as caught:
+    with pytest.raises(FAILED, match=r"joint 'turn'") as caught:
         jax.block_until_ready(jax.jit(kd.forward_dynamics)(q, nu, tau))
     assert str(known.value) in str(caught.value)
     same = kd.numpy.forward_dynamics(q[0], nu[0], tau[0])
@@ -382,7 +382,7 @@ def test_what_is_not_finite_passes_unless_it_is_checked(kd):
     q = kd.neutral().at[7].set(jnp.nan)
     assert np.isnan(kd.com(q)).any()
     checked = kd.replace(check=True)
-    with pytest.raises(FAILED, match="q: joint 'elbow' is nan"):
+    with pytest.raises(FAILED, match=r"q: .*'elbow'.*nan"):
         jax.block_until_ready(jax.jit(checked.com)(q))
 
 
@@ -391,7 +391,7 @@ def test_a_drifted_quaternion_is_normalised_and_another_one_refused(kd):
     q[1, 3:7] *= 1.0005
     np.testing.assert_array_equal(kd.com(q), kd.numpy.com(q))
     q[2, 3:7] *= 1.3
-    with pytest.raises(FAILED, match=r"has norm 1\.3, not 1 \(row 2\)"):
+    with pytest.raises(FAILED, match=r"norm 1\.3\b.*row 2"):
         jax.block_until_ready(jax.jit(kd.com)(q))
 
 

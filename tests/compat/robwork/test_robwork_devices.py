@@ -44,7 +44,7 @@ def test_set_q_writes_into_the_state_that_it_is_given():
     assert left.getQ(state) == rw.Q(1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
     assert right.getQ(state) == before
     assert other != state
-    with pytest.raises(lw.ShapeError, match=r"q of 'left': expected 6 numbers, got \(5,\)"):
+    with pytest.raises(lw.ShapeError, match=r"q of 'left': .*6.*\(5,\)"):
         left.setQ(rw.Q(5, 0.0), state)
 
 
@@ -245,9 +245,9 @@ def test_paths_of_states_and_devices_between_other_frames():
         other.baseTend(state).e(), (table.fTf(left.getEnd(), state)).e(), atol=1e-15
     )
     assert rw.Models.makeDevice(left, state) is left
-    with pytest.raises(lw.ArgumentError, match=r"'left.Joint3' moves relative to 'left.TCP'"):
+    with pytest.raises(lw.ArgumentError, match=r"'left\.Joint3'.*'left\.TCP'"):
         rw.Models.makeDevice(left, state, None, cell.findFrame("left.Joint3"))
-    with pytest.raises(lw.NameNotFoundError, match="no device named 'lift'; did you mean 'left'"):
+    with pytest.raises(lw.NameNotFoundError, match=r"device.*'lift'.*'left'"):
         rw.Models.getDevice(cell, "lift")
 
 
@@ -257,15 +257,15 @@ def test_devices_are_added_and_removed():
     copy = rw.SerialDevice(left.getBase(), left.getEnd(), "copy", cell.getDefaultState())
     cell.addDevice(copy)
 
-    with pytest.raises(lw.ModelError, match="device 'copy': this name is taken"):
+    with pytest.raises(lw.ModelError, match=r"device 'copy': .*taken"):
         cell.addDevice(copy)
-    with pytest.raises(lw.ModelError, match="the device belongs to another workcell"):
+    with pytest.raises(lw.ModelError, match="another workcell"):
         other.addDevice(copy)
-    with pytest.raises(lw.ModelError, match=r"frame 'left.TCP': devices need it: left, copy"):
+    with pytest.raises(lw.ModelError, match=r"frame 'left\.TCP': .*left, copy"):
         cell.remove(left.getEnd())
     cell.remove(copy)
     assert cell.findDevice("copy") is None
-    with pytest.raises(lw.ModelError, match=r"its base 'left.TCP' does not carry its end"):
+    with pytest.raises(lw.ModelError, match=r"base 'left\.TCP'.*\bend\b"):
         rw.SerialDevice(left.getEnd(), left.getBase(), "back", cell.getDefaultState())
 
 

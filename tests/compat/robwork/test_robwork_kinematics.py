@@ -105,7 +105,7 @@ def test_structures_change_and_states_are_upgraded():
     late = rw.FixedFrame("late")
     cell.addFrame(late, table)
 
-    with pytest.raises(lw.StateError, match=r"older than the last frame .* state.upgrade\(\)"):
+    with pytest.raises(lw.StateError, match=r"state\.upgrade\(\)"):
         late.wTf(state)
     state.upgrade()
     assert item.getParent(state) is cart
@@ -125,9 +125,9 @@ def test_a_frame_falls_to_the_world_when_its_parent_is_removed():
 
     assert item.getParent(cell.getDefaultState()) is cell.getWorldFrame()
     assert cell.findFrame("cart") is None
-    with pytest.raises(lw.ModelError, match="the frame is in no workcell"):
+    with pytest.raises(lw.ModelError, match="no workcell"):
         cart.getTransform(state)
-    with pytest.raises(lw.ModelError, match="the frame is not in this workcell"):
+    with pytest.raises(lw.ModelError, match="not in this workcell"):
         cell.remove(cart)
     cell.addFrame(cart, table)
     assert cell.findMovableFrame("cart") is cart
@@ -215,7 +215,7 @@ def test_world_is_not_attachable_and_the_other_questions_about_frames():
     assert rw.Kinematics.reverseChildToParentChain(cart, world, state) == [table, cart]
     assert rw.Kinematics.parentToChildChain(world, cart, state) == [world, table]
     assert list(rw.Kinematics.buildFrameMap(table, state)) == ["table", "cart", "item"]
-    with pytest.raises(lw.ModelError, match="frame 'cart' does not carry 'item'"):
+    with pytest.raises(lw.ModelError, match=r"frame 'cart'.*'item'"):
         rw.Kinematics.childToParentChain(item, cart, state)
 
 
@@ -266,15 +266,15 @@ def test_frames_and_states_of_other_cells_are_refused():
     one, other = loaded(), loaded("two_arms")
     state = one.getDefaultState()
 
-    with pytest.raises(lw.ModelError, match="frame 'bar': the frame is not in this workcell"):
+    with pytest.raises(lw.ModelError, match=r"frame 'bar': .*not in this workcell"):
         rw.Kinematics.worldTframe(other.findFrame("bar"), state)
-    with pytest.raises(lw.StateError, match="the state belongs to another workcell"):
+    with pytest.raises(lw.StateError, match="another workcell"):
         found(other, "bar").wTf(state)
-    with pytest.raises(lw.ArgumentError, match="state: expected a State, got None"):
+    with pytest.raises(lw.ArgumentError, match=r"state: .*State.*None"):
         rw.FKTable(None)  # type: ignore[arg-type]
-    with pytest.raises(lw.ModelError, match="frame 'cube': this name is taken"):
+    with pytest.raises(lw.ModelError, match=r"frame 'cube': .*taken"):
         one.addFrame(rw.MovableFrame("cube"))
-    with pytest.raises(lw.ModelError, match="the frame is in a workcell already"):
+    with pytest.raises(lw.ModelError, match="already"):
         one.addFrame(found(other, "bar"))
 
 

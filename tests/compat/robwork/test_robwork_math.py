@@ -119,7 +119,7 @@ def test_configurations_are_made_in_all_of_robworks_ways():
     assert rw.Q(np.arange(3.0, dtype=np.float32)[::2]).toStdVector() == [0, 2]
     assert (rw.Q(1.0, 2.0) + rw.Q(1.0, 1.0)) * 2 == rw.Q(4.0, 6.0)
     assert rw.concat(rw.Q(1, 1.0), rw.Q(1, 2.0)).getSubPart(1, 1) == rw.Q(1, 2.0)
-    with pytest.raises(lw.ShapeError, match="Q: 3 numbers were announced, 2 given"):
+    with pytest.raises(lw.ShapeError, match=r"Q: .*\b3\b.*\b2\b"):
         rw.Q(3, 1.0, 2.0)
 
 
@@ -137,7 +137,7 @@ def test_jacobians_are_indexed_and_multiplied_as_in_robwork():
     assert v.linear().e().tolist() == [2, 8, 14]
     assert v.angular().e().tolist() == [20, 26, 32]
     assert rw.Jacobian.zero(6, 2).e().shape == rw.Jacobian(2).e().shape
-    with pytest.raises(lw.ShapeError, match=r"a Jacobian of \(6, 2\) times \(3,\)"):
+    with pytest.raises(lw.ShapeError, match=r"Jacobian.*\(6, 2\).*\(3,\)"):
         J * rw.Q(3, 0.0)
 
 
@@ -169,13 +169,13 @@ def test_copies_are_values_of_their_own(value):
 
 
 def test_what_is_no_value_is_refused():
-    with pytest.raises(lw.ShapeError, match=r"Vector3D: expected shape \(3,\), got \(2,\)"):
+    with pytest.raises(lw.ShapeError, match=r"Vector3D: .*\(3,\).*\(2,\)"):
         rw.Vector3D([1, 2])
-    with pytest.raises(lw.ArgumentError, match="Vector3D: expected numbers, got 'a'"):
+    with pytest.raises(lw.ArgumentError, match=r"Vector3D: .*'a'"):
         rw.Vector3D("a")
-    with pytest.raises(lw.ArgumentError, match="expected a position or rotation"):
+    with pytest.raises(lw.ArgumentError, match=r"position.*rotation"):
         rw.Transform3D([1, 2])
-    with pytest.raises(lw.ArgumentError, match="a zero quaternion is no rotation"):
+    with pytest.raises(lw.ArgumentError, match="zero quaternion"):
         rw.Quaternion(0, 0, 0, 0).toRotation3D()
-    with pytest.raises(lw.ArgumentError, match="inverse: expected a Transform3D"):
+    with pytest.raises(lw.ArgumentError, match=r"inverse: .*Transform3D"):
         rw.inverse(3)  # type: ignore[call-overload]

@@ -55,7 +55,7 @@ def test_single_precision_stays_single(pose):
     assert {result.e().dtype for result in results} == {np.dtype(np.float32)}
     T.P()[0] = 0.5  # still the numbers of the pose
     assert T.e()[0, 3] == 0.5
-    with pytest.raises(lw.ArgumentError, match="Q has no type in single precision"):
+    with pytest.raises(lw.ArgumentError, match=r"\bQ\b.*single precision"):
         rw.castToFloat(rw.Q(1.0, 2.0))
 
 
@@ -89,7 +89,7 @@ def test_plane_vectors_and_rotations():
     R = rw.Rotation2D(0.3)
     np.testing.assert_allclose(rw.inverse(R) * R, np.eye(2), atol=1e-15)
     assert rw.Rotation2D(1, 2, 3, 4)[1, 0] == 3
-    with pytest.raises(lw.ArgumentError, match="Rotation2D: expected 4 numbers or an angle"):
+    with pytest.raises(lw.ArgumentError, match=r"Rotation2D: .*\b4\b.*angle"):
         rw.Rotation2D(1, 2, 3)
 
 
@@ -117,7 +117,7 @@ def test_angle_axis_is_a_vector_and_composes_as_a_rotation(rng):
         for angle in (0.0, np.pi / 2, np.pi):
             back = rw.EAA(rw.EAA(rw.Vector3D(axis), angle).toRotation3D())
             assert (back.angle(), back) == (angle, rw.EAA(axis * angle))
-    with pytest.raises(lw.ArgumentError, match="Jacobian: expected a matrix"):
+    with pytest.raises(lw.ArgumentError, match=r"Jacobian: .*matrix"):
         rw.Jacobian(a)
 
 
@@ -218,7 +218,7 @@ def test_math_converts_and_limits(rng):
         assert clamped == rw.Q(0.0, 2.0)
     assert (rw.Math.isNaN(np.nan), rw.Math.isNaN(1.0)) == (True, False)
     assert [rw.Math.ceilLog2(n) for n in (1, 2, 3, 4, 5, 8, 9)] == [0, 1, 2, 2, 3, 3, 4]
-    with pytest.raises(lw.ArgumentError, match="ceilLog2: expected a positive integer, got 0"):
+    with pytest.raises(lw.ArgumentError, match=r"ceilLog2: .*positive.*\b0\b"):
         rw.Math.ceilLog2(0)
 
 

@@ -25,7 +25,7 @@ def test_vectors_have_norms_products_and_axes():
     assert list(v) == [3, 0, -4]
     assert v.asNumpy() is not v.e()
     assert np.asarray(v).tolist() == [3, 0, -4]
-    with pytest.raises(lw.ArgumentError, match="expected a number, got"):
+    with pytest.raises(lw.ArgumentError, match="number"):
         v * v  # type: ignore[operator]
 
 
@@ -35,13 +35,13 @@ def test_configurations_have_parts():
 
     assert q.toStdVector() == [0, 5, 6]
     assert rw.Q(2, [7.0, 8.0]).toStdVector() == [7, 8]
-    with pytest.raises(lw.ShapeError, match="setSubPart: 2 \\+ 2 is beyond the 3 numbers"):
+    with pytest.raises(lw.ShapeError, match=r"setSubPart: 2 \+ 2.*\b3\b"):
         q.setSubPart(2, rw.Q(5.0, 6.0))
-    with pytest.raises(lw.ShapeError, match="getSubPart: 2 \\+ 2 is beyond the 3 numbers"):
+    with pytest.raises(lw.ShapeError, match=r"getSubPart: 2 \+ 2.*\b3\b"):
         q.getSubPart(2, 2)
-    with pytest.raises(lw.ArgumentError, match="Q: expected a count of 0 or more, got -1"):
+    with pytest.raises(lw.ArgumentError, match=r"Q: .*-1"):
         rw.Q(-1)
-    with pytest.raises(lw.ShapeError, match=r"got shape \(2, 2\)"):
+    with pytest.raises(lw.ShapeError, match=r"\(2, 2\)"):
         rw.Q(np.eye(2))
 
 
@@ -61,9 +61,9 @@ def test_rotations_are_made_of_numbers_and_columns():
     assert turned == R.inverse()
     R[0, 0] = 25
     assert not R.isProperRotation()
-    with pytest.raises(lw.ArgumentError, match="Rotation3D: expected 9 numbers, got 4"):
+    with pytest.raises(lw.ArgumentError, match=r"Rotation3D: .*9.*4"):
         rw.Rotation3D(1, 2, 3, 4)
-    with pytest.raises(lw.ArgumentError, match=r"expected a \(3, 3\) matrix"):
+    with pytest.raises(lw.ArgumentError, match=r"\(3, 3\)"):
         rw.Rotation3D([1, 2])
 
 
@@ -76,7 +76,7 @@ def test_quaternions_multiply_as_their_rotations():
     assert rw.inverse(a).toRotation3D().equal(a.toRotation3D().inverse(), 1e-15)
     assert (a * 2).getLength() == pytest.approx(2)
     assert [a.getQx(), a.getQy(), a.getQz(), a.getQw()] == list(a)
-    with pytest.raises(lw.ArgumentError, match="a zero quaternion has no direction"):
+    with pytest.raises(lw.ArgumentError, match="zero quaternion"):
         rw.Quaternion(0, 0, 0, 0).normalize()
 
 
@@ -95,7 +95,7 @@ def test_jacobians_are_filled_and_turned():
     pinv = rw.Jacobian(np.ones((2, 6)))
     assert (pinv * rw.VelocityScrew6D(1, 1, 1, 1, 1, 1)).toStdVector() == [6, 6]
     assert repr(J).startswith("Jacobian array(")
-    with pytest.raises(lw.ArgumentError, match="Jacobian: expected a matrix"):
+    with pytest.raises(lw.ArgumentError, match=r"Jacobian: .*matrix"):
         rw.Jacobian([1.0])
 
 
@@ -124,7 +124,7 @@ def test_a_loaded_cell_knows_its_file(tmp_path: Path):
     assert (cell.getName(), str(cell)) == ("c", "WorkCell[c]")
     assert cell.getPropertyMap() == {}
     assert not cell.isNull()
-    with pytest.raises(lw.ArgumentError, match="WorkCell: expected a name, got 3"):
+    with pytest.raises(lw.ArgumentError, match=r"WorkCell: .*name.*3"):
         rw.WorkCell(3)  # type: ignore[arg-type]
 
 
@@ -139,7 +139,7 @@ def test_a_cell_lists_frames_and_devices_by_kind():
     assert cell.findCompositeDevice("arm") is cell.findSE3Device("arm") is None
     assert cell.getStateStructure().getDAFs() == cell.findMovableFrames()
     assert cell.getStateStructure().getMaxID() == len(cell.getFrames())
-    with pytest.raises(lw.ArgumentError, match="addDevice: expected a Device, got 'arm'"):
+    with pytest.raises(lw.ArgumentError, match=r"addDevice: .*Device.*'arm'"):
         cell.addDevice("arm")  # type: ignore[arg-type]
 
 
@@ -163,7 +163,7 @@ def test_parts_of_states_are_written_into_others():
     table = rw.FKTable(before)
     table.reset(moved)
     assert table.get(cube).equal(cube.wTf(moved), 1e-14)
-    with pytest.raises(lw.ArgumentError, match="State: expected a State or StateStructure, got 3"):
+    with pytest.raises(lw.ArgumentError, match=r"State: .*State or StateStructure.*3"):
         rw.State(3)  # type: ignore[arg-type]
 
 
@@ -216,11 +216,11 @@ def test_a_cart_is_made_of_frames():
 
     assert base.wTf(state).P() == rw.Vector3D(1, 0, 0)
     assert cart.getQ(state) == rw.Q(1.0, 1.0)
-    with pytest.raises(lw.ModelError, match="only limits of joints can be set"):
+    with pytest.raises(lw.ModelError, match=r"limits.*joints"):
         rw.SE3Device("free", cell.getWorldFrame(), base).setVelocityLimits(rw.Q(7, 1.0))
-    with pytest.raises(lw.ModelError, match="the frame is in no workcell"):
+    with pytest.raises(lw.ModelError, match="no workcell"):
         rw.SE3Device("free", base, rw.MovableFrame("other"))
-    with pytest.raises(lw.ArgumentError, match="expected a State as the last argument, got None"):
+    with pytest.raises(lw.ArgumentError, match=r"State.*None"):
         rw.SerialDevice(base, wheels[0], "d", None)
 
 
@@ -243,9 +243,9 @@ def test_joints_of_other_kinds_are_joints():
     )
     assert joint.getTransform(state).P() == rw.Vector3D(1, 0, 0)
     assert type(view.findJoint("ball")) is rw.Joint
-    with pytest.raises(lw.ModelError, match="a joint is a RevoluteJoint, PrismaticJoint and so on"):
+    with pytest.raises(lw.ModelError, match=r"RevoluteJoint.*PrismaticJoint"):
         rw.Joint("j")
-    with pytest.raises(lw.ModelError, match="needs the joint that it depends on"):
+    with pytest.raises(lw.ModelError, match="depends on"):
         rw.DependentRevoluteJoint("d", rw.Transform3D())
 
 
@@ -263,9 +263,9 @@ def test_properties_are_read_by_type():
     assert properties.getString("color") == "red"
     assert (properties.getDouble("height"), properties.getInt("legs", 4)) == (0.8, 4)
     assert properties.getString("name", None) is None
-    with pytest.raises(lw.NameNotFoundError, match=r"no property named 'colr'.*'color'"):
+    with pytest.raises(lw.NameNotFoundError, match=r"property.*'colr'.*'color'"):
         properties.getString("colr")
-    with pytest.raises(lw.ArgumentError, match="'color': expected a number of type int, got 'red'"):
+    with pytest.raises(lw.ArgumentError, match=r"'color': .*int.*'red'"):
         properties.getInt("color")
 
 

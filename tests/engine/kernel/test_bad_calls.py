@@ -29,11 +29,11 @@ def test_a_q_of_the_wrong_size_is_refused_with_both_sizes(kd, size):
 @pytest.mark.parametrize("size", [7, 9])
 def test_a_velocity_or_force_of_the_wrong_size_is_refused_by_its_name(kd, size):
     q, nu, _ = motion(kd)
-    with pytest.raises(lw.ShapeError, match=rf"nu: expected \(\.\.\., 8\), got \({size},\)"):
+    with pytest.raises(lw.ShapeError, match=rf"nu: .*\(\.\.\., 8\).*\({size},\)"):
         kd.bias_force(q, np.zeros(size))
-    with pytest.raises(lw.ShapeError, match=rf"tau: expected \(\.\.\., 8\), got \({size},\)"):
+    with pytest.raises(lw.ShapeError, match=rf"tau: .*\(\.\.\., 8\).*\({size},\)"):
         kd.forward_dynamics(q, nu, np.zeros(size))
-    with pytest.raises(lw.ShapeError, match=rf"nu_dot: expected \(\.\.\., 8\), got \({size},\)"):
+    with pytest.raises(lw.ShapeError, match=rf"nu_dot: .*\(\.\.\., 8\).*\({size},\)"):
         kd.inverse_dynamics(q, nu, np.zeros(size))
 
 
@@ -68,7 +68,7 @@ def test_a_column_is_refused(kd):
     with pytest.raises(lw.ShapeError) as caught:
         kd.mass_matrix(kd.neutral()[:, None])
     assert mentions(caught, "q", "(..., 9)", "(9, 1)", *MEANING)
-    with pytest.raises(lw.ShapeError, match=r"got \(8, 100\); its transpose \(.T\) would"):
+    with pytest.raises(lw.ShapeError, match=r"\(8, 100\).*\.T\b"):
         kd.kinetic_energy(np.tile(kd.neutral(), (100, 1)), np.zeros((8, 100)))
     with pytest.raises(lw.ShapeError) as caught:
         kd.mass_matrix(np.zeros((8, 100)))
@@ -82,7 +82,7 @@ def test_batches_that_do_not_fit_into_memory_can_be_computed_in_pieces(is_compil
         kd.warmup("mass_matrix")
     q = np.broadcast_to(kd.neutral(), (10**13, 9))
     for function in (kd.mass_matrix, kd.function("com", "mass_matrix")):
-        with pytest.raises(MemoryError, match="fewer rows at a time, or use `linkwork batch`"):
+        with pytest.raises(MemoryError, match="`linkwork batch`"):
             function(q)
 
 
@@ -137,7 +137,7 @@ def test_swapped_and_missing_arguments_are_named(kd):
             call()
         assert "frame, q" in str(caught.value)
         assert "array of shape (9,)" in str(caught.value)
-    with pytest.raises(lw.ArgumentError, match=r"velocity\(tip\) takes q, nu; nu missing"):
+    with pytest.raises(lw.ArgumentError, match=r"velocity\(tip\).*q, nu.*nu missing"):
         kd.velocity("tip", q)
 
 
@@ -215,11 +215,11 @@ def test_a_kernel_says_which_arguments_are_missing_or_too_many(kd):
 
 
 def test_a_method_says_what_is_missing_or_unknown(kd):
-    with pytest.raises(TypeError, match="mass_matrix takes q; q missing"):
+    with pytest.raises(TypeError, match=r"mass_matrix.*q missing"):
         kd.mass_matrix()
-    with pytest.raises(TypeError, match="mass_matrix: argument 'foo' is unknown; known: q"):
+    with pytest.raises(TypeError, match=r"mass_matrix: .*'foo'.*\bq$"):
         kd.mass_matrix(kd.neutral(), foo=1)
-    with pytest.raises(TypeError, match=r"KinDyn.jacobian\(\) missing 1 required .*: 'frame'"):
+    with pytest.raises(TypeError, match=r"KinDyn\.jacobian\(\).*'frame'"):
         kd.jacobian()
 
 
@@ -242,7 +242,7 @@ def test_a_quantity_of_several_frames_is_refused_for_one_name(kd):
 
 
 def test_a_name_nearly_right_is_told(kd):
-    with pytest.raises(lw.NameNotFoundError, match="no quantity named 'mass_matrx'; did you mean"):
+    with pytest.raises(lw.NameNotFoundError, match=r"quantity.*'mass_matrx'.*'mass_matrix'"):
         kd.function("mass_matrx")
 
 

@@ -49,7 +49,7 @@ def test_the_row_of_a_bad_quaternion_is_told(kd, n):
 def test_a_quaternion_far_from_norm_1_is_refused_without_a_warning(kd, size):
     q = kd.neutral()
     q[3:7] = size
-    with pytest.raises(ValueError, match="q: the base quaternion has norm"):
+    with pytest.raises(ValueError, match=r"q: .*base quaternion"):
         kd.mass_matrix(q)
 
 
@@ -157,7 +157,7 @@ def test_check_says_of_a_base_of_nan_that_it_is_no_number():
     for place in (0, 5):
         q = kd.neutral()
         q[place] = np.nan
-        with pytest.raises(ValueError, match="q: the base is nan"):
+        with pytest.raises(ValueError, match=r"q: .*base.*nan"):
             kd.com(q)
 
 

@@ -134,7 +134,7 @@ def test_numbers_as_inputs_and_results():
 
 def test_a_flat_matrix_is_refused_before_and_after_warming_up():
     for _ in range(2):
-        with pytest.raises(ShapeError, match=r"A: expected \(\.\.\., 3, 3\), got \(9,\)"):
+        with pytest.raises(ShapeError, match=r"A: .*\(\.\.\., 3, 3\).*\(9,\)"):
             product(np.ones(3), np.ones(9))
         product.warmup()
 
@@ -169,7 +169,7 @@ def test_defaults_are_constants_and_order_is_that_of_the_function(rng):
     x = rng.normal(size=2)
     np.testing.assert_allclose(f(x, 3.0), 3.0 * x + [1.0, 2.0])
     np.testing.assert_allclose(f(gain=3.0, x=x), 3.0 * x + [1.0, 2.0])
-    with pytest.raises(ArgumentError, match="f: argument 'offset' is unknown; known: x, gain"):
+    with pytest.raises(ArgumentError, match=r"f: .*'offset'.*x, gain"):
         f(x, gain=1.0, offset=2.0)
 
 
@@ -224,9 +224,9 @@ def test_a_jacobian_is_made_once_and_has_one_of_its_own(rng):
 
 
 def test_a_jacobian_of_what_does_not_exist():
-    with pytest.raises(NameNotFoundError, match="no input named 'z'; known: A, x"):
+    with pytest.raises(NameNotFoundError, match=r"input.*'z'.*A, x"):
         product.jacobian("z")
-    with pytest.raises(ArgumentError, match="jacobian: input 'x' is named twice"):
+    with pytest.raises(ArgumentError, match=r"jacobian: .*'x'.*twice"):
         product.jacobian("x", "x")
 
 
@@ -261,17 +261,17 @@ def test_a_compiled_function_inside_another(rng):
     wanted = wanted + np.linalg.norm(A, axis=1) * x / np.linalg.norm(x)
 
     np.testing.assert_allclose(outer(x, A), wanted, rtol=1e-12)
-    with pytest.raises(ShapeError, match=r"A: expected \(\.\.\., 3, 3\), got \(3,\)"):
+    with pytest.raises(ShapeError, match=r"A: .*\(\.\.\., 3, 3\).*\(3,\)"):
         compile_function(x=(3,))(lambda x: product(x, x))
 
 
 def test_out_means_nothing_inside_another():
-    with pytest.raises(ArgumentError, match="nothing to write yet while a function is traced"):
+    with pytest.raises(ArgumentError, match=r"out.*traced"):
         compile_function(x=(3,))(lambda x: length(x, out=np.empty(())))
 
 
 def test_objects_that_are_no_expressions_are_refused():
-    with pytest.raises(ArgumentError, match="x: expected numbers, got ndarray"):
+    with pytest.raises(ArgumentError, match=r"x: .*ndarray"):
         length(np.array([1.0, 2.0, 3.0], dtype=object))
 
 
@@ -338,7 +338,7 @@ def test_rows_that_do_not_fit_each_other():
 
 
 def test_a_branch_names_where():
-    with pytest.raises(TypeError, match=r"use np\.where\(condition, yes, no\)"):
+    with pytest.raises(TypeError, match=r"np\.where"):
         compile_function(x=(3,))(lambda x: x if x[0] > 0 else -x)
 
 
@@ -392,7 +392,7 @@ def test_an_expression_cannot_leave_its_function():
     kept = []
     compile_function(x=(3,))(lambda x: kept.append(x) or x)
 
-    with pytest.raises(ArgumentError, match="of one traced function is used in another"):
+    with pytest.raises(ArgumentError, match=r"traced function.*another"):
         compile_function(x=(3,))(lambda x: kept[0] + x)
-    with pytest.raises(ArgumentError, match="of one traced function is used in another"):
+    with pytest.raises(ArgumentError, match=r"traced function.*another"):
         compile_function(x=(3,))(lambda x: kept[0])

@@ -147,8 +147,7 @@ def test_a_function_of_another_package_is_explained():
         text = f"sin(): argument 'input' must be Tensor, not {type(x).__name__}"
         raise TypeError(text)
 
-    text = r"other cannot be traced.*must be Tensor, not traced array.*NumPy's functions"
-    with pytest.raises(ArgumentError, match=text):
+    with pytest.raises(ArgumentError, match=r"^other .*must be Tensor, not traced array"):
         lw.compile(x=(3,))(other)
 
 
@@ -164,7 +163,7 @@ def test_an_attribute_that_does_not_exist():
     def f(x):
         return x.lenght
 
-    with pytest.raises(ArgumentError, match="'traced array' object has no attribute 'lenght'"):
+    with pytest.raises(ArgumentError, match=r"'traced array'.*'lenght'"):
         lw.compile(x=(3,))(f)
 
 

@@ -221,7 +221,7 @@ def test_a_long_hessian_and_one_of_a_robot(unrolled_to_nothing, kd, rng):
 def test_a_long_jacobian_has_a_program_up_to_some_length(unrolled_to_nothing, monkeypatch):
     assert made_again(pair).jacobian("x").program == pair.jacobian("x").program
     monkeypatch.setattr(derive, "MOST_STEPS", 10)
-    text = r"d pair / d x has some \d+ operations.*jvp or vjp"
+    text = r"d pair / d x.*\d+ operations.*jvp or vjp"
     with pytest.raises(ArgumentError, match=text):
         _ = made_again(pair).jacobian("x").program
 

@@ -125,7 +125,7 @@ def test_rows_that_are_not_good_are_found_wherever_they_are(kd, q, row):
     np.testing.assert_allclose(kernel(off, threads=4), expected, atol=1e-13)
     off[row, kd.layout.base_wxyz] *= 2.0
     out = np.full((ROWS, 3), np.pi)
-    with pytest.raises(ValueRangeError, match=rf"norm 2, not 1 \(row {row}\)"):
+    with pytest.raises(ValueRangeError, match=rf"norm 2\b.*row {row}\b"):
         kernel(off, out=out, threads=4)
     assert (out == np.pi).all()
     np.testing.assert_allclose(kernel(q, threads=4), expected, atol=1e-13)

@@ -87,7 +87,7 @@ def test_nothing_is_leaked(kernel, rng):
 
 @pytest.mark.parametrize("result", [list, 3, ()])
 def test_only_kinds_of_tuples_are_taken(result):
-    with pytest.raises(TypeError, match="result: expected a kind of tuple, for several outputs"):
+    with pytest.raises(TypeError, match=r"result: .*tuple"):
         make(result=result, out_shapes=((2,), (2,)))
     with pytest.raises(TypeError):
         make(result=tuple)  # one output

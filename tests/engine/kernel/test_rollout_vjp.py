@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from tests.support.kernels import floater, output_of
+from tests.support.messages import assert_facts
 from tests.support.rollouts import (
     loop,
     numbers,
@@ -379,18 +380,18 @@ def refused(kind, sim, *args, **named) -> str:
 def test_bad_cotangents(swing, sprung):
     x0, controls = numbers(3, 2), numbers(3, 5, 1)
     text = refused(lw.ArgumentError, swing, x0, controls)
-    assert text == "vjp: expected cotangents of all states, or final= of the last"
+    assert_facts(text, "vjp: .*cotangents.*final=")
     text = refused(lw.ShapeError, swing, x0, controls, numbers(3, 5, 2))
-    assert text == "cotangents of x: expected (..., 6, 2), got (3, 5, 2)"
+    assert_facts(text, r"cotangents of x: .*\(\.\.\., 6, 2\).*\(3, 5, 2\)")
     text = refused(lw.ShapeError, swing, x0, controls, final=numbers(3))
-    assert text == "final of x: expected (..., 2), got (3,)"
+    assert_facts(text, r"final of x: .*\(\.\.\., 2\).*\(3,\)")
     text = refused(lw.ShapeError, swing, x0, controls, final=np.ones(2), states=numbers(3, 4, 2))
-    assert text == "states of x: expected (..., 6, 2), got (3, 4, 2)"
+    assert_facts(text, r"states of x: .*\(\.\.\., 6, 2\).*\(3, 4, 2\)")
     text = refused(lw.ShapeError, swing, x0, controls, numbers(4, 6, 2))
-    assert text == "batch axes do not fit each other: x (3,), u (3,), cotangents of x (4,)"
+    assert_facts(text, r"batch.*x \(3,\), u \(3,\), cotangents of x \(4,\)")
     two, forces, params = spring_inputs((), 4)
     text = refused(lw.ArgumentError, sprung, two, forces, numbers(5, 2), params=params)
-    assert text == "cotangents: expected a tuple of 2 arrays (p, v), got ndarray"
+    assert_facts(text, r"cotangents: .*2 arrays \(p, v\).*ndarray")
     ct, half = (numbers(5, 2), None), (numbers(5, 2), None)
     text = refused(lw.ArgumentError, sprung, two, forces, ct, params=params, states=half)
-    assert text == "states of v: expected numbers, got NoneType"
+    assert_facts(text, "states of v: .*NoneType")

@@ -58,7 +58,7 @@ def test_rows_of_a_last_axis_that_fits_are_not_taken_for_a_row():
     function.warmup()
     batch = numbers(3, 3, 4)
     np.testing.assert_array_equal(function(batch), batch)
-    with pytest.raises(lw.ShapeError, match=r"x: expected \(..., 3, 4\), got \(2, 4\)"):
+    with pytest.raises(lw.ShapeError, match=r"x: .*\(..., 3, 4\).*\(2, 4\)"):
         function(numbers(2, 4))
 
 
@@ -85,11 +85,9 @@ def test_derivatives_have_as_many_axes_as_it_takes():
 
 def test_a_masked_element_is_refused_and_not_read_through():
     masked = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
-    said = "x: masked elements have no value; use filled() to give one"
     for given in (masked, np.ma.array([masked, masked]), [masked, masked], (masked,)):
-        with pytest.raises(lw.ArgumentError) as caught:
+        with pytest.raises(lw.ArgumentError, match=r"^x: masked.*filled\(\)"):
             named(given)
-        assert str(caught.value) == said
     np.testing.assert_array_equal(named(masked.filled(0.5)), [2, 1, 6])
 
 
@@ -101,7 +99,7 @@ def test_a_masked_array_without_masked_elements_is_an_array():
 
 def test_masked_elements_are_not_written_to():
     out = np.ma.array([7.0, 7.0, 7.0], mask=[False, True, False])
-    with pytest.raises(lw.ArgumentError, match="out: the array for doubled has masked elements"):
+    with pytest.raises(lw.ArgumentError, match=r"out: .*doubled.*masked"):
         named(np.ones(3), out=out)
     assert (out.data == 7).all()
 

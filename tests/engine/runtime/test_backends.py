@@ -91,7 +91,7 @@ def test_without_a_c_compiler_numpy_computes(monkeypatch):
     monkeypatch.setenv("CC", "no-such-compiler")
     monkeypatch.setattr(errors, "_warned_topics", set())
     kd = floater()
-    with pytest.warns(lw.LinkworkWarning, match=r"no-such-compiler.*NumPy computes"):
+    with pytest.warns(lw.LinkworkWarning, match=r"no-such-compiler.*NumPy"):
         assert kd.com(kd.neutral()).shape == (3,)
 
 
@@ -166,6 +166,6 @@ def test_an_unknown_backend_is_named_and_the_default_used(monkeypatch):
     monkeypatch.setenv("LINKWORK_BACKEND", "lvm")
     monkeypatch.setattr(errors, "_warned_topics", set())
     kd = floater()
-    with pytest.warns(lw.LinkworkWarning, match="did you mean 'llvm'"):
+    with pytest.warns(lw.LinkworkWarning, match="'llvm'"):
         kd.warmup("com")
     assert kd.com.status == "fast"

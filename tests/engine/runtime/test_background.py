@@ -560,7 +560,7 @@ def test_the_status_tells_why_numpy_computes(no_cache, monkeypatch):
 
     monkeypatch.setattr("linkwork.engine.runtime.compiler.check_executable", refuse)
     kd = floater()
-    with pytest.warns(lw.LinkworkWarning, match="memory is not executable"):
+    with pytest.warns(lw.LinkworkWarning, match="executable"):
         kd.com(kd.neutral())
     assert kd.com.status == "NumPy: memory is not executable"
 

@@ -105,10 +105,9 @@ def test_memory_that_is_refused_is_an_error_that_says_so(monkeypatch, refused):
 
     data = compiled(ADD.format(1))
     monkeypatch.setattr(memory, {"mprotect": "protect", "mmap": "_mapped"}[refused], refuse)
-    text = r"memory cannot be made executable \(Permission denied\)"
-    with pytest.raises(NoMachineCodeError, match=text):
+    with pytest.raises(NoMachineCodeError, match=r"executable.*Permission denied"):
         check_executable()
-    with pytest.raises(NoMachineCodeError, match=r"\(Permission denied\)"):
+    with pytest.raises(NoMachineCodeError, match="Permission denied"):
         LoadedObject(data)
 
 

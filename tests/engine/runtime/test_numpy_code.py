@@ -274,8 +274,7 @@ def test_code_of_the_first_call_stays_if_no_other_can_be_made(no_code, monkeypat
     kd = lw.KinDyn(lw.robots.load("double_pendulum"))
     first = kd.com(kd.neutral())
     monkeypatch.setattr(backends, "compiled", refuse)
-    text = "refused.*the code of the first call stays in use"
-    with pytest.warns(lw.LinkworkWarning, match=text):
+    with pytest.warns(lw.LinkworkWarning, match=r"refused.*first call"):
         kd.warmup()
     np.testing.assert_array_equal(kd.com(kd.neutral()), first)
     assert kd.function("com").code.function is None

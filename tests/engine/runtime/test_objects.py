@@ -134,7 +134,7 @@ def test_code_cannot_be_written_to():
 
 def test_what_is_not_in_the_file_is_not_found():
     loaded = LoadedObject(compiled(PLUS_ONE))
-    with pytest.raises(ObjectError, match="there is no function 'g'"):
+    with pytest.raises(ObjectError, match="function 'g'"):
         loaded.address("g")
 
 
@@ -184,11 +184,11 @@ def relocation(data):
 @pytest.mark.parametrize(
     ("place", "form", "value", "words"),
     [
-        (0, "<Q", 1 << 40, "beyond the end of its section"),
-        (8, "<I", 9, "relocation of kind 9"),  # R_X86_64_GOTPCREL
-        (12, "<I", 1000, "there is no symbol 1000"),
-        (12, "<I", 0, "no function ''"),
-        (16, "<q", -(1 << 62), "does not fit 8 bytes"),  # a negative address
+        (0, "<Q", 1 << 40, "section"),
+        (8, "<I", 9, r"kind 9\b"),  # R_X86_64_GOTPCREL
+        (12, "<I", 1000, "symbol 1000"),
+        (12, "<I", 0, "function ''"),
+        (16, "<q", -(1 << 62), "8 bytes"),  # a negative address
     ],
 )
 def test_an_odd_relocation_is_refused(place, form, value, words):
@@ -199,12 +199,12 @@ def test_an_odd_relocation_is_refused(place, form, value, words):
 
 def test_a_distance_that_is_too_large_is_refused():
     data = nearby(WITH_LIBM)
-    with pytest.raises(ObjectError, match="does not fit 4 bytes"):
+    with pytest.raises(ObjectError, match="4 bytes"):
         LoadedObject(changed(data, relocation(data) + 16, "<q", 1 << 31))
 
 
 def test_a_function_that_nobody_has_is_refused():
-    with pytest.raises(ObjectError, match="no function 'atan3'"):
+    with pytest.raises(ObjectError, match="function 'atan3'"):
         LoadedObject(compiled(WITH_LIBM.replace("atan2", "atan3")))
 
 
@@ -213,8 +213,8 @@ def test_a_function_that_nobody_has_is_refused():
     [
         (8, "<Q", 0x402, "flags 0x402"),  # one copy for each thread
         (8, "<Q", 0x807, "flags 0x807"),
-        (8, "<Q", 7, "code that may be written to"),
-        (32, "<Q", 1 << 62, "beyond the end of the file"),
+        (8, "<Q", 7, "written"),
+        (32, "<Q", 1 << 62, "end of the file"),
         (48, "<Q", 3, "alignment 3"),
         (48, "<Q", 1 << 20, "alignment 1048576"),
     ],
@@ -230,7 +230,7 @@ def test_an_odd_section_is_refused(place, form, value, words):
 def test_space_without_end_is_refused(size):
     data = compiled(WITH_DATA)
     space = next(at for at, *_ in entries(data, 8))
-    with pytest.raises(ObjectError, match="bytes to load"):
+    with pytest.raises(ObjectError, match="bytes"):
         LoadedObject(changed(data, space + 32, "<Q", size))
 
 
@@ -296,7 +296,7 @@ def test_what_llvm_cannot_load_either_is_an_error_that_says_so(monkeypatch):
     data = compiled(PLUS_ONE)
     monkeypatch.setenv("LINKWORK_LOADER", "llvm")
     monkeypatch.setattr(llvm, "create_mcjit_compiler", refuse)
-    with pytest.raises(NoMachineCodeError, match=r"^LLVM cannot load it \(no target\)$"):
+    with pytest.raises(NoMachineCodeError, match=r"LLVM.*no target"):
         Code(data)
 
 

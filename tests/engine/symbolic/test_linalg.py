@@ -263,50 +263,53 @@ def of(function, *shapes):
     return lambda: compiled(function, *map(np.zeros, shapes))
 
 
-MESSAGES = {
-    "inv: expected square matrices (..., n, n), got (2, 3)": (
+FACTS = {
+    r"inv: .*square.*\(2, 3\)": (
         of(np.linalg.inv, (2, 3)),
         ShapeError,
     ),
-    "solve: expected square matrices (..., n, n), got (3,)": (
+    r"solve: .*square.*\(3,\)": (
         of(np.linalg.solve, (3,), (3,)),
         ShapeError,
     ),
-    "solve: expected b of shape (3,) or (..., 3, k), got (4,)": (
+    r"solve: .*\bb\b.*\(3,\).*\(\.\.\., 3, k\).*\(4,\)": (
         of(np.linalg.solve, (3, 3), (4,)),
         ShapeError,
     ),
-    "solve: expected b of shape (3,) or (..., 3, k), got ()": (
+    r"solve: .*\bb\b.*\(3,\).*\(\.\.\., 3, k\).*\(\)": (
         lambda: linalg.solve(np.eye(3), 1.0),
         ShapeError,
     ),
-    "assume: expected 'general' or 'positive definite', got 'positive'": (
+    "assume: .*'general' or 'positive definite'.*'positive'": (
         of(lambda a, b: linalg.solve(a, b, assume="positive"), (3, 3), (3,)),
         ArgumentError,
     ),
-    "norm: ord=2 of matrices cannot be traced; vectors take any number, matrices 'fro', 1, -1, inf"
-    " and -inf": (of(lambda a: np.linalg.norm(a, 2), (3, 3)), ArgumentError),
-    "norm: ord='nuc' of vectors cannot be traced; vectors take any number, matrices 'fro', 1, -1,"
-    " inf and -inf": (of(lambda a: np.linalg.norm(a, "nuc"), (3,)), ArgumentError),
-    "<lambda> cannot be traced: numpy.linalg takes no lists and no np.array(...) of traced values;"
-    " use linkwork.linalg, or make arrays with np.stack": (
+    "norm: ord=2 of matrices .*'fro', 1, -1, inf and -inf": (
+        of(lambda a: np.linalg.norm(a, 2), (3, 3)),
+        ArgumentError,
+    ),
+    "norm: ord='nuc' of vectors .*'fro', 1, -1, inf and -inf": (
+        of(lambda a: np.linalg.norm(a, "nuc"), (3,)),
+        ArgumentError,
+    ),
+    r"<lambda> .*np\.array\(\.\.\.\).*linkwork\.linalg.*np\.stack": (
         of(lambda a: np.linalg.inv(np.array([[a[0], 1.0], [1.0, a[1]]])), (2,)),
         ArgumentError,
     ),
-    "<lambda> cannot be traced: NumPy's functions take no np.array(...) of traced values and"
-    " numbers; make arrays with np.stack": (
+    r"<lambda> .*NumPy's functions.*np\.array\(\.\.\.\).*np\.stack": (
         of(lambda a: np.sin(np.array([a[0], 1.0])), (2,)),
         ArgumentError,
     ),
-    "<lambda> cannot be traced: SciPy takes numbers only; linkwork.linalg has cholesky, det, inv,"
-    " norm, solve": (of(scipy.linalg.solve, (3, 3), (3,)), ArgumentError),
+    r"<lambda> .*SciPy.*linkwork\.linalg.*cholesky, det, inv, norm, solve": (
+        of(scipy.linalg.solve, (3, 3), (3,)),
+        ArgumentError,
+    ),
 }
 
 
-@pytest.mark.parametrize("text", MESSAGES)
-def test_bad_use_is_explained(text):
-    call, kind = MESSAGES[text]
-    with pytest.raises(kind) as caught:
+@pytest.mark.parametrize("facts", FACTS)
+def test_bad_use_is_explained(facts):
+    call, kind = FACTS[facts]
+    with pytest.raises(kind, match=f"^{facts}") as caught:
         call()
-    assert str(caught.value) == text
     assert isinstance(caught.value, LinkworkError)

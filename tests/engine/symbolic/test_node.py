@@ -108,7 +108,7 @@ def test_a_traced_program_keeps_no_graph():
 def test_branching_on_a_traced_value_names_where(xy):
     x, y = xy
     for branch in (lambda: bool(x), lambda: max(x, y), lambda: 1 if x > 0 else 2):
-        with pytest.raises(TypeError, match=r"use np\.where\(condition, yes, no\)"):
+        with pytest.raises(TypeError, match=r"np\.where"):
             branch()
         with pytest.raises(LinkworkError):
             branch()
@@ -116,7 +116,7 @@ def test_branching_on_a_traced_value_names_where(xy):
 
 @pytest.mark.parametrize("use", [float, int, math.sin, range(3).__getitem__])
 def test_a_traced_value_is_no_number(xy, use):
-    with pytest.raises(ArgumentError, match="a traced value has no numeric value yet"):
+    with pytest.raises(ArgumentError, match="traced value"):
         use(xy[0])
 
 
@@ -126,15 +126,15 @@ def test_what_is_no_number_is_refused(xy, other):
         xy[0] + other
     with pytest.raises(TypeError):
         other * xy[0]
-    with pytest.raises(ArgumentError, match="expected a number, got"):
+    with pytest.raises(ArgumentError, match="number"):
         (xy[0] < 0.0).select(other, 1.0)
 
 
 def test_expressions_of_two_functions_do_not_mix(xy):
     other = Graph().input()
-    with pytest.raises(ArgumentError, match="of one traced function is used in another"):
+    with pytest.raises(ArgumentError, match=r"traced function.*another"):
         xy[0] + other
-    with pytest.raises(ArgumentError, match="of one traced function is used in another"):
+    with pytest.raises(ArgumentError, match=r"traced function.*another"):
         (xy[0] < 1.0).select(other, 0.0)
 
 
@@ -185,5 +185,5 @@ def test_comparisons_and_what_is_made_of_them(a, b):
 def test_only_comparisons_can_be_joined(xy):
     x, y = xy
     for join in (lambda: x & y, lambda: (x < y) | y, lambda: ~x, lambda: (x - (x < y)) & True):
-        with pytest.raises(ArgumentError, match="join comparisons, not numbers"):
+        with pytest.raises(ArgumentError, match="comparisons"):
             join()

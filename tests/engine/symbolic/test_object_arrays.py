@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import mpmath as mp
 import numpy as np
 import pytest
@@ -226,19 +224,18 @@ def test_a_remainder_is_between_zero_and_its_divisor(b, rng):
 
 @pytest.mark.parametrize("name", ["svd", "pinv", "eigh", "qr", "slogdet", "cond"])
 def test_linear_algebra_that_needs_numbers_says_what_there_is(name):
-    with pytest.raises(ArgumentError) as caught:
+    instead = r"linkwork\.linalg.*cholesky, det, inv, norm, solve$"
+    with pytest.raises(ArgumentError, match=rf"^numpy\.linalg\.{name} .*{instead}"):
         traced(getattr(np.linalg, name), M)
-    text = f"numpy.linalg.{name} cannot be traced: it takes numbers only"
-    assert str(caught.value) == f"{text}; linkwork.linalg has cholesky, det, inv, norm, solve"
 
 
 @pytest.mark.parametrize("package", ["jax", "torch", "casadi"])
 def test_values_of_other_packages_are_refused(package):
     alien = type("Value", (), {"__module__": f"{package}.core"})()
-    text = f"a value of {package} cannot be traced; use np.asarray(...) to take its numbers"
-    with pytest.raises(ArgumentError, match=re.escape(text)):
+    facts = rf"{package}.*np\.asarray"
+    with pytest.raises(ArgumentError, match=facts):
         traced(lambda x: x * alien, X)
-    with pytest.raises(ArgumentError, match=re.escape(text)):
+    with pytest.raises(ArgumentError, match=facts):
         traced(lambda x: np.maximum(x, alien), X)
 
 
@@ -251,7 +248,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_function_that_needs_numbers_is_named(name):
-    with pytest.raises(ArgumentError, match=rf"^{name.strip()} cannot be traced"):
+    with pytest.raises(ArgumentError, match=rf"^{name} .*traced"):
         traced(REFUSED[name], M)
 
 
@@ -282,7 +279,7 @@ def branch_on_all(x):
     ],
 )
 def test_a_branch_on_a_traced_value_names_where(function):
-    with pytest.raises(TypeError, match=r"use np\.where\(condition, yes, no\)"):
+    with pytest.raises(TypeError, match=r"np\.where"):
         traced(function, X)
 
 
@@ -292,7 +289,7 @@ def test_writing_into_an_array_of_floats_says_what_to_do():
         y[0] = x[0]
         return y
 
-    with pytest.raises(ArgumentError, match=r"np\.stack in place of writing into an array"):
+    with pytest.raises(ArgumentError, match=r"np\.stack"):
         traced(fill, X)
 
 

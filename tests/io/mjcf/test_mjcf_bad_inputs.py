@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.urdf_files import refusal
 
 import linkwork as lw
@@ -89,15 +91,15 @@ def test_urdf_is_read_without_the_package(monkeypatch):
 
 
 PART = "<mujocoinclude><worldbody/></mujocoinclude>"
-A_PART = "<mujocoinclude> is a part of an MJCF model; load the file that includes it"
+A_PART = "<mujocoinclude>.*MJCF.*includes it"
 
 
 def test_a_file_for_including_is_told_from_a_model(tmp_path: Path):
-    assert refusal(PART) == f"<text>:1: {A_PART}"
+    assert_facts(refusal(PART), f"<text>:1: {A_PART}")
     part = tmp_path / "parts" / "arm.xml"
     part.parent.mkdir()
     part.write_text(f"<!-- an arm -->\n{PART}")
-    assert refusal(part) == f"{part}:1: {A_PART}"
+    assert_facts(refusal(part), f"{re.escape(str(part))}:1: {A_PART}")
 
 
 def test_a_file_for_including_names_the_files_that_include_it(tmp_path: Path):
@@ -109,16 +111,17 @@ def test_a_file_for_including_names_the_files_that_include_it(tmp_path: Path):
     other.write_text("<mujoco><include file='arm.xml'/></mujoco>")
     (tmp_path / "else.xml").write_text("<mujoco><include file='forearm.xml'/></mujoco>")
     (tmp_path / "folder.xml").mkdir()
-    assert refusal(part) == f"{part}:1: {A_PART}: {other} or {scene}"
+    where, *files = (re.escape(str(path)) for path in (part, other, scene))
+    assert_facts(refusal(part), f"{where}:1: {A_PART}: {files[0]} or {files[1]}$")
 
 
 def test_a_model_without_bodies_names_the_files_that_include_it(tmp_path: Path):
     part, scene = tmp_path / "visual.xml", tmp_path / "scene.xml"
     part.write_text("<mujoco><visual/></mujoco>")
-    assert refusal(part) == f"{part}:1: the world has no bodies"
+    facts = f"{re.escape(str(part))}:1: .*no bodies"
+    assert_facts(refusal(part), f"{facts}$")
     scene.write_text(mjcf(ARM, '<include file="visual.xml"/>'))
-    hint = f"load the file that includes this one: {scene}"
-    assert refusal(part) == f"{part}:1: the world has no bodies; {hint}"
+    assert_facts(refusal(part), f"{facts}.*{re.escape(str(scene))}$")
     assert lw.load(scene).joint_names == ("hinge",)
 
 

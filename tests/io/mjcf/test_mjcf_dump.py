@@ -9,6 +9,7 @@ from math import inf
 
 import numpy as np
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.models import assert_close
 from tests.support.mujoco import Both, compiled
 from tests.support.real_robots import ROBOT_FILES, label, load_quietly
@@ -119,7 +120,7 @@ def test_several_free_bodies_in_the_world():
 def test_joints_of_several_axes_are_written_as_several(kind):
     """Poses and energies agree where the several joints stand as the one does."""
     model = chain(joint("a", kind, "world", "b", axis=(0.0, 0.6, 0.8)))
-    with pytest.warns(lw.LinkworkWarning, match=f"a {kind} joint is written as two"):
+    with pytest.warns(lw.LinkworkWarning, match=f"{kind}.*two"):
         mj = compiled(lw.dump_mjcf(model))
     kd, data = lw.KinDyn(model, floating=False), mujoco.MjData(mj)
     q, nu = kd.random(seed=3), np.random.default_rng(0).normal(size=kd.nv)
@@ -208,7 +209,7 @@ def test_massless_links_that_move_get_the_least_mujoco_takes_and_it_is_told():
     model = chain(joint("a", "revolute", "world", "b"), joint("c", "revolute", "b", "d"))
     model = model.with_inertia("b", lw.Inertia())
 
-    assert "1e-14 kg and kg m^2 were written where there was less: b" in " ".join(lost(model))
+    assert_facts(lost(model), [".*1e-14 kg.*: b$"])
     agree(both(model))
 
 
@@ -220,12 +221,12 @@ def test_what_is_welded_to_a_massless_link_is_mass_enough():
 @pytest.mark.parametrize(
     ("limits", "text"),
     [
-        (lw.Limits(velocity=1.0), "left out: limits of velocity, which MuJoCo does not have: a"),
-        (lw.Limits(lower=0.0), "limits of one side only have 1e+10 on the other: a"),
-        (lw.Limits(effort=0.0), "an effort limit of 0 is written as 1e-300: a"),
+        (lw.Limits(velocity=1.0), "left out: .*velocity.*: a$"),
+        (lw.Limits(lower=0.0), "limits of one side.*: a$"),
+        (lw.Limits(effort=0.0), "an effort limit of 0.*1e-300: a$"),
         (
             lw.Limits(lower=0.0, upper=0.0),
-            "limits that leave no room are one step of a float apart: a",
+            "limits.*no room.*: a$",
         ),
     ],
 )
@@ -233,7 +234,7 @@ def test_limits_that_mujoco_has_not_are_told_of(limits, text):
     model = chain(joint("a", "revolute", "world", "b", limits=limits))
     again = lw.load(quietly(model)).joint("a").limits
 
-    assert lost(model) == [text]
+    assert_facts(lost(model), [text])
     for bound in ("lower", "upper", "effort"):
         kept = getattr(again, bound)
         assert kept == pytest.approx(getattr(limits, bound), abs=1e-300) or abs(kept) == 1e10
@@ -243,7 +244,7 @@ def test_another_order_of_joints_is_told_of():
     star = [joint("a", "revolute", "world", "b"), joint("c", "revolute", "world", "d")]
     model = chain(*star, joint("e", "revolute", "b", "f"))
 
-    assert lost(model) == ["MuJoCo numbers joints in another order, depth first: a, e, c"]
+    assert_facts(lost(model), ["MuJoCo.*order.*: a, e, c$"])
     agree(both(model))
 
 
@@ -252,47 +253,39 @@ def test_another_order_of_joints_is_told_of():
     [
         (
             chain(joint("a", "helical", "world", "b", pitch=0.1)),
-            "joint 'a': MuJoCo has no helical joint",
+            "joint 'a': .*helical",
         ),
         (
             chain(joint("a", "revolute", "world", "b"), joint("c", "floating", "b", "d")),
-            "joint 'c': MuJoCo lets bodies float in the world only, and this one floats on 'b'",
+            "joint 'c': .*float.*'b'",
         ),
         (
             chain(joint("a", "revolute", "b", "world"), joint("c", "revolute", "d", "b")),
-            (
-                "link 'world': MuJoCo keeps this name for the world itself, which is fixed and has "
-                "no mass; model.renamed(links=...) gives another"
-            ),
+            (r"link 'world': .*model\.renamed\(links="),
         ),
         (
             chain(joint("a", "revolute", "world", "b")).with_inertia(
                 "b", lw.Inertia(1.0, (0, 0, 0), (1, 0, 0, 1, 0, 5))
             ),
-            (
-                "link 'b': MuJoCo refuses an inertia that no body can have; load the robot with "
-                "repair=True, or convert it with --repair"
-            ),
+            ("link 'b': .*inertia.*repair=True.*--repair"),
         ),
         (
             lw.Model(name="r", links=(lw.Link(name="a\x1b", inertia=BALL),)),
-            r"<body>: name 'a\x1b' holds a character that XML cannot write",
+            r"<body>: name 'a\\x1b'.*XML",
         ),
     ],
     ids=["helical", "floating", "world", "unphysical", "control character"],
 )
 def test_what_mujoco_cannot_hold_is_refused(model, text):
-    with pytest.raises(lw.ModelError) as caught:
+    with pytest.raises(lw.ModelError, match=text):
         lw.dump_mjcf(model)
-
-    assert str(caught.value) == text
 
 
 def test_moments_on_the_edge_of_the_triangle_inequality_are_taken():
     plate = lw.Inertia(1.0, (0, 0, 0), (0.1, 0, 0, 0.2, 0, 0.1 + 0.2 + 1e-9))
     model = chain(joint("a", "revolute", "world", "b")).with_inertia("b", plate)
 
-    assert "rounded down to the sum of the others" in lost(model)[0]
+    assert "rounded down" in lost(model)[0]
     assert_close(compiled(quietly(model)).body("b").inertia, [0.1, 0.2, 0.3], 1e-8)
 
 
@@ -328,8 +321,8 @@ def test_meshes_that_mujoco_cannot_open_are_told_of(tmp_path):
 
     told = lost(model)
     assert re.search(r"cannot read \(\.stl, \.obj, \.msh\): package://x/a\.dae", told[0])
-    assert told[1] == "left out: meshes that were not found: b.stl"
-    assert lost(model, meshes=False) == ["left out, as asked: meshes: a"]
+    assert_facts(told[1], r"left out: .*not found: b\.stl$")
+    assert_facts(lost(model, meshes=False), ["left out.*meshes: a$"])
     compiled(quietly(model))
 
 
@@ -338,5 +331,5 @@ def test_the_file_is_written(tmp_path):
     model = lw.Model(name="r", links=(lw.Link(name="a", inertia=BALL),))
 
     assert lw.dump_mjcf(model, path) == path.read_text()
-    with pytest.raises(lw.ArgumentError, match="expected a Model"):
+    with pytest.raises(lw.ArgumentError, match="Model"):
         lw.dump_mjcf("arm")

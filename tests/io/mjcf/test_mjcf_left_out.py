@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 
 import pytest
+from tests.support.messages import assert_facts
 from tests.support.urdf_files import loaded, notes
 
 import linkwork as lw
@@ -47,29 +49,29 @@ def test_linear_joint_equality_makes_a_dependent_joint():
     [
         (
             '<joint joint1="two" joint2="one" polycoef="0 1 .5 0 0"/>',
-            "equality of joint 'two': left out: its polynomial is not linear",
+            "equality of joint 'two': left out: .*linear",
         ),
         (
             '<joint joint1="two" polycoef=".3"/>',
-            "equality of joint 'two': left out: it holds a joint still",
+            "equality of joint 'two': left out: .*still",
         ),
         (
             '<joint joint1="two" joint2="one"/><joint joint1="two" joint2="three"/>',
-            "equality of joint 'two': left out: joint 'two' depends on another already",
+            "equality of joint 'two': left out: .*already",
         ),
         (
             '<joint joint1="two" joint2="one"/><joint joint1="one" joint2="two"/>',
-            "equality of joint 'one': left out: it closes a cycle",
+            "equality of joint 'one': left out: .*cycle",
         ),
         (
             '<connect body1="b" anchor="0 0 0" name="pin"/>',
-            "left out: equality of the kind connect: pin",
+            "left out: equality.*connect: pin$",
         ),
-        ('<weld body1="b"/>', "left out: equality of the kind weld: number 0"),
+        ('<weld body1="b"/>', "left out: equality.*weld: number 0$"),
     ],
 )
 def test_equality_that_is_no_dependence_is_named(lines: str, said: str):
-    assert loaded(mjcf(TWO, equality(lines)))[1] == [said]
+    assert_facts(loaded(mjcf(TWO, equality(lines)))[1], [said])
 
 
 def test_equality_that_is_switched_off_says_nothing():
@@ -86,37 +88,37 @@ FREE = f'<body name="a"><joint type="free" damping="1" armature="2" frictionloss
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (mjcf(SPRING), ["left out: stiffness of joints: hinge"]),
+        (mjcf(SPRING), ["left out: stiffness.*: hinge$"]),
         (
             mjcf(FREE),
             [
-                "left out: damping of the free joint of 'a', the floating base",
-                "left out: frictionloss of the free joint of 'a', the floating base",
-                "left out: armature of the free joint of 'a', the floating base",
+                "left out: damping.*free joint of 'a'",
+                "left out: frictionloss.*free joint of 'a'",
+                "left out: armature.*free joint of 'a'",
             ],
         ),
         (
             mjcf(ARM, TENDON),
-            ["left out: tendons with stiffness, damping, friction or armature: t"],
+            ["left out: tendons.*: t$"],
         ),
-        (mjcf(ARM, '<option density="1.2"/>'), ["left out: forces of the surrounding fluid"]),
+        (mjcf(ARM, '<option density="1.2"/>'), ["left out: .*fluid"]),
         (
             mjcf(ARM, '<option gravity="0 0 -3.71"/>'),
-            ["left out: gravity; give it to KinDyn(model, gravity=(0, 0, -3.71))"],
+            [r"left out: gravity.*KinDyn\(model, gravity=\(0, 0, -3\.71\)\)"],
         ),
         (
             mjcf(ARM, '<option><flag gravity="disable"/></option>'),
-            ["left out: gravity; give it to KinDyn(model, gravity=(0, 0, 0))"],
+            [r"left out: gravity.*KinDyn\(model, gravity=\(0, 0, 0\)\)"],
         ),
         (
             mjcf(ARM.replace('"arm"', '"arm" gravcomp="1"')),
-            ["left out: gravity compensation of bodies: arm"],
+            ["left out: gravity compensation.*: arm$"],
         ),
     ],
 )
 def test_what_would_change_the_motion_but_is_left_out_is_named(text: str, said: list[str]):
-    assert loaded(text)[1] == said
-    assert refusal_lines(text) == said
+    assert_facts(loaded(text)[1], said)
+    assert_facts(refusal_lines(text), said)
 
 
 def refusal_lines(text: str) -> list[str]:
@@ -144,10 +146,8 @@ def test_notes_tell_of_what_has_no_place_but_moves_nothing():
     free = f'<site name="mark"/><body name="a"><freejoint/>{BALL}</body>'
     mocap = f'{ARM}<body name="hand" mocap="true"/>'
 
-    assert "sites fixed to the world, which is no link here, are left out: mark" in notes(
-        mjcf(free)
-    )
-    assert "mocap bodies stay where the file puts them: hand" in notes(mjcf(mocap))
+    assert any(re.match("sites.*left out: mark$", note) for note in notes(mjcf(free)))
+    assert any(re.match("mocap.*: hand$", note) for note in notes(mjcf(mocap)))
 
 
 WARNED_OF = """

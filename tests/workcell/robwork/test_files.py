@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def test_a_transform_is_three_rows_of_a_matrix():
 
 def test_a_rounded_transform_becomes_the_nearest_rotation_with_a_warning():
     text = '<Frame name="a"><Transform>.707 -.707 0 0 .707 .707 0 0 0 0 1 0</Transform></Frame>'
-    with pytest.warns(lw.LinkworkWarning, match="a rotation to 0.0003 only"):
+    with pytest.warns(lw.LinkworkWarning, match=r"rotation.*0\.0003"):
         cell = cell_of(text)
 
     np.testing.assert_allclose(pose(cell, "a")[:3, :3], rot(0, 0, math.pi / 4), atol=1e-12)
@@ -65,7 +66,7 @@ def test_a_rounded_transform_becomes_the_nearest_rotation_with_a_warning():
 
 def test_frames_of_a_cell_sit_on_world_unless_they_say_otherwise():
     text = '<Frame name="a"/><Frame name="b"/><Frame name="c" refframe="a"/>'
-    with pytest.warns(lw.LinkworkWarning, match="no 'refframe', so on WORLD, .*before: 'b'"):
+    with pytest.warns(lw.LinkworkWarning, match=r"'refframe'.*WORLD.*'b'"):
         cell = cell_of(text)
 
     assert [frame.parent for frame in cell.frames[1:]] == ["WORLD", "WORLD", "a"]
@@ -81,7 +82,7 @@ def test_parents_may_come_later_in_the_file():
 def test_a_first_frame_that_robwork_puts_on_world_is_named():
     """It is read as it is written."""
     arm = f'<SerialDevice name="d">{JOINT}</SerialDevice>'
-    with pytest.warns(lw.LinkworkWarning, match="'camera': sits on 'd.J'; RobWork puts the first"):
+    with pytest.warns(lw.LinkworkWarning, match=r"'camera': .*'d\.J'.*RobWork"):
         cell = cell_of(f'{arm}<Frame name="camera" refframe="d.J"/>')
 
     assert cell.frame("camera").parent == "d.J"
@@ -93,7 +94,7 @@ def test_a_dh_joint_without_a_type_is_craigs_and_named_where_robwork_differs():
     angle = degrees_text(0.7)
     dh = f'<DHJoint name="{{}}" alpha="90" a="0.2" d="0.3" offset="{angle}"{{}}/>'
     typed = dh.format("J1", ' type="schilling"')
-    with pytest.warns(lw.LinkworkWarning, match="'craig'; RobWork .* 'schilling'.*: 'J2', 'J3'"):
+    with pytest.warns(lw.LinkworkWarning, match=r"'craig'.*RobWork.*'schilling'.*'J2', 'J3'"):
         cell = device(typed + dh.format("J2", "") + dh.format("J3", ""))
 
     np.testing.assert_allclose(pose(cell, "d.J2"), craig(np.pi / 2, 0.2, 0.3, 0.7), atol=1e-15)
@@ -101,7 +102,7 @@ def test_a_dh_joint_without_a_type_is_craigs_and_named_where_robwork_differs():
 
 
 def test_an_empty_position_or_rotation_is_zero():
-    with pytest.warns(lw.LinkworkWarning, match="(?s)<Pos> is empty.*<RPY> is empty"):
+    with pytest.warns(lw.LinkworkWarning, match=r"(?s)<Pos>.*empty.*<RPY>.*empty"):
         cell = cell_of('<Frame name="a"><RPY /><Pos> </Pos></Frame>')
 
     np.testing.assert_array_equal(pose(cell, "a"), np.eye(4))
@@ -115,14 +116,14 @@ def test_two_hyphens_in_a_comment_are_passed_over():
     lines = {finding.place.line: finding.text for finding in caught.value.findings}
     assert "comment" in lines[1]
     assert "'x'" in lines[3]
-    with pytest.warns(lw.LinkworkWarning, match="inside a comment"):
+    with pytest.warns(lw.LinkworkWarning, match="comment"):
         assert cell_of(text.replace(' refframe="x"', ' refframe="a"')).frame_names[1:] == ("a", "c")
 
 
 @pytest.mark.parametrize("kind", ["SerialDevice", "TreeDevice"])
 def test_a_device_that_begins_with_a_joint_sits_on_the_frame_that_carries_it(kind):
     inside = f'<{kind} name="d"><Joint name="J" type="Prismatic"/><Frame name="E"/></{kind}>'
-    with pytest.warns(lw.LinkworkWarning, match="begins with the joint 'd.J', so its base is 't'"):
+    with pytest.warns(lw.LinkworkWarning, match=r"'d\.J'.*base is 't'"):
         cell = cell_of(f'<Frame name="t"/>{inside}')
 
     device = cell.device("d")
@@ -132,7 +133,7 @@ def test_a_device_that_begins_with_a_joint_sits_on_the_frame_that_carries_it(kin
 
 
 def test_a_part_of_a_dynamic_workcell_is_called_one():
-    with pytest.raises(lw.ParseError, match="part of a dynamic workcell"):
+    with pytest.raises(lw.ParseError, match="dynamic workcell"):
         lw.load_workcell('<IncludeData><RigidBody frame="box"/></IncludeData>')
 
 
@@ -150,9 +151,7 @@ def test_a_file_may_hold_a_device_alone():
 
 
 def test_in_a_serial_device_every_frame_sits_on_the_one_before():
-    with pytest.warns(
-        lw.LinkworkWarning, match="refframe 'B' is ignored: a frame of a SerialDevice"
-    ):
+    with pytest.warns(lw.LinkworkWarning, match=r"refframe 'B' is ignored.*SerialDevice"):
         cell = device('<Frame name="x"/><Frame name="y" refframe="B"/>')
 
     assert cell.frame("d.y").parent == "d.x"
@@ -345,15 +344,16 @@ def test_what_is_beyond_kinematics_is_told_once_per_kind():
     with pytest.warns(lw.LinkworkWarning) as caught:
         cell_of(text)
 
-    tested = "(which frames are tested for collisions) is not read"
-    assert str(caught[0].message).splitlines() == [
+    lines = str(caught[0].message).splitlines()
+    facts = [
         "5 warnings",
-        f"  <text>:1: <CollisionSetup> {tested}, 2 times",
-        "  <text>:1: <Calibration> (a calibration file) is not read",
-        "  <text>:2: the shape <Plane> is not read, 2 times",
-        "  <text>:3: <Property> of no frame is not read",
-        f"  <text>:3: <ProximitySetup> {tested}",
+        "<text>:1: .*<CollisionSetup>.*2 times",
+        "<text>:1: .*<Calibration>",
+        "<text>:2: .*<Plane>.*2 times",
+        "<text>:3: .*<Property>",
+        "<text>:3: .*<ProximitySetup>",
     ]
+    assert all(re.search(*pair) for pair in zip(facts, lines, strict=True))
 
 
 def test_older_files_repeat_the_root():
@@ -433,15 +433,13 @@ def rng() -> np.random.Generator:
 
 def test_a_name_of_a_bundled_cell_loads_it():
     assert lw.load_workcell("two_arms").name == "two_arms"
-    with pytest.raises(lw.MissingFileError, match="did you mean 'two_arms'"):
+    with pytest.raises(lw.MissingFileError, match="'two_arms'"):
         lw.load_workcell("two_arm")
 
 
 def test_a_shape_inside_a_frame_belongs_to_it_whatever_it_says():
     text = '<Frame name="a"><Drawable name="s" refframe="b"><Sphere radius="1"/></Drawable></Frame>'
-    with pytest.warns(
-        lw.LinkworkWarning, match="refframe 'b' is ignored: <Drawable> is inside 'a'"
-    ):
+    with pytest.warns(lw.LinkworkWarning, match=r"refframe 'b' is ignored.*<Drawable>.*'a'"):
         cell = cell_of(text)
 
     assert len(cell.frame("a").visuals) == 1
@@ -449,7 +447,7 @@ def test_a_shape_inside_a_frame_belongs_to_it_whatever_it_says():
 
 def test_a_shape_of_a_device_that_names_no_frame_is_told():
     text = '<Drawable name="s" refframe="base"><Sphere radius="1"/></Drawable>'
-    with pytest.warns(lw.LinkworkWarning, match="there is none named 'base'; known: B"):
+    with pytest.warns(lw.LinkworkWarning, match=r"'base'.*\bB\b"):
         cell = device(text)
 
     assert not any(frame.visuals for frame in cell.frames)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -92,39 +93,37 @@ def test_a_joint_follows_another_as_linkwork_says():
 
 
 WRONG = {
-    joint('<motion kind="bend"/>'): "unknown kind 'bend' of a joint; known:",
-    joint('<motion kind="fixed"/>'): "unknown kind 'fixed' of a joint",
-    joint('<motion kind="revolute" axis="0 0 0"/>'): "axis is zero, so it has no direction",
-    joint(
-        '<motion kind="revolute" active="no"/>'
-    ): "motion active: expected true or false, got 'no'",
-    joint('<motion kind="revolute"><limit lower="2" upper="1"/></motion>'): "lower is above upper",
-    joint(""): "<Property> has no <motion>",
+    joint('<motion kind="bend"/>'): "kind.*'bend'.*revolute",
+    joint('<motion kind="fixed"/>'): "kind.*'fixed'",
+    joint('<motion kind="revolute" axis="0 0 0"/>'): "axis.*zero",
+    joint('<motion kind="revolute" active="no"/>'): "motion active: .*true or false.*'no'",
+    joint('<motion kind="revolute"><limit lower="2" upper="1"/></motion>'): "lower.*upper",
+    joint(""): "<Property>.*<motion>",
     joint('<motion kind="revolute"/>').replace("Joint", "Frame").replace('type="linkwork"', ""): (
-        "linkwork.motion: expected in a <Joint>, or with a <mount>"
+        r"linkwork\.motion: .*<Joint>.*<mount>"
     ),
     '<Frame name="a"><Property name="linkwork.effort">1</Property></Frame>': (
-        "linkwork.effort: the frame is no joint of one coordinate"
+        r"linkwork\.effort: .*no joint"
     ),
-    '<Frame name="a"><Property name="linkwork.link"/></Frame>': "<Property> has no <link>",
-    '<Frame name="a" daf="true"><Property name="linkwork.parent">x</Property></Frame>': "'x' is",
-    '<Property name="linkwork.home">1</Property>': "of linkwork stands outside of a frame",
-    '<Robot name="r" file="arm.urdf"/>': "cannot read 'arm.urdf': a text lies in no folder",
+    '<Frame name="a"><Property name="linkwork.link"/></Frame>': "<Property>.*<link>",
+    '<Frame name="a" daf="true"><Property name="linkwork.parent">x</Property></Frame>': "'x'",
+    '<Property name="linkwork.home">1</Property>': "outside of a frame",
+    '<Robot name="r" file="arm.urdf"/>': r"'arm\.urdf'.*folder",
     '<Robot name="r"><robot name="x"><link name="a"/><link name="b"/></robot></Robot>': "<text>:1:",
     '<Robot name="r"><robot name="x"><link name="a"/></robot></Robot>' * 2: (
-        "robot 'r': the name 'r' is taken by the device of <text>:1"
+        "robot 'r': .*taken.*<text>:1"
     ),
-    '<Device name="d" kind="mobile" base="WORLD"><End name="WORLD"/></Device>': "two wheels, got 0",
-    '<Device name="d" kind="odd" base="WORLD"><End name="WORLD"/></Device>': "Device kind: unknown",
+    '<Device name="d" kind="mobile" base="WORLD"><End name="WORLD"/></Device>': r"wheels.*\b0\b",
+    '<Device name="d" kind="odd" base="WORLD"><End name="WORLD"/></Device>': "Device kind: .*'odd'",
     '<Frame name="r.a"/><Robot name="r"><robot name="x"><link name="a"/></robot></Robot>': (
-        "the name 'r.a' is taken by a frame of a <Robot>"
+        r"'r\.a'.*taken.*<Robot>"
     ),
 }
 
 
 @pytest.mark.parametrize("text", WRONG)
 def test_what_is_wrong_in_linkworks_own_words_is_refused(text):
-    assert WRONG[text] in message(text)
+    assert re.search(WRONG[text], message(text), re.DOTALL)
 
 
 def test_lines_of_a_robot_inside_a_file_are_those_of_the_file():
@@ -137,7 +136,7 @@ def test_lines_of_a_robot_inside_a_file_are_those_of_the_file():
       </robot>
     </Robot>"""
 
-    assert "<text>:5: link 'a': mass value: 'heavy' is not a decimal number" in message(text)
+    assert "<text>:5: link 'a': mass value: 'heavy'" in message(text)
 
 
 def test_a_robot_is_read_from_allowed_folders_only(tmp_path: Path):
@@ -146,6 +145,6 @@ def test_a_robot_is_read_from_allowed_folders_only(tmp_path: Path):
     main = tmp_path / "cells" / "c.xml"
     main.write_text('<WorkCell name="c"><Robot name="r" file="../arm.urdf"/></WorkCell>')
 
-    with pytest.raises(lw.ParseError, match="lies outside of the folders"):
+    with pytest.raises(lw.ParseError, match=r"arm\.urdf'.*outside"):
         lw.load_workcell(main)
     assert lw.load_workcell(main, include_dirs=tmp_path).device_names == ("r",)

@@ -143,9 +143,9 @@ def test_what_no_file_can_say_is_refused():
     cell = lw.WorkCell("c").with_robot("arm", lw.robots.load("arm"))
     changed = cell.with_changed("arm.tool", properties={"a": "b"})
 
-    with pytest.raises(lw.ModelError, match="would not read back as the same cell"):
+    with pytest.raises(lw.ModelError, match="read back"):
         lw.dump_workcell(changed)
-    with pytest.raises(lw.ArgumentError, match="expected a WorkCell, got 3"):
+    with pytest.raises(lw.ArgumentError, match=r"WorkCell.*\b3\b"):
         lw.dump_workcell(3)  # type: ignore[arg-type]
 
 
@@ -226,7 +226,7 @@ def test_a_first_frame_that_is_not_on_world_comes_after_one_that_is():
 def test_joints_that_robwork_cannot_read_are_named():
     cell = lw.WorkCell("c").with_frame("d.b").with_joint("d.j", "helical", "d.b", pitch=0.1)
     cell = cell.with_frame("d.e", "d.j").with_device(lw.SerialDevice("d", "d.b", "d.e"))
-    with pytest.warns(lw.LinkworkWarning, match="'d.j': RobWork cannot read this helical joint"):
+    with pytest.warns(lw.LinkworkWarning, match=r"'d\.j': RobWork.*helical"):
         text = lw.dump_workcell(cell)
     assert lw.load_workcell(text) == cell
     cell = cell.with_robot("arm", lw.robots.load("arm"))
