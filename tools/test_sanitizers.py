@@ -39,15 +39,15 @@ TESTS = (
     # it measures memory, of which the sanitizer keeps what is freed for a while
     f"--deselect={MEASURED}",
 )
+MAPPINGS = "tests/engine/runtime/test_memory.py::test_too_many_mappings_are_no_end_of_the_process"
+FORKED = "tests/bridges/test_torch_processes.py::test_workers_of_a_data_loader_compute[fork]"
 WITHOUT = {
     "address": (),
     "thread": (
         # it has mappings of its own, and fails where there can be no more of them
-        "--deselect=tests/engine/runtime/test_memory.py::"
-        "test_too_many_mappings_are_no_end_of_the_process",
+        f"--deselect={MAPPINGS}",
         # it ends a forked child that starts a thread: "dup thread with used id"
-        "--deselect=tests/bridges/test_torch_processes.py::"
-        "test_workers_of_a_data_loader_compute[fork]",
+        f"--deselect={FORKED}",
     ),
 }
 OPTIONS = {
