@@ -172,10 +172,10 @@ def _derivative(kd: KinDyn, kernel: Kernel) -> tuple[str, Kernel] | None:
             return None
         for ending in _DERIVATIVE_ENDINGS:
             if f"{spec.name}_{ending}" in QUANTITIES:
-                order: Any = getattr(kernel, "order", None)
-                request: Any = (f"{spec.name}_{ending}", *spec.request[1:])
-                options = {"wrenches": order.wrenches, "gravity": order.gravity}
-                return ending, kd.function(request, **options)
+                own: Any = getattr(kernel, "request", None)
+                derivative: Any = (f"{spec.name}_{ending}", *spec.request[1:])
+                options = {"wrenches": own.wrenches, "gravity": own.gravity}
+                return ending, kd.function(derivative, **options)
     product = getattr(kernel, "vjp", None)
     if product is None:
         raise ArgumentError(f"derivatives: {kernel.signature.name} has none")
@@ -193,8 +193,8 @@ def _kernel(kd: KinDyn, request: Any) -> Kernel:
 
 def _spec(kernel: Kernel) -> Spec | None:
     """The quantity of a kernel of a robot, if it is one and not several."""
-    order = getattr(kernel, "order", None)
-    return order.specs[0] if order is not None and len(order.specs) == 1 else None
+    request = getattr(kernel, "request", None)
+    return request.specs[0] if request is not None and len(request.specs) == 1 else None
 
 
 def _label(kernel: Kernel) -> str:

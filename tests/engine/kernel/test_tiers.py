@@ -154,7 +154,7 @@ def test_a_signal_may_call_the_function_that_is_being_compiled():
     done = output_of(
         """
         import signal
-        kd = lw.KinDyn(lw.robots.load("arm"))
+        kd = lw.KinDyn(lw.robots.load("arm"), floating=True)
         q, nu, tau = motion(kd)
         found = []
         kd.com(q)   # LLVM is loaded: Python itself gives a handler half of what is being imported

@@ -6,7 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
-from tests.support.kernels import floater, motion, output_of
+from tests.support.kernels import floater, motion, output_of, wait_for_background
 
 import linkwork as lw
 from linkwork import errors
@@ -87,6 +87,7 @@ def test_code_of_the_c_compiler_is_kept_on_disk(monkeypatch, tmp_path):
 
 
 def test_without_a_c_compiler_numpy_computes(monkeypatch):
+    wait_for_background()  # what other tests left to be compiled
     monkeypatch.setenv("LINKWORK_BACKEND", "c")
     monkeypatch.setenv("CC", "no-such-compiler")
     monkeypatch.setattr(errors, "_warned_topics", set())
