@@ -192,7 +192,8 @@ def test_a_kill_at_the_worst_moment_leaves_nothing_half_done(moment, tmp_path):
     assert run_python(KILLED, plan.out, moment).returncode == -signal.SIGKILL
     before = files(plan)
     assert 3 <= len(before) <= 4
-    assert len(list(plan.out.rglob("*.partial"))) == (moment == "half a chunk")
+    partial = list(plan.out.rglob("*.partial"))  # another chunk may be written at the same time
+    assert (moment == "half a chunk") <= len(partial) <= 2
 
     computed(plan)
     assert before.items() <= files(plan).items()
