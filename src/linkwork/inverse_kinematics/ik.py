@@ -223,5 +223,5 @@ class IkResult:
         worst = max(
             (float(np.max(e, initial=0.0)) for e in self.position_errors.values()), default=0.0
         )
-        told = f"{good} of {n} converged" if n != 1 else f"converged={bool(good)}"
-        return f"<IkResult: {told}, largest distance {worst:.2g} m>"
+        summary = f"{good} of {n} converged" if n != 1 else f"converged={bool(good)}"
+        return f"<IkResult: {summary}, largest distance {worst:.2g} m>"
