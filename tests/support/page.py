@@ -129,9 +129,16 @@ class Page:
         self.close()
 
 
-def soon(holds: Callable[[], Any], seconds: float = 60.0) -> None:
-    """Wait until something holds; it is an error if it never does."""
+def within(seconds: float, holds: Callable[[], Any]) -> bool:
+    """Whether something becomes true within a time."""
     end = time.monotonic() + seconds
     while not holds():
-        assert time.monotonic() < end, "it does not happen"
+        if time.monotonic() > end:
+            return False
         time.sleep(0.01)
+    return True
+
+
+def soon(holds: Callable[[], Any], seconds: float = 60.0) -> None:
+    """Wait until something holds; it is an error if it never does."""
+    assert within(seconds, holds), "it does not happen"

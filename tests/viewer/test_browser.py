@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from tests.support.browser import Browser
-from tests.support.page import Page, soon
+from tests.support.page import Page, soon, within
 
 import linkwork as lw
 
@@ -119,20 +119,24 @@ def test_a_dragged_frame_is_followed(browser, viewer, fixed, at_rest):
     viewer.flush()
     still(browser)
     start = fixed.transform("tool", viewer.q())
-    scale = viewer.server.scene.get_handle_by_name("/arm/drag").scale
     axis = start[:3, 1]
-    tip = start[:3, 3] + 0.86 * scale * axis  # in the head of the arrow
-    way_to_go = -0.06 * axis  # within reach, without turning the elbow over
-    browser.drag(on_screen(viewer, tip), on_screen(viewer, tip + way_to_go), steps=12)
+    target = -0.06 * axis  # within reach, without turning the elbow over
 
-    def way():
+    def moved():
         return fixed.transform("tool", viewer.q())[:3, 3] - start[:3, 3]
 
-    soon(lambda: way() @ way_to_go > 0.03 * 0.06, PATIENCE)
+    # A page on a busy machine can miss the press of the button: as a person would, try again.
+    for _ in range(5):
+        scale = viewer.server.scene.get_handle_by_name("/arm/drag").scale
+        tip = fixed.transform("tool", viewer.q())[:3, 3] + 0.86 * scale * axis  # the arrow's head
+        browser.drag(on_screen(viewer, tip), on_screen(viewer, tip + target), steps=12)
+        if within(5, lambda: moved() @ target > 0.03 * 0.06):
+            break
     after = still(browser)
-    assert np.linalg.norm(way() - (way() @ axis) * axis) < 2e-3
-    turned = fixed.transform("tool", viewer.q())[:3, :3]
-    np.testing.assert_allclose(turned, start[:3, :3], atol=0.01)
+    assert moved() @ target > 0.03 * 0.06
+    assert np.linalg.norm(moved() - (moved() @ axis) * axis) < 2e-3
+    rotation = fixed.transform("tool", viewer.q())[:3, :3]
+    np.testing.assert_allclose(rotation, start[:3, :3], atol=0.01)
     assert changed(at_rest, after) > 300
 
 
