@@ -37,7 +37,7 @@ def as_called(patience: Patience) -> Section:
     for case in (case for case in CASES if case.name in ("iCub", "talos_reduced")):
         _fresh_results(section, fresh, case.name, kindyn_of(case), patience)
     for robot in ROBOTS:
-        kd = lw.KinDyn(lw.robots.load(robot))
+        kd = lw.KinDyn(lw.robots.load(robot), floating=True)
         _one_call(section, one, robot, kd, patience)
         _batches(section, batch, robot, kd, patience)
     section.notes += [

@@ -52,7 +52,7 @@ def model_of(case: Case) -> lw.Model:
 @cache
 def kindyn_of(case: Case) -> lw.KinDyn:
     """linkwork as it comes: floating base, mixed representation."""
-    return lw.KinDyn(model_of(case), gravity=GRAVITY)
+    return lw.KinDyn(model_of(case), floating=True, gravity=GRAVITY)
 
 
 @dataclass(frozen=True)
