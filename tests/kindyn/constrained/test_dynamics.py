@@ -225,6 +225,28 @@ def test_derivatives_agree_with_differences():
         np.testing.assert_allclose(analytic, stepped, atol=1e-7 * max(1.0, np.abs(stepped).max()))
 
 
+@pytest.mark.parametrize("n_feet", [3, 4])
+def test_derivatives_of_inverse_dynamics_agree_with_differences(n_feet):
+    kd = lw.KinDyn(lw.load("quadruped"))
+    feet = [name for name in kd.model.frame_names if name.endswith("foot")][:n_feet]
+    stance = kd.constrained(dict.fromkeys(feet, "point"), actuated=kd.joint_names)
+    rng = np.random.default_rng(0)
+    q, (nu, nu_dot) = kd.random(seed=1), rng.normal(size=(2, kd.nv))
+    d = stance.inverse_dynamics_derivatives(q, nu, nu_dot)
+    h, inverse = 1e-5, stance.inverse_dynamics
+    for by, function in {
+        "q": lambda s: inverse(kd.integrate(q, s), nu, nu_dot),
+        "nu": lambda s: inverse(q, nu + s, nu_dot),
+        "nu_dot": lambda s: inverse(q, nu, nu_dot + s),
+    }.items():
+        pairs = [(function(h * e), function(-h * e)) for e in np.eye(kd.nv)]
+        for k, name in enumerate((by, f"forces_{by}")):
+            stepped = np.stack([(a[k] - b[k]) / (2 * h) for a, b in pairs], axis=-1)
+            np.testing.assert_allclose(
+                getattr(d, name), stepped, atol=1e-6 * max(1.0, np.abs(stepped).max())
+            )
+
+
 def test_impacts_reverse_constraint_velocities():
     kd = lw.KinDyn(lw.load("quadruped"))
     feet = [name for name in kd.model.frame_names if name.endswith("foot")]
