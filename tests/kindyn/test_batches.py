@@ -342,7 +342,7 @@ def test_a_robot_that_cannot_move_has_empty_vectors_and_all_the_rest(batch):
 
 @pytest.mark.parametrize("velocity", REPRESENTATIONS)
 def test_a_single_body_obeys_newton_and_euler(velocity):
-    """F = m (c_ddot - g) and N = d/dt (I w) about the centre of mass, written out."""
+    """F = m (c_ddot - g) and N = d/dt (I w) about the center of mass, written out."""
     inertia = random_inertia(np.random.default_rng(2))
     kd = lw.KinDyn(
         lw.Model(name="body", links=(lw.Link(name="body", inertia=inertia),)),

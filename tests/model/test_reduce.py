@@ -327,7 +327,7 @@ def test_nothing_changes_the_model_it_is_given(rng):
     ],
 )
 def test_reduced_robots_have_the_inertias_of_pinocchio(file, rng):
-    """Mass, centre of mass, and the inertia of every body in the frame of its joint."""
+    """Mass, center of mass, and the inertia of every body in the frame of its joint."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = load(ROBOTS / file, mimic=False)

@@ -232,7 +232,7 @@ def test_a_fixed_joint_in_between_does_not_change_poses(seed):
 
 @each_seed
 def test_inertias_of_the_tree_add_up_to_those_of_the_links(seed):
-    """Mass, centre of mass and rotational inertia of the whole robot at rest, by Pinocchio."""
+    """Mass, center of mass and rotational inertia of the whole robot at rest, by Pinocchio."""
     rng = np.random.default_rng(seed)
     model = random_model(rng, 14)
     for base in model.frame_names:
