@@ -373,3 +373,22 @@ def test_what_cannot_be_answered_raises():
         massless.add_joint(ends, "revolute", *ends, axis=(0, 1, 0))
     with pytest.raises(lw.SingularJointError):
         lw.KinDyn(massless.build(), floating=False).forward_dynamics([0.0, 0.0], [0, 0], [0, 0])
+
+
+def test_parameters_of_the_geometry_are_inputs():
+    plain = lw.KinDyn(four_bar(), floating=False)
+    kd = plain.replace(
+        parameters=[lw.parameters.JointPose("b"), lw.parameters.LinkInertia("rocker")]
+    )
+    q = plain.random(seed=0)
+    nu, tau = state_of(plain, q)
+    for name in ("forward_dynamics", "forward_dynamics_derivatives"):
+        expected = getattr(plain.constrained(), name)(q, nu, tau)
+        found = getattr(kd.constrained(), name)(q, nu, tau, parameters=kd.parameter_values())
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-10 * max(1.0, np.abs(b).max()))
+    heavier = kd.parameter_values(
+        {"inertia.rocker": 2 * plain.model.link("rocker").inertia.parameters()}
+    )
+    changed = kd.constrained().forward_dynamics(q, nu, tau, parameters=heavier).nu_dot
+    assert not np.allclose(changed, plain.forward_dynamics(q, nu, tau))

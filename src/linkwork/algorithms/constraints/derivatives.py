@@ -16,7 +16,9 @@ analytic; C and J^T f are short, and differentiated as programs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from typing import Any
 
 from linkwork.algorithms.constraints.dynamics import (
     Metric,
@@ -40,10 +42,12 @@ from linkwork.algorithms.kinematics.frames import Matrix, Scalars
 from linkwork.algorithms.kinematics.jacobians import jacobian
 from linkwork.algorithms.kinematics.manifold import velocity_kinematics
 from linkwork.engine.symbolic.elimination import SparseRow
+from linkwork.engine.symbolic.node import Expr
 from linkwork.mechanics.base import Representation
 from linkwork.mechanics.joint_dynamics import NO_JOINT_DYNAMICS, DynamicsByIndex
-from linkwork.mechanics.skeleton import Skeleton
+from linkwork.mechanics.skeleton import Body, Mount, Skeleton
 from linkwork.model.joints.derivatives import derivatives
+from linkwork.model.joints.kind import Axis
 from linkwork.spatial.blocks import Scalar, Vec, is_zero, minus, plus, times, total
 
 
@@ -135,11 +139,13 @@ def impact_derivatives(
     )
     meeting = [plus(v, times(restitution[0], old)) for v, old in zip(after, nu, strict=True)]
 
-    def equations(q: Scalars, meeting: Scalars, impulses: Scalars) -> list[Scalar]:
+    def equations(
+        skeleton: Skeleton, q: Scalars, meeting: Scalars, impulses: Scalars
+    ) -> list[Scalar]:
         moving = rows_at(skeleton, q, meeting, velocity=velocity)
         return [*(row.rate for row in moving), *_pull(moving, impulses, len(meeting))]
 
-    [by_coordinates] = derivatives(equations, q, meeting, impulses, wrt=[0])
+    [by_coordinates] = _partials(equations, skeleton, q, meeting, impulses, wrt=[0])
     by_q, m = _in_tangent(by_coordinates, skeleton, q, velocity), len(rows)
     after_q, impulses_q = solver.columns(_difference(M_q, by_q[m:]), by_q[:m])
     # w.r.t. nu, with the change of velocity for a: dF = 0, dC = (1 + restitution) J
@@ -182,7 +188,7 @@ def inverse_dynamics_derivatives(
     m, nv = len(jacobian_rows), layout.nv
     forces = _dense(transposed_product(A, y), m)
 
-    def geometry(q: Scalars, y: Scalars, forces: Scalars) -> list[Scalar]:
+    def geometry(skeleton: Skeleton, q: Scalars, y: Scalars, forces: Scalars) -> list[Scalar]:
         rows = [row.jacobian for row in rows_at(skeleton, q, velocity=velocity)]
         A = _columns_of(rows, unactuated)
         by_y = _dense(transposed_product(A, y), m)
@@ -196,7 +202,7 @@ def inverse_dynamics_derivatives(
     zero: Matrix = [[0.0] * nv for _ in range(n + m + nv)]
     by_q = zero
     if n:
-        [by_coordinates] = derivatives(geometry, q, y, forces, wrt=[0])
+        [by_coordinates] = _partials(geometry, skeleton, q, y, forces, wrt=[0])
         by_q = _in_tangent(by_coordinates, skeleton, q, velocity)
     torques: list[Matrix] = []
     of_forces: list[Matrix] = []
@@ -252,13 +258,15 @@ def _constraint_derivatives(
     k_p, k_d = layout_of(skeleton).gains
     nv = len(state[1])
 
-    def equations(q: Scalars, nu: Scalars, nu_dot: Scalars, forces: Scalars) -> list[Scalar]:
+    def equations(
+        skeleton: Skeleton, q: Scalars, nu: Scalars, nu_dot: Scalars, forces: Scalars
+    ) -> list[Scalar]:
         rows = rows_at(skeleton, q, nu, nu_dot, velocity=velocity)
         stabilized = [total(row.bias, times(k_p, row.error), times(k_d, row.rate)) for row in rows]
         return stabilized + _pull(rows, forces, nv)
 
     q, m = state[0], len(forces)
-    by_coordinates, by_nu = derivatives(equations, *state, forces, wrt=[0, 1])
+    by_coordinates, by_nu = _partials(equations, skeleton, *state, forces, wrt=[0, 1])
     by_q = _in_tangent(by_coordinates, skeleton, q, velocity)
     return by_q[:m], by_nu[:m], by_q[m:]
 
@@ -266,6 +274,47 @@ def _constraint_derivatives(
 def _pull(rows: Sequence[Row], forces: Scalars, nv: int) -> list[Scalar]:
     """(nv,) J^T forces."""
     return _dense(transposed_product([row.jacobian for row in rows], forces), nv)
+
+
+def _partials(
+    function: Callable[..., Sequence[Scalar]],
+    skeleton: Skeleton,
+    *arguments: Scalars,
+    wrt: Sequence[int],
+) -> list[Matrix]:
+    """Derivatives of `function(skeleton, *arguments)` with respect to some of the arguments.
+
+    Parameters of the robot are expressions of the caller; they become one more argument.
+    """
+    parameters: dict[int, Expr] = {}
+    _mapped(skeleton.bodies, lambda x: parameters.setdefault(id(x), x))
+    _mapped(skeleton.frames, lambda x: parameters.setdefault(id(x), x))
+
+    def of_scalars(*vectors: Scalars) -> Sequence[Scalar]:
+        *others, values = vectors
+        by_id = dict(zip(parameters, values, strict=False))
+        robot = skeleton
+        if parameters:
+            bodies = _mapped(skeleton.bodies, lambda x: by_id[id(x)])
+            frames = _mapped(skeleton.frames, lambda x: by_id[id(x)])
+            robot = replace(skeleton, bodies=bodies, frames=frames)
+        return function(robot, *others)
+
+    last = list(parameters.values()) or [0.0]
+    return derivatives(of_scalars, *arguments, last, wrt=wrt)
+
+
+def _mapped(value: Any, new: Callable[[Expr], Any]) -> Any:
+    """Nested tuples and dataclasses with every expression replaced."""
+    if isinstance(value, Expr):
+        return new(value)
+    if type(value) is tuple:
+        return tuple(_mapped(part, new) for part in value)
+    if isinstance(value, (Body, Mount, Axis)):
+        return replace(
+            value, **{one.name: _mapped(getattr(value, one.name), new) for one in fields(value)}
+        )
+    return value
 
 
 def _in_tangent(rows: Matrix, skeleton: Skeleton, q: Scalars, velocity: Representation) -> Matrix:
