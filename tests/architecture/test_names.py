@@ -30,7 +30,7 @@ OWNERS = {
 
 
 def cells(section: str, column: int) -> Iterator[str]:
-    """What stands between backticks in a column of a section's table."""
+    """Code in backticks in a column of a section's table."""
     rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| ")]
     assert len(rows) > 3
     for row in rows[1:]:
@@ -60,7 +60,7 @@ def test_linkworks_names_in_the_table_for_robwork_exist():
         resolve(re.sub(r"cell\.device\(name\)", "device", text))
 
 
-def test_a_name_that_does_not_exist_would_be_found():
+def test_an_unknown_name_is_detected():
     with pytest.raises(AssertionError):
         resolve("kd.mass_matrices(q)")
 
@@ -69,8 +69,8 @@ ELSEWHERE = {"buildReducedModel", "KinDynComputations", "loadRobotModel", "rollo
 
 
 @pytest.mark.parametrize("section", [name for name in SECTIONS if name != "RobWork"])
-def test_a_kindyn_answers_to_the_names_of_other_libraries(section):
-    """The error of `kd.rnea` names what the table has beside `rnea`."""
+def test_names_of_other_libraries_raise_an_error_with_the_name_here(section):
+    """The error of `kd.rnea` names the method in the same row of the table."""
     rows = [line.split(" | ") for line in SECTIONS[section].splitlines() if line[:3] == "| `"]
     asked = 0
     for theirs, ours in rows:
