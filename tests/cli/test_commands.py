@@ -252,14 +252,14 @@ def test_warnings_about_a_file_reach_the_user_of_every_command(tmp_path):
     file = tmp_path / "doubtful.urdf"
     file.write_text(WARNS)
 
-    commands = (["tree"], ["tree", "--json"], ["fk"], ["compare"], ["info"])
+    commands = (["tree"], ["tree", "--json"], ["fk"], ["compare"], ["info"], ["info", "--json"])
     more = {"fk": ["b"], "compare": [file]}
     for command, *options in commands:
         words = [command, file, *more.get(command, []), *options]
         done = run(*words)
         assert done.returncode == 0, done.stderr
-        output = done.stdout if command == "info" else done.stderr
-        assert f"linkwork check {file}" in output, words
+        assert f"linkwork check {file}" in done.stderr, words
+        assert done.stderr.startswith("linkwork: warning: ")
 
 
 def test_warnings_of_the_library_reach_the_user(monkeypatch):

@@ -62,6 +62,26 @@ def test_a_folder_does_not_hide_a_bundled_robot(tmp_path):
         assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_without_a_folder_it_is_named_after_the_robot(tmp_path):
+    words = ["export", "pendulum", "--functions", "com", "--no-check"]
+    first, again = (run(*words, folder=tmp_path) for _ in range(2))
+    assert first.stdout.splitlines()[0] == again.stdout.splitlines()[0]
+    assert first.stdout.startswith("pendulum_c: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["pendulum_c"]
+    assert run(*words, "--prefix", "swing", folder=tmp_path).stdout.startswith("swing_c: ")
+
+
+def test_a_file_that_no_export_wrote_stays(tmp_path):
+    (tmp_path / "pendulum_c").mkdir()
+    mine = tmp_path / "pendulum_c" / "pendulum.h"
+    mine.write_text("mine")
+    done = run("export", "pendulum", "--functions", "com", "--no-check", folder=tmp_path)
+    assert done.returncode == 2
+    assert "pendulum.h" in done.stderr
+    assert mine.read_text() == "mine"
+    assert list(tmp_path.rglob("*.*")) == [mine]
+
+
 def test_what_is_wrong_is_said_on_one_line(tmp_path):
     done = run("export", "pendulum", "-o", tmp_path / "x", "--functions", "jacobian:rodd")
 

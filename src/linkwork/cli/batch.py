@@ -15,7 +15,7 @@ import typer
 from linkwork.cli.complete import function_names
 from linkwork.cli.export import Base, JointDynamics, Representation
 from linkwork.cli.output import print_json, print_message, print_text, terminal
-from linkwork.cli.robot_files import File, Fixed, Json, model_of_file
+from linkwork.cli.robot_files import File, Floating, Json, model_of_file
 from linkwork.errors import ArgumentError, escaped
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def batch(
     chunk: Chunk = None,
     float32: Float32 = False,
     base: Base = None,
-    fixed: Fixed = False,
+    floating: Floating = None,
     representation: Representation = None,
     joint_dynamics: JointDynamics = False,
     verify: Verify = False,
@@ -107,7 +107,7 @@ def batch(
     kd = KinDyn(
         model_of_file(file),
         base,
-        floating=not fixed,
+        floating=floating,
         dtype="float32" if float32 else "float64",
         joint_dynamics=joint_dynamics,
         check=True,

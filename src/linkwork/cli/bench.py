@@ -14,7 +14,7 @@ import typer
 
 from linkwork.cli.complete import function_names
 from linkwork.cli.output import print_json, print_table, print_text, terminal
-from linkwork.cli.robot_files import File, Fixed, Json, model_of_file
+from linkwork.cli.robot_files import File, Floating, Json, model_of_file
 from linkwork.errors import ArgumentError, LinkworkError, escaped
 from linkwork.model.table import Table
 
@@ -59,7 +59,7 @@ def bench(
     functions: Functions = None,
     rows: Rows = DEFAULT_ROWS,
     threads: Threads = 1,
-    fixed: Fixed = False,
+    floating: Floating = None,
     as_json: Json = False,
 ) -> None:
     """Time functions of a robot on this machine.
@@ -70,7 +70,7 @@ def bench(
 
     if rows < 1 or threads < 0:
         raise ArgumentError("--rows is at least 1, and --threads at least 0")
-    kd = KinDyn(model_of_file(file), floating=not fixed)
+    kd = KinDyn(model_of_file(file), floating=floating)
     workers = threads or os.cpu_count() or 1
     pin = PinTimes.of(kd)
     timings = [_timing(kd, one, rows, workers, pin) for one in _requests(kd, functions)]

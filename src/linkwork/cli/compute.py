@@ -70,15 +70,23 @@ Restarts = Annotated[int, typer.Option("--restarts", help="random starts if the 
 
 
 def fk(
-    file: File, frame: FrameName, *, at: Set = None, base: BaseLink = None, as_json: Json = False
+    file: File,
+    frame: FrameName,
+    *,
+    at: Set = None,
+    floating: Floating = None,
+    base: BaseLink = None,
+    as_json: Json = False,
 ) -> None:
     """Print the pose of a frame in the base.
+
+    The result is the same for a floating and a fixed base.
 
     linkwork fk arm tool --set elbow_pitch=0.3 --set wrist_roll=30deg
     """
     from linkwork.spatial.source import quat, so3
 
-    kd = _robot(file, base)
+    kd = _robot(file, base, floating=bool(floating))
     pose = kd.transform(frame, _configuration(kd, at))
     facts = {
         "position": pose[:3, 3].tolist(),
@@ -104,16 +112,16 @@ def dynamics(
     *,
     at: Set = None,
     velocity: Velocity = None,
-    floating: Floating = False,
+    floating: Floating = None,
     base: BaseLink = None,
     matrix: Matrix = False,
     as_json: Json = False,
 ) -> None:
     """Print mass, energy, gravity compensation, mass matrix.
 
-    linkwork dynamics arm --set shoulder_pitch=90deg --velocity elbow_pitch=1
+    linkwork dynamics arm --fixed --set elbow_pitch=1 --velocity wrist_roll=1
     """
-    kd = _robot(file, base, floating)
+    kd = _robot(file, base, floating=floating)
     q, nu = _configuration(kd, at), _velocities(kd, velocity)
     gravity, bias, M = kd.gravity_force(q), kd.bias_force(q, nu), kd.mass_matrix(q)
     facts: dict[str, Any] = {
@@ -158,20 +166,23 @@ def ik(
     rpy: Rpy = None,
     wxyz: Wxyz = None,
     at: Set = None,
+    floating: Floating = None,
     base: BaseLink = None,
     restarts: Restarts = 32,
     as_json: Json = False,
 ) -> None:
     """Print joint positions that bring a frame to a target. Exits with 1 if there are none.
 
-    linkwork ik arm tool --position 0.5,0.1,0.5 --rpy 0,90deg,0
+    A floating base moves as well; --fixed moves the joints alone.
+
+    linkwork ik arm tool --fixed --position 0.5,0.1,0.5 --rpy 0,90deg,0
     """
     from linkwork.inverse_kinematics import ik as solve
 
-    kd = _robot(file, base)
+    kd = _robot(file, base, floating=floating)
     target = _target(position, rpy, wxyz)
     solution = solve(kd, {frame: target}, _configuration(kd, at), restarts=restarts)
-    names = _numbered(kd, kd.layout.q)
+    names = _positions(kd)
     errors = {
         "position_error": float(solution.position_errors[frame]),
         "rotation_error": float(solution.rotation_errors.get(frame, 0.0)),
@@ -196,7 +207,7 @@ def ik(
         raise typer.Exit(1)
 
 
-def _robot(file: str, base: str | None, floating: bool = False) -> KinDyn:
+def _robot(file: str, base: str | None, *, floating: bool | None) -> KinDyn:
     from linkwork.kindyn import KinDyn
 
     return KinDyn(model_of_file(file), base, floating=floating)
@@ -255,6 +266,12 @@ def _target(position: str | None, rpy: str | None, wxyz: str | None) -> Array:
     else:
         pose[:3, :3] = so3.from_rpy(np.array(_numbers(str(rpy), 3, "--rpy")))
     return pose
+
+
+def _positions(kd: KinDyn) -> list[str]:
+    """A name for each coordinate of q."""
+    names = [f"base {part}" for part in "xyz"] + [f"base quaternion {part}" for part in "wxyz"]
+    return (names if kd.floating else []) + _numbered(kd, kd.layout.q)
 
 
 def _coordinates(kd: KinDyn) -> list[str]:

@@ -11,7 +11,7 @@ import typer
 
 from linkwork.cli.complete import one_of
 from linkwork.cli.output import finding_data, print_findings, print_json, print_text, terminal
-from linkwork.cli.robot_files import File, Json, is_cell, model_in, read_file
+from linkwork.cli.robot_files import File, Floating, Json, is_cell, model_in, read_file
 from linkwork.errors import (
     ArgumentError,
     Finding,
@@ -39,7 +39,6 @@ To = Annotated[
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="overwrite OUT if it exists")]
-Fixed = Annotated[bool, typer.Option("--fixed", help="MJCF: fix the base to the world")]
 NoMeshes = Annotated[bool, typer.Option("--no-meshes", help="MJCF: leave meshes out")]
 Repair = Annotated[
     bool, typer.Option("--repair", help="replace inertias that no body can have by the nearest")
@@ -55,7 +54,7 @@ def convert(
     *,
     to: To = None,
     force: Force = False,
-    fixed: Fixed = False,
+    floating: Floating = None,
     no_meshes: NoMeshes = False,
     repair: Repair = False,
     device: Device = None,
@@ -71,18 +70,18 @@ def convert(
 
     target = format_of(out, to)
     _refuse_existing(out, force=force)
-    if target != "mjcf" and (fixed or no_meshes):
-        raise typer.BadParameter(f"{'--fixed' if fixed else '--no-meshes'}: only MJCF has this")
+    if target != "mjcf" and (floating is not None or no_meshes):
+        option = "--no-meshes" if floating is None else "--floating" if floating else "--fixed"
+        raise typer.BadParameter(f"{option}: only MJCF has this")
     if is_cell(file):
         if repair:
             raise typer.BadParameter("--repair: not for workcells")
-        converted = _from_cell(file, target, device, fixed=fixed, meshes=not no_meshes)
+        converted = _from_cell(file, target, device, floating=floating, meshes=not no_meshes)
     else:
         if device is not None:
             raise typer.BadParameter("--device: only a workcell has devices")
         reading = read_file(file, repair=repair)
-        options = {"fixed": fixed, "meshes": not no_meshes}
-        converted = _converted(model_in(reading), target, **options)
+        converted = _converted(model_in(reading), target, floating=floating, meshes=not no_meshes)
         doubts = [finding for finding in reading.findings if finding.severity == "warning"]
         doubts += _moved_meshes(model_in(reading), file, out) if target != "mjcf" else []
         converted = Converted(converted.text, (*doubts, *converted.findings), converted.checked)
@@ -99,7 +98,7 @@ def convert(
     print_text(console, f"{name}: {FORMATS[target]}{checked}", "bold")
 
 
-def _converted(model: Model, target: str, *, fixed: bool, meshes: bool) -> Converted:
+def _converted(model: Model, target: str, *, floating: bool | None, meshes: bool) -> Converted:
     from linkwork.io.convert import Converted, as_workcell, convert_model
 
     if target == "workcell":
@@ -108,7 +107,7 @@ def _converted(model: Model, target: str, *, fixed: bool, meshes: bool) -> Conve
         model, findings = as_workcell(model)
         cell = _cell_of(model)
         return Converted(dump_workcell(cell), findings, "reads back as the same workcell")
-    return convert_model(model, target, floating=False if fixed else None, meshes=meshes)
+    return convert_model(model, target, floating=floating, meshes=meshes)
 
 
 def _cell_of(model: Model) -> WorkCell:
@@ -118,7 +117,7 @@ def _cell_of(model: Model) -> WorkCell:
 
 
 def _from_cell(
-    file: str, target: str, device: str | None, *, fixed: bool, meshes: bool
+    file: str, target: str, device: str | None, *, floating: bool | None, meshes: bool
 ) -> Converted:
     """One device of a workcell as a robot, or the whole cell written again."""
     from linkwork.io.convert import Converted
@@ -133,7 +132,7 @@ def _from_cell(
         finding
         for one in caught
         if isinstance(one.message, LinkworkWarning)
-        for finding in one.message.findings
+        for finding in one.message.findings or (Finding("warning", "", str(one.message)),)
     ]
     if target == "workcell":
         if device is not None:
@@ -153,7 +152,9 @@ def _from_cell(
     if found.locked:
         text = "frames that it does not drive are fixed where they are in the default state"
         doubts.append(Finding("warning", "", f"{text}: {listed(found.locked)}"))
-    written = _converted(found.model, target, fixed=fixed or not found.floating, meshes=meshes)
+    if floating is None and not found.floating:
+        floating = False
+    written = _converted(found.model, target, floating=floating, meshes=meshes)
     return Converted(written.text, (*doubts, *written.findings), written.checked)
 
 

@@ -13,7 +13,7 @@ import typer
 from linkwork.cli.bench import least_time
 from linkwork.cli.complete import robot_names
 from linkwork.cli.output import print_findings, print_table, print_text, print_tree, terminal
-from linkwork.cli.robot_files import read_file
+from linkwork.cli.robot_files import Floating, read_file
 from linkwork.errors import count_findings, counted, escaped
 from linkwork.version import __version__
 
@@ -40,7 +40,7 @@ Robot = Annotated[
 ]
 
 
-def demo(robot: Robot = "arm") -> None:
+def demo(robot: Robot = "arm", *, floating: Floating = None) -> None:
     """Show what linkwork does with a robot, and check it.
 
     linkwork demo quadruped
@@ -60,7 +60,7 @@ def demo(robot: Robot = "arm") -> None:
     if model is None:
         raise typer.Exit(2)
     _show_robot(console, model, name)
-    good = _show_computing(console, model)
+    good = _show_computing(console, model, floating)
     _title(console, "written as URDF and read again")
     fitting, moved = in_urdf_form(model)
     print_findings(console, moved)
@@ -98,11 +98,11 @@ def _show_robot(console: Console, model: Model, name: str) -> None:
             console.print()
 
 
-def _show_computing(console: Console, model: Model) -> bool:
+def _show_computing(console: Console, model: Model, floating: bool | None) -> bool:
     """Quantities, identities and times; whether the identities hold."""
     from linkwork.kindyn import KinDyn
 
-    kd = KinDyn(model, floating=True)
+    kd = KinDyn(model, floating=floating)
     _title(console, "one configuration: the first call of a function makes its machine code")
     _show_quantities(console, kd)
     _title(console, "do the equations of motion hold? (relative error, random state)")

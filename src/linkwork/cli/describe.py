@@ -26,7 +26,7 @@ from linkwork.cli.output import (
 from linkwork.cli.robot_files import (
     File,
     Json,
-    hint_at_findings,
+    count_warnings,
     model_in,
     model_of_file,
     read_file,
@@ -83,6 +83,7 @@ def info(file: File, *, as_json: Json = False, free_mimic: FreeMimic = False) ->
 
     reading = read_file(file, mimic=not free_mimic)
     model = model_in(reading)
+    count_warnings(file, reading)
     if as_json:
         print_json(model_data(model))
         return
@@ -92,9 +93,6 @@ def info(file: File, *, as_json: Json = False, free_mimic: FreeMimic = False) ->
         if table.rows:
             console.print()
             print_table(console, table)
-    if any(finding.severity == "warning" for finding in reading.findings):
-        console.print()
-    hint_at_findings(console, file, reading)
 
 
 def tree(file: File, *, base: Base = None, as_json: Json = False) -> None:

@@ -24,7 +24,7 @@ from linkwork.cli.export import export
 from linkwork.cli.output import print_message
 from linkwork.cli.robot_files import split_xacro_arguments, xacro_arguments
 from linkwork.cli.view import view
-from linkwork.errors import LinkworkError, LinkworkWarning
+from linkwork.errors import FloatingBaseWarning, LinkworkError, LinkworkWarning
 from linkwork.version import __version__
 
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  # click's, wherever typer keeps it
@@ -117,8 +117,11 @@ def main() -> None:
 
 
 def _print_warning(message: Warning | str, *_args: Any, **_options: Any) -> None:
-    """Print a warning of linkwork as the commands print errors, in place of Python's own format."""
-    print_message(str(message), "warning")
+    """Print a warning of linkwork as the commands print errors, in place of Python's format."""
+    text = str(message)
+    if isinstance(message, FloatingBaseWarning):
+        text = text.replace("floating=False", "--fixed").replace("floating=True", "--floating")
+    print_message(text, "warning")
 
 
 def _drop_output() -> None:

@@ -47,12 +47,16 @@ def print_text(console: Console, text: str, style: str = "") -> None:
 
 
 def print_message(text: str, severity: Severity = "error") -> None:
-    """Print an error or a warning on standard error; every line of it is printable."""
+    """Print an error or a warning on standard error, without control characters.
+
+    On a terminal, lines end between words.
+    """
     from rich.text import Text
 
     console = terminal(errors=True)
     lines = "\n".join(map(escaped, text.split("\n")))
-    console.print(Text.assemble((f"linkwork: {severity}: ", COLORS[severity]), lines))
+    message = Text.assemble((f"linkwork: {severity}: ", COLORS[severity]), lines)
+    console.print(message, soft_wrap=not sys.stderr.isatty())
 
 
 def print_table(console: Console, table: Table, width: int | None = None) -> None:

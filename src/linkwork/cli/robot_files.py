@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from linkwork.cli.complete import robot_names
-from linkwork.cli.output import print_text, terminal
+from linkwork.cli.output import print_message
 from linkwork.errors import MissingFileError, ParseError, count_findings, escaped, shown
 from linkwork.io.named_robots import bundled_cells
 from linkwork.io.xml.source import Source, standard_input
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from linkwork.io.xml.source import Reading
     from linkwork.model.model import Model
 
@@ -31,8 +29,11 @@ File = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON, for programs")]
-Fixed = Annotated[bool, typer.Option("--fixed", help="fix the base to the world")]
-Floating = Annotated[bool, typer.Option("--floating", help="let the base move; else it is fixed")]
+Floating = Annotated[
+    bool | None,
+    typer.Option("--floating/--fixed", help="base: free, which is the default, or in the world"),
+]
+"""Of every command that computes; None leaves the choice to `KinDyn`, which floats the base."""
 
 CELL_ROOTS = (b"WorkCell", b"DynamicWorkCell", b"DynamicWorkcell")
 HEAD_BYTES = 65_536  # of a file: its root element begins within them, after comments
@@ -43,14 +44,14 @@ xacro_arguments: ContextVar[dict[str, str] | None] = ContextVar("xacro arguments
 
 
 def model_of_file(file: str, *, mimic: bool = True) -> Model:
-    """The robot in a file; a hint at its warnings goes to standard error.
+    """The robot in a file; its warnings are counted on standard error.
 
     Raises:
         ParseError: the file has errors; the message lists all of them.
     """
     reading = read_file(file, mimic=mimic)
     model = model_in(reading)
-    hint_at_findings(terminal(errors=True), file, reading)
+    count_warnings(file, reading)
     return model
 
 
@@ -77,12 +78,12 @@ def model_in(reading: Reading) -> Model:
     return reading.model
 
 
-def hint_at_findings(console: Console, file: str, reading: Reading) -> None:
-    """Print how many warnings there are, and which command lists them."""
+def count_warnings(file: str, reading: Reading) -> None:
+    """Print on standard error how many warnings a file has, and which command lists them."""
     warnings = [finding for finding in reading.findings if finding.severity == "warning"]
     if warnings:
-        text = f"{count_findings(warnings)}; `linkwork check {escaped(file)}` lists them"
-        print_text(console, text, "yellow")
+        counts = f"{escaped(file)} has {count_findings(warnings)}"
+        print_message(f"{counts}; `linkwork check {escaped(file)}` prints the details", "warning")
 
 
 def split_xacro_arguments(words: Sequence[str]) -> tuple[list[str], dict[str, str] | None]:
