@@ -16,7 +16,9 @@ from linkwork.cli.robot_files import is_cell
 from linkwork.io.named_robots import CELL_FOLDER
 
 
-@pytest.mark.parametrize("words", [["arm"], ["pick_and_place", "--dark"], ["arm", "quadruped", "--fixed"]])
+@pytest.mark.parametrize(
+    "words", [["arm"], ["pick_and_place", "--dark"], ["arm", "quadruped", "--fixed"]]
+)
 def test_it_shows_the_page_until_it_is_interrupted(words, tmp_path):
     if words == ["arm"]:
         np.save(tmp_path / "motion.npy", np.zeros((3, 8)))
