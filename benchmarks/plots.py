@@ -1,11 +1,15 @@
-"""The figures: all libraries side by side, and cost as work grows."""
+"""The plots: all libraries side by side, cost as work grows, and the figures over time.
+
+python benchmarks/plots.py [RESULTS.json]          # the history, and the results of a run if named
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from functions import TITLES
+from functions import SHORT, TITLES
+from history import Line, grouped
 
 COLOURS = {
     "linkwork": "#0b6e4f",
@@ -68,8 +72,11 @@ _ROWS = {
 }
 
 
-def draw(sections: dict[str, Any], folder: Path) -> list[Path]:
-    """Draw what there are results for into a folder. Nothing without matplotlib."""
+def draw(sections: dict[str, Any], history: list[Line], folder: Path) -> list[Path]:
+    """Draw the sections that were measured, and the history, into a folder.
+
+    Draws nothing without matplotlib.
+    """
     try:
         import matplotlib as mpl
     except ImportError:
@@ -80,6 +87,8 @@ def draw(sections: dict[str, Any], folder: Path) -> list[Path]:
         style = {"font.size": 9, "axes.titlesize": 10, "figure.dpi": 150} | rest
         with mpl.rc_context(style):
             drawn += _draw(sections, folder, ending, colours)
+            if history:
+                drawn.append(_history(history, folder / f"history{ending}.png"))
     return drawn
 
 
@@ -174,6 +183,45 @@ def _growth(
     return _saved(figure, path)
 
 
+def _history(lines: list[Line], path: Path) -> Path:
+    """Times faster than Pinocchio in the same run, from measurement to measurement."""
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(1, 2, figsize=(11, 3.9), sharey=True)
+    sections = (("single", "method", "one call"), ("batch", "out", "per row of a batch of 4,096"))
+    for panel, (section, key, title) in zip(panels, sections, strict=True):
+        runs: dict[tuple[str, str], list[Line]] = {}
+        for line in lines:
+            if line.section == section and line.robot == "talos_reduced":
+                runs.setdefault((line.date, line.commit), []).append(line)
+        rows = [grouped(run) for run in runs.values()]
+        for function in SHORT:
+            points = [
+                (index, row["pin"] / row[key])
+                for index, run in enumerate(rows)
+                if (row := run.get(("talos_reduced", function)))
+            ]
+            if points:
+                panel.plot(*zip(*points, strict=True), marker="o", label=SHORT[function])
+        panel.set_xticks(range(len(runs)), [f"{date}\n{commit}" for date, commit in runs])
+        panel.set_title(title)
+        panel.margins(x=0.1)
+        _log_scale(panel)
+    panels[0].set_ylabel("times faster than Pinocchio")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.suptitle("linkwork and Pinocchio on talos_reduced, from Python, one thread", fontsize=11)
+    figure.legend(
+        handles,
+        labels,
+        loc="upper center",
+        ncols=len(labels),
+        frameon=False,
+        bbox_to_anchor=(0.5, 0.95),
+    )
+    figure.tight_layout(rect=(0, 0, 1, 0.93))
+    return _saved(figure, path)
+
+
 def _log_scale(panel: Any) -> None:
     """Powers of ten as plain numbers."""
     panel.set_yscale("log")
@@ -191,9 +239,13 @@ def _saved(figure: Any, path: Path) -> Path:
     return path
 
 
-if __name__ == "__main__":  # anew from the results that are kept
+if __name__ == "__main__":
     import json
+    import sys
 
-    here = Path(__file__).parent
-    kept = json.loads((here / "results.json").read_text(encoding="utf-8"))
-    draw(kept["sections"], here.parent / "docs" / "images")
+    from history import read
+
+    sections = {}
+    for name in sys.argv[1:]:
+        sections |= json.loads(Path(name).read_text(encoding="utf-8"))["sections"]
+    draw(sections, read(), Path(__file__).parents[1] / "docs" / "images")
