@@ -32,6 +32,7 @@ from bridges_jax import bridges_jax
 from bridges_torch import bridge_torch
 from derivatives import analytic, starts, sweeps
 from exported import exported
+from grid import grid
 from history import add, latest, read
 from libraries import libraries
 from pages import write_pages
@@ -80,6 +81,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "growth": lambda: growth(patience, **sizes),
         "derivatives": lambda: analytic(patience),
         "sweeps": lambda: sweeps(patience),
+        "grid": lambda: grid(patience),
         "workcell_dynamics": lambda: workcell_dynamics(patience),
         "starts": lambda: starts(1 if quick else 2),
         "peers": lambda: libraries(patience),
