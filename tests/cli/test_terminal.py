@@ -21,7 +21,7 @@ from tests.support.real_robots import ROBOT_FILES
 import linkwork
 from linkwork import Joint, Link, Model, dump_urdf, load, robots
 
-PANDA = next(path for path in ROBOT_FILES if path.name == "panda.urdf")
+PANDA = next((path for path in ROBOT_FILES if path.name == "panda.urdf"), None)
 COLORS = re.compile(r"\x1b\[[0-9;]*m")
 
 

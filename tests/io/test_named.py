@@ -23,7 +23,7 @@ from linkwork.io.named_robots import (
     robots_folder,
 )
 
-TALOS = next(path for path in ROBOT_FILES if path.name == "talos_reduced.urdf")
+TALOS = next((path for path in ROBOT_FILES if path.name == "talos_reduced.urdf"), None)
 
 
 def failure(name: str) -> str:
