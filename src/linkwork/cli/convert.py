@@ -34,11 +34,11 @@ To = Annotated[
     typer.Option(
         "--to",
         metavar="FORMAT",
-        help="urdf, mjcf or workcell; by default, as OUT's ending says",
+        help="urdf, mjcf or workcell; by default, by the extension of OUT",
         autocompletion=one_of("urdf", "mjcf", "workcell"),
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="overwrite OUT if it exists")]
+Force = Annotated[bool, typer.Option("--force", help="overwrite OUT")]
 NoMeshes = Annotated[bool, typer.Option("--no-meshes", help="MJCF: leave meshes out")]
 Repair = Annotated[
     bool, typer.Option("--repair", help="replace inertias that no body can have by the nearest")
@@ -62,14 +62,14 @@ def convert(
 ) -> None:
     """Write a robot as URDF, MJCF or workcell XML.
 
-    Says what the format cannot hold. MuJoCo, if installed, checks MJCF before it is written.
+    Prints what the format cannot represent. MuJoCo, if installed, checks MJCF before it is written.
 
     linkwork convert robot.urdf robot.mjcf
     """
     from linkwork.io.convert import FORMATS, Converted, format_of
 
     target = format_of(out, to)
-    _refuse_existing(out, force=force)
+    _reject_existing(out, force=force)
     if target != "mjcf" and (floating is not None or no_meshes):
         option = "--no-meshes" if floating is None else "--floating" if floating else "--fixed"
         raise typer.BadParameter(f"{option}: only MJCF has this")
@@ -119,7 +119,7 @@ def _cell_of(model: Model) -> WorkCell:
 def _from_cell(
     file: str, target: str, device: str | None, *, floating: bool | None, meshes: bool
 ) -> Converted:
-    """One device of a workcell as a robot, or the whole cell written again."""
+    """One device of a workcell as a robot, or the entire workcell."""
     from linkwork.io.convert import Converted
     from linkwork.workcell.device_model import device_model
     from linkwork.workcell.files import dump_workcell, load_workcell
@@ -136,7 +136,7 @@ def _from_cell(
     ]
     if target == "workcell":
         if device is not None:
-            raise typer.BadParameter("--device: a workcell is written as a whole")
+            raise typer.BadParameter("--device: a workcell is written with all its devices")
         return Converted(text, tuple(doubts), "reads back as the same workcell")
     names = cell.device_names
     if device is None and len(names) != 1:
@@ -146,29 +146,29 @@ def _from_cell(
     name = names[0] if device is None else device
     if name not in names:
         raise ArgumentError(f"--device: no device named {name!r}; {nearest(name, names)}")
-    found = device_model(cell.device(name))
+    robot = device_model(cell.device(name))
     text = f"of the workcell, only the device {name!r} is written"
     doubts.append(Finding("warning", "", text))
-    if found.locked:
+    if robot.locked:
         text = "frames that it does not drive are fixed where they are in the default state"
-        doubts.append(Finding("warning", "", f"{text}: {listed(found.locked)}"))
-    if floating is None and not found.floating:
+        doubts.append(Finding("warning", "", f"{text}: {listed(robot.locked)}"))
+    if floating is None and not robot.floating:
         floating = False
-    written = _converted(found.model, target, floating=floating, meshes=meshes)
+    written = _converted(robot.model, target, floating=floating, meshes=meshes)
     return Converted(written.text, (*doubts, *written.findings), written.checked)
 
 
 def _moved_meshes(model: Model, file: str, out: str) -> list[Finding]:
-    """Meshes are named relative to their file; is the new one somewhere else?"""
+    """A warning about meshes relative to the file, if OUT is in another folder."""
     from linkwork.io.convert import relative_meshes
 
     named = named_robot(file)
     read_from = named.path if named else Path(file)
-    beside = out != "-" and Path(out).resolve().parent == read_from.resolve().parent
-    return [] if beside and file != "-" else relative_meshes(model)
+    same_folder = out != "-" and Path(out).resolve().parent == read_from.resolve().parent
+    return [] if same_folder and file != "-" else relative_meshes(model)
 
 
-def _refuse_existing(out: str, *, force: bool) -> None:
+def _reject_existing(out: str, *, force: bool) -> None:
     path = Path(out)
     if out == "-":
         return
@@ -184,7 +184,7 @@ def _refuse_existing(out: str, *, force: bool) -> None:
 
 def _write(out: str, text: str) -> None:
     if out == "-":
-        if hasattr(sys.stdout, "buffer"):  # the text says that it is UTF-8, whatever the locale
+        if hasattr(sys.stdout, "buffer"):  # the file declares UTF-8, whatever the locale
             sys.stdout.buffer.write(text.encode())
         else:
             sys.stdout.write(text)

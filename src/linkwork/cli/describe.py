@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from linkwork.engine.symbolic.arrays import Array
     from linkwork.model.model import Model
 
-TOLERANCE = 1e-9  # as of linkwork.model.differences, which imports NumPy
+TOLERANCE = 1e-9  # as in linkwork.model.differences, which imports NumPy
 SAMPLES = 50  # random configurations in which `compare` compares the links
 WIDTH = 79  # of lists of names
 
@@ -62,7 +62,7 @@ Base = Annotated[
 FreeMimic = Annotated[bool, typer.Option("--free-mimic", help="treat mimic joints as independent")]
 Strict = Annotated[bool, typer.Option("--strict", help="exit with 1 on warnings")]
 Tolerance = Annotated[
-    float, typer.Option("--tolerance", help="numbers that differ by less are the same")
+    float, typer.Option("--tolerance", help="values that differ by less are equal")
 ]
 Card = Annotated[
     str | None,

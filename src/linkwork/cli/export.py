@@ -39,11 +39,13 @@ Derivatives = Annotated[
 Float = Annotated[bool, typer.Option("--float", help="single precision instead of double")]
 Prefix = Annotated[
     str | None,
-    typer.Option("--prefix", metavar="NAME", help="of all names in C; the robot's if not given"),
+    typer.Option(
+        "--prefix", metavar="NAME", help="prefix of names in C; the robot's name if not given"
+    ),
 ]
 Base = Annotated[
     str | None,
-    typer.Option("--base", metavar="LINK", help="link or frame whose velocity is the base's"),
+    typer.Option("--base", metavar="LINK", help="link or frame that is the base"),
 ]
 Representation = Annotated[
     str | None,
@@ -58,7 +60,8 @@ JointDynamics = Annotated[
     bool, typer.Option("--joint-dynamics", help="with armature, damping and friction of joints")
 ]
 Lanes = Annotated[
-    int, typer.Option("--lanes", metavar="N", help="add functions of many rows, N at a time")
+    int,
+    typer.Option("--lanes", metavar="N", help="add batch functions that compute N rows at a time"),
 ]
 OneFile = Annotated[bool, typer.Option("--one-file", help="all functions in one C file")]
 PinnZoo = Annotated[
@@ -82,9 +85,7 @@ Orientation = Annotated[
 ]
 NoCompensation = Annotated[
     bool,
-    typer.Option(
-        "--no-compensation", help="with --float: leave roundings as they are; shorter, less exact"
-    ),
+    typer.Option("--no-compensation", help="with --float: shorter and less accurate code"),
 ]
 NoCheck = Annotated[bool, typer.Option("--no-check", help="do not compile and compare")]
 
@@ -112,7 +113,7 @@ def export(
 ) -> None:
     """Write functions of a robot as a C library.
 
-    It is compiled and compared with linkwork's own results before it is written.
+    The library is compiled and compared with linkwork's results before it is written.
 
     linkwork export arm --fixed -o arm_c --functions mass_matrix,jacobian:tool
     """

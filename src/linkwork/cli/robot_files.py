@@ -1,4 +1,4 @@
-"""The robots and workcells that commands take: files, names, standard input, xacro arguments."""
+"""Robots and workcells as arguments of commands: files, names, standard input, xacro arguments."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ Floating = Annotated[
 """Of every command that computes; None leaves the choice to `KinDyn`, which floats the base."""
 
 CELL_ROOTS = (b"WorkCell", b"DynamicWorkCell", b"DynamicWorkcell")
-HEAD_BYTES = 65_536  # of a file: its root element begins within them, after comments
+HEAD_BYTES = 65_536  # of a file, within which its root element begins
 XACRO_ARGUMENT = re.compile(r"([A-Za-z_][\w.-]*):=(.*)", re.DOTALL)  # as ROS writes them
 
 xacro_arguments: ContextVar[dict[str, str] | None] = ContextVar("xacro arguments", default=None)
-"""Those of the command that runs now."""
+"""The xacro arguments of the running command."""
 
 
 def model_of_file(file: str, *, mimic: bool = True) -> Model:
@@ -64,15 +64,17 @@ def read_file(file: str, *, mimic: bool = True, repair: bool = False) -> Reading
     if file == "-":
         try:
             source = standard_input()
-        except ParseError as error:  # bytes that are not text
+        except ParseError as error:  # bytes in another encoding
             return Reading(None, error.findings)
-    elif not file.strip() or any(letter in file for letter in "<\n\r"):  # a text for `read`
+    elif not file.strip() or any(
+        letter in file for letter in "<\n\r"
+    ):  # `read` would parse it as XML
         raise MissingFileError(f"no file {shown(file)}")
     return read(source, mimic=mimic, repair=repair, xacro_args=xacro_arguments.get())
 
 
 def model_in(reading: Reading) -> Model:
-    """The robot that was read, or an error that lists all findings."""
+    """The robot of a file; raises an error that lists all findings if there is none."""
     if reading.model is None:
         raise ParseError([f for f in reading.findings if f.severity != "note"])
     return reading.model
@@ -87,7 +89,7 @@ def count_warnings(file: str, reading: Reading) -> None:
 
 
 def split_xacro_arguments(words: Sequence[str]) -> tuple[list[str], dict[str, str] | None]:
-    """The other words of a command line, and `name:=value` by name; None if there are none."""
+    """Split `name:=value` from the other words of a command line; None if there are none."""
     matches = [XACRO_ARGUMENT.fullmatch(word) for word in words]
     arguments = {match[1]: match[2] for match in matches if match}
     others = [word for word, match in zip(words, matches, strict=True) if not match]
@@ -95,7 +97,7 @@ def split_xacro_arguments(words: Sequence[str]) -> tuple[list[str], dict[str, st
 
 
 def is_cell(file: str) -> bool:
-    """Whether a file, or what is bundled under a name, is a workcell."""
+    """Whether a file or a name is a workcell."""
     path = Path(file)
     try:
         if not path.is_file():
