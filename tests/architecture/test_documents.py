@@ -38,6 +38,7 @@ def fences(page: Path, language: str) -> list[str]:
     return [code for name, code in found if name == language]
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_code_on_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
     """Blocks of one page share their names; a text block after one is what it prints."""

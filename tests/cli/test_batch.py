@@ -14,6 +14,8 @@ from tests.support.commands import run_here
 
 from linkwork.batch.plan import make_plan
 
+pytestmark = pytest.mark.peers
+
 ROBOT, FUNCTION = "double_pendulum", "mass_matrix,jacobian:tip"
 
 
@@ -104,7 +106,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("where", ["here", "workers"])
+@pytest.mark.parametrize("where", ["here", pytest.param("workers", marks=pytest.mark.cluster)])
 def test_an_interrupted_command_goes_on_where_it_was(where, tmp_path):
     """With workers, too: they end with the command, and no chunk is lost."""
     out, rows = tmp_path / "out.zarr", 10_000

@@ -34,6 +34,7 @@ def test_several_frames_are_named_as_for_other_commands():
     assert "transforms(rod, base)" in done.stdout
 
 
+@pytest.mark.peers
 def test_json_holds_every_number():
     facts = json.loads(run("bench", "pendulum", *FAST, "mass_matrix", "--json").stdout)
     row = facts["functions"][0]
@@ -83,6 +84,7 @@ def test_without_pin_there_is_no_column(monkeypatch):
     assert facts["pin"] is None
 
 
+@pytest.mark.peers
 def test_pin_computes_the_same_robot():
     pin = PinTimes.of(lw.KinDyn(lw.load("quadruped")))
 

@@ -209,6 +209,7 @@ def test_an_unknown_card_is_an_error_with_the_nearest_name():
     assert "'mujoco'" in done.stderr
 
 
+@pytest.mark.peers
 def test_words_of_xacro_are_its_arguments(tmp_path):
     path = tmp_path / "robot.urdf.xacro"
     space = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
@@ -224,6 +225,7 @@ def test_words_of_xacro_are_its_arguments(tmp_path):
     assert "arm.urdf" in done.stderr
 
 
+@pytest.mark.peers
 def test_commands_take_robots_of_packages_by_name():
     for words in (("info", "ur5"), ("tree", "ur5"), ("check", "example-robot-data:ur5")):
         assert run(*words).returncode == 0

@@ -92,6 +92,7 @@ def test_every_kind_of_difference_has_its_words():
         assert [str(d) for d in differences(plain, built(**changes))] == [text]
 
 
+@pytest.mark.peers
 def test_a_ball_joint_has_three_degrees_of_freedom(tmp_path):
     path = tmp_path / "ball.xml"
     body = '<body name="a"><joint type="ball"/><geom size=".1"/></body>'

@@ -13,6 +13,8 @@ from tests.support.commands import run_here as run
 
 import linkwork as lw
 
+pytestmark = pytest.mark.peers
+
 mujoco = pytest.importorskip("mujoco")
 
 

@@ -183,6 +183,7 @@ def test_the_c_program_gives_what_python_gives():
     np.testing.assert_allclose(found["C"], found["Python"], atol=1e-12)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("name", [n for n in HERE if "plot" in (EXAMPLES / f"{n}.py").read_text()])
 def test_plots_are_drawn(name):
     import matplotlib as mpl
