@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +51,7 @@ def _without_peers(config):
     return "not peers" in config.option.markexpr
 
 
+@cache
 def _is_of_peers(path):
     folders = [TESTS / name for name in FOLDERS_OF_PEERS]
     return any(path.is_relative_to(folder) for folder in folders)
