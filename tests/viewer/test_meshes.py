@@ -51,7 +51,7 @@ def test_the_colour_in_a_file_is_used_unless_the_robot_has_one(folder):
     ("mesh", "text"),
     [
         (lw.Mesh("package://x/a.stl"), "mesh 'package://x/a.stl' not found"),
-        (lw.Mesh("a.stl", searched=("/a", "/b")), "not found; searched 2 places"),
+        (lw.Mesh("a.stl", searched=("/a", "/b")), "searched 2"),
         (lw.Mesh("a.stl", path="/nowhere/a.stl"), "cannot be read"),
     ],
 )
