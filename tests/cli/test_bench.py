@@ -21,7 +21,7 @@ def test_each_function_has_a_row_that_fits_the_screen():
 
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert max(map(len, lines)) <= 80 + 20  # with colours
+    assert max(map(len, lines)) <= 80 + 20  # with colors
     assert any("mass_matrix" in line for line in lines)
     assert any("jacobian(rod)" in line for line in lines)
     assert "one of 8 configurations" in done.stdout

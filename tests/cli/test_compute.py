@@ -58,7 +58,7 @@ def test_the_examples_in_the_help_succeed():
         assert run(*example.split()[1:]).returncode == 0, example
 
 
-def test_warnings_of_the_file_are_counted_beside_the_results(tmp_path):
+def test_warnings_of_the_file_are_counted_on_standard_error(tmp_path):
     path = tmp_path / "doubtful.urdf"
     path.write_text(lw.robots.path("pendulum").read_text().replace("<axis ", "<axis size='1' "))
     done = run("dynamics", path, "--json")
@@ -100,7 +100,7 @@ def test_dynamics_compares_forces_with_limits(arm):
     assert row[3:] == ["90", f"{abs(force) / 90:.0%}"[:-1]]
 
 
-def test_dynamics_prints_a_large_matrix_when_asked_to():
+def test_dynamics_prints_a_large_matrix_on_request():
     short, long = (run("dynamics", "quadruped", *more).stdout for more in ((), ("--matrix",)))
 
     assert "18 x 18" in short.splitlines()[-1]
@@ -125,7 +125,7 @@ def test_ik_finds_positions_for_a_target(arm):
     assert json.loads(again.stdout)["converged"]
 
 
-def test_ik_says_what_is_left_of_a_target_out_of_reach():
+def test_ik_prints_the_error_of_a_target_out_of_reach():
     done = run("ik", "arm", "tool", "--fixed", "--position", "4 0 0.5", "--restarts", "2")
 
     assert done.returncode == 1

@@ -31,7 +31,7 @@ def in_here(*words: object, columns: int | None = None) -> str:
 
 
 def on_terminal(columns: int, *words: object) -> list[str]:
-    """The lines that a command writes to a terminal so wide, without colours."""
+    """The lines that a command writes to a terminal of that width, without colors."""
     return in_here(*words, columns=columns).split("\n")
 
 

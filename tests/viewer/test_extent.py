@@ -34,7 +34,7 @@ def on_page(extent, aspect, width):
 @pytest.mark.parametrize(("aspect", "width"), [(1.5, 1280), (1.15, 1050), (1.3, 800), (0.6, 400)])
 @pytest.mark.parametrize("size", [1e-3, 1.0, 100.0])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (5, 0.1, 0.1), (0.1, 5, 0.1), (0.1, 0.1, 5)])
-def test_all_is_seen_beside_the_controls_and_fills_its_place(rng, size, shape, aspect, width):
+def test_the_scene_fills_the_area_left_of_the_controls(rng, size, shape, aspect, width):
     extent = around([size * np.array(shape) * rng.uniform(size=(50, 3))])
     across, high = on_page(extent, aspect, width).T
     left, right, down, up = margins_of(aspect, width)

@@ -76,7 +76,7 @@ def test_joints_that_a_file_does_not_name_stay_neutral(kd, tmp_path):
         ("a.npy", "nothing", (lw.SourceError, "cannot be read as a .npy file")),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said(kd, tmp_path, name, content, problem):
+def test_a_wrong_file_is_rejected(kd, tmp_path, name, content, problem):
     error, text = problem
     (tmp_path / name).write_text(content)
     with pytest.raises(error) as raised:
@@ -116,7 +116,7 @@ def test_a_table_with_an_endless_cell_is_rejected(kd, tmp_path):
         read_trajectory(kd, path)
 
 
-def test_a_file_that_is_missing_or_holds_objects_is_refused(kd, tmp_path):
+def test_a_missing_file_or_one_of_objects_is_rejected(kd, tmp_path):
     with pytest.raises(lw.MissingFileError, match="no such file"):
         read_trajectory(kd, tmp_path / "b.npy")
     np.save(tmp_path / "o.npy", np.array([{}], dtype=object), allow_pickle=True)

@@ -55,7 +55,7 @@ def test_bad_use_is_one_line_and_exit_code_2(words, text):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_workcells_are_known_by_their_root_element(tmp_path):
+def test_workcells_are_recognized_by_their_root_element(tmp_path):
     assert is_cell("two_arms")
     assert is_cell(str(CELL_FOLDER / "two_arms.xml"))
     assert not is_cell("arm")
