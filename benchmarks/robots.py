@@ -20,7 +20,7 @@ from tests.support.real_robots import FILES, load_quietly
 
 @dataclass(frozen=True)
 class Case:
-    """A robot file and the frame whose pose and Jacobian are asked for."""
+    """A robot file and the frame whose pose and Jacobian are measured."""
 
     name: str
     ending: str  # of the path of its file

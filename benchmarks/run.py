@@ -107,7 +107,7 @@ def about(quick: bool) -> dict[str, Any]:
         "system": platform.platform(),
         "Python": platform.python_version(),
         "linkwork": lw.__version__,
-        "packages": {name: found for name, found in packages.items() if found},
+        "packages": {name: version for name, version in packages.items() if version},
         "quick": quick,
     }
 
@@ -182,7 +182,7 @@ def arguments(names: list[str]) -> argparse.Namespace:
 def main() -> None:
     options = arguments(list(sections(quick=True)))
     available, facts = sections(options.quick), about(options.quick)
-    os.environ["LINKWORK_THREADS"] = "1"  # where a call does not say otherwise
+    os.environ["LINKWORK_THREADS"] = "1"  # unless a call sets its number of threads
     folder = RESULTS / "quick" if options.quick else RESULTS
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{facts['date']}-{facts['commit']}.json"
