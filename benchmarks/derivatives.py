@@ -110,7 +110,7 @@ def _pin_task(peer: Pinocchio, name: str, state: State) -> Task:
 def _difference(case: Case, peer: Pinocchio, name: str, state: State) -> float:
     """How far pin's results are from linkwork's in the body representation, relative."""
     inputs = ANALYTIC[name][0]
-    kd = lw.KinDyn(model_of(case), gravity=GRAVITY, representation="body")
+    kd = lw.KinDyn(model_of(case), floating=True, gravity=GRAVITY, representation="body")
     own = peer.convention.state(state)
     order = [*range(6), *(6 + k for k in peer.convention.order)]
     values = {"q": state.q} | {

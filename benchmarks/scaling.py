@@ -132,7 +132,7 @@ def _growth_of_joints(section: Section, patience: Patience, most: int) -> None:
                 section.notes.append(note)
                 continue
             model = chain(joints)
-            kd = lw.KinDyn(model)
+            kd = lw.KinDyn(model, floating=True)
             last = f"link{joints}"
             pin = Pinocchio(kd, lw.dump_urdf(model), last)
             kernel = kernel_of(kd, function, last)
@@ -159,7 +159,7 @@ def _compiles_in_time(joints: int, function: str) -> bool:
         "from functions import kernel_of\n"
         "from robots import chain\n"
         "n = int(sys.argv[1])\n"
-        "kernel_of(lw.KinDyn(chain(n)), sys.argv[2], f'link{n}')"
+        "kernel_of(lw.KinDyn(chain(n), floating=True), sys.argv[2], f'link{n}')"
     )
     command = [sys.executable, "-c", program, str(joints), function]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
