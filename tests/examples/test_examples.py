@@ -14,6 +14,8 @@ import pytest
 
 import linkwork as lw
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NUMBERED = sorted(EXAMPLES.glob("[0-9][0-9]_*.py"))
 TESTED_ELSEWHERE = {  # with fewer samples or steps than their defaults

@@ -10,6 +10,8 @@ import linkwork as lw
 from linkwork.export import check
 from linkwork.model import joints as kinds
 
+pytestmark = pytest.mark.slow
+
 FUNCTIONS = ["transforms", "mass_matrix", "inverse_dynamics", "forward_dynamics", "integrate"]
 
 

@@ -15,7 +15,7 @@ from tests.support.page import Page, soon, within
 
 import linkwork as lw
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 WIDTH, HEIGHT = 1000, 560
 LEFT = 600  # pixels from here on are controls
