@@ -225,6 +225,28 @@ def test_derivatives_agree_with_differences():
         np.testing.assert_allclose(analytic, stepped, atol=1e-7 * max(1.0, np.abs(stepped).max()))
 
 
+@pytest.mark.parametrize("n_feet", [3, 4])
+def test_derivatives_of_inverse_dynamics_agree_with_differences(n_feet):
+    kd = lw.KinDyn(lw.load("quadruped"))
+    feet = [name for name in kd.model.frame_names if name.endswith("foot")][:n_feet]
+    stance = kd.constrained(dict.fromkeys(feet, "point"), actuated=kd.joint_names)
+    rng = np.random.default_rng(0)
+    q, (nu, nu_dot) = kd.random(seed=1), rng.normal(size=(2, kd.nv))
+    d = stance.inverse_dynamics_derivatives(q, nu, nu_dot)
+    h, inverse = 1e-5, stance.inverse_dynamics
+    for by, function in {
+        "q": lambda s: inverse(kd.integrate(q, s), nu, nu_dot),
+        "nu": lambda s: inverse(q, nu + s, nu_dot),
+        "nu_dot": lambda s: inverse(q, nu, nu_dot + s),
+    }.items():
+        pairs = [(function(h * e), function(-h * e)) for e in np.eye(kd.nv)]
+        for k, name in enumerate((by, f"forces_{by}")):
+            stepped = np.stack([(a[k] - b[k]) / (2 * h) for a, b in pairs], axis=-1)
+            np.testing.assert_allclose(
+                getattr(d, name), stepped, atol=1e-6 * max(1.0, np.abs(stepped).max())
+            )
+
+
 def test_impacts_reverse_constraint_velocities():
     kd = lw.KinDyn(lw.load("quadruped"))
     feet = [name for name in kd.model.frame_names if name.endswith("foot")]
@@ -351,3 +373,22 @@ def test_what_cannot_be_answered_raises():
         massless.add_joint(ends, "revolute", *ends, axis=(0, 1, 0))
     with pytest.raises(lw.SingularJointError):
         lw.KinDyn(massless.build(), floating=False).forward_dynamics([0.0, 0.0], [0, 0], [0, 0])
+
+
+def test_parameters_of_the_geometry_are_inputs():
+    plain = lw.KinDyn(four_bar(), floating=False)
+    kd = plain.replace(
+        parameters=[lw.parameters.JointPose("b"), lw.parameters.LinkInertia("rocker")]
+    )
+    q = plain.random(seed=0)
+    nu, tau = state_of(plain, q)
+    for name in ("forward_dynamics", "forward_dynamics_derivatives"):
+        expected = getattr(plain.constrained(), name)(q, nu, tau)
+        found = getattr(kd.constrained(), name)(q, nu, tau, parameters=kd.parameter_values())
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-10 * max(1.0, np.abs(b).max()))
+    heavier = kd.parameter_values(
+        {"inertia.rocker": 2 * plain.model.link("rocker").inertia.parameters()}
+    )
+    changed = kd.constrained().forward_dynamics(q, nu, tau, parameters=heavier).nu_dot
+    assert not np.allclose(changed, plain.forward_dynamics(q, nu, tau))

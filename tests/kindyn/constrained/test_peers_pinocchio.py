@@ -101,3 +101,19 @@ def test_impacts_agree(stance):
             pin.ProximalSettings(1e-13, 1e-13, 1e-13, 30),
         )
         close(stance.here.impact(stance.q, nu, restitution).nu, after[stance.order])
+
+
+@pytest.mark.parametrize(
+    ("name", "forward", "derivatives"),
+    [
+        ("talos_data/talos_reduced", 20_243, 182_096),
+        ("anymal_b_simple_description/anymal", 9_460, 68_690),
+    ],
+)
+def test_operation_counts(name, forward, derivatives):
+    """Additions, multiplications, divisions and negations, in the mixed representation."""
+    frames, kind = STANCES[name]
+    kd = lw.KinDyn(load_quietly(robot(name), mimic=False), floating=True)
+    stance = kd.constrained(dict.fromkeys(frames, kind))
+    assert stance.function("forward_dynamics").program.n_ops <= forward
+    assert stance.function("forward_dynamics_derivatives").program.n_ops <= derivatives
