@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
-import json
 import re
 import shlex
 import subprocess
@@ -39,6 +38,7 @@ def fences(page: Path, language: str) -> list[str]:
     return [code for name, code in found if name == language]
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_code_on_a_page_runs_and_prints_the_output_shown(page, tmp_path, monkeypatch):
     """Code blocks of a page share their variables; a text block after one is its output."""
@@ -96,7 +96,8 @@ def check_linkwork(words: list[str]) -> None:
     while words and words[0] in getattr(command, "commands", {}):
         command = command.commands[words[0]]  # pyright: ignore[reportAttributeAccessIssue]
         words = words[1:]
-    options = {name for parameter in command.params for name in parameter.opts}
+    parameters = command.params
+    options = {name for one in parameters for name in (*one.opts, *one.secondary_opts)}
     given = {word.split("=")[0] for word in words if word.startswith("-") and word != "-"}
     assert given <= options | {"-h", "--help"}, (command.name, given - options)
     if hasattr(command, "commands"):  # none of them was named
@@ -185,11 +186,11 @@ def module_of(path: str) -> ModuleType:
 
 def test_figures_on_pages_are_those_that_were_measured():
     pages = module_of("benchmarks/pages.py")
-    results = json.loads(pages.RESULTS.read_text(encoding="utf-8"))
+    figures = pages.latest(pages.read())
     quoted: set[str] = set()
     for page in pages.PAGES:
         text = page.read_text(encoding="utf-8")
-        assert pages.written(text, results) == text, f"{page}: python benchmarks/pages.py"
+        assert pages.written(text, figures) == text, f"{page}: python benchmarks/pages.py"
         quoted |= {found[1] for found in pages.MARK.findall(text)}
     assert quoted == set(pages.FIGURES)
 
@@ -200,9 +201,25 @@ def test_figures_are_written_anew_where_they_were_measured_and_stay_elsewhere():
         f"<!-- results: {name} -->\n\nby hand\n\n<!-- end of results -->\n"
         for name in ("tick", "rollout")
     )
-    row = {"robot": "biped", "pin": 2e-5, "one": 4e-6, "batch": 1e-6}
-    results = {"sections": {"tick": {"data": [row]}}}
-    first, second = pages.written(text, results).split("<!-- results: rollout -->")
+    figures = {"tick": {("biped", ""): {"pin": 2e-5, "one": 4e-6, "batch": 1e-6}}}
+    first, second = pages.written(text, figures).split("<!-- results: rollout -->")
     assert "| biped | 4.00 | 1.00 | 20.00 | 5.0 |" in first
     assert "by hand" not in first
     assert "by hand" in second
+
+
+def test_a_run_adds_its_figures_to_the_history(tmp_path):
+    history = module_of("benchmarks/history.py")
+    about = {"processor": "p", "processors": 2, "Python": "3", "linkwork": "0", "packages": {}}
+    file = tmp_path / "history.csv"
+
+    def run(date, commit, method):
+        row = {"robot": "ur5", "function": "rnea", "method": method, "pin": 2e-6, "kernel": 1.0}
+        about.update(date=date, commit=commit)
+        history.add({"about": about, "sections": {"single": {"data": [row]}}}, file)
+        return history.latest(history.read(file))["single"]
+
+    assert run("2026-01-01", "a", 1e-6) == {("ur5", "rnea"): {"method": 1e-6, "pin": 2e-6}}
+    assert run("2026-01-02", "b", 5e-7)["ur5", "rnea"]["method"] == 5e-7
+    assert run("2026-01-02", "b", 4e-7)["ur5", "rnea"]["method"] == 4e-7  # measured again
+    assert sum(line.section == "single" for line in history.read(file)) == 4

@@ -87,6 +87,7 @@ def test_names_of_other_libraries_raise_an_error_with_the_name_here(section):
     assert all(hasattr(KD, name) for name in FOREIGN_NAMES.values())
 
 
+@pytest.mark.peers
 def test_pinocchios_names_in_the_table_exist():
     for text in cells(SECTIONS["Pinocchio"], 0):
         name = text.split("(")[0]
@@ -94,11 +95,13 @@ def test_pinocchios_names_in_the_table_exist():
         assert hasattr(owner, name.removeprefix("model.")), text
 
 
+@pytest.mark.peers
 def test_idyntrees_names_in_the_table_exist():
     for text in cells(SECTIONS["iDynTree"], 0):
         assert hasattr(idyn.KinDynComputations, text.split("(")[0]), text
 
 
+@pytest.mark.peers
 def test_adams_names_in_the_table_exist():
     from adam.numpy import KinDynComputations
 
@@ -107,6 +110,7 @@ def test_adams_names_in_the_table_exist():
         assert name == "KinDynComputations" or hasattr(KinDynComputations, name), text
 
 
+@pytest.mark.peers
 def test_mujocos_names_in_the_table_exist():
     import mujoco
     import mujoco.rollout

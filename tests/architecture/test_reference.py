@@ -106,12 +106,14 @@ def members(value: object, options: str) -> set[str]:
     return {name for name in public(value) if inherited or name in vars(value)}
 
 
+@pytest.mark.peers
 def test_names_on_the_pages_exist():
     assert len(rendered()) > 500
     for name in rendered():
         resolved(name)
 
 
+@pytest.mark.peers
 def test_every_name_of_linkwork_is_on_a_page():
     """Under that name, or where it is defined."""
     names = [name for name in dir(lw) if not name.startswith("_")]
@@ -121,6 +123,7 @@ def test_every_name_of_linkwork_is_on_a_page():
     assert missing == []
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("path", MODULES)
 def test_every_name_of_a_module_is_on_a_page(path):
     module = importlib.import_module(path)
@@ -129,6 +132,7 @@ def test_every_name_of_a_module_is_on_a_page(path):
     assert {f"{path}.{name}" for name in names} - rendered() == set()
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("path", CLASSES)
 def test_every_method_of_a_class_is_on_a_page(path):
     value = resolved(path)
@@ -136,6 +140,7 @@ def test_every_method_of_a_class_is_on_a_page(path):
     assert names - rendered() == set()
 
 
+@pytest.mark.peers
 def test_every_name_on_a_page_has_a_docstring():
     undocumented = [
         name
@@ -165,6 +170,7 @@ def test_the_example_of_a_method_prints_the_output_shown(name):
     assert report == []
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("framework", ["torch", "jax", "casadi"])
 def test_methods_for_other_arrays_have_no_examples_of_numpy(framework):
     bridge = importlib.import_module(f"linkwork.{framework}")

@@ -39,6 +39,7 @@ def test_a_shell_gets_the_same_from_a_process():
     assert done.stdout.split() == completed(line) == ["tool"]
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize(
     ("line", "some"),
     [

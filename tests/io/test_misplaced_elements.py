@@ -23,6 +23,8 @@ from tests.support.urdf_files import (
 
 from linkwork import Limits, LinkworkWarning, ParseError, Pose, load
 
+pytestmark = pytest.mark.peers
+
 LIMIT = '<limit lower="-1" upper="1" effort="5" velocity="2"/>'
 XACRO = r".*`xacro robot\.xacro > robot\.urdf`"
 DIRECTLY = ".*inside <robot>"

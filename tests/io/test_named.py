@@ -23,7 +23,7 @@ from linkwork.io.named_robots import (
     robots_folder,
 )
 
-TALOS = next(path for path in ROBOT_FILES if path.name == "talos_reduced.urdf")
+TALOS = next((path for path in ROBOT_FILES if path.name == "talos_reduced.urdf"), None)
 
 
 def failure(name: str) -> str:
@@ -32,12 +32,14 @@ def failure(name: str) -> str:
     return str(caught.value)
 
 
+@pytest.mark.peers
 def test_a_name_loads_what_its_file_does():
     assert lw.load("arm") == lw.robots.load("arm")
     assert load_quietly("talos") == load_quietly(TALOS)
     assert load_quietly("example-robot-data:talos") == load_quietly(TALOS)
 
 
+@pytest.mark.peers
 def test_every_name_has_a_path_and_a_model_knows_its_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("arm").write_text("no robot")  # a file of that name, which `load` would take
@@ -58,6 +60,7 @@ def test_every_name_has_a_path_and_a_model_knows_its_file(tmp_path, monkeypatch)
             assert (text, hash(text)) == (model, hash(model))
 
 
+@pytest.mark.peers
 def test_a_name_that_stands_for_a_smaller_robot_says_so():
     with pytest.warns(lw.LinkworkWarning) as caught:
         lw.load("talos")
@@ -69,6 +72,7 @@ def test_a_name_that_stands_for_a_smaller_robot_says_so():
     assert "talos_full" not in str(caught[0].message)
 
 
+@pytest.mark.peers
 def test_every_name_of_the_loaders_is_a_file_and_every_file_has_a_name():
     folder = robots_folder()
     assert folder is not None
@@ -78,6 +82,7 @@ def test_every_name_of_the_loaders_is_a_file_and_every_file_has_a_name():
     assert {path.name for path in without} == {"iris.urdf", "ur3.urdf"}  # loaders mean others
 
 
+@pytest.mark.peers
 def test_a_bundled_robot_is_taken_first_and_a_prefix_says_which():
     assert lw.load("quadruped") == lw.robots.load("quadruped")
     assert lw.load("linkwork:quadruped") == lw.robots.load("quadruped")
@@ -98,6 +103,7 @@ def test_a_path_object_is_never_a_name():
         lw.load(Path("arm"))
 
 
+@pytest.mark.peers
 def test_near_names_are_told():
     assert_facts(failure("talo"), ".*'talo'.*'talos'")
     assert_facts(failure("linkwork:amrm"), ".*'amrm'.*linkwork.*'arm'")
@@ -144,6 +150,7 @@ def downloaded(monkeypatch, cache: Path, repository: str, files: dict[str, str])
     monkeypatch.setattr(REPOSITORIES[repository], "commit", head.stdout.strip())
 
 
+@pytest.mark.peers
 def test_robots_that_are_not_downloaded_are_never_downloaded(cache):
     assert "panda_description" in described_robots()
     assert downloaded_robots() == ()
@@ -152,6 +159,7 @@ def test_robots_that_are_not_downloaded_are_never_downloaded(cache):
     assert not cache.exists()
 
 
+@pytest.mark.peers
 @pytest.mark.skipif(shutil.which("git") is None, reason="robot_descriptions needs git")
 def test_a_downloaded_robot_is_loaded_by_its_name(cache, monkeypatch, capfd):
     text = '<robot name="panda"><link name="a"><visual><geometry>'
@@ -172,6 +180,7 @@ def test_a_downloaded_robot_is_loaded_by_its_name(cache, monkeypatch, capfd):
     assert capfd.readouterr().out == ""
 
 
+@pytest.mark.peers
 @pytest.mark.skipif(shutil.which("git") is None, reason="robot_descriptions needs git")
 def test_a_download_without_the_file_is_one_line(cache, monkeypatch):
     downloaded(monkeypatch, cache, "example-robot-data", {"readme": "nothing here"})
@@ -181,6 +190,7 @@ def test_a_download_without_the_file_is_one_line(cache, monkeypatch):
     )
 
 
+@pytest.mark.peers
 def test_a_broken_download_is_one_line(cache, monkeypatch):
     from robot_descriptions._repositories import REPOSITORIES
 

@@ -17,6 +17,8 @@ from linkwork.model.geometry import Mesh
 from linkwork.model.layout import Layout
 from linkwork.model.tree import tree_from
 
+pytestmark = pytest.mark.peers
+
 every_robot = pytest.mark.parametrize("path", ROBOT_FILES, ids=label)
 
 

@@ -15,6 +15,8 @@ from linkwork.io.load import read
 from linkwork.io.xacro import is_xacro
 from linkwork.io.xml.source import read_source
 
+pytestmark = pytest.mark.peers
+
 xacro = pytest.importorskip("xacro")
 
 SPACE = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'

@@ -15,6 +15,8 @@ from linkwork import parameters as lp
 from linkwork.compat.adam.parametric import AdamLinkDensity, AdamLinkLength
 from linkwork.model.inertia import moved
 
+pytestmark = pytest.mark.peers
+
 LINKS = ("trunk", "thigh", "shank", "ball", "bar", "beam", "foot")
 
 

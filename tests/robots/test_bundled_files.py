@@ -13,6 +13,8 @@ import pinocchio as pin
 import pytest
 from lxml import etree
 
+pytestmark = pytest.mark.peers
+
 ROOT = Path(__file__).resolve().parents[2]
 ROBOTS = ROOT / "src" / "linkwork" / "robots"
 

@@ -50,6 +50,7 @@ def test_a_finger_that_another_one_mimics(rng):
     assert_close(cell.dynamics("arm").bias_force(held, nu), kd.bias_force(q, nu), 1e-12)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("link", ["tool", "left_finger", "forearm", "base"])
 @pytest.mark.parametrize("name", OBJECTS)
 def test_every_object_in_every_mount(name, link, state, rng):

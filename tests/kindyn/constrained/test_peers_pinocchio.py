@@ -12,6 +12,8 @@ from tests.support.spatial import pin
 import linkwork as lw
 from linkwork.compat.pinocchio import Conventions
 
+pytestmark = pytest.mark.peers
+
 STANCES = {  # robot: contacts, kind
     "talos_data/talos_reduced": (("left_sole_link", "right_sole_link"), "pose"),
     "anymal_b_simple_description/anymal": (("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT"), "point"),
