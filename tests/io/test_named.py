@@ -15,7 +15,7 @@ from tests.support.real_robots import ROBOT_FILES, load_quietly
 
 import linkwork as lw
 from linkwork.io.named_robots import (
-    LOADERS,
+    LOADER_NAMES,
     described_robots,
     downloaded_robots,
     example_robots,
@@ -72,7 +72,7 @@ def test_a_name_that_stands_for_a_smaller_robot_says_so():
 def test_every_name_of_the_loaders_is_a_file_and_every_file_has_a_name():
     folder = robots_folder()
     assert folder is not None
-    missing = [file for file in LOADERS.values() if not (folder / file).is_file()]
+    missing = [file for file in LOADER_NAMES.values() if not (folder / file).is_file()]
     assert missing == []
     without = set(folder.rglob("*.urdf")) - set(example_robots().values())
     assert {path.name for path in without} == {"iris.urdf", "ur3.urdf"}  # loaders mean others

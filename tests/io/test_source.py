@@ -119,7 +119,7 @@ def test_link_on_disk_to_a_file_is_followed(file: Path):
 
 
 def test_file_that_is_too_large_is_refused(file: Path, monkeypatch):
-    monkeypatch.setattr(source, "LARGEST_FILE", 1 << 20)
+    monkeypatch.setattr(source, "MAX_FILE_SIZE", 1 << 20)
     file.write_bytes(b" " * ((1 << 20) + 1))
 
     assert_facts(failure(file), f"{re.escape(repr(str(file)))}.*1 MiB")
@@ -129,7 +129,7 @@ def test_file_that_is_too_large_is_refused(file: Path, monkeypatch):
 def test_file_whose_size_is_not_known_is_read_no_further_than_the_limit(monkeypatch):
     """Files of /proc say they are empty; some of them hardly end."""
     path = "/proc/self/maps"
-    monkeypatch.setattr(source, "LARGEST_FILE", 100)
+    monkeypatch.setattr(source, "MAX_FILE_SIZE", 100)
     assert len(Path(path).read_bytes()) > 100
 
     assert_facts(failure(path), f"{path!r}.*larger")

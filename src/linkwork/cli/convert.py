@@ -24,7 +24,7 @@ from linkwork.errors import (
 from linkwork.io.named_robots import named_robot
 
 if TYPE_CHECKING:
-    from linkwork.io.convert import Converted
+    from linkwork.io.convert import Conversion
     from linkwork.model.model import Model
     from linkwork.workcell.cell import WorkCell
 
@@ -67,7 +67,7 @@ def convert(
 
     linkwork convert robot.urdf robot.mjcf
     """
-    from linkwork.io.convert import FORMATS, Converted, format_of
+    from linkwork.io.convert import FORMATS, Conversion, format_of
 
     target = format_of(out, to)
     _refuse_existing(out, force=force)
@@ -85,7 +85,7 @@ def convert(
         converted = _converted(model_in(reading), target, **options)
         doubts = [finding for finding in reading.findings if finding.severity == "warning"]
         doubts += _moved_meshes(model_in(reading), file, out) if target != "mjcf" else []
-        converted = Converted(converted.text, (*doubts, *converted.findings), converted.checked)
+        converted = Conversion(converted.text, (*doubts, *converted.findings), converted.checked)
     _write(out, converted.text)
     if as_json and out != "-":
         findings = [finding_data(finding) for finding in converted.findings]
@@ -99,15 +99,15 @@ def convert(
     print_text(console, f"{name}: {FORMATS[target]}{checked}", "bold")
 
 
-def _converted(model: Model, target: str, *, fixed: bool, meshes: bool) -> Converted:
-    from linkwork.io.convert import Converted, as_workcell, convert_model
+def _converted(model: Model, target: str, *, fixed: bool, meshes: bool) -> Conversion:
+    from linkwork.io.convert import Conversion, convert_model, in_workcell_form
 
     if target == "workcell":
         from linkwork.workcell.files import dump_workcell
 
-        model, findings = as_workcell(model)
+        model, findings = in_workcell_form(model)
         cell = _cell_of(model)
-        return Converted(dump_workcell(cell), findings, "reads back as the same workcell")
+        return Conversion(dump_workcell(cell), findings, "reads back as the same workcell")
     return convert_model(model, target, floating=False if fixed else None, meshes=meshes)
 
 
@@ -119,9 +119,9 @@ def _cell_of(model: Model) -> WorkCell:
 
 def _from_cell(
     file: str, target: str, device: str | None, *, fixed: bool, meshes: bool
-) -> Converted:
+) -> Conversion:
     """One device of a workcell as a robot, or the whole cell written again."""
-    from linkwork.io.convert import Converted
+    from linkwork.io.convert import Conversion
     from linkwork.workcell.device_model import device_model
     from linkwork.workcell.files import dump_workcell, load_workcell
 
@@ -138,7 +138,7 @@ def _from_cell(
     if target == "workcell":
         if device is not None:
             raise typer.BadParameter("--device: a workcell is written as a whole")
-        return Converted(text, tuple(doubts), "reads back as the same workcell")
+        return Conversion(text, tuple(doubts), "reads back as the same workcell")
     names = cell.device_names
     if device is None and len(names) != 1:
         raise ArgumentError(
@@ -154,7 +154,7 @@ def _from_cell(
         text = "frames that it does not drive are fixed where they are in the default state"
         doubts.append(Finding("warning", "", f"{text}: {listed(found.locked)}"))
     written = _converted(found.model, target, fixed=fixed or not found.floating, meshes=meshes)
-    return Converted(written.text, (*doubts, *written.findings), written.checked)
+    return Conversion(written.text, (*doubts, *written.findings), written.checked)
 
 
 def _moved_meshes(model: Model, file: str, out: str) -> list[Finding]:

@@ -35,7 +35,7 @@ from linkwork.errors import count_findings, counted, escaped
 from linkwork.io.named_robots import (
     DESCRIPTIONS,
     EXAMPLES,
-    OWN,
+    BUNDLED,
     described_robots,
     downloaded_robots,
     example_robots,
@@ -210,7 +210,12 @@ def robots(*, as_json: Json = False) -> None:
     models = {name: bundled.load(name) for name in bundled.names()}
     if as_json:
         facts: list[dict[str, Any]] = [
-            {"name": name, "package": OWN, "file": str(bundled.path(name)), **summary_data(model)}
+            {
+                "name": name,
+                "package": BUNDLED,
+                "file": str(bundled.path(name)),
+                **summary_data(model),
+            }
             for name, model in models.items()
         ]
         facts += [
@@ -223,7 +228,7 @@ def robots(*, as_json: Json = False) -> None:
         print_json(facts)
         return
     console = terminal()
-    print_text(console, f"bundled with {OWN}", "bold")
+    print_text(console, f"bundled with {BUNDLED}", "bold")
     for model in models.values():
         print_text(console, summary(model))
     examples, described, downloaded = example_robots(), described_robots(), downloaded_robots()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from linkwork.errors import NameNotFoundError, nearest, shown
 from linkwork.io.load import load as load_file
-from linkwork.io.named_robots import FOLDER, REAL_ROBOTS, bundled_names, named_robot
+from linkwork.io.named_robots import FOLDER, REAL_ROBOTS_HINT, bundled_names, named_robot
 from linkwork.model.model import Model
 
 
@@ -30,7 +30,7 @@ def path(name: str) -> Path:
     file = named_robot(name) if isinstance(name, str) else None
     if file is None:
         hint = nearest(name, names())
-        real = "" if hint.startswith("did you mean") else f"; {REAL_ROBOTS}"
+        real = "" if hint.startswith("did you mean") else f"; {REAL_ROBOTS_HINT}"
         raise NameNotFoundError(f"no robot named {shown(name)}; {hint}{real}")
     return file.path
 

@@ -15,7 +15,7 @@ from tests.support.mujoco import Both, compiled
 from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 
 import linkwork as lw
-from linkwork.io.load import repaired
+from linkwork.io.load import repair_inertias
 from linkwork.io.mjcf.writer import write_mjcf
 from linkwork.model.differences import differences
 
@@ -81,7 +81,7 @@ def test_mujoco_agrees_on_bundled_robots(name):
 @pytest.mark.parametrize("path", REAL, ids=label)
 def test_mujoco_agrees_on_real_robots(path):
     assert len(REAL) == 7
-    agree(both(repaired(load_quietly(path))[0]))
+    agree(both(repair_inertias(load_quietly(path))[0]))
 
 
 def test_a_base_that_is_fixed_has_no_free_joint():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.io.degrees import degrees_text, radians_of
+from linkwork.io.degrees import degrees_text, radians_from_degrees
 from linkwork.spatial import so3
 
 JOINT = '<Frame name="B"/><Joint name="J" type="Revolute"/>'
@@ -422,7 +422,7 @@ def test_a_robot_of_its_own_file_is_placed_with_its_inertias(tmp_path: Path):
 def test_angles_in_degrees_lose_no_digit(rng):
     angles = np.concatenate([rng.uniform(-7, 7, 500), 10.0 ** rng.uniform(-300, 5, 200)])
     for angle in [*angles.tolist(), 0.0, 5e-324, math.pi, -math.pi / 2]:
-        assert radians_of(degrees_text(angle)) == angle
+        assert radians_from_degrees(degrees_text(angle)) == angle
     assert degrees_text(math.pi / 2) == "90"
 
 

@@ -83,7 +83,7 @@ class Collected:
     def add_frame(self, part: CellPart, scope: Scope, ref: str | None, default: str) -> str | None:
         """Read a frame or joint; its full name, or None if it has no name."""
         part = part.name("joint" if "Joint" in part.tag else "frame")
-        own = part.needed_text("name")
+        own = part.required_attribute("name")
         if not own.strip():
             return None
         name = full_name(own, scope)
@@ -110,7 +110,7 @@ class Collected:
 
     def _note_dh_type(self, part: CellPart) -> None:
         """Remember DHJoints whose convention RobWork takes from an earlier one."""
-        kind = part.text("type")
+        kind = part.attribute("type")
         if kind is None and self.dh_type not in ("", DH_TYPES[0]):
             self.untyped.append((part, self.dh_type))
         self.dh_type = kind or self.dh_type
@@ -131,7 +131,7 @@ class Collected:
             elif is_linkwork_property(child):
                 read = read_linkwork_property(child, self.meshes)
                 self.referring.append(Referring(child, scope, own, read))
-                if child.text("name") == HELPER_PROPERTY:
+                if child.attribute("name") == HELPER_PROPERTY:
                     self.helpers.add(full_name(own, scope))
             elif child.tag == "Property":
                 self.add_property(child, scope, own)
@@ -178,12 +178,12 @@ class Collected:
     def add_property(self, part: CellPart, scope: Scope, around: str | None) -> None:
         """Keep a `<Property>` with the frame it belongs to."""
         value = part.content("name", "type", "refframe", "desc").strip()
-        name = part.needed_text("name")
+        name = part.required_attribute("name")
         ref = self._owner(part, scope, around)
         if ref is None or not name:
             self.report.pass_over(part.element, "<Property> of no frame")
             return
-        if part.text("desc") is not None or part.text("type") not in (None, "string"):
+        if part.attribute("desc") is not None or part.attribute("type") not in (None, "string"):
             self.report.pass_over(part.element, "'type' or 'desc' of a <Property>")
 
         def apply(frame: CellFrame) -> CellFrame:
@@ -193,7 +193,7 @@ class Collected:
 
     def _owner(self, part: CellPart, scope: Scope, around: str | None) -> str | None:
         """The frame that something belongs to: the one around it, or the one that it names."""
-        ref = part.text("refframe") or None
+        ref = part.attribute("refframe") or None
         if around is not None and ref not in (None, around, full_name(around, scope)):
             part.warning(f"refframe {shown(ref)} is ignored: <{part.tag}> is inside {around!r}")
         return ref if around is None else around
@@ -324,7 +324,7 @@ def _apply_referring(cell: Collected, known: Collection[str], robots: Collection
 
 def _report_first(cell: Collected) -> None:
     """Warn of a first frame of the workcell that RobWork puts elsewhere."""
-    ref = cell.first.text("refframe") if cell.first is not None else None
+    ref = cell.first.attribute("refframe") if cell.first is not None else None
     if cell.first is not None and ref not in (None, "", WORLD):
         text = f"sits on {shown(ref)}; RobWork puts the first <Frame> of a"
         text += f" workcell on {WORLD}, whatever its 'refframe'; write a <Frame> on {WORLD} before"
@@ -335,7 +335,7 @@ def _report_untyped(cell: Collected) -> None:
     """Warn of DHJoints that RobWork reads in the convention of an earlier one."""
     if cell.untyped:
         first, kind = cell.untyped[0]
-        names = listed([shown(part.text("name")) for part, _ in cell.untyped])
+        names = listed([shown(part.attribute("name")) for part, _ in cell.untyped])
         text = f"<DHJoint> without 'type' is read as {DH_TYPES[0]!r}; RobWork reads it as {kind!r}"
         text += f", the type of an earlier <DHJoint>; write the type: {names}"
         cell.report.extend([Finding("warning", "", text, first.place)])

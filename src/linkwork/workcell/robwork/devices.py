@@ -45,7 +45,7 @@ class _Device:
 def read_device(cell: Collected, part: CellPart, on: str) -> None:
     """Read a device element and add its frames and itself to a cell."""
     part = part.name("device")
-    name = part.needed_text("name")
+    name = part.required_attribute("name")
     if part.tag == "ParallelDevice":
         part.error(
             "a ParallelDevice closes loops between its chains, which linkwork's workcells do not "
@@ -54,7 +54,7 @@ def read_device(cell: Collected, part: CellPart, on: str) -> None:
         return
     mobile = part.tag == "MobileDevice"
     extra = _OF_MOBILE if mobile else ()
-    part.note_unknown((*_BODY, *extra), ("name", *(("basename",) if mobile else ())), strict=True)
+    part.warn_unknown((*_BODY, *extra), ("name", *(("basename",) if mobile else ())), strict=True)
     if not name.strip():
         return
     device = _Device(cell, part, on)
@@ -91,8 +91,8 @@ def _read_body(device: _Device, part: CellPart, scope: Scope) -> None:
             _read_frame(device, child, scope)
         elif child.tag == "SerialChain":
             chain = child.name("chain")
-            chain.note_unknown(_BODY, ("name",), strict=True)
-            name = chain.needed_text("name")
+            chain.warn_unknown(_BODY, ("name",), strict=True)
+            name = chain.required_attribute("name")
             if name.strip():
                 _read_body(device, chain, (*scope, name))
         elif child.tag in MODELS:
@@ -108,7 +108,7 @@ def _read_body(device: _Device, part: CellPart, scope: Scope) -> None:
 
 
 def _read_frame(device: _Device, part: CellPart, scope: Scope) -> None:
-    ref = part.text("refframe")
+    ref = part.attribute("refframe")
     before = device.frames[-1] if device.frames else device.on
     first = not device.frames and device.part.tag != "MobileDevice"
     if ref is not None and (first or device.serial):
@@ -122,12 +122,12 @@ def _read_frame(device: _Device, part: CellPart, scope: Scope) -> None:
     name = device.cell.add_frame(part, scope, ref or None, before)
     if name is not None:
         device.frames.append(name)
-        if part.text("type") == "EndEffector":
+        if part.attribute("type") == "EndEffector":
             device.ends.append(name)
 
 
 def _read_home(device: _Device, part: CellPart) -> None:
-    name = part.needed_text("name")
+    name = part.required_attribute("name")
     numbers = read_configuration(part)
     if name != HOME:
         device.cell.report.pass_over(part.element, f"<Q> other than {HOME!r}")
@@ -140,10 +140,10 @@ def _read_home(device: _Device, part: CellPart) -> None:
 def _read_mobile(device: _Device, name: str) -> None:
     """Read a cart on two wheels: a movable frame on WORLD, two joints, and what sits on them."""
     cell, part = device.cell, device.part
-    base = part.needed_text("basename")
-    width_part = part.one("AxelWidth") if part.needed_child("AxelWidth") else None
-    wheels = [part.needed_child(tag) for tag in ("LeftWheel", "RightWheel")]
-    names = [wheel.needed_text("name") if wheel else "" for wheel in wheels]
+    base = part.required_attribute("basename")
+    width_part = part.one("AxelWidth") if part.required_child("AxelWidth") else None
+    wheels = [part.required_child(tag) for tag in ("LeftWheel", "RightWheel")]
+    names = [wheel.required_attribute("name") if wheel else "" for wheel in wheels]
     width = width_part.content_numbers(1) if width_part else None
     if not base.strip() or not all(map(str.strip, names)) or width is None:
         return

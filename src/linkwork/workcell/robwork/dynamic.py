@@ -79,7 +79,7 @@ def _first_element(text: str) -> int:
 
 def workcell_of(top: CellPart) -> CellPart:
     """The workcell, or device, that a dynamic workcell is about; itself with an error if none."""
-    top.needed_text("workcell")
+    top.required_attribute("workcell")
     for part in top.parts():
         if part.tag == "WorkCell" or part.tag in DEVICES:
             return part
@@ -102,11 +102,11 @@ def read_dynamics(cell: Collected, top: CellPart) -> None:
 
 
 def _read_device(cell: Collected, part: CellPart) -> None:
-    device = part.needed_text("device")
+    device = part.required_attribute("device")
     for child in part.parts():
         if child.tag in _BODIES or child.tag in _LINKS:
             attribute = (_BODIES | _LINKS)[child.tag]
-            if child.text(attribute) is None and child.text("object") is not None:
+            if child.attribute(attribute) is None and child.attribute("object") is not None:
                 attribute = "object"
             _add_body(cell, child, attribute, f"{device}.")
         elif child.tag == "ForceLimit":
@@ -116,7 +116,7 @@ def _read_device(cell: Collected, part: CellPart) -> None:
 
 
 def _add_force_limit(cell: Collected, part: CellPart, prefix: str) -> None:
-    joint = prefix + part.needed_text("joint")
+    joint = prefix + part.required_attribute("joint")
     limit = part.numbers_in(part.content("joint"), "", 1)
 
     def apply(frame: CellFrame) -> CellFrame:
@@ -131,7 +131,7 @@ def _add_force_limit(cell: Collected, part: CellPart, prefix: str) -> None:
 
 
 def _add_body(cell: Collected, part: CellPart, attribute: str, prefix: str) -> None:
-    name = part.needed_text(attribute)
+    name = part.required_attribute(attribute)
     if not name:
         return
     part = part.owned_by(f"body {prefix + name!r}")

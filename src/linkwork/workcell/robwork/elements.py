@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwork.errors import Finding, ModelError, Place, counted, nearest
-from linkwork.io.degrees import radians_of
+from linkwork.io.degrees import radians_from_degrees
 from linkwork.io.urdf.elements import LARGEST, Part, Report
 from linkwork.io.xml.parse import tag_of
 from linkwork.model.numbers import Triple
@@ -90,7 +90,9 @@ class CellPart(Part):
 
     def name(self, kind: str) -> CellPart:
         """The same element as the owner of its findings: `frame 'box'`."""
-        return self.owned_by(f"{kind} {self.text('name')!r}" if self.text("name") else self.owner)
+        return self.owned_by(
+            f"{kind} {self.attribute('name')!r}" if self.attribute("name") else self.owner
+        )
 
     def pass_over(self) -> None:
         """Note that the element says nothing about kinematics."""
@@ -98,7 +100,7 @@ class CellPart(Part):
 
     def check(self, children: Collection[str], attributes: Collection[str]) -> None:
         """Warn of unknown children and attributes, and note those beyond kinematics."""
-        self.note_unknown((*children, *BEYOND_KINEMATICS), attributes, strict=True)
+        self.warn_unknown((*children, *BEYOND_KINEMATICS), attributes, strict=True)
         for part in self.parts():
             if part.tag in BEYOND_KINEMATICS and part.tag != "Property":
                 part.pass_over()
@@ -127,13 +129,13 @@ class CellPart(Part):
         degrees = self.numbers(
             attribute, 1, None if default is None else (default,), largest=LARGEST_DEGREES
         )[0]
-        word = (self.text(attribute) or "").strip()
+        word = (self.attribute(attribute) or "").strip()
         exact = bool(word) and _is(word, degrees)
-        return radians_of(word) if exact else radians_of(degrees)
+        return radians_from_degrees(word) if exact else radians_from_degrees(degrees)
 
     def choice(self, attribute: str, known: Collection[str], default: str) -> str:
         """An attribute that is one of a few words."""
-        value = self.text(attribute)
+        value = self.attribute(attribute)
         if value is None:
             return default
         if value not in known:
@@ -151,7 +153,7 @@ def _is(word: str, number: float) -> bool:
 
 def is_linkwork_property(part: Part) -> bool:
     """Whether a `<Property>` is one that linkwork writes and reads."""
-    return part.tag == "Property" and (part.text("name") or "").startswith("linkwork.")
+    return part.tag == "Property" and (part.attribute("name") or "").startswith("linkwork.")
 
 
 def read_pose(part: CellPart) -> Pose:
@@ -185,7 +187,7 @@ def _read_rpy(part: CellPart) -> Triple:
     text = part.content()
     if part.numbers_in(text, "", 3, largest=LARGEST_DEGREES) is None:
         return (0.0, 0.0, 0.0)
-    z, y, x = map(radians_of, text.split())
+    z, y, x = map(radians_from_degrees, text.split())
     return (x, y, z)
 
 

@@ -64,7 +64,7 @@ DEVICE_KINDS: dict[str, Callable[..., DeviceSpec]] = {
 def read_linkwork_property(part: CellPart, meshes: CellMeshes) -> Change:
     """Read a `<Property>` of linkwork; what it changes in the frame it belongs to."""
     part.note_attributes("name")
-    name = (part.text("name") or "").removeprefix(PREFIX)
+    name = (part.attribute("name") or "").removeprefix(PREFIX)
     if name not in _READERS:
         part.error(f"unknown property {shown(PREFIX + name)}; {nearest(name, _READERS)}")
         return _unchanged
@@ -76,10 +76,10 @@ def _unchanged(frame: CellFrame) -> CellFrame:
 
 
 def _read_link(part: CellPart, meshes: CellMeshes) -> Change:
-    element = part.needed_child("link")
+    element = part.required_child("link")
     if element is None:
         return _unchanged
-    if not (element.text("name") or "").strip():
+    if not (element.attribute("name") or "").strip():
         element.element.set("name", "link")  # the frame has a name
     link = read_link(Part(element.element, part.owner, part.report), {}, meshes.finder(part))
 
@@ -130,7 +130,7 @@ def _read_parent(part: CellPart, meshes: CellMeshes) -> Change:
 
 def _read_motion(part: CellPart, meshes: CellMeshes) -> Change:
     del meshes
-    element = part.needed_child("motion")
+    element = part.required_child("motion")
     motion = read_motion(element) if element else None
     mount = element.child("mount") if element else None
     pose = read_origin(mount) if mount else None
@@ -155,9 +155,9 @@ def _read_helper(part: CellPart, meshes: CellMeshes) -> Change:
 def read_motion(part: Part) -> Motion | None:
     """Read a `<motion>`: kind, axis, pitch and so on, in linkwork's terms and in radians."""
     names = ("kind", "axis", "pitch", "backwards", "active", "joint", "acceleration")
-    part.note_unknown(("origin", "mount", "limit", "depends"), names, strict=True)
+    part.warn_unknown(("origin", "mount", "limit", "depends"), names, strict=True)
     errors = part.report.n_errors
-    kind = part.needed_text("kind")
+    kind = part.required_attribute("kind")
     if kind not in KINDS or kind == "fixed":
         known = [name for name in KINDS if name != "fixed"]
         part.error(f"unknown kind {shown(kind)} of a joint; {nearest(kind, known)}")
@@ -168,14 +168,14 @@ def read_motion(part: Part) -> Motion | None:
     limit, depends = part.child("limit"), part.child("depends")
     bounds = {"lower": -inf, "upper": inf, "velocity": inf, "effort": inf}
     if limit:
-        limit.note_unknown((), tuple(bounds), strict=True)
+        limit.warn_unknown((), tuple(bounds), strict=True)
         bounds = {name: limit.number(name, value) for name, value in bounds.items()}
         if bounds["lower"] > bounds["upper"]:
             limit.error("limit lower is above upper")
     follows = None
     if depends:
-        depends.note_unknown((), ("on", "gain", "offset"), strict=True)
-        on, gain = depends.needed_text("on"), depends.number("gain")
+        depends.warn_unknown((), ("on", "gain", "offset"), strict=True)
+        on, gain = depends.required_attribute("on"), depends.number("gain")
         follows = Mimic(joint=on, multiplier=gain, offset=depends.number("offset")) if on else None
     origin = read_origin(part)
     if part.report.n_errors > errors:
@@ -191,7 +191,7 @@ def read_motion(part: Part) -> Motion | None:
             active=_is_true(part, "active", default=True),
             joint_H_frame=origin,
             backwards=_is_true(part, "backwards", default=False),
-            joint=part.text("joint") or "",
+            joint=part.attribute("joint") or "",
         )
     except ModelError as error:
         part.error(error.findings[0].text)
@@ -199,7 +199,7 @@ def read_motion(part: Part) -> Motion | None:
 
 
 def _is_true(part: Part, attribute: str, *, default: bool) -> bool:
-    value = part.text(attribute)
+    value = part.attribute(attribute)
     if value not in (None, "true", "false"):
         part.error(f"{part.tag} {attribute}: expected true or false, got {shown(value)}")
     return default if value is None else value == "true"
@@ -228,7 +228,7 @@ def read_placed_robot(part: CellPart, name: str, meshes: CellMeshes) -> PlacedRo
     if model is None:
         return None
     for attribute in ("base", "end"):
-        link = part.text(attribute)
+        link = part.attribute(attribute)
         if link is not None and link not in model.frame_names:
             part.error(
                 f"{attribute}: no frame named {shown(link)}; {nearest(link, model.frame_names)}"
@@ -238,8 +238,8 @@ def read_placed_robot(part: CellPart, name: str, meshes: CellMeshes) -> PlacedRo
         name=name,
         parent="",
         parent_H_base=pose,
-        base=part.text("base"),
-        end=part.text("end"),
+        base=part.attribute("base"),
+        end=part.attribute("end"),
         floating=part.choice("floating", ("true", "false"), "false") == "true",
         attachable=part.choice("daf", ("true", "false"), "false") == "true",
     )
@@ -253,7 +253,7 @@ def read_configuration(part: CellPart) -> tuple[float, ...] | None:
 
 
 def _read_model(part: CellPart, meshes: CellMeshes) -> Model | None:
-    inline, file = part.one("robot"), part.text("file")
+    inline, file = part.one("robot"), part.attribute("file")
     if (inline is None) == (not file):
         part.error("<Robot> wants a 'file', or a <robot> inside, and not both")
         return None
@@ -282,11 +282,11 @@ def _inline(part: CellPart) -> Source:
 
 def read_linkwork_device(part: CellPart, name: str) -> DeviceSpec | None:
     """Read a `<Device>`: its kind, base, ends, and the joints or devices that it is made of."""
-    part.note_unknown(("End", "Of"), ("name", "kind", "base", "radius", "track"), strict=True)
+    part.warn_unknown(("End", "Of"), ("name", "kind", "base", "radius", "track"), strict=True)
     kind = part.choice("kind", DEVICE_KINDS, "serial")
-    base = part.needed_text("base")
+    base = part.required_attribute("base")
     named = {
-        tag: tuple(child.needed_text("name") for child in part.children(tag))
+        tag: tuple(child.required_attribute("name") for child in part.children(tag))
         for tag in ("End", "Of")
     }
     if not named["End"]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkwork.errors import ArgumentError, ParseError, SourceError, nearest, shown
-from linkwork.io.meshes import Folders, root_around
+from linkwork.io.meshes import Folders, package_root
 from linkwork.io.xml.parse import Document, parse_xml, tag_of
 from linkwork.io.xml.source import Source, read_source, shown_path
 from linkwork.workcell.robwork.elements import CellPart, CellReport
@@ -97,7 +97,7 @@ def allowed_roots(path: Path | None, include_dirs: Folders) -> tuple[Path, ...]:
     """The folders that files may be read from: that of the first file, and those given."""
     if include_dirs is None or isinstance(include_dirs, (str, PathLike)):
         include_dirs = () if include_dirs is None else (include_dirs,)
-    folders: list[Path] = [Path(root_around(str(path.parent)))] if path else []
+    folders: list[Path] = [Path(package_root(str(path.parent)))] if path else []
     for folder in include_dirs:
         name = fspath(folder) if isinstance(folder, (str, PathLike)) else None
         if not isinstance(name, str):
@@ -144,8 +144,8 @@ def _remove(element: Element) -> None:
 
 def _define(work: _Work, element: Element, scope: _Scope) -> None:
     part = CellPart(element, "", work.report)
-    part.note_unknown(tuple(part.child_tags), ("id",), strict=True)
-    name = part.needed_text("id")
+    part.warn_unknown(tuple(part.child_tags), ("id",), strict=True)
+    name = part.required_attribute("id")
     if name:
         scope.defined[name] = element
     _remove(element)
@@ -154,8 +154,8 @@ def _define(work: _Work, element: Element, scope: _Scope) -> None:
 def _used(work: _Work, element: Element, scope: _Scope) -> tuple[Element, _Scope] | None:
     """A copy of what was defined under a name."""
     part = CellPart(element, "", work.report)
-    part.note_unknown((), ("id",), strict=True)
-    name = part.needed_text("id")
+    part.warn_unknown((), ("id",), strict=True)
+    name = part.required_attribute("id")
     if not name:
         return None
     if name not in scope.defined:
@@ -175,8 +175,8 @@ def _used(work: _Work, element: Element, scope: _Scope) -> tuple[Element, _Scope
 def _included(work: _Work, element: Element, scope: _Scope) -> tuple[Element, _Scope] | None:
     """The elements of another file, in a holder."""
     part = CellPart(element, "", work.report)
-    part.note_unknown((), ("file",), strict=True)
-    name = part.needed_text("file")
+    part.warn_unknown((), ("file",), strict=True)
+    name = part.required_attribute("file")
     path = allowed_file(part, name, work.roots, scope.folder) if name else None
     if path is None:
         return None
@@ -206,7 +206,7 @@ def _fragment(part: CellPart, path: Path) -> Document | None:
         body = "\n" * source.text.count("\n", 0, start) + source.text[start:]
         return parse_xml(Source(source.name, f"<Included>{body}</Included>", path))
     except SourceError as error:
-        part.error(f"cannot include {shown(part.text('file'))}: {error}")
+        part.error(f"cannot include {shown(part.attribute('file'))}: {error}")
     except ParseError as error:
         part.report.extend(error.findings)
     return None

@@ -21,7 +21,7 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import nearest, shown
-from linkwork.io.degrees import radians_of
+from linkwork.io.degrees import radians_from_degrees
 from linkwork.model.numbers import Triple
 from linkwork.model.parts import Mimic
 from linkwork.model.pose import IDENTITY, Pose, as_pose, snapped
@@ -69,7 +69,7 @@ class Limit:
         if part.report.n_errors > errors:
             return joint
         if low > high:
-            texts = [part.text(name) for name in ("min", "max")]
+            texts = [part.attribute(name) for name in ("min", "max")]
             wrong = (
                 f"min {texts[0]} is above max {texts[1]}"
                 if part.tag == "PosLimit"
@@ -85,10 +85,10 @@ class Limit:
 
     def _number(self, attribute: str, joint: Motion) -> float:
         number = self.part.number(attribute)
-        text = (self.part.text(attribute) or "").strip()
+        text = (self.part.attribute(attribute) or "").strip()
         if joint.kind == "prismatic" or not text or abs(number) > 1e15:
             return number
-        return radians_of(text) if float_of(text) == number else number
+        return radians_from_degrees(text) if float_of(text) == number else number
 
 
 def float_of(text: str) -> float | None:
@@ -101,14 +101,14 @@ def float_of(text: str) -> float | None:
 
 def is_motion_property(part: CellPart) -> bool:
     """Whether an element is the property that says how a joint moves."""
-    return part.tag == "Property" and part.text("name") == MOTION_PROPERTY
+    return part.tag == "Property" and part.attribute("name") == MOTION_PROPERTY
 
 
 def read_limit(part: CellPart) -> Limit:
     """Read a limit; what it means depends on the joint."""
     attributes = ("min", "max") if part.tag == "PosLimit" else ("max",)
-    part.note_unknown((), ("refjoint", *attributes), strict=True)
-    return Limit(part, part.text("refjoint"))
+    part.warn_unknown((), ("refjoint", *attributes), strict=True)
+    return Limit(part, part.attribute("refjoint"))
 
 
 def read_frame(part: CellPart, name: str) -> list[CellFrame]:
@@ -154,7 +154,7 @@ def _read_plain_frame(part: CellPart, name: str) -> CellFrame:
 
 
 def _read_type(part: CellPart) -> str:
-    kind = part.needed_text("type")
+    kind = part.required_attribute("type")
     if kind == OWN_TYPE:
         return kind
     if kind.strip() and kind not in JOINT_TYPES:
@@ -166,8 +166,12 @@ def _read_depend(part: CellPart, kind: str) -> Mimic | None:
     depend = part.one("Depend")
     if depend is None:
         return None
-    depend.note_unknown((), ("on", "gain", "offset"), strict=True)
-    on, gain, offset = depend.needed_text("on"), depend.number("gain"), depend.number("offset")
+    depend.warn_unknown((), ("on", "gain", "offset"), strict=True)
+    on, gain, offset = (
+        depend.required_attribute("on"),
+        depend.number("gain"),
+        depend.number("offset"),
+    )
     if kind not in ("Revolute", "Prismatic"):
         depend.error(f"a {kind} joint cannot depend on another; only joints of one coordinate can")
         return None
@@ -206,7 +210,7 @@ def _read_dh(part: CellPart) -> tuple[Pose, str]:
     part.check((*LIMITS, "Depend", *MODELS), known)
     convention = part.choice("type", DH_TYPES, "craig")
     alpha, a = part.angle("alpha"), part.number("a")
-    given = [name for name in ("d", "theta", "b", "beta") if part.text(name) is not None]
+    given = [name for name in ("d", "theta", "b", "beta") if part.attribute(name) is not None]
     if len(given) != 1:
         said = " and ".join(map(repr, given)) or "none"
         part.error(f"<DHJoint> has {said} of 'd', 'theta', 'b', 'beta'; one of them is wanted")

@@ -71,7 +71,7 @@ def read_workcell(
     path = source.path.resolve() if source.path else None
     roots = allowed_roots(path, include_dirs)
     cell = Collected(report, CellMeshes(source, package_dirs, roots))
-    name = top.text("name") or ""
+    name = top.attribute("name") or ""
     if top.tag == "WorkCell":
         name = _name(top, source)
         _read_cell(cell, top)
@@ -100,7 +100,7 @@ def _refuse(top: CellPart) -> None:
 
 
 def _name(top: CellPart, source: Source) -> str:
-    name = top.text("name")
+    name = top.attribute("name")
     if name and name.strip():
         return name
     instead = source.path.name.split(".")[0] if source.path else "workcell"
@@ -111,11 +111,11 @@ def _name(top: CellPart, source: Source) -> str:
 
 def _read_cell(cell: Collected, top: CellPart) -> None:
     """Read what stands in a workcell, in order."""
-    top.note_unknown(_KNOWN, ("name",), strict=True)
+    top.warn_unknown(_KNOWN, ("name",), strict=True)
     last = WORLD  # full name of the last frame that is in no device
     for part in top.parts():
         if part.tag in FRAMES:
-            ref = part.text("refframe")
+            ref = part.attribute("refframe")
             cell.note_first(part)
             if name := cell.add_frame(part, (), ref or None, WORLD):
                 if ref is None and last != WORLD and name in cell.pending:
@@ -140,7 +140,7 @@ def _read_cell(cell: Collected, top: CellPart) -> None:
 def _read_robot_or_device(cell: Collected, part: CellPart, last: str) -> None:
     """Read a `<Robot>` or a `<Device>`."""
     part = part.name("robot" if part.tag == "Robot" else "device")
-    name = part.needed_text("name")
+    name = part.required_attribute("name")
     if not name.strip():
         return
     if part.tag == "Device":
@@ -150,7 +150,7 @@ def _read_robot_or_device(cell: Collected, part: CellPart, last: str) -> None:
         return
     robot = read_placed_robot(part, name, cell.meshes)
     if robot is not None:
-        cell.add(Pending(robot, part, (), part.text("refframe") or None, last))
+        cell.add(Pending(robot, part, (), part.attribute("refframe") or None, last))
         if robot.home is not None:
             cell.homes[name] = robot.home
 

@@ -96,7 +96,7 @@ def read_shapes(part: CellPart, meshes: CellMeshes) -> Shapes:
     material = _read_color(part)
     collides = not drawn or part.choice("colmodel", ("Enabled", "Disabled"), "Enabled") == "Enabled"
     shapes = tuple(
-        Shape(geometry, pose, part.text("name") or "", material)
+        Shape(geometry, pose, part.attribute("name") or "", material)
         for child in part.parts()
         if (geometry := _read_geometry(child, meshes)) is not None
     )
@@ -134,25 +134,25 @@ def _length(part: CellPart, attribute: str) -> float:
 
 def _box(part: CellPart, meshes: CellMeshes) -> Box:
     del meshes
-    part.note_unknown((), ("x", "y", "z"), strict=True)
+    part.warn_unknown((), ("x", "y", "z"), strict=True)
     return Box((_length(part, "x"), _length(part, "y"), _length(part, "z")))
 
 
 def _sphere(part: CellPart, meshes: CellMeshes) -> Sphere:
     del meshes
-    part.note_unknown((), ("radius", RESOLUTION), strict=True)
+    part.warn_unknown((), ("radius", RESOLUTION), strict=True)
     return Sphere(_length(part, "radius"))
 
 
 def _cylinder(part: CellPart, meshes: CellMeshes) -> Cylinder:
     del meshes
-    part.note_unknown((), ("radius", "z", RESOLUTION), strict=True)
+    part.warn_unknown((), ("radius", "z", RESOLUTION), strict=True)
     return Cylinder(_length(part, "radius"), _length(part, "z"))
 
 
 def _polytope(part: CellPart, meshes: CellMeshes) -> Mesh | None:
-    part.note_unknown((), ("file",), strict=True)
-    name = part.needed_text("file")
+    part.warn_unknown((), ("file",), strict=True)
+    name = part.required_attribute("file")
     return meshes.mesh(part, name) if name.strip() else None
 
 

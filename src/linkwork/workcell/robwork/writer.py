@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from linkwork.errors import Finding
 from linkwork.io.urdf.writer import robot_element
-from linkwork.io.xml.write import add, document_text, number_text, top_element
+from linkwork.io.xml.write import add, document_text, format_numbers, top_element
 from linkwork.workcell.cell import WorkCell
 from linkwork.workcell.devices import (
     CompositeDevice,
@@ -142,7 +142,7 @@ class _Writer:
         leader = self.helpers.get(joint.depends.joint) if joint and joint.depends else None
         if joint and helper is None and (frame.attachable or robwork_type(joint) is None):
             kind = f"{'attachable ' if frame.attachable else ''}{joint.kind}"
-            text = f"RobWork cannot read this {kind} joint, axis {number_text(*joint.axis)}"
+            text = f"RobWork cannot read this {kind} joint, axis {format_numbers(*joint.axis)}"
             self.beyond_joints.append(Finding("warning", f"frame {frame.name!r}", text))
         write_frame(
             parent,
@@ -200,7 +200,7 @@ class _Writer:
         mobile = isinstance(device, MobileDevice)
         if mobile:
             element.set("basename", local[frames[0].name])
-            add(element, "AxelWidth").text = number_text(device.track)
+            add(element, "AxelWidth").text = format_numbers(device.track)
             for wheel, frame in zip(("LeftWheel", "RightWheel"), frames[1:3], strict=True):
                 add(element, wheel, name=local[frame.name])
         driven = device.driven({frame.name: frame for frame in self.cell.frames}, {})
@@ -216,7 +216,7 @@ class _Writer:
             write_extras(element, shapes, refframe=local[frame.name])
         home = [number for name in driven for number in self.cell.frame(name).home]
         if any(home):
-            add(element, "Q", name="Home").text = number_text(*home)
+            add(element, "Q", name="Home").text = format_numbers(*home)
 
     def _write_robot(self, robot: RobotDevice) -> None:
         self._note(f"robot {robot.name!r}", "a <Robot>")
@@ -236,7 +236,7 @@ class _Writer:
         joints = [self.cell.frame(name) for name in robot.joints]
         if any(explicit_home(joint) for joint in joints):
             home = [number for joint in joints for number in joint.home]
-            add(element, "Q", name="Home").text = number_text(*home)
+            add(element, "Q", name="Home").text = format_numbers(*home)
 
     def _write_devices(self, devices: Iterable[DeviceSpec]) -> None:
         kinds = {cls: kind for kind, cls in DEVICE_KINDS.items()}
@@ -248,8 +248,8 @@ class _Writer:
             consists_of: tuple[str, ...] = ()
             match device:
                 case MobileDevice():
-                    element.set("radius", number_text(device.radius))
-                    element.set("track", number_text(device.track))
+                    element.set("radius", format_numbers(device.radius))
+                    element.set("track", format_numbers(device.track))
                     consists_of = (device.left, device.right)
                 case JointDevice():
                     consists_of = device.joints

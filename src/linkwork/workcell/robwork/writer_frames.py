@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwork.io.degrees import degrees_text
 from linkwork.io.urdf.writer import write_link
-from linkwork.io.xml.write import add, number_text
+from linkwork.io.xml.write import add, format_numbers
 from linkwork.model.geometry import Box, Cylinder, Material, Mesh, Shape, Sphere
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.joints import KINDS
@@ -55,7 +55,7 @@ def write_pose(parent: Element, pose: Pose, *, always: bool = False) -> None:
         return
     x, y, z = pose.rpy
     add(parent, "RPY").text = " ".join(map(degrees_text, (z, y, x)))
-    add(parent, "Pos").text = number_text(*pose.xyz)
+    add(parent, "Pos").text = format_numbers(*pose.xyz)
 
 
 def write_frame(
@@ -179,7 +179,7 @@ def _write_limits(element: Element, joint: Motion, leader: str | None) -> None:
     angular = joint.kind == "revolute"
 
     def unit(number: float) -> str:
-        return degrees_text(number) if angular else number_text(number)
+        return degrees_text(number) if angular else format_numbers(number)
 
     if isfinite(limits.lower) and isfinite(limits.upper):
         add(element, "PosLimit", min=unit(limits.lower), max=unit(limits.upper))
@@ -189,9 +189,15 @@ def _write_limits(element: Element, joint: Motion, leader: str | None) -> None:
         add(element, "AccLimit", max=unit(joint.acceleration))
     if joint.depends:
         on, gain, offset = joint.depends.joint, joint.depends.multiplier, joint.depends.offset
-        add(element, "Depend", on=leader or on, gain=number_text(gain), offset=number_text(offset))
+        add(
+            element,
+            "Depend",
+            on=leader or on,
+            gain=format_numbers(gain),
+            offset=format_numbers(offset),
+        )
     if isfinite(limits.effort):
-        add_property(element, "linkwork.effort", number_text(limits.effort))
+        add_property(element, "linkwork.effort", format_numbers(limits.effort))
 
 
 def _write_motion(parent: Element, joint: Motion, mount: Pose | None = None) -> None:
@@ -199,27 +205,27 @@ def _write_motion(parent: Element, joint: Motion, mount: Pose | None = None) -> 
         parent,
         "motion",
         kind=joint.kind,
-        axis=number_text(*joint.axis),
-        pitch=number_text(joint.pitch) if joint.pitch else None,
+        axis=format_numbers(*joint.axis),
+        pitch=format_numbers(joint.pitch) if joint.pitch else None,
         backwards="true" if joint.backwards else None,
         active=None if joint.active else "false",
         joint=joint.joint or None,
-        acceleration=number_text(joint.acceleration) if isfinite(joint.acceleration) else None,
+        acceleration=format_numbers(joint.acceleration) if isfinite(joint.acceleration) else None,
     )
     if joint.joint_H_frame != IDENTITY:
         pose = joint.joint_H_frame
-        add(element, "origin", xyz=number_text(*pose.xyz), rpy=number_text(*pose.rpy))
+        add(element, "origin", xyz=format_numbers(*pose.xyz), rpy=format_numbers(*pose.rpy))
     if mount is not None:
-        origin = {"xyz": number_text(*mount.xyz), "rpy": number_text(*mount.rpy)}
+        origin = {"xyz": format_numbers(*mount.xyz), "rpy": format_numbers(*mount.rpy)}
         add(add(element, "mount"), "origin", **origin)
     names = ("lower", "upper", "velocity", "effort")
     limits = {name: getattr(joint.limits, name) for name in names}
-    written = {name: number_text(value) for name, value in limits.items() if isfinite(value)}
+    written = {name: format_numbers(value) for name, value in limits.items() if isfinite(value)}
     if written:
         add(element, "limit", **written)
     if joint.depends:
         on, gain, offset = joint.depends.joint, joint.depends.multiplier, joint.depends.offset
-        add(element, "depends", on=on, gain=number_text(gain), offset=number_text(offset))
+        add(element, "depends", on=on, gain=format_numbers(gain), offset=format_numbers(offset))
 
 
 def write_extras(element: Element, frame: CellFrame, refframe: str | None = None) -> None:
@@ -242,7 +248,7 @@ def write_extras(element: Element, frame: CellFrame, refframe: str | None = None
     for name, value in frame.properties:
         add(element, "Property", name=name, **named).text = value
     if home := explicit_home(frame):
-        add_property(element, "linkwork.home", number_text(*home))
+        add_property(element, "linkwork.home", format_numbers(*home))
     if frame.home_parent is not None:
         add_property(element, "linkwork.parent", frame.home_parent)
 
@@ -264,14 +270,14 @@ def _write_shape(element: Element, shape: Shape) -> None:
     write_pose(element, shape.link_H_shape)
     if shape.material and shape.material.rgba:
         *color, alpha = shape.material.rgba
-        add(element, "RGB").text = number_text(*color, *([] if alpha == 1 else [alpha]))
+        add(element, "RGB").text = format_numbers(*color, *([] if alpha == 1 else [alpha]))
     match shape.geometry:
         case Box((x, y, z)):
-            add(element, "Box", x=number_text(x), y=number_text(y), z=number_text(z))
+            add(element, "Box", x=format_numbers(x), y=format_numbers(y), z=format_numbers(z))
         case Sphere(radius):
-            add(element, "Sphere", radius=number_text(radius))
+            add(element, "Sphere", radius=format_numbers(radius))
         case Cylinder(radius, length):
-            add(element, "Cylinder", radius=number_text(radius), z=number_text(length))
+            add(element, "Cylinder", radius=format_numbers(radius), z=format_numbers(length))
         case Mesh(filename):
             add(element, "Polytope", file=filename)
         case _:
