@@ -188,5 +188,5 @@ def test_a_broken_download_is_one_line(cache, monkeypatch):
     monkeypatch.setitem(sys.modules, "git", None)  # nothing may reach for the network
 
     assert failure("panda_description").startswith(
-        "robot_descriptions cannot give 'panda_description': "
+        "robot_descriptions cannot load 'panda_description': "
     )

@@ -53,7 +53,7 @@ def _moved(device, state, k, step):
     theta = cell.values(name, state)
     nu = np.zeros(frame.velocity_size)
     nu[k] = step
-    after = frame.own_kind.moved(list(theta), list(nu))
+    after = frame.coordinate_kind.moved(list(theta), list(nu))
     return cell.set_values(state, name, np.array(after, dtype=float).reshape(-1))
 
 
@@ -262,7 +262,7 @@ def test_a_cart_rolls_along_arcs():
     ahead = mixed[1]
     away = cart.set_pose(ahead, lw.Pose((5, 5, 0)))
     assert cell.world_H_frame("mast", away)[:3, 3].tolist() == [5.2, 5.1, 1.0]
-    with pytest.raises(lw.ShapeError, match=r"turns: .*\(..., 2\).*\(3,\)"):
+    with pytest.raises(lw.ShapeError, match=r"angles: .*\(..., 2\).*\(3,\)"):
         cart.roll(ahead, [1, 2, 3])
 
 
@@ -292,7 +292,7 @@ def test_devices_of_bad_parts_are_refused():
     with pytest.raises(lw.ModelError, match=r"name of a device.*empty"):
         lw.SerialDevice("", "a", "b")
     cell = two_hands().with_device(lw.SerialDevice("x", "torso", "left_hand"))
-    with pytest.raises(lw.ModelError, match=r"device 'x': .*taken"):
+    with pytest.raises(lw.ModelError, match=r"device 'x': .*use"):
         cell.with_device(lw.SerialDevice("x", "torso", "left_hand"))
     with pytest.raises(lw.ArgumentError, match=r"SerialDevice.*\b3\b"):
         cell.with_device(3)
@@ -317,14 +317,14 @@ def test_batches_with_any_attachments_without_the_extension_too(rng, monkeypatch
 
 
 def test_columns_are_kept_for_some_trees_only(monkeypatch):
-    monkeypatch.setattr(jacobians, "MOST_KEPT", 2)
+    monkeypatch.setattr(jacobians, "CACHE_SIZE", 2)
     cell = two_hands().with_device(lw.TreeDevice("hands", "WORLD", ["left_hand", "right_hand"]))
     hands, state = cell.device("hands"), cell.state()
     for frame in cell.frame_names:
         assert_close(
             hands.base_J_frame(frame, state), differences(hands, frame, state), 1e-8, scale=1
         )
-        assert len(hands.kept_columns) <= 2
+        assert len(hands.column_cache) <= 2
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.support.models import assert_close
 
 import linkwork as lw
 from linkwork.engine.runtime import backends
-from linkwork.workcell.loads import FEW_GROUPS
+from linkwork.workcell.loads import MAX_PLAIN_GROUPS
 
 CELL = bench()
 DYN = CELL.dynamics("arm")
@@ -43,7 +43,7 @@ def one_by_one(method, states, *others):
 def test_rows_may_carry_different_things(n, rng):
     states = random_states(rng, n)
     rows = lw.State.stack(states)
-    assert (len(np.unique(rows.parents, axis=0)) > FEW_GROUPS) == (n == 24)
+    assert (len(np.unique(rows.parents, axis=0)) > MAX_PLAIN_GROUPS) == (n == 24)
     nu, tau = rng.normal(size=(2, n, ROBOT.nv))
     for name, given in (
         ("mass_matrix", ()),
@@ -154,7 +154,7 @@ def test_many_threads_and_processes_agree(rng):
 def test_many_ways_to_hold_things_are_not_all_kept(monkeypatch):
     from linkwork.workcell import loads
 
-    monkeypatch.setattr(loads, "MOST_KEPT", 2)
+    monkeypatch.setattr(loads, "CACHE_SIZE", 2)
     dyn = CELL.dynamics("arm")
     for k in range(5):
         state = CELL.grip(CELL.state(), list(OBJECTS)[k % 4], "arm.tool")

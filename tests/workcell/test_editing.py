@@ -58,9 +58,9 @@ def test_a_new_cell_has_only_the_world():
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda c: c.with_frame("box"), "frame 'box': .*taken"),
-        (lambda c: c.with_frame("WORLD"), "frame 'WORLD': .*taken"),
-        (lambda c: c.with_joint("box", "revolute"), "frame 'box': .*taken"),
+        (lambda c: c.with_frame("box"), "frame 'box': .*use"),
+        (lambda c: c.with_frame("WORLD"), "frame 'WORLD': .*use"),
+        (lambda c: c.with_joint("box", "revolute"), "frame 'box': .*use"),
         (lambda c: c.with_frame(""), "name of a frame.*empty"),
         (lambda c: c.with_frame(3), "name of a frame.*str.*3"),
         (lambda c: c.with_frame("x", "tabel"), "frame.*'tabel'.*'table'"),
@@ -86,14 +86,14 @@ def test_a_new_cell_has_only_the_world():
         ),
         (
             lambda c: c.with_joint("x", "revolute", depends=lw.Mimic(joint="table")),
-            "'table'.*no joint",
+            "'table'.*not a joint",
         ),
         (
             lambda c: c.with_joint("x", "revolute", home=1.0, depends=lw.Mimic(joint="slide")),
             "home: .*depends",
         ),
-        (lambda c: c.with_changed("slide", depends=lw.Mimic(joint="twin")), "depend on each other"),
-        (lambda c: c.with_changed("table", parent="slide"), "each other: .*table"),
+        (lambda c: c.with_changed("slide", depends=lw.Mimic(joint="twin")), "cycle of dependent joints"),
+        (lambda c: c.with_changed("table", parent="slide"), "cycle of parents: .*table"),
         (
             lambda c: c.with_changed("table", parnt="slide"),
             "field.*'parnt'.*'parent'",
@@ -179,7 +179,7 @@ def test_robots_are_placed_with_all_their_parts(rng):
         assert (frame.inertia, frame.visuals) == (link.inertia, link.visuals)
     mass = sum(frame.inertia.mass for frame in cell.frames)
     assert_close(mass, 2 * model.total_mass, 1e-14)
-    with pytest.raises(lw.ModelError, match=r"frames left.*already"):
+    with pytest.raises(lw.ModelError, match=r"already.*frames left"):
         cell.with_robot("left", model)
     with pytest.raises(lw.NameNotFoundError, match=r"frame.*'link99'"):
         cell.with_robot("third", model, base="link99")
@@ -234,7 +234,7 @@ def test_long_chains_of_attachments_are_followed():
     assert cell.fk(state)["f1"][2, 3] == n - 1
     assert len(cell.chain("WORLD", "f0", state)) == n + 1
     assert len(cell.tree(state).splitlines()) == n + 1
-    with pytest.raises(lw.StateError, match=r"sits on it"):
+    with pytest.raises(lw.StateError, match=r"carries"):
         cell.attach(state, f"f{n - 1}", "f0")
     again = pickle.loads(pickle.dumps(state))
     assert again == state

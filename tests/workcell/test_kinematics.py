@@ -189,7 +189,7 @@ def test_the_extension_refuses_steps_that_reach_beyond_their_arrays(argument):
     (turn,) = np.flatnonzero(steps[:, 0] == 1)
     other = steps.copy()
     other[turn, 4] = argument if argument != 1 else steps[turn, 4]
-    with pytest.raises(ValueError, match="do not fit"):  # an angle of no number, or none
+    with pytest.raises(ValueError, match=r"inconsistent|do not match"):  # an angle of no number, or none
         make((frames, slots, 0 if argument == 1 else values, attachable), other, *arrays)
 
 
@@ -348,7 +348,7 @@ def test_steps_that_do_not_fit_each_other_are_refused(rng):
         with suppress(ValueError):  # what is left is another valid list of steps
             steps = make(*changed)
             assert steps.run(cell.state().values, cell.state().parents, None, -1, None, None).size
-    with pytest.raises(RuntimeError, match="made once"):
+    with pytest.raises(RuntimeError, match="once"):
         cell.steps.__init__(*arrays)
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match=r"inconsistent|do not match"):
         make.__new__(make).run()

@@ -141,7 +141,7 @@ def test_numbers_that_make_no_state_are_refused(cell):
     with pytest.raises(lw.ValueRangeError, match=r"'f2'.*not finite"):
         State(layout, values, start.parents)
     own = np.array(layout.attachable, dtype=np.int32)
-    with pytest.raises(lw.StateError, match="each other"):
+    with pytest.raises(lw.StateError, match="attachment cycle"):
         State(layout, start.values, own)
     with pytest.raises(lw.ArgumentError, match=r"layout: .*StateLayout"):
         State("cell", start.values, start.parents)
@@ -301,7 +301,7 @@ def test_changed_json_gives_a_state_or_a_reason(data):
 
 def test_a_state_tells_what_it_is(cell):
     small = lw.WorkCell("bench").with_frame("box", movable=True, attachable=True)
-    assert repr(small.state()) == "<State of 'bench': 7 numbers; box on WORLD>"
+    assert repr(small.state()) == "<State of 'bench': 7 values; box on WORLD>"
     assert repr(small.state().broadcast(2, 3)) == "<State of 'bench': batch (2, 3)>"
     told = json.loads(small.state().to_json())
     assert told["values"] == {"box": [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]}

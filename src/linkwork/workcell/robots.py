@@ -1,8 +1,8 @@
-"""Placing a Model in a workcell: links and frames become frames of the cell.
+"""Conversion of a Model to frames of a workcell.
 
-Link `x` of a robot that is placed as `arm` becomes the frame `arm.x`. It is a joint frame on the
-link that carries it, seen from the base, or a fixed one where the joint is fixed. A joint that is
-read from `second` to `first` moves its frame by the inverse motion.
+Link `x` of a robot named `arm` becomes the frame `arm.x`. It is a joint frame, or a fixed frame if
+the joint is fixed; its parent is the adjacent link nearer to the base. If that is the `second` link
+of the joint, the frame moves by the inverse motion.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from linkwork.workcell.parts import CellFrame, Motion
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a robot is put, and how."""
+    """The options of `with_robot`."""
 
     name: str
     parent: str
@@ -31,13 +31,13 @@ class Placement:
     attachable: bool
     end: str | None  # link or frame of the model; the last link if None
 
-    def frame(self, own: str) -> str:
-        """Name in the cell of a link or frame of the robot."""
-        return f"{self.name}.{own}"
+    def frame(self, name: str) -> str:
+        """Name of a link or frame of the robot in the cell."""
+        return f"{self.name}.{name}"
 
 
-def placed(model: Model, place: Placement) -> tuple[list[CellFrame], RobotDevice]:
-    """The frames of a robot in a cell, and its device; `with_robot` says what they mean."""
+def place_robot(model: Model, place: Placement) -> tuple[list[CellFrame], RobotDevice]:
+    """The frames of a robot in a cell, and its device; `with_robot` documents them."""
     if not isinstance(model, Model):
         raise ArgumentError(f"model: expected a Model, got {shown(model)}")
     base = model.default_base if place.base is None else place.base
@@ -64,10 +64,10 @@ def placed(model: Model, place: Placement) -> tuple[list[CellFrame], RobotDevice
 def _link_frames(
     model: Model, place: Placement, base: str, visits: list[Visit], moves: Mapping[str, str]
 ) -> Iterator[CellFrame]:
-    """The base, and a frame for each link."""
+    """The frame of the base if it is not a link, and a frame for each link."""
     root = model.frame(base)
     parent, pose = place.parent, place.parent_H_base
-    if root.name != root.link:  # the base is a further frame, and carries its link
+    if root.name != root.link:  # the base is an additional frame, which carries its link
         yield CellFrame(name=place.frame(base), parent=parent, parent_H_frame=pose)
         parent, pose = place.frame(base), inverted(root.link_H_frame)
     for visit in visits:
@@ -101,7 +101,7 @@ def _more_frames(model: Model, place: Placement, base: str) -> Iterator[CellFram
 def _joint_frame(
     joint: Joint, beyond: str, place: Placement, moves: Mapping[str, str]
 ) -> tuple[Pose, Motion | None]:
-    """Where a joint sits on the link before it, and how it moves the link beyond it."""
+    """Pose of a joint in the link before it, and how it moves the link after it."""
     before, after = joint.first_H_joint, joint.joint_H_second
     backwards = joint.first == beyond
     if backwards:

@@ -222,11 +222,11 @@ def test_what_is_welded_to_a_massless_link_is_mass_enough():
     ("limits", "text"),
     [
         (lw.Limits(velocity=1.0), "left out: .*velocity.*: a$"),
-        (lw.Limits(lower=0.0), "limits of one side.*: a$"),
+        (lw.Limits(lower=0.0), "limits on one side.*: a$"),
         (lw.Limits(effort=0.0), "an effort limit of 0.*1e-300: a$"),
         (
             lw.Limits(lower=0.0, upper=0.0),
-            "limits.*no room.*: a$",
+            "equal limits.*: a$",
         ),
     ],
 )
@@ -285,7 +285,7 @@ def test_moments_on_the_edge_of_the_triangle_inequality_are_taken():
     plate = lw.Inertia(1.0, (0, 0, 0), (0.1, 0, 0, 0.2, 0, 0.1 + 0.2 + 1e-9))
     model = chain(joint("a", "revolute", "world", "b")).with_inertia("b", plate)
 
-    assert "rounded down" in lost(model)[0]
+    assert "reduced" in lost(model)[0]
     assert_close(compiled(quietly(model)).body("b").inertia, [0.1, 0.2, 0.3], 1e-8)
 
 
@@ -320,7 +320,7 @@ def test_meshes_that_mujoco_cannot_open_are_told_of(tmp_path):
     model = lw.Model(name="r", links=(lw.Link(name="a", inertia=BALL, visuals=tuple(shapes)),))
 
     told = lost(model)
-    assert re.search(r"cannot read \(\.stl, \.obj, \.msh\): package://x/a\.dae", told[0])
+    assert re.search(r"cannot read .*\.stl, \.obj, \.msh.*: package://x/a\.dae", told[0])
     assert_facts(told[1], r"left out: .*not found: b\.stl$")
     assert_facts(lost(model, meshes=False), ["left out.*meshes: a$"])
     compiled(quietly(model))

@@ -112,7 +112,7 @@ WRONG = {
     body("<Mass>-1</Mass>", AT_ORIGIN, "<Inertia>1 1 1</Inertia>"): "mass -1",
     body(ONE, AT_ORIGIN, "<Inertia>1 1</Inertia>"): r"\b9\b.*\b2\b",
     body(ONE, AT_ORIGIN, "<Inertia>1 2 0 0 1 0 0 0 1</Inertia>"): "symmetric",
-    f'<RigidDevice device="arm">{LIMIT}</RigidDevice>': r"'arm\.Base'.*no joint",
+    f'<RigidDevice device="arm">{LIMIT}</RigidDevice>': r"'arm\.Base'.*not a joint",
     f'<RigidDevice device="arm">{LINK}</RigidDevice>': r"'arm\.J9'",
 }
 

@@ -103,20 +103,20 @@ WRONG = {
         r"linkwork\.motion: .*<Joint>.*<mount>"
     ),
     '<Frame name="a"><Property name="linkwork.effort">1</Property></Frame>': (
-        r"linkwork\.effort: .*no joint"
+        r"linkwork\.effort: .*not a joint"
     ),
     '<Frame name="a"><Property name="linkwork.link"/></Frame>': "<Property>.*<link>",
     '<Frame name="a" daf="true"><Property name="linkwork.parent">x</Property></Frame>': "'x'",
     '<Property name="linkwork.home">1</Property>': "outside of a frame",
-    '<Robot name="r" file="arm.urdf"/>': r"'arm\.urdf'.*folder",
+    '<Robot name="r" file="arm.urdf"/>': r"'arm\.urdf'.*path",
     '<Robot name="r"><robot name="x"><link name="a"/><link name="b"/></robot></Robot>': "<text>:1:",
     '<Robot name="r"><robot name="x"><link name="a"/></robot></Robot>' * 2: (
-        "robot 'r': .*taken.*<text>:1"
+        "robot 'r': .*use.*<text>:1"
     ),
     '<Device name="d" kind="mobile" base="WORLD"><End name="WORLD"/></Device>': r"wheels.*\b0\b",
     '<Device name="d" kind="odd" base="WORLD"><End name="WORLD"/></Device>': "Device kind: .*'odd'",
     '<Frame name="r.a"/><Robot name="r"><robot name="x"><link name="a"/></robot></Robot>': (
-        r"'r\.a'.*taken.*<Robot>"
+        r"'r\.a'.*use.*<Robot>"
     ),
 }
 
