@@ -1,4 +1,4 @@
-"""Workcell files that are refused: each with its message, its file and its line."""
+"""Invalid workcell files, with the message, file and line of each error."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def message(text: str | bytes | Path, **options: object) -> str:
     return str(caught.value)
 
 
-def says(facts: str, told: str) -> bool:
-    """Whether the message holds these facts, in this order."""
-    return re.search(facts, told, re.DOTALL) is not None
+def says(facts: str, messages: str) -> bool:
+    """Whether the message contains these facts in this order."""
+    return re.search(facts, messages, re.DOTALL) is not None
 
 
 def cell(inside: str) -> str:
@@ -48,7 +48,7 @@ NOT_CELLS = {
 
 
 @pytest.mark.parametrize("text", NOT_CELLS)
-def test_what_is_no_cell_is_refused(text):
+def test_documents_that_are_not_cells_are_rejected(text):
     assert says(NOT_CELLS[text], message(text))
 
 
@@ -57,9 +57,7 @@ FRAMES = {
     '<Frame name=" "/>': "^<text>:2: frame ' ': .*empty 'name'",
     '<Frame name="WORLD"><Pos>0 0 1</Pos></Frame>': "no pose",
     '<Frame name="a"/><Frame name="WORLD" refframe="a"/>': "root of every cell",
-    '<Frame name="a"/>\n<Frame name="a" refframe="a"/>': (
-        "^<text>:3: frame 'a': .*use.*<text>:2"
-    ),
+    '<Frame name="a"/>\n<Frame name="a" refframe="a"/>': ("^<text>:3: frame 'a': .*use.*<text>:2"),
     '<Frame name="tray"/><Frame name="b" refframe="tary"/>': ("frame 'b': .*'tary'.*'tray'"),
     '<Frame name="a" refframe="b"/><Frame name="b" refframe="a"/>': ("frame 'a': .*a -> b -> a"),
     '<Frame name="a" refframe="a"/>': "a -> a",
@@ -72,7 +70,7 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("text", FRAMES)
-def test_frames_that_make_no_tree_are_refused(text):
+def test_frames_that_do_not_form_a_tree_are_rejected(text):
     assert says(FRAMES[text], message(cell(text)))
 
 
@@ -102,7 +100,7 @@ INSIDE = {
 
 
 @pytest.mark.parametrize("text", INSIDE)
-def test_numbers_and_shapes_that_are_wrong_are_refused(text):
+def test_invalid_numbers_and_shapes_are_rejected(text):
     assert says(INSIDE[text], message(box(text)))
 
 
@@ -144,7 +142,7 @@ DEVICES = {
 
 
 @pytest.mark.parametrize("text", DEVICES)
-def test_joints_and_limits_that_are_wrong_are_refused(text):
+def test_invalid_joints_and_limits_are_rejected(text):
     assert says(DEVICES[text], message(arm(text)))
 
 
@@ -170,11 +168,11 @@ WHOLE_DEVICES = {
 
 
 @pytest.mark.parametrize("text", WHOLE_DEVICES)
-def test_devices_that_are_wrong_are_refused(text):
+def test_invalid_devices_are_rejected(text):
     assert says(WHOLE_DEVICES[text], message(cell(text)))
 
 
-def test_all_errors_are_told_at_once_with_their_lines():
+def test_all_errors_are_reported_at_once_with_their_lines():
     text = """<WorkCell name="c">
     <Frame name="a" refframe="nowhere">
       <Pos>1 2</Pos>
@@ -190,7 +188,7 @@ def test_all_errors_are_told_at_once_with_their_lines():
     assert says(f"<text>:6: joint 'J': .*'Bend'.*{known}", kind)
 
 
-def test_what_is_doubtful_is_refused_if_strict():
+def test_warnings_are_errors_if_strict():
     text = cell('<CollisionSetup file="x"/>')
 
     assert "<CollisionSetup>" in message(text, strict=True)
@@ -209,7 +207,7 @@ INCLUDED = {
 
 
 @pytest.mark.parametrize("name", INCLUDED)
-def test_files_that_may_not_be_included_are_refused(name, tmp_path: Path):
+def test_includes_outside_of_allowed_folders_are_rejected(name, tmp_path: Path):
     folder = tmp_path / "cells"
     folder.mkdir()
     (tmp_path / "outside.xml").write_text('<Frame name="x"/>')
@@ -223,7 +221,7 @@ def test_files_that_may_not_be_included_are_refused(name, tmp_path: Path):
     assert says(INCLUDED[name], message(main))
 
 
-def test_folders_that_the_caller_allows_may_be_included_from(tmp_path: Path):
+def test_include_dirs_allow_further_folders(tmp_path: Path):
     (tmp_path / "cells").mkdir()
     (tmp_path / "outside.xml").write_text('<Frame name="x"/>')
     main = tmp_path / "cells" / "main.xml"
@@ -256,8 +254,8 @@ READING = {
 
 @pytest.mark.parametrize("name", READING)
 @pytest.mark.parametrize("secret", ["../secret.xml", "ABSOLUTE", "link.xml"])
-def test_robots_of_a_cell_read_no_files_of_other_folders(name, secret, tmp_path: Path):
-    """Neither by xacro, which could evaluate anything, nor by what MuJoCo includes."""
+def test_robots_of_a_cell_cannot_read_other_folders(name, secret, tmp_path: Path):
+    """Neither by xacro, which can evaluate Python, nor by includes of MuJoCo."""
     pytest.importorskip("mujoco")
     folder = tmp_path / "cells"
     folder.mkdir()
@@ -306,7 +304,7 @@ def test_robots_of_a_cell_may_include_files_of_its_folders(tmp_path: Path):
     assert "r.b" in lw.load_workcell(main, include_dirs=tmp_path).frame_names
 
 
-def test_a_link_that_leads_out_of_the_folder_is_not_followed(tmp_path: Path):
+def test_symbolic_link_out_of_the_folder_is_not_followed(tmp_path: Path):
     (tmp_path / "cells").mkdir()
     (tmp_path / "secret.xml").write_text('<Frame name="x"/>')
     (tmp_path / "cells" / "link.xml").symlink_to(tmp_path / "secret.xml")
@@ -316,26 +314,26 @@ def test_a_link_that_leads_out_of_the_folder_is_not_followed(tmp_path: Path):
     assert says(r"secret\.xml'.*outside", message(main))
 
 
-def test_a_cycle_of_files_is_told_with_its_files(tmp_path: Path):
+def test_include_cycle_is_reported_with_its_files(tmp_path: Path):
     (tmp_path / "a.xml").write_text('<WorkCell name="c"><Include file="b.xml"/></WorkCell>')
     (tmp_path / "b.xml").write_text('<Include file="a.xml"/>')
 
     assert says(r"b\.xml:1: .*a\.xml -> b\.xml -> a\.xml", message(tmp_path / "a.xml"))
 
 
-def test_a_text_includes_nothing_without_a_folder():
+def test_string_cannot_include_files_without_include_dirs():
     assert says("'a.xml'.*path", message(cell('<Include file="a.xml"/>')))
 
 
-def test_definitions_that_use_each_other_are_refused():
+def test_definition_cycles_are_rejected():
     text = '<Define id="a"><Use id="b"/></Define><Define id="b"><Use id="a"/></Define><Use id="a"/>'
 
     assert "a -> b -> a" in message(cell(text))
     assert "'z'" in message(cell('<Use id="z"/>'))
 
 
-def test_definitions_that_multiply_without_bound_are_refused(monkeypatch):
-    """Eleven layers of ten would be 10^11 elements; reading stops at the limit."""
+def test_exponential_definitions_are_rejected(monkeypatch):
+    """Eleven layers of ten are 10^11 elements; reading stops at the limit."""
     monkeypatch.setattr(workcell_include, "MAX_ELEMENTS", 3_000)
     uses = [f'<Use id="d{k}"/>' * 10 for k in range(11)]
     layers = [f'<Define id="d{k + 1}">{inside}</Define>' for k, inside in enumerate(uses)]
@@ -344,7 +342,7 @@ def test_definitions_that_multiply_without_bound_are_refused(monkeypatch):
     assert "3000 elements" in message(cell(text + '<Frame name="a"><Use id="d11"/></Frame>'))
 
 
-def test_a_cell_of_very_many_files_is_refused(tmp_path: Path, monkeypatch):
+def test_cell_with_too_many_files_is_rejected(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(workcell_include, "MAX_FILES", 5)
     (tmp_path / "empty.xml").write_text(" ")
     main = tmp_path / "main.xml"
@@ -353,19 +351,19 @@ def test_a_cell_of_very_many_files_is_refused(tmp_path: Path, monkeypatch):
     assert says(r"main\.xml:2: .*\b5 files", message(main))
 
 
-def test_elements_inside_each_other_without_bound_are_refused():
+def test_too_deeply_nested_elements_are_rejected():
     text = "<SerialChain>" * 150 + "</SerialChain>" * 150
 
     assert "nested" in message(cell(text))
 
 
-def test_a_missing_file_says_what_is_bundled():
+def test_error_for_a_missing_file_suggests_bundled_cells():
     known = "mobile_manipulator, pick_and_place, two_arms"
     assert says(f"'kitchen'.*{known}", message("kitchen"))
     assert "no file 'kitchen.xml'" in message("kitchen.xml")
 
 
 @pytest.mark.parametrize("text", ['<WorkCell name="c"/>', '<SerialDevice name="d"/>'])
-def test_a_workcell_that_is_loaded_as_a_robot_is_told_how_to_load_it(text):
+def test_error_for_a_workcell_loaded_as_a_robot_has_a_hint(text):
     with pytest.raises(lw.ParseError, match=r"RobWork.*load_workcell"):
         lw.load(text)
