@@ -33,9 +33,9 @@ from linkwork.cli.robot_files import (
 )
 from linkwork.errors import count_findings, counted, escaped
 from linkwork.io.named_robots import (
+    BUNDLED,
     DESCRIPTIONS,
     EXAMPLES,
-    BUNDLED,
     described_robots,
     downloaded_robots,
     example_robots,
