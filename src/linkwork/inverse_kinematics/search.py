@@ -76,7 +76,7 @@ def solve(problems: Problems, q0: Array, effort: Effort) -> Solutions:
             solutions.iterations[rows] += other.iterations
             solutions.improve(rows, other, np.arange(rows.size))
     if not problems.settings.all_free:
-        for span in _held_spans(problems):  # restore what normalizing quaternions has rounded
+        for span in _held_spans(problems):  # undo the rounding by normalization
             solutions.q[:, span] = q0[:, span]
     return solutions
 
@@ -148,7 +148,7 @@ def _descend(  # noqa: PLR0917
 
 
 def _write(solutions: Solutions, rows: Array, descent: Descent, done: int) -> None:
-    """Store the results of rows that have all taken `done` steps."""
+    """Store the results of rows after `done` steps."""
     solutions.iterations[rows] = done
     if descent.q is not solutions.q:  # while all rows are active, they share the same arrays
         solutions.q[rows], solutions.cost[rows] = descent.q, descent.cost

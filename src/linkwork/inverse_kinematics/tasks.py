@@ -56,7 +56,7 @@ def as_floats(value: Any, name: str) -> Array:
     refuse_foreign(value, name)
     array = as_array(value, name)
     if array.dtype == object:
-        raise ArgumentError(f"{name}: expected numbers, got values that are being traced")
+        raise ArgumentError(f"{name}: expected numbers, got traced values")
     return array.astype(np.float64, copy=False)
 
 
@@ -173,7 +173,8 @@ def scales_of(tasks: Sequence[Task], weights: Mapping[str, Any]) -> Array:
     names = [task.frame for task in tasks]
     for name in weights:
         if name not in names:
-            raise NameNotFoundError(f"weights: {name!r} has no target; known: {', '.join(names)}")
+            hint = f"these have: {', '.join(names)}"
+            raise NameNotFoundError(f"weights: {name!r} has no target; {hint}")
     pairs: list[Array] = []
     for task in tasks:
         pair = as_floats(weights.get(task.frame, 1.0), f"weights: {task.frame}")

@@ -1,4 +1,4 @@
-"""Conversion of a robot to another format, with findings about what changes."""
+"""Conversion of a robot to another format, with findings about the differences."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def format_of(file: str, requested: str | None) -> str:
     name = next((name for end, name in _ENDINGS.items() if file.lower().endswith(end)), None)
     if name is None:
         endings = ", ".join(_ENDINGS)
-        message = f"cannot tell the format of {file!r} from its ending; use one of {endings}"
+        message = f"unknown file ending of {file!r}; use one of {endings}"
         raise ArgumentError(f"{message}, or pass --to FORMAT")
     return name
 

@@ -134,7 +134,7 @@ def _expand(
     """Expand a xacro document, and return xacro's warnings; other documents are unchanged."""
     if is_xacro(source):
         if not expand:
-            reason = "xacro is disabled here, because it evaluates Python and may read any file"
+            reason = "xacro is disabled, because it evaluates Python and may read any file"
             message = f"{reason}; expand it first: xacro FILE > robot.urdf"
             raise source_parse_error(source.name, message)
         return expand_xacro(source, arguments or {}, MeshFinder(source.path, package_dirs))

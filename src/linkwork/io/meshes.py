@@ -87,7 +87,7 @@ class MeshFinder:
         return MeshLookup(None, tuple(searched) or ("(there is no folder to search)",))
 
     def _candidates(self, filename: str) -> list[tuple[str, str]]:
-        """(allowed root, path) of each place where a mesh may be."""
+        """(allowed root, path) of each possible location of a mesh."""
         scheme, separator, name = filename.partition("://")
         if not separator:
             return [(root, join(folder, filename)) for root, folder in self._roots()]

@@ -124,7 +124,7 @@ class DensityMultiplier(_LinkParameter):
 class LinkLength(_LinkParameter):
     """A factor of the length of a link that is a solid, as in adam.parametric; 1 in the model.
 
-    The solid is the link's first visual, taken as a homogeneous box, cylinder or sphere.
+    The solid is the link's first visual, assumed to be a homogeneous box, cylinder or sphere.
     `parameters.shapes` describes how its joints move. The inertia of the link becomes that of the
     solid, with the density of the model (or of `LinkDensity`).
 

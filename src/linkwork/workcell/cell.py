@@ -112,7 +112,7 @@ class WorkCell(Editing):
     # States.
 
     def state(self, values: Mapping[str, ArrayLike] | None = None) -> State:
-        """The default state, with other values where they are given.
+        """The default state, except for the given values.
 
         Args:
             values: q by the name of a device, poses (4, 4) by the name of a movable frame, or

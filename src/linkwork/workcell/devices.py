@@ -101,7 +101,7 @@ class TreeDevice(DeviceSpec):
         return type(self), (self.name, self.base, self.ends)
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose numbers are its q, in order."""
+        """The frames whose values are its q, in order."""
         return path_joints(frames, self.base, self.ends)
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
@@ -119,11 +119,11 @@ class JointDevice(DeviceSpec):
         settle(self, joints=tuple(text(name, "joint") for name in self.joints))
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose numbers are its q, in order."""
+        """The frames whose values are its q, in order."""
         return self.joints
 
     def frame_names(self) -> tuple[str, ...]:
-        """The frames it names."""
+        """The frames that it refers to."""
         return (*super().frame_names(), *self.joints)
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
@@ -147,7 +147,7 @@ class CompositeDevice(DeviceSpec):
         return (self.end, *self.more_ends)
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose numbers are its q, in order."""
+        """The frames whose values are its q, in order."""
         return tuple(j for name in self.parts for j in devices[name].driven(frames, devices))
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
@@ -186,11 +186,11 @@ class MobileDevice(DeviceSpec):
             settle(self, **{name: value})
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose numbers are its q, in order."""
+        """The frames whose values are its q, in order."""
         return (self.left, self.right)
 
     def frame_names(self) -> tuple[str, ...]:
-        """The frames it names."""
+        """The frames that it refers to."""
         return (*super().frame_names(), self.left, self.right)
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
@@ -209,7 +209,7 @@ class FreeDevice(DeviceSpec):
     """A movable frame as a device: q = [position (3), quaternion wxyz (4)] in its parent."""
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose numbers are its q, in order."""
+        """The frames whose values are its q, in order."""
         return (self.end,)
 
     def _more_findings(self, frames: Frames, devices: Devices) -> Iterator[Finding]:
@@ -232,11 +232,11 @@ class RobotDevice(DeviceSpec):
         instance(self.model, Model, "model")
 
     def driven(self, frames: Frames, devices: Devices) -> tuple[str, ...]:
-        """The frames whose numbers are its q, in order."""
+        """The frames whose values are its q, in order."""
         return self.joints
 
     def frame_names(self) -> tuple[str, ...]:
-        """The frames it names."""
+        """The frames that it refers to."""
         return (*super().frame_names(), *map(self.frame, self.model.frame_names))
 
     def frame(self, name: str) -> str:

@@ -229,9 +229,10 @@ def normalized_coordinates(kind: JointKind, theta: Iterable[float]) -> tuple[flo
 
 
 def leader_of(cell: WorkCell, frame: CellFrame) -> tuple[int, float, float]:
-    """The joint frame that a frame depends on: its index, and theta = factor theta_leader + offset.
+    """The independent joint frame that moves a frame, and theta = factor * theta_leader + offset.
 
-    A frame that depends on no other is its own leader.
+    Returns:
+        Its index, the factor and the offset; index, 1 and 0 of the frame if it is independent.
     """
     factor, offset = 1.0, 0.0
     while frame.motion and frame.motion.depends:

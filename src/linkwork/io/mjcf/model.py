@@ -6,7 +6,7 @@ Joints     MuJoCo moves a body by each of its joints, one after the other, about
 
                parent_H_body = body_pos, body_quat, then T(p1) M1 T(-p1) T(p2) M2 T(-p2) ...
 
-           Each M is one joint here, with a massless link after each but the last
+           Each M becomes one joint, with a massless link after each but the last
 Position   theta = qpos - qpos0 for hinges and slides, so limits are shifted by qpos0 too
 Visual     geoms that MuJoCo's viewer draws by default: the groups 0, 1 and 2
 Collision  geoms with contacts: contype or conaffinity is not 0
@@ -57,7 +57,7 @@ def read_mjmodel(
     folder: str | None = None,
     names: Names | None = None,
 ) -> tuple[Model, tuple[Finding, ...]]:
-    """Convert a compiled model to a robot, with findings about what is not supported.
+    """Convert a compiled model to a robot, with findings about unsupported elements.
 
     Args:
         mj: a `mujoco.MjModel`.
@@ -67,7 +67,7 @@ def read_mjmodel(
         names: names of all parts; default those of `names_of`.
 
     Raises:
-        ModelError: there is no body besides the world.
+        ModelError: there is no body except the world.
     """
     if mj.nbody <= 1:
         raise model_error(NO_BODIES)

@@ -147,10 +147,11 @@ def _unsupported_parts(mj: MjModel, names: Names) -> Iterator[str]:
 
 
 def _different_meaning(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
-    """Properties that are read, but have a different meaning here.
+    """Properties that are read, but have a different meaning in linkwork.
 
     Armature a of a free body exerts -a d/dt(R v) in MuJoCo, where linear velocities are those in
-    the world, and -a v_dot here, where v is in the axes of the body: R^T d/dt(R v) = v_dot + w x v.
+    the world, and -a v_dot in linkwork, where v is in the axes of the body: R^T d/dt(R v) = v_dot +
+    w x v.
     """
     free = np.array([kind_of(mj, joint) == "floating" for joint in range(mj.njnt)], dtype=bool)
     affected = _joints_of(mj, mj.dof_armature != 0) & free
@@ -168,7 +169,7 @@ def _notes(mj: MjModel, names: Names, base: int | None) -> Iterator[str]:
         yield f"mocap bodies are fixed at their pose in the file: {_listed(names.bodies, mocap)}"
     if base is not None and (mj.site_bodyid == 0).any():
         sites = _listed(names.sites, mj.site_bodyid == 0)
-        yield f"sites of the world are left out, because the world is not a link here: {sites}"
+        yield f"sites of the world are left out, because it is not a link of the robot: {sites}"
     if is_disabled(mj, "limit") and mj.jnt_limited.any():
         yield "the flag that disables joint limits is ignored; the model has these limits"
 

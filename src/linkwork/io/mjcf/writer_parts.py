@@ -2,8 +2,8 @@
 
 Joints      revolute, revolute_cos_sin -> hinge; prismatic -> slide; spherical -> ball;
             floating -> free; universal -> two hinges; planar -> two slides and a hinge
-Dependent   `<equality><joint polycoef="offset multiplier 0 0 0">`: in MuJoCo the joint has its own
-            degree of freedom, and a soft constraint couples it to its leader
+Dependent   `<equality><joint polycoef="offset multiplier 0 0 0">`: in MuJoCo the joint has a
+            separate degree of freedom, and a soft constraint couples it to its leader
 Limits      `range`, and `actuatorfrcrange` for the effort; MuJoCo has no velocity limits
 Shapes      visual shapes in group 2, without contacts; collision shapes in group 3
 Meshes      by absolute path, because MuJoCo opens them and has no packages; it reads binary STL,

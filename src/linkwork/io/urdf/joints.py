@@ -35,13 +35,13 @@ UNIT_NOTICE = 1e-3
 # mistake. Larger ones, such as 1e16, mean "unlimited" in some files.
 MAX_PLAUSIBLE_ANGLE, MAX_DEGREES = 4 * math.pi, 720.0
 
-KNOWN = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic")
+ELEMENTS = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic")
 OTHERS_JOINT = ("calibration", "safety_controller", "gazebo", "sensor", "hardwareInterface")
 
 
 def read_joint(part: Part, *, mimic: bool) -> Joint | None:
     """Read a `<joint>`; None if its name or one of its links is missing."""
-    part.warn_unknown((*KNOWN, *OTHERS_JOINT), ("name", "type"))
+    part.warn_unknown((*ELEMENTS, *OTHERS_JOINT), ("name", "type"))
     errors = part.report.n_errors
     name = part.attribute("name") or ""
     kind = _read_type(part)
@@ -138,7 +138,7 @@ def _read_limits(part: Part, kind: str) -> Limits:
     bounded = part.attribute("type") in BOUNDED_TYPES
     if limit is None:
         if bounded:
-            part.warning("no <limit>; the joint is taken as unlimited")
+            part.warning("no <limit>; the joint is unlimited")
         return NO_LIMITS
     limit.warn_unknown((), ("lower", "upper", "effort", "velocity"))
     values = {name: _limit(limit, name, inf) for name in ("effort", "velocity")}
@@ -147,12 +147,13 @@ def _read_limits(part: Part, kind: str) -> Limits:
         return NO_LIMITS
     missing = [name for name in ("effort", "velocity") if limit.attribute(name) is None]
     if missing:
-        limit.warning(f"<limit> has no {' and no '.join(map(repr, missing))}; taken as unlimited")
+        names = " and no ".join(map(repr, missing))
+        limit.warning(f"<limit> has no {names}; infinity is assumed")
     if not bounded:
         return Limits(**values)
     present = [name for name in ("lower", "upper") if limit.attribute(name) is not None]
     if not present:
-        limit.warning("<limit> has no 'lower' and no 'upper'; taken as unlimited")
+        limit.warning("<limit> has no 'lower' and no 'upper'; the position is unlimited")
         return Limits(**values)
     if len(present) == 1:
         other = "upper" if present == ["lower"] else "lower"

@@ -118,15 +118,15 @@ def read_geometry(part: Part, meshes: MeshFinder) -> Geometry | None:
     return _GEOMETRIES[shapes[0].tag](shapes[0], meshes)
 
 
-def read_material(part: Part, known: Mapping[str, Material]) -> Material:
+def read_material(part: Part, materials: Mapping[str, Material]) -> Material:
     """Read a `<material>`; with only a name, it refers to a material defined elsewhere."""
     part.warn_unknown(("color", "texture"), ("name",))
     name = part.attribute("name") or ""
     color, texture = part.child("color"), part.child("texture")
     if color is None and texture is None:
-        if name not in known:
+        if name not in materials:
             part.note(f"material {shown(name)} is not defined")
-        return known.get(name, Material(name))
+        return materials.get(name, Material(name))
     rgba = color.numbers("rgba", 4) if color else None
     if color and rgba and not all(0 <= number <= 1 for number in rgba):
         color.warning(f"color rgba: {list(rgba)} has values outside of 0 to 1")

@@ -1,7 +1,7 @@
-"""Input documents: a path, a string or bytes become a decoded string. Nothing is executed.
+"""Input documents from a path, a string or bytes.
 
-Bytes are decoded here, by the byte order mark or the encoding of the XML declaration. So the checks
-for forbidden constructs see exactly what the parser sees.
+Bytes are decoded by this module, by the byte order mark or the encoding of the XML declaration, so
+that the checks for forbidden constructs and the parser see the same characters.
 """
 
 from __future__ import annotations

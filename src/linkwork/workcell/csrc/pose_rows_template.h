@@ -170,8 +170,8 @@ TARGET static inline void POSE(steps)(const PoseJob *job, const Rows *row)
             b = ROW_AT(c + 4);
             d = ROW_AT(c + 8);
             if (step->op == ROTATION_POSE) {
-                const double *turn = row->cos_sin + step->argument;
-                ROW cosine = SPLAT(turn[0]), sine = SPLAT(turn[4]);
+                const double *cos_sin = row->cos_sin + step->argument;
+                ROW cosine = SPLAT(cos_sin[0]), sine = SPLAT(cos_sin[4]);
                 a = FMA(sine, ROW_AT(c + 24), FMA(cosine, ROW_AT(c + 12), a));
                 b = FMA(sine, ROW_AT(c + 28), FMA(cosine, ROW_AT(c + 16), b));
                 d = FMA(sine, ROW_AT(c + 32), FMA(cosine, ROW_AT(c + 20), d));

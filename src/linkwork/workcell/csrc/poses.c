@@ -154,7 +154,7 @@ static PyObject *poses_run(PyObject *object, PyObject *const *args, Py_ssize_t c
     return status == INTERRUPTED ? NULL : reject_arguments();
 }
 
-/* Whether a value is an array of this type, in C order, of shape (n,), or (n, width) if a width is given. */
+/* Whether a value is an array of this type, in C order, of shape (n,), or (n, width) if width > 0. */
 static int is_pose_array(PyObject *value, int type, npy_intp width)
 {
     PyArrayObject *array = (PyArrayObject *)value;
@@ -248,11 +248,11 @@ static int steps_fit(const Poses *self, npy_intp n_constants)
             const PoseStep *step = &self->steps[s];
             npy_intp poses = step->op == LINEAR_POSE ? 1 + (npy_intp)step->terms
                 : step->op == ROTATION_POSE ? 3 : 0;
-            npy_intp numbers = step->op == LINEAR_POSE ? step->terms
+            npy_intp values = step->op == LINEAR_POSE ? step->terms
                 : step->op == FREE_POSE ? 7 : step->op == QUATERNION_POSE ? 4 : 0;
             if (step->op < 0 || step->op > QUATERNION_POSE || step->terms < 0 || step->constant < 0
                 || step->argument < 0 || step->constant + 12 * poses > n_constants
-                || (numbers && step->argument + numbers > self->n_values)
+                || (values && step->argument + values > self->n_values)
                 || (step->op == ROTATION_POSE
                     && (self->n_values < 1 || step->argument >= 2 * self->n_angles - 4))
                 || step->slot < 0 || step->slot >= self->n_slots || self->step_of[step->slot] >= 0)

@@ -129,9 +129,9 @@ class CellPart(Part):
         degrees = self.numbers(
             attribute, 1, None if default is None else (default,), largest=LARGEST_DEGREES
         )[0]
-        word = (self.attribute(attribute) or "").strip()
-        exact = bool(word) and _is(word, degrees)
-        return radians_from_degrees(word) if exact else radians_from_degrees(degrees)
+        text = (self.attribute(attribute) or "").strip()
+        is_valid = bool(text) and _is(text, degrees)  # the string has all digits
+        return radians_from_degrees(text) if is_valid else radians_from_degrees(degrees)
 
     def choice(self, attribute: str, allowed: Collection[str], default: str) -> str:
         """An attribute with one of several allowed values."""
@@ -145,9 +145,9 @@ class CellPart(Part):
         return value
 
 
-def _is(word: str, number: float) -> bool:
+def _is(text: str, number: float) -> bool:
     try:
-        return float(word) == number
+        return float(text) == number
     except ValueError:
         return False
 

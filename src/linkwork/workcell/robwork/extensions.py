@@ -1,4 +1,4 @@
-"""Extensions of the workcell format, for what RobWork cannot express.
+"""Extensions of the workcell format, for information that RobWork cannot express.
 
 Properties, which RobWork ignores:
 
