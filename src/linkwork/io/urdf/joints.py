@@ -148,7 +148,7 @@ def _read_limits(part: Part, kind: str) -> Limits:
     missing = [name for name in ("effort", "velocity") if limit.attribute(name) is None]
     if missing:
         names = " and no ".join(map(repr, missing))
-        limit.warning(f"<limit> has no {names}; infinity is assumed")
+        limit.warning(f"<limit> has no {names}; assumed unlimited")
     if not bounded:
         return Limits(**values)
     present = [name for name in ("lower", "upper") if limit.attribute(name) is not None]
