@@ -22,8 +22,8 @@ from linkwork.model.numbers import settle
 from linkwork.model.parts import Link
 from linkwork.spatial.source import inertia
 
-# (test, reader) of each format other than URDF. All other documents are read as URDF, whose reader
-# reports what is wrong.
+# (test, reader) of each format other than URDF. All other documents are read as URDF; its reader
+# reports errors.
 FORMATS = ((is_mjcf, read_mjcf),)
 
 
@@ -42,7 +42,7 @@ def load(
         source: path of a URDF or MJCF file, or its content as a string; or the name of a robot,
             such as `arm`, which is bundled, or `talos` of the package example-robot-data. MJCF
             needs the package `mujoco`, xacro the package `xacro`.
-        strict: whether warnings are errors.
+        strict: whether warnings are errors, except those about repairs.
         repair: whether to replace unphysical inertias by the nearest physical ones, and to use the
             first of several elements where URDF allows only one.
         mimic: whether joints that mimic others depend on them; if not, they move independently. In

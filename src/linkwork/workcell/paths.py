@@ -73,15 +73,15 @@ def path_between(
     return up, common, down[::-1]
 
 
-def one_row(cell: WorkCell, state: State, rows: tuple[int, ...] = ()) -> Array:
-    """The attachments of a state; all rows of a batch must agree in the columns `rows`."""
+def one_row(cell: WorkCell, state: State, columns: tuple[int, ...] = ()) -> Array:
+    """The attachments of a state; rows of a batch must agree in `columns`, by default in all."""
     parents = cell.check_state(state).parents
     if not state.batch_shape:
         return parents
     flat = flat_rows(parents)
     if not len(flat):
         return cell.state().parents
-    chosen = flat[:, list(rows)] if rows else flat
+    chosen = flat[:, list(columns)] if columns else flat
     if (chosen != chosen[0]).any():
         message = "the states of this batch have different attachments"
         raise ArgumentError(f"{message}; pass a single state, such as state[0]")

@@ -230,7 +230,7 @@ def full_name(name: str, scope: Scope) -> str:
 def resolve(cell: Collected) -> tuple[CellFrame | PlacedRobot, ...]:
     """Resolve all names; return frames and robots, parents before children."""
     robots = robot_frames(cell)
-    known = {*cell.pending, *robots, WORLD}
+    frame_names = {*cell.pending, *robots, WORLD}
     for name in robots.keys() & cell.pending.keys():
         message = f"the name {name!r} is already used by a frame of a <Robot>"
         cell.pending[name].part.error(message)
@@ -241,11 +241,11 @@ def resolve(cell: Collected) -> tuple[CellFrame | PlacedRobot, ...]:
         if pending.ref is not None:
             name = cell.lookup(pending.ref, pending.scope)
             pending.parent = name or (pending.ref if pending.ref in robots else "")
-        if pending.parent not in known:
+        if pending.parent not in frame_names:
             missing_name = pending.ref if pending.ref is not None else pending.parent
-            _missing(cell, pending.part, ("frame", missing_name), known, pending.scope)
+            _report_missing(cell, pending.part, ("frame", missing_name), frame_names, pending.scope)
             pending.parent = WORLD
-    _apply_deferred(cell, known, robots)
+    _apply_deferred(cell, frame_names, robots)
     _drop_helpers(cell)
     joints = {
         name
@@ -258,7 +258,7 @@ def resolve(cell: Collected) -> tuple[CellFrame | PlacedRobot, ...]:
 
 
 def _drop_helpers(cell: Collected) -> None:
-    """Remove frames that exist only for RobWork; their children get the parents of these."""
+    """Remove the helpers for RobWork; the parent of a helper becomes that of its children."""
     helpers = cell.helpers & cell.pending.keys()
     parents = {name: cell.pending.pop(name).parent for name in helpers}
     for pending in cell.pending.values():
@@ -278,11 +278,11 @@ def robot_frames(cell: Collected) -> dict[str, str]:
     }
 
 
-def _missing(
+def _report_missing(
     cell: Collected,
     part: CellPart,
     reference: tuple[str, str],
-    known: Collection[str],
+    frame_names: Collection[str],
     scope: Scope,
 ) -> None:
     kind, name = reference
@@ -290,10 +290,12 @@ def _missing(
     if cell.n_hints > MOST_FINDINGS:  # the search for a hint is slow
         part.error(f"no {kind} named {shown(name)}")
         return
-    near = (
-        [*known, *(full.removeprefix(full_name("", scope)) for full in known)] if scope else known
+    candidates = (
+        [*frame_names, *(full.removeprefix(full_name("", scope)) for full in frame_names)]
+        if scope
+        else frame_names
     )
-    part.error(f"no {kind} named {shown(name)}; {nearest(name, set(near))}")
+    part.error(f"no {kind} named {shown(name)}; {nearest(name, set(candidates))}")
 
 
 def _resolve_dependence(cell: Collected, pending: Pending, joints: Collection[str]) -> None:
@@ -303,13 +305,13 @@ def _resolve_dependence(cell: Collected, pending: Pending, joints: Collection[st
     depends = frame.motion.depends
     leader = cell.lookup(depends.joint, pending.scope)
     if leader is None or leader not in joints:
-        _missing(cell, pending.part, ("joint", depends.joint), joints, pending.scope)
+        _report_missing(cell, pending.part, ("joint", depends.joint), joints, pending.scope)
         return
     motion = replace(frame.motion, depends=replace(depends, joint=leader))
     pending.content = replace(frame, motion=motion)
 
 
-def _apply_deferred(cell: Collected, known: Collection[str], robots: Collection[str]) -> None:
+def _apply_deferred(cell: Collected, frame_names: Collection[str], robots: Collection[str]) -> None:
     for item in cell.deferred:
         name = cell.lookup(item.ref, item.scope)
         pending = cell.pending.get(name) if name else None
@@ -321,12 +323,12 @@ def _apply_deferred(cell: Collected, known: Collection[str], robots: Collection[
             message = f"frame {item.ref!r} belongs to a <Robot>"
             item.part.error(f"{message}; move this element to the file of the robot")
         elif item.part.tag in MODELS and item.scope:
-            hint = nearest(item.ref, {name.split(".")[-1] for name in known})
+            hint = nearest(item.ref, {name.split(".")[-1] for name in frame_names})
             text = f"<{item.part.tag}> is ignored: there is no frame named {item.ref!r}"
             item.part.warning(f"{text}; {hint}")
         else:
             kind = "joint" if item.part.tag.endswith("Limit") else "frame"
-            _missing(cell, item.part, (kind, item.ref), known, item.scope)
+            _report_missing(cell, item.part, (kind, item.ref), frame_names, item.scope)
 
 
 def _report_first(cell: Collected) -> None:
