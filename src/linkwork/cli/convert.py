@@ -24,7 +24,7 @@ from linkwork.errors import (
 from linkwork.io.named_robots import named_robot
 
 if TYPE_CHECKING:
-    from linkwork.io.convert import Converted
+    from linkwork.io.convert import Conversion
     from linkwork.model.model import Model
     from linkwork.workcell.cell import WorkCell
 
@@ -66,7 +66,7 @@ def convert(
 
     linkwork convert robot.urdf robot.mjcf
     """
-    from linkwork.io.convert import FORMATS, Converted, format_of
+    from linkwork.io.convert import FORMATS, Conversion, format_of
 
     target = format_of(out, to)
     _reject_existing(out, force=force)
@@ -84,7 +84,7 @@ def convert(
         converted = _converted(model_in(reading), target, floating=floating, meshes=not no_meshes)
         doubts = [finding for finding in reading.findings if finding.severity == "warning"]
         doubts += _moved_meshes(model_in(reading), file, out) if target != "mjcf" else []
-        converted = Converted(converted.text, (*doubts, *converted.findings), converted.checked)
+        converted = Conversion(converted.text, (*doubts, *converted.findings), converted.checked)
     _write(out, converted.text)
     if as_json and out != "-":
         findings = [finding_data(finding) for finding in converted.findings]
@@ -98,15 +98,15 @@ def convert(
     print_text(console, f"{name}: {FORMATS[target]}{checked}", "bold")
 
 
-def _converted(model: Model, target: str, *, floating: bool | None, meshes: bool) -> Converted:
-    from linkwork.io.convert import Converted, as_workcell, convert_model
+def _converted(model: Model, target: str, *, floating: bool | None, meshes: bool) -> Conversion:
+    from linkwork.io.convert import Conversion, in_workcell_form, convert_model
 
     if target == "workcell":
         from linkwork.workcell.files import dump_workcell
 
-        model, findings = as_workcell(model)
+        model, findings = in_workcell_form(model)
         cell = _cell_of(model)
-        return Converted(dump_workcell(cell), findings, "reads back as the same workcell")
+        return Conversion(dump_workcell(cell), findings, "reads back as the same workcell")
     return convert_model(model, target, floating=floating, meshes=meshes)
 
 
@@ -118,9 +118,9 @@ def _cell_of(model: Model) -> WorkCell:
 
 def _from_cell(
     file: str, target: str, device: str | None, *, floating: bool | None, meshes: bool
-) -> Converted:
+) -> Conversion:
     """One device of a workcell as a robot, or the entire workcell."""
-    from linkwork.io.convert import Converted
+    from linkwork.io.convert import Conversion
     from linkwork.workcell.device_model import device_model
     from linkwork.workcell.files import dump_workcell, load_workcell
 
@@ -137,7 +137,7 @@ def _from_cell(
     if target == "workcell":
         if device is not None:
             raise typer.BadParameter("--device: a workcell is written with all its devices")
-        return Converted(text, tuple(doubts), "reads back as the same workcell")
+        return Conversion(text, tuple(doubts), "reads back as the same workcell")
     names = cell.device_names
     if device is None and len(names) != 1:
         raise ArgumentError(
@@ -155,7 +155,7 @@ def _from_cell(
     if floating is None and not robot.floating:
         floating = False
     written = _converted(robot.model, target, floating=floating, meshes=meshes)
-    return Converted(written.text, (*doubts, *written.findings), written.checked)
+    return Conversion(written.text, (*doubts, *written.findings), written.checked)
 
 
 def _moved_meshes(model: Model, file: str, out: str) -> list[Finding]:

@@ -33,9 +33,9 @@ from linkwork.cli.robot_files import (
 )
 from linkwork.errors import count_findings, counted, escaped
 from linkwork.io.named_robots import (
+    BUNDLED,
     DESCRIPTIONS,
     EXAMPLES,
-    OWN,
     described_robots,
     downloaded_robots,
     example_robots,
@@ -208,7 +208,12 @@ def robots(*, as_json: Json = False) -> None:
     models = {name: bundled.load(name) for name in bundled.names()}
     if as_json:
         facts: list[dict[str, Any]] = [
-            {"name": name, "package": OWN, "file": str(bundled.path(name)), **summary_data(model)}
+            {
+                "name": name,
+                "package": BUNDLED,
+                "file": str(bundled.path(name)),
+                **summary_data(model),
+            }
             for name, model in models.items()
         ]
         facts += [
@@ -221,7 +226,7 @@ def robots(*, as_json: Json = False) -> None:
         print_json(facts)
         return
     console = terminal()
-    print_text(console, f"bundled with {OWN}", "bold")
+    print_text(console, f"bundled with {BUNDLED}", "bold")
     for model in models.values():
         print_text(console, summary(model))
     examples, described, downloaded = example_robots(), described_robots(), downloaded_robots()

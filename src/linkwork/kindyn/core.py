@@ -371,7 +371,7 @@ class KinDynCore:
 
         table = ParameterTable(self.model, self._descriptions, self.gravity)
         if not self.joint_dynamics:
-            table.refuse_joint_numbers()
+            table.reject_joint_dynamics()
         return table
 
     def parameter_values(self, values: Mapping[str, ArrayLike] | None = None) -> Array:
@@ -394,7 +394,7 @@ class KinDynCore:
                 self._skeleton, self.representation, self.gravity, base_link, joint_dynamics, {}
             )
         now = self.parameters.variation(numbers)
-        changes = now.joint_numbers
+        changes = now.joint_dynamics
         joint_dynamics = joint_dynamics_of(self.layout, changes) if self.joint_dynamics else {}
         gravity = now.gravity[0] if now.gravity else self.gravity
         skeleton = self._parametric_skeleton.skeleton(now)
