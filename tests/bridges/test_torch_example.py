@@ -1,4 +1,4 @@
-"""The example with PyTorch runs, and does what it says."""
+"""The PyTorch example reaches its goal."""
 
 import runpy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The example with JAX runs, and does what it says."""
+"""The JAX example reaches its goal."""
 
 from __future__ import annotations
 
