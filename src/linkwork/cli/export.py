@@ -156,7 +156,7 @@ def export(
     heading = f"{escaped(str(output))}: {len(report.files)} files"
     console = terminal()
     print_table(console, Table(heading, report.columns, tuple(report.cells()), numeric))
-    print_text(console, report.told(), "" if report.compiler else "yellow")
+    print_text(console, report.summary(), "" if report.compiler else "yellow")
 
 
 def _report_data(report: Report) -> dict[str, Any]:
