@@ -37,8 +37,8 @@ HEAD = {"facts": {"robot": ["arm"], "functions": ["com"]}, "stamp": None, "proce
 
 def line(content):
     """Return a line of a journal: JSON and its checksum."""
-    message = json.dumps(content)
-    return f"{message} {zlib.crc32(message.encode()):08x}\n"
+    data = json.dumps(content)
+    return f"{data} {zlib.crc32(data.encode()):08x}\n"
 
 
 @pytest.fixture(scope="module")

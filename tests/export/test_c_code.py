@@ -67,8 +67,8 @@ def rows_for_every_operation(rng, n):
 
 
 def test_the_code_of_a_tiny_program():
-    message = scalar_code(function_of(program_for(tiny, (3,), ())), DOUBLE, Names()).text
-    assert message == GOLDEN
+    code = scalar_code(function_of(program_for(tiny, (3,), ())), DOUBLE, Names()).text
+    assert code == GOLDEN
 
 
 def test_every_operation_has_a_form():
@@ -158,9 +158,9 @@ def test_single_precision_constants_are_written_exactly(rng):
     bits = rng.integers(0, 2**32, 2000, dtype=np.uint32).view(np.float32)
     values = [float(x) for x in bits if np.isfinite(x)]
     for number in (*values, 0.1, 1e-45, 3.4028234e38, 1e-60):
-        message = FLOAT.literal(number).strip("()")
-        assert message.endswith("f")
-        assert np.float32(message[:-1]) == np.float32(number)
+        literal = FLOAT.literal(number).strip("()")
+        assert literal.endswith("f")
+        assert np.float32(literal[:-1]) == np.float32(number)
 
 
 def test_literals_have_the_form_of_c():

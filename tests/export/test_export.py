@@ -158,9 +158,9 @@ def test_code_that_differs_from_the_kernel_is_not_written(tmp_path, monkeypatch)
     def spoiled(*args, **named):
         package = wrong(*args, **named)
         (one,) = package.functions
-        message = one.code.text.replace(" - ", " + ")
-        assert message != one.code.text
-        object.__setattr__(one, "code", type(one.code)(message, one.code.work))
+        code = one.code.text.replace(" - ", " + ")
+        assert code != one.code.text
+        object.__setattr__(one, "code", type(one.code)(code, one.code.work))
         return package
 
     monkeypatch.setattr(write, "package_of", spoiled)

@@ -75,8 +75,8 @@ def test_the_self_test_fails_where_a_result_is_wrong(exported, tmp_path):
 def has_sanitizers(compiler):
     """Whether the compiler links them: for Clang they are a separate package."""
     command = [compiler, *SANITIZED, "-x", "c", "-", "-o", "/dev/null"]
-    message = b"int main(void) { return 0; }"
-    return not subprocess.run(command, input=message, capture_output=True, check=False).returncode
+    code = b"int main(void) { return 0; }"
+    return not subprocess.run(command, input=code, capture_output=True, check=False).returncode
 
 
 @pytest.mark.parametrize("compiler", ["cc", *filter(has_sanitizers, C_COMPILERS[1:])])
@@ -111,8 +111,8 @@ def test_it_is_cpp_as_well(compiler, exported, tmp_path):
 
 
 def test_cmake_has_all_files(exported):
-    message = (exported / "CMakeLists.txt").read_text("ascii")
-    listed = message.split("STATIC")[1].split(")")[0].split()
+    code = (exported / "CMakeLists.txt").read_text("ascii")
+    listed = code.split("STATIC")[1].split(")")[0].split()
     assert listed == sorted(listed, key=lambda name: "_batch" in name)
     assert set(listed) == {name for name in sources(exported) if name.startswith("dp_")}
 

@@ -55,18 +55,18 @@ def robot(names):
 
 
 @given(st.text())
-def test_strings_in_comments_are_escaped_without_ambiguity(message):
-    shown = comment_text(message)
+def test_strings_in_comments_are_escaped_without_ambiguity(string):
+    shown = comment_text(string)
 
     assert re.fullmatch(r"[A-Za-z0-9 _.,:+=@^()\[\]/%-]*", shown)
     raw = re.sub(r"%([0-9A-F]{2})", lambda m: chr(int(m[1], 16)), shown)
-    assert raw.encode("latin-1").decode("utf-8", "surrogatepass") == message
+    assert raw.encode("latin-1").decode("utf-8", "surrogatepass") == string
 
 
 @given(st.text())
-def test_identifiers_have_letters_digits_and_single_underscores(message):
-    assert re.fullmatch(r"[A-Za-z0-9]+(_[A-Za-z0-9]+)*", identifier_part(message))
-    assert checked_prefix(default_prefix(message)) == default_prefix(message)
+def test_identifiers_have_letters_digits_and_single_underscores(string):
+    assert re.fullmatch(r"[A-Za-z0-9]+(_[A-Za-z0-9]+)*", identifier_part(string))
+    assert checked_prefix(default_prefix(string)) == default_prefix(string)
 
 
 @given(st.lists(st.sampled_from(["a", "A", "a_2", "a_batch", "A_Batch_2", "b"]), max_size=12))

@@ -204,11 +204,11 @@ int main(void) {{
 
 def test_names_of_a_robot_cannot_break_the_c_code(tmp_path):
     name = '"); evil(?\\n&#228;*/'.replace('"', "&quot;")
-    message = f'<robot name="r">{link("a")}{link("b")}{joint(name, "a", "b")}</robot>'
-    zoo = pz.Model(message, [], floating=False)
+    xml = f'<robot name="r">{link("a")}{link("b")}{joint(name, "a", "b")}</robot>'
+    zoo = pz.Model(xml, [], floating=False)
     zoo.export(tmp_path, check=False)
-    code = tmp_path / "models" / "r" / "generated_code"
-    run([CC, "-shared", "-fPIC", *STRICT, code / "vector_orders.c", "-o", "names.so"], tmp_path)
+    folder = tmp_path / "models" / "r" / "generated_code"
+    run([CC, "-shared", "-fPIC", *STRICT, folder / "vector_orders.c", "-o", "names.so"], tmp_path)
 
     assert listed(ctypes.CDLL(str(tmp_path / "names.so")), "vel_order") == zoo.joint_names
     assert zoo.joint_names == ('"); evil(?\\n\u00e4*/',)
