@@ -271,7 +271,7 @@ def test_wrong_arguments_raise_errors_with_the_facts(arm):
 
 def test_the_arm_of_the_example_reaches_its_target():
     example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "17_casadi_reach.py"))
-    positions, torques, _ = example["solved"](6)
+    positions, torques, _ = example["solve"](6)
     robot = lw.KinDyn(example["kd"].model, floating=False)
     tool = robot.transform("tool", positions[-1])[:3, 3]
     np.testing.assert_allclose(tool, example["TARGET"], atol=1e-6)

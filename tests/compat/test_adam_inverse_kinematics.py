@@ -19,7 +19,7 @@ def problem():
 
 
 @pytest.fixture(scope="module")
-def wanted():
+def target():
     """Poses of two feet that the robot can reach, and where it stands then."""
     robot = KinDynComputations(PATH, JOINTS)
     rng = np.random.default_rng(0)
@@ -32,24 +32,24 @@ FEET = [name for name in lw.robots.load("quadruped").frame_names if "foot" in na
 
 
 @pytest.mark.parametrize("soft", [True, False])
-def test_frames_reach_their_targets(problem, wanted, soft):
+def test_frames_reach_their_targets(problem, target, soft):
     first, second = FEET
     problem.add_target_position(first, as_soft_constraint=True)
     problem.add_target(second, TargetType.POSE, as_soft_constraint=soft, weight=2.0)
-    problem.update_target(first, wanted[first][:3, 3])
-    problem.update_target(second, (wanted[second][:3, 3], wanted[second][:3, :3]))
+    problem.update_target(first, target[first][:3, 3])
+    problem.update_target(second, (target[second][:3, 3], target[second][:3, :3]))
     problem.solve()
     H, s = problem.get_solution()
     robot = problem.get_kin_dyn_computations()
     result = {name: robot.forward_kinematics(name, H, s).full() for name in FEET}
-    np.testing.assert_allclose(result[first][:3, 3], wanted[first][:3, 3], atol=1e-4)
-    np.testing.assert_allclose(result[second][:3, 3], wanted[second][:3, 3], atol=1e-4)
-    np.testing.assert_allclose(result[second], wanted[second], atol=1e-5)
+    np.testing.assert_allclose(result[first][:3, 3], target[first][:3, 3], atol=1e-4)
+    np.testing.assert_allclose(result[second][:3, 3], target[second][:3, 3], atol=1e-4)
+    np.testing.assert_allclose(result[second], target[second], atol=1e-5)
     limits = [robot.model.joints[name].limit for name in JOINTS]
     assert all(
         limit.lower - 1e-6 <= x <= limit.upper + 1e-6 for limit, x in zip(limits, s, strict=True)
     )
-    problem.update_target_position(first, wanted[first][:3, 3] + [0, 0, 0.01])
+    problem.update_target_position(first, target[first][:3, 3] + [0, 0, 0.01])
     problem.solve()  # again, from the last solution
     np.testing.assert_allclose(np.linalg.det(problem.get_solution()[0]), 1.0, atol=1e-8)
 
@@ -72,11 +72,11 @@ def test_one_joint_is_limited(problem):
     assert 0.05 - 1e-7 <= problem.get_solution()[1][1] <= 0.06 + 1e-7
 
 
-def test_frames_are_held_together_and_apart(problem, wanted):
+def test_frames_are_held_together_and_apart(problem, target):
     first, second = FEET
     problem.add_target_orientation("trunk")
     problem.add_target_position(first)
-    problem.update_target(first, wanted[first][:3, 3])
+    problem.update_target(first, target[first][:3, 3])
     problem.add_min_distance_constraint([first, second], 0.4)
     problem.solve()
     H, s = problem.get_solution()

@@ -81,12 +81,12 @@ def test_every_quantity_agrees_with_idyntree(name, kind, velocity):
     assert_same(actual, theirs)
 
 
-def compare_coriolis(mine, theirs, nu):
+def compare_coriolis(ours, theirs, nu):
     """Compare only the parts that are right in iDynTree: the force, and the columns of joints."""
-    Mdot = mine.pop("Mdot")
-    assert np.allclose(Mdot, mine["C"] + mine["C"].T)
+    Mdot = ours.pop("Mdot")
+    assert np.allclose(Mdot, ours["C"] + ours["C"].T)
     theirs.pop("Mdot")
-    for result in (mine, theirs):
+    for result in (ours, theirs):
         C = result.pop("C")
         result["C of joints"], result["C nu"] = C[:, 6:], C @ nu
 

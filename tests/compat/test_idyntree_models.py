@@ -127,11 +127,13 @@ def test_a_reduced_robot_agrees_with_idyntree(name, count, locked):
     rng = np.random.default_rng(4)
     names = [full.getJointName(joint) for joint in range(full.getNrOfJoints())]
     selected = [names[index] for index in rng.permutation(len(names))[:count]]
-    at = {name: float(rng.normal()) for name in names[: full.getNrOfDOFs()] if name not in selected}
+    positions = {
+        name: float(rng.normal()) for name in names[: full.getNrOfDOFs()] if name not in selected
+    }
     result = {}
     for module, iDynTree in MODULES.items():
         loader = iDynTree.ModelLoader()
-        arguments = (selected, at) if locked else (selected,)
+        arguments = (selected, positions) if locked else (selected,)
         model = loader_of(module, name).model()
         assert loader.loadReducedModelFromFullModel(model, *arguments)
         result[module] = loader.model().copy()  # iDynTree's model does not outlive its loader
@@ -144,10 +146,15 @@ def test_the_ways_to_load_a_reduced_robot_agree(iDynTree):
     path = path_of("panda_description/panda")
     with open(path) as file:  # noqa: PTH123 - as users write it
         xml = file.read()
-    names, at = ["panda_joint4", "panda_joint2"], {"panda_joint1": 0.3}
+    names, positions = ["panda_joint4", "panda_joint2"], {"panda_joint1": 0.3}
     masses = []
     for load, source in (("File", path), ("String", xml)):
-        for arguments in ((names,), (names, at), (names, at, "urdf"), (names, "urdf")):
+        for arguments in (
+            (names,),
+            (names, positions),
+            (names, positions, "urdf"),
+            (names, "urdf"),
+        ):
             loader = iDynTree.ModelLoader()
             assert not loader.isValid()
             with warnings.catch_warnings():

@@ -108,7 +108,7 @@ def call(kernel: Kernel, args: Sequence[Any], named: Mapping[str, Any]) -> tuple
     forces_by_name |= {"gravity": gravity} if gravity is not None else {}
     for name, value in zip(names, args, strict=False):
         if name in remaining:
-            raise ArgumentError(f"{kernel.signature.name}: argument {name!r} is given twice")
+            raise ArgumentError(f"{kernel.signature.name}: argument {name!r} was passed twice")
         remaining[name] = value
     return other, in_order(other.signature, (), {**remaining, **forces_by_name})
 

@@ -32,7 +32,7 @@ from linkwork.errors import ArgumentError, warn_once
 from linkwork.version import __version__
 
 TARGET = "linkwork_call"
-"""The name of the handler in XLA; `jax.export` must be told to allow it."""
+"""The name of the handler in XLA; pass it to `jax.export` in `disabled_checks`."""
 
 _SLOWER = "calls from JAX go through Python, about 100 microseconds slower"
 

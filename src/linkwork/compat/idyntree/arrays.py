@@ -82,10 +82,10 @@ class BaseArray(Partial, np.ndarray[Any, np.dtype[np.float64]]):
     def __bool__(self) -> bool:
         return len(self) > 0
 
-    def __eq__(self, other: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - None is no array of numbers
+    def __eq__(self, other: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - None is allowed
         return False if other is None else super().__eq__(other)
 
-    def __ne__(self, other: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - None is no array of numbers
+    def __ne__(self, other: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - None is allowed
         return True if other is None else super().__ne__(other)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType] - as NumPy's arrays
