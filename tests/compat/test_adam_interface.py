@@ -149,7 +149,7 @@ def test_methods_of_a_later_adam_take_its_arguments(path):
 
 
 def public(kind):
-    """Names of a class, those it inherits too."""
+    """Return the public names of a class, including inherited ones."""
     return {name for name in dir(kind) if not name.startswith("_")}
 
 
@@ -166,9 +166,9 @@ def test_models_trees_links_and_joints_have_the_names_of_adam():
         (theirs.joints["turn"].limit, actual.joints["turn"].limit),
         (theirs.joints["turn"].origin, actual.joints["turn"].origin),
     ]
-    for theirs, ours in pairs:
-        assert public(theirs) - public(ours) <= {"math", "build", "zero"}
+    for their_part, our_part in pairs:
+        assert public(their_part) - public(our_part) <= {"math", "build", "zero"}
     inertial = theirs.links["arm"].inertial, actual.links["arm"].inertial
-    for theirs, ours in (inertial, (inertial[0].inertia, inertial[1].inertia)):
-        missing = public(theirs) - public(ours)
+    for their_part, our_part in (inertial, (inertial[0].inertia, inertial[1].inertia)):
+        missing = public(their_part) - public(our_part)
         assert missing <= {"build", "zero", "set_mass", "set_inertia", "set_origin"}

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 OPTIONS = ("out", "threads")  # options of calls with NumPy arrays, which bridges do not have
 # Quantities whose methods choose the frames themselves; they are defined in `Bridged`.
-_WRITTEN_OUT = ("transforms", "relative_jacobian", "relative_jacobian_at")
+_DEFINED_HERE = ("transforms", "relative_jacobian", "relative_jacobian_at")
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Bridged:
 
     def __init_subclass__(cls) -> None:
         for name, method in METHODS.items():
-            if name not in _WRITTEN_OUT and name not in vars(cls):
+            if name not in _DEFINED_HERE and name not in vars(cls):
                 member: Any = _Attribute(method) if is_attribute(method) else _frame_method(method)
                 setattr(cls, name, documented(member, method))
 
