@@ -1,4 +1,4 @@
-"""The interface of the adam view: import paths, classes, methods and arguments are adam's."""
+"""The adam interface: import paths, classes, methods and arguments are those of adam."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ for line in sys.stdin.read().splitlines():
 """
 
 
-def test_imports_of_adam_work_with_linkwork_before_them():
+def test_import_paths_of_adam():
     lines = IMPORTS.strip()
     for code in (lines, re.sub(r"\badam\b", "linkwork.compat.adam", lines)):
         subprocess.run([sys.executable, "-c", SCRIPT], input=code, text=True, check=True)
@@ -105,13 +105,13 @@ LATER = {  # than adam 0.5
 
 
 def parameters(function):
-    """Name, kind and whether there is a default, without `self`."""
+    """Return name, kind and whether there is a default of each parameter, without `self`."""
     expected = inspect.signature(function).parameters.values()
     return [(p.name, p.kind, p.default is p.empty) for p in expected if p.name != "self"]
 
 
 def differences(name, module):
-    """Methods of one of adam's classes that are missing here, or have other arguments."""
+    """Return methods of one of adam's classes that are missing here, or have other arguments."""
     adams = getattr(importlib.import_module(f"adam.{module}"), name)
     ours = getattr(
         importlib.import_module(f"linkwork.compat.adam.{OURS.get(module, module)}"), name

@@ -1,4 +1,4 @@
-"""adam's inverse kinematics: targets are met, limits and constraints between frames are kept."""
+"""adam's inverse kinematics: targets are reached, limits and constraints are satisfied."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def target():
-    """Poses of two feet that the robot can reach, and where it stands then."""
+    """Return reachable poses of two feet, with the pose of the base."""
     robot = KinDynComputations(PATH, JOINTS)
     rng = np.random.default_rng(0)
     H, s = np.eye(4), 0.2 * rng.normal(size=len(JOINTS))
@@ -55,7 +55,7 @@ def test_frames_reach_their_targets(problem, target, soft):
 
 
 def test_rotations_are_reached_to_many_digits(problem):
-    """The cost of a rotation has curvature at the solution, where the solver ends."""
+    """The cost of a rotation has curvature at the solution, so the solver is accurate."""
     problem.add_target_orientation("trunk", weight=1e3)
     rotation = lw.spatial.so3.exp(np.array([0.3, -0.5, 0.2]))
     problem.update_target_orientation("trunk", rotation)
@@ -72,7 +72,7 @@ def test_one_joint_is_limited(problem):
     assert 0.05 - 1e-7 <= problem.get_solution()[1][1] <= 0.06 + 1e-7
 
 
-def test_frames_are_held_together_and_apart(problem, target):
+def test_constraints_between_frames(problem, target):
     first, second = FEET
     problem.add_target_orientation("trunk")
     problem.add_target_position(first)
@@ -98,7 +98,7 @@ def test_a_ball_constraint_closes_a_loop(problem):
 
 @pytest.mark.parametrize("soft", [True, False])
 def test_a_fixed_constraint_holds_position_and_rotation(soft):
-    """Two legs that move in one plane; the hips can turn as far as they like."""
+    """Two legs that move in one plane; the hips have no limits."""
     model = _two_chains()
     problem = InverseKinematics(lw.dump_urdf(model), ["a1", "a2", "b1", "b2"], False, QUIET)
     problem.add_target_position("tip_a")
@@ -113,7 +113,7 @@ def test_a_fixed_constraint_holds_position_and_rotation(soft):
 
 
 def _two_chains():
-    """Two arms of two links each, at the same shoulder, side by side."""
+    """Return a robot with two arms of two links each, at the same shoulder."""
     builder = lw.ModelBuilder("two")
     builder.add_link("body", inertia=lw.solid_box(1.0, (0.1, 0.1, 0.1)))
     for side in "ab":

@@ -1,4 +1,4 @@
-"""MuJoCo models in adam's clothes: the root, the joints that move, and where bodies are."""
+"""MuJoCo models in the adam interface: the root, the moving joints, and poses of bodies."""
 
 from __future__ import annotations
 
