@@ -20,7 +20,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def target():
-    """Return reachable poses of two feet, with the pose of the base."""
+    """Return reachable poses of two feet."""
     robot = KinDynComputations(PATH, JOINTS)
     rng = np.random.default_rng(0)
     H, s = np.eye(4), 0.2 * rng.normal(size=len(JOINTS))
