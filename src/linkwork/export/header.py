@@ -62,8 +62,8 @@ def conventions(kd: KinDyn) -> Iterator[str]:
     yield "Arrays      elements in C order (rows of a matrix one after the other); none may overlap"
     yield "Units       SI: meters, radians, seconds, kilograms, newtons"
     yield "6-vectors   linear part first, then the angular part"
-    yield f"Velocities  {kd.representation}: {_REPRESENTATIONS[kd.representation]}; for the base,"
-    yield "            frames and Jacobians; forces and wrenches are dual to them"
+    yield f"Velocities  {kd.representation}: {_REPRESENTATIONS[kd.representation]};"
+    yield "            for the base, frames and Jacobians. Forces and wrenches are dual to them"
     yield f"Base        {comment_text(kd.base)}, {_base(kd)}"
     yield f"Gravity     ({', '.join(f'{x:g}' for x in kd.gravity)}) m/s^2 in the world"
     effect = "included in the dynamics" if kd.joint_dynamics else "not included"
@@ -131,8 +131,8 @@ def _declaration(package: Package, one: GeneratedFunction) -> Iterator[str]:
     yield from _wrapped(prototype(function, real, work=bool(one.code.work)))
     if one.batch:
         yield ""
-        yield f"/* The same for any number of rows, {package.lanes} at a time: each array has one"
-        yield " * row after the other, each as long as above."
+        yield f"/* The same for any number of rows, computed {package.lanes} at a time."
+        yield " * Each array has the rows one after the other."
         if checks_norms(function):
             yield " * Returns the number of rows, or the index of the first row whose norm differs"
             yield " * from 1 by too much; then no output is written."
