@@ -53,7 +53,7 @@ MOST_FINDINGS = 20  # a message lists no more findings than this
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLocation:
     """A line of a file."""
 
     file: str
@@ -75,7 +75,7 @@ class Finding:
     severity: Severity
     element: str  # such as "joint 'knee'"; empty for the whole file
     text: str
-    place: Place | None = None
+    location: SourceLocation | None = None
 
     def __str__(self) -> str:
         return self.line()
@@ -87,9 +87,9 @@ class Finding:
             short: whether to leave the folder of the file out.
             label: whether to say that it is an error, a warning or a note.
         """
-        place = str((self.place.short if short else self.place) if self.place else "")
+        location = str((self.location.short if short else self.location) if self.location else "")
         severity = self.severity if label else ""
-        parts = [place, severity, clipped(self.element, 200), clipped(self.text, 600)]
+        parts = [location, severity, clipped(self.element, 200), clipped(self.text, 600)]
         return escaped(": ".join(part for part in parts if part))
 
 
@@ -229,19 +229,20 @@ def missing_package(what: str, *packages: str) -> MissingPackageError:
     return MissingPackageError(f"{what} needs another package: pip install {command}")
 
 
-def model_error(text: str, element: str = "", place: Place | None = None) -> ModelError:
+def model_error(text: str, element: str = "", location: SourceLocation | None = None) -> ModelError:
     """Build the error of a single finding."""
-    return ModelError([Finding("error", element, text, place)])
+    return ModelError([Finding("error", element, text, location)])
 
 
 @contextmanager
-def concerning(element: str, place: Place | None = None) -> Generator[None, None, None]:
-    """Add the element and its place to model errors raised inside that do not name them."""
+def concerning(element: str, location: SourceLocation | None = None) -> Generator[None, None, None]:
+    """Add the element and its location to model errors raised inside that do not name them."""
     try:
         yield
     except ModelError as error:
         named = [
-            replace(f, element=f.element or element, place=f.place or place) for f in error.findings
+            replace(f, element=f.element or element, location=f.location or location)
+            for f in error.findings
         ]
         raise ModelError(named) from None
 
@@ -333,7 +334,7 @@ def list_findings(findings: Sequence[Finding], usual: Severity = "error") -> str
     label = any(finding.severity != usual for finding in findings)
     if len(findings) == 1:
         return findings[0].line(label=label)
-    files = sorted({finding.place.file for finding in findings if finding.place})
+    files = sorted({finding.location.file for finding in findings if finding.location})
     name = files[0] if len(files) == 1 else ""
     once = PurePath(name).name != name  # the headline names the folder
     headline = count_findings(findings) + (f" in {escaped(name)}" if once else "")

@@ -154,7 +154,7 @@ def repaired(model: Model) -> tuple[Model, list[Finding]]:
     bad = {link.name for link in unphysical_links(model.links)}
     links = tuple(_repaired_link(link) if link.name in bad else link for link in model.links)
     findings = [
-        Finding("warning", f"link {old.name!r}", _repair_text(old, new), old.place)
+        Finding("warning", f"link {old.name!r}", _repair_text(old, new), old.location)
         for old, new in zip(model.links, links, strict=True)
         if old.name in bad
     ]
@@ -188,5 +188,7 @@ def _repair_text(old: Link, new: Link) -> str:
 def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     order: Sequence[str] = ("error", "warning", "note")
     return tuple(
-        sorted(findings, key=lambda f: (order.index(f.severity), f.place.line if f.place else 0))
+        sorted(
+            findings, key=lambda f: (order.index(f.severity), f.location.line if f.location else 0)
+        )
     )

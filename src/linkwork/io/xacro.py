@@ -19,7 +19,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from linkwork.errors import ArgumentError, Finding, Place, shown
+from linkwork.errors import ArgumentError, Finding, SourceLocation, shown
 from linkwork.io.meshes import MeshFinder
 from linkwork.io.xml.parse import parse_xml
 from linkwork.io.xml.source import Source, text_error
@@ -85,8 +85,8 @@ def expanded(
             raise text_error(source.name, f"xacro: {_reason(error)}") from None
     doubts = [_one_line(line) for line in said.getvalue().splitlines() if line.strip()]
     doubts += [f"has no argument {shown(name)}" for name in given.unused()]
-    place = Place(source.name, 1)
-    findings = [Finding("warning", "", f"xacro: {doubt}", place) for doubt in doubts]
+    location = SourceLocation(source.name, 1)
+    findings = [Finding("warning", "", f"xacro: {doubt}", location) for doubt in doubts]
     return replace(source, name=f"{source.name} (expanded)", text=text), findings
 
 

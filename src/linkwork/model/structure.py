@@ -71,9 +71,9 @@ def _duplicates(what: str, parts: Iterable[Link | Joint | Frame]) -> Iterator[Fi
         if known is None:
             first[part.name] = part
         else:
-            first_use = f"; first used at {known.place.short}" if known.place else ""
+            first_use = f"; first used at {known.location.short}" if known.location else ""
             text = f"this name is taken{first_use}"
-            yield Finding("error", f"{what} {part.name!r}", text, part.place)
+            yield Finding("error", f"{what} {part.name!r}", text, part.location)
 
 
 def _frame_findings(links: Sequence[Link], frames: Sequence[Frame]) -> Iterator[Finding]:
@@ -83,10 +83,10 @@ def _frame_findings(links: Sequence[Link], frames: Sequence[Frame]) -> Iterator[
         element = f"frame {frame.name!r}"
         if frame.name in names:
             text = "a link has this name, and so has the link's frame"
-            yield Finding("error", element, text, frame.place)
+            yield Finding("error", element, text, frame.location)
         if frame.link not in names:
             text = f"no link named {shown(frame.link)}{suggest(frame.link)}"
-            yield Finding("error", element, text, frame.place)
+            yield Finding("error", element, text, frame.location)
 
 
 def _end_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
@@ -96,7 +96,7 @@ def _end_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Fi
         for end in (joint.first, joint.second):
             if end not in names:
                 text = f"no link named {shown(end)}{suggest(end)}"
-                yield Finding("error", f"joint {joint.name!r}", text, joint.place)
+                yield Finding("error", f"joint {joint.name!r}", text, joint.location)
 
 
 def _mimic_findings(joints: Sequence[Joint], unread_joints: Collection[str]) -> Iterator[Finding]:
@@ -114,12 +114,12 @@ def _mimic_findings(joints: Sequence[Joint], unread_joints: Collection[str]) -> 
             text = f"mimics the {leader.kind} joint {leader.name!r}, which has no single coordinate"
         else:
             continue
-        yield Finding("error", f"joint {joint.name!r}", text, joint.place)
+        yield Finding("error", f"joint {joint.name!r}", text, joint.location)
     leaders = {joint.name: joint.mimic.joint for joint in joints if joint.mimic}
     for cycle in cycles(leaders):
         joint = by_name[cycle[0]]
         text = f"mimics itself in a cycle: {joined([*cycle, cycle[0]], ' -> ')}"
-        yield Finding("error", f"joint {joint.name!r}", text, joint.place)
+        yield Finding("error", f"joint {joint.name!r}", text, joint.location)
 
 
 def _graph_findings(links: Sequence[Link], joints: Sequence[Joint]) -> Iterator[Finding]:
@@ -177,7 +177,7 @@ def _loop_findings(closing: Sequence[Joint], via: dict[str, str | None]) -> Iter
             b.pop()
         loop = [*a, *reversed(b[:-1])]
         text = f"closes a loop: {joined([*loop, loop[0]], ' - ')}; {LOOP_HINT}"
-        yield Finding("error", f"joint {joint.name!r}", text, joint.place)
+        yield Finding("error", f"joint {joint.name!r}", text, joint.location)
 
 
 LOOP_HINT = "a robot is a tree here, so leave one joint of a closed loop out"

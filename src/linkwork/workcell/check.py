@@ -54,13 +54,13 @@ def _parent_findings(
     for frame in frames:
         for parent in {frame.parent, frame.default_parent} - known:
             text = f"its parent {parent!r} is not there; {nearest(parent, index)}"
-            yield Finding("error", f"frame {frame.name!r}", text, frame.place)
+            yield Finding("error", f"frame {frame.name!r}", text, frame.location)
     tree = {frame.name: frame.parent for frame in frames if frame.parent}
     default = {frame.name: frame.default_parent for frame in frames if frame.default_parent}
     loops = [*cycles(tree), *([] if default == tree else cycles(default))]
     for loop in loops:
         text = f"frames that sit on each other: {listed(loop)}"
-        yield Finding("error", f"frame {loop[0]!r}", text, index[loop[0]].place)
+        yield Finding("error", f"frame {loop[0]!r}", text, index[loop[0]].location)
 
 
 def leader_findings(frame: CellFrame, index: Mapping[str, CellFrame]) -> Iterator[Finding]:
@@ -73,10 +73,10 @@ def leader_findings(frame: CellFrame, index: Mapping[str, CellFrame]) -> Iterato
         joints = [name for name, other in index.items() if other.motion]
         hint = nearest(depends.joint, joints)
         text = f"depends on {depends.joint!r}, which is no joint; {hint}"
-        yield Finding("error", element, text, frame.place)
+        yield Finding("error", element, text, frame.location)
     elif leader.motion.motion_kind.nq != 1:
         text = f"depends on {depends.joint!r}, which has several coordinates"
-        yield Finding("error", element, text, frame.place)
+        yield Finding("error", element, text, frame.location)
 
 
 def _dependence_findings(
@@ -89,4 +89,4 @@ def _dependence_findings(
             yield from leader_findings(frame, index)
     for loop in cycles(leads):
         text = f"joints that depend on each other: {listed(loop)}"
-        yield Finding("error", f"frame {loop[0]!r}", text, index[loop[0]].place)
+        yield Finding("error", f"frame {loop[0]!r}", text, index[loop[0]].location)

@@ -83,7 +83,7 @@ def _link_frames(
             inertia=link.inertia,
             visuals=link.visuals,
             collisions=link.collisions,
-            place=link.place,
+            location=link.location,
         )
 
 
@@ -94,7 +94,7 @@ def _more_frames(model: Model, place: Placement, base: str) -> Iterator[CellFram
                 name=place.frame(frame.name),
                 parent=place.frame(frame.link),
                 parent_H_frame=frame.link_H_frame,
-                place=frame.place,
+                location=frame.location,
             )
 
 

@@ -78,7 +78,7 @@ def numbers_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[A
     """All numbers of a model, and how to get to each: names of fields, and indices."""
     if is_dataclass(value):
         for field in fields(value):
-            if field.name not in ("visuals", "collisions", "place"):
+            if field.name not in ("visuals", "collisions", "location"):
                 yield from numbers_in(getattr(value, field.name), (*path, field.name))
     elif isinstance(value, tuple):
         for index, part in enumerate(value):

@@ -120,7 +120,7 @@ class AdamModel:
             if joint.nq > 1:
                 why = f"a {joint.kind} joint has several coordinates, which adam does not support"
                 hint = "leave it out of joints_name_list to lock it"
-                raise model_error(f"{why}; {hint}", f"joint {name!r}", joint.place)
+                raise model_error(f"{why}; {hint}", f"joint {name!r}", joint.location)
         model = replace(self, actuated_joints=names)
         _ = model.moving  # raises here if the list is invalid
         return model

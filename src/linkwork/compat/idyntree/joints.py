@@ -152,7 +152,7 @@ class IJoint(Partial):
         """A copy that belongs to no robot."""
         twin = type(self).__new__(type(self))
         twin._model = None
-        joint = replace(self._joint, name="joint", first="first", second="second", place=None)
+        joint = replace(self._joint, name="joint", first="first", second="second", location=None)
         twin._own = replace(self.record, joint=joint)
         twin._links = (self.getFirstAttachedLink(), self.getSecondAttachedLink())
         twin._index = self._index

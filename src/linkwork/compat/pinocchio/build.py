@@ -147,7 +147,7 @@ class _Building:
                 kind = self._along("JointModelR", "JointModelRevoluteUnaligned", axis)
             case _:
                 text = f"a {joint.kind} joint has no counterpart in Pinocchio"
-                raise model_error(text, f"joint {joint.name!r}", joint.place)
+                raise model_error(text, f"joint {joint.name!r}", joint.location)
         return self._following(joint, kind) if joint.mimic else kind
 
     def _along(self, aligned: str, tilted: str, axis: Array) -> Any:

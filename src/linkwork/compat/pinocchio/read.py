@@ -3,7 +3,7 @@
 Links    one for each joint of Pinocchio, as its links of one body are merged there: it has the name
          of the BODY frame at the joint, or of the joint if there is none
 Frames   all others of Pinocchio, also those of fixed joints, become additional frames
-Order    joints keep their order, and their number there as their `place`, which `to_pinocchio` uses
+Order    joints keep their order; `location.line` is their index, which `to_pinocchio` uses
 Base     a free-flyer on the universe is the floating base and no joint here; otherwise the universe
          is a link, and the KinDyn needs `floating=False`
 """
@@ -18,7 +18,7 @@ import numpy as np
 
 from linkwork.compat.pinocchio.order import ORIGIN, is_free_flyer
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, Place, concerning, model_error, shown
+from linkwork.errors import ArgumentError, SourceLocation, concerning, model_error, shown
 from linkwork.model.inertia import Inertia, six
 from linkwork.model.joints.kind import axes_across
 from linkwork.model.model import Model
@@ -119,7 +119,7 @@ def _joint(pin_model: Any, number: int, names: dict[int, str]) -> Joint:
         damping=_one(pin_model.damping, joint, name, "damping"),
         friction=_one(pin_model.upperDryFrictionLimit, joint, name, "friction"),
         armature=_one(pin_model.armature, joint, name, "armature"),
-        place=Place(ORIGIN, number),
+        location=SourceLocation(ORIGIN, number),
     )
 
 

@@ -279,7 +279,7 @@ def _refuse_unphysical(model: Model) -> None:
             f"link {link.name!r}",
             "MuJoCo refuses an inertia that no body can have; "
             "load the robot with repair=True, or convert it with --repair",
-            link.place,
+            link.location,
         )
         for link in unphysical_links(model.links)
     ]

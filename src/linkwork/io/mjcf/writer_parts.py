@@ -103,7 +103,7 @@ class JointWriter:
         parent = joint.first if joint.second == child else joint.second
         if not self._is_world(parent) or joint.second != child:
             text = f"MuJoCo lets bodies float in the world only, and this one floats on {parent!r}"
-            raise model_error(text, f"joint {joint.name!r}", joint.place)
+            raise model_error(text, f"joint {joint.name!r}", joint.location)
         mounts = joint.first_H_joint.matrix(), joint.joint_H_second.matrix()
         if any(not np.array_equal(mount, np.eye(4)) for mount in mounts):
             self.doubts.add("its coordinates are the pose of the link in the world", joint.name)
@@ -119,7 +119,7 @@ class JointWriter:
             return np.asarray(se3.inverse(joint.joint_H_second.matrix())), 1.0
         if not joint.motion_kind.inverse_is_opposite:
             text = f"a {joint.kind} joint cannot be turned around with the same coordinates"
-            raise model_error(text, f"joint {joint.name!r}", joint.place)
+            raise model_error(text, f"joint {joint.name!r}", joint.location)
         return joint.first_H_joint.matrix(), -1.0
 
     def _limits(self, joint: Joint) -> dict[str, str | None]:
@@ -183,7 +183,7 @@ def _parts(joint: Joint) -> list[_Part]:
             return [("_x", "slide", first), ("_y", "slide", second), ("_angle", "hinge", axis)]
         case _:
             text = f"MuJoCo has no {joint.kind} joint"
-            raise ModelError([Finding("error", f"joint {joint.name!r}", text, joint.place)])
+            raise ModelError([Finding("error", f"joint {joint.name!r}", text, joint.location)])
 
 
 def _dynamics(joint: Joint) -> dict[str, str | None]:

@@ -55,7 +55,7 @@ def read_joint(part: Part, *, mimic: bool) -> Joint | None:
         part.error(f"cycle: {parent} -> {child}")
     if not (name and parent and child and parent != child):
         return None
-    stand_in = Joint(name=name, kind="revolute", first=parent, second=child, place=part.place)
+    stand_in = Joint(name=name, kind="revolute", first=parent, second=child, location=part.location)
     if part.report.n_errors > errors:
         return stand_in  # enough to check the graph, and who mimics whom
     try:

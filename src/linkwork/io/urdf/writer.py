@@ -100,7 +100,7 @@ def _reject_other_forms(model: Model) -> None:
         if joint.joint_H_second != IDENTITY or joint.second in seconds | {model.default_base}:
             text = f"URDF wants link {joint.second!r} to hang on this joint by its origin; "
             text += "model.rerooted() moves the origins of links so that they do"
-            findings.append(Finding("error", f"joint {joint.name!r}", text, joint.place))
+            findings.append(Finding("error", f"joint {joint.name!r}", text, joint.location))
         seconds.add(joint.second)
     if findings:
         raise ModelError(findings)

@@ -20,8 +20,8 @@ from linkwork.errors import (
     Finding,
     MissingFileError,
     ParseError,
-    Place,
     SourceError,
+    SourceLocation,
     clipped,
 )
 from linkwork.io.named_robots import name_hint
@@ -129,7 +129,7 @@ def _normalized(text: str) -> str:
 
 def text_error(name: str, text: str, line: int = 1) -> ParseError:
     """Build the error for a text that cannot be read at all."""
-    return ParseError([Finding("error", "", text, Place(name, line))])
+    return ParseError([Finding("error", "", text, SourceLocation(name, line))])
 
 
 def _bytes_of(path: Path) -> bytes:

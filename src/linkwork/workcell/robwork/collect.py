@@ -146,7 +146,7 @@ class Collected:
         if name == WORLD:
             pending.part.error(f"{WORLD} is the root of every cell, and sits on no other frame")
         elif taken:
-            where = taken.part.place
+            where = taken.part.location
             pending.part.error(f"the name {name!r} is taken by the frame of {where.short}")
         else:
             self.pending[name] = pending
@@ -154,7 +154,7 @@ class Collected:
     def add_device(self, name: str, device: DeviceSpec | None, part: CellPart) -> bool:
         """Add a device, unless its name is taken; None for that of a robot."""
         if name in self.device_parts:
-            where = self.device_parts[name].place
+            where = self.device_parts[name].location
             part.error(f"the name {name!r} is taken by the device of {where.short}")
             return False
         self.device_parts[name] = part
@@ -338,7 +338,7 @@ def _report_untyped(cell: Collected) -> None:
         names = listed([shown(part.text("name")) for part, _ in cell.untyped])
         text = f"<DHJoint> without 'type' is read as {DH_TYPES[0]!r}; RobWork reads it as {kind!r}"
         text += f", the type of an earlier <DHJoint>; write the type: {names}"
-        cell.report.extend([Finding("warning", "", text, first.place)])
+        cell.report.extend([Finding("warning", "", text, first.location)])
 
 
 def _report_world(cell: Collected) -> None:
@@ -349,7 +349,7 @@ def _report_world(cell: Collected) -> None:
             f"no 'refframe', so on {WORLD}, as in RobWork's loader; its manual says on the frame "
         )
         text += f"before: {names}"
-        cell.report.extend([Finding("warning", "", text, cell.on_world[0].part.place)])
+        cell.report.extend([Finding("warning", "", text, cell.on_world[0].part.location)])
 
 
 def _in_order(cell: Collected, robots: dict[str, str]) -> tuple[CellFrame | PlacedRobot, ...]:

@@ -153,7 +153,7 @@ def _read_mobile(device: _Device, name: str) -> None:
     own = [full_name(one, (name,)) for one in (base, *names)]
     cart, left, right = own
     for frame in mobile_frames(cart, left, right, width[0]):
-        placed = replace(frame, place=part.place)
+        placed = replace(frame, location=part.location)
         cell.add(Pending(placed, part, (name,), None, str(frame.parent)))
     device.on = cart
     _read_body(device, part, (name,))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.errors import Finding, ModelError, Place, counted, nearest
+from linkwork.errors import Finding, ModelError, SourceLocation, counted, nearest
 from linkwork.io.degrees import radians_of
 from linkwork.io.urdf.elements import LARGEST, Part, Report
 from linkwork.io.xml.parse import tag_of
@@ -37,26 +37,28 @@ class CellReport(Report):
 
     def __init__(self, file: str) -> None:
         super().__init__(file, {})
-        self._places: dict[Element, Place] = {}
-        self._passed_over: dict[str, list[Place]] = {}
+        self._locations: dict[Element, SourceLocation] = {}
+        self._passed_over: dict[str, list[SourceLocation]] = {}
 
-    def add_places(self, file: str, lines: Mapping[Element, int]) -> None:
+    def add_locations(self, file: str, lines: Mapping[Element, int]) -> None:
         """Remember where the elements of one file stand."""
-        self._places.update({element: Place(file, line) for element, line in lines.items()})
+        self._locations.update(
+            {element: SourceLocation(file, line) for element, line in lines.items()}
+        )
 
-    def copy_places(self, original: Element, copied: Element) -> None:
+    def copy_locations(self, original: Element, copied: Element) -> None:
         """A copy of an element, and all in it, stand where the original does."""
         for old, new in zip(original.iter(), copied.iter(), strict=True):
-            self._places[new] = self.place(old)
+            self._locations[new] = self.location(old)
 
-    def place(self, element: Element) -> Place:
+    def location(self, element: Element) -> SourceLocation:
         """Where an element starts."""
-        known = self._places.get(element)
-        return known if known is not None else Place(self.file, element.sourceline or 1)
+        known = self._locations.get(element)
+        return known if known is not None else SourceLocation(self.file, element.sourceline or 1)
 
     def pass_over(self, element: Element, what: str) -> None:
         """Note that an element is not read, to be told once for all of its kind."""
-        self._passed_over.setdefault(what, []).append(self.place(element))
+        self._passed_over.setdefault(what, []).append(self.location(element))
 
     def tell_passed_over(self) -> None:
         """One warning for each kind of element that was not read."""

@@ -81,7 +81,7 @@ def expanded(source: Source, include_dirs: Folders = ()) -> tuple[Element, CellR
     """
     document = parse_xml(source)
     report = CellReport(source.name)
-    report.add_places(source.name, document.lines)
+    report.add_locations(source.name, document.lines)
     report.extend(document.findings)
     path = source.path.resolve() if source.path else None
     work = _Work(report, allowed_roots(path, include_dirs))
@@ -168,7 +168,7 @@ def _used(work: _Work, element: Element, scope: _Scope) -> tuple[Element, _Scope
     if not work.grow(original):
         return None
     copied = deepcopy(original)
-    work.report.copy_places(original, copied)
+    work.report.copy_locations(original, copied)
     return copied, replace(scope, uses=(*scope.uses, name))
 
 
@@ -191,7 +191,7 @@ def _included(work: _Work, element: Element, scope: _Scope) -> tuple[Element, _S
     document = _fragment(part, path)
     if document is None:
         return None
-    work.report.add_places(str(path), document.lines)
+    work.report.add_locations(str(path), document.lines)
     work.report.extend(document.findings)
     inner = _Scope(path.parent, (*scope.files, path), depth=scope.depth)
     return (document.root, inner) if work.grow(document.root) else None

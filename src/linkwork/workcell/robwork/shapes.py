@@ -43,7 +43,7 @@ class CellMeshes:
 
     def finder(self, part: CellPart) -> MeshFinder:
         """Finds files beside the one that an element stands in."""
-        file = part.place.file
+        file = part.location.file
         if file not in self._finders:
             path = Path(file) if self._first is not None else None
             self._finders[file] = MeshFinder(path, self.package_dirs)
@@ -51,7 +51,7 @@ class CellMeshes:
 
     def folder(self, part: CellPart) -> Path | None:
         """The folder of the file that an element stands in; None for a text."""
-        return Path(part.place.file).resolve().parent if self._first is not None else None
+        return Path(part.location.file).resolve().parent if self._first is not None else None
 
     def mesh(self, part: CellPart, filename: str) -> Mesh:
         """A mesh, by a name relative to the file that the element stands in."""
@@ -65,7 +65,7 @@ class CellMeshes:
                 path = found.path
                 break
         return Mesh(
-            self._from_first_file(part.place.file, filename), path=path, searched=tuple(searched)
+            self._from_first_file(part.location.file, filename), path=path, searched=tuple(searched)
         )
 
     def _from_first_file(self, file: str, filename: str) -> str:
