@@ -109,7 +109,7 @@ def _mimic_findings(joints: Sequence[Joint], unread_joints: Collection[str]) -> 
         leader = by_name.get(joint.mimic.joint)
         if leader is None:
             text = f"mimics joint {shown(joint.mimic.joint)}, which does not exist"
-            text += suggest(joint.mimic.joint, besides=joint.name)
+            text += suggest(joint.mimic.joint, exclude=joint.name)
         elif leader.motion_kind.nq != 1:
             text = f"mimics the {leader.kind} joint {leader.name!r}, which has no single coordinate"
         else:

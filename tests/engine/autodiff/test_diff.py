@@ -209,9 +209,7 @@ def test_second_derivatives_are_symmetric(rng):
 def test_a_gradient_is_that_of_one_number():
     program = program_for(lambda a: a * 2.0, (3,))
 
-    with pytest.raises(
-        ShapeError, match=r"that of one number, got out \(3,\); use jacobian or vjp"
-    ):
+    with pytest.raises(ShapeError, match=r"gradient.*scalar.*out \(3,\).*jacobian or vjp"):
         gradient(program, "a")
     (got,) = values(gradient(program_for(lambda a: (a * a).sum(), (2, 2)), "a"), np.eye(2))
     np.testing.assert_array_equal(got, 2 * np.eye(2))

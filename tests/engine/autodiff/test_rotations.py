@@ -85,7 +85,7 @@ def test_derivatives_with_rotations(name, rng):
     function, count = (FOUND | NOT_ALL_FOUND)[name]
     program = program_of(function)
     rotations = rotation_pairs(program)
-    assert len(rotations.by_angle) == count
+    assert len(rotations.angle_derivative) == count
     assert len(rotations.absorbed_factor) == 2 * count
 
     at = rng.normal(size=4)
@@ -120,4 +120,4 @@ def test_a_root_or_a_select_elsewhere_leaves_rotations_alone(rng):
     np.testing.assert_allclose(got, mp_jacobian(program, (at,), range(4))[0], rtol=1e-12)
     graph = Graph()
     inputs = [graph.input() for _ in range(4)]
-    assert len(Primal(program, graph, inputs, frozenset(range(4))).rotations.by_angle) == 2
+    assert len(Primal(program, graph, inputs, frozenset(range(4))).rotations.angle_derivative) == 2

@@ -76,5 +76,5 @@ def test_staged_outputs_beside_loops(size, large):
 
 def test_stacks_that_need_too_much_memory():
     program = loop_program(1, n=10**8, depth=0)
-    with pytest.raises(lw.ValueRangeError, match=r"100,000,001 iterations.* GB .*for 8 rows"):
+    with pytest.raises(lw.ValueRangeError, match=r"100,000,001 iterations.* GB .*8 rows"):
         emit_llvm(program, "f", Lanes(8))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.support.expressions import program_for, run_compiled
 
-from linkwork.engine.codegen.sincos import SINCOS_NUMBERS
+from linkwork.engine.codegen.sincos import SINCOS_CONSTANTS
 
 PROGRAM = program_for(lambda a: np.stack([a[0].sin(), a[0].cos()]), (1,))
 DOUBLE, SINGLE = np.float64, np.float32
@@ -158,7 +158,7 @@ def test_angles_around_quarter_turns_in_single_precision(largest):
 )
 def test_the_polynomials_are_nearly_the_best(scalar, sine, cosine):
     """The best of their degree have the errors 3.7e-18, 6e-20, 3.8e-9 and 1.2e-10."""
-    numbers = SINCOS_NUMBERS[scalar]
+    numbers = SINCOS_CONSTANTS[scalar]
     rounded = (lambda x: mp.mpf(float(np.float32(x)))) if scalar == "float" else mp.mpf
     with mp.workdps(40):
         s = [rounded(c) for c in reversed(numbers.sine)]

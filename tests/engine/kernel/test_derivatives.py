@@ -161,7 +161,7 @@ def test_messages():
         pair.jvp(["x"])
     with pytest.raises(ArgumentError, match=r"vjp.*'x'.*twice"):
         pair.vjp("x", "y", "x")
-    text = r"one number.*pair\[0\] \(3,\), pair\[1\] \(\).*jacobian or vjp"
+    text = r"scalar.*pair\[0\] \(3,\), pair\[1\] \(\).*jacobian or vjp"
     with pytest.raises(ShapeError, match=rf"gradient.*{text}"):
         pair.gradient("x")
     with pytest.raises(ShapeError, match=rf"hessian.*{text}"):

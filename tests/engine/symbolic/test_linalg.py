@@ -284,11 +284,11 @@ FACTS = {
         of(lambda a, b: linalg.solve(a, b, assume="positive"), (3, 3), (3,)),
         ArgumentError,
     ),
-    "norm: ord=2 of matrices .*'fro', 1, -1, inf and -inf": (
+    "norm: ord=2 of matrices .*'fro', 1, -1, inf or -inf": (
         of(lambda a: np.linalg.norm(a, 2), (3, 3)),
         ArgumentError,
     ),
-    "norm: ord='nuc' of vectors .*'fro', 1, -1, inf and -inf": (
+    "norm: ord='nuc' of vectors .*'fro', 1, -1, inf or -inf": (
         of(lambda a: np.linalg.norm(a, "nuc"), (3,)),
         ArgumentError,
     ),
